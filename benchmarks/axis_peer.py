@@ -1,6 +1,6 @@
 """Sums along an axis, beside PyTorch and CuPy, and beside the copy kernel of the same run.
 
-Usage: python benchmarks/axis_peer.py [--items 2^28] [--rounds 5] [--peers torch,cupy] [--sweep] [--json FILE]
+Usage: python benchmarks/axis_peer.py [--items 2^28] [--rounds 5] [--peers torch,cupy] [--scans] [--sweep] [--json FILE]
 
 f32, C order. The shapes have `--items` items: a square, four columns, four rows; and, with an eighth of them, rows
 whose length is no multiple of 4, and narrow and batched ones. All sides take turns, round after round; the figure is
@@ -8,6 +8,7 @@ the median of the rounds. Ours are dispatches in one pass between two timestamps
 between two CUDA events. GB/s counts the input alone; `of copy` is its ratio to the GB/s of the copy kernel, which reads
 and writes. The items are multiples of 1/256 whose sums are exact, so every side must give numpy's bits.
 
+With --scans, prefix sums along the axis instead, whose GB/s count input and output.
 With --sweep, tunings of the kernel take turns instead, each shape's fastest first.
 
 Bytes and predictions for an H200, at 4,270 GB/s for the copy and 4,300 to 4,500 for reading alone, 2^28 items, 1.07 GB:
@@ -40,6 +41,11 @@ from gridwise_py.storage.json_files import write_json
 
 CALLS = 10  # between two events
 COPY = "copy"
+SCAN_SWEEP: list[dict[str, int]] = [
+    {"vecs": 1}, {"vecs": 2}, {"vecs": 4}, {"vecs": 8}, {"vecs": 16}, {"workgroup_size": 64}, {"workgroup_size": 128},
+    {"workgroup_size": 512}, {"workgroup_size": 512, "vecs": 2}, {"workgroup_size": 1024}, {"max_blocks": 528},
+    {"max_blocks": 2112}, {"max_blocks": 1 << 15}, {"max_blocks": 1 << 16}, {"max_blocks": 1 << 18},
+]  # fmt: skip
 # Other values of one or two fields of the tuning, tried one at a time; `None` is the library's choice.
 SWEEP: dict[str, list[dict[str, int]]] = {
     "rows": [
@@ -92,7 +98,8 @@ def timed_ns(primitive: gw.Primitive, arrays: dict[str, gw.Array], warmup_s: flo
 class Torch:
     """PyTorch on the same GPU."""
 
-    def __init__(self, items: np.ndarray):
+    def __init__(self, items: np.ndarray, function: str):
+        self._function = function
         self._torch = importlib.import_module("torch")
         if not self._torch.cuda.is_available():
             raise ImportError("PyTorch sees no GPU")
@@ -100,10 +107,11 @@ class Torch:
         self.version = self._torch.__version__
 
     def call(self, shape: tuple[int, ...], axis: int) -> Callable[[], Any]:
-        """Return a function that sums along an axis."""
+        """Return a function that sums along an axis, or has its prefix sums."""
         x = self._items[: int(np.prod(shape))].view(shape)
-        out = self._torch.sum(x, axis)
-        return lambda: self._torch.sum(x, axis, out=out)
+        function = getattr(self._torch, self._function)
+        out = function(x, axis)
+        return lambda: function(x, axis, out=out)
 
     def numpy(self, result: Any) -> np.ndarray:
         """Return a result."""
@@ -126,16 +134,18 @@ class Torch:
 class Cupy:
     """CuPy on the same GPU."""
 
-    def __init__(self, items: np.ndarray):
+    def __init__(self, items: np.ndarray, function: str):
+        self._function = function
         self._cupy = importlib.import_module("cupy")
         self._items = self._cupy.asarray(items)
         self.version = self._cupy.__version__
 
     def call(self, shape: tuple[int, ...], axis: int) -> Callable[[], Any]:
-        """Return a function that sums along an axis."""
+        """Return a function that sums along an axis, or has its prefix sums."""
         x = self._items[: int(np.prod(shape))].reshape(shape)
-        out = self._cupy.sum(x, axis)
-        return lambda: self._cupy.sum(x, axis, out=out)
+        function = getattr(self._cupy, self._function)
+        out = function(x, axis)
+        return lambda: function(x, axis, out=out)
 
     def numpy(self, result: Any) -> np.ndarray:
         """Return a result."""
@@ -155,30 +165,33 @@ class Cupy:
         return [self._cupy.cuda.get_elapsed_time(begin, end) * 1e6 / CALLS for begin, end in pairs]
 
 
-def peers_of(names: str, items: np.ndarray) -> dict[str, Any]:
+def peers_of(names: str, items: np.ndarray, function: str) -> dict[str, Any]:
     """Return the libraries that are installed and see a GPU."""
     found: dict[str, Any] = {}
     for name in filter(None, names.split(",")):
         try:
-            found[name] = {"torch": Torch, "cupy": Cupy}[name](items)
+            found[name] = {"torch": Torch, "cupy": Cupy}[name](items, function)
         except Exception as error:
             click.echo(f"{name}: not here: {str(error).splitlines()[0]:.100}")
     return found
 
 
-def tunings(device: Any, shape: tuple[int, ...], axis: int, sweep: bool) -> dict[str, gw.ReduceAxis]:
+def tunings(
+    device: Any, shape: tuple[int, ...], axis: int, sweep: bool, scans: bool
+) -> dict[str, gw.ReduceAxis | gw.ScanAxis]:
     """Return the library's choice, and with `sweep` others."""
-    own = gw.ReduceAxis(device, "f32", shape=shape, axis=axis)
-    found = {"gridwise": own}
+    cls = gw.ScanAxis if scans else gw.ReduceAxis
+    own = cls(device, "f32", shape=shape, axis=axis)
+    found: dict[str, gw.ReduceAxis | gw.ScanAxis] = {"gridwise": own}
     if not sweep:
         return found
     lengths = {"input": int(np.prod(shape)), "output": int(np.prod(own.output_shape))}
-    plan = gw.ReduceAxis.plan_for(capabilities=own.capabilities, lengths=lengths, dtype="f32", shape=shape, axis=axis)
-    for fields in SWEEP[str(plan.parameters["kind"])]:
+    plan = cls.plan_for(capabilities=own.capabilities, lengths=lengths, dtype="f32", shape=shape, axis=axis)
+    for fields in SCAN_SWEEP if scans else SWEEP[str(plan.parameters["kind"])]:
         name = " ".join(f"{field}={value}" for field, value in fields.items())
         try:
             tuning = gw.AxisTuning(**fields)
-            found[name] = gw.ReduceAxis(device, "f32", shape=shape, axis=axis, tuning=tuning)
+            found[name] = cls(device, "f32", shape=shape, axis=axis, tuning=tuning)
         except gw.ArgumentError as error:
             click.echo(f"  {name}: not here: {error!s:.100}")
     return found
@@ -195,12 +208,14 @@ def parameters_of(primitive: gw.Primitive, arrays: dict[str, gw.Array]) -> dict[
 @click.option("--samples", default=5, show_default=True, help="Of each side and round.")
 @click.option("--warmup-s", default=0.02, show_default=True, help="Before each measurement.")
 @click.option("--peers", default="torch,cupy", show_default=True)
+@click.option("--scans", is_flag=True, help="Prefix sums instead of sums.")
 @click.option("--sweep", is_flag=True, help="Try other tunings, and no peers.")
 @click.option("--only", default="", help="Cases whose name contains this.")
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 def main(
-    counts: list[int], rounds: int, samples: int, warmup_s: float, peers: str, sweep: bool, only: str,
+    counts: list[int], rounds: int, samples: int, warmup_s: float, peers: str, scans: bool, sweep: bool,
+    only: str,
     adapter: str | None, json_path: Path | None,
 ) -> None:  # fmt: skip
     """Measure, check and print."""
@@ -208,7 +223,7 @@ def main(
     (n,) = counts
     items = np.random.default_rng(0).integers(-256, 257, n, dtype=np.int16).astype(np.float32) / np.float32(256)
     x = gw.asarray(items, device)
-    libraries = {} if sweep else peers_of(peers, items)
+    libraries = {} if sweep else peers_of(peers, items, "cumsum" if scans else "sum")
     copy, copied = gw.Copy(device, "f32"), gw.empty(n, "f32", device)
     copy_arrays = {"input": x, "output": copied}
     timed_ns(copy, copy_arrays, 1.0, 3)
@@ -221,10 +236,11 @@ def main(
             continue
         size = int(np.prod(shape))
         view = x[:size]
-        primitives = tunings(device, shape, axis, sweep)
+        primitives = tunings(device, shape, axis, sweep, scans)
         output = gw.empty(int(np.prod(primitives["gridwise"].output_shape)), "f32", device)
         arrays = {"input": view, "output": output}
-        expected = items[:size].reshape(shape).sum(axis, dtype=np.float64).astype(np.float32)
+        sums = np.cumsum if scans else np.sum
+        expected = sums(items[:size].reshape(shape), axis, dtype=np.float64).astype(np.float32)
         right: dict[str, bool] = {}
         parameters: dict[str, dict[str, Any]] = {}
         for side, primitive in primitives.items():
@@ -247,7 +263,7 @@ def main(
         found = []
         for side in (*primitives, *libraries):
             time_ns = statistics.median(times[side])
-            rate = 4 * size / time_ns
+            rate = (8 if scans else 4) * size / time_ns
             found.append(
                 {
                     "shape": list(shape), "axis": axis, "side": side, "right": right[side], "time_ns": time_ns,
@@ -273,7 +289,7 @@ def main(
         rows += found
     if json_path is not None:
         versions = {side: library.version for side, library in libraries.items()}
-        write_json(json_path, {**run_context(device), "items": n, "peers": versions, "results": rows})
+        write_json(json_path, {**run_context(device), "items": n, "peers": versions, "scans": scans, "results": rows})
     if wrong:
         raise SystemExit(4)
 

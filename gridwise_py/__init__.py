@@ -112,6 +112,19 @@ from .runtime.memory import MemoryStats
 from .runtime.pinned import PinnedArray
 from .runtime.run import Run
 from .runtime.sequence import Sequence, SequenceRun, capture
+from .selection_functions import (
+    compress,
+    count_nonzero,
+    flatnonzero,
+    nonzero,
+    partition_by,
+    run_length_encode,
+    unique,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
+)
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
@@ -259,7 +272,9 @@ __all__ = [
     "capture",
     "ceil",
     "clip",
+    "compress",
     "cos",
+    "count_nonzero",
     "cumprod",
     "cumsum",
     "cumulative_prod",
@@ -271,6 +286,7 @@ __all__ = [
     "empty_like",
     "exp",
     "f32",
+    "flatnonzero",
     "flip",
     "floor",
     "full",
@@ -292,8 +308,10 @@ __all__ = [
     "min",
     "minimum",
     "next",
+    "nonzero",
     "ones",
     "ones_like",
+    "partition_by",
     "pinned_empty",
     "popcount",
     "previous",
@@ -304,6 +322,7 @@ __all__ = [
     "request_device",
     "result",
     "rint",
+    "run_length_encode",
     "scalar",
     "scan",
     "searchsorted",
@@ -321,6 +340,11 @@ __all__ = [
     "timing_helper",
     "to_dataframe",
     "u32",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "warm_up",
     "where",
     "zeros",

@@ -19,7 +19,6 @@ from .errors import ArgumentError, LengthError
 from .primitives import ArgSort, MatMul, Reduce, ReduceAxis, Scan, ScanAxis, Sort, SortPairs, VectorAdd
 from .primitives.base import Primitive
 from .primitives.fusion import EXPRESSIONS
-from .primitives.matmul import matrix_size
 from .primitives.one_shot import (
     REMEDIES,
     HostItems,
@@ -38,6 +37,7 @@ from .runtime.chunked_array import ChunkedArray, Items, ItemsT
 from .streaming import in_windows, takes_windows
 from .types.datatype import VALUE_DATATYPES, ItemDatatypeLike
 from .types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
+from .types.options import integer
 
 __all__ = [
     "add",
@@ -166,6 +166,19 @@ def reduce(
     out: Array | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> Array: ...
+@overload
+def reduce(  # pyright: ignore[reportOverlappingOverload]  # HostItems has structured arrays, too
+    x: NDArray[np.void],
+    op: BinOpLike = ...,
+    *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
+    dtype: None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> np.void: ...
 @overload
 def reduce(
     x: NDArray[ScalarT],
@@ -348,8 +361,8 @@ def _reduce_all(
     result = _one_shot(
         call, Reduce, (as_binop(op),), device, {"input": x}, out, results=results, flatten=True, out_shape=(), **options
     )
-    if isinstance(result, Items):
-        return result if out is not None or isinstance(result, ChunkedArray) else result.viewed_as(())
+    if isinstance(result, Array):
+        return result if out is not None else result.viewed_as(())
     if out is None:
         return result if isinstance(result, np.generic) else result[0]
     out[()] = result
@@ -1174,6 +1187,8 @@ def _cumulative(
     axis: int | None,
     include_initial: bool,
 ) -> Any:
+    if isinstance(x, EXPRESSIONS):
+        return _scan_along(call, x, op, results, out, device, axis, include_initial)
     items = x if isinstance(x, Items) else argument_array(call, "x", x)
     if axis is None and items.ndim != 1:
         raise ArgumentError(
@@ -1195,6 +1210,10 @@ def _scan_along(
     **options: bool,
 ) -> Any:
     """Return inclusive prefix sums along an axis, or of all items."""
+    if isinstance(x, EXPRESSIONS) and (axis is not None or include_initial):
+        raise ArgumentError(
+            f"{call}: an expression has no axes; leave out axis= and include_initial=, or store it with gw.asarray(x)"
+        )
     if axis is None:
         return _scan(call, x, op, "inclusive", results, out, device, **options)
     items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
@@ -1465,7 +1484,7 @@ _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
 
 def _matrix_sizes(given: Mapping[str, Any], asked: Mapping[str, int | None]) -> dict[str, int]:
     """Return m, n and k, as matrices and the caller say."""
-    sizes = {name: matrix_size(name, size) for name, size in asked.items() if size is not None}
+    sizes = {name: integer(f"gw.matmul(): {name}", size, 0) for name, size in asked.items() if size is not None}
     said = {name: f"{name}={size}" for name, size in sizes.items()}
     for name, matrix in given.items():
         if isinstance(matrix, Items) and matrix.ndim == 1:

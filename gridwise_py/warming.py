@@ -20,6 +20,7 @@ from .runtime.compile_threads import compile_threads
 from .runtime.context import context_of
 from .runtime.device import default_device
 from .types.datatype import ITEM_DATATYPES, Datatype, as_datatype
+from .types.options import integer
 
 __all__ = ["FunctionName", "warm_up"]
 
@@ -79,9 +80,7 @@ def warm_up(
         raise ArgumentError(f"gw.warm_up() takes the device first; give None for the default one: (None, {device!r})")
     device = device if device is not None else default_device()
     pipelines = context_of(device).executor.pipelines
-    length = _N if n is None else n
-    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-        raise ArgumentError(f"gw.warm_up(): n={n!r} must be an integer of at least 1")
+    length = _N if n is None else integer("gw.warm_up(): n", n, 1)
     runs = [run for item in what for run in _runs(item, device, _datatypes(dtype), length)]
     before = pipelines.compiled
     _ = context_of(device).capabilities  # measured before the threads ask for them

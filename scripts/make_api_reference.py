@@ -34,12 +34,14 @@ AREAS = {
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
     "One-shot functions": "add take sum prod min max reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
-    f"argsort sort_pairs matmul searchsorted digitize {FUNCTIONS} stream",
+    "argsort sort_pairs matmul "
+    "searchsorted digitize compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
+    f"unique_values unique_counts unique_inverse unique_all {FUNCTIONS} stream",
     "Expressions": "Expression f32 i32 u32 leaf scalar index result bitcast ceil clip cos exp flip floor "
     "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
     "where",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ReduceAxis ScanAxis ReduceByKey ScanByKey SegmentedReduce SegmentedScan Kernel "
+    "Primitives": f"{CLASSES} ReduceAxis ScanAxis ReduceByKey ScanByKey SegmentedReduce SegmentedScan Repeat Kernel "
     "Primitive Run BoundCall batch capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning StreamTuning MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "

@@ -45,6 +45,7 @@ _PYTHON = {
     "gridwise_py/planning/bindings.py": "runtime/chunked primitives/windows planning/shaders",
     "gridwise_py/planning/layout.py": "primitives/views primitives/windows planning/plan",
     "gridwise_py/tuning/sort_shapes.py": "tuning/sort_shape primitives/sort project/public_names",
+    "gridwise_py/runtime/counts.py": "primitives/counts runtime/counted_outputs",
     "gridwise_py/runtime/event.py": "runtime/event timing/timing project/public_names",
     "gridwise_py/timing/queries.py": "timing/timing runtime/event project/public_names",
     "gridwise_py/timing/result.py": "timing/timing project/public_names",
@@ -54,9 +55,9 @@ _PYTHON = {
     "gridwise_py/bench/stats/verdict.py": "bench/verdict bench/compare project/public_names",
     "gridwise_py/bench/results/rounds.py": "bench/rounds",
 }
-_PARTS = "primitives/views primitives/windows"
+_PARTS = "primitives/views primitives/windows primitives/counts"
 _SCAN = f"primitives/scan primitives/lookback {_PARTS}"
-_SORT = "primitives/sort"
+_SORT = "primitives/sort primitives/counts"
 _BOTH = f"primitives/reduce primitives/scan {_PARTS}"
 _PROBE = "runtime/lookback_verdict"
 #: Tests of a shader; by default those of the primitive of its name.
@@ -70,11 +71,11 @@ _WGSL = {
     "shaders/reduce_columns.wgsl": "primitives/reduce_axis",
     "shaders/reduce_narrow.wgsl": "primitives/reduce_axis",
     "shaders/reduce_rows.wgsl": "primitives/reduce_axis",
-    "shaders/reduce_compensated.wgsl": "primitives/float_sums",
-    "shaders/reduce_compensated_totals.wgsl": "primitives/float_sums",
+    "shaders/reduce_compensated.wgsl": "primitives/float_sums primitives/counts",
+    "shaders/reduce_compensated_totals.wgsl": "primitives/float_sums primitives/counts",
     "shaders/scan.wgsl": _SCAN,
-    "shaders/scan_compensated.wgsl": "primitives/float_sums",
-    "shaders/scan_compensated_totals.wgsl": "primitives/float_sums",
+    "shaders/scan_compensated.wgsl": "primitives/float_sums primitives/counts",
+    "shaders/scan_compensated_totals.wgsl": "primitives/float_sums primitives/counts",
     "shaders/scan_lookback.wgsl": _SCAN,
     "shaders/operator_check.wgsl": "types/binop",
     "shaders/unary_operator_check.wgsl": "types/unary_op",
@@ -103,7 +104,8 @@ _WGSL = {
     "shaders/lib/quads.wgsl": _ARRAYS,
     "shaders/lib/control.wgsl": f"{_SCAN} {_PROBE}",
     "shaders/lib/convert.wgsl": "primitives/item_datatypes primitives/dtypes",
-    "shaders/lib/elementwise.wgsl": "primitives/vector_add primitives/views runtime/executor",
+    "shaders/lib/used_blocks.wgsl": "primitives/counts",
+    "shaders/lib/elementwise.wgsl": "primitives/vector_add primitives/views primitives/counts runtime/executor",
     "shaders/lib/fields.wgsl": "primitives/structs",
     "shaders/lib/half.wgsl": "primitives/matmul primitives/item_datatypes",
     "shaders/lib/matmul_items.wgsl": "primitives/matmul",

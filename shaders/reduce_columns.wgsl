@@ -17,7 +17,7 @@ struct Params {
 //$ if fixed_order
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
-  input_offset: u32,
+  {{ fields.input }}
   output_offset: u32,
 }
 {{ bindings }}

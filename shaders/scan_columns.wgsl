@@ -1,11 +1,11 @@
-// Prefix sums of the columns of matrices: an invocation scans a block of rows of {{ width }} neighbouring columns, row after row.
+// Prefix sums of the columns of matrices: an invocation scans a block of rows of WIDTH columns, row after row.
 // Neighbouring invocations read and write neighbouring columns. With `totals` only the total of each block is written.
 // Forward progress: no workgroup waits for another. Bindings: params, input, carries, output (or one for both).
 
 struct Params {
   rows: u32,
   columns: u32,
-  strips: u32,  // columns / {{ width }}
+  strips: u32,  // columns / WIDTH
   blocks: u32,  // of the rows of a matrix
   rows_per_block: u32,
   units: u32,   // invocations that have work: strips × blocks × matrices

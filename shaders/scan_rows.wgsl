@@ -80,9 +80,6 @@ fn main(
   // Each row of the output has one item more than that of the input: the identity, which comes first.
   let to = {{ "row + 1u" if initial else "0u" }};
   var carry = {{ "load_acc_carries(unit)" if carried else "identity()" }};
-//$ if initial and not totals
-  if (part == 0u && sg_id == 0u && sg_lane == 0u) { put(first + row, identity()); }
-//$ endif
   for (var at = begin; at < stop; at += WORKGROUP_SIZE * VECS) {
     let q = at + sg_id * VECS * sg_size + sg_lane;
     var sum = identity();
@@ -111,5 +108,7 @@ fn main(
   }
 //$ if totals
   if (sg_id == 0u && sg_lane == 0u) { put(unit, carry); }
+//$ elif initial
+  if (part == 0u && sg_id == 0u && sg_lane == 0u) { put(first + row, identity()); }
 //$ endif
 }

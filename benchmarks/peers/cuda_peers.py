@@ -59,14 +59,14 @@ def checksum(arrays: tuple[np.ndarray, ...]) -> int:
     return total % (1 << 64)
 
 
-def build_cub(folder: Path) -> Path | str:
-    """Build CUB's side; return the program, or why there is none."""
+def build_cub(folder: Path, source: str = "cub_peer") -> Path | str:
+    """Build CUB's side from `source`, a .cu file beside this one; return the program, or why there is none."""
     nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
     if nvcc is None:
         return "nvcc is not installed"
-    program = folder / "cub_peer"
+    program = folder / source
     command = [nvcc, "-O3", "-std=c++17", "--extended-lambda", "-arch=native", "-o", str(program)]
-    build = subprocess.run([*command, str(HERE / "cub_peer.cu")], capture_output=True, text=True)
+    build = subprocess.run([*command, str(HERE / f"{source}.cu")], capture_output=True, text=True)
     return program if build.returncode == 0 else f"nvcc failed: {build.stderr.strip()[-500:]}"
 
 

@@ -25,6 +25,7 @@ import numpy as np
 import wgpu
 
 from .device_errors import check_not_lost
+from .internals import made_of_internals
 from .pages import advise_pages
 from .timeout import timed_out, timeout_s
 
@@ -83,10 +84,7 @@ class _Native:
 
 @functools.lru_cache(maxsize=1)
 def _native() -> _Native | None:
-    try:
-        return _Native()
-    except (ImportError, AttributeError):
-        return None  # another version or backend of wgpu-py
+    return made_of_internals(_Native)
 
 
 def shares_memory(adapter: wgpu.GPUAdapter) -> bool:

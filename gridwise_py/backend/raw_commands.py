@@ -20,6 +20,8 @@ from typing import Any, NamedTuple, cast
 
 import wgpu
 
+from .internals import made_of_internals
+
 _MARKER = "gridwise"
 
 __all__ = [
@@ -132,10 +134,7 @@ class _Native:
 
 @functools.lru_cache(maxsize=1)
 def _native() -> _Native | None:
-    try:
-        return _Native()
-    except (ImportError, AttributeError):
-        return None  # another version or backend of wgpu-py
+    return made_of_internals(_Native)
 
 
 class RawCommands:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .output import check_output, note
+from .output import check_new, check_output, note
 
 __all__ = ["trace"]
 
@@ -16,7 +16,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command(short_help="Write the timestamps of a results file as a trace.")
 @click.argument("file", type=_FILE)
 @click.option("-o", "--out", required=True, type=_FILE, help="The trace: a .json file.")
-def trace(file: Path, out: Path) -> None:
+@click.option("--overwrite", is_flag=True, help="Replace the trace if it exists.")
+def trace(file: Path, out: Path, overwrite: bool) -> None:
     """Write the timestamps of a results FILE of `gridwise bench --json` as a trace.
 
     Open it in ui.perfetto.dev or chrome://tracing. The host's lane is aligned with the GPU's approximately.
@@ -24,5 +25,6 @@ def trace(file: Path, out: Path) -> None:
     from ..bench.report.trace import export_results_trace
 
     check_output(out, "--out", [file])
+    check_new(out, "--out", overwrite=overwrite)
     export_results_trace(file, out)
     note(f"wrote {out}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
 
@@ -191,6 +192,8 @@ class PlanBuilder:
         texts = {name: source_text(name, each.program, each.is_struct, rows) for name, each in sources.items()}
         sinks = {name: operand for name, operand in writes.items() if isinstance(operand, Sink)}
         texts |= {name: sink_text(name, each.program, each.words) for name, each in sinks.items()}
+        if counted:
+            texts = {name: replace(text, text=_ending_with_the_count(name, text.text)) for name, text in texts.items()}
         reached_of: dict[str, dict[str, Operand]] = {
             name: operand.named_leaves(name)
             if isinstance(operand, Source)
@@ -334,6 +337,12 @@ def parameter_words(shader: str, fields: Sequence[str], values: Mapping[str, int
             f"and the file declares no {', '.join(unknown) or '–'}; change struct Params, or the plan's params="
         )
     return pack_words([values[name] for name in fields])
+
+
+def _ending_with_the_count(name: str, text: str) -> str:
+    """Return the text of an expression whose last item is the last one that counts."""
+    end = f"params.{name}_end"
+    return text.replace(end, f"min(max(params.n, 1u) - 1u, {end})")
 
 
 def _feed(shader: str, source: Operand, params_name: str, fields: Sequence[str], field: str) -> Copy:

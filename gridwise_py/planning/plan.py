@@ -321,7 +321,8 @@ class Plan:
 
 
 def _work_from_dict(data: Mapping[str, Any]) -> Work:
-    return Work(**{**data, "counted": tuple(CountedWork(**part) for part in data.get("counted", ()))})
+    totals: dict[str, Any] = {key: value for key, value in data.items() if key != "counted"}
+    return Work(**totals, counted=tuple(CountedWork(**part) for part in data.get("counted", ())))
 
 
 _STEP_KINDS: dict[str, type[Step]] = {"kernel": Kernel, "fill": Fill, "copy": Copy}

@@ -72,12 +72,15 @@ class UpTo:
         Which item of that output it is.
     most : int, optional
         A smaller capacity, which the caller asked for. The count may be larger: what did not fit is counted, too.
+    room : int, optional
+        The capacity, whatever the argument's length is.
     """
 
     argument: str
     count: str
     item: int = 0
     most: int | None = None
+    room: int | None = None
 
 
 Length: TypeAlias = int | SameAs | Product | UpTo | Callable[[Mapping[str, int]], int] | None
@@ -113,9 +116,12 @@ class Argument:
         For inputs of one item of 4 bytes: whether plans copy it into their parameters (``fed=`` of
         `PlanBuilder.kernel`), so that no kernel binds it.
     is_apart : bool
-        For inputs of any length: whether its items are not those that ``n=`` counts, as offsets of segments are not.
+        For inputs of any length: whether its items are not those that ``n=`` counts. Offsets of segments are not, nor
+        is what is gathered from.
     ascending : bool
         Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
+    components : int
+        Of counted inputs: how many consecutive numbers count as one item.
     in_order : bool
         For inputs: whether item i of an output depends on item i alone, so that the output may be the same view.
     """
@@ -133,6 +139,7 @@ class Argument:
     fed: bool = False
     is_apart: bool = False
     ascending: bool = False
+    components: int = 1
     in_order: bool = True
 
     def __post_init__(self) -> None:
@@ -227,7 +234,8 @@ class Signature:
     def is_counted(self, name: str) -> bool:
         """Whether an argument has an item for each item of an input, and so as many as count."""
         rule = self.arguments[self.length_like(name)]
-        return rule.length is None and not rule.is_output and not rule.is_apart
+        own = self.arguments[name]
+        return rule.length is None and not rule.is_output and not rule.is_apart and not own.is_apart
 
     def datatype(self, name: str) -> Datatype | None:
         """Return the datatype that an argument must have; None for any."""
@@ -306,6 +314,8 @@ class Signature:
                 return None
             if isinstance(rule, SameAs):
                 return rule.of(length)
+            if rule.room is not None:
+                return rule.room
             return length if rule.most is None else min(length, rule.most)
         if callable(rule):
             return rule(lengths)

@@ -13,6 +13,7 @@ from .partition import Partition
 from .reduce import Reduce
 from .reduce_axis import ReduceAxis
 from .registry import REGISTRY as REGISTRY
+from .repeat import Repeat
 from .run_length import RunLength
 from .scan import Scan
 from .scan_axis import ScanAxis
@@ -34,6 +35,7 @@ __all__ = [
     "Reduce",
     "ReduceAxis",
     "ReduceByKey",
+    "Repeat",
     "RunLength",
     "Scan",
     "ScanAxis",

@@ -106,10 +106,15 @@ class Primitive(ABC):
         self._last_call: BoundCall[Any] | None = None
         self._last_timed: Measurement | None = None
 
+    @property
+    def _fusions(self) -> tuple[Fusion, ...]:
+        """The expressions that it reads in place of arrays."""
+        return () if self._fusion is None else (self._fusion,)
+
     def _reads(self, layout: Layout) -> Layout:
         """Return what kernels read and write: the arguments, or expressions in their place."""
-        if self._fusion is not None:
-            layout = self._fusion.reads(layout)
+        for fusion in self._fusions:
+            layout = fusion.reads(layout)
         return layout if self._mapped is None else self._mapped.writes(layout)
 
     def _take(self, items: Any, argument: str = "input") -> Any:
@@ -139,7 +144,7 @@ class Primitive(ABC):
     @functools.cached_property
     def signature(self) -> Signature:
         """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
-        values = {} if self._fusion is None else self._fusion.values
+        values = {name: rule for fusion in self._fusions for name, rule in fusion.values.items()}
         return Signature.of(self, values if self._mapped is None else values | self._mapped.values)
 
     # ---- planning ----
@@ -227,8 +232,9 @@ class Primitive(ABC):
 
     def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> BoundCall[Any]:
         """Take a call through its stations: arguments, plan, binding. Nothing changes before all checks are done."""
-        if self._fusion is not None and self._fusion.flat.arrays:
-            arrays = {**self._fusion.arrays, **arrays}
+        for fusion in self._fusions:
+            if fusion.flat.arrays:
+                arrays = {**fusion.arrays, **arrays}
         check_process()  # before any lock, which a thread may have held when the process was forked
         check_trials(trials)
         device, context, last_call = self.device, self._context, self._last_call
@@ -360,7 +366,8 @@ class Primitive(ABC):
             Dispatch each kernel this many times in a row. The result is that of one trial.
         **arrays : Array, ChunkedArray or wgpu.GPUBuffer
             The arguments, by name. One that is left out is that of the previous call. An output that was never given,
-            or is None, is allocated.
+            or is None, is allocated. With ``n``, an int or an Array of one u32 on the GPU, only the first `n` items of
+            the inputs of this call count (docs/counts.md); Arrays with a `count` bring it along. Nothing is read.
 
         Returns
         -------
@@ -432,11 +439,11 @@ def _taking_leaves(cls: type[Any]) -> type[Any]:
 
     def reference(self: Any, **arrays: Any) -> Any:
         """Return numpy's result for the same leaves."""
-        flat = self._fusion.flat
-        names = [*flat.names, *(name for name, _ in flat.scalars)]
-        others = {name: items for name, items in arrays.items() if name not in names}
-        leaves = {name: items for name, items in arrays.items() if name in names}
-        return cls.reference(self, **{self._fusion.argument: value_of(flat, leaves)}, **others)
+        for fusion in self._fusions:
+            names = [*fusion.flat.names, *(name for name, _ in fusion.flat.scalars)]
+            leaves = {name: arrays.pop(name) for name in names if name in arrays}
+            arrays[fusion.argument] = value_of(fusion.flat, leaves)
+        return cls.reference(self, **arrays)
 
     methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
     return type(cls.__name__, (cls,), {**methods, "reference": reference, "__module__": cls.__module__})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
-from ..types.datatype import DATATYPES, Datatype, ItemDatatypeLike, as_datatype
+from ..types.datatype import DATATYPES, Datatype, ItemDatatypeLike
+from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
+from ..types.options import integer
 from .scan import ScanKind
-from .segments import KEY_DATATYPES, SegmentedPrimitive, SegmentStrategy, heads_of_keys, segmented_prefixes
+from .segments import SegmentedPrimitive, SegmentStrategy, heads_of_keys, segmented_prefixes
 
 __all__ = ["ReduceByKey", "ScanByKey"]
 
@@ -86,8 +89,8 @@ class ScanByKey(SegmentedPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        keys: ItemDatatypeLike = "u32",
-        items: ItemDatatypeLike = "u32",
+        keys: ItemDatatypeLike | Operators = "u32",
+        items: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
@@ -96,10 +99,10 @@ class ScanByKey(SegmentedPrimitive):
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
+        self.key_datatype: Datatype = self._take_keys(keys)
         super().__init__(
             device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
         )
-        self.key_datatype: Datatype = as_datatype(keys, KEY_DATATYPES)
         if kind not in _KINDS:
             raise ArgumentError(f"kind={kind!r} is unknown; known are {', '.join(_KINDS)}")
         self.kind = kind
@@ -109,6 +112,7 @@ class ScanByKey(SegmentedPrimitive):
         """Return the plan: one dispatch (look-back), or three."""
         builder = PlanBuilder("scan_by_key", layout, self.capabilities)
         layout = self._reads(layout)
+        self._check_lengths(layout)
         n, item_bytes = self._items_in(layout["items"]), self.datatype.itemsize_bytes
         parameters: dict[str, Any] = {"kind": self.kind, "subgroups": str(self.mode)}
         if n:
@@ -142,6 +146,9 @@ class ReduceByKey(SegmentedPrimitive):
     items : Datatype, str or numpy dtype, default "u32"
         Of the items, of 4 bytes or more; a struct has up to three fields.
     op : BinOp or str, default Add
+    size : int, optional
+        The runs that the outputs have room for; by default as many as items. Runs that do not fit are not written, but
+        counted.
     strategy : {"auto", "reduce_then_scan", "lookback"}, optional
         As for `Scan`.
     deterministic : bool, default False
@@ -192,24 +199,32 @@ class ReduceByKey(SegmentedPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        keys: ItemDatatypeLike = "u32",
-        items: ItemDatatypeLike = "u32",
+        keys: ItemDatatypeLike | Operators = "u32",
+        items: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         *,
+        size: int | None = None,
         strategy: SegmentStrategy | None = None,
         deterministic: bool = False,
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
+        if size is not None:
+            room = integer("size", size, 1)
+            self.arguments = tuple(
+                replace(each, length=replace(each.length, most=room)) if isinstance(each.length, UpTo) else each
+                for each in self.arguments
+            )
+        self.key_datatype: Datatype = self._take_keys(keys)
         super().__init__(
             device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
         )
-        self.key_datatype: Datatype = as_datatype(keys, KEY_DATATYPES)
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch (look-back), or three."""
         builder = PlanBuilder("reduce_by_key", layout, self.capabilities)
         layout = self._reads(layout)
+        self._check_lengths(layout)
         n, item_bytes = self._items_in(layout["items"]), self.datatype.itemsize_bytes
         key_bytes = self.key_datatype.itemsize_bytes
         parameters: dict[str, Any] = {"subgroups": str(self.mode)}
@@ -218,11 +233,11 @@ class ReduceByKey(SegmentedPrimitive):
         else:
             count = layout["count"]
             builder.step(Fill(count.buffer, count.first_byte, 4))
-        pair_bytes = n * (key_bytes + item_bytes)
-        return builder.build(Work(n, pair_bytes, pair_bytes + 4, max(0, n - 1)), parameters)
+        written = layout["output_keys"].nbytes + layout["output_values"].nbytes + 4
+        return builder.build(Work(n, n * (key_bytes + item_bytes), written, max(0, n - 1)), parameters)
 
     def reference(self, keys: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return numpy's result for the same input: keys, values, and their number."""
+        """Return numpy's result for the same input: keys, values, and their number. It knows of no `size`."""
         heads = heads_of_keys(keys)
         starts = np.flatnonzero(heads)
         ends = np.append(starts[1:], keys.size)[: starts.size] - 1

@@ -152,7 +152,8 @@ class Fusion:
             whole = form.components == 1
             found.append(
                 replace(own, name=names[k], datatype=datatype, length=length, any_shape=True,
-                        chunked=own.chunked and whole, in_order=k in program.streamed)
+                        chunked=own.chunked and whole, in_order=k in program.streamed,
+                        is_apart=k not in program.aligned, components=form.components)
             )  # fmt: skip
         return found
 
@@ -174,11 +175,11 @@ class Fusion:
         Raises
         ------
         LengthError
-            If items of an empty array are gathered.
+            If items of a leaf are gathered that has none.
         """
         flat, program = self.flat, self.flat.program
         for k in {k for gathered in program.gathered() for k in gathered}:
-            if items and not layout[flat.names[k]].length:
+            if items and layout[flat.names[k]].length == 0:
                 raise LengthError(f"items of {flat.names[k]} are gathered, but it is empty; give at least one item")
         return Source(
             items * len(program.results), "", program=program, leaves=tuple(layout[name] for name in flat.names),

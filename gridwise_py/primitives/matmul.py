@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, LimitError
+from ..errors import LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
@@ -20,20 +19,14 @@ from ..tuning.matmul_shapes import MatMulShape, matmul_shapes_for
 from ..tuning.options import MatMulTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import MATMUL_DATATYPES, Datatype, MatMulDatatypeLike, as_datatype
+from ..types.options import integer
 from .registry import register
 from .typed import TwoInputs
 
-__all__ = ["MatMul", "matrix_size"]
+__all__ = ["MatMul"]
 
 # lavapipe ends all loops of an invocation after 65,535 iterations in total.
 _MOST_ITERATIONS_CPU = 65_000
-
-
-def matrix_size(name: str, value: Any) -> int:
-    """Return a number of rows or columns; raise ArgumentError if it is not an integer of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-        raise ArgumentError(f"MatMul: {name} must be an integer of at least 0, not {value!r}")
-    return int(value)
 
 
 @register("matmul")
@@ -98,9 +91,9 @@ class MatMul(TwoInputs):
     ):
         super().__init__(device, capabilities=capabilities)
         self.datatype: Datatype = as_datatype(dtype, self.datatypes)
-        self.m: int = matrix_size("m", m)
-        self.n: int = matrix_size("n", n)
-        self.k: int = matrix_size("k", k)
+        self.m: int = integer("MatMul: m", m, 0)
+        self.n: int = integer("MatMul: n", n, 0)
+        self.k: int = integer("MatMul: k", k, 0)
         self.tuning: MatMulTuning = MatMulTuning.of(tuning)
         self._shapes = matmul_shapes_for(self.capabilities, self.tuning)
 

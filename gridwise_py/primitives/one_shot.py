@@ -13,7 +13,7 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, OverlapError
-from ..runtime.array import Array, asarray, check_numpy_out, host_array, is_python
+from ..runtime.array import Array, asarray, check_numpy_out, host_array, is_python, without_complex128
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
 from ..runtime.device import default_device
@@ -66,7 +66,9 @@ def device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDev
         devices[id(device)] = device
     if len(devices) > 1:
         names = ", ".join(d.adapter.info["device"] for d in devices.values())
-        raise BufferUsageError(f"the arguments lie on different devices ({names}); copy them through numpy")
+        raise BufferUsageError(
+            f"the arguments lie on different devices ({names}); copy them to one with gw.asarray(x, device=…)"
+        )
     return next(iter(devices.values()), None) or default_device()
 
 
@@ -90,7 +92,7 @@ def kept_primitive(cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, **o
 def argument_array(call: str, name: str, value: Any) -> np.ndarray:
     """Return what numpy makes of an argument."""
     try:
-        return host_array(value)
+        return without_complex128(value, host_array(value))
     except DatatypeError:
         raise  # it has masked items
     except ValueError as error:

@@ -34,9 +34,10 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
 
     The result has the datatype of the input, unless `result_dtype` gives another: integers wrap, while `numpy.sum`
     widens. Numbers of 8 bits to 64 bits and bool are taken; f64 needs the device's feature ``shader-f64``. An empty
-    input gives the operator's identity; an empty minimum or maximum raises. NaN propagates, and −0 is less than +0. The
-    GPU may flush denormals. Float results are reproducible on one device; `deterministic` and `compensated` give
-    stronger guarantees.
+    input gives the operator's identity; an empty minimum or maximum raises, unless only the GPU knows that it is
+    empty: then it gives the identity, too (the largest number or infinity for a minimum). NaN propagates, and −0 is
+    less than +0. The GPU may flush denormals. Float results are reproducible on one device; `deterministic` and
+    `compensated` give stronger guarantees.
 
     Parameters
     ----------

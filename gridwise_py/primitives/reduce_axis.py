@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import gcd, prod
-from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +22,7 @@ from ..tuning.options import AxisTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, memory_context, operator_context
+from ..types.options import integer
 from .operator import OperatorPrimitive
 from .typed import InputOutput
 
@@ -487,6 +487,7 @@ def neighbouring_axes(axis: Any, dimensions: int) -> tuple[int, ...]:
 def _integers(value: Any) -> tuple[int, ...] | None:
     """Return one integer or several as a tuple; None for anything else."""
     values = cast(Sequence[Any], value) if isinstance(value, Sequence) else (value,)
-    if not all(isinstance(each, Integral) and not isinstance(each, bool) for each in values):
+    try:
+        return tuple([integer("", each) for each in values])
+    except ArgumentError:
         return None
-    return tuple(int(each) for each in values)

@@ -221,6 +221,19 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         layout = self._reads(layout)
         operand = layout["input"]
         n, result_bytes = self._items_in(operand), self.output_datatype.itemsize_bytes
+        parameters = self.add_to(builder, layout)
+        counted = builder.counted_work(n, operand.nbytes // max(n, 1), result_bytes)
+        return builder.build(Work(n, operand.nbytes, n * result_bytes, max(0, n - 1), counted), parameters)
+
+    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the kernels to a plan, whose operands ``input`` and ``output`` may be temporary memory, too.
+
+        Returns
+        -------
+        dict
+            What the plan reports.
+        """
+        n = self._items_in(layout["input"])
         strategy = self.choose_strategy(in_place=n > 0 and layout.shares("input", "output"))
         parameters: dict[str, Any] = {
             "strategy": strategy,
@@ -233,8 +246,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             parameters |= self._plan_lookback(builder, layout)
         elif n:
             parameters |= (self._plan_compensated if self.compensated else self._plan_blocks)(builder, layout)
-        counted = builder.counted_work(n, operand.nbytes // max(n, 1), result_bytes)
-        return builder.build(Work(n, operand.nbytes, n * result_bytes, max(0, n - 1), counted), parameters)
+        return parameters
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         n = self._items_in(layout["input"])

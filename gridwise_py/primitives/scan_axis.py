@@ -106,9 +106,9 @@ class ScanAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompa
     -----
     The kernel and its shape depend on the sizes alone (``kind`` in ``plan.parameters``). `rows`, for the last axis: a
     workgroup scans a row, tile by tile. `columns`, for other axes and for rows of at most 32 items: an invocation scans
-    a column, or four. Few long rows or columns are cut into parts: then two dispatches find where each part begins, and
-    items are read twice (reduce-then-scan, as in `Scan`). No workgroup waits for another, and results are the same in
-    every run. Arrays that are larger than a binding of the device are bound in segments.
+    a column, or four. Few long rows or columns are cut into parts: then two or more dispatches find where each part
+    begins, and items are read twice (reduce-then-scan, as in `Scan`). No workgroup waits for another, and results are
+    the same in every run. Arrays that are larger than a binding of the device are bound in segments.
 
     Examples
     --------
@@ -189,7 +189,7 @@ class ScanAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompa
         return (*self.shape[: self.axis], self.written, *self.shape[self.axis + 1 :])
 
     def plan(self, layout: Layout) -> Plan:
-        """Return the plan: one dispatch, or three where rows or columns have parts."""
+        """Return the plan: one dispatch, or three and more where rows or columns have parts."""
         builder = PlanBuilder("scan_axis", layout, self.capabilities)
         items, outputs = self.outer * self.scanned * self.inner, self.outer * self.written * self.inner
         parameters: dict[str, Any] = {"shape": "x".join(map(str, self.shape)), "axis": self.axis}
@@ -214,21 +214,26 @@ class ScanAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompa
         source, output = layout["input"], layout["output"]
         if not self.scanned:  # each row of results is the identity
             source = Operand(0, builder.constant("nothing", (0,) * 16), size_bytes=64, item_bytes=source.item_bytes)
-        shape = self._shape(self.scanned)
-        if shape.parts == 1:
-            self._add_kernel(builder, "scan", shape, self.scanned, source, output)
-            return asdict(shape)
-        words, count = self._accumulator.words, self.outer * shape.parts * self.inner
-        totals, carries = builder.scratch("totals", words * count), builder.scratch("carries", words * count)
-        self._add_kernel(builder, "reduce parts", shape, self.scanned, source, totals, totals=True)
-        self._add_kernel(
-            builder, "scan totals", self._shape(shape.parts, whole=True), shape.parts, totals, carries, raw_input=True
-        )
-        self._add_kernel(builder, "scan", shape, self.scanned, source, output, carries=carries)
-        return asdict(shape)
+        return asdict(self._add_scan(builder, self.scanned, source, output))
 
-    def _shape(self, length: int, *, whole: bool = False) -> _Shape:
-        """Return the shape for rows or columns of a length; `whole` ones are not cut into parts."""
+    def _add_scan(
+        self, builder: PlanBuilder, length: int, source: Operand, output: Operand, *, level: int = 0
+    ) -> _Shape:
+        """Add the kernels of a scan along an axis of a length; behind level 0 those of the exclusive scan of totals."""
+        shape, raw = self._shape(length), level > 0
+        label = "scan totals" if raw else "scan"
+        if shape.parts == 1:
+            self._add_kernel(builder, label, shape, length, source, output, raw_input=raw)
+            return shape
+        words = self._accumulator.words * self.outer * shape.parts * self.inner
+        totals, carries = (builder.scratch(f"{name}_{level}", words) for name in ("totals", "carries"))
+        self._add_kernel(builder, "reduce parts", shape, length, source, totals, raw_input=raw, totals=True)
+        self._add_scan(builder, shape.parts, totals, carries, level=level + 1)
+        self._add_kernel(builder, label, shape, length, source, output, raw_input=raw, carries=carries)
+        return shape
+
+    def _shape(self, length: int) -> _Shape:
+        """Return the shape for rows or columns of a length."""
         most = self.tuning.max_blocks
         if self.inner == 1 and length > _SHORT_ROW:
             quads = (length + 6) // 4  # of a row that begins with the last item of one
@@ -237,16 +242,14 @@ class ScanAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompa
             vecs = self.tuning.vecs or (1 if quads <= size else 2 if quads <= 2 * size else 4)
             tiles = -(-quads // (size * vecs))
             enough, wanted = (_ENOUGH_ROWS, _ROW_PARTS) if most is None else (most, most)
-            parts = 1 if whole or self.outer >= enough else min(tiles, -(-wanted // self.outer))
+            parts = 1 if self.outer >= enough else min(tiles, -(-wanted // self.outer))
             part_quads = -(-tiles // parts) * size * vecs
             return _Shape("rows", size, vecs, 1, -(-quads // part_quads), part_quads)
         width = 1 if self.inner % 4 else 4
         columns = max(1, self.outer * self.inner // width)
         enough, wanted = (_ENOUGH_COLUMNS, _COLUMN_PARTS) if most is None else (most, most)
-        parts = 1 if whole or columns >= enough else min(-(-length // _LEAST_ROWS_OF_BLOCK), -(-wanted // columns))
-        if not whole:
-            parts = max(parts, -(-length // _MOST_ROWS_OF_BLOCK), 1)
-        rows = max(1, -(-length // parts))
+        parts = 1 if columns >= enough else min(-(-length // _LEAST_ROWS_OF_BLOCK), -(-wanted // columns))
+        rows = max(1, min(-(-length // max(parts, 1)), _MOST_ROWS_OF_BLOCK))
         size, vecs = self.tuning.workgroup_size or 64, self.tuning.vecs or (4 if width == 4 else 8)
         return _Shape("columns", size, vecs, width, max(1, -(-length // rows)), rows)
 

@@ -10,14 +10,17 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, LengthError
+from ..errors import ArgumentError, LengthError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
+from ..planning.source import Source
+from ..planning.windows import binding_limit
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ItemDatatypeLike
+from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
 from .reduce_axis import ReduceAxis
@@ -118,7 +121,7 @@ class SegmentedScan(_ByOffsets):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        items: ItemDatatypeLike = "u32",
+        items: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
@@ -219,7 +222,7 @@ class SegmentedReduce(_ByOffsets):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        items: ItemDatatypeLike = "u32",
+        items: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         *,
         length: int | None = None,
@@ -238,20 +241,12 @@ class SegmentedReduce(_ByOffsets):
         else:
             self.arguments = (
                 Argument("items"),
-                Argument("output", is_output=True, length=self._whole_segments),
+                Argument("output", is_output=True, length=SameAs("items", per=self.length)),
             )
+            self.takes_count = False  # pyright: ignore[reportAttributeAccessIssue]  # as a class without offsets would say
         super().__init__(
             device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
         )
-
-    def _whole_segments(self, lengths: Mapping[str, int]) -> int:
-        assert self.length is not None
-        if lengths["items"] % self.length:
-            raise LengthError(
-                f"{self.name}: {lengths['items']} items are no whole number of segments of length={self.length}; give "
-                f"a multiple, or offsets="
-            )
-        return lengths["items"] // self.length
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch (look-back), or three; of segments of one length that of `ReduceAxis`."""
@@ -268,8 +263,21 @@ class SegmentedReduce(_ByOffsets):
         return builder.build(work, parameters)
 
     def _plan_rows(self, layout: Layout, length: int) -> Plan:
+        n = self._items_in(layout["items"])
+        if n % length:
+            raise LengthError(
+                f"{self.name}: {n} items are no whole number of segments of length={length}; give a multiple of it, or "
+                f"offsets"
+            )
+        items, limit = layout["items"], binding_limit(self.capabilities)
+        if isinstance(items, Source) and any(leaf.nbytes > limit for leaf in items.leaves):
+            raise LimitError(
+                f"{self.name}: items is an expression of arrays of more than {limit} bytes "
+                f"(max-storage-buffer-binding-size), which length= does not read in windows; store it first, with "
+                f"gw.asarray(), or give offsets"
+            )
         rows = ReduceAxis(
-            None, self.datatype, self.op, shape=(self._items_in(layout["items"]) // length, length), axis=1,
+            None, self.datatype, self.op, shape=(n // length, length), axis=1,
             deterministic=self._fixed_order is not None, capabilities=self.capabilities,
         )  # fmt: skip
         plan = rows.plan(Layout({"input": layout["items"], "output": layout["output"]}))

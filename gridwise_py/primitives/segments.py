@@ -15,21 +15,30 @@ import numpy as np
 import wgpu
 
 from .. import settings
-from ..errors import ArgumentError, DatatypeError, LimitError
+from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import HAS_CARRY, MORE_FOLLOWS
 from ..planning.layout import Layout, Operand
 from ..planning.lookback_state import SPIN_LIMIT, ChainedState
+from ..planning.source import Source
 from ..planning.windows import Window, binding_limit, windows_of
 from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
 from ..tuning.options import ScanTuning
 from ..tuning.shapes import Shape, look_back_tiles
 from ..types.capabilities import Capabilities
-from ..types.datatype import ITEM_DATATYPES, Datatype
+from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
+from .fusion import FUSED, Fusion, flat_of
 from .operator import BlockWindow, OperatorPrimitive, block_split, blocks_of
 
-__all__ = ["KEY_DATATYPES", "SegmentStrategy", "SegmentedPrimitive", "heads_of_keys", "segmented_prefixes"]
+__all__ = [
+    "KEY_DATATYPES",
+    "SegmentStrategy",
+    "SegmentedPrimitive",
+    "heads_of_keys",
+    "search_steps",
+    "segmented_prefixes",
+]
 
 SegmentStrategy: TypeAlias = Literal["auto", "reduce_then_scan", "lookback"]
 _STRATEGIES = ("auto", "reduce_then_scan", "lookback")
@@ -71,6 +80,7 @@ class SegmentedPrimitive(OperatorPrimitive):
     _kernel: ClassVar[str] = "segmented"
     takes_count = True
     key_datatype: Datatype | None = None
+    _key_fusion: Fusion | None = None
     _exclusive: bool = False
 
     def __init__(
@@ -112,6 +122,33 @@ class SegmentedPrimitive(OperatorPrimitive):
         self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
         self._blocks_shapes = self._shapes_for("scan", self.tuning)
         self._shapes = self._shapes_for("scan" if self._fixed_order else self._kernel, self.tuning)
+
+    def _take_keys(self, keys: Any) -> Datatype:
+        """Return the datatype of the keys. If they are an expression, its leaves become the arguments."""
+        if isinstance(keys, FUSED):
+            flat = flat_of(keys)
+            if flat.fields:
+                raise DatatypeError(f"{type(self).__name__}: keys are numbers, not a struct; give one field of it")
+            # The items may be an expression of arrays, too.
+            names = {name: f"key_{name}" for name, _ in flat.arrays}
+            flat = replace(
+                flat, names=tuple(names.get(name, name) for name in flat.names),
+                arrays=tuple((names[name], array) for name, array in flat.arrays),
+            )  # fmt: skip
+            self._key_fusion = Fusion(flat, "keys")
+            self.arguments = self._key_fusion.arguments(self.arguments)
+            keys = self._key_fusion.datatype
+        return as_datatype(keys, KEY_DATATYPES)
+
+    @property
+    def _fusions(self) -> tuple[Fusion, ...]:
+        return super()._fusions if self._key_fusion is None else (self._key_fusion, *super()._fusions)
+
+    def _check_lengths(self, layout: Layout) -> None:
+        """Raise where keys and items, of which one is an expression, have different lengths."""
+        keys, items = layout["keys"].length, self._items_in(layout["items"])
+        if keys != items:
+            raise LengthError(f"{self.name}: keys has {keys} items, but items has {items}; every key needs one item")
 
     @property
     def _is_plain(self) -> bool:
@@ -319,14 +356,15 @@ class SegmentedPrimitive(OperatorPrimitive):
             segments = layout["offsets"].length - 1
             values |= {
                 "segments": segments,
-                "search_steps": _search_steps(segments, shape.workgroup_size // (parts + 1)),
+                "search_steps": search_steps(segments, shape.workgroup_size // (parts + 1)),
             }
         builder.kernel(
             label, shader, reads=reads, writes=writes, params=values, workgroups=workgroups,
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
             context=self._segment_context(shape, parts, emits=emits, **context), atomics=atomics,
             trusted=self.op.is_trusted(self.datatype),
-            features=tuple(dict.fromkeys((*self._kernel_features(), *features))), sibling=sibling, counted=True, first=first,
+            features=tuple(dict.fromkeys((*self._kernel_features(), *features))),
+            sibling=sibling, counted=True, first=first,
         )  # fmt: skip
 
     def _segment_context(self, shape: Shape, parts: int, **more: Any) -> dict[str, Any]:
@@ -370,6 +408,12 @@ def _window_flags(window: Window) -> int:
 
 def _with_item_before(operand: Operand, capabilities: Capabilities) -> Operand:
     """Return a window's operand with a binding that reaches the item before its first one, too."""
+    if isinstance(operand, Source):
+        streamed = operand.program.streamed
+        leaves = tuple(
+            _with_item_before(leaf, capabilities) if k in streamed else leaf for k, leaf in enumerate(operand.leaves)
+        )
+        return replace(operand, leaves=leaves)
     if operand.offset:
         return operand
     step = capabilities.limits["min-storage-buffer-offset-alignment"]
@@ -379,7 +423,7 @@ def _with_item_before(operand: Operand, capabilities: Capabilities) -> Operand:
     )  # fmt: skip
 
 
-def _search_steps(segments: int, lanes: int) -> int:
+def search_steps(segments: int, lanes: int) -> int:
     """Return the steps in which so many lanes find a segment: one around a guess, then cuts into equal parts."""
     steps, left = int(segments > lanes), segments
     while left > 0:

@@ -135,6 +135,8 @@ class StreamPrimitive(Primitive):
     run_lengths: bool = False
     #: Whether items without a mark are written, too.
     splits: bool = False
+    #: The input with the place of each item's result, where every item has one; nothing is selected then.
+    places: str | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Return an instance; the methods of one that reads expressions take their leaves by name."""
@@ -162,20 +164,21 @@ class StreamPrimitive(Primitive):
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(self.tuning.subgroups)
         self._shapes: Shapes[Shape] = shapes_for("stream", self.capabilities, self.mode, self.tuning)
         #: The inputs that are expressions.
-        self._fusions: dict[str, Fusion] = {}
+        self._expressions: dict[str, Fusion] = {}
 
     def _input(self, name: str, items: Any, known: Mapping[str, Datatype]) -> Datatype:
         """Return the datatype of an input; of an expression that takes its place, what its items are read as."""
         if not isinstance(items, FUSED):
             return as_datatype(items, known)
-        fusion = self._fusions[name] = Fusion(self._named_apart(name, flat_of(items)), name)
+        fusion = self._expressions[name] = Fusion(self._named_apart(name, flat_of(items)), name)
         return fusion.datatype
 
     def _named_apart(self, name: str, flat: Flat) -> Flat:
         """Return an expression whose Arrays have names that no other Array of this primitive has."""
-        known = {array.place(): leaf for each in self._fusions.values() for leaf, array in each.flat.arrays}
+        known = {array.place(): leaf for each in self._expressions.values() for leaf, array in each.flat.arrays}
         renamed = {
-            leaf: known.get(array.place(), f"{name}_{leaf}" if self._fusions else leaf) for leaf, array in flat.arrays
+            leaf: known.get(array.place(), f"{name}_{leaf}" if self._expressions else leaf)
+            for leaf, array in flat.arrays
         }
         return replace(
             flat,
@@ -198,7 +201,7 @@ class StreamPrimitive(Primitive):
         measure, per = self._measure
         leaves: dict[str, Argument] = {}
         for each in inputs:
-            fusion = self._fusions.get(each.name)
+            fusion = self._expressions.get(each.name)
             if fusion is None:
                 same = None if each.name == measure else SameAs(measure, "every item needs one flag", per=per)
                 leaves.setdefault(each.name, replace(each.resolved(self), length=same))
@@ -226,7 +229,7 @@ class StreamPrimitive(Primitive):
 
     def _measure_of(self, operands: Sequence[str]) -> tuple[str, int]:
         for name in operands:
-            fusion = self._fusions.get(name)
+            fusion = self._expressions.get(name)
             if fusion is None:
                 return name, 1
             found = fusion.measure
@@ -240,27 +243,33 @@ class StreamPrimitive(Primitive):
     @cached_property
     def signature(self) -> Signature:
         """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
-        return Signature.of(self, {k: rule for each in self._fusions.values() for k, rule in each.values.items()})
+        return Signature.of(self, {k: rule for each in self._expressions.values() for k, rule in each.values.items()})
 
     def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> BoundCall[Any]:
-        bound = {name: array for each in self._fusions.values() for name, array in each.arrays.items()}
+        bound = {name: array for each in self._expressions.values() for name, array in each.arrays.items()}
         return super()._bind({**bound, **arrays} if bound else arrays, trials)
 
     def reference(self, **arrays: Any) -> tuple[np.ndarray, ...]:
         """Return numpy's outputs for the same inputs, or for the same leaves of expressions."""
         name, per = self._measure
-        bound = {leaf: array for each in self._fusions.values() for leaf, array in each.arrays.items()}
+        bound = {leaf: array for each in self._expressions.values() for leaf, array in each.arrays.items()}
         known = {**{leaf: array.to_numpy() for leaf, array in bound.items()}, **arrays}
         size = np.asarray(known[name]).size // per
         given: dict[str, np.ndarray] = {}
-        for operand in self._operands:
-            fusion = self._fusions.get(operand)
+        for operand in self._inputs_of(self.fields):
+            fusion = self._expressions.get(operand)
             if fusion is None:
                 given[operand] = known[operand]
                 continue
             names = (*fusion.flat.names, *fusion.values)
             given[operand] = value_of(fusion.flat, {leaf: known[leaf] for leaf in names}, size)
-        return self._twin(**given)
+        outputs = self._twin(**given)
+        if self.size is None:
+            return outputs
+        return tuple(
+            output[: self.size] if isinstance(self.signature.arguments[name].length, UpTo) else output
+            for name, output in zip(self.signature.outputs, outputs, strict=True)
+        )
 
     @abstractmethod
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -276,13 +285,25 @@ class StreamPrimitive(Primitive):
     @property
     def _words(self) -> int:
         """Counters of a tile."""
-        return 2 if self.run_lengths else len(self.marks)
+        return 2 if self._writes_lengths else len(self.marks)
+
+    @property
+    def _written(self) -> tuple[Field, ...]:
+        """The fields that have room: without any, items are only counted."""
+        return () if self.size == 0 else self.fields
+
+    @property
+    def _writes_lengths(self) -> bool:
+        return self.run_lengths and self.size != 0
 
     @property
     def _operands(self) -> tuple[str, ...]:
         """What kernels read: arrays and expressions."""
-        names = [*(mark.argument for mark in self.marks), *(f.argument for f in self.fields if f.argument is not None)]
-        return tuple(dict.fromkeys(names))
+        return self._inputs_of(self._written)
+
+    def _inputs_of(self, fields: Sequence[Field]) -> tuple[str, ...]:
+        names = [*(mark.argument for mark in self.marks), *(field.argument for field in fields), self.places]
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     def _items(self, layout: Layout) -> int:
         """Return how many items there are: layouts count the words of items that are several numbers."""
@@ -292,7 +313,7 @@ class StreamPrimitive(Primitive):
 
     def _read(self, layout: Layout, n: int) -> Layout:
         """Return what kernels read."""
-        fusions = self._fusions
+        fusions = self._expressions
         return Layout({k: fusions[k].source(layout, n) if k in fusions else layout[k] for k in self._operands})
 
     def plan(self, layout: Layout) -> Plan:
@@ -323,7 +344,7 @@ class StreamPrimitive(Primitive):
 
     def _windows(self, reads: Layout, n: int) -> list[Window]:
         """Split the inputs into windows; those of items that are several numbers must fit one binding."""
-        if all(field.datatype.elements == 1 for field in self.fields):
+        if all(field.datatype.elements == 1 for field in self._written):
             windows = windows_of(reads, list(reads), self.capabilities, self._shapes.at(n).tile_items)
             # Without any where nothing is read from the first item to the last.
             return windows or [Window(0, 1, 0, n, n, dict(reads))]
@@ -339,8 +360,8 @@ class StreamPrimitive(Primitive):
 
     def _room(self, layout: Layout) -> int:
         """Return the items for which all outputs have room."""
-        rooms = [layout[name].length // field.datatype.elements for field in self.fields for name in field.outputs]
-        return min([*rooms, *([layout["lengths"].length] if self.run_lengths else [])])
+        rooms = [layout[name].length // field.datatype.elements for field in self._written for name in field.outputs]
+        return min([*rooms, *([layout["lengths"].length] if self._writes_lengths else [])], default=0)
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window], n: int) -> dict[str, Any]:
         shape = self._shapes.at(n)
@@ -349,7 +370,7 @@ class StreamPrimitive(Primitive):
         look = look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
         spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
         carries = self._carries(builder, windows)
-        outputs = {name: layout[name] for name in self.signature.outputs}
+        outputs = {name: layout[name] for name in self.signature.outputs if layout[name].length}
         for window, count, carry in zip(windows, tiles, carries, strict=True):
             states = f"states_{window.index}" if carry else "states"
             builder.scratch(states, CONTROL_WORDS + self._words * count)
@@ -376,7 +397,7 @@ class StreamPrimitive(Primitive):
         most = _CPU_BLOCKS if self.capabilities.is_cpu else _GPU_BLOCKS
         totals, before = builder.scratch("block_totals", words * most), builder.scratch("block_carries", words * most)
         totals, before = totals.by_words(), before.by_words()
-        outputs = {name: layout[name] for name in self.signature.outputs}
+        outputs = {name: layout[name] for name in self.signature.outputs if layout[name].length}
         ends = {name: operand for name, operand in outputs.items() if name in (self._count_name, "lengths")}
         written = {name: operand for name, operand in outputs.items() if name != self._count_name}
         marking = {mark.argument for mark in self.marks}
@@ -480,7 +501,7 @@ class StreamPrimitive(Primitive):
         default = 0 if self.capabilities.is_cpu else _STAGE_WORDS
         stage = default if self.tuning.stage is None else self.tuning.stage
         # Lengths are differences of neighbouring heads.
-        return stage or (_STAGE_WORDS if self.run_lengths else 0)
+        return stage or (_STAGE_WORDS if self._writes_lengths else 0)
 
     def _is_held(self, field: Field) -> bool:
         """Whether items stay in registers from the load of the tile on; else they are read when they are written."""
@@ -489,9 +510,11 @@ class StreamPrimitive(Primitive):
 
     def _text(self, shape: Shape) -> dict[str, Any]:
         """Return the template values."""
-        words, runs = self._words, self.run_lengths
+        words, runs = self._words, self._writes_lengths
         held = {
-            f.argument: _quad(f.datatype.itemsize_bytes) | {"name": f.argument} for f in self.fields if self._is_held(f)
+            f.argument: _quad(f.datatype.itemsize_bytes) | {"name": f.argument}
+            for f in self._written
+            if self._is_held(f)
         }
         marks = [
             {
@@ -512,7 +535,7 @@ class StreamPrimitive(Primitive):
                 "elements": field.datatype.elements,
                 **_quad(field.datatype.element_bytes),
             }
-            for field in self.fields
+            for field in self._written
         ]
         late = [field for field in fields if field["source"] != "held"]
         passes = [{"name": "positions", "held": False, "words": 1}] if late or runs else []
@@ -524,7 +547,7 @@ class StreamPrimitive(Primitive):
             for field in fields
             if field["source"] == "held"
         ]  # fmt: skip
-        stage, stage_words = self._stage(), max(each["words"] for each in passes)
+        stage, stage_words = self._stage() if passes else 0, max((each["words"] for each in passes), default=1)
         kind = {
             "suffix": "", "type": "u32", "combine": "add", "identity": "0u", "subgroup_reduce": "subgroupAdd",
             "subgroup_exclusive_scan": "subgroupExclusiveAdd",
@@ -537,6 +560,7 @@ class StreamPrimitive(Primitive):
             "heads": self.marks[0].heads,
             "count": self._count_name,
             "splits": self.splits,
+            "dense": self.places is not None,
             "marks": marks,
             "held": list(held.values()),
             "moved": fields,

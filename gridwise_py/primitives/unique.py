@@ -9,13 +9,13 @@ from ..call_errors import explained
 from ..planning.signature import Argument, SameAs, UpTo
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
-from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from .registry import register
 from .stream import Field, Mark, StreamPrimitive, StreamStrategy, count_argument
 from .typed_streams import KeysKept
 
-__all__ = ["Unique", "run_heads"]
+__all__ = ["RunNumbers", "Unique", "run_heads"]
 
 
 @register("unique")
@@ -102,6 +102,52 @@ class Unique(KeysKept, StreamPrimitive):  # pyright: ignore[reportIncompatibleMe
         heads = run_heads(inputs["keys"], self.equal_nan)
         count = np.array([heads.sum()], dtype=np.uint32)
         return *(inputs[name][heads] for name in ("keys", "values") if name in inputs), count
+
+
+class RunNumbers(StreamPrimitive):
+    """For the sorted keys: ``output[places[i]]`` is the number of the run, from 0, that key i belongs to.
+
+    With the order of the sort as places, these are the numbers of the unique keys in the order before it.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice or None
+    dtype : Datatype, str or numpy dtype
+        Of the keys.
+    equal_nan, tuning, capabilities
+        As in `Unique`.
+    """
+
+    datatypes = STORAGE_DATATYPES
+    _label = "run_numbers"
+    places = "places"
+    arguments = (
+        Argument("keys"),
+        Argument("places", datatype=DATATYPES["u32"], length=SameAs("keys")),
+        Argument("output", is_output=True, datatype=DATATYPES["u32"], length=SameAs("keys")),
+        count_argument(),
+    )
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        dtype: ItemDatatypeLike = "u32",
+        *,
+        equal_nan: bool = True,
+        tuning: StreamTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, size=None, strategy=None, tuning=tuning, capabilities=capabilities)
+        self.datatype: Datatype = self._input("keys", dtype, self.datatypes)
+        self.marks = (Mark("keys", self.datatype, heads=True, equal_nan=equal_nan),)
+        self.fields = ()
+        self._finish(type(self).arguments)
+
+    def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
+        numbers = np.cumsum(run_heads(inputs["keys"], self.marks[0].equal_nan), dtype=np.uint32)
+        output = np.empty_like(numbers)
+        output[inputs["places"]] = numbers - np.uint32(1)
+        return output, numbers[-1:] if numbers.size else np.zeros(1, np.uint32)
 
 
 def run_heads(keys: np.ndarray, equal_nan: bool = True) -> np.ndarray:

@@ -37,6 +37,7 @@ from ..types.datatype import (
     numpy_text,
 )
 from ..types.expression import Expression, Operators, gather, stored
+from ..types.options import integer
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -45,23 +46,6 @@ from .pinned import DIRECTIONS, Direction, PinnedArray
 from .transfers import RING_BYTES, as_bytes
 
 __all__ = ["Array", "asarray", "empty", "empty_like", "new_array", "pinned_empty"]
-
-
-def checked_count(value: Any, name: str, least: int = 0) -> int:
-    """Return an integer of Python or numpy as a Python int, which does not overflow.
-
-    Raises
-    ------
-    ArgumentError
-        If it is something else, a float or a bool for example, or below `least`.
-    """
-    try:
-        count = None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        count = None
-    if count is None or count < least:
-        raise ArgumentError(f"{name} must be an integer of at least {least}, not {value!r}")
-    return count
 
 
 def count_items(n: int) -> str:
@@ -78,8 +62,8 @@ def checked_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
         If a length is no integer, or negative.
     """
     if isinstance(shape, (tuple, list)):
-        return tuple([checked_count(length, f"{name}: each length") for length in cast(Sequence[Any], shape)])
-    return (checked_count(shape, name),)
+        return tuple([integer(f"{name}: each length", length, 0) for length in cast(Sequence[Any], shape)])
+    return (integer(name, shape, 0),)
 
 
 #: What methods of `Array` call that need kernels: primitives, which are above this package, put it here.
@@ -151,7 +135,7 @@ class OnGpu(ABC):
             )
         first = 0
         for number, length in zip(index, lengths, strict=True):
-            place = checked_count(number, "index", -length)
+            place = integer("index", number, -length)
             if place >= length:
                 raise ArgumentError(f"index {place} is not in {self!r}, which has {count_items(length)}")
             first = first * length + place % length
@@ -325,8 +309,8 @@ class Array(Operators, OnGpu):
         self._datatype = as_datatype(dtype, ITEM_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
         # Python's ints: sums of numpy's would wrap.
-        offset = checked_count(offset, "offset")
-        length = max(0, capacity - offset) if length is None else checked_count(length, "length")
+        offset = integer("offset", offset, 0)
+        length = max(0, capacity - offset) if length is None else integer("length", length, 0)
         if offset + length > capacity:
             raise ArgumentError(
                 f"items {offset} to {offset + length} do not lie in a buffer of {capacity} items ({buffer.size} bytes)"
@@ -434,12 +418,16 @@ class Array(Operators, OnGpu):
     def count(self) -> Array | None:
         """The number of valid items, as an Array of one u32, if only the GPU knows it; else None.
 
-        With a count, `size` is the capacity, and `to_numpy` and `trim` return the valid items only.
+        With a count, `size` is the capacity, and `to_numpy` and `trim` return the valid items only. Primitives,
+        one-shot functions and expressions take counted Arrays as they are, and read nothing (docs/counts.md).
         """
         return self._count
 
     def counted_by(self, count: Array) -> Array:
-        """Return a view of the same items with a count: the one item of `count` is the number of valid ones."""
+        """Return a view of the same items with a count: the one item of `count` is the number of valid ones.
+
+        A number above `size` stands for all items. It counts when a call runs: if the Array changes, so does the count.
+        """
         if count.size != 1 or count.datatype.name != "u32":
             raise ArgumentError(f"a count must be an Array of one u32, not {count!r}")
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, count)
@@ -469,7 +457,7 @@ class Array(Operators, OnGpu):
         """
         self._check_uncounted()
         wanted: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        lengths = [checked_count(length, "reshape(): each length", -1) for length in wanted]
+        lengths = [integer("reshape(): each length", length, -1) for length in wanted]
         if lengths.count(-1) > 1:
             raise ArgumentError(f"reshape(): only one length may be -1, but the shape is {tuple(lengths)}")
         if -1 in lengths:
@@ -592,7 +580,7 @@ class Array(Operators, OnGpu):
                 f"only the GPU knows how many items {self!r} has, so its views are of the first ones, array[:k]; for "
                 f"others slice array.trim(), which reads the count"
             )
-        most = self._length if key.stop is None else checked_count(key.stop, "the end of a slice of a counted Array")
+        most = self._length if key.stop is None else integer("the end of a slice of a counted Array", key.stop, 0)
         length = min(most, self._length)
         return Array.on(self.lease, self._datatype, length, self._device, self._offset, self._count)
 
@@ -960,7 +948,7 @@ def pinned_empty(
     LimitError
         If it is larger than the device's largest buffer.
     """
-    n = checked_count(n, "n")
+    n = integer("n", n, 0)
     datatype = as_datatype(dtype, ITEM_DATATYPES)
     if direction not in DIRECTIONS:
         raise ArgumentError(
@@ -1016,7 +1004,14 @@ def host_array(data: Any) -> np.ndarray:
 
 def is_python(data: Any) -> bool:
     """Whether data are Python's numbers, of whose floats numpy makes float64, though nobody asked for 64 bits."""
-    return isinstance(data, (bool, int, float, list, tuple, range)) and not isinstance(data, np.generic)
+    return isinstance(data, (bool, int, float, complex, list, tuple, range)) and not isinstance(data, np.generic)
+
+
+def without_complex128(data: Any, items: np.ndarray) -> np.ndarray:
+    """Return Python's complex numbers in complex64: no GPU language has complex128."""
+    if items.dtype == np.complex128 and is_python(data):
+        return _from_numbers(data, COMPLEX)
+    return items
 
 
 def datatype_of(items: np.ndarray) -> Datatype:
@@ -1101,7 +1096,7 @@ def asarray(
         If `data` is memory of another device.
     """
     if isinstance(data, Expression):
-        return OPERATIONS["evaluate"](data, device, dtype, None if size is None else checked_count(size, "size"))
+        return OPERATIONS["evaluate"](data, device, dtype, None if size is None else integer("size", size, 0))
     wanted = None if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):
         if wanted is None:
@@ -1123,7 +1118,7 @@ def asarray(
         return made
     refuse_masked(data)
     if wanted is None and is_python(data):
-        items = np.asarray(data)
+        items = without_complex128(data, np.asarray(data))
         datatype = datatype_of(items)
         device = device if device is not None else default_device()
         if datatype.name == "f64" and not context_of(device).has_float64:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, Generic, TypeVar
 
 import wgpu
@@ -17,6 +16,7 @@ from ..errors import ArgumentError, OverlapError, TimingUnavailable
 from ..planning.plan import Plan
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
+from ..types.options import integer
 from .arguments import ParsedCall
 from .array import Array, new_array
 from .batch import CallRecorder, ReservedSpans
@@ -45,10 +45,8 @@ _MAPPABLE = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.MAP_WRITE
 
 def check_trials(trials: Any) -> None:
     """Raise ArgumentError where a number of trials is none."""
-    if type(trials) is int and trials > 0:
-        return
-    if isinstance(trials, bool) or not isinstance(trials, Integral) or trials < 1:
-        raise ArgumentError(f"trials must be an integer of at least 1, not {trials!r}")
+    if type(trials) is not int or trials < 1:
+        integer("trials", trials, 1)
 
 
 def check_in_place(name: str, trials: int, in_place: bool) -> None:

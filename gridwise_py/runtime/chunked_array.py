@@ -13,12 +13,12 @@ from ..backend.fork_guard import in_thread
 from ..call_errors import explained
 from ..errors import ArgumentError, BufferUsageError, DatatypeError
 from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
+from ..types.options import integer
 from .array import (
     Array,
     OnGpu,
     asarray,
     check_out,
-    checked_count,
     count_items,
     datatype_of,
     empty,
@@ -86,7 +86,9 @@ class ChunkedArray(OnGpu):
                     f"chunk {number} has shape {chunk.shape}, but a ChunkedArray has one dimension; give chunk.ravel()"
                 )
             if chunk.device is not found[0].device:
-                raise BufferUsageError(f"chunk {number} lies on another device than chunk 0; copy it through numpy")
+                raise BufferUsageError(
+                    f"chunk {number} lies on another device than chunk 0; copy it with gw.asarray(chunk, device=…)"
+                )
         self._chunks: tuple[Array, ...] = found
 
     @classmethod
@@ -123,7 +125,7 @@ class ChunkedArray(OnGpu):
         chunk_items: int | None = None,
     ) -> ChunkedArray:
         """Return `n` items with unspecified contents, in chunks like those of `from_numpy`."""
-        n = checked_count(n, "n")
+        n = integer("n", n, 0)
         datatype = as_datatype(dtype, ITEM_DATATYPES)
         device = device if device is not None else default_device()
         step = _chunk_items(chunk_items, datatype, device)
@@ -246,7 +248,7 @@ def _chunk_items(wanted: int | None, datatype: Datatype, device: wgpu.GPUDevice)
     if wanted is None:
         largest = min(device.limits["max-storage-buffer-binding-size"], device.limits["max-buffer-size"])
         return max(_WHOLE_ITEMS, largest // datatype.itemsize_bytes // _WHOLE_ITEMS * _WHOLE_ITEMS)
-    return checked_count(wanted, "chunk_items", 1)
+    return integer("chunk_items", wanted, 1)
 
 
 Items: TypeAlias = Array | ChunkedArray

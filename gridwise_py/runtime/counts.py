@@ -47,6 +47,12 @@ def with_count(signature: Signature, arrays: Mapping[str, Any]) -> Mapping[str, 
         )
     if n is not None and not isinstance(n, (Array, wgpu.GPUBuffer)):
         return _cut(signature, arrays, counts, n)
+    for name in counts:
+        if not signature.is_counted(name):
+            raise ArgumentError(
+                f"{signature.primitive}: only the GPU knows how many items {name} has, {arrays[name]!r}, but any of "
+                f"them may be read; give {name}.trim(), which reads the count of 4 bytes"
+            )
     _check_one_count(signature, counts, n)
     for name, value in inputs.items():
         if isinstance(value, ChunkedArray):
@@ -123,5 +129,5 @@ def _cut(signature: Signature, arrays: Mapping[str, Any], counts: Mapping[str, A
                 f"{signature.primitive}: n= counts items along one dimension, but {name} has shape {array.shape}; give "
                 f"{name}.ravel(), which copies nothing"
             )
-        cut[name] = array[: int(n)]
+        cut[name] = array[: int(n) * signature.arguments[name].components]
     return cut

@@ -82,7 +82,6 @@ class KnownCall:
         #: Whether the arguments are those given and then those made, and all of these are outputs as callers get them.
         self._is_plain = (
             [*arrays, *(made.name for made in self._made)] == list(parsed.arrays)
-            and parsed.arrays.keys() == signature.arguments.keys()
             and tuple(made.name for made in self._made) == tuple(signature.outputs)
             and not any(isinstance(signature.arguments[name].length, UpTo) for name in signature.outputs)
         )

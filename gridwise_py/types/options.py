@@ -1,4 +1,4 @@
-"""Checks options of primitives that are integers."""
+"""Checks arguments that are integers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["integer"]
 
 
 def integer(name: str, value: Any, least: int | None = None) -> int:
-    """Return an option as an int: any integer type will do, numpy's as well.
+    """Return an argument as an int: any integer type will do, numpy's as well.
 
     Parameters
     ----------
@@ -32,5 +32,5 @@ def integer(name: str, value: Any, least: int | None = None) -> int:
     except TypeError:
         number = None
     if number is None or (least is not None and number < least):
-        raise ArgumentError(f"{name}={value!r} must be an integer{at_least}")
+        raise ArgumentError(f"{name} must be an integer{at_least}, not {value!r}")
     return number

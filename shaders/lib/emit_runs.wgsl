@@ -32,20 +32,17 @@ fn emit_row(first_run: u32, heads: u32, p: Acc, v: Quad, k: KeyQuad) {
 }
 // Writes the runs of the tile. `before` is what comes before the subgroup, all earlier tiles included.
 fn emit_tile(tile: u32, before: Chain) {
-  var run = before.x;
-  // Two rows to a word: a row has up to 512 heads.
+  // Two rows to a word: a row has up to 512 heads. All rows are ranked before the branches, which take lanes apart.
 //$ for r in range(0, vecs, 2)
-  {
-    let counts = countOneBits(row_heads_{{ r }}()){{ " | (countOneBits(row_heads_%d()) << 16u)" % (r + 1) if r + 1 < vecs }};
-    let runs = sg_exclusive_add(counts);
-    let totals = sg_add(counts);
-    emit_row(run + (runs & 0xffffu), row_heads_{{ r }}(), tile_carry({{ r }}u, before), tile_values[{{ r }}], tile_keys[{{ r }}]);
-    run += totals & 0xffffu;
-//$ if r + 1 < vecs
-    emit_row(run + (runs >> 16u), row_heads_{{ r + 1 }}(), tile_carry({{ r + 1 }}u, before), tile_values[{{ r + 1 }}], tile_keys[{{ r + 1 }}]);
-    run += totals >> 16u;
-//$ endif
-  }
+  let counts_{{ r }} = countOneBits(row_heads_{{ r }}()){{ " | (countOneBits(row_heads_%d()) << 16u)" % (r + 1) if r + 1 < vecs }};
+  let runs_{{ r }} = sg_exclusive_add(counts_{{ r }});
+  let totals_{{ r }} = sg_add(counts_{{ r }});
+//$ endfor
+  var run = before.x;
+//$ for r in range(vecs)
+//$ set pair, part = r // 2 * 2, " >> 16u" if r % 2 else " & 0xffffu"
+  emit_row(run + (runs_{{ pair }}{{ part }}), row_heads_{{ r }}(), tile_carry({{ r }}u, before), tile_values[{{ r }}], tile_keys[{{ r }}]);
+  run += totals_{{ pair }}{{ part }};
 //$ endfor
 }
 // Writes the number of runs and the value of the last one.

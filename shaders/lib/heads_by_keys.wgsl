@@ -44,11 +44,14 @@ fn row_keys(i: u32, full: bool) -> KeyQuad {
 fn heads_of_keys(i: u32, k: KeyQuad, full: bool) -> u32 {
   let n = item_count();
   let first = is_first(i);
-  var left = k.x;
 //$ if subgroups == "native"
-  left = subgroupShuffleUp(k.w, 1u);
-  if (sg_lane == 0u && i < n) { left = key(select(i - 1u, 0u, first)); }
+  // Of the lanes' own keys, but for the first lane. All lanes load the item before the row: a branch for one lane between
+  // subgroup operations may leave it apart from the others, and an NVIDIA GPU then hangs (H200, driver 580).
+  let row_first = i - 4u * sg_lane;
+  let before_row = key(select(min(row_first, n) - 1u, 0u, is_first(row_first)));
+  let left = select(subgroupShuffleUp(k.w, 1u), before_row, sg_lane == 0u);
 //$ else
+  var left = k.x;
   if (i < n) { left = key(select(i - 1u, 0u, first)); }
 //$ endif
   let here = bits_of(first || differ(left, k.x), differ(k.x, k.y), differ(k.y, k.z), differ(k.z, k.w));

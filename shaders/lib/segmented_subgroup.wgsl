@@ -28,13 +28,14 @@ fn sg_heads(has_head: bool) -> LaneHeads {
   found.nearest = select(found.before, sg_lane + 1u, has_head);
   return found;
 }
-// `heads` are those of the lanes: each lane combines from the nearest lane with a head on.
+// `heads` are those of the lanes: each lane combines from the nearest lane with a head on. A branch that depends on heads would
+// take lanes apart between shuffles: an NVIDIA driver (580, H200) then gave wrong results with 8 rows, or hung.
 fn sg_segmented_scan(x: Acc, heads: LaneHeads) -> SegmentedScan {
   var y = x;
   let first = max(heads.nearest, 1u);
   for (var d = 1u; d < sg_size; d <<= 1u) {
     let left = subgroupShuffleUp(y, d);
-    if (sg_lane + 1u >= first + d) { y = combine(left, y); }
+    y = select(y, combine(left, y), sg_lane + 1u >= first + d);
   }
   let left = subgroupShuffleUp(y, 1u);
   return SegmentedScan(select(left, identity(), sg_lane == 0u), y);

@@ -71,7 +71,22 @@ fn write_{{ f.name }}(to: Place, {{ "item: " ~ f.item if f.source == "held" else
   var row_{{ loop.index0 }} = count.before{{ "" if words == 1 else "." ~ "xy"[loop.index0] }};  // the rank of a row's first mark
 //$ endfor
 //$ endmacro
-//$ if staged
+//$ if dense
+// Writes the number of marks up to each item, less 1: the number of its run. It goes to the place that `places` says.
+fn emit_tile(tile: u32, before: Acc, count: TileCount) {
+  let n = item_count();
+{{ first_ranks() -}}
+//$ for r in range(vecs)
+  {
+{{ ranks(r) -}}
+  let i = tile_item(tile, {{ r }}u);
+//$ for j in range(4)
+  if (i + {{ j }}u < n) { store_output(load_places(i + {{ j }}u), before + rank_0_{{ r }} + countOneBits(bits_0_{{ r }} & {{ 2 ** (j + 1) - 1 }}u) - 1u); }
+//$ endfor
+  }
+//$ endfor
+}
+//$ elif staged
 // Through workgroup memory in the order in which they are written, PART items at a time: so neighbouring invocations write
 // neighbouring items.
 const PART: u32 = {{ part_items }}u;
@@ -109,10 +124,13 @@ fn stage_{{ pass.name }}(tile: u32, part: u32, count: TileCount) {
 //$ if not pass.held
     let first = tile_item(tile, {{ r }}u) - tile * tile_size();
 //$ endif
-    let to = rank_0_{{ r }} - part * PART;
+    var to = rank_0_{{ r }} - part * PART;
 //$ for j in range(4)
 //$ set value = pass.picks[j] % ("held_%s[%d]" % (pass.name, r)) if pass.held else "first + %du" % j
-    if ((bits_0_{{ r }} & {{ 2 ** j }}u) != 0u) { put_{{ pass.name }}(to{{ " + countOneBits(bits_0_%d & %du)" % (r, 2 ** j - 1) if j }}, {{ value }}); }
+    if ((bits_0_{{ r }} & {{ 2 ** j }}u) != 0u) { put_{{ pass.name }}(to, {{ value }}); }
+//$ if j < 3
+    to += (bits_0_{{ r }} >> {{ j }}u) & 1u;
+//$ endif
 //$ endfor
   }
 //$ endif
@@ -187,6 +205,8 @@ fn emit_tile(tile: u32, before: Acc, count: TileCount) {
 //$ endfor
   }
 }
+//$ elif not moved
+fn emit_tile(tile: u32, before: Acc, count: TileCount) {}
 //$ else
 // From registers to the outputs: the items of a row lie close together.
 fn emit_tile(tile: u32, before: Acc, count: TileCount) {

@@ -65,6 +65,16 @@ fn row_marks_{{ k }}_guarded(i: u32, n: u32) -> u32 {
   return mark4_{{ k }}(i, quad_{{ m.name }}_guarded(i, n)) & within(i, n);
 }
 //$ else
+//$ set whole = m.of != "f"
+//$ set magnitude = {2: "0x7fffu", 4: "0x7fffffffu", 8: "0x7fffffffu"}[m.bytes] if not whole else ""
+// Whether an item counts as true; −0 is 0.
+fn is_true_{{ k }}(item: {{ m.item }}) -> bool {
+//$ if m.bytes == 8
+  return (item.x | {{ "item.y" if whole else "(item.y & %s)" % magnitude }}) != 0u;
+//$ else
+  return {{ "item" if whole else "(item & %s)" % magnitude }} != 0u;
+//$ endif
+}
 fn row_marks_{{ k }}(i: u32) -> u32 {
 //$ if m.bytes == 1
   // The lowest bit of every byte that is not 0, brought together by a product.
@@ -73,17 +83,21 @@ fn row_marks_{{ k }}(i: u32) -> u32 {
   bits |= bits >> 2u;
   bits |= bits >> 1u;
   return ((bits & 0x01010101u) * 0x10204080u) >> 28u;
-//$ else
+//$ elif m.bytes == 4 and whole
   let bits = select(vec4<u32>(0u), vec4<u32>(1u, 2u, 4u, 8u), load4_{{ m.name }}(i) != vec4<u32>(0u));
   return bits.x | bits.y | bits.z | bits.w;
+//$ else
+  let items = load4_{{ m.name }}(i);
+  return select(0u, 1u, is_true_{{ k }}({{ m.picks[0] % "items" }})) | select(0u, 2u, is_true_{{ k }}({{ m.picks[1] % "items" }}))
+    | select(0u, 4u, is_true_{{ k }}({{ m.picks[2] % "items" }})) | select(0u, 8u, is_true_{{ k }}({{ m.picks[3] % "items" }}));
 //$ endif
 }
 fn row_marks_{{ k }}_guarded(i: u32, n: u32) -> u32 {
   if (i + 4u <= n) { return row_marks_{{ k }}(i); }
   var bits = 0u;
-  if (i < n) { bits |= select(0u, 1u, load_{{ m.name }}(i) != 0u); }
-  if (i + 1u < n) { bits |= select(0u, 2u, load_{{ m.name }}(i + 1u) != 0u); }
-  if (i + 2u < n) { bits |= select(0u, 4u, load_{{ m.name }}(i + 2u) != 0u); }
+  if (i < n) { bits |= select(0u, 1u, is_true_{{ k }}(load_{{ m.name }}(i))); }
+  if (i + 1u < n) { bits |= select(0u, 2u, is_true_{{ k }}(load_{{ m.name }}(i + 1u))); }
+  if (i + 2u < n) { bits |= select(0u, 4u, is_true_{{ k }}(load_{{ m.name }}(i + 2u))); }
   return bits;
 }
 //$ endif

@@ -268,7 +268,7 @@ WRITERS = {
     "report": ["report", "good.json", "-o"],
     "plot": ["plot", "good.json", "-o"],
     "roofline": ["roofline", "good.json", "-o"],
-    "trace": ["trace", "good.json", "-o"],
+    "trace": ["trace", "good.json", "--overwrite", "-o"],
 }
 SUFFIX = {"compare": ".txt", "report": ".html", "trace": ".json"}
 

@@ -65,6 +65,7 @@ USER_TWICE = gw.UnaryOp("user twice", numpy=lambda x: x + x, expression="x + x",
 OTHER_OPERATORS = {"map": [*gw.UnaryOp.builtins.values(), USER_NEXT, USER_TWICE]}
 _UNLIKE_KEYS = ("u64", "i64", "f64", "f16")
 SORTS = ("sort", "sort_pairs", "argsort")
+STREAMS = ("select", "partition", "unique", "run_length")
 SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
 
 
@@ -126,6 +127,7 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
             for name in SORTS:
                 # The kernels of small keys differ from those of f16 in a few constants.
                 yield from list(_sorts(name, datatype, capabilities))[:: 2 if datatype in _UNLIKE_KEYS else 7]
+    yield from _streams(capabilities)
     for datatype in gw.Search.datatypes:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
             yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
@@ -133,7 +135,7 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
         yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
-            if name in ("matmul", "search"):
+            if name in ("matmul", "search", *STREAMS):
                 continue
             if name in SORTS:
                 yield from _sorts(name, datatype, capabilities)
@@ -154,6 +156,35 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
                         yield Case(name, scan | {"strategy": "reduce_then_scan"}, capabilities)
                         for state in ("u64", "u32x2"):
                             yield Case(name, scan | {"strategy": "lookback", "state": state}, capabilities)
+
+
+#: Options of each primitive on streams that give another text.
+_STREAM_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "select": (
+        {"dtype": "u32"}, {"dtype": "u64", "flag_dtype": "f32"}, {"dtype": "u8"}, {"dtype": "c64"},
+        {"dtype": "u32", "flag_dtype": "u64"}, {"dtype": "f16", "flag_dtype": "u16", "size": 7},
+        {"dtype": "u32", "size": 0},
+    ),
+    "partition": ({"dtype": "u32"}, {"dtype": "u32", "parts": 3}, {"dtype": "f64", "parts": 3, "flag_dtype": "u32"}),
+    "unique": (
+        {"dtype": "u32"}, {"dtype": "f32"}, {"dtype": "f64", "equal_nan": False}, {"dtype": "f16"}, {"dtype": "bool"},
+        {"dtype": "u32", "value_dtype": "u64"},
+    ),
+    "run_length": (
+        {"dtype": "u32"}, {"dtype": "i64", "outputs": ("lengths",)}, {"dtype": "u8", "outputs": ("values", "starts")},
+    ),
+}  # fmt: skip
+
+
+def _streams(capabilities: gw.Capabilities) -> Iterator[Case]:
+    for name, every in _STREAM_OPTIONS.items():
+        for options in every:
+            for strategy in ("lookback", "reduce_then_scan"):
+                yield Case(name, options | {"strategy": strategy}, capabilities)
+        for how in ({"stage": 0}, {"items": "late"}, {"stage": 0, "items": "late"}):
+            yield Case(name, every[0] | {"strategy": "lookback", "vecs": 3, **how}, capabilities)
+        for mode in SUBGROUPS:
+            yield Case(name, every[1] | {"strategy": "lookback", "subgroups": mode}, capabilities)
 
 
 def _reproducible(capabilities: gw.Capabilities) -> Iterator[Case]:

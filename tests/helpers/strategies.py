@@ -250,6 +250,10 @@ _TUNINGS: dict[type[gw.Primitive], type] = {
     gw.ReduceAxis: gw.AxisTuning,
     gw.Search: gw.ElementwiseTuning,
     gw.ScanAxis: gw.AxisTuning,
+    gw.Select: gw.StreamTuning,
+    gw.Partition: gw.StreamTuning,
+    gw.Unique: gw.StreamTuning,
+    gw.RunLength: gw.StreamTuning,
 }
 _FAULTS = ("stall_every", "epoch_bits")
 

@@ -453,5 +453,27 @@ def test_expressions_of_counted_arrays_are_counted(device):
     assert largest.item() == (x - y)[:321].max()
     with pytest.raises(gw.ArgumentError, match="different counts"):
         gw.asarray(counted + other.counted_by(number(5, device)))
+    with pytest.raises(gw.ArgumentError, match="different counts"):  # of the same items
+        gw.asarray(counted + counted.counted_by(number(5, device)))
     with pytest.raises(gw.ArgumentError, match="'n'"):
         gw.Map(device, gw.f32("n") + 1.0)
+
+
+def test_expressions_end_with_the_items_that_count(device):
+    """What is read beside an item: the next one, from behind, and anywhere."""
+    x, n = floats(1000), number(321, device)
+    array = gw.asarray(x, device)
+    counted, y = array.counted_by(n), x[:321]
+    np.testing.assert_array_equal(gw.asarray(gw.flip(counted)).to_numpy(), y[::-1])
+    np.testing.assert_array_equal(gw.asarray(gw.next(counted)).to_numpy(), np.append(y[1:], y[-1]))
+    places = gw.asarray(np.arange(999, -1, -1, dtype=np.uint32), device).counted_by(n)
+    gathered = gw.Map(device, gw.f32("a")[gw.u32("i")])
+    np.testing.assert_array_equal(gathered.execute(a=array, i=places).output.to_numpy(), x[::-1][:321])
+    np.testing.assert_array_equal(gathered.execute(a=array, i=places.trim(), n=5).output.to_numpy(), x[::-1][:5])
+    with pytest.raises(gw.ArgumentError, match=r"a\.trim\(\)"):
+        gathered.execute(a=counted, i=places)
+    points = gw.f32("p", components=3)
+    summed = gw.Map(device, points.x + points.z)
+    for count in (7, number(7, device)):
+        got = summed.execute(p=array[:999], n=count).output.to_numpy()
+        np.testing.assert_array_equal(got, x[:21:3] + x[2:21:3])

@@ -218,7 +218,7 @@ def test_a_single_item_is_no_array(device):
         assert "broadcast" not in message
 
 
-@pytest.mark.parametrize("function", [gw.cumsum, gw.scan, gw.sort, gw.argsort])
+@pytest.mark.parametrize("function", [gw.scan, gw.sort, gw.argsort])
 def test_a_matrix_and_an_axis_are_refused_with_what_there_is(function):
     calls = [lambda: function(M, axis=0), *([lambda: function(M)] if function in (gw.sort, gw.argsort) else [])]
     for call in calls:
@@ -253,6 +253,16 @@ def test_a_dtype_is_given_once(device):
     assert gw.empty(10, dtype="f32", device=device).datatype.name == "f32"
     assert "the same option" in _refusal(lambda: gw.empty(10, "u32", device, datatype="f32"))
     assert "the same option" in _refusal(lambda: gw.empty(10, dtype="u32", device=device, datatype="f32"))
+
+
+def test_python_complex_numbers_are_complex64(device):
+    x = gw.asarray(1j, device)
+    assert (x.dtype, x.shape, x.item()) == (np.complex64, (), 1j)
+    assert gw.asarray([[1j], [2]], device).to_numpy().tolist() == [[1j], [2]]
+    assert gw.sum([1j, 2], device=device) == np.complex64(2 + 1j)
+    for wrong in (np.complex128(1j), np.ones(2, complex), [1e300j]):
+        with pytest.raises(gw.DatatypeError):
+            gw.asarray(wrong, device)
 
 
 SQUARE = gw.UnaryOp("square", np.square, expression="x * x")

@@ -119,7 +119,7 @@ def test_results_stay_what_they_are(device, name):
     [
         (lambda: gw.ScanTuning(workgroup_size=100), "workgroup_size=100 must be a power of two"),
         (lambda: gw.ElementwiseTuning(vecs=17), "vecs=17 must be from 1 to 16"),
-        (lambda: gw.ReduceTuning(max_blocks=0), "max_blocks=0 must be an integer of at least 1"),
+        (lambda: gw.ReduceTuning(max_blocks=0), "max_blocks must be an integer of at least 1, not 0"),
         (lambda: gw.ReduceTuning(spin_limit=1 << 32), "spin_limit=4294967296 does not fit"),
         (lambda: gw.ScanTuning(look=0), "look=0 must be from 1 to 32"),
         (lambda: gw.ScanTuning(look=33), "look=33 must be from 1 to 32"),
@@ -128,7 +128,7 @@ def test_results_stay_what_they_are(device, name):
         (lambda: gw.SortTuning(subgroups="emulated-3"), "subgroups='emulated-3' is unknown"),
         (lambda: gw.SortTuning(workgroup_size=128), "workgroup_size=128 must be a multiple of 128, and at least 256"),
         (lambda: gw.SortTuning(workgroup_size=300), "workgroup_size=300 must be a multiple of 128"),
-        (lambda: gw.SortTuning(parts=0), "parts=0 must be an integer of at least 1"),
+        (lambda: gw.SortTuning(parts=0), "parts must be an integer of at least 1, not 0"),
         (lambda: gw.MatMulTuning(tile_k=3), "tile_k=3 must be a power of two from 4 to 64"),
     ],
 )
@@ -206,7 +206,7 @@ def test_faults_that_nothing_can_have_are_refused():
         faulty(gw.Copy, stall_every=2)
     with pytest.raises(gw.ArgumentError, match="words of sorts always have 1"):
         faulty(gw.Sort, epoch_bits=2)(None, capabilities=FULL)
-    with pytest.raises(gw.ArgumentError, match="stall_every=-1 must be an integer of at least 0"):
+    with pytest.raises(gw.ArgumentError, match="stall_every must be an integer of at least 0, not -1"):
         faulty(gw.Scan, stall_every=-1)
 
 

@@ -81,6 +81,14 @@ def test_every_kernel(device, shape, axis, kind, parts):
     _check(device, x, axis, initial=True, offset=1, **SMALL)
 
 
+def test_totals_of_many_parts_are_scanned_in_parts(device):
+    for shape, axis in (((40_001, 2), 0), ((2, 40_001), 1)):
+        x = _items(np.uint32, shape)
+        for kind in ("inclusive", "exclusive"):
+            run = _check(device, x, axis, kind=kind, workgroup_size=32, vecs=1, max_blocks=1 << 20)
+            assert len(run.plan.kernels) >= 5
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_rows_and_columns_of_any_length(device, axis):
     for n in (1, 2, 3, 4, 31, 32, 33, 127, 128, 129, 130, 257, 1000):
@@ -113,6 +121,14 @@ def test_datatypes(device, name, result, shape, axis):
         _check(device, _items(dtype, shape), axis, result=wanted, offset=1, initial=True, **SMALL)
     if name in ("f32", "i8", "i64"):
         _check(device, _items(dtype, shape), axis, op="max", **SMALL)
+
+
+def test_rows_that_share_a_word_are_written_by_atomics():
+    """Else two workgroups could each write back what the other one had changed: seldom, so the text is checked."""
+    for length, shared in ((129, True), (128, False)):
+        scan = gw.ScanAxis(None, "u8", shape=(40, length), axis=1, capabilities=gw.Capabilities())
+        plan = scan.plan(gw.Layout.separate({"input": 1, "output": 1}, input=40 * length, output=40 * length))
+        assert ("atomic<u32>" in plan.shaders[plan.kernels[0].shader].text) == shared
 
 
 @pytest.mark.parametrize("mode", ["native", "none", "emulated"])
@@ -222,6 +238,11 @@ def test_refusals(device):
         (lambda: gw.ScanAxis(device, shape=3, axis=0, tuning=gw.AxisTuning(team=32)), "team= of AxisTuning"),
     ]:
         with pytest.raises(gw.ArgumentError, match=message.replace("(", r"\(")):
+            call()
+    expression = gw.asarray(x[0], device) * 2
+    assert_same(gw.cumulative_sum(expression).to_numpy(), np.cumsum(x[0] * 2))
+    for call in (lambda: gw.cumsum(expression, axis=0), lambda: gw.cumulative_prod(expression, include_initial=True)):
+        with pytest.raises(gw.ArgumentError, match="an expression has no axes"):
             call()
     with pytest.raises(gw.LengthError):
         gw.cumsum(x, axis=0, out=np.empty((3, 2), np.float32))

@@ -545,7 +545,7 @@ def test_plans_survive_json():
         ({"workgroup_size": 100}, "multiple of 128, and at least 256"),
         ({"items": 1000}, "max-compute-workgroup-storage-size"),
         ({"items": 3, "parts": 2}, "multiple of parts=2"),
-        ({"spin_limit": 0}, "spin_limit=0 must be an integer of at least 1"),
+        ({"spin_limit": 0}, "spin_limit must be an integer of at least 1, not 0"),
     ],
 )
 def test_a_configuration_that_cannot_be(options, message):

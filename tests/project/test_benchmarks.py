@@ -912,3 +912,215 @@ def test_both_ways_of_small_transfers_are_measured(device, tmp_path):
     (row,) = json.loads(path.read_text())["results"]
     ways = ("mapped", "staged") if context_of(device).memory.is_mappable else ("small", "ring")
     assert {f"{direction}_{way}" for direction in ("up", "down") for way in ways} <= set(row["gbytes_per_s"])
+
+
+# ---- CUB beside us
+
+#: Speaks like cub_stream_peer, and computes with numpy; after WRONG its words are others.
+_INVENTED_CUB = """#!{python}
+import sys
+import numpy as np
+
+WRONG = {wrong}
+data = {{}}
+
+
+def checksum(items):
+    words = np.ascontiguousarray(items).view(np.uint32)
+    return sum((i + 1) * int(word) for i, word in enumerate(words)) % 2**64
+
+
+def select(n, input, bound):
+    x = data[input].view(np.uint32)
+    return [x[x < int(bound) - WRONG]]
+
+
+def partition2(n, input, bound):
+    x = data[input].view(np.uint32)
+    return [x[x < int(bound)], x[x >= int(bound)]]
+
+
+def run_length(n, input):
+    x = data[input].view(np.uint32)
+    starts = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
+    return [x[starts], np.diff(np.append(starts, n)).astype(np.uint32)]
+
+
+for line in sys.stdin:
+    command, *words = line.split()
+    if command == "load":
+        data[words[0]] = np.fromfile(words[1], np.uint8)
+        assert data[words[0]].nbytes == int(words[2])
+        print("{{}}", flush=True)
+    elif command == "free":
+        del data[words[0]]
+        print("{{}}", flush=True)
+    elif command == "time":
+        times = [int(words[1]) * [5000.0], int(words[1]) * [4000.0]]
+        print('{{"single_ns": %s, "back_to_back_ns": %s}}' % tuple(times), flush=True)
+    elif words[0] == "reduce":
+        sys.exit(3)
+    elif words[0] in globals():
+        found = globals()[words[0]](int(words[2]), **dict(word.split("=") for word in words[3:]))
+        sums = ", ".join('"%d"' % checksum(items) for items in found)
+        print('{{"cub_version": 1, "temp_bytes": 2, "counts": %s, "checksums": [%s]}}'
+              % ([items.size for items in found], sums), flush=True)
+    else:
+        print('{{"error": "no case"}}', flush=True)
+"""
+
+_FEW = ("--rounds", 1, "--samples", 1, "--warmup-s", 0, "--settle-s", 0)
+
+
+def _invented_cub(tmp_path, wrong=0):
+    program = tmp_path / "invented_cub"
+    program.write_text(_INVENTED_CUB.format(python=sys.executable, wrong=wrong))
+    program.chmod(0o755)
+    return program
+
+
+def test_streams_beside_cub(device, require, tmp_path):
+    """Both sides in the file, and why a side is missing; a peer that ends or refuses takes nothing along."""
+    require("timestamp-query")
+    path = tmp_path / "stream_peer.json"
+    cases = ("select 1/2", "partition in 2", "reduce", "top 8", "run lengths, runs of 8", "segmented reduce of 65536")
+    words = ("--sizes", "2^12", "--cases", ";".join(cases), *_FEW, "--cub", _invented_cub(tmp_path), "--json", path)
+    done = _run("stream_peer", *words)
+    assert done.exit_code == 0, done.output
+    document = json.loads(path.read_text())
+    rows = {row["case"]: row for row in document["results"]}
+    assert list(rows) == list(cases[:-1])
+    for name in ("select 1/2", "partition in 2", "run lengths, runs of 8"):
+        row = rows[name]
+        assert (row["equal"], row["differs_from_numpy"]) == (True, None), name
+        ours, cub = row["sides"]["gridwise_py"], row["sides"]["cub"]
+        assert cub["single"] == 5000
+        assert row["ratio"] == 5000 / ours["single"]
+        assert row["back_to_back_ratio"] == 4000 / ours["back_to_back"]
+    assert 1.8 < rows["select 1/2"]["moved_bytes"] / (4096 * 3.3) < 1.9  # about 6 bytes an item
+    assert rows["partition in 2"]["moved_bytes"] == 8 * 4096
+    assert rows["reduce"]["sides"]["cub"] == {"skipped": "invented_cub case reduce: ended"}
+    assert rows["reduce"]["sides"]["gridwise_py"]["single"] > 0
+    assert rows["top 8"]["sides"] == {
+        "gridwise_py": {"skipped": "gw.TopK is not there"}, "cub": {"skipped": "invented_cub case top_k: no case"}
+    }  # fmt: skip
+    assert document["left_out"] == ["segmented reduce of 65536 at 2^12 (too few items)"]
+    assert "left out: segmented reduce of 65536" in done.output
+
+
+def test_streams_that_differ_from_cubs_end_the_run(device, require, tmp_path):
+    require("timestamp-query")
+    path = tmp_path / "stream_peer.json"
+    program = _invented_cub(tmp_path, wrong=1 << 24)
+    done = _run("stream_peer", "--sizes", "2^12", "--cases", "select 1/2", *_FEW, "--cub", program, "--json", path)
+    assert done.exit_code == 4, done.output
+    (row,) = json.loads(path.read_text())["results"]
+    assert row["equal"] is False
+    assert row["checksums"]["gridwise_py"] != row["checksums"]["cub"]
+    assert row["differs_from_numpy"] is None
+    unknown = _run("stream_peer", "--cases", "selects")
+    assert (unknown.exit_code, "no case begins with 'selects'" in unknown.output) == (2, True)
+
+
+def test_after_the_budget_no_case_begins(device, tmp_path):
+    path = tmp_path / "stream_peer.json"
+    done = _run("stream_peer", "--ours-only", "--sizes", "2^12", "--budget-s", 0, *_FEW, "--json", path)
+    assert done.exit_code == 0, done.output
+    document = json.loads(path.read_text())
+    assert document["results"] == []
+    assert "select 1/2 at 2^12 (budget)" in document["left_out"]
+
+
+def test_tunings_of_streams_take_turns(device, require, tmp_path):
+    require("timestamp-query")
+    path = tmp_path / "tunings.json"
+    words = ("--tuning", "map:vecs=1|2,workgroup_size=64", "--sizes", "2^12", *_FEW, "--json", path)
+    done = _run("stream_peer", *words)
+    assert done.exit_code == 0, done.output
+    rows = {row["tuning"]: row for row in json.loads(path.read_text())["results"]}
+    assert set(rows) == {"the library's", "vecs=1 workgroup_size=64", "vecs=2 workgroup_size=64"}
+    assert rows["vecs=2 workgroup_size=64"]["parameters"].items() >= {"vecs": 2, "workgroup_size": 64}.items()
+    assert all(row["equal"] and row["single"] > 0 for row in rows.values())
+    for words, said in (("map:vecs=99", "vecs=99"), ("merge:vecs=1", "gw.Merge is not there")):
+        refused = _run("stream_peer", "--tuning", words)
+        assert (refused.exit_code, said in refused.output) == (2, True)
+
+
+def test_a_case_that_hangs_ends_the_program():
+    code = f"import sys, time; sys.path.insert(0, {str(FOLDER / 'peers')!r}); import stream_peer\n"
+    code += "with stream_peer.ended_after(0.05): time.sleep(20)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "Timeout" in done.stderr
+
+
+def test_each_case_of_streams_has_its_own_name():
+    names = [task.name for task in _script("stream_tasks").all_tasks()]
+    assert len(set(names)) == len(names) > 100
+
+
+def test_checksums_in_parts(monkeypatch):
+    """As cuda_peers.checksum computes them in one loop: in parts, with items of 1, 4 and 8 bytes."""
+    tasks, peers = _script("stream_tasks"), _script("cuda_peers")
+    monkeypatch.setattr(tasks, "_PART_ITEMS", 8)
+    rng = np.random.default_rng(0)
+    for items in (rng.integers(0, 2**32, 37, np.uint32), rng.integers(0, 2**64, 12, np.uint64), np.zeros(0, np.uint32)):
+        assert tasks.checksum(items) == peers.checksum((items,)), items.dtype
+    assert [tasks.make_data("words", n)[:17].tolist() for n in (17, 40)] == [tasks.make_data("words", 17).tolist()] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "means"),
+    [
+        ("flags:1/4", lambda x: abs(x.mean() - 0.25) < 0.05),
+        ("runs:8", lambda x: (np.diff(x) <= 1).all() and abs(x[-1] / x.size - 1 / 8) < 0.03),
+        ("runs:1", lambda x: (np.diff(x) == 1).all()),
+        ("offsets:16", lambda x: x[-1] == 4096 and (np.diff(x) == 16).all()),
+        ("bins:32", lambda x: set(x.tolist()) == set(range(32))),
+        ("skewed:32", lambda x: x.max() < 32 and np.bincount(x).argmax() == 0),
+        ("signs", lambda x: set(x.tolist()) == {-1.0, 0.0, 1.0}),
+        ("sorted_half:1", lambda x: x.size == 2048 and (np.diff(x.astype(np.int64)) >= 0).all()),
+    ],
+)
+def test_the_data_is_what_its_name_says(name, means):
+    assert means(_script("stream_tasks").make_data(name, 4096))
+
+
+@pytest.mark.slow
+def test_all_cases_of_streams_stay_right(device, require, tmp_path):
+    """Those of which the library has the primitive; none fails to be made."""
+    require("timestamp-query")
+    path = tmp_path / "stream_peer.json"
+    groups = "marks;shares;runs;datatypes;others;segments"
+    done = _run("stream_peer", "--ours-only", "--sizes", "2^12", "--cases", groups, *_FEW, "--json", path)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    skipped = [row["sides"]["gridwise_py"].get("skipped") for row in rows]
+    assert all(why is None or why.endswith("is not there") for why in skipped), skipped
+    measured = [row for row, why in zip(rows, skipped, strict=True) if why is None]
+    assert len(measured) > 40
+    assert all(row["differs_from_numpy"] is None for row in measured)
+    assert "the dot product takes" in done.output
+    assert "rows of 4096" in done.output
+
+
+@pytest.mark.slow
+def test_a_chain_with_counts_on_the_gpu_and_with_counts_read(device, tmp_path):
+    path = tmp_path / "chain.json"
+    done = _run("chain", "--sizes", "2^8,2^12", "--rounds", 1, "--warmup-s", 0, "--json", path)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    assert [row["n"] for row in rows] == [1 << 8, 1 << 12]
+    for row in rows:
+        assert row["correct"] == {"counted": True, "trimmed": True}
+        assert all(row["wall"][name] >= row["call"][name] > 0 for name in ("counted", "trimmed"))
+
+
+def test_a_chain_that_differs_from_numpy_ends_the_run(device, monkeypatch):
+    script = _script("chain")
+    monkeypatch.setattr(script, "measure", lambda device, n, *more: {
+        "n": n, "correct": {"counted": True, "trimmed": False},
+        **{name: {"counted": None, "trimmed": None} for name in ("wall", "call", "gpu")},
+    })  # fmt: skip
+    done = CliRunner().invoke(script.main, ["--sizes", "2^8"])
+    assert (done.exit_code, "NO: trimmed" in done.output) == (4, True)

@@ -33,7 +33,9 @@ SINCE = {
         ElementwiseTuning MatMulTuning ReduceTuning ScanTuning SortTuning Sequence SequenceRun batch capture warm_up
         MemoryStats PinnedArray Struct empty_cache memory_stats pinned_empty arange full full_like ones ones_like take
         zeros zeros_like cumprod AxisTuning ReduceAxis Search digitize searchsorted StreamTuning
-        ReduceByKey ScanByKey SegmentedReduce SegmentedScan ScanAxis cumulative_prod cumulative_sum
+        ReduceByKey Repeat ScanByKey SegmentedReduce SegmentedScan ScanAxis cumulative_prod cumulative_sum
+        compress count_nonzero flatnonzero nonzero partition_by run_length_encode unique unique_all
+        unique_counts unique_inverse unique_values
     """,
 }
 #: Public once, and why no more.

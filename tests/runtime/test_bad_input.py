@@ -364,7 +364,7 @@ INTEGER_OPTIONS = {"workgroup_size": 64, "vecs": 2, "spin_limit": 9, "stall_ever
 @pytest.mark.parametrize("wrong", [2.0, np.float32(2), True, "2", [2], 2.5], ids=repr)
 @pytest.mark.parametrize("option", INTEGER_OPTIONS)
 def test_an_option_that_is_no_integer(option, wrong):
-    with pytest.raises(gw.ArgumentError, match=f"{option}={re.escape(repr(wrong))} must be an integer"):
+    with pytest.raises(gw.ArgumentError, match=f"{option} must be an integer.*, not {re.escape(repr(wrong))}$"):
         _makes(option)(wrong)
 
 
@@ -458,7 +458,7 @@ def test_a_number_that_is_no_integer(device, value):
         lambda: make_primitive(gw.Reduce, device, stall_every=value),
         lambda: gw.MatMul(device, m=1, n=1, k=1, tuning=gw.MatMulTuning(tile_m=value)),
     ):
-        with pytest.raises(gw.ArgumentError, match=rf"={re.escape(repr(value))} must be an integer"):
+        with pytest.raises(gw.ArgumentError, match=rf"must be an integer.*, not {re.escape(repr(value))}$"):
             make()
 
 

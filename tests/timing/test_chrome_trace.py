@@ -141,14 +141,18 @@ def test_the_command(tmp_path):
     for arguments, message in (
         ([str(source), "-o", str(source)], "is one of the files to read"),
         ([str(source), "-o", str(tmp_path / "no" / "t.json")], "does not exist"),
-        ([str(tmp_path / "none.json"), "-o", str(out)], "none.json"),
+        ([str(tmp_path / "none.json"), "-o", str(out), "--overwrite"], "none.json"),
+        ([str(source), "-o", str(out)], "add --overwrite"),
     ):
         result = CliRunner().invoke(main, ["trace", *arguments])
         assert result.exit_code == 2
         assert message in result.output
     assert source.read_bytes() == before
+    out.write_text("old")
+    assert CliRunner().invoke(main, ["trace", str(source), "-o", str(out), "--overwrite"]).exit_code == 0
+    assert load(out)
     none = _write(tmp_path / "n.json", [measurement(kernels=(), ticks=(), whole={})])
-    result = CliRunner().invoke(main, ["trace", str(none), "-o", str(out)])
+    result = CliRunner().invoke(main, ["trace", str(none), "-o", str(out), "--overwrite"])
     assert (result.exit_code, "n.json has no timestamps" in result.output) == (2, True)
 
 

@@ -1,0 +1,292 @@
+"""Select, Partition, Unique and RunLength against numpy: sizes, shares, forms of subgroups, stalls, windows, counts."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.bench.checks.check import mismatch
+from gridwise_py.planning.faults import faulty
+from helpers.strategies import make_primitive
+
+pytestmark = pytest.mark.thin(1)
+
+# Tiles of 256 items, so that few items are many tiles.
+SMALL = {"workgroup_size": 64, "vecs": 1}
+TILE = 256
+STRATEGIES = ("lookback", "reduce_then_scan")
+#: Each with the options of its constructor.
+KINDS = {
+    "select": (gw.Select, {}),
+    "select 8 bytes": (gw.Select, {"dtype": "u64", "flag_dtype": "i32"}),
+    "partition": (gw.Partition, {}),
+    "partition in 3": (gw.Partition, {"parts": 3, "dtype": "f32"}),
+    "unique": (gw.Unique, {"dtype": "f32"}),
+    "unique by key": (gw.Unique, {"dtype": "i32", "value_dtype": "f64"}),
+    "runs": (gw.RunLength, {}),
+    "runs 8 bytes": (gw.RunLength, {"dtype": "f64", "equal_nan": False}),
+}
+SHARES = (0.0, 0.01, 0.5, 1.0, "alternating")
+
+
+def _marks(rng, n, share):
+    return np.arange(n) % 2 == 0 if share == "alternating" else rng.random(n) < share
+
+
+def _inputs(primitive, n, share, seed=0):
+    """Return random inputs of which a share is marked; keys in runs with that share of heads."""
+    rng = np.random.default_rng([n, seed])
+    found = {}
+    for name in primitive.signature.inputs:
+        dtype = primitive.signature.datatype(name).dtype
+        if "flags" in name:
+            found[name] = (_marks(rng, n, share) * rng.integers(1, 2 if dtype.kind == "b" else 100, n)).astype(dtype)
+        elif name == "keys":
+            numbers = np.cumsum(_marks(rng, n, share))
+            keys = (numbers % 7).astype(dtype)
+            if dtype.kind == "f":
+                keys[numbers % 7 == 3] = np.nan
+                keys[(numbers % 7 == 0) & (rng.random(n) < 0.5)] = -0.0
+            found[name] = keys
+        else:
+            found[name] = rng.integers(0, 1 << 20, n).astype(dtype)
+    return found
+
+
+def _check(primitive, inputs, note="", **options):
+    arrays = {name: gw.asarray(items, primitive.device) for name, items in inputs.items()}
+    run = primitive.execute(**arrays, **options)
+    got = {name: array.to_numpy() for name, array in run.outputs.items()}
+    found = mismatch(primitive, inputs, got)
+    assert found is None, f"{note} {found}"
+    return run
+
+
+def _make(device, kind, **options):
+    cls, own = KINDS[kind]
+    return make_primitive(cls, device, **{**SMALL, **own, **options})
+
+
+# ---- what is selected
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("form", [(None, None), (512, "held"), (512, "late"), (0, "held"), (0, "late")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_share_at_every_size(device, kind, form, strategy):
+    stage, items = form
+    primitive = _make(device, kind, strategy=strategy, stage=stage, items=items)
+    for n in (0, 1, 3, TILE - 1, TILE, TILE + 1, 5 * TILE + 7):
+        for share in SHARES:
+            _check(primitive, _inputs(primitive, n, share), f"{n} items, share {share}")
+
+
+@pytest.mark.parametrize("kind", ["select", "partition in 3", "unique by key", "runs"])
+def test_shapes_of_the_table(device, kind):
+    cls, own = KINDS[kind]
+    primitive = cls(device, **own)
+    for n in (8191, 100_003):
+        for share in SHARES:
+            _check(primitive, _inputs(primitive, n, share), f"{n} items, share {share}")
+
+
+@pytest.mark.parametrize("size", [2, 4, 8, 16, 32, 64, 128])
+@pytest.mark.parametrize("kind", ["select", "partition in 3", "runs"])
+def test_subgroups_of_every_size(device, kind, size):
+    primitive = _make(device, kind, subgroups=f"emulated-{size}", workgroup_size=128, vecs=2)
+    for share in (0.5, 1.0):
+        _check(primitive, _inputs(primitive, 128 * 2 * 4 * 2 + 5, share))
+
+
+@pytest.mark.parametrize("kind", ["select", "partition", "runs"])
+def test_without_subgroups(device, kind):
+    primitive = _make(device, kind, subgroups=False, workgroup_size=16, vecs=9)
+    _check(primitive, _inputs(primitive, 2001, 0.5))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "u8", "i16", "f16", "f32", "u64", "c64"])
+def test_items_of_every_size(device, dtype):
+    primitive = gw.Select(device, dtype, flag_dtype="u8")
+    rng = np.random.default_rng(1)
+    items = rng.integers(0, 2, 3001).astype(primitive.datatype.dtype)
+    _check(primitive, {"input": items, "flags": rng.integers(0, 3, 3001).astype(np.uint8)})
+
+
+def test_structs_are_copied_whole(device):
+    pair = gw.Struct("Pair", value="f32", index="u32", other="i32")
+    items = pair.array(value=np.arange(700, dtype=np.float32), index=np.arange(700), other=-np.arange(700))
+    flags = np.random.default_rng(2).random(700) < 0.3
+    run = gw.Select(device, pair).execute(input=gw.asarray(items, device), flags=gw.asarray(flags, device))
+    assert (run.output.to_numpy() == items[flags]).all()
+
+
+def test_zeros_are_equal_and_nan_as_asked(device):
+    keys = np.array([0.0, -0.0, np.nan, np.nan, 1.0, -np.nan, 2.0, 2.0], dtype=np.float32)
+    array = gw.asarray(keys, device)
+    assert gw.Unique(device, "f32").execute(keys=array).output.to_numpy().size == 5
+    assert gw.Unique(device, "f32", equal_nan=False).execute(keys=array).output.to_numpy().size == 6
+
+
+# ---- how it goes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_views_at_any_offset(device, kind):
+    primitive = _make(device, kind)
+    for offset in (1, 2, 3, 77):
+        inputs = _inputs(primitive, 1001, 0.4, offset)
+        arrays = {}
+        for name, items in inputs.items():
+            padded = np.ones(items.size + offset + 5, dtype=items.dtype)
+            padded[offset : offset + items.size] = items
+            arrays[name] = gw.asarray(padded, device)[offset : offset + items.size]
+        run = primitive.execute(**arrays)
+        found = mismatch(primitive, inputs, {name: array.to_numpy() for name, array in run.outputs.items()})
+        assert found is None, f"offset {offset}: {found}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tiles_that_never_publish_are_recounted(device, kind):
+    cls, own = KINDS[kind]
+    for every in (1, 3):
+        primitive = make_primitive(faulty(cls, stall_every=every), device, spin_limit=4, **SMALL, **own)
+        for n in (TILE, 9 * TILE + 3):  # the same buffers, with other counts
+            _check(primitive, _inputs(primitive, n, 0.5), f"every {every}, {n} items")
+            _check(primitive, _inputs(primitive, n, 0.1, 1), f"every {every}, {n} items")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("kind", ["select", "partition in 3", "unique by key", "runs", "runs 8 bytes"])
+def test_windows(device, kind, strategy):
+    """Inputs beyond a binding, with runs across the edges; the outputs get several bindings."""
+    found = gw.capabilities(device)
+    narrow = {"max-storage-buffer-binding-size": 6000, "min-storage-buffer-offset-alignment": 256,
+              "max-storage-buffers-per-shader-stage": 64}  # fmt: skip
+    capabilities = dataclasses.replace(found, limits={**found.limits, **narrow})
+    primitive = _make(device, kind, strategy=strategy, capabilities=capabilities)
+    for share in (0.001, 0.5):
+        run = _check(primitive, _inputs(primitive, 4000, share), f"share {share}")
+        assert run.plan.parameters["windows"] > 2
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("kind", ["select", "partition", "unique by key", "runs"])
+def test_counts_on_the_gpu_that_alternate(device, kind, strategy):
+    """Of one primitive, whose state has one bit of epoch: a tile without items has to publish, too."""
+    primitive = _make(device, kind, strategy=strategy)
+    n = 9 * TILE + 3
+    inputs = _inputs(primitive, n, 0.5)
+    arrays = {name: gw.asarray(items, device) for name, items in inputs.items()}
+    outputs = {k: gw.empty(v.size, v.datatype, device) for k, v in primitive.execute(**arrays).outputs.items()}
+    count = gw.empty(1, "u32", device)
+    for m in (n, 300, n, 0, n, 300, n + 50, 300, 1):
+        for name, items in inputs.items():  # other data: old words would give other counts
+            items[:] = _inputs(primitive, n, 0.3 if m == 300 else 0.6, m)[name]
+            arrays[name].copy_from(items)
+        count.copy_from(np.array([m], dtype=np.uint32))
+        run = primitive.execute(**arrays, **outputs, n=count)
+        part = {name: items[:m] for name, items in inputs.items()}
+        got = {name: array.to_numpy() for name, array in run.outputs.items()}
+        assert mismatch(primitive, part, got) is None, f"{m} of {n} items"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_less_room_than_items(device, kind, strategy):
+    """What does not fit is counted, and nothing is written behind the room."""
+    for size in (0, 1, 100):
+        primitive = _make(device, kind, strategy=strategy, size=size)
+        inputs = _inputs(primitive, 1500, 0.5)
+        run = _check(primitive, inputs, f"room for {size}")
+        whole = _make(device, kind).reference(**inputs)[-1]
+        last = list(run.outputs.values())[-1]
+        np.testing.assert_array_equal(last.to_numpy(), whole)
+
+
+def test_nothing_is_written_behind_the_room(device):
+    primitive = gw.RunLength(device, size=5, tuning=gw.StreamTuning(**SMALL))
+    whole = {name: gw.full(10, 99, "u32", device) for name in ("values", "starts", "lengths")}
+    primitive.execute(keys=gw.arange(1000, dtype="u32", device=device), **{k: v[:5] for k, v in whole.items()})
+    for array in whole.values():
+        np.testing.assert_array_equal(array.to_numpy()[5:], [99] * 5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_trials_give_the_same(device, kind):
+    primitive = _make(device, kind)
+    _check(primitive, _inputs(primitive, 3000, 0.5), trials=3)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_plan_survives_json(device, strategy):
+    capabilities = gw.capabilities(device)
+    plan = gw.Partition.plan_for(capabilities=capabilities, lengths={"input": 5000, "flags": 5000, "first": 5000,
+                                 "rest": 5000, "counts": 2}, strategy=strategy)  # fmt: skip
+    assert gw.Plan.from_json(plan.to_json()) == plan
+
+
+# ---- expressions
+
+
+def test_predicates_and_items_are_expressions(device):
+    x = np.random.default_rng(5).integers(0, 1000, 3001).astype(np.uint32)
+    u = gw.u32("x")
+    for primitive in (
+        gw.Select(device, u, where=u > 500),
+        gw.Select(device, u * 2 + gw.index, where=u > 500),
+        gw.Select(device, gw.index, where=u > 500),
+        gw.Partition(device, u, where=[u > 700, u < 300]),
+        gw.Unique(device, u > 500),
+        gw.RunLength(device, gw.where(u > 900, u, 0)),
+    ):
+        _check(primitive, {"x": x})
+    array = gw.asarray(x, device)
+    run = gw.Select(device, array, where=array != gw.previous(array)).execute()
+    np.testing.assert_array_equal(run.output.to_numpy(), x[np.append(False, x[1:] != x[:-1])])
+
+
+def test_a_leaf_may_be_the_input(device):
+    primitive = gw.Select(device, "u32", where=gw.u32("input") > 3)
+    _check(primitive, {"input": np.arange(9, dtype=np.uint32)})
+    assert primitive.signature.inputs == ("input",)
+
+
+def test_scalars_of_predicates_are_given_to_execute(device):
+    primitive = gw.Select(device, gw.f32("x"), where=gw.f32("x") > gw.scalar("least", "f32"))
+    x = np.arange(10, dtype=np.float32)
+    for least in (2.5, 7.0):
+        run = primitive.execute(x=gw.asarray(x, device), least=least)
+        np.testing.assert_array_equal(run.output.to_numpy(), x[x > least])
+
+
+# ---- what is refused
+
+
+def test_wrong_arguments_are_refused(device):
+    x = gw.asarray(np.arange(10, dtype=np.uint32), device)
+    flags = gw.asarray(np.ones(9, dtype=bool), device)
+    with pytest.raises(gw.LengthError, match="every item needs one flag"):
+        gw.Select(device).execute(input=x, flags=flags)
+    with pytest.raises(gw.OverlapError):
+        gw.Select(device).execute(input=x[:9], flags=flags, output=x[:9])
+    with pytest.raises(gw.ArgumentError, match="size"):
+        gw.Select(device, size=-1)
+    with pytest.raises(gw.ArgumentError, match="4 parts"):
+        gw.Partition(device, parts=4)
+    with pytest.raises(gw.ArgumentError, match="outputs="):
+        gw.RunLength(device, outputs=("length",))
+    with pytest.raises(gw.ArgumentError, match="how many items"):
+        gw.Select(device, gw.index, where=gw.index > 3)
+    with pytest.raises(gw.ArgumentError, match="as an output"):
+        gw.Partition(device, gw.u32("rest"), where=gw.u32("rest") > 3)
+    with pytest.raises(gw.ArgumentError, match="in one place"):
+        gw.Select(device, gw.u32("x"), where=gw.f32("x") > 3)
+
+
+def test_a_device_with_unsafe_look_back_takes_three_dispatches(device):
+    verdict = gw.LookbackVerdict(coherent=False, progress=False, needs_tickets=False, recovers=False)
+    capabilities = dataclasses.replace(gw.capabilities(device), lookback=verdict)
+    primitive = gw.Select(device, capabilities=capabilities)
+    run = _check(primitive, _inputs(primitive, 3000, 0.5))
+    assert len(run.plan.kernels) == 3
