@@ -120,6 +120,16 @@ class Step:
     args: tuple[int, ...] = ()
     value: Any = None
 
+    @property
+    def number(self) -> int:
+        """The number of the leaf, number or scalar that it is."""
+        return self.value[0] if self.kind == "component" else self.value
+
+    @property
+    def component(self) -> int:
+        """The place of the component that it is."""
+        return self.value[1]
+
 
 @dataclass(frozen=True)
 class Program:
