@@ -138,7 +138,8 @@ class _Evaluation:
         if kind in ("previous", "next", "flip"):
             return _moved(kind, args[0])
         if kind == "select":
-            return np.where(*args)[()]
+            chosen: np.ndarray = np.where(args[0], args[1], args[2])
+            return chosen[()]
         if kind == "cast":
             items: np.ndarray = np.asarray(args[0])
             return items.astype(dtype)[()]
