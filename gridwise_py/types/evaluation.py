@@ -138,8 +138,8 @@ class _Evaluation:
         if kind in ("previous", "next", "flip"):
             return _moved(kind, args[0])
         if kind == "select":
-            chosen: np.ndarray = np.where(args[0], args[1], args[2])
-            return chosen[()]
+            condition: np.ndarray = args[0]
+            return np.asarray(np.where(condition, args[1], args[2]), dtype)[()]
         if kind == "cast":
             items: np.ndarray = np.asarray(args[0])
             return items.astype(dtype)[()]

@@ -197,6 +197,7 @@ def test_an_expression_of_thousands_of_nodes():
         (lambda: np.ones(3, np.float32) + X, gw.ImplicitConversionError, r"gw\.asarray"),
         (lambda: X + "a", gw.DatatypeError, "leaves"),
         (lambda: X[1:3], gw.DatatypeError, "slice"),
+        (lambda: _value(gw.index[K]), gw.ArgumentError, "no end"),
         (lambda: X[Y], gw.DatatypeError, r"gw\.u32"),
         (lambda: bool(X > 0), gw.ImplicitConversionError, r"gw\.where"),
         (lambda: 1 if X > 0 else 2, gw.ImplicitConversionError, r"gw\.where"),
