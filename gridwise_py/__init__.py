@@ -112,6 +112,15 @@ from .runtime.memory import MemoryStats
 from .runtime.pinned import PinnedArray
 from .runtime.run import Run
 from .runtime.sequence import Sequence, SequenceRun, capture
+from .segment_functions import (
+    ReducedByKey,
+    reduce_by_key,
+    repeat,
+    scan_by_key,
+    segment_ids,
+    segmented_reduce,
+    segmented_scan,
+)
 from .selection_functions import (
     compress,
     count_nonzero,
@@ -240,6 +249,7 @@ __all__ = [
     "Product",
     "Profile",
     "ReduceTuning",
+    "ReducedByKey",
     "Run",
     "SameAs",
     "SamplingProtocol",
@@ -319,13 +329,19 @@ __all__ = [
     "profile",
     "read_results",
     "reduce",
+    "reduce_by_key",
+    "repeat",
     "request_device",
     "result",
     "rint",
     "run_length_encode",
     "scalar",
     "scan",
+    "scan_by_key",
     "searchsorted",
+    "segment_ids",
+    "segmented_reduce",
+    "segmented_scan",
     "sign",
     "sin",
     "sort",

@@ -14,7 +14,7 @@ INSTEAD: dict[str, str] = {
     **dict.fromkeys(("linspace",), _UPLOAD),
     **dict.fromkeys(("subtract", "multiply", "divide"), _OWN),
     **dict.fromkeys(("negative", "abs"), _MAP),
-    **dict.fromkeys(("unique", "histogram", "bincount", "nonzero", "flatnonzero"), _NOT_HERE),
+    **dict.fromkeys(("histogram", "bincount"), _NOT_HERE),
     "mean": "gw.sum(x) / x.size",
     "average": "gw.sum(x) / x.size",
     "amin": "gw.min",

@@ -33,7 +33,8 @@ AREAS = {
     "LookbackVerdict hold_clock warm_up memory_stats MemoryStats empty_cache",
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
-    "One-shot functions": "add take sum prod min max reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
+    "One-shot functions": "add take reduce_by_key ReducedByKey scan_by_key segmented_reduce segmented_scan segment_ids "
+    "repeat sum prod min max reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
     "argsort sort_pairs matmul "
     "searchsorted digitize compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
     f"unique_values unique_counts unique_inverse unique_all {FUNCTIONS} stream",

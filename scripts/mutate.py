@@ -62,6 +62,7 @@ _BOTH = f"primitives/reduce primitives/scan {_PARTS}"
 _PROBE = "runtime/lookback_verdict"
 #: Tests of a shader; by default those of the primitive of its name.
 _ARRAYS = "primitives/array_functions runtime/shapes"
+_STREAM = "primitives/select"
 _WGSL = {
     "shaders/reduce.wgsl": f"primitives/reduce {_PARTS}",
     "shaders/reduce_blocks.wgsl": _BOTH,
@@ -86,6 +87,7 @@ _WGSL = {
     "shaders/convert.wgsl": _ARRAYS,
     "shaders/fill.wgsl": _ARRAYS,
     "shaders/take.wgsl": _ARRAYS,
+    "shaders/search_samples.wgsl": "primitives/search",
     "shaders/canary.wgsl": "bench/measure bench/calibration",
     "shaders/flush.wgsl": "bench/measure",
     "shaders/fma.wgsl": "bench/calibration",
@@ -96,6 +98,20 @@ _WGSL = {
     "shaders/sort_pass_lookback.wgsl": _SORT,
     "shaders/sort_pass_offsets.wgsl": _SORT,
     "shaders/sort_small.wgsl": _SORT,
+    "shaders/stream_lookback.wgsl": _STREAM,
+    "shaders/stream_count.wgsl": _STREAM,
+    "shaders/stream_totals.wgsl": _STREAM,
+    "shaders/stream_blocks.wgsl": _STREAM,
+    "shaders/lib/stream_acc.wgsl": _STREAM,
+    "shaders/lib/stream_carry.wgsl": _STREAM,
+    "shaders/lib/stream_emit.wgsl": _STREAM,
+    "shaders/lib/stream_end.wgsl": _STREAM,
+    "shaders/lib/stream_marks.wgsl": _STREAM,
+    "shaders/lib/stream_pack.wgsl": _STREAM,
+    "shaders/lib/stream_params.wgsl": _STREAM,
+    "shaders/lib/stream_quad.wgsl": _STREAM,
+    "shaders/lib/stream_state.wgsl": _STREAM,
+    "shaders/lib/stream_tile.wgsl": _STREAM,
     "shaders/lib/accumulators.wgsl": "primitives/item_datatypes",
     "shaders/lib/cast.wgsl": _ARRAYS,
     "shaders/lib/float64.wgsl": _ARRAYS,

@@ -1,10 +1,12 @@
 // output[i] = the place where queries[i] goes into sorted keys: numpy's searchsorted.
 // {{ "Before" if side == "left" else "Behind" }} the keys that equal it.
-// A binary search whose upper half works in workgroup memory. Each workgroup copies every 2^span_log2-th key there, and
-// finds for each of its queries the span of keys to search further in global memory. The steps have no branches, since all
-// queries take equally many, and an invocation has four searches in flight, so that it waits for memory once per step
-// for all four. Neighbouring queries are searched by neighbouring invocations: sorted ones read the same memory.
-// Forward progress: no workgroup waits for another. Bindings: params, sorted, queries{{ ", sorter" if sorter }}, output.
+// A search whose upper half works in workgroup memory. Each workgroup copies every 2^span_log2-th key there, and finds for
+// each of its queries the span of keys to search further in global memory. The steps have no branches, since all queries
+// take equally many, and an invocation has four searches in flight, so that it waits for memory once per step for all
+// four. Neighbouring queries are searched by neighbouring invocations: sorted ones read the same memory.
+// With samples, a step in global memory reads one vec4 and decides between four parts of a span: of samples that
+// search_samples.wgsl has taken, which lie closely, and of the keys in the end. So there are half as many steps.
+// Forward progress: no workgroup waits for another. Bindings: params, sorted, queries{{ ", sorter" if sorter }}{{ ", samples" if samples }}, output.
 
 struct Params {
   n: u32,  // queries of the window
@@ -13,6 +15,9 @@ struct Params {
   span_log2: u32,
   table_length: u32,  // keys in the table
   table_step: u32,  // the largest power of two up to table_length; 0 if that is 0
+//$ if samples
+  levels: u32,  // of samples
+//$ endif
 //$ for lines in fields.values()
   {{ lines }}
 //$ endfor
@@ -48,10 +53,28 @@ fn is_before(key: Key, query: Key) -> bool { return !less(query, key); }
 fn is_table_before(k: u32, query: Key) -> bool {
   return k < params.table_length && is_before(table[k], query);
 }
+//$ if samples
+// Keys i to i + 3, as far as there are any.
+fn sorted_keys(i: u32) -> vec4<Key> {
+  if (i + 4u <= params.length) {
+    let keys = load4_sorted(i);
+    return vec4<Key>(code_of(keys.x), code_of(keys.y), code_of(keys.z), code_of(keys.w));
+  }
+  let last = params.length - 1u;
+  return vec4<Key>(sorted_key(min(i, last)), sorted_key(min(i + 1u, last)), sorted_key(min(i + 2u, last)), LAST_CODE);
+}
+// How many of the keys first to first + 2 of a level with `count` keys come before a query. The next one does not.
+fn rank_of(keys: vec4<Key>, first: u32, count: u32, query: Key) -> u32 {
+  var rank = select(0u, 1u, first < count && is_before(keys.x, query));
+  rank += select(0u, 1u, first + 1u < count && is_before(keys.y, query));
+  return rank + select(0u, 1u, first + 2u < count && is_before(keys.z, query));
+}
+//$ else
 fn is_key_before(i: u32, query: Key) -> bool {
   let key = sorted_key(min(i, params.length - 1u));
   return i < params.length && is_before(key, query);
 }
+//$ endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -82,6 +105,32 @@ fn main(
 //$ endfor
       ));
     }
+//$ if samples
+    var begin = 0u;
+    for (var level = params.levels; level > 0u; level--) {
+      let count = params.length >> (2u * level);
+      let end = begin + ((count + 3u) & ~3u);
+      at <<= vec4<u32>(2u);
+//$ for c in range(4)
+      let keys_{{ c }} = load4_samples(min(begin + at.{{ "xyzw"[c] }}, end - 4u));
+//$ endfor
+      at += vec4<u32>(
+//$ for c in range(4)
+        rank_of(keys_{{ c }}, at.{{ "xyzw"[c] }}, count, query_{{ c }}),
+//$ endfor
+      );
+      begin = end;
+    }
+    at <<= vec4<u32>(2u);
+//$ for c in range(4)
+    let keys_{{ c }} = sorted_keys(at.{{ "xyzw"[c] }});
+//$ endfor
+    at += vec4<u32>(
+//$ for c in range(4)
+      rank_of(keys_{{ c }}, at.{{ "xyzw"[c] }}, params.length, query_{{ c }}),
+//$ endfor
+    );
+//$ else
     at <<= vec4<u32>(params.span_log2);
     for (var step = (1u << params.span_log2) >> 1u; step > 0u; step >>= 1u) {
       let probe = at + step - 1u;
@@ -91,6 +140,7 @@ fn main(
 //$ endfor
       ));
     }
+//$ endif
 //$ for c in range(4)
     if (i_{{ c }} < params.n) { store_output(i_{{ c }}, at.{{ "xyzw"[c] }}); }
 //$ endfor

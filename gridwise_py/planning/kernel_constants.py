@@ -6,7 +6,7 @@ A shader file writes ``{{ constants.NAME }}``. Numbers that only one side needs 
 from __future__ import annotations
 
 __all__ = [
-    "BINS", "CONTROL_WORDS", "DIGIT_WIDTH_SHIFT", "DIGIT_WORD_SHIFT", "HAS_CARRY", "IS_LAST", "KERNEL_CONSTANTS",
+    "BINS", "CONTROL_WORDS", "DIGIT_WIDTH_SHIFT", "DIGIT_WORD_SHIFT", "HAS_CARRY", "KERNEL_CONSTANTS",
     "MORE_FOLLOWS", "RAW_INPUT", "RAW_OUTPUT", "ROUTES_FIRST_BIN", "ROUTES_UNFIXED",
 ]  # fmt: skip
 
@@ -16,8 +16,6 @@ RAW_OUTPUT = 2
 HAS_CARRY = 4
 #: And: another window follows this one.
 MORE_FOLLOWS = 8
-#: Of kernels of streams: no window comes behind this one.
-IS_LAST = 8
 
 #: Values of a digit of a radix sort.
 BINS = 256

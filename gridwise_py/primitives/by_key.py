@@ -12,7 +12,7 @@ from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
-from ..planning.plan import Fill, Plan, Work
+from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
@@ -22,13 +22,14 @@ from ..types.operators import Add, BinOpLike
 from ..types.options import integer
 from .scan import ScanKind
 from .segments import SegmentedPrimitive, SegmentStrategy, heads_of_keys, segmented_prefixes
+from .typed_segments import KeysItems, KeysItemsReduced
 
 __all__ = ["ReduceByKey", "ScanByKey"]
 
 _KINDS = ("inclusive", "exclusive")
 
 
-class ScanByKey(SegmentedPrimitive):
+class ScanByKey(KeysItems, SegmentedPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Compute the prefix sums of each run of equal keys, under an associative operator.
 
     Item i of the output combines the items of its run up to item i (inclusive), or those before it (exclusive, where
@@ -38,9 +39,9 @@ class ScanByKey(SegmentedPrimitive):
     Parameters
     ----------
     device : wgpu.GPUDevice
-    keys : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str, numpy dtype or Expression, default "u32"
         Of the keys, of 4 or 8 bytes. They are compared, not computed with.
-    items : Datatype, str or numpy dtype, default "u32"
+    value_dtype : Datatype, str, numpy dtype or Expression, default "u32"
         Of the items, of 4 bytes or more; a struct has up to three fields.
     op : BinOp or str, default Add
     kind : {"inclusive", "exclusive"}
@@ -89,8 +90,8 @@ class ScanByKey(SegmentedPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        keys: ItemDatatypeLike | Operators = "u32",
-        items: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
+        value_dtype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
@@ -99,9 +100,15 @@ class ScanByKey(SegmentedPrimitive):
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        self.key_datatype: Datatype = self._take_keys(keys)
+        self.key_datatype: Datatype = self._take_keys(dtype)
         super().__init__(
-            device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+            device,
+            value_dtype,
+            op,
+            strategy=strategy,
+            deterministic=deterministic,
+            tuning=tuning,
+            capabilities=capabilities,
         )
         if kind not in _KINDS:
             raise ArgumentError(f"kind={kind!r} is unknown; known are {', '.join(_KINDS)}")
@@ -117,8 +124,9 @@ class ScanByKey(SegmentedPrimitive):
         parameters: dict[str, Any] = {"kind": self.kind, "subgroups": str(self.mode)}
         if n:
             parameters |= self._plan_items(builder, layout)
-        read = n * (self.key_datatype.itemsize_bytes + item_bytes)
-        return builder.build(Work(n, read, n * item_bytes, max(0, n - 1)), parameters)
+        read_bytes = layout["keys"].nbytes + layout["items"].nbytes
+        counted = builder.counted_work(n, read_bytes // max(n, 1), item_bytes)
+        return builder.build(Work(n, read_bytes, n * item_bytes, max(0, n - 1), counted), parameters)
 
     def reference(self, keys: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""
@@ -132,7 +140,7 @@ class ScanByKey(SegmentedPrimitive):
         return result
 
 
-class ReduceByKey(SegmentedPrimitive):
+class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine the items of each run of equal keys, with an associative operator.
 
     Gives the key and the result of each run, in order, and how many runs there are. The order of the items is kept, so
@@ -141,9 +149,9 @@ class ReduceByKey(SegmentedPrimitive):
     Parameters
     ----------
     device : wgpu.GPUDevice
-    keys : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str, numpy dtype or Expression, default "u32"
         Of the keys, of 4 or 8 bytes. They are compared, not computed with.
-    items : Datatype, str or numpy dtype, default "u32"
+    value_dtype : Datatype, str, numpy dtype or Expression, default "u32"
         Of the items, of 4 bytes or more; a struct has up to three fields.
     op : BinOp or str, default Add
     size : int, optional
@@ -199,8 +207,8 @@ class ReduceByKey(SegmentedPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        keys: ItemDatatypeLike | Operators = "u32",
-        items: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
+        value_dtype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         *,
         size: int | None = None,
@@ -215,9 +223,15 @@ class ReduceByKey(SegmentedPrimitive):
                 replace(each, length=replace(each.length, most=room)) if isinstance(each.length, UpTo) else each
                 for each in self.arguments
             )
-        self.key_datatype: Datatype = self._take_keys(keys)
+        self.key_datatype: Datatype = self._take_keys(dtype)
         super().__init__(
-            device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+            device,
+            value_dtype,
+            op,
+            strategy=strategy,
+            deterministic=deterministic,
+            tuning=tuning,
+            capabilities=capabilities,
         )
 
     def plan(self, layout: Layout) -> Plan:
@@ -226,15 +240,20 @@ class ReduceByKey(SegmentedPrimitive):
         layout = self._reads(layout)
         self._check_lengths(layout)
         n, item_bytes = self._items_in(layout["items"]), self.datatype.itemsize_bytes
-        key_bytes = self.key_datatype.itemsize_bytes
         parameters: dict[str, Any] = {"subgroups": str(self.mode)}
         if n:
             parameters |= self._plan_items(builder, layout)
         else:
             count = layout["count"]
             builder.step(Fill(count.buffer, count.first_byte, 4))
-        written = layout["output_keys"].nbytes + layout["output_values"].nbytes + 4
-        return builder.build(Work(n, n * (key_bytes + item_bytes), written, max(0, n - 1)), parameters)
+        read_bytes = layout["keys"].nbytes + layout["items"].nbytes
+        runs, run_bytes = layout["output_keys"].length, self.key_datatype.itemsize_bytes + item_bytes
+        counted = (
+            *builder.counted_work(n, read_bytes // max(n, 1), 0),
+            CountedWork("count", runs, 0, run_bytes),
+        )
+        work = Work(n, read_bytes, runs * run_bytes + 4, max(0, n - 1), counted)
+        return builder.build(work, parameters)
 
     def reference(self, keys: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return numpy's result for the same input: keys, values, and their number. It knows of no `size`."""

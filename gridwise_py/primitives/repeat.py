@@ -11,7 +11,7 @@ from ..call_errors import explained
 from ..errors import ArgumentError, LengthError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import COUNT, Layout, Operand
-from ..planning.plan import Fill, Plan, Work
+from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
 from ..planning.windows import binding_limit
 from ..tuning.options import ElementwiseTuning
@@ -20,9 +20,9 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.expression import Operators
 from ..types.options import integer
-from .base import Primitive
 from .scan import Scan
 from .segments import search_steps
+from .typed_segments import ValuesRepeated
 
 __all__ = ["Repeat"]
 
@@ -30,7 +30,7 @@ _BY = ("counts", "offsets")
 _U32 = DATATYPES["u32"]
 
 
-class Repeat(Primitive):
+class Repeat(ValuesRepeated):
     """Repeat each value as often as a count says, as ``np.repeat`` does.
 
     Values with a count of 0 are left out. How long the result is, only the GPU knows; it carries its count.
@@ -38,7 +38,7 @@ class Repeat(Primitive):
     Parameters
     ----------
     device : wgpu.GPUDevice
-    values : Datatype, str or numpy dtype, or None, default "u32"
+    dtype : Datatype, str, numpy dtype, Expression or None, default "u32"
         Of the values, of 4 or 8 bytes; None for no values: each is its own number, so the output has the number of its
         segment at each place.
     size : int
@@ -78,7 +78,7 @@ class Repeat(Primitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        values: ItemDatatypeLike | Operators | None = "u32",
+        dtype: ItemDatatypeLike | Operators | None = "u32",
         *,
         size: int,
         by: Literal["counts", "offsets"] = "counts",
@@ -92,7 +92,7 @@ class Repeat(Primitive):
         self.size: int = integer("size", size, 1)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("elementwise", self.capabilities, tuning=self.tuning)
-        self._has_values = values is not None
+        self._has_values = dtype is not None
         inputs = [Argument("values", datatype="datatype")] if self._has_values else []
         if by == "offsets":
             inputs.append(Argument("offsets", datatype=_U32, is_apart=True))
@@ -104,7 +104,7 @@ class Repeat(Primitive):
             Argument("output", is_output=True, length=UpTo(by, "count", room=self.size)),
             Argument("count", is_output=True, datatype=_U32, length=1),
         )
-        taken = self._take(values, "values") if self._has_values else "u32"
+        taken = self._take(dtype, "values") if self._has_values else "u32"
         known = {name: each for name, each in ITEM_DATATYPES.items() if each.itemsize_bytes in (4, 8)}
         self.datatype: Datatype = as_datatype(taken, known)
         self._scan = Scan(device, "u32", capabilities=capabilities)
@@ -121,7 +121,12 @@ class Repeat(Primitive):
             count = layout["count"]
             builder.step(Fill(count.buffer, count.first_byte, 4))
         read = layout[self.by].nbytes + (layout["values"].nbytes if self._has_values else 0)
-        return builder.build(Work(segments, read, layout["output"].nbytes + 4), parameters)
+        item_bytes = self.datatype.itemsize_bytes
+        counted = (
+            *builder.counted_work(segments, read // max(segments, 1), 0),
+            CountedWork("count", self.size, 0, item_bytes),
+        )
+        return builder.build(Work(segments, read, self.size * item_bytes + 4, counted=counted), parameters)
 
     def _segments(self, layout: Layout) -> int:
         given = layout[self.by].length

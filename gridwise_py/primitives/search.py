@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import wgpu
@@ -12,7 +12,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LimitError
 from ..planning.builder import PlanBuilder
-from ..planning.layout import Layout
+from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import windows_of
@@ -32,6 +32,8 @@ SearchSide: TypeAlias = Literal["left", "right"]
 _SIDES = ("left", "right")
 # Bytes of the table of keys in workgroup memory: eight such workgroups fit on a multiprocessor that has 64 KiB.
 _TABLE_BYTES = 8192
+# Samples cost a pass over the keys, and save half of the steps of each query.
+_MOST_KEYS_A_QUERY = 8
 # A search adds up to the number of keys to a position, in 32 bits.
 _MOST_KEYS = (1 << 31) - 1
 
@@ -73,9 +75,11 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
     The order is that of `Sort`: −0 equals +0, and every NaN comes last and equals every other. The keys must ascend in
     this order, which is not checked; among others the results are meaningless, but from 0 to k.
 
-    One dispatch reads the queries and writes the indices. Each workgroup first copies some 1,000 to 2,000 keys, evenly
-    spaced, into workgroup memory: the upper half of a binary search needs no other memory. Sorted queries are faster
-    than others, because neighbours read the same keys. There may be up to 2³¹ − 1 keys.
+    One dispatch reads the queries and writes the indices. Each workgroup first copies 512 to 2,048 keys, evenly spaced,
+    into workgroup memory: the upper half of a search needs no other memory. For many queries among keys of 4 bytes,
+    another dispatch before takes samples of the keys, a third of their memory: a step then reads 16 bytes and decides
+    between four parts. Sorted queries are faster than others, because neighbours read the same keys. There may be up to
+    2³¹ − 1 keys.
 
     Examples
     --------
@@ -132,7 +136,10 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
         self._shapes = shapes_for("search", self.capabilities, tuning=self.tuning)
 
     def plan(self, layout: Layout) -> Plan:
-        """Return the plan: one dispatch for each window of the queries; without keys every index is 0."""
+        """Return the plan: one dispatch for each window of the queries, after one that takes samples of the keys.
+
+        Without keys every index is 0. Few keys or few queries need no samples.
+        """
         builder = PlanBuilder("search", layout, self.capabilities)
         layout = self._reads(layout)
         keys, queries = layout["sorted"], layout["queries"]
@@ -140,15 +147,16 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
         if keys.length > _MOST_KEYS:
             raise LimitError(f"Search: sorted has {keys.length} keys, but takes at most {_MOST_KEYS}; split it")
         table_keys = _TABLE_BYTES // max(4, self.datatype.itemsize_bytes)
+        levels = self._levels(keys.length, queries.length, table_keys)
         # The table has the last key of each span of 2^span_log2.
-        span_log2 = max(0, keys.length.bit_length() - table_keys.bit_length())
-        span_log2 += keys.length >> span_log2 > table_keys
+        span_log2 = 2 * (levels + 1) if levels else _shift_below(keys.length, table_keys)
         table_length = keys.length >> span_log2
         parameters = {
             "workgroup_size": shape.workgroup_size,
             "vecs": shape.vecs,
             "shape": self._shapes.source,
             "table_keys": table_length,
+            "levels": levels,
         }
         read_bytes = queries.nbytes + min(keys.length, queries.length) * self.datatype.itemsize_bytes
         work = Work(queries.length, read_bytes, queries.length * 4)
@@ -156,6 +164,11 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
             for part in layout["output"].parts if queries.length else ():
                 builder.step(Fill(part.buffer, part.first_byte, part.length * 4))
             return builder.build(work, parameters)
+        reads = {"sorted": keys if levels else keys.by_words()}
+        if self.sorter:
+            reads["sorter"] = layout["sorter"].by_words()
+        if levels:
+            reads["samples"] = self._add_samples(builder, keys, levels)
         windows = windows_of(layout, ["queries", "output"], self.capabilities, shape.tile_items)
         for window in windows:
             for each in (shape, *(self._shapes.others(queries.length) if window.index == 0 else ())):
@@ -164,11 +177,7 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
                     window.label("search"),
                     "search.wgsl",
                     # By words: an invocation's queries are not neighbours.
-                    reads={
-                        "sorted": keys.by_words(),
-                        "queries": window.operands["queries"].by_words(),
-                        **({"sorter": layout["sorter"].by_words()} if self.sorter else {}),
-                    },
+                    reads={**reads, "queries": window.operands["queries"].by_words()},
                     writes={"output": window.operands["output"].by_words()},
                     params={
                         "n": window.length,
@@ -177,16 +186,15 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
                         "span_log2": span_log2,
                         "table_length": table_length,
                         "table_step": _power_of_two_below(table_length),
+                        **({"levels": levels} if levels else {}),
                     },
                     workgroups=blocks,
                     constants={"WORKGROUP_SIZE": each.workgroup_size},
                     context={
-                        "key_words": -(-self.datatype.itemsize_bytes // 4),
-                        "key_bytes": self.datatype.itemsize_bytes,
-                        "key_kind": self.datatype.dtype.kind,
-                        "descending": False,
+                        **self._key_context(),
                         "side": self.side,
                         "sorter": self.sorter,
+                        "samples": bool(levels),
                         "table_keys": table_keys,
                         "vecs": each.vecs,
                     },
@@ -194,9 +202,48 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
                 )
         return builder.build(work, parameters | {"windows": len(windows)})
 
+    def _levels(self, keys: int, queries: int, table_keys: int) -> int:
+        """Return how many levels of samples there are, each with a fourth of the one below; the table is above them."""
+        if self.sorter or self.datatype.itemsize_bytes != 4 or queries * _MOST_KEYS_A_QUERY < keys:
+            return 0
+        return max(0, -(-_shift_below(keys, table_keys) // 2) - 1)
+
+    def _add_samples(self, builder: PlanBuilder, keys: Operand, levels: int) -> Operand:
+        """Add the kernel that takes samples, and return where they lie."""
+        sizes = [-(-(keys.length >> 2 * level) // 4) * 4 for level in range(1, levels + 1)]
+        samples = builder.scratch("samples", sum(sizes))
+        workgroup_size = self._shapes.rows[-1][1].workgroup_size
+        blocks = -(-(keys.length >> 2) // workgroup_size)
+        builder.kernel(
+            "samples", "search_samples.wgsl",
+            reads={"sorted": keys.by_words()},
+            writes={"samples": samples.by_words()},
+            params={"blocks": blocks, "length": keys.length, "levels": levels, "samples_length": samples.length},
+            workgroups=blocks,
+            constants={"WORKGROUP_SIZE": workgroup_size},
+            context=self._key_context(),
+        )  # fmt: skip
+        return samples
+
+    def _key_context(self) -> dict[str, Any]:
+        """Return what the codes of keys depend on."""
+        item_bytes = self.datatype.itemsize_bytes
+        return {
+            "key_words": -(-item_bytes // 4),
+            "key_bytes": item_bytes,
+            "key_kind": self.datatype.dtype.kind,
+            "descending": False,
+        }
+
     def reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:
         """Return the result of numpy's searchsorted."""
         return np.searchsorted(sorted, queries, self.side, sorter).astype(np.uint32)
+
+
+def _shift_below(n: int, most: int) -> int:
+    """Return the least k for which n / 2^k, rounded down, is at most `most`."""
+    shift = max(0, n.bit_length() - most.bit_length())
+    return shift + (n >> shift > most)
 
 
 def _power_of_two_below(n: int) -> int:

@@ -26,6 +26,7 @@ from ..types.options import integer
 from .reduce_axis import ReduceAxis
 from .scan import ScanKind
 from .segments import SegmentedPrimitive, SegmentStrategy, segmented_prefixes
+from .typed_segments import ItemsOffsets
 
 __all__ = ["SegmentedReduce", "SegmentedScan"]
 
@@ -60,7 +61,7 @@ def _heads_of_offsets(offsets: np.ndarray, n: int) -> np.ndarray:
     return heads
 
 
-class SegmentedScan(_ByOffsets):
+class SegmentedScan(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Compute the prefix sums of each segment, under an associative operator.
 
     Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix. Item i of the output
@@ -71,8 +72,8 @@ class SegmentedScan(_ByOffsets):
     Parameters
     ----------
     device : wgpu.GPUDevice
-    items : Datatype, str or numpy dtype, default "u32"
-        Of 4 bytes or more; a struct has up to three fields.
+    dtype : Datatype, str, numpy dtype or Expression, default "u32"
+        Of the items, of 4 bytes or more; a struct has up to three fields.
     op : BinOp or str, default Add
     kind : {"inclusive", "exclusive"}
     strategy : {"auto", "reduce_then_scan", "lookback"}, optional
@@ -121,7 +122,7 @@ class SegmentedScan(_ByOffsets):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        items: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
@@ -131,7 +132,7 @@ class SegmentedScan(_ByOffsets):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(
-            device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+            device, dtype, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
         )
         if kind not in _KINDS:
             raise ArgumentError(f"kind={kind!r} is unknown; known are {', '.join(_KINDS)}")
@@ -146,8 +147,10 @@ class SegmentedScan(_ByOffsets):
         parameters: dict[str, Any] = {"kind": self.kind, "subgroups": str(self.mode), "segments": segments}
         if n:
             parameters |= self._plan_items(builder, layout)
-        item_bytes = n * self.datatype.itemsize_bytes
-        return builder.build(Work(n, item_bytes + 4 * (segments + 1), item_bytes, max(0, n - 1)), parameters)
+        items, item_bytes = layout["items"], self.datatype.itemsize_bytes
+        counted = builder.counted_work(n, items.nbytes // max(n, 1), item_bytes)
+        work = Work(n, items.nbytes + 4 * (segments + 1), n * item_bytes, max(0, n - 1), counted)
+        return builder.build(work, parameters)
 
     def reference(self, items: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""
@@ -161,7 +164,7 @@ class SegmentedScan(_ByOffsets):
         return result
 
 
-class SegmentedReduce(_ByOffsets):
+class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine the items of each segment, with an associative operator.
 
     Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix, or all segments have one
@@ -171,8 +174,8 @@ class SegmentedReduce(_ByOffsets):
     Parameters
     ----------
     device : wgpu.GPUDevice
-    items : Datatype, str or numpy dtype, default "u32"
-        Of 4 bytes or more; a struct has up to three fields.
+    dtype : Datatype, str, numpy dtype or Expression, default "u32"
+        Of the items, of 4 bytes or more; a struct has up to three fields.
     op : BinOp or str, default Add
     length : int, optional
         Items of each segment. There are then no offsets, and the kernels are those of `ReduceAxis`.
@@ -222,7 +225,7 @@ class SegmentedReduce(_ByOffsets):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        items: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         *,
         length: int | None = None,
@@ -245,7 +248,7 @@ class SegmentedReduce(_ByOffsets):
             )
             self.takes_count = False  # pyright: ignore[reportAttributeAccessIssue]  # as a class without offsets would say
         super().__init__(
-            device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+            device, dtype, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
         )
 
     def plan(self, layout: Layout) -> Plan:
@@ -258,8 +261,9 @@ class SegmentedReduce(_ByOffsets):
         parameters: dict[str, Any] = {"subgroups": str(self.mode), "segments": segments}
         if segments:
             parameters |= self._plan_items(builder, layout)
-        item_bytes = self.datatype.itemsize_bytes
-        work = Work(n, n * item_bytes + 4 * (segments + 1), segments * item_bytes, max(0, n - segments))
+        items, item_bytes = layout["items"], self.datatype.itemsize_bytes
+        counted = builder.counted_work(n, items.nbytes // max(n, 1), 0)
+        work = Work(n, items.nbytes + 4 * (segments + 1), segments * item_bytes, max(0, n - segments), counted)
         return builder.build(work, parameters)
 
     def _plan_rows(self, layout: Layout, length: int) -> Plan:

@@ -59,7 +59,7 @@ class SegmentedPrimitive(OperatorPrimitive):
     Parameters
     ----------
     device : wgpu.GPUDevice or None
-    items : Datatype, str or numpy dtype
+    items : Datatype, str, numpy dtype or Expression
     op : BinOp or str
     strategy : {"auto", "reduce_then_scan", "lookback"}, optional
     deterministic : bool
@@ -79,7 +79,8 @@ class SegmentedPrimitive(OperatorPrimitive):
     #: Of the table of shapes.
     _kernel: ClassVar[str] = "segmented"
     takes_count = True
-    key_datatype: Datatype | None = None
+    #: The datatype of the keys, where there are any.
+    _key: Datatype | None = None
     _key_fusion: Fusion | None = None
     _exclusive: bool = False
 
@@ -138,7 +139,8 @@ class SegmentedPrimitive(OperatorPrimitive):
             self._key_fusion = Fusion(flat, "keys")
             self.arguments = self._key_fusion.arguments(self.arguments)
             keys = self._key_fusion.datatype
-        return as_datatype(keys, KEY_DATATYPES)
+        self._key = as_datatype(keys, KEY_DATATYPES)
+        return self._key
 
     @property
     def _fusions(self) -> tuple[Fusion, ...]:
@@ -183,26 +185,34 @@ class SegmentedPrimitive(OperatorPrimitive):
 
     def _plan_items(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         """Add the kernels; there are items or segments."""
-        n = self._items_in(layout["items"])
         strategy = self.choose_strategy()
-        if n and self.datatype.is_several:
-            windows = self._whole(layout, n, strategy)
-        elif n and strategy != "lookback":
-            windows = self._block_windows(layout, self._per_item, self._blocks_shapes.at(n))
-        elif n:
-            windows = windows_of(layout, self._per_item, self.capabilities, self._shapes.at(n).tile_items)
-        else:
-            nothing = Operand(
-                0, builder.constant("nothing", (0,) * 16), size_bytes=64, item_bytes=layout["items"].item_bytes
-            )
-            window = Window(0, 1, 0, 0, 0, {name: nothing for name in self._per_item})
-            windows = [window] if strategy == "lookback" else [BlockWindow(window, (0, 1, 1), 0)]
         if strategy == "lookback":
-            return {"strategy": strategy, **self._plan_lookback(builder, layout, windows)}
-        return {"strategy": strategy, **self._plan_blocks(builder, layout, windows)}
+            return {"strategy": strategy, **self._plan_lookback(builder, layout, self._windows(builder, layout))}
+        return {"strategy": strategy, **self._plan_blocks(builder, layout, self._windows_of_blocks(builder, layout))}
 
-    def _whole(self, layout: Layout, n: int, strategy: str) -> Any:
-        """Return one window, for items that are several numbers: layouts count those, but keys one by one."""
+    def _windows(self, builder: PlanBuilder, layout: Layout) -> list[Window]:
+        """Return the windows of a look-back."""
+        n = self._items_in(layout["items"])
+        if n and not self.datatype.is_several:
+            return windows_of(layout, self._per_item, self.capabilities, self._shapes.at(n).tile_items)
+        return [self._whole(builder, layout)]
+
+    def _windows_of_blocks(self, builder: PlanBuilder, layout: Layout) -> list[BlockWindow]:
+        """Return the windows of three dispatches."""
+        n = self._items_in(layout["items"])
+        shape = self._blocks_shapes.at(n)
+        if n and not self.datatype.is_several:
+            return self._block_windows(layout, self._per_item, shape)
+        split = block_split(n, shape, counted=builder.count is not None) if n else (0, 1, 1)
+        return [BlockWindow(self._whole(builder, layout), split, 0)]
+
+    def _whole(self, builder: PlanBuilder, layout: Layout) -> Window:
+        """Return one window: of no items, or of items that are several numbers, which layouts count unlike keys."""
+        items = layout["items"]
+        if items.length == 0:  # offsets may have segments all the same
+            words = builder.constant("nothing", (0,) * 16)
+            nothing = Operand(0, words, size_bytes=64, item_bytes=items.item_bytes)
+            return Window(0, 1, 0, 0, 0, {name: nothing for name in self._per_item})
         limit = binding_limit(self.capabilities)
         for name in self._per_item:
             if layout[name].nbytes > limit:
@@ -211,10 +221,7 @@ class SegmentedPrimitive(OperatorPrimitive):
                     f"binding (max-storage-buffer-binding-size {limit} bytes); give their fields as arrays, or smaller "
                     f"parts"
                 )
-        length = n * self.datatype.elements
-        window = Window(0, 1, 0, length, length, {name: layout[name] for name in self._per_item})
-        split = block_split(n, self._blocks_shapes.at(n))
-        return [window] if strategy == "lookback" else [BlockWindow(window, split, 0)]
+        return Window(0, 1, 0, items.length, items.length, {name: layout[name] for name in self._per_item})
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout, parts: Sequence[BlockWindow]) -> dict[str, Any]:
         n = self._items_in(layout["items"])
@@ -385,10 +392,11 @@ class SegmentedPrimitive(OperatorPrimitive):
                 "type": "Chain", "combine": "chain_combine", "identity": "chain_identity()",
                 "words": 1 + self._accumulator.words,
             }  # fmt: skip
-        key = self.key_datatype
+        key = self._key
         return {
             **context,
             "kinds": kinds,
+            "branch_free": True,
             "vecs": shape.vecs,
             "heads": self._heads,
             "emission": self._emission,

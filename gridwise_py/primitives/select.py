@@ -11,6 +11,7 @@ from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
+from ..types.expression_functions import StructExpression
 from .registry import register
 from .stream import FLAGS, Field, Mark, StreamPrimitive, StreamStrategy, count_argument
 from .typed_streams import InputFlags
@@ -26,7 +27,8 @@ class Select(InputFlags, StreamPrimitive):  # pyright: ignore[reportIncompatible
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, or expression, default "u32"
-        Of the items: bool, numbers of 8 to 64 bits, complex64 or a `Struct`. Or an expression whose items are selected.
+        Of the items: bool, numbers of 8 to 64 bits, complex64 or a `Struct`. Or an expression whose items are selected;
+        of ``gw.struct`` each field becomes an output of its name.
     where : expression, optional
         The predicate; an item is selected where it is true, or not 0. Without it, ``execute`` takes ``flags``.
     flag_dtype : Datatype, str or numpy dtype, default "bool"
@@ -75,7 +77,7 @@ class Select(InputFlags, StreamPrimitive):  # pyright: ignore[reportIncompatible
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        dtype: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators | StructExpression = "u32",
         *,
         where: Operators | None = None,
         flag_dtype: ItemDatatypeLike = "bool",
@@ -85,15 +87,34 @@ class Select(InputFlags, StreamPrimitive):  # pyright: ignore[reportIncompatible
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, size=size, strategy=strategy, tuning=tuning, capabilities=capabilities)
-        self.datatype: Datatype = self._input("input", dtype, self.datatypes)
+        fields = dtype.fields if isinstance(dtype, StructExpression) else {"output": dtype}
+        operands = ["input"] if len(fields) == 1 else [f"input_{k}" for k in range(len(fields))]
+        kinds = [self._input(name, of, self.datatypes) for name, of in zip(operands, fields.values(), strict=True)]
+        #: Of the items; of several fields that of the first.
+        self.datatype: Datatype = kinds[0]
         self.flag_datatype: Datatype = self._input("flags", flag_dtype if where is None else where, FLAGS)
         self.marks = (Mark("flags", self.flag_datatype),)
-        self.fields = (Field(("output",), "input", self.datatype),)
-        self._finish(type(self).arguments)
+        self.fields = tuple(
+            Field((output,), name, kind) for output, name, kind in zip(fields, operands, kinds, strict=True)
+        )
+        same = SameAs(operands[0], "every item needs one flag")
+        items = zip(operands, kinds, strict=True)
+        self._finish(
+            [
+                *(Argument(name, datatype=kind, length=same if k else None) for k, (name, kind) in enumerate(items)),
+                Argument("flags", datatype=self.flag_datatype, length=same),
+                *(
+                    Argument(output, is_output=True, datatype=kind, length=UpTo(operands[0], count="count"))
+                    for output, kind in zip(fields, kinds, strict=True)
+                ),
+                count_argument(),
+            ]
+        )
 
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
-        kept = inputs["input"][inputs["flags"] != 0]
-        return kept, np.array([kept.size], dtype=np.uint32)
+        marked = inputs["flags"] != 0
+        kept = [inputs[str(field.argument)][marked] for field in self.fields]
+        return *kept, np.array([marked.sum()], dtype=np.uint32)
 
 
 class FlatNonzero(StreamPrimitive):

@@ -18,7 +18,7 @@ import wgpu
 from ..errors import ArgumentError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.faults import HEALTHY, Faults
-from ..planning.kernel_constants import CONTROL_WORDS, HAS_CARRY, IS_LAST
+from ..planning.kernel_constants import CONTROL_WORDS, HAS_CARRY
 from ..planning.layout import Layout, Operand
 from ..planning.lookback_state import SPIN_LIMIT, reads_by_rmw
 from ..planning.plan import Fill, Plan, Work
@@ -163,6 +163,12 @@ class StreamPrimitive(Primitive):
         self.tuning: StreamTuning = StreamTuning.of(tuning)
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(self.tuning.subgroups)
         self._shapes: Shapes[Shape] = shapes_for("stream", self.capabilities, self.mode, self.tuning)
+        storage_bytes = self.capabilities.limits["max-compute-workgroup-storage-size"]
+        if 4 * (self.tuning.stage or 0) > storage_bytes - _OTHER_STORAGE_BYTES:
+            raise ArgumentError(
+                f"stage={self.tuning.stage} words of workgroup memory and {_OTHER_STORAGE_BYTES} bytes beside them are "
+                f"more than max-compute-workgroup-storage-size, {storage_bytes} bytes; use a smaller stage"
+            )
         #: The inputs that are expressions.
         self._expressions: dict[str, Fusion] = {}
 
@@ -170,16 +176,20 @@ class StreamPrimitive(Primitive):
         """Return the datatype of an input; of an expression that takes its place, what its items are read as."""
         if not isinstance(items, FUSED):
             return as_datatype(items, known)
-        fusion = self._expressions[name] = Fusion(self._named_apart(name, flat_of(items)), name)
+        flat = flat_of(items)
+        if flat.fields:
+            raise ArgumentError(
+                f"{self.name}: {name} is a struct of {', '.join(flat.fields)}, but takes one expression; give one of "
+                f"these"
+            )
+        fusion = self._expressions[name] = Fusion(self._named_apart(name, flat), name)
         return fusion.datatype
 
     def _named_apart(self, name: str, flat: Flat) -> Flat:
         """Return an expression whose Arrays have names that no other Array of this primitive has."""
         known = {array.place(): leaf for each in self._expressions.values() for leaf, array in each.flat.arrays}
-        renamed = {
-            leaf: known.get(array.place(), f"{name}_{leaf}" if self._expressions else leaf)
-            for leaf, array in flat.arrays
-        }
+        prefix = f"{name}_" if self._expressions else ""
+        renamed = {leaf: known.get(array.place(), prefix + leaf) for leaf, array in flat.arrays}
         return replace(
             flat,
             names=tuple(renamed.get(leaf, leaf) for leaf in flat.names),
@@ -361,7 +371,9 @@ class StreamPrimitive(Primitive):
     def _room(self, layout: Layout) -> int:
         """Return the items for which all outputs have room."""
         rooms = [layout[name].length // field.datatype.elements for field in self._written for name in field.outputs]
-        return min([*rooms, *([layout["lengths"].length] if self._writes_lengths else [])], default=0)
+        if self._writes_lengths:
+            rooms.append(layout["lengths"].length)
+        return min(rooms) if rooms else 0
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window], n: int) -> dict[str, Any]:
         shape = self._shapes.at(n)
@@ -421,7 +433,7 @@ class StreamPrimitive(Primitive):
                 )  # fmt: skip
                 self._add(
                     builder, window.label(self._label), "stream_blocks.wgsl", each, window, n,
-                    reads=window.operands | {"block_carries": before} | carry, writes=written, workgroups=blocks,
+                    reads={**window.operands, "block_carries": before, **carry}, writes=written, workgroups=blocks,
                     **more,
                 )  # fmt: skip
         return self._shape_parameters(shape, windows)
@@ -470,7 +482,7 @@ class StreamPrimitive(Primitive):
         sibling: bool = False,
         **context: Any,
     ) -> None:
-        flags = (HAS_CARRY if window.index else 0) | (IS_LAST if window.index == window.count - 1 else 0)
+        flags = HAS_CARRY if window.index else 0
         builder.kernel(
             label,
             shader,
@@ -508,46 +520,42 @@ class StreamPrimitive(Primitive):
         is_read = field.argument is not None and not field.sparse
         return is_read and field.datatype.elements == 1 and self.tuning.items != "late"
 
+    def _mark_text(self, mark: Mark, held: bool) -> dict[str, Any]:
+        return {
+            "name": mark.argument,
+            "kind": "heads" if mark.heads else "flags",
+            "of": mark.datatype.dtype.kind,
+            "equal_nan": mark.equal_nan,
+            "held": held,
+            **_quad(mark.datatype.itemsize_bytes),
+        }
+
+    def _field_text(self, field: Field) -> dict[str, Any]:
+        return {
+            "name": field.argument or "position",
+            "outputs": field.outputs,
+            "source": "held" if self._is_held(field) else "index" if field.argument is None else "late",
+            "elements": field.datatype.elements,
+            **_quad(field.datatype.element_bytes),
+        }
+
     def _text(self, shape: Shape) -> dict[str, Any]:
         """Return the template values."""
         words, runs = self._words, self._writes_lengths
-        held = {
-            f.argument: _quad(f.datatype.itemsize_bytes) | {"name": f.argument}
-            for f in self._written
-            if self._is_held(f)
-        }
-        marks = [
-            {
-                "name": mark.argument,
-                "kind": "heads" if mark.heads else "flags",
-                "of": mark.datatype.dtype.kind,
-                "equal_nan": mark.equal_nan,
-                "held": mark.argument in held,
-                **_quad(mark.datatype.itemsize_bytes),
-            }
-            for mark in self.marks
-        ]
-        fields = [
-            {
-                "name": field.argument or "position",
-                "outputs": field.outputs,
-                "source": "held" if self._is_held(field) else "index" if field.argument is None else "late",
-                "elements": field.datatype.elements,
-                **_quad(field.datatype.element_bytes),
-            }
-            for field in self._written
-        ]
+        kept = [field for field in self._written if self._is_held(field)]
+        held = {field.argument: _quad(field.datatype.itemsize_bytes) | {"name": field.argument} for field in kept}
+        marks = [self._mark_text(mark, mark.argument in held) for mark in self.marks]
+        fields = [self._field_text(field) for field in self._written]
         late = [field for field in fields if field["source"] != "held"]
-        passes = [{"name": "positions", "held": False, "words": 1}] if late or runs else []
-        passes += [
-            {
-                "name": field["name"], "held": True, "field": field, "words": max(1, field["bytes"] // 4),
-                "picks": field["picks"],
-            }
-            for field in fields
-            if field["source"] == "held"
-        ]  # fmt: skip
-        stage, stage_words = self._stage() if passes else 0, max((each["words"] for each in passes), default=1)
+        # What goes through workgroup memory, one after the other: positions, and the fields that registers hold.
+        passes: list[dict[str, Any]] = [{"name": "positions", "held": False, "words": 1}] if late or runs else []
+        for field in fields:
+            if field["source"] == "held":
+                item_words = max(1, int(field["bytes"]) // 4)
+                more = {"held": True, "field": field, "words": item_words, "picks": field["picks"]}
+                passes.append({"name": field["name"], **more})
+        stage_words = max([int(each["words"]) for each in passes], default=1)
+        stage = self._stage() if passes else 0
         kind = {
             "suffix": "", "type": "u32", "combine": "add", "identity": "0u", "subgroup_reduce": "subgroupAdd",
             "subgroup_exclusive_scan": "subgroupExclusiveAdd",
@@ -572,6 +580,7 @@ class StreamPrimitive(Primitive):
             "vecs": shape.vecs,
             "pack": 4 if self.mode.size <= 32 else 2,
             "kinds": [kind] if words == 1 else [kind, pair],
+            "branch_free": True,
             "subgroups": self.mode.kind,
             "emulated_size": self.mode.size,
         }
@@ -592,3 +601,5 @@ def _taking_leaves(cls: type[Any]) -> type[Any]:
 _GPU_BLOCKS, _CPU_BLOCKS = 1056, 64
 # 8 KiB of workgroup memory: as many workgroups fit on a multiprocessor as registers allow.
 _STAGE_WORDS = 2048
+# What else lies there: a word or two for each subgroup, at most for each of 512 invocations.
+_OTHER_STORAGE_BYTES = 4096

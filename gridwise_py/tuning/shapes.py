@@ -105,6 +105,8 @@ class Shapes(Generic[AnyShape]):
 # search: each workgroup first loads a table of 8 KiB, so it takes at least as many queries as that has keys where there
 # are enough for all multiprocessors.
 # stream: as scan_lookback, which it was derived from; not measured yet.
+# by_key, segmented: as scan_lookback with accumulators of two words, since a tile's keys or places are held with its
+# items; not measured yet. A CPU adapter compiles fewer rows sooner.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
     "elementwise": (((None, Shape(256, 1)),), ((None, Shape(256, 4)),)),
     "reduce": (
@@ -118,12 +120,12 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
     ),
     "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
     "by_key": (
-        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 4))),
-        ((None, Shape(256, 8)),),
+        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 8))),
+        ((None, Shape(256, 2)),),
     ),
     "segmented": (
-        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 4))),
-        ((None, Shape(256, 8)),),
+        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 8))),
+        ((None, Shape(256, 2)),),
     ),
     "stream": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 16))),

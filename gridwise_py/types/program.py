@@ -33,6 +33,11 @@ class Stored(Protocol):
         """The number of its items."""
         ...
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of its dimensions."""
+        ...
+
     def place(self) -> tuple[Any, ...]:
         """Return what is equal for arrays that show the same items."""
         ...
@@ -275,8 +280,10 @@ class _Flattening:
         self._numbers: list[int] = []
         self._scalars: dict[str, str] = {}
         ordered = _in_order(roots)
-        #: Whether arrays of one item are repeated: something else says how many items there are.
+        #: Whether arrays of one item are repeated: something else says how many items there are. Else those of shape ()
+        #: are, if others have a dimension.
         self._repeats = any(_says_length(node) for node in ordered)
+        self._has_dimension = any(isinstance(node.value, Bound) and node.value.array.shape for node in ordered)
         for node in ordered:
             step = self._step(node)
             self._of_node[id(node)] = self._steps.setdefault(step, len(self._steps))
@@ -306,8 +313,9 @@ class _Flattening:
     def _step(self, node: Node) -> Step:
         kind, value = node.kind, node.value
         if kind == "leaf":
-            if isinstance(value, Bound) and value.array.size == 1 and self._repeats:
-                kind = "single"
+            if isinstance(value, Bound) and value.array.size == 1:
+                repeats = self._repeats or (self._has_dimension and value.array.shape == ())
+                kind = "single" if repeats else kind
             value = self._leaf(value)
         elif kind == "component":
             leaf, place = cast("tuple[Leaf, int]", value)

@@ -32,7 +32,7 @@ fn emit_row(first_run: u32, heads: u32, p: Acc, v: Quad, k: KeyQuad) {
 }
 // Writes the runs of the tile. `before` is what comes before the subgroup, all earlier tiles included.
 fn emit_tile(tile: u32, before: Chain) {
-  // Two rows to a word: a row has up to 512 heads. All rows are ranked before the branches, which take lanes apart.
+  // Two rows to a word: a row has up to 512 heads. All rows are ranked before the branches.
 //$ for r in range(0, vecs, 2)
   let counts_{{ r }} = countOneBits(row_heads_{{ r }}()){{ " | (countOneBits(row_heads_%d()) << 16u)" % (r + 1) if r + 1 < vecs }};
   let runs_{{ r }} = sg_exclusive_add(counts_{{ r }});

@@ -45,8 +45,7 @@ fn heads_of_keys(i: u32, k: KeyQuad, full: bool) -> u32 {
   let n = item_count();
   let first = is_first(i);
 //$ if subgroups == "native"
-  // Of the lanes' own keys, but for the first lane. All lanes load the item before the row: a branch for one lane between
-  // subgroup operations may leave it apart from the others, and an NVIDIA GPU then hangs (H200, driver 580).
+  // Of the lanes' own keys, but for the first lane. All lanes load the item before the row, from one address.
   let row_first = i - 4u * sg_lane;
   let before_row = key(select(min(row_first, n) - 1u, 0u, is_first(row_first)));
   let left = select(subgroupShuffleUp(k.w, 1u), before_row, sg_lane == 0u);

@@ -28,8 +28,7 @@ fn sg_heads(has_head: bool) -> LaneHeads {
   found.nearest = select(found.before, sg_lane + 1u, has_head);
   return found;
 }
-// `heads` are those of the lanes: each lane combines from the nearest lane with a head on. A branch that depends on heads would
-// take lanes apart between shuffles: an NVIDIA driver (580, H200) then gave wrong results with 8 rows, or hung.
+// `heads` are those of the lanes: each lane combines from the nearest lane with a head on.
 fn sg_segmented_scan(x: Acc, heads: LaneHeads) -> SegmentedScan {
   var y = x;
   let first = max(heads.nearest, 1u);

@@ -1,5 +1,4 @@
 // The end of a window: the counts, the run that is open, and what the next window has to know.
-const IS_LAST: u32 = {{ constants.IS_LAST }}u;
 //$ set carry_words = words + (marks[0].bytes // 8 + 1 if heads else 0)
 
 // One invocation calls it, with the counts of the window.
@@ -19,8 +18,8 @@ fn emit_end(here: Acc) {
   store_{{ count }}(0u, total.x);
 //$ endif
 //$ if runs
-  // The last run ends with the items.
-  if ((params.flags & IS_LAST) != 0u && total.x > 0u && total.x <= params.room) { store_lengths(total.x - 1u, n + 1u - total.y); }
+  // The run that is open ends with the items; if more windows follow, one of them writes its length again.
+  if (total.x > 0u && total.x <= params.room) { store_lengths(total.x - 1u, n + 1u - total.y); }
 //$ endif
 //$ if carried
 //$ if words == 1

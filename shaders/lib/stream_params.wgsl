@@ -1,3 +1,4 @@
+// The parameters of the kernels of a stream.
 struct Params {
   n: u32,         // items of all windows; those behind the last window do not count
   first: u32,     // the window's first item
@@ -8,7 +9,7 @@ struct Params {
   tiles_per_block: u32,
   blocks: u32,    // workgroups that have work
 //$ endif
-  flags: u32,     // sum of some of HAS_CARRY and IS_LAST
+  flags: u32,     // HAS_CARRY or 0
 //$ for operand in fields.values()
   {{ operand }}
 //$ endfor

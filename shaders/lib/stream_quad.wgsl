@@ -1,3 +1,4 @@
+// Four items of an operand, as the macro guarded_quad.
 //$ macro guarded_quad(f)
 // Four items, of which those from the end on are 0.
 fn quad_{{ f.name }}_guarded(i: u32, n: u32) -> {{ f.quad }} {

@@ -108,7 +108,7 @@ def test_the_suites_that_come_with_it_are_well():
         assert suite.description
         assert replace(BENCH_PROTOCOL, **suite.protocol) != BENCH_PROTOCOL
         assert {job.case.primitive for job in plan_jobs(suite.sweeps)} == set(gw.primitives.REGISTRY)
-    assert len(plan_jobs(load_suite("quick").sweeps)) < 60
+    assert len(plan_jobs(load_suite("quick").sweeps)) < 70
 
 
 def test_a_suite_can_ask_for_the_primitives_that_it_does_not_name(tmp_path):
@@ -116,7 +116,7 @@ def test_a_suite_can_ask_for_the_primitives_that_it_does_not_name(tmp_path):
     named = [name for name in gw.primitives.REGISTRY if name not in ("copy", "map", "scan")]
     path.write_text(f'[[sweep]]\nprimitives = ["*"]\naxes = ["n=5"]\n[[sweep]]\nprimitives = {named}\n')
     others, *_ = load_suite(str(path)).sweeps
-    assert others.primitives == ("map", "scan")
+    assert sorted(others.primitives) == ["map", "scan"]
 
 
 def test_a_suite_by_its_path(tmp_path):

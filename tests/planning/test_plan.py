@@ -22,7 +22,7 @@ from gridwise_py.planning.plan import (
     workgroup_grid,
 )
 from gridwise_py.planning.shaders import sha256
-from helpers.cases import BARE, CPU, FULL, Case, cases, few_cases, layouts
+from helpers.cases import BARE, CPU, FULL, STREAMS, Case, cases, few_cases, layouts
 from helpers.strategies import plan_from
 
 SIZES = [0, 1, 3, 4096, 100_003]
@@ -164,7 +164,8 @@ def test_features_are_those_of_the_texts():
     every = {str(c): c for c in cases(FULL)}
     for case in every.values():
         plan = case.plan(gw.Layout.separate(**case.lengths(100_000)))
-        native = case.options.get("subgroups", "native" if "sort" in case.name else None) == "native"
+        default = "sort" in case.name or case.name in STREAMS
+        native = case.options.get("subgroups", "native" if default else None) == "native"
         wide = case.options.get("state") == "u64"
         expected = {"subgroup"} if native else set()
         expected |= {"shader-int64", "shader-int64-atomic-all-ops"} if wide else set()

@@ -219,6 +219,19 @@ def test_an_expression_of_arrays_is_stored(device):
     assert gw.asarray(shaped + 1).shape == (10, 100)
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_total_beside_an_array_of_any_length(device, n):
+    """Of one item, too: the total has no dimension, the array one."""
+    items = np.arange(3, 3 + n, dtype=np.float32)
+    x = gw.asarray(items, device)
+    total = gw.sum(x)
+    found = gw.asarray(x + total)
+    assert found.shape == (n,)
+    np.testing.assert_array_equal(found.to_numpy(), items + items.sum())
+    assert gw.sum(total - x).item() == (items.sum() - items).sum()
+    assert gw.asarray(total * 2).shape == ()
+
+
 def test_one_shot_functions_of_expressions(device):
     a, k = _items(5_003), np.random.default_rng(1).integers(0, 1000, 5_003).astype(np.uint32)
     x, keys = gw.asarray(a, device), gw.asarray(k, device)

@@ -47,6 +47,30 @@ def test_equals_numpy(device, datatype, side):
 
 
 @pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("datatype", ["u32", "f32"])
+def test_many_queries_read_samples_of_the_keys(device, datatype, side):
+    search, queries = gw.Search(device, datatype, side=side), numbers(datatype, 20_000, 2)
+    for length in (8195, 8196, 32_783, 32_784, 140_003):
+        keys = np.sort(numbers(datatype, length, 1))
+        near = np.concatenate([queries, keys[:700], keys[-700:]])
+        # Behind a view's end lie keys that would come before every query.
+        around = gw.asarray(np.concatenate([keys[:3], keys, np.repeat(keys[:1], 9)]), device)
+        for place, view in {"aligned": gw.asarray(keys, device), "unaligned": around[3 : 3 + length]}.items():
+            run = search.execute(sorted=view, queries=gw.asarray(near, device), trials=2)
+            assert run.plan.parameters["levels"] == (length >= 8196) + (length >= 32_784) + (length >= 131_136), length
+            np.testing.assert_array_equal(run.output.to_numpy(), np.searchsorted(keys, near, side), f"{length} {place}")
+
+
+@pytest.mark.parametrize("length", [32_784, 32_785, 32_786, 32_787, 140_003])
+def test_each_of_many_keys_is_found_among_samples(device, length):
+    keys = 7 + 3 * np.arange(length, dtype=np.uint32)
+    search = gw.Search(device, "u32", queries=gw.index)
+    found = search.execute(sorted=gw.asarray(keys, device), output=gw.empty(3 * length + 20, "u32", device))
+    assert found.plan.parameters["levels"] >= 2
+    np.testing.assert_array_equal(found.output.to_numpy(), np.searchsorted(keys, np.arange(3 * length + 20)))
+
+
+@pytest.mark.parametrize("side", SIDES)
 def test_keys_that_are_all_equal(device, side):
     for length in (1, 2048, 2049, 70_001):
         keys = np.full(length, 7, dtype=np.uint32)
@@ -226,6 +250,19 @@ def test_one_shot_of_expressions(device):
     rows = gw.asarray(np.array([1, 1, 4], dtype=np.uint32), device)
     assert gw.searchsorted(rows, gw.index, size=7).to_numpy().tolist() == [0, 0, 2, 2, 2, 3, 3]
     assert gw.searchsorted(rows[:0], gw.index, size=3).to_numpy().tolist() == [0, 0, 0]
+
+
+def test_counted_queries_go_on_in_the_next_window(device):
+    caps = gw.capabilities(device)
+    limits = {**caps.limits, "max-storage-buffer-binding-size": 16_384}
+    search = make_primitive(
+        gw.Search, device, "u32", queries=gw.index * 2 + 1, workgroup_size=64, vecs=1,
+        capabilities=dataclasses.replace(caps, limits=limits),
+    )  # fmt: skip
+    keys = np.sort(np.random.default_rng(0).integers(0, 20_000, 12_000).astype(np.uint32))
+    run = search.execute(sorted=gw.asarray(keys, device), output=gw.empty(10_001, "u32", device))
+    assert (run.plan.parameters["windows"], run.plan.parameters["levels"]) == (3, 1)
+    np.testing.assert_array_equal(run.output.to_numpy(), np.searchsorted(keys, np.arange(1, 20_003, 2)))
 
 
 def test_queries_of_another_datatype_are_refused(device):

@@ -7,6 +7,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.checks.check import mismatch
+from gridwise_py.planning import builder, shaders
 from gridwise_py.planning.faults import faulty
 from helpers.strategies import make_primitive
 
@@ -122,7 +123,7 @@ def test_structs_are_copied_whole(device):
 
 
 def test_zeros_are_equal_and_nan_as_asked(device):
-    keys = np.array([0.0, -0.0, np.nan, np.nan, 1.0, -np.nan, 2.0, 2.0], dtype=np.float32)
+    keys = np.array([0.0, -0.0, np.nan, -np.nan, 1.0, np.nan, 2.0, 2.0], dtype=np.float32)
     array = gw.asarray(keys, device)
     assert gw.Unique(device, "f32").execute(keys=array).output.to_numpy().size == 5
     assert gw.Unique(device, "f32", equal_nan=False).execute(keys=array).output.to_numpy().size == 6
@@ -170,25 +171,60 @@ def test_windows(device, kind, strategy):
         assert run.plan.parameters["windows"] > 2
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("kind", ["select", "partition", "unique by key", "runs"])
-def test_counts_on_the_gpu_that_alternate(device, kind, strategy):
-    """Of one primitive, whose state has one bit of epoch: a tile without items has to publish, too."""
-    primitive = _make(device, kind, strategy=strategy)
-    n = 9 * TILE + 3
-    inputs = _inputs(primitive, n, 0.5)
+# Later tiles first: each looks back before the earlier ones have published.
+_BACKWARDS = ("fn state_enter(workgroup: u32) -> u32 { return workgroup; }",
+              "fn state_enter(workgroup: u32) -> u32 { return params.tiles - 1u - workgroup; }")  # fmt: skip
+_IDLE_PUBLISHES = ("      state_publish(tile, TOTAL, identity());\n", "")
+
+
+@pytest.fixture
+def spoilt(monkeypatch):
+    """Return a function that changes the texts that are composed from now on."""
+
+    def spoil(*changes):
+        def compose(name, **context):
+            text = shaders.compose(name, **context)
+            for old, new in changes if name == "stream_lookback.wgsl" else ():
+                assert old in text
+                text = text.replace(old, new)
+            return text
+
+        builder._shader.cache_clear()
+        monkeypatch.setattr(builder, "compose", compose)
+
+    yield spoil
+    builder._shader.cache_clear()
+
+
+def _wrong_calls(primitive, n=9 * TILE + 3):
+    """Alternate between few and many items that count, with other items in each call; return how many were wrong."""
+    inputs, device, wrong = _inputs(primitive, n, 0.5), primitive.device, 0
     arrays = {name: gw.asarray(items, device) for name, items in inputs.items()}
-    outputs = {k: gw.empty(v.size, v.datatype, device) for k, v in primitive.execute(**arrays).outputs.items()}
     count = gw.empty(1, "u32", device)
-    for m in (n, 300, n, 0, n, 300, n + 50, 300, 1):
-        for name, items in inputs.items():  # other data: old words would give other counts
-            items[:] = _inputs(primitive, n, 0.3 if m == 300 else 0.6, m)[name]
+    for m in (n, 300, n, 0, n, 300, n + 50, 300, 1, n):
+        for name, items in _inputs(primitive, n, 0.3 if m == 300 else 0.6, m).items():
+            inputs[name] = items
             arrays[name].copy_from(items)
         count.copy_from(np.array([m], dtype=np.uint32))
-        run = primitive.execute(**arrays, **outputs, n=count)
+        run = primitive.execute(**arrays, n=count)
         part = {name: items[:m] for name, items in inputs.items()}
-        got = {name: array.to_numpy() for name, array in run.outputs.items()}
-        assert mismatch(primitive, part, got) is None, f"{m} of {n} items"
+        wrong += mismatch(primitive, part, {name: array.to_numpy() for name, array in run.outputs.items()}) is not None
+    return wrong
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("kind", ["select", "partition", "unique by key", "runs"])
+def test_counts_on_the_gpu_that_alternate(device, spoilt, kind, strategy):
+    """Of one primitive, whose state has one bit of epoch: a tile without items has to publish, too."""
+    spoilt(_BACKWARDS)
+    assert _wrong_calls(_make(device, kind, strategy=strategy, tickets=False, spin_limit=2)) == 0
+
+
+@pytest.mark.parametrize("kind", ["select", "runs"])
+def test_silent_tiles_without_items_would_be_seen(device, spoilt, kind):
+    """What the test above guards against: words that are two dispatches old pass for new ones."""
+    spoilt(_BACKWARDS, _IDLE_PUBLISHES)
+    assert _wrong_calls(_make(device, kind, strategy="lookback", tickets=False, spin_limit=2)) > 0
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -244,6 +280,17 @@ def test_predicates_and_items_are_expressions(device):
     array = gw.asarray(x, device)
     run = gw.Select(device, array, where=array != gw.previous(array)).execute()
     np.testing.assert_array_equal(run.output.to_numpy(), x[np.append(False, x[1:] != x[:-1])])
+
+
+def test_each_field_of_a_struct_is_an_output(device):
+    x = np.random.default_rng(6).random(2001).astype(np.float32)
+    a = gw.f32("a")
+    primitive = gw.Select(device, gw.struct(depth=a, id=gw.index), where=a < 0.25)
+    run = _check(primitive, {"a": x})
+    np.testing.assert_array_equal(run.outputs["depth"].to_numpy(), x[x < 0.25])
+    np.testing.assert_array_equal(run.outputs["id"].to_numpy(), np.flatnonzero(x < 0.25))
+    with pytest.raises(gw.ArgumentError, match="a struct of p, q"):
+        gw.Partition(device, gw.struct(p=a, q=gw.index), where=a < 0.25)
 
 
 def test_a_leaf_may_be_the_input(device):

@@ -15,7 +15,7 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.bench.cases.distributions import UNIFORM, random_input
 from gridwise_py.primitives import REGISTRY
-from helpers.cases import cases
+from helpers.cases import STREAMS, Case, cases
 from helpers.chromium import find_chromium
 from helpers.matmul import SHAPES as MATMUL_SHAPES
 from helpers.replay import SWIFTSHADER, Job, replay
@@ -170,24 +170,43 @@ def products() -> Iterator[Expected]:
                 yield _expected(f"{name} {datatype}", matmul, inputs, wanted)
 
 
+def _by_signature(case: Case, n: int) -> Expected:
+    """Return the job of a case about which its signature and its numpy twin say enough."""
+    lengths = case.lengths(n)
+    primitive = case.make(gw.Layout.separate(**lengths))
+    inputs, rng = {}, np.random.default_rng(n)
+    for argument in primitive.signature.inputs:
+        rule = primitive.signature.arguments[argument]
+        inputs[argument] = random_input(rule, UNIFORM, rng, lengths[argument], rule.datatype.dtype)
+    found = primitive.reference(**inputs)
+    outputs = found if isinstance(found, tuple) else (found,)
+    wanted = {}
+    for output, items in zip(primitive.signature.outputs, outputs, strict=True):
+        # Behind what the GPU counts, the buffer stays as it was.
+        behind = primitive.signature.output_length(output, lengths) - items.size
+        wanted[output] = np.concatenate([items, np.zeros(behind, items.dtype)])
+    return _expected(f"{case} n={n}", primitive, inputs, wanted)
+
+
 def others() -> Iterator[Expected]:
-    """Every other primitive of the registry, about which its signature and its numpy twin say enough."""
+    """Every other primitive of the registry."""
     for name, cls in REGISTRY.items():
-        if cls not in OTHERS:
-            continue
-        for case in cases(SWIFTSHADER):
+        for case in cases(SWIFTSHADER) if cls in OTHERS else ():
             if case.name == name and not case.options.get("sorter"):  # of indices that sort
                 for n in (0, 1, 3, 4, 5, 255, 1024, 1027, 70_001):
-                    lengths = case.lengths(n)
-                    primitive = case.make(gw.Layout.separate(**lengths))
-                    inputs, rng = {}, np.random.default_rng(n)
-                    for argument in primitive.signature.inputs:
-                        rule = primitive.signature.arguments[argument]
-                        inputs[argument] = random_input(rule, UNIFORM, rng, lengths[argument], rule.datatype.dtype)
-                    found = primitive.reference(**inputs)
-                    outputs = found if isinstance(found, tuple) else (found,)
-                    wanted = dict(zip(primitive.signature.outputs, outputs, strict=True))
-                    yield _expected(f"{case} n={n}", primitive, inputs, wanted)
+                    yield _by_signature(case, n)
+
+
+def streams() -> Iterator[Expected]:
+    """What selects and finds runs. Of every primitive both strategies; a pipeline takes SwiftShader seconds."""
+    shape = {"workgroup_size": 64, "vecs": 1}
+    for name, options in (
+        ("select", {"dtype": "u32"}), ("select", {"dtype": "u8"}), ("partition", {"dtype": "u32", "parts": 3}),
+        ("unique", {"dtype": "f32", "value_dtype": "u64"}), ("run_length", {"dtype": "u32"}),
+    ):  # fmt: skip
+        for strategy in ("lookback", "reduce_then_scan"):
+            for n in (0, 1, 255, 1027):
+                yield _by_signature(Case(name, {**options, **shape, "strategy": strategy}, SWIFTSHADER), n)
 
 
 def counted() -> Iterator[Expected]:
@@ -229,6 +248,7 @@ FAMILIES = {
     "stalled": (stalled, {gw.Scan}),
     "sort": (sorts, {gw.Sort, gw.SortPairs, gw.ArgSort}),
     "matmul": (products, {gw.MatMul}),
+    "streams": (streams, {REGISTRY[name] for name in STREAMS}),
 }
 OTHERS = set(REGISTRY.values()).difference(*(classes for name, (_, classes) in FAMILIES.items() if name != "counted"))
 FAMILIES["others"] = (others, OTHERS)

@@ -914,6 +914,55 @@ def test_both_ways_of_small_transfers_are_measured(device, tmp_path):
     assert {f"{direction}_{way}" for direction in ("up", "down") for way in ways} <= set(row["gbytes_per_s"])
 
 
+def test_graphs_beside_scipy(device, tmp_path):
+    path = tmp_path / "graph.json"
+    words = ("--edges", "3000", "--rounds", 1, "--samples", 1, "--iterations", 4, "--warmup-s", 0.001)
+    done = _run("graph_peer", *words, "--peers", "cupy", "--json", path)
+    assert done.exit_code == 0, done.output
+    document = json.loads(path.read_text())
+    ours = {row["stage"]: row for row in document["results"] if row["side"] == "gridwise"}
+    assert list(ours) == ["build", "product", "rank"]
+    assert all(row["right"] and row["time_ns"] > 0 and row["ratio"] == 1 for row in ours.values())
+    assert document["graph"]["edges"] == 3000 > document["graph"]["entries"] > 0
+    assert ours["build"]["edges_per_s"] == 3000 / ours["build"]["time_ns"] * 1e9
+
+
+def test_a_wrong_graph_is_found(device, monkeypatch):
+    graph_peer = _script("graph_peer")
+    example = graph_peer.load_example()
+    graph = graph_peer.Graph(example, 3000, 4)
+    matrix, vector = graph.matrix, graph.product.astype(np.float32)
+    assert graph.is_matrix(matrix.indptr, matrix.indices, matrix.data.astype(np.float32))
+    assert not graph.is_matrix(matrix.indptr, matrix.indices, matrix.data + (matrix.data == 9))
+    assert not graph.is_matrix(np.append(matrix.indptr[:-1], 0), matrix.indices, matrix.data)
+    assert graph.is_product(vector)
+    assert not graph.is_product(np.where(np.arange(vector.size) == 5, vector * np.float32(1.001), vector))
+    assert graph.is_rank(graph.rank.astype(np.float32))
+    assert not graph.is_rank(graph.rank * (1 + 2e-5))
+    found = example.csr
+    monkeypatch.setattr(example, "csr", lambda rows, columns, *rest: found(columns, rows, *rest))
+    ours = graph_peer.Ours(graph, example, device, 1)
+    assert not any(ours.check().values())
+
+
+def test_searches_are_measured_with_and_without_samples(device, tmp_path):
+    path = tmp_path / "search.json"
+    done = _run("search_peer", "--n", "9000", "--rounds", 1, "--samples", 1, "--peers", "", "--json", path)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    assert [row["queries"] for row in rows[::2]] == ["random", "sorted", "index"]
+    assert {row["side"] for row in rows} == {"gridwise", "binary"}
+    assert all(row["right"] and row["time_ns"] > 0 for row in rows)
+    search_peer = _script("search_peer")
+    lengths = {"sorted": 9000, "queries": 9000, "output": 9000}
+    capabilities = gw.capabilities(device)
+    levels = [
+        cls.plan_for(capabilities=capabilities, lengths=lengths).parameters["levels"]
+        for cls in (gw.Search, search_peer.WithoutSamples)
+    ]
+    assert levels == [1, 0]
+
+
 # ---- CUB beside us
 
 #: Speaks like cub_stream_peer, and computes with numpy; after WRONG its words are others.

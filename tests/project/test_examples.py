@@ -73,10 +73,10 @@ LINES = {
         "equals numpy: True",
     ],
     "pagerank.py": [
-        r"matrix: [\d,]+ entries of 1,000,000 edges, [\d.]+ ms, [\d.e+]+ edges/s",
-        r"ranks:  20 iterations, [\d.]+ ms each; the last one changed [\d.]+e-\d+",
-        "matrix equal to scipy's: True",
-        r"ranks within 1e-5 of scipy's in double precision: True .*",
+        r"matrix: [\d,]+ entries of 1,000,000 edges, [\d.e+]+ edges/s",
+        r"ranks: [\d.]+ ms an iteration; the last one changed [\d.]+e-\d+",
+        "matrix equals scipy's: True",
+        r"largest relative difference .*, right: True",
     ],
     "prebuilt_sequence.py": [
         r"three calls: \d+ µs each",
@@ -127,5 +127,5 @@ def test_it_runs(device, name):
 
 @pytest.mark.parametrize("name", LINES)
 def test_it_is_short(name):
-    limit = {"time_a_scan.py": 15, "own_kernel.py": 25}.get(name, 59)
+    limit = {"time_a_scan.py": 15, "own_kernel.py": 25, "pagerank.py": 95}.get(name, 59)
     assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) <= limit

@@ -25,6 +25,8 @@ def _bits(rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:
 
 
 def _uniform(rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:
+    if dtype.kind == "b":  # half of them true
+        return rng.integers(0, 2, n, dtype=np.uint8).view(dtype)
     if dtype.kind != "f":
         return _bits(rng, n, dtype).view(dtype)
     wide = max(dtype, np.dtype(np.float32), key=lambda kind: kind.itemsize)  # numpy draws no f16

@@ -1,0 +1,409 @@
+"""One-shot functions of segments: reductions and scans by key or by offsets, and repeated values.
+
+With numpy arrays the results are numpy arrays, cut to what there is. With an Array or an expression of Arrays they are
+Arrays on the GPU; where only the GPU knows their length they carry their count, and nothing is read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import wgpu
+
+from .array_functions import full
+from .call_errors import explained
+from .errors import ArgumentError, LengthError
+from .primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan
+from .primitives.fusion import EXPRESSIONS, flat_of
+from .primitives.one_shot import (
+    REMEDIES,
+    HostItems,
+    argument_array,
+    argument_datatype,
+    device_of,
+    kept_primitive,
+    stored_leaves,
+    without_doubles,
+)  # fmt: skip
+from .primitives.scan import ScanKind
+from .primitives.segments import KEY_DATATYPES
+from .runtime.array import Array, asarray, empty
+from .runtime.chunked_array import ChunkedArray
+from .types.datatype import DATATYPES, ITEM_DATATYPES, Datatype
+from .types.expression import Expression
+from .types.operators import Add, BinOpLike
+
+__all__ = [
+    "ReducedByKey", "reduce_by_key", "repeat", "scan_by_key", "segment_ids", "segmented_reduce", "segmented_scan",
+]  # fmt: skip
+
+#: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
+Segmentable: TypeAlias = HostItems | Array | Expression
+# Kernels work on items of 4 and of 8 bytes.
+_WIDENED = {"b": np.uint32, "u": np.uint32, "i": np.int32, "f": np.float32}
+_MOST_OFFSET = 1 << 32
+
+
+class ReducedByKey(NamedTuple):
+    """What `reduce_by_key` returns."""
+
+    keys: Any
+    values: Any
+
+
+class _Inputs:
+    """The inputs of a call: for each a datatype or a program, and the arrays by the names of arguments."""
+
+    def __init__(self, call: str, device: wgpu.GPUDevice | None):
+        self._call = call
+        self._arrays: dict[str, Any] = {}
+        self._sizes: dict[str, int] = {}
+        self._device = device
+        self.on_gpu = False
+
+    def take(self, name: str, value: Any, known: Mapping[str, Datatype]) -> Any:
+        """Take an argument; return its datatype, or the program of an expression."""
+        if isinstance(value, EXPRESSIONS):
+            flat = flat_of(value)
+            stored = stored_leaves(self._call, flat)
+            names = {leaf: f"{name}_{leaf}" for leaf in stored}
+            self._arrays |= {names[leaf]: array for leaf, array in stored.items()}
+            self.on_gpu = True
+            return replace(flat, names=tuple(names[leaf] for leaf in flat.names), arrays=())
+        if isinstance(value, ChunkedArray):
+            raise ArgumentError(
+                f"{self._call}: {name} is {value!r}, but must be one Array; work on its chunks one by one"
+            )
+        items = value if isinstance(value, Array) else argument_array(self._call, name, value)
+        if items.ndim != 1:
+            raise ArgumentError(
+                f"{self._call}: {name} has shape {items.shape}, but {self._call} works along one dimension; for all "
+                f"items give {name}.ravel()"
+            )
+        if isinstance(items, Array):
+            self.on_gpu = True
+        else:
+            if items.dtype.kind in _WIDENED and items.dtype.itemsize < 4:
+                items = items.astype(_WIDENED[items.dtype.kind])
+            items = without_doubles(value, items, device_of(*self._arrays.values(), device=self._device))
+        datatype = argument_datatype(self._call, name, value, items.dtype, known)
+        self._arrays[name] = items
+        self._sizes[name] = items.size
+        return datatype
+
+    def take_offsets(self, offsets: Any, items: int | None) -> int:
+        """Take offsets; return the number of segments."""
+        if isinstance(offsets, EXPRESSIONS):
+            raise ArgumentError(f"{self._call}: offsets is an expression; store it first, with gw.asarray()")
+        if not isinstance(offsets, Array):
+            offsets = _checked_offsets(self._call, argument_array(self._call, "offsets", offsets), items)
+        self.take("offsets", offsets, {"u32": DATATYPES["u32"]})
+        if self._sizes["offsets"] == 0:
+            raise LengthError(f"{self._call}: offsets has no items; for no segments give [0]")
+        return self._sizes["offsets"] - 1
+
+    def size_of(self, name: str) -> int | None:
+        """Return the number of items of an argument; None for an expression, which has as many as its Arrays."""
+        return self._sizes.get(name)
+
+    def check_lengths(self, *names: str) -> None:
+        """Raise where arrays with one item for each other's have different lengths."""
+        sizes = {name: self._sizes[name] for name in names if name in self._sizes}
+        if len(set(sizes.values())) > 1:
+            described = ", ".join(f"{name} has {size} items" for name, size in sizes.items())
+            raise LengthError(f"{self._call}: lengths differ: {described}; slice them to one length")
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device of the call."""
+        return device_of(*self._arrays.values(), device=self._device)
+
+    def run(self, primitive: Any, **outputs: Array) -> dict[str, Any]:
+        """Return the outputs of a primitive, as the caller gets them; what is not on the GPU is uploaded."""
+        arrays = {name: asarray(items, primitive.device) for name, items in self._arrays.items()}
+        found = primitive.bind(**arrays, **outputs).execute().outputs
+        return found if self.on_gpu else {name: output.to_numpy() for name, output in found.items()}
+
+
+def _checked_offsets(call: str, offsets: np.ndarray, items: int | None) -> np.ndarray:
+    """Return offsets as u32.
+
+    Raises
+    ------
+    ArgumentError
+        If they are no integers, fall, or do not lie within the items.
+    """
+    if offsets.dtype.kind not in "iu":
+        raise ArgumentError(
+            f"{call}: offsets is of {offsets.dtype}; give integers, for example offsets.astype(np.uint32)"
+        )
+    if offsets.ndim == 1 and offsets.size:
+        least, most = int(offsets.min()), int(offsets.max())
+        if least < 0 or most >= _MOST_OFFSET or (items is not None and most > items):
+            has = "fewer than 2^32" if items is None else f"{items}"
+            raise ArgumentError(f"{call}: offsets are from {least} to {most}, but there are {has} items")
+        falls = np.flatnonzero(offsets[1:] < offsets[:-1])
+        if falls.size:
+            k = int(falls[0])
+            raise ArgumentError(
+                f"{call}: offsets[{k + 1}]={offsets[k + 1]} is below offsets[{k}]={offsets[k]}; segments follow one "
+                f"another, so offsets must not fall"
+            )
+    return offsets.astype(np.uint32)
+
+
+@explained(REMEDIES)
+def reduce_by_key(
+    keys: Segmentable, x: Segmentable, op: BinOpLike = Add, *, size: int | None = None, deterministic: bool = False,
+    device: wgpu.GPUDevice | None = None,
+) -> ReducedByKey:  # fmt: skip
+    """Combine the items of each run of equal keys.
+
+    Parameters
+    ----------
+    keys : numpy.ndarray, Array or expression
+        Of one dimension. Equal keys that are not neighbours make several runs: sort them first, with `sort_pairs`.
+    x : numpy.ndarray, Array or expression
+        As long as `keys`. Results have its datatype; those of 1 and 2 bytes in numpy become ones of 4.
+    op : BinOp or str, default Add
+    size : int, optional
+        The runs that there is room for on the GPU; by default as many as items.
+    deterministic : bool, default False
+        For floats: the same bits on every run and adapter; see `ReduceByKey`.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    ReducedByKey
+        ``keys`` and ``values`` of the runs: arrays of numpy, or Arrays that carry their count.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> keys = np.array([7, 7, 7, 2, 2], dtype=np.uint32)
+    >>> gw.reduce_by_key(keys, np.arange(5, dtype=np.float32))
+    ReducedByKey(keys=array([7, 2], dtype=uint32), values=array([3., 7.], dtype=float32))
+    """
+    inputs = _Inputs("gw.reduce_by_key()", device)
+    kinds = inputs.take("keys", keys, KEY_DATATYPES), inputs.take("items", x, ITEM_DATATYPES)
+    inputs.check_lengths("keys", "items")
+    primitive = kept_primitive(ReduceByKey, inputs.device, *kinds, op, size=size, deterministic=deterministic)
+    outputs = inputs.run(primitive)
+    return ReducedByKey(outputs["output_keys"], outputs["output_values"])
+
+
+@explained(REMEDIES)
+def scan_by_key(
+    keys: Segmentable, x: Segmentable, op: BinOpLike = Add, kind: ScanKind = "inclusive", *,
+    deterministic: bool = False, device: wgpu.GPUDevice | None = None,
+) -> Any:  # fmt: skip
+    """Return the prefix sums of each run of equal keys.
+
+    Parameters
+    ----------
+    keys, x, op, deterministic, device
+        As for `reduce_by_key`.
+    kind : {"inclusive", "exclusive"}
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        As long as `x`.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> keys = np.array([7, 7, 7, 2, 2], dtype=np.uint32)
+    >>> gw.scan_by_key(keys, np.ones(5, dtype=np.int32), kind="exclusive")
+    array([0, 1, 2, 0, 1], dtype=int32)
+    """
+    inputs = _Inputs("gw.scan_by_key()", device)
+    kinds = inputs.take("keys", keys, KEY_DATATYPES), inputs.take("items", x, ITEM_DATATYPES)
+    inputs.check_lengths("keys", "items")
+    primitive = kept_primitive(ScanByKey, inputs.device, *kinds, op, kind, deterministic=deterministic)
+    return inputs.run(primitive)["output"]
+
+
+@explained(REMEDIES)
+def segmented_reduce(
+    x: Segmentable, offsets: HostItems | Array | None = None, op: BinOpLike = Add, *, length: int | None = None,
+    deterministic: bool = False, device: wgpu.GPUDevice | None = None,
+) -> Any:  # fmt: skip
+    """Combine the items of each segment.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array or expression
+        Of one dimension. Results have its datatype; those of 1 and 2 bytes in numpy become ones of 4.
+    offsets : numpy.ndarray or Array, optional
+        Segment s is ``x[offsets[s]:offsets[s + 1]]``, as in a CSR matrix. Integers that do not fall, of which those in
+        numpy are checked; an Array is of u32.
+    op : BinOp or str, default Add
+    length : int, optional
+        In place of offsets: the items of each segment.
+    deterministic : bool, default False
+        For floats: the same bits on every run and adapter; see `SegmentedReduce`.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        A result for each segment. An empty one gives the operator's identity, where ``np.add.reduceat`` gives an item.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.segmented_reduce(np.arange(5, dtype=np.int32), [0, 3, 3, 5])
+    array([3, 0, 7], dtype=int32)
+    """
+    call = "gw.segmented_reduce()"
+    inputs = _Inputs(call, device)
+    kind = inputs.take("items", x, ITEM_DATATYPES)
+    if (offsets is None) == (length is None):
+        raise ArgumentError(f"{call} needs either offsets or length=, which say where the segments are")
+    if offsets is not None:
+        inputs.take_offsets(offsets, inputs.size_of("items"))
+    primitive = kept_primitive(SegmentedReduce, inputs.device, kind, op, length=length, deterministic=deterministic)
+    return inputs.run(primitive)["output"]
+
+
+@explained(REMEDIES)
+def segmented_scan(
+    x: Segmentable, offsets: HostItems | Array, op: BinOpLike = Add, kind: ScanKind = "inclusive", *,
+    deterministic: bool = False, device: wgpu.GPUDevice | None = None,
+) -> Any:  # fmt: skip
+    """Return the prefix sums of each segment.
+
+    Parameters
+    ----------
+    x, offsets, op, deterministic, device
+        As for `segmented_reduce`.
+    kind : {"inclusive", "exclusive"}
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        As long as `x`. Items before the first offset or behind the last one are unspecified.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.segmented_scan(np.ones(5, dtype=np.int32), [0, 3, 3, 5])
+    array([1, 2, 3, 1, 2], dtype=int32)
+    """
+    inputs = _Inputs("gw.segmented_scan()", device)
+    datatype = inputs.take("items", x, ITEM_DATATYPES)
+    inputs.take_offsets(offsets, inputs.size_of("items"))
+    primitive = kept_primitive(SegmentedScan, inputs.device, datatype, op, kind, deterministic=deterministic)
+    return inputs.run(primitive)["output"]
+
+
+@explained(REMEDIES)
+def repeat(
+    x: Segmentable, repeats: int | HostItems | Array, *, size: int | None = None, device: wgpu.GPUDevice | None = None
+) -> Any:
+    """Repeat each item, as ``np.repeat`` does.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array or expression
+        Of one dimension, with items of 4 or 8 bytes; those of 1 and 2 bytes in numpy become ones of 4.
+    repeats : int, or numpy.ndarray or Array of integers
+        How often; one number for all items, or one for each. An Array is of u32.
+    size : int, optional
+        The items that there is room for. Where `repeats` is an Array it must be given: only the GPU knows the sum.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        An Array carries its count where `repeats` is an Array.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.repeat(np.array([7, 8, 9], dtype=np.int32), [2, 0, 3])
+    array([7, 7, 9, 9, 9], dtype=int32)
+    """
+    call = "gw.repeat()"
+    inputs = _Inputs(call, device)
+    kind = inputs.take("values", x, ITEM_DATATYPES)
+    if isinstance(repeats, Array):
+        if size is None:
+            raise ArgumentError(
+                f"{call} needs size=, the items that there is room for: only the GPU knows the sum of repeats"
+            )
+        total, counts = None, repeats
+    else:
+        counts = argument_array(call, "repeats", repeats)
+        if counts.dtype.kind not in "iu" or (counts.size and int(counts.min()) < 0):
+            raise ArgumentError(f"{call}: repeats must be integers of at least 0")
+        if counts.ndim == 0:
+            length = inputs.size_of("values")
+            if length is None:
+                raise ArgumentError(f"{call}: repeats is one number, and x an expression; store it with gw.asarray()")
+            total = length * int(counts)
+            counts = full(length, int(counts), "u32", inputs.device) if inputs.on_gpu else np.full(length, counts)
+        else:
+            total = int(counts.sum(dtype=np.uint64))
+        if total >= _MOST_OFFSET:
+            raise ArgumentError(f"{call}: the result has {total} items, but fewer than 2^32 are made at once")
+        if not isinstance(counts, Array):
+            counts = counts.astype(np.uint32)
+    inputs.take("counts", counts, {"u32": DATATYPES["u32"]})
+    inputs.check_lengths("values", "counts")
+    room = size if size is not None else max(total or 0, 1)
+    primitive = kept_primitive(Repeat, inputs.device, kind, size=room)
+    if total is None or not inputs.on_gpu:
+        return inputs.run(primitive)["output"]
+    # The host knows how long the result is, so it is an Array without a count.
+    output = empty(room, primitive.datatype, inputs.device)
+    inputs.run(primitive, output=output)
+    return output[: min(total, room)]
+
+
+@explained(REMEDIES)
+def segment_ids(offsets: HostItems | Array, *, size: int | None = None, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return for each item the number of its segment: the rows of a CSR matrix as those of a COO matrix.
+
+    Parameters
+    ----------
+    offsets : numpy.ndarray or Array
+        Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``. The first offset is 0, and they do not fall.
+    size : int, optional
+        The number of items. For an Array it must be given.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of intp for numpy, of u32 with its count for an Array.
+
+    Examples
+    --------
+    >>> import gridwise_py as gw
+    >>> gw.segment_ids([0, 3, 3, 5])
+    array([0, 0, 0, 2, 2])
+    """
+    call = "gw.segment_ids()"
+    inputs = _Inputs(call, device)
+    if isinstance(offsets, Array):
+        if size is None:
+            raise ArgumentError(f"{call} needs size=, the number of items: only the GPU knows the last offset")
+        room = size
+    else:
+        offsets = argument_array(call, "offsets", offsets)
+        if offsets.size and offsets.ravel()[0] != 0:
+            raise ArgumentError(f"{call}: offsets begins with {offsets.ravel()[0]}, but must begin with 0")
+        room = int(offsets.max()) if offsets.size and size is None else size or 0
+    inputs.take_offsets(offsets, None)
+    primitive = kept_primitive(Repeat, inputs.device, None, size=max(room, 1), by="offsets")
+    found = inputs.run(primitive)["output"]
+    return found if inputs.on_gpu else found.astype(np.intp)

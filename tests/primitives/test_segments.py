@@ -1,0 +1,565 @@
+"""Scans and reductions by key and by offsets: every form of them against plain loops."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.planning.faults import faulty
+from helpers.strategies import AFFINE, MODES, assert_same, mode_for, shape_options
+
+pytestmark = pytest.mark.thin(1)
+
+# Small tiles, and texts that compile soon.
+TUNING = gw.ScanTuning(workgroup_size=64, vecs=2, max_blocks=8)
+STRATEGIES = ("reduce_then_scan", "lookback-u64", "lookback-u32x2")
+RUNS = ("each", "pairs", "eights", "thousands", "one", "random")
+SEGMENTS = ("each", "eights", "thousands", "one", "none", "empties", "all empty", "inner")
+
+
+# ---- what is expected, by plain loops ----
+
+
+def _prefixes(op, items):
+    """The inclusive scan of one segment of integers."""
+    return np.array(list(itertools.accumulate(items.tolist(), op.numpy)), dtype=items.dtype)
+
+
+def _bounds(keys):
+    same = keys[1:] == keys[:-1]
+    return np.concatenate([[0], np.flatnonzero(~same) + 1, [keys.size]]) if keys.size else np.zeros(1, int)
+
+
+def _sums_before(items):
+    """The sum of all items before each place; sums modulo 2³² are differences of these."""
+    return np.concatenate([np.zeros(1, items.dtype), np.cumsum(items, dtype=items.dtype)])
+
+
+def _scanned(op, items, bounds, kind="inclusive"):
+    if op is gw.Add:
+        before, index = _sums_before(items), np.arange(items.size)
+        # Of the last segment that begins at or before an item; items before the first one are in none.
+        begins = np.asarray(bounds)[np.maximum(np.searchsorted(bounds, index, side="right") - 1, 0)]
+        return before[index + (kind == "inclusive")] - before[begins]
+    result = items.copy()
+    for begin, end in itertools.pairwise(bounds):
+        if end > begin:
+            part = _prefixes(op, items[begin:end])
+            result[begin:end] = part if kind == "inclusive" else [op.identity, *part[:-1]]
+    return result
+
+
+def _reduced(op, items, bounds):
+    bounds = np.asarray(bounds).astype(int)
+    if op is gw.Add:
+        before = _sums_before(items)
+        return before[bounds[1:]] - before[bounds[:-1]]
+    pairs = itertools.pairwise(bounds)
+    found = [_prefixes(op, items[begin:end])[-1] if end > begin else op.identity for begin, end in pairs]
+    return np.array(found, dtype=items.dtype)
+
+
+# ---- inputs ----
+
+
+def _keys(n, runs, rng):
+    index = np.arange(n, dtype=np.uint32)
+    length = {"each": 1, "pairs": 2, "eights": 8, "thousands": 1000, "one": n + 1}.get(runs)
+    if length is None:
+        return rng.integers(0, 2, n).astype(np.uint32)
+    return index // length % 3
+
+
+def _offsets(n, kind, rng):
+    if kind == "none":
+        return np.zeros(1, np.uint32)
+    if kind == "all empty":
+        return np.zeros(700, np.uint32)
+    if kind in ("empties", "inner"):
+        some = np.sort(rng.integers(0, n + 1, n + 3 if kind == "empties" else n // 5 + 2))
+        return np.concatenate([[0], some, [n]] if kind == "empties" else [some]).astype(np.uint32)
+    length = {"each": 1, "eights": 8, "thousands": 1000, "one": n + 1}[kind]
+    return np.concatenate([np.arange(0, n, length), [n]]).astype(np.uint32)
+
+
+def _tuning(device, mode, state=None, **more):
+    options = {**shape_options(device, "small", mode), **more}
+    return gw.ScanTuning(subgroups=mode_for(device, mode, options["workgroup_size"]), state=state, **options)
+
+
+def _tile(tuning):
+    return 4 * tuning.workgroup_size * (tuning.vecs or 1)
+
+
+def _strategy(name):
+    strategy, _, state = name.partition("-")
+    return strategy, state or None
+
+
+@pytest.fixture
+def needs(require):
+    """Skip where the device cannot do a subgroup mode or a form of the state."""
+
+    def check(mode, strategy):
+        require(*(["subgroup"] if mode == "native" else []))
+        require(*(["shader-int64", "shader-int64-atomic-all-ops"] if "u64" in strategy else []))
+
+    return check
+
+
+def _run(primitive, device, **arrays):
+    run = primitive.execute(**{name: gw.asarray(items, device) for name, items in arrays.items()})
+    return {name: output.to_numpy() for name, output in run.outputs.items()}
+
+
+def _check_by_key(device, reduce, scan, keys, items, note, kind="inclusive"):
+    bounds = _bounds(keys)
+    got = _run(reduce, device, keys=keys, items=items)
+    assert_same(got["output_keys"], keys[bounds[:-1]], note)
+    assert_same(got["output_values"], _reduced(reduce.op, items, bounds), note)
+    assert got["count"].tolist() == [bounds.size - 1], note
+    assert_same(_run(scan, device, keys=keys, items=items)["output"], _scanned(scan.op, items, bounds, kind), note)
+
+
+def _check_by_offsets(device, reduce, scan, offsets, items, note, kind="inclusive"):
+    got = _run(reduce, device, items=items, offsets=offsets)["output"]
+    assert_same(got, _reduced(reduce.op, items, offsets), note)
+    inside = slice(offsets[0], offsets[-1])  # nothing is said of the rest
+    got = _run(scan, device, items=items, offsets=offsets)["output"]
+    assert_same(got[inside], _scanned(scan.op, items, offsets, kind)[inside], note)
+
+
+# ---- every form, at the edges of tiles ----
+
+FORMS = [
+    (mode, strategy, stalls) for mode in MODES for strategy in STRATEGIES for stalls in (0, 3)
+    if not (stalls and strategy == "reduce_then_scan")
+]  # fmt: skip
+
+
+def _classes(strategy, stalls, *classes):
+    return [faulty(cls, stall_every=stalls) if stalls else cls for cls in classes]
+
+
+@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
+@pytest.mark.parametrize(("mode", "strategy", "stalls"), FORMS)
+def test_by_key_at_edge_sizes(device, needs, mode, strategy, stalls, op):
+    needs(mode, strategy)
+    rng = np.random.default_rng(1)
+    name, state = _strategy(strategy)
+    tuning = _tuning(device, mode, state, vecs=3)
+    reduce_class, scan_class = _classes(strategy, stalls, gw.ReduceByKey, gw.ScanByKey)
+    kind = "exclusive" if mode == "none" else "inclusive"
+    reduce = reduce_class(device, "u32", "u32", op, strategy=name, tuning=tuning)
+    scan = scan_class(device, "u32", "u32", op, kind, strategy=name, tuning=tuning)
+    tile = _tile(tuning)
+    for n, runs in [*itertools.product((tile - 1, tile + 1, 9 * tile), RUNS), (0, "one"), (1, "one"), (tile, "one")]:
+        items = rng.integers(0, 2**32, n).astype(np.uint32)
+        _check_by_key(device, reduce, scan, _keys(n, runs, rng), items, f"n={n}, {runs}", kind)
+
+
+@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
+@pytest.mark.parametrize(("mode", "strategy", "stalls"), FORMS)
+def test_by_offsets_at_edge_sizes(device, needs, mode, strategy, stalls, op):
+    needs(mode, strategy)
+    rng = np.random.default_rng(2)
+    name, state = _strategy(strategy)
+    tuning = _tuning(device, mode, state, vecs=3)
+    reduce_class, scan_class = _classes(strategy, stalls, gw.SegmentedReduce, gw.SegmentedScan)
+    kind = "exclusive" if mode == "none" else "inclusive"
+    reduce = reduce_class(device, "u32", op, strategy=name, tuning=tuning)
+    scan = scan_class(device, "u32", op, kind, strategy=name, tuning=tuning)
+    tile = _tile(tuning)
+    for n, segments in [
+        *itertools.product((tile - 1, tile + 1, 9 * tile), SEGMENTS),
+        (0, "all empty"),
+        (1, "one"),
+        (tile, "one"),
+    ]:
+        items = rng.integers(0, 2**32, n).astype(np.uint32)
+        _check_by_offsets(device, reduce, scan, _offsets(n, segments, rng), items, f"n={n}, {segments}", kind)
+
+
+@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
+@pytest.mark.parametrize("runs", ["eights", "thousands"])
+def test_many_items(device, strategy, runs):
+    rng = np.random.default_rng(3)
+    n = 100_003
+    items = rng.integers(0, 2**32, n).astype(np.uint32)
+    by_key = [cls(device, strategy=strategy, tuning=TUNING) for cls in (gw.ReduceByKey, gw.ScanByKey)]
+    _check_by_key(device, *by_key, _keys(n, runs, rng), items, runs)
+    by_offsets = [cls(device, strategy=strategy, tuning=TUNING) for cls in (gw.SegmentedReduce, gw.SegmentedScan)]
+    _check_by_offsets(device, *by_offsets, _offsets(n, runs, rng), items, runs)
+    _check_by_offsets(device, *by_offsets, _offsets(n, "empties", rng), items, "empties")
+
+
+def test_results_at_ends_go_through_workgroup_memory_in_parts(device):
+    rng = np.random.default_rng(4)
+    tuning = gw.ScanTuning(workgroup_size=64, vecs=16)  # 16 KiB a tile
+    reduce, scan = (cls(device, "u32", tuning=tuning) for cls in (gw.SegmentedReduce, gw.SegmentedScan))
+    items = rng.integers(0, 2**32, 9000).astype(np.uint32)
+    for segments in SEGMENTS:
+        _check_by_offsets(device, reduce, scan, _offsets(items.size, segments, rng), items, segments)
+
+
+# ---- datatypes ----
+
+
+@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
+@pytest.mark.parametrize("datatype", ["i32", "f32", "u64", "i64"])
+@pytest.mark.parametrize("key", ["i32", "f32", "u64", "i64", "f64"])
+def test_datatypes_of_keys_and_items(device, datatype, key, strategy):
+    rng = np.random.default_rng(5)
+    n = 3000
+    items = rng.integers(-9, 9, n).astype(gw.STORAGE_DATATYPES[datatype].dtype)  # sums that are exact
+    keys = (rng.integers(0, 2, n) - 1).astype(gw.STORAGE_DATATYPES[key].dtype)
+    if keys.itemsize == 8 and key != "f64":
+        keys <<= 33  # the halves differ one by one
+    bounds = _bounds(keys)
+    for op in (gw.Add, gw.Min):
+        got = _run(
+            gw.ReduceByKey(device, key, datatype, op, strategy=strategy, tuning=TUNING), device, keys=keys, items=items
+        )
+        assert_same(got["output_keys"], keys[bounds[:-1]])
+        assert_same(got["output_values"], op.numpy.reduceat(items, bounds[:-1], dtype=items.dtype))
+
+
+def test_keys_that_are_floats(device):
+    """−0 equals +0, and a NaN equals one of the same bits."""
+    keys = np.array([0.0, -0.0, 0.0, np.nan, np.nan, 1, -0.0, -0.0], np.float32)
+    items = np.arange(8, dtype=np.uint32)
+    for datatype in (np.float32, np.float64):
+        got = _run(
+            gw.ReduceByKey(device, datatype, "u32", tuning=TUNING), device, keys=keys.astype(datatype), items=items
+        )
+        np.testing.assert_array_equal(got["output_keys"], [0, np.nan, 1, 0])
+        np.testing.assert_array_equal(got["output_values"], [3, 7, 5, 13])
+
+
+def test_items_that_are_several_numbers(device):
+    pair = gw.Struct("pair", low="f32", high="f32")
+    span = gw.BinOp(
+        "span", identity=(np.inf, -np.inf),
+        numpy=lambda a, b: pair.array(low=np.minimum(a["low"], b["low"]), high=np.maximum(a["high"], b["high"])),
+        wgsl="fn combine(a: T, b: T) -> T { return T(min(a.low, b.low), max(a.high, b.high)); }",
+    )  # fmt: skip
+    x = np.random.default_rng(6).random(5000, dtype=np.float32)
+    keys = np.arange(x.size, dtype=np.uint32) // 7
+    items = pair.array(low=x, high=x)
+    got = _run(gw.ReduceByKey(device, "u32", pair, span, tuning=TUNING), device, keys=keys, items=items)[
+        "output_values"
+    ]
+    starts = np.arange(0, x.size, 7)
+    np.testing.assert_array_equal(got["low"], np.minimum.reduceat(x, starts))
+    np.testing.assert_array_equal(got["high"], np.maximum.reduceat(x, starts))
+
+
+@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
+def test_floats_keep_to_their_segment(device, strategy):
+    """NaN and infinities of one segment reach no other one; minima of nothing are the identity."""
+    x = np.ones(4000, np.float32)
+    x[1003], x[2000], x[2001] = np.nan, np.inf, -np.inf
+    offsets = np.array([0, 0, 1000, 1500, 2500, 4000, 4000], np.uint32)
+    reduce = gw.SegmentedReduce(device, "f32", gw.Add, strategy=strategy, tuning=TUNING)
+    np.testing.assert_array_equal(
+        _run(reduce, device, items=x, offsets=offsets)["output"], [0, 1000, np.nan, np.nan, 1500, 0]
+    )
+    least = gw.SegmentedReduce(device, "f32", gw.Min, strategy=strategy, tuning=TUNING)
+    np.testing.assert_array_equal(
+        _run(least, device, items=x, offsets=offsets)["output"], [np.inf, 1, np.nan, -np.inf, 1, np.inf]
+    )
+    zeros = np.array([0.0, -0.0, -0.0, 0.0], np.float32)
+    keys = np.array([1, 1, 2, 2], np.uint32)
+    got = _run(
+        gw.ReduceByKey(device, "u32", "f32", gw.Min, strategy=strategy, tuning=TUNING), device, keys=keys, items=zeros
+    )
+    assert np.signbit(got["output_values"]).tolist() == [True, True]
+
+
+def test_deterministic_sums_have_the_same_bits_everywhere(device):
+    rng = np.random.default_rng(7)
+    n = 60_000
+    x = rng.random(n, dtype=np.float32) - np.float32(0.5)
+    keys = np.sort(rng.integers(0, 40, n)).astype(np.uint32)
+    starts = _bounds(keys)[:-1]
+    small = _with_bindings(device, 100_000)
+    one = gw.ReduceByKey(device, "u32", "f32", deterministic=True)
+    want = _run(one, device, keys=keys, items=x)["output_values"]
+    sums = np.add.reduceat(x.astype(np.float64), starts)
+    np.testing.assert_allclose(want, sums, rtol=0, atol=1e-3)
+    again = gw.ReduceByKey(device, "u32", "f32", deterministic=True, capabilities=small)
+    assert_same(_run(again, device, keys=keys, items=x)["output_values"], want)
+    with pytest.raises(gw.ArgumentError, match="leave out one"):
+        gw.ReduceByKey(device, "u32", "f32", deterministic=True, strategy="lookback")
+
+
+# ---- windows, views, repetition, counts ----
+
+
+def _with_bindings(device, limit):
+    measured = gw.capabilities(device)
+    return dataclasses.replace(measured, limits={**measured.limits, "max-storage-buffer-binding-size": limit})
+
+
+@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
+@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
+def test_in_windows(device, strategy, op):
+    rng = np.random.default_rng(8)
+    n = 7_000
+    options = {"strategy": strategy, "tuning": TUNING, "capabilities": _with_bindings(device, 8_000)}
+    items = rng.integers(0, 2**32, n).astype(np.uint32)
+    by_key = [cls(device, "u32", "u32", op, **options) for cls in (gw.ReduceByKey, gw.ScanByKey)]
+    by_offsets = [cls(device, "u32", op, **options) for cls in (gw.SegmentedReduce, gw.SegmentedScan)]
+    for runs in ("each", "eights", "one"):
+        _check_by_key(device, *by_key, _keys(n, runs, rng), items, runs)
+        _check_by_offsets(device, *by_offsets, _offsets(n, runs, rng), items, runs)
+    layout = gw.Layout.separate(keys=n, items=n, output=n)
+    assert by_key[1].plan(layout).parameters["windows"] > 3
+
+
+@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
+def test_views_at_odd_offsets(device, strategy):
+    rng = np.random.default_rng(9)
+    x, keys = rng.integers(0, 99, 5000).astype(np.uint32), np.arange(5000, dtype=np.uint32) // 8
+    whole = [gw.asarray(items, device) for items in (x, keys)]
+    offsets = _offsets(3000, "eights", rng)
+    for first in (1, 2, 3):
+        part = slice(first, first + 3000)
+        items, view = whole[0][part], whole[1][part]
+        run = gw.ReduceByKey(device, strategy=strategy, tuning=TUNING).execute(keys=view, items=items)
+        bounds = _bounds(keys[part])
+        assert_same(run.outputs["output_values"].to_numpy(), _reduced(gw.Add, x[part], bounds))
+        room = gw.full(3010, 7, "u32", device)
+        gw.ScanByKey(device, strategy=strategy, tuning=TUNING).execute(
+            keys=view, items=items, output=room[first : first + 3000]
+        )
+        got = room.to_numpy()
+        assert_same(got[first : first + 3000], _scanned(gw.Add, x[part], bounds))
+        assert set(got[:first]) | set(got[first + 3000 :]) == {7}
+        at = gw.asarray(np.concatenate([np.zeros(first, np.uint32), offsets]), device)[first:]
+        run = gw.SegmentedReduce(device, strategy=strategy, tuning=TUNING).execute(items=items, offsets=at)
+        assert_same(run.output.to_numpy(), _reduced(gw.Add, x[part], offsets))
+
+
+@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
+def test_three_trials_give_the_result_of_one(device, strategy):
+    rng = np.random.default_rng(10)
+    x, keys = rng.integers(0, 99, 5000).astype(np.uint32), _keys(5000, "random", rng)
+    reduce = gw.ReduceByKey(device, strategy=strategy, tuning=TUNING)
+    run = reduce.execute(keys=gw.asarray(keys, device), items=gw.asarray(x, device), trials=3)
+    assert_same(run.outputs["output_values"].to_numpy(), _reduced(gw.Add, x, _bounds(keys)))
+
+
+CLASSES = (gw.ReduceByKey, gw.ScanByKey, gw.SegmentedReduce, gw.SegmentedScan)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
+def test_counts_on_the_gpu_that_alternate(device, cls, strategy):
+    """With one bit of epoch, words that an idle tile left out would pass for those of the dispatch before the last."""
+    n = 6000
+    by_key = cls in CLASSES[:2]
+    # Without tickets lavapipe starts in the middle of the grid, whose tiles then poll words that nobody wrote yet.
+    tuning = dataclasses.replace(TUNING, vecs=1, tickets=False)
+    made = faulty(cls, epoch_bits=1) if strategy == "lookback" else cls
+    primitive = made(device, strategy=strategy, tuning=tuning)
+    items, count = gw.empty(n, "u32", device), gw.asarray(np.zeros(1, np.uint32), device)
+    other = gw.empty(n if by_key else 63, "u32", device)
+    arrays = {"keys" if by_key else "offsets": other, "items": items, "n": count}
+    index = np.arange(n, dtype=np.uint32)
+    # Other items and other segments each time, which begin in few tiles: a word of an earlier call is a wrong one.
+    for call, counts in enumerate((n, 300, n, 300, 0, n, 0, 1, 2 * n, 255, n, 257, n)):
+        x, keys = index * np.uint32(call + 1), (index + np.uint32(37 * call)) // 601
+        offsets = np.append(np.arange(62, dtype=np.uint32) * 97 + 3 * call, n).astype(np.uint32)
+        offsets[0] = 0
+        items.copy_from(x)
+        other.copy_from(keys if by_key else offsets)
+        count.copy_from(np.array([counts], np.uint32))
+        m = min(counts, n)
+        found = primitive.execute(**arrays).outputs
+        got = {name: output.to_numpy() for name, output in found.items()}
+        bounds = _bounds(keys[:m]) if by_key else np.minimum(offsets, m)
+        if cls in (gw.ReduceByKey, gw.SegmentedReduce):
+            values = got["output_values" if by_key else "output"]
+            assert_same(values, _reduced(gw.Add, x[:m], bounds), f"n={counts}")
+        else:
+            assert_same(got["output"], _scanned(gw.Add, x[:m], bounds), f"n={counts}")
+
+
+def test_a_number_of_items_cuts_the_items_but_not_the_offsets(device):
+    x, offsets = np.ones(100, np.uint32), np.array([0, 10, 30, 100], np.uint32)
+    reduce = gw.SegmentedReduce(device, tuning=TUNING)
+    run = reduce.execute(items=gw.asarray(x, device), offsets=gw.asarray(offsets, device), n=20)
+    assert run.output.to_numpy().tolist() == [10, 10, 0]
+    with pytest.raises(gw.ArgumentError, match="takes no n="):
+        gw.SegmentedReduce(device, length=10).execute(items=gw.asarray(x, device), n=20)
+
+
+def test_room_for_fewer_runs(device):
+    keys = gw.asarray(np.repeat(np.arange(1000, dtype=np.uint32), 3), device)
+    run = gw.ReduceByKey(device, size=10, tuning=TUNING).execute(keys=keys, items=keys)
+    assert run.outputs["count"].item() == 1000, "what did not fit is counted, too"
+    assert run.outputs["output_keys"].to_numpy().tolist() == list(range(10))
+    assert run.outputs["output_values"].to_numpy().tolist() == [3 * k for k in range(10)]
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_plans_survive_json(device, cls):
+    lengths = {"keys": 9000} if cls in CLASSES[:2] else {"offsets": 31}
+    for strategy in ("lookback", "reduce_then_scan"):
+        primitive = cls(device, strategy=strategy)
+        inputs = {"items": 9000, **lengths}
+        outputs = {name: primitive.signature.output_length(name, inputs) for name in primitive.signature.outputs}
+        plan = primitive.plan(gw.Layout.separate(**inputs, **outputs))
+        assert gw.Plan.from_json(plan.to_json()) == plan
+
+
+# ---- segments of one length, expressions ----
+
+
+@pytest.mark.parametrize("length", [1, 3, 16, 1000, 6000])
+def test_segments_of_one_length(device, length):
+    x = np.random.default_rng(12).integers(0, 2**32, 6000).astype(np.uint32)[: 6000 // length * length]
+    got = _run(gw.SegmentedReduce(device, length=length), device, items=x)["output"]
+    assert_same(got, x.reshape(-1, length).sum(axis=1, dtype=np.uint32))
+    if length > 1:
+        with pytest.raises(gw.LengthError, match="whole number of segments"):
+            _run(gw.SegmentedReduce(device, length=length), device, items=x[:-1])
+
+
+@pytest.mark.parametrize("binding", [None, 8_000])
+def test_keys_and_items_that_are_not_stored(device, binding):
+    rng = np.random.default_rng(13)
+    k, x = np.arange(8_000, dtype=np.uint32), rng.integers(0, 99, 8_000).astype(np.uint32)
+    options = {"tuning": TUNING, **({} if binding is None else {"capabilities": _with_bindings(device, binding)})}
+    reduce = gw.ReduceByKey(device, gw.u32("k") >> 3, gw.u32("a") * gw.u32("b") + 1, **options)
+    run = reduce.execute(k=gw.asarray(k, device), a=gw.asarray(x, device), b=gw.asarray(x, device))
+    want = np.add.reduceat(x * x + np.uint32(1), np.arange(0, k.size, 8), dtype=np.uint32)
+    assert_same(run.outputs["output_values"].to_numpy(), want)
+    assert_same(run.outputs["output_keys"].to_numpy(), np.arange(1000, dtype=np.uint32))
+    assert_same(reduce.reference(k=k, a=x, b=x)[1], want)
+    keys, items = gw.asarray(k, device), gw.asarray(x, device)
+    scan = gw.ScanByKey(device, keys >> 3, items * 2, **options)
+    assert_same(scan.execute().output.to_numpy(), (x * 2).reshape(-1, 8).cumsum(axis=1, dtype=np.uint32).ravel())
+    with pytest.raises(gw.LengthError, match="every key needs one item"):
+        gw.ReduceByKey(device, gw.u32("k"), gw.u32("a")).execute(k=keys, a=items[:5])
+
+
+# ---- repeat ----
+
+
+@pytest.mark.parametrize("kind", ["small", "zeros", "ones", "few long", "mostly empty"])
+def test_repeat_by_counts(device, kind):
+    rng = np.random.default_rng(14)
+    tuning = gw.ElementwiseTuning(workgroup_size=64, vecs=2)
+    for m in (1, 2, 900):
+        counts = {
+            "small": rng.integers(0, 5, m), "zeros": np.zeros(m, int), "ones": np.ones(m, int),
+            "few long": np.where(rng.random(m) < 0.01, 3000, 0), "mostly empty": np.where(rng.random(m) < 0.02, 9, 0),
+        }[kind].astype(np.uint32)  # fmt: skip
+        total = int(counts.sum())
+        for dtype, size in ((np.uint32, total), (np.float64, total // 2), (np.int64, total + 900)):
+            values, size = rng.integers(0, 999, m).astype(dtype), max(size, 1)
+            primitive = gw.Repeat(device, dtype, size=size, tuning=tuning)
+            got = _run(primitive, device, values=values, counts=counts)
+            assert_same(got["output"], np.repeat(values, counts)[:size], f"m={m}")
+            assert got["count"].tolist() == [total]
+        ids = gw.Repeat(device, None, size=max(total, 1), by="offsets", tuning=tuning)
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
+        assert_same(_run(ids, device, offsets=offsets)["output"], np.repeat(np.arange(m, dtype=np.uint32), counts))
+
+
+def test_repeat_takes_the_count_of_its_values(device):
+    """Run lengths, decoded again, without a number that the host reads."""
+    x = np.repeat(np.arange(500, dtype=np.uint32) % 7, np.arange(500) % 5)
+    keys = gw.asarray(x, device)
+    ones = gw.asarray(np.ones(x.size, np.uint32), device)
+    runs = gw.ReduceByKey(device, tuning=TUNING).execute(keys=keys, items=ones).outputs
+    again = gw.Repeat(device, size=2000).execute(values=runs["output_keys"], counts=runs["output_values"])
+    assert_same(again.output.to_numpy(), x)
+
+
+# ---- one-shot functions ----
+
+
+def test_functions_of_numpy_arrays(device):
+    rng = np.random.default_rng(15)
+    keys, x = np.sort(rng.integers(0, 300, 5000)), rng.integers(-99, 99, 5000).astype(np.int16)
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    found = gw.reduce_by_key(keys, x, device=device)
+    np.testing.assert_array_equal(found.keys, keys[starts])
+    np.testing.assert_array_equal(found.values, np.add.reduceat(x.astype(np.int32), starts))
+    offsets = np.append(starts, keys.size)
+    assert_same(gw.segmented_reduce(x, offsets, "max", device=device), np.maximum.reduceat(x, starts).astype(np.int32))
+    want = _scanned(gw.Add, x.astype(np.int32), offsets)
+    assert_same(gw.segmented_scan(x, offsets, device=device), want)
+    assert_same(gw.scan_by_key(keys, x, device=device), want)
+    np.testing.assert_array_equal(gw.segment_ids(offsets, device=device), np.repeat(np.arange(300), np.diff(offsets)))
+    assert_same(gw.segmented_reduce(x.astype(np.int32), length=50, device=device), x.reshape(-1, 50).sum(1, np.int32))
+    counts = rng.integers(0, 4, 5000)
+    assert_same(gw.repeat(keys, counts, device=device), np.repeat(keys, counts))
+    assert_same(gw.repeat(keys, 3, device=device), np.repeat(keys, 3))
+
+
+def test_functions_of_arrays_read_nothing_back(device):
+    k, x = np.arange(800, dtype=np.uint32) // 8, np.arange(800, dtype=np.uint32)
+    keys, items = gw.asarray(k, device), gw.asarray(x, device)
+    found = gw.reduce_by_key(keys, items + 1)
+    assert found.values.count is not None
+    assert_same(found.values.to_numpy(), (x + 1).reshape(-1, 8).sum(axis=1, dtype=np.uint32))
+    assert_same(gw.segmented_reduce(items, np.arange(0, 801, 8)).to_numpy(), x.reshape(-1, 8).sum(1, np.uint32))
+    twice = gw.repeat(items, 2)
+    assert twice.count is None
+    assert_same(twice.to_numpy(), np.repeat(x, 2))
+    counted = gw.repeat(keys, gw.full(800, 3, "u32", device), size=3000)
+    assert_same(counted.to_numpy(), np.repeat(k, 3))
+    ids = gw.segment_ids(gw.asarray(np.arange(0, 801, 8, dtype=np.uint32), device), size=800)
+    assert_same(ids.to_numpy(), k)
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: gw.segmented_reduce(np.ones(5, np.int32), [0, 3, 2, 5]), "must not fall"),
+        (lambda: gw.segmented_reduce(np.ones(5, np.int32), [0, 9]), "there are 5 items"),
+        (lambda: gw.segmented_reduce(np.ones(5, np.int32), [-1, 5]), "from -1"),
+        (lambda: gw.segmented_reduce(np.ones(5, np.int32), [0.0, 5.0]), "give integers"),
+        (lambda: gw.segmented_reduce(np.ones(5, np.int32), []), "integers|no items"),
+        (lambda: gw.segmented_reduce(np.ones(5, np.int32)), "either offsets or length="),
+        (lambda: gw.segmented_reduce(np.ones(5, np.int32), length=2), "whole number"),
+        (lambda: gw.reduce_by_key([1, 2], np.ones(5, np.int32)), "lengths differ"),
+        (lambda: gw.reduce_by_key(np.ones((2, 2), int), np.ones((2, 2), int)), "along one dimension"),
+        (lambda: gw.repeat([1, 2], [1, -1]), "at least 0"),
+        (lambda: gw.repeat(gw.asarray(np.ones(2, np.uint32)), gw.asarray(np.ones(2, np.uint32))), "needs size="),
+        (lambda: gw.segment_ids([3, 5]), "must begin with 0"),
+        (lambda: gw.SegmentedReduce(None, "u8", capabilities=gw.Capabilities()), "4 bytes or more"),
+        (lambda: gw.ReduceByKey(None, "u8", capabilities=gw.Capabilities()), "u8"),
+        (lambda: gw.ReduceByKey(None, size=0, capabilities=gw.Capabilities()), "size"),
+        (lambda: gw.ScanByKey(None, kind="both", capabilities=gw.Capabilities()), "inclusive, exclusive"),
+        (lambda: gw.ScanByKey(None, strategy="fast", capabilities=gw.Capabilities()), "known are auto"),
+        (lambda: gw.Repeat(None, size=5, by="runs", capabilities=gw.Capabilities()), "counts, offsets"),
+    ],
+)
+def test_bad_input_is_refused_with_a_remedy(call, said):
+    with pytest.raises(gw.ArgumentError, match=said):
+        call()
+
+
+def test_offsets_that_fall_reach_nothing_outside(device):
+    """Kernels run without a compiler's checks, so they have their own."""
+    rng = np.random.default_rng(16)
+    items = gw.asarray(np.ones(3000, np.uint32), device)
+    offsets = rng.integers(0, 2**32, 500).astype(np.uint32)
+    room = gw.full(600, 7, "u32", device)
+    gw.SegmentedReduce(device, tuning=TUNING).execute(
+        items=items, offsets=gw.asarray(offsets, device), output=room[50:549]
+    )
+    got = room.to_numpy()
+    assert set(got[:50]) | set(got[549:]) == {7}
+    scanned = gw.SegmentedScan(device, tuning=TUNING).execute(items=items, offsets=gw.asarray(offsets, device)).output
+    assert scanned.to_numpy().max() <= 3000
