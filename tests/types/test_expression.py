@@ -29,6 +29,7 @@ class FakeArray(Operators):
 
     datatype = property(lambda self: next(d for d in gw.STORAGE_DATATYPES.values() if d.dtype == self.items.dtype))
     size = property(lambda self: self.items.size)
+    shape = property(lambda self: self.items.shape)
 
     def place(self):
         return (id(self),)
