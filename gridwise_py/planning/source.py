@@ -280,7 +280,7 @@ class Writer:
         kind = position.type(step.type)
         if step.kind == "component":
             return self._component(step, position)
-        load, datatype = f"{self._name}_{step.value}", self._program.leaves[step.value].datatype
+        load, datatype = f"{self._name}_{step.value}", self._program.leaves[step.number].datatype
         if step.kind == "single":
             value = _widened(f"load_{load}(0u)", datatype, 1)
             return value if position.lanes == 1 else f"{kind}({value})"
@@ -294,7 +294,7 @@ class Writer:
         return self._shared(("quad", load, at), position, lambda: f"load4_{load}({at})")
 
     def _component(self, step: Step, position: _Position) -> str:
-        leaf, place = step.value
+        leaf, place = step.number, step.component
         form, load, at = self._program.leaves[leaf], f"{self._name}_{leaf}", self._index(position)
         count = form.components
         if position.lanes == 1:

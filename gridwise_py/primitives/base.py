@@ -434,7 +434,7 @@ class Primitive(ABC):
 
 
 @functools.cache
-def _taking_leaves(cls: type[Any]) -> type[Any]:
+def _taking_leaves(cls: Any) -> Any:
     """Return the subclass of a primitive's class whose methods take any names, in place of those of `typed`."""
 
     def reference(self: Any, **arrays: Any) -> Any:

@@ -16,6 +16,7 @@ from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike, as_datatype
+from ..types.expression import Operators
 from .base import Primitive
 
 __all__ = ["Elementwise", "elementwise_arguments"]
@@ -63,7 +64,7 @@ class Elementwise(Primitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        dtype: ItemDatatypeLike = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         *,
         tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,

@@ -608,7 +608,7 @@ class Array(Operators, OnGpu):
         first, *rest = shape
         row_items = prod(rest)
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            row = operator.index(key)
+            row = operator.index(cast(int, key))
             if not -first <= row < first:
                 raise ArgumentError(f"index {row} is not in {self!r}, whose first dimension has length {first}")
             start, length, viewed = row % first, 1, tuple(rest)

@@ -118,33 +118,37 @@ class _Evaluation:
     def _step(self, number: int, step: Step, domain: int) -> Any:
         kind, dtype = step.kind, NUMPY_TYPES[step.type]
         if kind == "leaf":
-            return self._leaves[step.value].astype(dtype, copy=False)
+            return self._leaves[step.number].astype(dtype, copy=False)
         if kind == "single":
-            return self._leaves[step.value][0].astype(dtype)
+            return self._leaves[step.number][0].astype(dtype)
         if kind == "component":
-            leaf, place = step.value
+            leaf, place = step.number, step.component
             return self._leaves[leaf][place :: self._program.leaves[leaf].components].astype(dtype, copy=False)
         if kind == "index":
             return self._indices(domain)
         if kind == "number":
             return (
-                np.bool_(step.value) if step.type == "bool" else np.uint32(self._flat.numbers[step.value]).view(dtype)
+                np.bool_(step.value) if step.type == "bool" else np.uint32(self._flat.numbers[step.number]).view(dtype)
             )
         if kind == "scalar":
-            return self._scalars[step.value]
+            return self._scalars[step.number]
         if kind == "gather":
             return self._gathered(number, step, self._values[step.args[1], domain])
         args = [self._values[k, domain] for k in step.args]
         if kind in ("previous", "next", "flip"):
             return _moved(kind, args[0])
         if kind == "select":
-            return np.where(*args)[()]
+            condition: np.ndarray = args[0]
+            return np.asarray(np.where(condition, args[1], args[2]), dtype)[()]
         if kind == "cast":
-            return np.asarray(args[0]).astype(dtype)[()]
+            items: np.ndarray = np.asarray(args[0])
+            return items.astype(dtype)[()]
         if kind == "bitcast":
-            return np.ascontiguousarray(args[0]).view(dtype).reshape(np.shape(args[0]))[()]
+            bits: np.ndarray = np.ascontiguousarray(args[0]).view(dtype)
+            return bits.reshape(np.shape(args[0]))[()]
         if kind == "function":
-            return step.value.twin(*args)
+            function: Any = step.value
+            return function.twin(*args)
         return np.asarray(OPERATIONS[kind].numpy(*args)).astype(dtype, copy=False)[()]
 
     def _indices(self, domain: int) -> np.ndarray:

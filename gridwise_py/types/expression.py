@@ -36,6 +36,8 @@ LEAF_DATATYPES: dict[str, Datatype] = {
     name: datatype for name, datatype in STORAGE_DATATYPES.items() if datatype.itemsize_bytes <= 4
 }
 _MOST_COMPONENTS = 4
+#: Of numbers of numpy that keep their type; others take that of the other side.
+_WORD_DTYPES = tuple(NUMPY_TYPES[name] for name in ("u32", "i32", "f32"))
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
@@ -521,12 +523,12 @@ def as_node(value: Any, type_name: str | None = None) -> Expression:
 def _number(value: Any, type_name: str | None) -> Expression:
     if isinstance(value, (bool, np.bool_)):
         own, value = "bool", bool(value)
-    elif isinstance(value, (np.uint32, np.int32, np.float32)):
+    elif isinstance(value, np.generic) and value.dtype in _WORD_DTYPES:
         return _held(value.item(), {"u": "u32", "i": "i32", "f": "f32"}[value.dtype.kind])
     elif isinstance(value, (int, np.integer)):
-        own, value = "i32", int(value)
+        own, value = "i32", int(cast(int, value))
     elif isinstance(value, (float, np.floating)):
-        own, value = "f32", float(value)
+        own, value = "f32", float(cast(float, value))
     else:
         raise DatatypeError(
             f"{value!r:.60} cannot be part of an expression; it is made of leaves such as gw.f32('x'), of Arrays, and "
@@ -554,9 +556,9 @@ def _held(value: Any, type_name: str | None) -> Expression:
 
 def _is_untyped(value: Any) -> bool:
     """Whether a value takes the type of the other side."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
-        value, (bool, np.uint32, np.int32, np.float32)
-    )
+    if isinstance(value, np.generic) and value.dtype in _WORD_DTYPES:
+        return False
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def same_type(what: str, a: Any, b: Any) -> tuple[Expression, Expression]:

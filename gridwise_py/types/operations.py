@@ -76,6 +76,14 @@ def _negated(a: Any) -> Any:
     return np.negative(a)
 
 
+def _shifted_left(a: Any, b: Any) -> Any:
+    return a << (b & 31).astype(a.dtype)
+
+
+def _shifted_right(a: Any, b: Any) -> Any:
+    return a >> (b & 31).astype(a.dtype)
+
+
 def _popcount(a: Any) -> Any:
     # numpy 1 has no bitwise_count.
     items = np.ascontiguousarray(a)
@@ -88,10 +96,10 @@ OPERATIONS: dict[str, Operation] = {
     "-": Operation(_NUMBERS, operator.sub, "({0} - {1})"),
     "*": Operation(_NUMBERS, operator.mul, "({0} * {1})"),
     "/": Operation(
-        ("f32",), operator.truediv, "({0} / {1})", remedy="cast both, gw.f32(…); for u32 there is a // b, too"
+        ("f32",), np.true_divide, "({0} / {1})", remedy="cast both, gw.f32(…); for u32 there is a // b, too"
     ),
-    "//": _divided("/", operator.floordiv),
-    "%": _divided("%", operator.mod),
+    "//": _divided("/", np.floor_divide),
+    "%": _divided("%", np.remainder),
     "**": Operation(
         ("f32",), np.power, "pow({0}, {1})", remedy="give an integer of Python, x ** 3, or cast: gw.f32(…)"
     ),
@@ -101,12 +109,12 @@ OPERATIONS: dict[str, Operation] = {
     ">=": _compared(">=", operator.ge),
     "==": _compared("==", operator.eq),
     "!=": _compared("!=", operator.ne),
-    "&": Operation((*_INTEGERS, "bool"), operator.and_, "({0} & {1})"),
-    "|": Operation((*_INTEGERS, "bool"), operator.or_, "({0} | {1})"),
-    "^": Operation((*_INTEGERS, "bool"), operator.xor, "({0} ^ {1})", {"bool": "({0} != {1})"}),
+    "&": Operation((*_INTEGERS, "bool"), np.bitwise_and, "({0} & {1})"),
+    "|": Operation((*_INTEGERS, "bool"), np.bitwise_or, "({0} | {1})"),
+    "^": Operation((*_INTEGERS, "bool"), np.bitwise_xor, "({0} ^ {1})", {"bool": "({0} != {1})"}),
     # As WGSL's, by a number of bits from 0 to 31.
-    "<<": Operation(_INTEGERS, lambda a, b: a << (b & 31).astype(a.dtype), "({0} << ({1} & {U}(31u)))"),
-    ">>": Operation(_INTEGERS, lambda a, b: a >> (b & 31).astype(a.dtype), "({0} >> ({1} & {U}(31u)))"),
+    "<<": Operation(_INTEGERS, _shifted_left, "({0} << ({1} & {U}(31u)))"),
+    ">>": Operation(_INTEGERS, _shifted_right, "({0} >> ({1} & {U}(31u)))"),
     "minimum": _picked("<=", "min", np.minimum),
     "maximum": _picked(">=", "max", np.maximum),
     "negative": Operation(_NUMBERS, _negated, "-({0})", {"u32": "({T}(0u) - {0})"}),

@@ -274,7 +274,7 @@ class _Twin:
 class _TracedOp(BinOp):
     """An operator that was made from a Python function."""
 
-    numpy: _Twin
+    numpy: _Twin  # pyright: ignore[reportIncompatibleMethodOverride]  # a callable, too
 
     def _check_definition(self) -> None:
         if not callable(self.numpy.function):

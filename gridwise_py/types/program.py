@@ -125,6 +125,16 @@ class Step:
     args: tuple[int, ...] = ()
     value: Any = None
 
+    @property
+    def number(self) -> int:
+        """The number of the leaf, number or scalar that it is."""
+        return self.value[0] if self.kind == "component" else self.value
+
+    @property
+    def component(self) -> int:
+        """The place of the component that it is."""
+        return self.value[1]
+
 
 @dataclass(frozen=True)
 class Program:
@@ -278,6 +288,7 @@ class _Flattening:
             step = self._step(node)
             self._of_node[id(node)] = self._steps.setdefault(step, len(self._steps))
         self._results = tuple(self._of_node[id(root)] for root in roots)
+        self._check_gathers()
 
     def flat(self, fields: tuple[str, ...]) -> Flat:
         """Return what was found."""
@@ -287,6 +298,17 @@ class _Flattening:
             tuple(leaf.datatype for leaf in self._found), tuple(self._arrays), tuple(self._numbers),
             tuple(self._scalars.items()), fields,
         )  # fmt: skip
+
+    def _check_gathers(self) -> None:
+        """Refuse gathers from the numbers of items alone, which have no end."""
+        program = Program(tuple(self._steps), self._results, tuple(LeafForm("") for _ in self._found))
+        for step in program.steps:
+            inside = program.within(step.args[:1], ("previous", "next", "flip")) if step.kind == "gather" else ()
+            if any(program.steps[k].kind == "index" for k in inside) and not program.domain(step):
+                raise ArgumentError(
+                    "items are gathered from gw.index alone, which has no end: use the indices themselves, or gather "
+                    "from an expression that has a leaf"
+                )
 
     def _step(self, node: Node) -> Step:
         kind, value = node.kind, node.value

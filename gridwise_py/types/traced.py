@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Traced:
 
     def _step(self, step: Step, functions: dict[object, str]) -> str:
         if step.kind == "leaf":
-            return self.flat.names[step.value]
+            return self.flat.names[step.number]
         if step.kind == "number":
             return _number(step, self.flat)
         args = [f"v{k}" for k in step.args]
@@ -73,7 +73,7 @@ class Traced:
 def _number(step: Step, flat: Flat) -> str:
     if step.type == "bool":
         return "true" if step.value else "false"
-    word = flat.numbers[step.value]
+    word = flat.numbers[step.number]
     if step.type == "u32":
         return f"{word}u"
     if step.type == "f32" and not np.isfinite(np.uint32(word).view(np.float32)):
@@ -135,4 +135,4 @@ def _item(name: str, datatype: Datatype, what: str) -> Any:
 
 def _names_of(items: list[Any]) -> set[str]:
     nodes = [n for item in items for n in (item.fields.values() if isinstance(item, StructExpression) else [item])]
-    return {node.value.name for node in nodes}
+    return {cast(Leaf, node.value).name for node in nodes}

@@ -120,8 +120,16 @@ def test_windows_and_chunks(device):
     run = store.execute(**arrays)
     assert run.plan.parameters["windows"] > 2
     np.testing.assert_array_equal(run.output.to_numpy(), store.reference(**given))
-    total = gw.Reduce(device, gw.i32(made * 4), capabilities=narrow)
-    np.testing.assert_array_equal(total.execute(**arrays).output.to_numpy(), total.reference(**given))
+    tuning = gw.ReduceTuning(workgroup_size=64, vecs=1, subgroups="none")  # little text: it is compiled three times
+    total = gw.Reduce(device, gw.i32((X + gw.previous(Y)) * 4), capabilities=narrow, tuning=tuning)
+    pair = {name: arrays[name] for name in "xy"}
+    wanted = total.reference(**{name: given[name] for name in "xy"})
+    np.testing.assert_array_equal(total.execute(**pair).output.to_numpy(), wanted)
+    small = gw.ScanTuning(workgroup_size=64, vecs=1, subgroups="none")
+    placed = gw.Scan(device, gw.i32(X * 4), output=gw.result + gw.i32(gw.index), capabilities=narrow, tuning=small)
+    run = placed.execute(x=arrays["x"])
+    assert run.plan.parameters["windows"] > 2
+    np.testing.assert_array_equal(run.output.to_numpy(), placed.reference(x=given["x"]))
     chunks = {
         name: gw.ChunkedArray([array[:3_000], array[3_000:]]) if array.size == n else array
         for name, array in arrays.items()

@@ -54,7 +54,8 @@ def expressions(draw: Any, kind: str, depth: int) -> Any:
     if what in ("previous", "next", "flip"):
         return getattr(gw, what)(sub())
     if what == "gather":
-        return sub()[sub(draw(st.sampled_from(["u32", "i32"])))]
+        ends = gw.where(gw.leaf("mask", "bool"), sub(), sub())  # a leaf, since gw.index alone has no end
+        return ends[sub(draw(st.sampled_from(["u32", "i32"])))]
     if what == "table":
         return TABLE[sub("u32")]
     if what.startswith("cast"):

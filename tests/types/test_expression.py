@@ -29,6 +29,7 @@ class FakeArray(Operators):
 
     datatype = property(lambda self: next(d for d in gw.STORAGE_DATATYPES.values() if d.dtype == self.items.dtype))
     size = property(lambda self: self.items.size)
+    shape = property(lambda self: self.items.shape)
 
     def place(self):
         return (id(self),)
@@ -197,6 +198,7 @@ def test_an_expression_of_thousands_of_nodes():
         (lambda: np.ones(3, np.float32) + X, gw.ImplicitConversionError, r"gw\.asarray"),
         (lambda: X + "a", gw.DatatypeError, "leaves"),
         (lambda: X[1:3], gw.DatatypeError, "slice"),
+        (lambda: _value(gw.index[K]), gw.ArgumentError, "no end"),
         (lambda: X[Y], gw.DatatypeError, r"gw\.u32"),
         (lambda: bool(X > 0), gw.ImplicitConversionError, r"gw\.where"),
         (lambda: 1 if X > 0 else 2, gw.ImplicitConversionError, r"gw\.where"),
