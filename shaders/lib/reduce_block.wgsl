@@ -1,13 +1,16 @@
+// The total of a block of tiles; the same for every invocation.
 //$ set partial = partial if partial is defined else ""
 //$ if partial
 //$ include "lib/reduce_partial.wgsl"
 //$ endif
-// The total of a block of tiles; the same for every invocation.
 fn block_total(block: u32) -> Acc {
   let first = block * {{ used.tiles_per_block }};
   let end = min(first + {{ used.tiles_per_block }}, {{ used.tiles }});
 //$ if partial
   // Of a tile's items an invocation first makes one accumulator.
+//$ if partial == "moments"
+  begin_block();
+//$ endif
   var sum = identity();
   for (var tile = first; tile < end; tile++) {
     tile_load(tile);
