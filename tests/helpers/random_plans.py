@@ -44,7 +44,7 @@ from helpers.strategies import (
 )
 
 #: Families with draws for their options, and how many in a hundred plans are theirs; every other primitive of the
-#: registry is a family with a share of the rest, but for those whose outputs the GPU counts (test_select.py draws them).
+#: registry is a family with a share of the rest, but for those whose outputs the GPU counts: test_select.py tries them.
 _SHARES = {"reduce": 25, "scan": 30, "sort": 25, "matmul": 10}
 COUNTED = [name for name, cls in REGISTRY.items() if any(isinstance(a.length, gw.UpTo) for a in cls.arguments)]
 FAMILIES = (*_SHARES, *(name for name in REGISTRY if name not in (*_SHARES, *COUNTED, "sort_pairs", "argsort")))
