@@ -101,6 +101,19 @@ from .planning.signature import Argument, Product, SameAs, Signature, UpTo
 from .primitives import *  # noqa: F403
 from .profiling.profile import Profile, profile
 from .profiling.report import KeyAverage, KeyAverages
+from .reduction_functions import (
+    MinAndMax,
+    all,
+    any,
+    argmax,
+    argmin,
+    count_nonzero,
+    find,
+    mean,
+    minmax,
+    std,
+    var,
+)
 from .runtime.array import Array, asarray, empty, empty_like, pinned_empty
 from .runtime.batch import batch
 from .runtime.bound_call import BoundCall
@@ -123,7 +136,6 @@ from .segment_functions import (
 )
 from .selection_functions import (
     compress,
-    count_nonzero,
     flatnonzero,
     nonzero,
     partition_by,
@@ -175,7 +187,8 @@ from .types.expression_functions import (
     tanh,
     where,
 )
-from .types.operators import Add, BinOp, Max, Min, Multiply
+from .types.operators import Add, And, BinOp, Max, Min, Multiply, Or, Xor
+from .types.struct_operators import ArgMax, ArgMin, First, Last, MinMax, Moments
 from .types.unary_operators import UnaryOp
 from .warming import warm_up
 
@@ -204,6 +217,9 @@ __all__ = [
     "AdapterDescription",
     "AdapterError",
     "Add",
+    "And",
+    "ArgMax",
+    "ArgMin",
     "Argument",
     "ArgumentError",
     "Array",
@@ -225,12 +241,14 @@ __all__ = [
     "EmptyReductionError",
     "Event",
     "Expression",
+    "First",
     "ForkError",
     "GridwiseError",
     "GridwiseWarning",
     "ImplicitConversionError",
     "KeyAverage",
     "KeyAverages",
+    "Last",
     "Layout",
     "LengthError",
     "LimitError",
@@ -240,8 +258,12 @@ __all__ = [
     "Measurement",
     "MemoryStats",
     "Min",
+    "MinAndMax",
+    "MinMax",
+    "Moments",
     "Multiply",
     "Operand",
+    "Or",
     "OverlapError",
     "PerTrial",
     "PinnedArray",
@@ -271,8 +293,13 @@ __all__ = [
     "UnaryOp",
     "UpTo",
     "Work",
+    "Xor",
     "add",
+    "all",
+    "any",
     "arange",
+    "argmax",
+    "argmin",
     "argsort",
     "asarray",
     "batch",
@@ -296,6 +323,7 @@ __all__ = [
     "empty_like",
     "exp",
     "f32",
+    "find",
     "flatnonzero",
     "flip",
     "floor",
@@ -313,10 +341,12 @@ __all__ = [
     "matmul",
     "max",
     "maximum",
+    "mean",
     "measure",
     "memory_stats",
     "min",
     "minimum",
+    "minmax",
     "next",
     "nonzero",
     "ones",
@@ -347,6 +377,7 @@ __all__ = [
     "sort",
     "sort_pairs",
     "sqrt",
+    "std",
     "stream",
     "struct",
     "sum",
@@ -361,6 +392,7 @@ __all__ = [
     "unique_counts",
     "unique_inverse",
     "unique_values",
+    "var",
     "warm_up",
     "where",
     "zeros",

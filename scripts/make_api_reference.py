@@ -34,14 +34,15 @@ AREAS = {
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
     "One-shot functions": "add take reduce_by_key ReducedByKey scan_by_key segmented_reduce segmented_scan segment_ids "
-    "repeat sum prod min max reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
+    "repeat sum prod min max minmax MinAndMax argmin argmax any all find mean var std "
+    "reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
     "argsort sort_pairs matmul "
     "searchsorted digitize compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
     f"unique_values unique_counts unique_inverse unique_all {FUNCTIONS} stream",
     "Expressions": "Expression f32 i32 u32 leaf scalar index result bitcast ceil clip cos exp flip floor "
     "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
     "where",
-    "Operators": "Add Multiply Min Max BinOp UnaryOp",
+    "Operators": "Add Multiply Min Max And Or Xor ArgMin ArgMax MinMax Moments First Last BinOp UnaryOp",
     "Primitives": f"{CLASSES} ReduceAxis ScanAxis ReduceByKey ScanByKey SegmentedReduce SegmentedScan Repeat Kernel "
     "Primitive Run BoundCall batch capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning StreamTuning MatMulTuning ElementwiseTuning",
@@ -61,6 +62,17 @@ OBJECTS = {
     "Multiply": "Product. Identity 1; integers wrap.",
     "Min": "Minimum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
     "Max": "Maximum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
+    "And": "Bitwise and, of integers and bools. Identity: all bits.",
+    "Or": "Bitwise or, of integers and bools. Identity 0.",
+    "Xor": "Bitwise exclusive or, of integers and bools. Identity 0.",
+    "ArgMin": "The struct with the smallest first field; of several the one with the smallest second, an index of u32. "
+    "−0 equals +0, and NaN is smallest.",
+    "ArgMax": "The struct with the largest first field; of several the one with the smallest second, an index of u32. "
+    "−0 equals +0, and NaN is largest.",
+    "MinMax": "The minimum of a struct's first field and the maximum of its second; NaN propagates.",
+    "Moments": "Count (u32), mean and sum of squared distances from the mean (f32) as the fields of a struct.",
+    "First": "The first struct whose first field, of u32, is not 0.",
+    "Last": "The last struct whose first field, of u32, is not 0.",
     "result": "What a primitive computes for an item of its output; for ``output=``.",
     "index": "The number of the item that is computed, from 0; of u32.",
     "DATATYPES": "The datatypes that kernels compute with, by name: " + ", ".join(gw.DATATYPES) + ".",

@@ -21,6 +21,7 @@ from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities, SubgroupMode
 from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, as_binop, memory_context, operator_context
+from ..types.struct_operators import on_items
 from .base import Primitive
 from .mapped_output import MappedOutput
 
@@ -99,11 +100,12 @@ class OperatorPrimitive(Primitive):
     ):
         super().__init__(device, capabilities=capabilities)
         self.datatype: Datatype = as_datatype(self._take(dtype, self._items), ITEM_DATATYPES)
-        self.op: BinOp = as_binop(op)
         asked = self.datatype if result_dtype is None else result_dtype
         #: The datatype of the results, in which items are combined.
         self.result_datatype: Datatype = as_datatype(asked, ITEM_DATATYPES)
-        check_conversion(self.datatype, self.result_datatype)
+        self.op: BinOp = on_items(as_binop(op), self.result_datatype)
+        if not self._combines_bools():
+            check_conversion(self.datatype, self.result_datatype)
         if output is not None:
             self._mapped = MappedOutput(output, self.result_datatype)
         #: The datatype of what is stored.
@@ -140,6 +142,10 @@ class OperatorPrimitive(Primitive):
         if not self.op.builtin:  # raises for a text that is written for another datatype
             operator_context(self.op, self.result_datatype, self.mode)
 
+    def _combines_bools(self) -> bool:
+        """Whether the items are an expression of bool, which kernels read as u32, and so are the results."""
+        return self._fusion is not None and self._fusion.flat.types == ("bool",) and self.result_datatype.name == "bool"
+
     def _check_features(self) -> None:
         if self._features:
             check_float64(self.op.name, self.capabilities)
@@ -164,6 +170,11 @@ class OperatorPrimitive(Primitive):
         """Whether a tile's items are added in one word, though accumulators have two."""
         context = operator_context(self.op, self.result_datatype, self.mode, source=memory_context(self.datatype))
         return bool(context["local"])
+
+    @property
+    def _words_held(self) -> int:
+        """How many words an invocation holds for each item of a tile, for the choice of a shape."""
+        return 1 if self._adds_locally else self._accumulator.words
 
     def _items_in(self, operand: Operand) -> int:
         """Return how many items an argument has: layouts count the words of items that are several numbers."""
@@ -209,8 +220,7 @@ class OperatorPrimitive(Primitive):
             shapes = fixed_shapes(kernel, self.capabilities, self._fixed_order, tuning)
         else:
             chosen = shapes_for(kernel, self.capabilities, self.mode, tuning)
-            words = 1 if self._adds_locally else self._accumulator.words
-            shapes = suited(chosen, kernel, self.datatype.itemsize_bytes, words)
+            shapes = suited(chosen, kernel, self.datatype.itemsize_bytes, self._words_held)
         # Rows are whole.
         quads = self._quads
         rows = tuple((up_to, replace(s, vecs=-(-s.vecs // quads) * quads)) for up_to, s in shapes.rows)

@@ -21,6 +21,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
+from ..types.struct_operators import ArgOp, Moments
 from .operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .registry import register
 from .typed import InputTotal
@@ -130,7 +131,25 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         )  # fmt: skip
         spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
         self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
+        self._partial = self._partial_context()
         self._shapes = self._shapes_for("reduce", self.tuning)
+
+    def _partial_context(self) -> dict[str, str]:
+        """Return how an invocation makes one accumulator of its items of a tile; empty where it combines them."""
+        if self.op == Moments:
+            return {"partial": "moments"}
+        if not isinstance(self.op, ArgOp) or self._fusion is None:
+            return {}
+        # Their order must be that of the indices.
+        program = self._fusion.flat.program
+        if program.steps[program.results[1]].kind != "index":
+            return {}
+        return {"partial": "arg", "rank": self.op.rank(self.result_datatype)}
+
+    @property
+    def _words_held(self) -> int:
+        # One accumulator for each invocation, and the items of a tile as they were read.
+        return 1 if self._partial and self._fusion is not None else super()._words_held
 
     def with_datatypes(self, items: Datatype, results: Datatype) -> Reduce:
         """Return a reduction with the same options for items and results of other datatypes; itself for its own."""
@@ -189,7 +208,10 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         nothing = Operand(
             0, builder.constant("nothing", (0, 0, 0, 0)), size_bytes=16, item_bytes=layout["input"].item_bytes
         )
-        self._add_blocks(builder, "reduce", "reduce_blocks.wgsl", shape, input=nothing, output=output, split=(0, 1, 1))
+        self._add_blocks(
+            builder, "reduce", "reduce_blocks.wgsl", shape, input=nothing, output=output, split=(0, 1, 1),
+            **self._partial,
+        )  # fmt: skip
 
     def _plan_plain(self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[BlockWindow]) -> None:
         (only,) = windows
@@ -200,7 +222,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         for each in (shape, *self._shapes.others(self._items_in(operand))):
             self._add_blocks(
                 builder, "reduce", "reduce.wgsl", each, input=operand, output=layout["output"],
-                tickets=False, sibling=each != shape, counted=True, **state,
+                tickets=False, sibling=each != shape, counted=True, **state, **self._partial,
             )  # fmt: skip
 
     def _plan_windows(self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[BlockWindow]) -> None:
@@ -210,7 +232,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         for each in windows:
             self._add_blocks(
                 builder, each.window.label("reduce"), "reduce_blocks.wgsl", shape, input=each.window.operands["input"],
-                output=each.of_blocks(totals, words), split=each.split, flags=RAW_OUTPUT,
+                output=each.of_blocks(totals, words), split=each.split, flags=RAW_OUTPUT, **self._partial,
             )  # fmt: skip
         self._add(
             builder, "combine", "reduce_totals.wgsl", shape, input=totals, output=layout["output"],

@@ -16,8 +16,8 @@ from .operator_text import BINARY, TextForm, check_builtin_name
 from .traced import Traced, traced
 
 __all__ = [
-    "Accumulator", "Add", "BinOp", "BinOpLike", "Max", "Min", "Multiply", "as_binop", "memory_context",
-    "operator_context",
+    "Accumulator", "Add", "And", "BinOp", "BinOpLike", "Max", "Min", "Multiply", "Or", "Xor", "as_binop",
+    "memory_context", "operator_context",
 ]  # fmt: skip
 
 
@@ -219,6 +219,11 @@ class BinOp(Operator):
             )
         return self.identity_for(datatype)
 
+    @property
+    def rounded(self) -> bool:
+        """Whether its text calls ``rounded`` on products, which lib/operator.wgsl defines."""
+        return False
+
     def accumulator(self, datatype: Datatype) -> Accumulator:
         """How results of `datatype` are held while they are combined."""
         self._check_takes(datatype)
@@ -333,6 +338,39 @@ Max: BinOp = BinOp(
     subgroup_reduce="subgroupMax", empty=False, key="max",
 )  # fmt: skip
 
+
+class _BitOp(BinOp):
+    """An operator on the bits of integers and bools."""
+
+    @property
+    def builtin(self) -> bool:
+        """Whether the text is this library's own: yes."""
+        return True
+
+    def _check_takes(self, datatype: Datatype) -> None:
+        if datatype.is_several or datatype.dtype.kind == "f":
+            raise DatatypeError(
+                f"{self._title} combines the bits of integers and bools, not of {datatype}; compare the items first, "
+                f"x != 0, or give a view of their bits, x.view(np.uint32)"
+            )
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Copies, and what comes back from a pickle, are the operator itself.
+        return _bit_op, (self.name,)
+
+
+def _bit_op(name: str) -> BinOp:
+    return {op.name: op for op in (And, Or, Xor)}[name]
+
+
+def _all_bits(datatype: Datatype) -> Any:
+    return -1 if datatype.dtype.kind == "i" else datatype.highest
+
+
+And: BinOp = _BitOp("and", identity=_all_bits, numpy=np.bitwise_and, expression="a & b", subgroup_reduce="subgroupAnd")
+Or: BinOp = _BitOp("or", identity=0, numpy=np.bitwise_or, expression="a | b", subgroup_reduce="subgroupOr")
+Xor: BinOp = _BitOp("xor", identity=0, numpy=np.bitwise_xor, expression="a ^ b", subgroup_reduce="subgroupXor")
+
 BinOp.builtins.update({op.name: op for op in (Add, Min, Max, Multiply)})
 
 #: An operator, or the name of a built-in one.
@@ -371,7 +409,7 @@ def operator_context(
     one_word = acc.words == 1 and not several
     if several and op == Multiply:
         text = {"expression": _SEALED_COMPLEX_PRODUCT if fixed_order else _COMPLEX_PRODUCT, "wgsl": None}
-    elif not one_word and not several and op.builtin:
+    elif not one_word and not several and op.builtin and not isinstance(op, _BitOp):
         text = {"expression": f"wide_{op.name}(a, b)", "wgsl": None}
     reduce = op.subgroup_reduce if one_word else None
     exclusive_scan = op.subgroup_exclusive_scan if one_word else None
@@ -387,6 +425,7 @@ def operator_context(
             "commutative": op.commutative,
             "subgroup_reduce": reduce,
             "subgroup_exclusive_scan": exclusive_scan,
+            "rounded": op.rounded,
         },
         # What is combined within a tile, and last, between tiles.
         "kinds": [own] if local is None else [local, {**own, "suffix": "_acc"}],

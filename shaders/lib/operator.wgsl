@@ -24,6 +24,10 @@ fn quad_of(x: Acc) -> Quad { return Quad(x, x, x, x); }
 //$ if fixed_order
 //$ include "lib/seal.wgsl"
 //$ endif
+//$ if op.rounded
+// A product by itself, which a compiler must not contract with an addition where the order is fixed.
+fn rounded(x: f32) -> f32 { return {{ "seal(x)" if fixed_order else "x" }}; }
+//$ endif
 //$ if acc.fields
 //$ include "lib/fields.wgsl"
 //$ elif op.expression and fixed_order and acc.words == 1

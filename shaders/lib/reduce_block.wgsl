@@ -1,8 +1,20 @@
+//$ set partial = partial if partial is defined else ""
+//$ if partial
+//$ include "lib/reduce_partial.wgsl"
+//$ endif
 // The total of a block of tiles; the same for every invocation.
 fn block_total(block: u32) -> Acc {
   let first = block * {{ used.tiles_per_block }};
   let end = min(first + {{ used.tiles_per_block }}, {{ used.tiles }});
-//$ if op.commutative
+//$ if partial
+  // Of a tile's items an invocation first makes one accumulator.
+  var sum = identity();
+  for (var tile = first; tile < end; tile++) {
+    tile_load(tile);
+    sum = with_tile(sum, tile == first);
+  }
+  return wg_scan(sg_reduce(sum)).total;
+//$ elif op.commutative
   // The order does not matter, so every invocation keeps four separate sums until the end.
   var sums = quad_of(identity());
   for (var tile = first; tile < end; tile++) {

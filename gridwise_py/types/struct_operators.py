@@ -1,0 +1,293 @@
+"""Operators on structs: the least or greatest with its index, moments, the first and the last, and field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import DatatypeError
+from .datatype import Datatype, Struct
+from .operations import OPERATIONS, operation_text
+from .operators import Add, BinOp, Max, Min, Multiply
+
+__all__ = ["ArgMax", "ArgMin", "ArgOp", "First", "Last", "MinMax", "Moments", "StructOp", "on_items"]
+
+_LAST_INDEX = 2**32 - 1
+_INFINITY = 0x7F800000
+#: The rank of every NaN: one more than that of infinity.
+_NAN = 0xFF000001
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What an operator does on structs of some kind.
+
+    Attributes
+    ----------
+    fits : callable
+        Whether it combines items with fields of these types.
+    wanted : str
+        An expression that it takes, for messages.
+    text : callable
+        From the fields' names and types: the WGSL of ``combine``.
+    twin : callable
+        The same in numpy.
+    struct : Struct, optional
+        The one that it is made for.
+    """
+
+    fits: Callable[[tuple[str, ...]], bool]
+    wanted: str
+    text: Callable[[tuple[tuple[str, str], ...]], str]
+    twin: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    struct: Struct | None = None
+
+    def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return self.twin(a, b)
+
+
+class StructOp(BinOp):
+    """An operator of this library's own on structs."""
+
+    numpy: _Form  # pyright: ignore[reportIncompatibleMethodOverride]  # a callable, too
+
+    def _check_definition(self) -> None:
+        """Refuse nothing: the texts are this library's own."""
+
+    @property
+    def builtin(self) -> bool:
+        """Whether the text is this library's own: yes."""
+        return True
+
+    @property
+    def rounded(self) -> bool:
+        """Whether its text rounds products by themselves where the order is fixed."""
+        return self == Moments
+
+    def text_for(self, datatype: Datatype) -> str:
+        """Return the text for items of a datatype."""
+        self._check_takes(datatype)
+        return self.numpy.text(_fields(datatype))
+
+    def _check_takes(self, datatype: Datatype) -> None:
+        if not isinstance(datatype, Struct) or not self.numpy.fits(tuple(of for _, of in _fields(datatype))):
+            raise DatatypeError(f"{self._title} combines structs such as {self.numpy.wanted}, not items of {datatype}")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Copies, and what comes back from a pickle, are the operator itself.
+        struct = self.numpy.struct
+        return (_named, (self.name,)) if struct is None else (_on, (_FIELD_BY_FIELD[self.name][0], struct))
+
+
+def _fields(datatype: Datatype) -> tuple[tuple[str, str], ...]:
+    assert isinstance(datatype, Struct)
+    return tuple((name, of.wgsl) for name, of in datatype.fields)
+
+
+# ---- the least or greatest, with its index
+
+
+def rank_text(type_name: str, largest: bool) -> str:
+    """Return the statements that give the rank of a value, whose bits are ``word``: the greatest rank wins.
+
+    Of floats, −0 and +0 have one rank, and every NaN has the greatest, as in numpy. A float's magnitude with its sign,
+    as an integer in two's complement, is in the order of the floats. Made to start at 0 with negative infinity, it
+    leaves all NaNs above positive infinity. These are four instructions.
+    """
+    if type_name == "f32":
+        signed = "magnitude - sign" if largest else "sign - magnitude"
+        return (
+            "let sign = bitcast<u32>(bitcast<i32>(word) >> 31u); let magnitude = (word & 0x7fffffffu) ^ sign; "
+            f"return min({signed} + {_INFINITY:#x}u, {_NAN:#x}u);"
+        )
+    ascending = "word" if type_name == "u32" else "(word ^ 0x80000000u)"
+    return f"return {ascending};" if largest else f"return ~{ascending};"
+
+
+def _rank(values: np.ndarray, largest: bool) -> np.ndarray:
+    word = np.ascontiguousarray(values).view(np.uint32)
+    with np.errstate(over="ignore"):
+        if values.dtype.kind == "f":
+            sign = (word.view(np.int32) >> np.int32(31)).view(np.uint32)
+            magnitude = (word & np.uint32(0x7FFFFFFF)) ^ sign
+            signed = magnitude - sign if largest else sign - magnitude
+            return np.minimum(signed + np.uint32(_INFINITY), np.uint32(_NAN))
+        ascending = word if values.dtype.kind == "u" else word ^ np.uint32(0x80000000)
+    return ascending if largest else ~ascending
+
+
+class ArgOp(StructOp):
+    """An operator that keeps the item with the greatest rank."""
+
+    def rank(self, datatype: Struct) -> str:
+        """Return the statements that give the rank of an item's first word; see `rank_text`."""
+        return rank_text(datatype.fields[0][1].wgsl, self == ArgMax)
+
+
+def _arg_operator(name: str, largest: bool) -> ArgOp:
+    def text(fields: tuple[tuple[str, str], ...]) -> str:
+        (value, type_name), (index, _), *_ = fields
+        return f"""\
+fn rank(word: u32) -> u32 {{ {rank_text(type_name, largest)} }}
+fn combine(a: T, b: T) -> T {{
+  let first = rank(bitcast<u32>(a.{value}));
+  let second = rank(bitcast<u32>(b.{value}));
+  if (second > first || (second == first && b.{index} < a.{index})) {{ return b; }}
+  return a;
+}}"""
+
+    def twin(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        value, index, *_ = a.dtype.names or ()
+        first, second = _rank(a[value], largest), _rank(b[value], largest)
+        return np.where((second > first) | ((second == first) & (b[index] < a[index])), b, a)
+
+    def identity(datatype: Datatype) -> tuple[Any, ...]:
+        assert isinstance(datatype, Struct)
+        value = datatype.fields[0][1]
+        return (value.lowest if largest else value.highest, _LAST_INDEX, *(0 for _ in datatype.fields[2:]))
+
+    form = _Form(lambda types: len(types) >= 2 and types[1] == "u32", "gw.struct(value=x, index=gw.index)", text, twin)
+    return ArgOp(name, identity, form, empty=False)
+
+
+#: The item with the smallest first field; of several the one with the smallest second field, an index of u32.
+ArgMin: ArgOp = _arg_operator("argmin", largest=False)
+#: The item with the largest first field; of several the one with the smallest second field, an index of u32.
+ArgMax: ArgOp = _arg_operator("argmax", largest=True)
+
+
+# ---- field by field
+
+
+def _by_fields(kinds: Callable[[int], str]) -> tuple[Callable[..., str], Callable[..., np.ndarray]]:
+    """Return the text and the twin of an operator that is one of `OPERATIONS` on each field."""
+
+    def text(fields: tuple[tuple[str, str], ...]) -> str:
+        parts = (
+            operation_text(kinds(k), type_name, type_name, [f"a.{name}", f"b.{name}"], 1)
+            for k, (name, type_name) in enumerate(fields)
+        )
+        return f"fn combine(a: T, b: T) -> T {{ return T({', '.join(parts)}); }}"
+
+    def twin(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        found = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
+        with np.errstate(all="ignore"):
+            for k, name in enumerate(a.dtype.names or ()):
+                found[name] = OPERATIONS[kinds(k)].numpy(a[name], b[name])
+        return found
+
+    return text, twin
+
+
+_FIELD_BY_FIELD = {
+    op.name: (op, kind) for op, kind in ((Add, "+"), (Multiply, "*"), (Min, "minimum"), (Max, "maximum"))
+}
+
+
+@lru_cache(maxsize=256)
+def _on(op: BinOp, datatype: Struct) -> StructOp:
+    kind = _FIELD_BY_FIELD[op.name][1]
+    text, twin = _by_fields(lambda _: kind)
+    identity = tuple(op.identity_for(of) for _, of in datatype.fields)
+    form = _Form(lambda types: len(types) == len(identity), "gw.struct(a=x, b=y)", text, twin, datatype)
+    return StructOp(op.name, identity, form, empty=op.empty)
+
+
+def on_items(op: BinOp, datatype: Datatype) -> BinOp:
+    """Return an operator for items of a datatype: of structs, sums, products, minima and maxima are field by field."""
+    own = _FIELD_BY_FIELD.get(op.name)
+    return _on(op, datatype) if isinstance(datatype, Struct) and own is not None and op is own[0] else op
+
+
+def _min_max() -> StructOp:
+    text, twin = _by_fields(lambda k: ("minimum", "maximum")[k])
+
+    def identity(datatype: Datatype) -> tuple[Any, ...]:
+        assert isinstance(datatype, Struct)
+        (_, low), (_, high) = datatype.fields
+        return low.highest, high.lowest
+
+    form = _Form(lambda types: len(types) == 2, "gw.struct(min=x, max=x)", text, twin)
+    return StructOp("minmax", identity, form, empty=False)
+
+
+#: The minimum of the first field and the maximum of the second; NaN propagates.
+MinMax: StructOp = _min_max()
+
+
+# ---- moments
+
+
+def _moments_text(fields: tuple[tuple[str, str], ...]) -> str:
+    (count, _), (mean, _), (m2, _) = fields
+    return f"""\
+fn combine(a: T, b: T) -> T {{
+  if (a.{count} == 0u) {{ return b; }}
+  if (b.{count} == 0u) {{ return a; }}
+  let count = a.{count} + b.{count};
+  let share = f32(b.{count}) / f32(count);
+  let delta = b.{mean} - a.{mean};
+  let between = rounded(rounded(delta * delta) * rounded(f32(a.{count}) * share));
+  return T(count, a.{mean} + rounded(delta * share), (a.{m2} + b.{m2}) + between);
+}}"""
+
+
+def _moments_twin(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    count, mean, m2 = a.dtype.names or ()
+    found = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
+    found[count] = a[count] + b[count]
+    with np.errstate(all="ignore"):
+        share = b[count] / found[count].astype(np.float64)
+        delta = b[mean].astype(np.float64) - a[mean]
+        found[mean] = a[mean] + delta * share
+        found[m2] = a[m2].astype(np.float64) + b[m2] + delta * delta * a[count] * share
+    return np.where(a[count] == 0, b, np.where(b[count] == 0, a, found))
+
+
+#: Number, mean, and sum of squared distances from the mean: three fields of u32, f32 and f32. Of one value x they are
+#: 1, x and 0. Source: T. Chan, G. Golub and R. LeVeque, "Updating formulae and a pairwise algorithm for computing
+#: sample variances" (1979).
+Moments: StructOp = StructOp(
+    "moments", (0, 0, 0),
+    _Form(
+        lambda types: types == ("u32", "f32", "f32"), "gw.struct(count=gw.u32(1), mean=x, m2=gw.f32(0))",
+        _moments_text, _moments_twin,
+    ),
+)  # fmt: skip
+
+
+# ---- the first and the last
+
+
+def _end_operator(name: str, kept: str, other: str) -> StructOp:
+    def text(fields: tuple[tuple[str, str], ...]) -> str:
+        return (
+            f"fn combine(a: T, b: T) -> T {{ if ({kept}.{fields[0][0]} != 0u) {{ return {kept}; }} return {other}; }}"
+        )
+
+    def twin(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        items = {"a": a, "b": b}
+        return np.where(items[kept][(a.dtype.names or ())[0]] != 0, items[kept], items[other])
+
+    def identity(datatype: Datatype) -> tuple[int, ...]:
+        assert isinstance(datatype, Struct)
+        return tuple(0 for _ in datatype.fields)
+
+    form = _Form(lambda types: types[0] == "u32", "gw.struct(is_item=gw.u32(1), value=x)", text, twin)
+    return StructOp(name, identity, form, commutative=False)
+
+
+#: The first item whose first field, of u32, is not 0.
+First: StructOp = _end_operator("first", "a", "b")
+#: The last item whose first field, of u32, is not 0.
+Last: StructOp = _end_operator("last", "b", "a")
+
+_BY_NAME = {op.name: op for op in (ArgMin, ArgMax, MinMax, Moments, First, Last)}
+
+
+def _named(name: str) -> StructOp:
+    return _BY_NAME[name]
