@@ -99,6 +99,10 @@ class SegmentedPrimitive(OperatorPrimitive):
         super().__init__(
             device, items, op, deterministic=deterministic, subgroups=self.tuning.subgroups, capabilities=capabilities
         )
+        if self.tuning.subgroups is None and not self.capabilities.is_cpu:
+            # With subgroups these kernels gave wrong totals on an H200 (driver 580), and some calls hung; without them
+            # results were right (docs/algorithms.md, "Segments and keys").
+            self.mode = self.capabilities.subgroup_mode(False)
         if self.datatype.itemsize_bytes < 4:
             raise DatatypeError(
                 f"{type(self).__name__}: items are of {self.datatype}, but must have 4 bytes or more; convert them, in "

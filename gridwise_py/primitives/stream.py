@@ -162,7 +162,9 @@ class StreamPrimitive(Primitive):
         self.size: int | None = None if size is None else integer("size", size, 0)
         self.tuning: StreamTuning = StreamTuning.of(tuning)
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(self.tuning.subgroups)
-        self._shapes: Shapes[Shape] = shapes_for("stream", self.capabilities, self.mode, self.tuning)
+        self._shapes: Shapes[Shape] = shapes_for(
+            "stream_split" if self.splits else "stream", self.capabilities, self.mode, self.tuning
+        )
         storage_bytes = self.capabilities.limits["max-compute-workgroup-storage-size"]
         if 4 * (self.tuning.stage or 0) > storage_bytes - _OTHER_STORAGE_BYTES:
             raise ArgumentError(

@@ -104,8 +104,8 @@ class Shapes(Generic[AnyShape]):
 # tile still sooner (2^16: 512 × 2 4.2 µs, 512 × 4 4.9). 2^22 items in such tiles are still all at work at once.
 # search: each workgroup first loads a table of 8 KiB, so it takes at least as many queries as that has keys where there
 # are enough for all multiprocessors.
-# stream: 2^28 items on an H200, select and partition in 2: 256 × 8 651 and 980 µs, 128 × 16 702 and 999, 128 × 8 743 and
-# 1,146, 256 × 4 809, 512 × 4 675. Smaller inputs have the shapes of scan_lookback.
+# stream: a select of half of 2^28 items on an H200 takes 654 µs with 256 × 8, 702 with 128 × 16, 743 with 128 × 8, 809
+# with 256 × 4, 675 with 512 × 4. stream_split (partitions): 994 µs with 128 × 16. Smaller inputs as scan_lookback.
 # by_key, segmented: as scan_lookback with accumulators of two words, since a tile's keys or places are held with its
 # items; not measured yet. A CPU adapter compiles fewer rows sooner.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
@@ -130,6 +130,10 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
     ),
     "stream": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
+        ((None, Shape(256, 8)),),
+    ),
+    "stream_split": (
+        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 16))),
         ((None, Shape(256, 8)),),
     ),
 }
@@ -200,6 +204,13 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         ),
         tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
     ),
+    "stream_split": (
+        tuple(
+            Shape(w, v)
+            for w, v in ((128, 8), (128, 12), (128, 16), (256, 4), (256, 8), (256, 16), (512, 2), (512, 4), (512, 8))
+        ),
+        tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
+    ),
 }  # fmt: skip
 
 KERNELS = tuple(_SHAPES)
@@ -212,6 +223,7 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
     "by_key": ScanTuning,
     "segmented": ScanTuning,
     "stream": StreamTuning,
+    "stream_split": StreamTuning,
 }
 
 

@@ -7,26 +7,22 @@ struct LaneHeads { nearest: u32, before: u32, last: u32 }
 struct SegmentedScan { exclusive: Acc, inclusive: Acc }
 
 //$ if subgroups == "native"
-// The last of the bits, counted from 1.
+// The last of the bits, counted from 1; of 32 and of all lanes. Without branches, which are between subgroup operations here;
+// drivers know the words that are always 0.
 fn last_bit(bits: u32) -> u32 { return 32u - countLeadingZeros(bits); }
+fn last_lane(votes: vec4<u32>) -> u32 {
+  var last = last_bit(votes.x);
+  last = select(last, 32u + last_bit(votes.y), votes.y != 0u);
+  last = select(last, 64u + last_bit(votes.z), votes.z != 0u);
+  return select(last, 96u + last_bit(votes.w), votes.w != 0u);
+}
 fn sg_heads(has_head: bool) -> LaneHeads {
   let votes = subgroupBallot(has_head);
-  // Drivers know the size when they compile, so this is free where it is 32.
-  if (sg_size <= 32u) {
-    let before = votes.x & ((1u << sg_lane) - 1u);
-    return LaneHeads(select(last_bit(before), sg_lane + 1u, has_head), last_bit(before), last_bit(votes.x));
-  }
-  var found = LaneHeads(0u, 0u, 0u);
-  for (var first = 0u; first < sg_size; first += 32u) {
-    let bits = votes[first >> 5u];
-    if (bits != 0u) { found.last = first + last_bit(bits); }
-    if (sg_lane >= first) {
-      let before = select(bits & ((1u << (sg_lane & 31u)) - 1u), bits, sg_lane >= first + 32u);
-      if (before != 0u) { found.before = first + last_bit(before); }
-    }
-  }
-  found.nearest = select(found.before, sg_lane + 1u, has_head);
-  return found;
+  let here = vec4<u32>(sg_lane >> 5u);
+  let word = vec4<u32>(0u, 1u, 2u, 3u);
+  let lower = vec4<u32>((1u << (sg_lane & 31u)) - 1u);
+  let before = last_lane(votes & select(select(vec4<u32>(0u), lower, here == word), vec4<u32>(0xffffffffu), here > word));
+  return LaneHeads(select(before, sg_lane + 1u, has_head), before, last_lane(votes));
 }
 // `heads` are those of the lanes: each lane combines from the nearest lane with a head on.
 fn sg_segmented_scan(x: Acc, heads: LaneHeads) -> SegmentedScan {

@@ -61,12 +61,9 @@ fn write_{{ f.name }}(to: Place, {{ "item: " ~ f.item if f.source == "held" else
 //$ macro ranks(r)
 //$ for m in marks
 //$ set k, g, shift = loop.index0, r // pack, (r % pack) * width
-//$ if splits and staged
-  let start_{{ k }}_{{ r }} = row_{{ k }};
-//$ endif
   let bits_{{ k }}_{{ r }} = (marks_{{ k }}[{{ r // 8 }}] >> {{ 4 * (r % 8) }}u) & 15u;
   let rank_{{ k }}_{{ r }} = row_{{ k }} + ((ranks_{{ k }}[{{ g }}] >> {{ shift }}u) & {{ mask }});
-  row_{{ k }} += (totals_{{ k }}[{{ g }}] >> {{ shift }}u) & {{ mask }};
+  row_{{ k }} += ((last_ranks_{{ k }}[{{ g }}] >> {{ shift }}u) & {{ mask }}) + ((last_counts_{{ k }}[{{ g }}] >> {{ shift }}u) & {{ mask }});
 //$ endfor
 //$ endmacro
 // Ranks of the next item of a row: running sums, since population counts are slow (15 % of a select on an H200).
@@ -111,10 +108,6 @@ fn emit_tile(tile: u32, before: Acc, count: TileCount) {
 const PART: u32 = {{ part_items }}u;
 var<workgroup> stage: array<u32, {{ part_items * stage_words }}>;
 
-//$ if splits
-// Whether some of the places from `begin` to `end` of the tile are in a part.
-fn has_places(part: u32, begin: u32, end: u32) -> bool { return end > part * PART && begin < (part + 1u) * PART; }
-//$ endif
 //$ for pass in passes
 //$ set item = "vec2<u32>" if pass.words == 2 else "u32"
 fn put_{{ pass.name }}(to: u32, item: {{ item }}) {
@@ -134,15 +127,6 @@ fn stage_{{ pass.name }}(tile: u32, part: u32, count: TileCount) {
 {{ ranks(r) -}}
 //$ if splits
   let first_{{ r }} = tile_item(tile, {{ r }}u) - tile * tile_size();
-//$ if two
-  let rest_{{ r }} = count.total.x + count.total.y + first_{{ r }} - 4u * sg_lane - start_0_{{ r }} - start_1_{{ r }};
-  let others_{{ r }} = 4u * sg_size - (row_0 - start_0_{{ r }}) - (row_1 - start_1_{{ r }});
-//$ else
-  let rest_{{ r }} = count.total + first_{{ r }} - 4u * sg_lane - start_0_{{ r }};
-  let others_{{ r }} = 4u * sg_size - (row_0 - start_0_{{ r }});
-//$ endif
-  // A subgroup skips rows that belong to other parts.
-  if (has_places(part, start_0_{{ r }}, row_0) || has_places(part, rest_{{ r }}, rest_{{ r }} + others_{{ r }}){{ " || has_places(part, count.total.x + start_1_%d, count.total.x + row_1)" % r if two }}) {
 {{ running_ranks(r) -}}
 //$ for j in range(4)
 //$ set value = pass.picks[j] % ("held_%s[%d]" % (pass.name, r)) if pass.held else "first_%d + %du" % (r, j)
@@ -151,7 +135,6 @@ fn stage_{{ pass.name }}(tile: u32, part: u32, count: TileCount) {
   put_{{ pass.name }}(place_of(first_{{ r }} + {{ j }}u, {{ one }}{{ other }}, count.total) - part * PART, {{ value }});
 {{ advance(r, j) -}}
 //$ endfor
-  }
 //$ else
   // A subgroup skips rows that belong to other parts.
   if (row_0 > part * PART && rank_0_{{ r }} < (part + 1u) * PART) {

@@ -34,8 +34,7 @@ fn wg_scan{{ of }}(x: {{ T }}) -> WorkgroupScan{{ of }} {
 fn wg_scan{{ of }}(x: {{ T }}) -> WorkgroupScan{{ of }} {
   workgroupBarrier();
 //$ if branch_free is defined
-  // Other lanes write where nobody reads. With a branch for one lane, an NVIDIA driver (580) moves the subgroup operation that
-  // gives x into the branch, where only that lane takes part: totals were wrong with 6 to 8 rows.
+  // Without a branch for one lane; other lanes write where nobody reads.
   wg_totals{{ of }}[select(sg_count + local - sg_id - 1u, sg_id, sg_lane == 0u)] = x;
 //$ else
   if (sg_lane == 0u) { wg_totals{{ of }}[sg_id] = x; }

@@ -216,13 +216,63 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
     return _down("argsort", _sorted("argsort", x, descending).astype(np.int64))
 
 
+# ---- searches and selections
+
+
+def searchsorted(x1: Any, x2: Any, /, *, side: Any = "left", sorter: Any = None) -> np.ndarray:
+    x1, x2 = np.asarray(x1), np.asarray(x2)
+    _refuse_complex("searchsorted", x1.dtype, x2.dtype)
+    order = None if sorter is None else _up(np.asarray(sorter).astype(np.uint32))
+    # Indices on the GPU are u32; the standard wants a signed datatype.
+    return _down("searchsorted", gw.searchsorted(_up(x1), _up(x2), side=side, sorter=order).astype(np.int64))
+
+
+def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> np.ndarray:
+    if axis is not None or keepdims:
+        _leave_out("count_nonzero", "axis=, keepdims=")
+    _refuse_complex("count_nonzero", np.asarray(x).dtype)
+    return _down("count_nonzero", gw.count_nonzero(_up(x).ravel())).astype(np.int64).reshape(())
+
+
+def nonzero(x: Any, /) -> tuple[np.ndarray, ...]:
+    x = np.asarray(x)
+    if x.ndim != 1:
+        _leave_out("nonzero", "more than one dimension")
+    _refuse_complex("nonzero", x.dtype)
+    return tuple(_down("nonzero", part).astype(np.int64) for part in gw.nonzero(_up(x)))
+
+
+def _unique(name: str, indices: tuple[str, ...]) -> Callable[[Any], Any]:
+    def unique(x: Any, /) -> Any:
+        x = np.asarray(x)
+        _refuse_complex(name, x.dtype)
+        if x.ndim != 1:
+            _leave_out(name, "more than one dimension")
+        found = getattr(gw, name)(_up(x))
+        if not indices:
+            return _down(name, found)
+        fields = {field: _down(name, getattr(found, field)) for field in ("values", *indices)}
+        return getattr(np, name)(x[:0])._replace(**{
+            field: array if field == "values" else array.astype(np.int64) for field, array in fields.items()
+        })  # fmt: skip
+
+    return unique
+
+
+unique_values = _unique("unique_values", ())
+unique_counts = _unique("unique_counts", ("counts",))
+unique_inverse = _unique("unique_inverse", ("inverse_indices",))
+unique_all = _unique("unique_all", ("indices", "inverse_indices", "counts"))
+
+
 # ---- the rest of the namespace
 
 TESTED = [
     "asarray", "zeros", "ones", "full", "empty", "arange", "zeros_like", "ones_like", "full_like", "empty_like",
     "astype", "reshape", "take", "add", "negative",
     "abs", "square", "matmul", "sum", "prod", "min", "max", "cumulative_sum", "cumulative_prod",
-    "sort", "argsort",
+    "sort", "argsort", "searchsorted", "count_nonzero", "nonzero", "unique_values", "unique_counts", "unique_inverse",
+    "unique_all",
 ]  # fmt: skip
 
 

@@ -217,7 +217,7 @@ def test_choices_are_validated():
     refused("shader-int64", BARE, state="u64")
     refused("epoch_bits=31", epoch_bits=31)
     refused("epoch_bits=0", epoch_bits=0)
-    refused("spin_limit=0", spin_limit=0)
+    refused("spin_limit must be an integer of at least 1, not 0", spin_limit=0)
     refused("subgroups=True.*subgroup", BARE, subgroups=True)
     refused("emulated-N", subgroups="emulated-3")
     refused("emulated-N", subgroups="fast")

@@ -384,3 +384,16 @@ def test_a_result_of_another_datatype_is_refused(device):
     x = gw.asarray(np.arange(5, dtype=np.int8), device)
     with pytest.raises(gw.DatatypeError, match="i64"):
         gw.Reduce(device, "i8", result_dtype="i64").execute(input=x, output=gw.empty(1, "i32", device))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bool", "u8", "i8", "u16", "i16", "f16", "u32", "i32", "f32", "u64", "i64", "f64"])
+def test_ten_million_items(device, name):
+    """Through the one-shot functions, with numpy's datatypes of the results."""
+    x = _items("min", name, 10**7)
+    assert_same(np.asarray(gw.min(x, device=device)), np.asarray(x.min()), "min")
+    assert_same(np.asarray(gw.max(x, device=device)), np.asarray(x.max()), "max")
+    exact = _items("add", name, 10**7)
+    wide = {"dtype": np.float32} if name == "f16" else {}  # a half holds no sum of ten million items
+    assert_same(np.asarray(gw.sum(exact, device=device, **wide)), np.asarray(exact.sum(**wide)), "sum")
+    assert_same(gw.cumsum(exact, device=device, **wide), np.cumsum(exact, **wide), "cumsum")

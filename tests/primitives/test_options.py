@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.planning.faults import HEALTHY, faulty
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.runtime import lookback_selftest as lookback
 from gridwise_py.runtime.context import context_of
-from gridwise_py.tuning.options import Tuning
 from helpers.cases import CPU, FULL
 from helpers.strategies import quick_first
 
@@ -33,6 +33,14 @@ TUNINGS = {
     "matmul": gw.MatMulTuning(tile_m=32, tile_n=16, tile_k=8, thread_m=4, thread_n=4, stages=2, unroll=2),
 }
 TUNINGS |= dict.fromkeys(("sort_pairs", "argsort"), TUNINGS["sort"])
+# Of `items` the value that is not the default.
+STREAMS = {"select": "late", "partition": "late", "unique": "held", "run_length": "held"}
+TUNINGS |= {
+    name: gw.StreamTuning(
+        workgroup_size=64, vecs=2, stage=256, items=items, look=3, tickets=True, spin_limit=9, subgroups="emulated-8"
+    )
+    for name, items in STREAMS.items()
+}
 
 
 ROOMY = dataclasses.replace(
@@ -45,6 +53,7 @@ def _plan(name, tuning=None, n=50_000, capabilities=ROOMY, **options):
     cls = REGISTRY[name]
     sizes, inputs = cls.at_size(64 if name == "matmul" else n)
     outputs = {a.name: (1 if name == "reduce" else max(inputs.values())) for a in cls.arguments if a.is_output}
+    outputs |= {a.name: a.length for a in cls.arguments if a.is_output and isinstance(a.length, int)}
     sizes = {"dtype": "f32"} | sizes if name == "map" else sizes
     return cls.plan_for(capabilities=capabilities, lengths=inputs | outputs, tuning=tuning, **sizes, **options)
 
@@ -97,6 +106,13 @@ def test_results_stay_what_they_are(device, name):
         np.testing.assert_array_equal(got.reshape(33, 33), a.reshape(33, 21) @ a.reshape(21, 33))
         return
     x = np.random.default_rng(4).integers(0, 1 << 32, 12_345, dtype=np.uint32)
+    if name in STREAMS:
+        primitive = REGISTRY[name](device, "u32", tuning=TUNINGS[name])
+        inputs = {a.name: x // (1 << 30) for a in primitive.arguments if not a.is_output}
+        inputs |= {"flags": x % 3 == 0} if "flags" in inputs else {}
+        run = primitive.execute(**{key: gw.asarray(items, device) for key, items in inputs.items()})
+        assert mismatch(primitive, inputs, {key: array.to_numpy() for key, array in run.outputs.items()}) is None
+        return
     array = gw.asarray(x, device)
     order = np.argsort(x, kind="stable")
     sorted_array = gw.asarray(x[order], device)
@@ -155,7 +171,7 @@ def test_help_shows_every_option_and_no_knob(name):
     parameters = inspect.signature(cls).parameters
     assert all(p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters.values())
     assert {"tuning", "capabilities"} <= parameters.keys()
-    knobs = {field.name for kind in Tuning.__subclasses__() for field in dataclasses.fields(kind)}
+    knobs = {field.name for field in dataclasses.fields(type(TUNINGS[name]))}
     assert not (knobs | {"stall_every", "epoch_bits"}) & parameters.keys()
     text = inspect.getdoc(cls).split("See Also")[0]
     assert all(parameter in text for parameter in parameters), "the docstring has them, too"

@@ -46,7 +46,7 @@ def test_a_plan_follows_from_its_number(device):
         assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(
             one.inputs.values(), other.inputs.values(), strict=True))  # fmt: skip
     assert {type(random_plans.draw(device, 0, n).primitive).__name__ for n in range(0, 800, 5)} == {
-        cls.__name__ for cls in REGISTRY.values()
+        cls.__name__ for name, cls in REGISTRY.items() if name not in random_plans.COUNTED
     }  # fmt: skip
 
 
@@ -111,8 +111,8 @@ def mutate(monkeypatch):
 
 @needs_scripts
 def test_mutants_of_wgsl_are_of_code_only(mutate):
-    found = list(mutate.wgsl_mutants("shaders/scan_lookback.wgsl"))
-    assert len(found) > 40
+    found = list(mutate.wgsl_mutants("shaders/lib/look_back.wgsl"))
+    assert len(found) > 20
     for mutant in found:
         assert mutant.old != mutant.new
         assert not mutant.old.startswith("//")
