@@ -1,8 +1,8 @@
+// The total of a block of tiles; the same for every invocation.
 //$ set partial = partial if partial is defined else ""
 //$ if partial
 //$ include "lib/reduce_partial.wgsl"
 //$ endif
-// The total of a block of tiles; the same for every invocation.
 fn block_total(block: u32) -> Acc {
   let first = block * {{ used.tiles_per_block }};
   let end = min(first + {{ used.tiles_per_block }}, {{ used.tiles }});
