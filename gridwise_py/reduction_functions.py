@@ -526,7 +526,8 @@ def var(
     ddof : float, optional
         numpy's name of `correction`.
     deterministic : bool, default False
-        The same bits on every run and every adapter; see `Reduce`.
+        The same bits for every size of subgroups, and on every adapter whose divisions round to the nearest float; see
+        `Reduce`.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -539,9 +540,9 @@ def var(
     Notes
     -----
     Each item is read once. Of its items of a tile an invocation computes mean and squared distances in two passes over
-    its registers, and these are combined by `Moments`. To first order the error is that of a computation in two passes
-    whose mean is off by δ: h·u·var + δ², where h is the number of tiles of an invocation and of steps that combine
-    invocations (some 200 at 2²⁸ items on a GPU), and δ is at most h·u·max|x|.
+    its registers, and these are combined by `Moments`. All means are relative to the first item, so their distance from
+    0 costs no digits. The relative error is at most some h·(u + n·u²) with u = 2⁻²⁴, where h is the number of tiles of
+    an invocation and of steps that combine invocations: some 200 at 2²⁸ items on a GPU.
 
     Examples
     --------

@@ -42,6 +42,7 @@ struct Params {
 //$ include "lib/tile.wgsl"
 //$ include "lib/used_blocks.wgsl"
 //$ include "lib/reduce_block.wgsl"
+//$ set finished = "finished(%s)" if partial is defined and partial == "moments" else "%s"
 //$ include "lib/state.wgsl"
 
 override SPIN_LIMIT: u32 = 256u;
@@ -102,7 +103,7 @@ fn main(
     }
 //$ if counted
     // A single block is combined with nothing, as in an array of that length. The other blocks have read no item.
-    if (block == 0u && used_blocks() <= 1u && local == 0u) { put(0u, total); }
+    if (block == 0u && used_blocks() <= 1u && local == 0u) { put(0u, {{ finished % "total" }}); }
 //$ endif
     if (workgroupUniformLoad(&last_to_finish) == 0u) { return; }
 //$ if counted
@@ -114,9 +115,9 @@ fn main(
     let whole = combine_totals();
     if (is_leader()) {
       state_next_epoch();
-      put(0u, whole);
+      put(0u, {{ finished % "whole" }});
     }
     return;
   }
-  if (local == 0u) { put(block, total); }
+  if (local == 0u) { put(block, {{ finished % "total" }}); }
 }

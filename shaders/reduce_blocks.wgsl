@@ -34,6 +34,7 @@ struct Params {
 //$ include "lib/tile.wgsl"
 //$ include "lib/used_blocks.wgsl"
 //$ include "lib/reduce_block.wgsl"
+//$ set finished = "finished(%s)" if partial is defined and partial == "moments" else "%s"
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -45,5 +46,5 @@ fn main(
   if (block >= params.blocks) { return; }
   enter(lanes);
   let total = block_total(block);
-  if (local == 0u) { put(block, total); }
+  if (local == 0u) { put(block, {{ finished % "total" }}); }
 }

@@ -8,6 +8,9 @@ fn block_total(block: u32) -> Acc {
   let end = min(first + {{ used.tiles_per_block }}, {{ used.tiles }});
 //$ if partial
   // Of a tile's items an invocation first makes one accumulator.
+//$ if partial == "moments"
+  begin_block();
+//$ endif
   var sum = identity();
   for (var tile = first; tile < end; tile++) {
     tile_load(tile);
