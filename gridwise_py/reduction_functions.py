@@ -22,7 +22,7 @@ from .primitives.one_shot import HostItems, argument_array, device_of, kept_prim
 from .primitives.reduce_axis import axes_of
 from .runtime.array import Array, asarray, is_python
 from .runtime.chunked_array import ChunkedArray
-from .selection_functions import count_nonzero as count_selected
+from .selection_functions import count_selected
 from .types.expression import Expression, Later, Operators, f32, index, scalar, stored, u32
 from .types.expression_functions import StructExpression, bitcast, result, sqrt, struct, where
 from .types.operators import Add, And, BinOp, Min, Or
@@ -402,7 +402,7 @@ def count_nonzero(
         return found if isinstance(found, Array) else found.astype(np.intp)
     dtype = getattr(x, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.itemsize == 8 and dtype.kind in "iuf":
-        found, shape = count_selected(x.reshape(-1), device=device), x.shape
+        found, shape = count_selected("gw.count_nonzero()", x.reshape(-1), device), x.shape
         return _kept(found, shape, keepdims)
     items = _Items(call, x, device)
     found = items.reduce(where(_truth(items.value), u32(1), u32(0)), Add)

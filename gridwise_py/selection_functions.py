@@ -28,7 +28,7 @@ from .types.expression import Expression
 from .types.program import Flat
 
 __all__ = [
-    "RunLengths", "UniqueAll", "UniqueCounts", "UniqueInverse", "compress", "count_nonzero", "flatnonzero", "nonzero",
+    "RunLengths", "UniqueAll", "UniqueCounts", "UniqueInverse", "compress", "count_selected", "flatnonzero", "nonzero",
     "partition_by", "run_length_encode", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
 ]  # fmt: skip
 
@@ -209,23 +209,9 @@ def nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> tuple[Any
     return (flatnonzero(x, device=device),)
 
 
-@explained()
-def count_nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return how many items are not 0.
-
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        Of one dimension.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    int or Array
-        An Array of shape () of u32 where `x` is on the GPU.
-    """
-    inputs = _Inputs("gw.count_nonzero()", {"input": (x, STORAGE_DATATYPES)})
+def count_selected(call: str, x: Selectable, device: wgpu.GPUDevice | None) -> Any:
+    """Return how many items of one dimension are not 0: an int, or an Array of one u32 where `x` is on the GPU."""
+    inputs = _Inputs(call, {"input": (x, STORAGE_DATATYPES)})
     primitive = kept_primitive(FlatNonzero, inputs.device(device), inputs.kinds["input"], size=0)
     count = inputs.run(primitive)["count"]
     return count.reshape(()) if inputs.on_gpu else int(count.item())
