@@ -227,11 +227,31 @@ def searchsorted(x1: Any, x2: Any, /, *, side: Any = "left", sorter: Any = None)
     return _down("searchsorted", gw.searchsorted(_up(x1), _up(x2), side=side, sorter=order).astype(np.int64))
 
 
-def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> np.ndarray:
-    if axis is not None or keepdims:
-        _leave_out("count_nonzero", "axis=, keepdims=")
-    _refuse_complex("count_nonzero", np.asarray(x).dtype)
-    return _down("count_nonzero", gw.count_nonzero(_up(x).ravel())).astype(np.int64).reshape(())
+def _struct_reduction(name: str, *, has_axis: bool = True, eight_bytes: bool = False) -> Callable[..., np.ndarray]:
+    function = getattr(gw, name)
+
+    def reduced(x: Any, /, *, axis: Any = None, keepdims: bool = False, **options: Any) -> np.ndarray:
+        x = np.asarray(x)
+        _refuse_complex(name, x.dtype)
+        if x.dtype.itemsize == 8 and not (eight_bytes and axis is None):
+            _leave_out(name, "items of 8 bytes")
+        if axis is not None and not has_axis:
+            _leave_out(name, "axis=")
+        try:
+            found = _down(name, function(_up(x), axis=axis, keepdims=keepdims, **options))
+        except gw.ArgumentError as error:
+            if "not neighbours" not in str(error):
+                raise
+            _leave_out(name, "axes that are not neighbours")
+        # Indices and counts on the GPU are u32; the standard wants a signed datatype.
+        return found.astype(np.int64) if found.dtype == np.uint32 else found
+
+    return reduced
+
+
+any, all, mean = map(_struct_reduction, ("any", "all", "mean"))
+count_nonzero = _struct_reduction("count_nonzero", eight_bytes=True)
+argmin, argmax, var, std = (_struct_reduction(name, has_axis=False) for name in ("argmin", "argmax", "var", "std"))
 
 
 def nonzero(x: Any, /) -> tuple[np.ndarray, ...]:
@@ -271,8 +291,8 @@ TESTED = [
     "asarray", "zeros", "ones", "full", "empty", "arange", "zeros_like", "ones_like", "full_like", "empty_like",
     "astype", "reshape", "take", "add", "negative",
     "abs", "square", "matmul", "sum", "prod", "min", "max", "cumulative_sum", "cumulative_prod",
-    "sort", "argsort", "searchsorted", "count_nonzero", "nonzero", "unique_values", "unique_counts", "unique_inverse",
-    "unique_all",
+    "any", "all", "mean", "argmin", "argmax", "var", "std", "sort", "argsort", "searchsorted", "count_nonzero",
+    "nonzero", "unique_values", "unique_counts", "unique_inverse", "unique_all",
 ]  # fmt: skip
 
 
