@@ -66,6 +66,7 @@ _STREAM = "primitives/select"
 _WGSL = {
     "shaders/reduce.wgsl": f"primitives/reduce {_PARTS}",
     "shaders/reduce_blocks.wgsl": _BOTH,
+    "shaders/lib/reduce_partial.wgsl": "primitives/struct_reductions",
     "shaders/reduce_totals.wgsl": f"primitives/reduce {_PARTS}",
     "shaders/scan_columns.wgsl": "primitives/scan_axis",
     "shaders/scan_rows.wgsl": "primitives/scan_axis",

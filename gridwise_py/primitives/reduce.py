@@ -134,17 +134,17 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         self._partial = self._partial_context()
         self._shapes = self._shapes_for("reduce", self.tuning)
 
-    def _partial_context(self) -> dict[str, str]:
+    def _partial_context(self) -> dict[str, Any]:
         """Return how an invocation makes one accumulator of its items of a tile; empty where it combines them."""
         if self.op == Moments:
-            return {"partial": "moments"}
+            return {"partial": "moments", "branch_free": True}
         if not isinstance(self.op, ArgOp) or self._fusion is None:
             return {}
         # Their order must be that of the indices.
         program = self._fusion.flat.program
         if program.steps[program.results[1]].kind != "index":
             return {}
-        return {"partial": "arg", "rank": self.op.rank(self.result_datatype)}
+        return {"partial": "arg", "branch_free": True, "rank": self.op.rank(self.result_datatype)}
 
     @property
     def _words_held(self) -> int:

@@ -329,7 +329,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in (*instrument_plans(n), *array_plans(n), *counted_plans(n), *segment_plans(n)):
+    for name, plan in (*instrument_plans(n), *array_plans(n), *counted_plans(n), *segment_plans(n), *struct_plans(n)):
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
@@ -414,6 +414,29 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                 total = BroadcastAdd(None, name, other, name, a_shape=shapes[0], b_shape=shapes[1], capabilities=FULL)
                 placed = layout(offset, a=(other, total.a_size), b=(name, total.b_size), output=(name, total.size))
                 yield f"broadcast_add-{name}-{other}-{len(shapes[0])}", total.plan(placed)
+
+
+def struct_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Reductions to structs, of which an invocation makes one accumulator of a tile, and others."""
+    moments = gw.Struct("Moments", count="u32", mean="f32", m2="f32")
+    made: list[tuple[Any, gw.BinOp]] = [(moments, gw.Moments), (moments, gw.Add), (moments, gw.Last), ("i32", gw.Xor)]
+    for x in (gw.u32("input"), gw.i32("input"), gw.f32("input")):
+        made += [(gw.struct(value=x, index=gw.index), op) for op in (gw.ArgMin, gw.ArgMax)]
+        made += [(gw.struct(min=x, max=x), gw.MinMax), (gw.struct(is_item=gw.u32(x > 1), value=x), gw.First)]
+    x = gw.f32("input")
+    made += [(gw.struct(count=gw.u32(1), mean=x, m2=gw.f32(0)), gw.Moments), (x != 0, gw.And)]
+    for number, (items, op) in enumerate(made):
+        for capabilities in (FULL, NARROW):
+            for options in ({}, {"deterministic": True}) if op is gw.Moments else ({},):
+                mode = None if options else SUBGROUPS[number % len(SUBGROUPS)]
+                reduction = gw.Reduce(
+                    None, items, op, capabilities=capabilities, tuning=gw.ReduceTuning(subgroups=mode), **options
+                )
+                words = reduction.datatype.elements if isinstance(items, gw.Struct) else 1
+                lengths = {"input": words * n, "output": reduction.output_datatype.elements}
+                for counted in ({}, {"n": 1}) if capabilities is FULL else ({},):
+                    layout = gw.Layout.separate(dict.fromkeys(lengths, 4), **lengths, **counted)
+                    yield f"reduce-{op.name}-{number}-{mode}", reduction.plan(layout)
 
 
 def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
