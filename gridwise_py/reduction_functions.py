@@ -23,6 +23,7 @@ from .primitives.reduce_axis import axes_of
 from .runtime.array import Array, asarray, is_python
 from .runtime.chunked_array import ChunkedArray
 from .selection_functions import count_selected
+from .types.datatype import DATATYPES
 from .types.expression import Expression, Later, Operators, f32, index, scalar, stored, u32
 from .types.expression_functions import StructExpression, bitcast, result, sqrt, struct, where
 from .types.operators import Add, And, BinOp, Min, Or
@@ -150,7 +151,7 @@ def _reduced_truth(call: str, x: Any, op: BinOp, axis: AxisLike, keepdims: bool,
         items = _Items(call, x, device)
         found = items.reduce(_truth(items.value), op, result_dtype="bool")
         return _kept(found, items.shape, keepdims)
-    return reduce(_truths(call, x), op, axis=axis, keepdims=keepdims, device=device)
+    return cast(Any, reduce(_truths(call, x), op, axis=axis, keepdims=keepdims, device=device))
 
 
 def _truths(call: str, x: Any) -> Any:
@@ -330,7 +331,7 @@ def minmax(x: Reducible, /, *, device: wgpu.GPUDevice | None = None) -> MinAndMa
     """
     items = _Items("gw.minmax()", x, device)
     value = where(items.value, u32(1), u32(0)) if items.value.type == "bool" else items.value
-    both = items.reduced(struct(min=value, max=value), MinMax).view(value.type)
+    both = items.reduced(struct(min=value, max=value), MinMax).view(DATATYPES[value.type])
     if items.on_gpu:
         return MinAndMax(both[:1].viewed_as(()), both[1:].viewed_as(()))
     assert items.dtype is not None
@@ -398,12 +399,12 @@ def count_nonzero(
     """
     call = "gw.count_nonzero()"
     if axis is not None:
-        found = sum(_truths(call, x), axis=axis, keepdims=keepdims, dtype=np.uint32, device=device)
-        return found if isinstance(found, Array) else found.astype(np.intp)
-    dtype = getattr(x, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.itemsize == 8 and dtype.kind in "iuf":
-        found, shape = count_selected("gw.count_nonzero()", x.reshape(-1), device), x.shape
-        return _kept(found, shape, keepdims)
+        along = cast(Any, sum(_truths(call, x), axis=axis, keepdims=keepdims, dtype=np.uint32, device=device))
+        return along if isinstance(along, Array) else along.astype(np.intp)
+    given = cast(Any, x)
+    if isinstance(given, (np.ndarray, Array)) and given.dtype.itemsize == 8 and given.dtype.kind in "iuf":
+        counted: Any = count_selected(call, cast(Any, given).reshape(-1), device)
+        return _kept(counted, cast(Any, given).shape, keepdims)
     items = _Items(call, x, device)
     found = items.reduce(where(_truth(items.value), u32(1), u32(0)), Add)
     return _kept(found if items.on_gpu else int(found), items.shape, keepdims)
@@ -493,7 +494,7 @@ def _spread(
         raise ArgumentError(f"{call}: correction={number!r} must be a number, such as 1")
     items = _Items(call, x, device)
     found = items.reduce(
-        _moments(_floats(items.value)), Moments, {"correction": float(number)}, output=output,
+        _moments(_floats(items.value)), Moments, {"correction": float(cast(float, number))}, output=output,
         **({"deterministic": True} if deterministic else {}),
     )  # fmt: skip
     return _kept(_as_numpy(found, items.dtype), items.shape, keepdims)

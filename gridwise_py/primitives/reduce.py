@@ -18,7 +18,7 @@ from ..planning.signature import Argument
 from ..tuning.options import ReduceTuning
 from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities
-from ..types.datatype import Datatype, ItemDatatypeLike
+from ..types.datatype import Datatype, ItemDatatypeLike, Struct
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
 from ..types.struct_operators import ArgOp, Moments
@@ -144,6 +144,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         program = self._fusion.flat.program
         if program.steps[program.results[1]].kind != "index":
             return {}
+        assert isinstance(self.result_datatype, Struct), "the operator takes nothing else"
         return {"partial": "arg", "branch_free": True, "rank": self.op.rank(self.result_datatype)}
 
     @property

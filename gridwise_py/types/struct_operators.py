@@ -91,6 +91,13 @@ def _fields(datatype: Datatype) -> tuple[tuple[str, str], ...]:
 # ---- the least or greatest, with its index
 
 
+def _names(items: np.ndarray) -> tuple[str, ...]:
+    """Return the names of the fields of structured items."""
+    names = items.dtype.names
+    assert names, "items of a Struct have fields"
+    return tuple(names)
+
+
 def rank_text(type_name: str, largest: bool) -> str:
     """Return the statements that give the rank of a value, whose bits are ``word``: the greatest rank wins.
 
@@ -141,7 +148,7 @@ fn combine(a: T, b: T) -> T {{
 }}"""
 
     def twin(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        value, index, *_ = a.dtype.names or ()
+        value, index = _names(a)[:2]
         first, second = _rank(a[value], largest), _rank(b[value], largest)
         return np.where((second > first) | ((second == first) & (b[index] < a[index])), b, a)
 
@@ -237,7 +244,7 @@ fn combine(a: T, b: T) -> T {{
 
 
 def _moments_twin(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    count, mean, m2 = a.dtype.names or ()
+    count, mean, m2 = _names(a)
     found = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
     found[count] = a[count] + b[count]
     with np.errstate(all="ignore"):
@@ -271,7 +278,7 @@ def _end_operator(name: str, kept: str, other: str) -> StructOp:
 
     def twin(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         items = {"a": a, "b": b}
-        return np.where(items[kept][(a.dtype.names or ())[0]] != 0, items[kept], items[other])
+        return np.where(items[kept][_names(a)[0]] != 0, items[kept], items[other])
 
     def identity(datatype: Datatype) -> tuple[int, ...]:
         assert isinstance(datatype, Struct)
