@@ -421,6 +421,15 @@ def test_nan_and_infinity_propagate(device):
         np.testing.assert_array_equal(found, wanted)
 
 
+def test_floats_that_are_not_zero_by_their_bits(device):
+    smallest = np.uint32([1]).view(np.float32)[0]  # devices may flush it to 0
+    for value, expected in ((-0.0, False), (0.0, False), (np.nan, True), (smallest, True), (-smallest, True)):
+        items = gw.asarray(np.full(3, value, np.float32), device)
+        assert _number(gw.any(items)) == _number(gw.all(items)) == expected
+        assert _number(gw.count_nonzero(items)) == 3 * expected
+        assert _number(gw.find(items)) == (0 if expected else 3)
+
+
 def test_fewer_items_than_the_correction(device):
     with np.errstate(all="ignore"):
         assert np.isnan(gw.var(np.float32([2]), correction=1, device=device))
