@@ -131,8 +131,8 @@ def test_a_batch_is_one_submission_whose_span_is_about_its_wall(timed, device):
 def test_the_size_of_a_batch_is_chosen(timed, device):
     m = gw.measure(gw.Copy(device), mode="batch", protocol=_protocol(samples=2), input=X[:64])
     (sample, _) = m.ticks
-    assert m.protocol["batch_trials"] >= 1  # on a busy machine one trial may take as long as a batch should
-    assert (sample[0][1] - sample[0][0]) * m.tick_period_ns > 1e5
+    # On a busy machine one trial may take as long as a batch should.
+    assert m.protocol["batch_trials"] > 1 or (sample[0][1] - sample[0][0]) * m.tick_period_ns > 1e5
 
 
 def test_the_gpu_time_of_a_submission_is_capped(timed, scan):
