@@ -396,12 +396,19 @@ class SegmentedPrimitive(OperatorPrimitive):
                 "words": 1 + self._accumulator.words,
             }  # fmt: skip
         key = self._key
+        quads = _quads(shape.vecs)
+        if counted:
+            assert key is not None
+            more["part_runs"] = min(shape.tile_items, _STAGED_BYTES // (key.itemsize_bytes + 4 * self._accumulator.words))
         return {
             **context,
             "kinds": kinds,
             "branch_free": True,
             "by_shuffles": True,
             "vecs": shape.vecs,
+            "quads": quads,
+            "rows": shape.vecs // quads,
+            "width": 4 * quads,
             "heads": self._heads,
             "emission": self._emission,
             "exclusive": self._exclusive,
@@ -412,6 +419,11 @@ class SegmentedPrimitive(OperatorPrimitive):
             "key": None if key is None else {"bytes": key.itemsize_bytes, "kind": key.dtype.kind},
             **more,
         }
+
+
+def _quads(vecs: int) -> int:
+    """Return the vec4 that a lane has side by side in a row: the more, the fewer scans over lanes a tile needs."""
+    return next(quads for quads in (4, 2, 1) if vecs % quads == 0)
 
 
 def _window_flags(window: Window) -> int:
