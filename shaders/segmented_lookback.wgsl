@@ -118,14 +118,14 @@ fn main(
       state_publish(tile, TOTAL, posted(sum.total));
     }
   }
-  // One subgroup looks back while the others stage. What it finds is published at once: later tiles wait for it.
+  emit_closed(tile, sum);
+  // What a look-back finds is published at once: later tiles wait for it.
   if (tile > 0u && look_back_enter()) {
     look_back(tile - 1u, posted(before), 0u);
     if (is_leader() && !is_known && look_back_result.stalled == NONE) {
       state_publish(tile, INCLUSIVE, posted(chain_combine(chain_of_posted(look_back_result.sum), sum.total)));
     }
   }
-  emit_closed(tile, sum);
   if (tile > 0u) {
     var again = false;
     loop {

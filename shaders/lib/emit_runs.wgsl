@@ -19,16 +19,13 @@ var<workgroup> tile_runs: u32;
 
 //$ for r in range(rows)
 // `rank` is that of the lane's first head in the row, among the runs of this part.
-fn stage_row_{{ r }}(tile: u32, first_rank: u32, p: Acc) {
+fn stage_row_{{ r }}(first_rank: u32, p: Acc) {
   let heads = tile_heads[{{ r }}];
-//$ if late_keys
-  let keys = row_keys(tile_item(tile, {{ r }}u), (tile + 1u) * tile_size() <= item_count());
-//$ endif
   var rank = first_rank;
 //$ for k in range(width)
 //$ set before = "p" if k == 0 else "after_head(p, tile_values[%d].%s, (heads & %du) != 0u)" % (r * quads + (k - 1) // 4, "xyzw"[(k - 1) % 4], 2 ** k - 1)
   if ((heads & {{ 2 ** k }}u) != 0u && rank < PART_RUNS) {
-    staged_keys[rank] = {{ "keys[%d]" % (k // 4) if late_keys else "tile_keys[%d]" % (r * quads + k // 4) }}.{{ "xyzw"[k % 4] }};
+    staged_keys[rank] = tile_keys[{{ r * quads + k // 4 }}].{{ "xyzw"[k % 4] }};
     staged_values[rank] = {{ before }};
   }
   rank += {{ "(heads >> %du) & 1u" % k if k else "heads & 1u" }};
@@ -36,14 +33,14 @@ fn stage_row_{{ r }}(tile: u32, first_rank: u32, p: Acc) {
 }
 //$ endfor
 // Stages the runs of the tile from the `first` one on, as if nothing came before the tile.
-fn stage_runs(tile: u32, first: u32, sum: WorkgroupScan_chain) {
+fn stage_runs(first: u32, sum: WorkgroupScan_chain) {
 //$ for r in range(rows)
-  stage_row_{{ r }}(tile, sum.before.x + tile_ranks[{{ r }}] - first, tile_carry({{ r }}u, sum.before));
+  stage_row_{{ r }}(sum.before.x + tile_ranks[{{ r }}] - first, tile_carry({{ r }}u, sum.before));
 //$ endfor
 }
 fn emit_closed(tile: u32, sum: WorkgroupScan_chain) {
   if (local == 0u) { tile_runs = sum.total.x; }
-  stage_runs(tile, 0u, sum);
+  stage_runs(0u, sum);
 }
 // Writes the runs that begin in the tile; `before` is what comes before it, and belongs to the first one alone.
 fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
@@ -51,7 +48,7 @@ fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
   for (var first = 0u; first < runs; first += PART_RUNS) {
     if (first > 0u) {
       workgroupBarrier();
-      stage_runs(tile, first, sum);
+      stage_runs(first, sum);
       workgroupBarrier();
     }
     for (var k = local; k < min(runs - first, PART_RUNS); k += WORKGROUP_SIZE) {

@@ -66,26 +66,27 @@ fn heads_begin(tile: u32, first: u32) -> TileEnds {
     set_head(begin, load_offsets(first));
     if (begin == 0u) { set_head(0u, 0u); }
   }
-  set_end(begin, limit, first + local, local == WORKGROUP_SIZE - 1u);
+  let ends_here = ends_by(limit, first + local, local == WORKGROUP_SIZE - 1u);
+  if (ends_here) { set_head(begin, segment_end(first + local)); }
   var found = workgroupUniformLoad(&tile_ends);
   var next = first + WORKGROUP_SIZE;
   while (found.more != 0u) {
     for (var j = 0u; j < AT_ONCE; j++) {
-      set_end(begin, limit, next + j * WORKGROUP_SIZE + local, local == WORKGROUP_SIZE - 1u && j == AT_ONCE - 1u);
+      let s = next + j * WORKGROUP_SIZE + local;
+      set_heads(begin, s, ends_by(limit, s, local == WORKGROUP_SIZE - 1u && j == AT_ONCE - 1u));
     }
     found = workgroupUniformLoad(&tile_ends);
     next += AT_ONCE * WORKGROUP_SIZE;
   }
   return found;
 }
-fn set_end(begin: u32, limit: u32, s: u32, is_last_of_round: bool) {
+// Whether segment s ends in the tile.
+fn ends_by(limit: u32, s: u32, is_last_of_round: bool) -> bool {
   let ends_here = s < params.segments && end_of(s) <= limit;
-  if (ends_here) {
-    set_head(begin, segment_end(s));
-    // One invocation has the last of them.
-    if (s + 1u >= params.segments || end_of(s + 1u) > limit) { tile_ends.end = s + 1u; }
-  }
+  // One invocation has the last of them.
+  if (ends_here && (s + 1u >= params.segments || end_of(s + 1u) > limit)) { tile_ends.end = s + 1u; }
   if (is_last_of_round) { tile_ends.more = select(0u, 1u, ends_here); }
+  return ends_here;
 }
 fn set_head(begin: u32, i: u32) {
   let place = i - begin;
@@ -93,6 +94,26 @@ fn set_head(begin: u32, i: u32) {
     atomicOr(&head_bits[place >> 5u], 1u << (place & 31u));
     tile_ends.heads = 1u;
   }
+}
+// The same for many short segments. Lanes whose bits are in one word combine them first, since atomics on one word take turns.
+fn set_heads(begin: u32, s: u32, ends_here: bool) {
+//$ if subgroups == "native"
+  var place = NO_SEGMENT;
+  if (ends_here) { place = segment_end(s) - begin; }
+  let word = place >> 5u;
+  var bits = 1u << (place & 31u);
+  for (var d = 1u; d < sg_size; d <<= 1u) {
+    let left = subgroupShuffleUp(vec2<u32>(word, bits), d);
+    bits |= select(0u, left.y, sg_lane >= d && left.x == word);
+  }
+  let next = subgroupShuffleDown(word, 1u);
+  if (place <= tile_size() && (sg_lane == sg_size - 1u || next != word)) {
+    atomicOr(&head_bits[word], bits);
+    tile_ends.heads = 1u;
+  }
+//$ else
+  if (ends_here) { set_head(begin, segment_end(s)); }
+//$ endif
 }
 fn heads_of(tile: u32, r: u32) -> u32 {
   let place = tile_item(tile, r) - tile * tile_size();

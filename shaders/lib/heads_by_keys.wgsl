@@ -31,7 +31,7 @@ fn is_first(i: u32) -> bool { return i == 0u && (params.flags & HAS_CARRY) == 0u
 //$ else
 fn is_first(i: u32) -> bool { return i == 0u; }
 //$ endif
-//$ if emission == "runs" and not late_keys
+//$ if emission == "runs"
 var<private> tile_keys: array<KeyQuad, VECS>;
 //$ endif
 
@@ -83,7 +83,7 @@ fn heads_of_keys(i: u32, k: KeyRow, full: bool) -> u32 {
 fn tile_heads_of(tile: u32, r: u32, full: bool) -> u32 {
   let i = tile_item(tile, r);
   let k = row_keys(i, full);
-//$ if emission == "runs" and not late_keys
+//$ if emission == "runs"
 //$ for q in range(quads)
   tile_keys[r * {{ quads }}u + {{ q }}u] = k[{{ q }}];
 //$ endfor

@@ -68,7 +68,7 @@ fn sg_reduce{{ of }}(x: {{ T }}) -> {{ T }} {
 }
 //$ endfor
 fn look_back_enter() -> bool { return sg_id == 0u; }
-//$ if by_shuffles is defined
+//$ if by_ballots is defined
 // The last of the bits, counted from 1; of 32 and of all lanes. Without branches, which are between subgroup operations here;
 // drivers know the words that are always 0.
 fn last_bit(bits: u32) -> u32 { return 32u - countLeadingZeros(bits); }
