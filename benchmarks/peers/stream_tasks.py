@@ -294,7 +294,8 @@ def _segments(group: str, name: str, length: int, marks: dict[int, Any], *, rows
 
 
 def _argmax(device: Any, datatype: str, tuning: Any) -> gw.Primitive:
-    return gw.Reduce(device, datatype, gw.ArgMax, tuning=tuning)
+    item = getattr(gw, datatype)("input")
+    return gw.Reduce(device, gw.struct(value=item, index=gw.index), gw.ArgMax, tuning=tuning)
 
 
 def _values() -> list[Task]:
