@@ -24,6 +24,7 @@ from ..types.datatype import ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, memory_context, operator_context
 from ..types.options import integer
 from .operator import OperatorPrimitive
+from .registry import register
 from .typed import InputOutput
 
 __all__ = ["ReduceAxis"]
@@ -42,6 +43,7 @@ class _Matrices:
     columns: int
 
 
+@register("reduce_axis")
 class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine the items of an array along an axis, with an associative operator.
 
@@ -103,6 +105,8 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
         ),
     )
 
+    grouped = "input"
+
     @explained(AxisTuning.remedies())
     def __init__(
         self,
@@ -148,6 +152,15 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
                 f"workgroup_size={size} must be a power of two, a multiple of the {subgroup} invocations of a subgroup "
                 f"({self.mode}), and at most {most} on this device; leave it out"
             )
+
+    @classmethod
+    def at_size(
+        cls, n: int, segment: int = 1024, along: str = "rows", **axes: Any
+    ) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return the shape of as many whole rows or columns of `segment` items as n items make."""
+        reduced = min(segment, n) or segment
+        shape = (n // reduced, reduced) if along == "rows" else (reduced, n // reduced)
+        return {"shape": shape, "axis": 1 if along == "rows" else 0}, {"input": shape[0] * shape[1]}
 
     @property
     def output_shape(self) -> tuple[int, ...]:
