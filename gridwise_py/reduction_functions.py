@@ -73,7 +73,10 @@ class _Items:
         self._call = call
         self.on_gpu: bool = isinstance(x, Operators)
         if isinstance(x, (ChunkedArray, StructExpression)):
-            raise ArgumentError(f"{call}: x is {x!r:.60}, but must be an array, an Array or an expression")
+            raise ArgumentError(
+                f"{call}: x is a {type(x).__name__}, but must be an array, an Array or an expression; give "
+                f"{'its chunks one by one' if isinstance(x, ChunkedArray) else 'one of its fields'}"
+            )
         if isinstance(x, Operators):
             self.value: Expression = x.as_expression()
             self.shape: tuple[int, ...] = x.shape if isinstance(x, Array) else ()

@@ -216,7 +216,7 @@ class StreamPrimitive(Primitive):
             fusion = self._expressions.get(each.name)
             if fusion is None:
                 same = None if each.name == measure else SameAs(measure, "every item needs one flag", per=per)
-                leaves.setdefault(each.name, replace(each.resolved(self), length=same))
+                leaves.setdefault(each.name, replace(each.resolved(self), length=same, chunked=self._reads_chunks))
                 continue
             for leaf, is_measure, components in fusion.stream_leaves(each):
                 same = (
@@ -251,6 +251,12 @@ class StreamPrimitive(Primitive):
             f"{self.name}: nothing says how many items there are: no expression has a leaf that is read item by item; "
             f"add one, such as gw.u32('x')"
         )
+
+    @property
+    def _reads_chunks(self) -> bool:
+        """Whether inputs may be in chunks: not those of items of several numbers, or that an expression reads."""
+        several = any(field.datatype.elements > 1 for field in self.fields)
+        return not self._expressions and not several and self.places is None
 
     @cached_property
     def signature(self) -> Signature:
