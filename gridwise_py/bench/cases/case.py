@@ -20,7 +20,7 @@ from ...types.datatype import as_datatype
 from ...types.operators import Multiply
 from .distributions import UNIFORM, random_input
 from .names import case_name
-from .workloads import WORKLOADS, Workload
+from .workloads import USUAL_AXES, WORKLOADS, Workload
 
 __all__ = ["YARDSTICK", "Case", "array_items", "warm_up"]
 
@@ -86,7 +86,7 @@ class Case:
         """
         rng = np.random.default_rng([seed, self.n])
         found: dict[str, np.ndarray] = {}
-        _, lengths = self._at_size
+        lengths = self.lengths
         distributed = self.workload.distributed or next(iter(lengths))
         axes = {name: _number(value) for name, value in self.others} | {"n": self.n}
         for argument, length in lengths.items():
@@ -129,6 +129,17 @@ class Case:
         axes = {"op": op, "distribution": distribution, **others}
         given = {name: str(axes[name]) for name in WORKLOADS[primitive].axes}
         return cls(primitive, n, datatype, given.pop("op", None), given.pop("distribution", None), tuple(given.items()))
+
+    @classmethod
+    def usual(cls, primitive: str, n: int) -> Case:
+        """Return a case with the usual value of each axis, of u32 where the primitive has that."""
+        known = WORKLOADS[primitive].datatypes
+        return cls.build(primitive, n, "u32" if "u32" in known else next(iter(known)), **USUAL_AXES)
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The lengths of the inputs."""
+        return self._at_size[1]
 
     def __str__(self) -> str:
         return case_name(self.primitive, self.axes, n=self.n)

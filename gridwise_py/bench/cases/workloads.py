@@ -2,8 +2,7 @@
 
 A new primitive needs no line here: `register` gives it a name, `Primitive.at_size` the options of its constructor and
 the lengths of its inputs, and its inputs are random items. It gets a row of `_ROWS` if it has axes of its own, or if
-random items are no inputs for it. A new axis is a row of `sweep.axes.AXES`, with its default in
-`sweep.suite.DEFAULT_AXES`.
+random items are no inputs for it. A new axis is a row of `USUAL_AXES` and of `sweep.axes.AXES`.
 """
 
 from __future__ import annotations
@@ -17,9 +16,10 @@ from ...primitives.operator import OperatorPrimitive
 from ...primitives.sort import SortPrimitive
 from ...types.datatype import Datatype
 from .data import Maker, equal_segments, flags, random_counts, random_runs
+from .distributions import UNIFORM
 from .struct_reductions import STRUCT_REDUCTIONS
 
-__all__ = ["WORKLOADS", "Workload"]
+__all__ = ["USUAL_AXES", "WORKLOADS", "Workload"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,16 @@ class Workload:
         """Whether its class has its name in `gridwise_py`, in every version from its first one on."""
         return self.kind in REGISTRY.values()
 
+
+#: The usual values of the axes besides n, datatype and mode.
+USUAL_AXES: Mapping[str, str] = {
+    "op": "add",
+    "distribution": UNIFORM,
+    "run": "8",
+    "segment": "1024",
+    "share": "0.5",
+    "along": "rows",
+}
 
 #: The rows that differ from the usual one.
 _ROWS: Mapping[str, Workload] = {

@@ -13,10 +13,9 @@ from typing import Any, cast
 from ...errors import ArgumentError
 from ...primitives import REGISTRY
 from ..cases.case import YARDSTICK, Case, array_items
-from ..cases.distributions import UNIFORM
 from ..cases.mode import Mode
 from ..cases.names import case_name
-from ..cases.workloads import WORKLOADS
+from ..cases.workloads import USUAL_AXES, WORKLOADS
 from ..sampling.protocol import SamplingProtocol
 from .axes import Axis, collect_axes, points
 
@@ -47,12 +46,7 @@ DEFAULT_AXES: Mapping[str, str] = {
     "n": "2^24",
     "mode": "batch",
     "datatype": "u32,f32",
-    "op": "add",
-    "distribution": UNIFORM,
-    "run": "8",
-    "segment": "2^10",
-    "share": "0.5",
-    "along": "rows",
+    **USUAL_AXES,
 }
 
 
