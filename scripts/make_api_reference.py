@@ -43,8 +43,7 @@ AREAS = {
     "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
     "where",
     "Operators": "Add Multiply Min Max And Or Xor ArgMin ArgMax MinMax Moments First Last BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ReduceAxis ScanAxis ReduceByKey ScanByKey SegmentedReduce SegmentedScan Repeat Kernel "
-    "Primitive Run BoundCall batch capture Sequence SequenceRun",
+    "Primitives": f"{CLASSES} ScanAxis Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning StreamTuning MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",

@@ -66,6 +66,8 @@ OTHER_OPERATORS = {"map": [*gw.UnaryOp.builtins.values(), USER_NEXT, USER_TWICE]
 _UNLIKE_KEYS = ("u64", "i64", "f64", "f16")
 SORTS = ("sort", "sort_pairs", "argsort")
 STREAMS = ("select", "partition", "unique", "run_length")
+#: Those whose plans `segment_plans` and `array_plans` make.
+APART = ("scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce", "reduce_axis", "repeat")
 SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
 
 
@@ -135,7 +137,7 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
         yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
-            if name in ("matmul", "search", *STREAMS):
+            if name in ("matmul", "search", *STREAMS, *APART):
                 continue
             if name in SORTS:
                 yield from _sorts(name, datatype, capabilities)
