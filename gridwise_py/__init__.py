@@ -155,6 +155,7 @@ from .tuning.options import (
     MatMulTuning,
     ReduceTuning,
     ScanTuning,
+    SegmentedSortTuning,
     SortTuning,
     StreamTuning,
 )
@@ -276,6 +277,7 @@ __all__ = [
     "SameAs",
     "SamplingProtocol",
     "ScanTuning",
+    "SegmentedSortTuning",
     "Sequence",
     "SequenceRun",
     "ShaderError",

@@ -19,6 +19,7 @@ from .scan import Scan
 from .scan_axis import ScanAxis
 from .search import Search
 from .segmented import SegmentedReduce, SegmentedScan
+from .segmented_sort import SegmentedSort
 from .select import Select
 from .sort import ArgSort, Sort, SortPairs
 from .unique import Unique
@@ -43,6 +44,7 @@ __all__ = [
     "Search",
     "SegmentedReduce",
     "SegmentedScan",
+    "SegmentedSort",
     "Select",
     "Sort",
     "SortPairs",
