@@ -22,6 +22,7 @@ from .segmented import SegmentedReduce, SegmentedScan
 from .segmented_sort import SegmentedSort
 from .select import Select
 from .sort import ArgSort, Sort, SortPairs
+from .transpose import Transpose
 from .unique import Unique
 from .vector_add import VectorAdd
 
@@ -48,6 +49,7 @@ __all__ = [
     "Select",
     "Sort",
     "SortPairs",
+    "Transpose",
     "Unique",
     "VectorAdd",
 ]
