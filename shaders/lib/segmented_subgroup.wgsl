@@ -35,8 +35,18 @@ fn sg_segmented_scan(x: Acc, heads: LaneHeads) -> SegmentedScan {
   let left = subgroupShuffleUp(y, 1u);
   return SegmentedScan(select(left, identity(), sg_lane == 0u), y);
 }
-fn sg_add(x: u32) -> u32 { return subgroupAdd(x); }
-fn sg_exclusive_add(x: u32) -> u32 { return subgroupExclusiveAdd(x); }
+// Sums by shuffles: with subgroupAdd of the heads that lanes count, these kernels gave wrong totals on an NVIDIA GPU
+// (docs/algorithms.md, "Keys and segments").
+fn sg_add(x: u32) -> u32 {
+  var y = x;
+  for (var d = 1u; d < sg_size; d <<= 1u) { y += subgroupShuffleXor(y, d); }
+  return y;
+}
+fn sg_exclusive_add(x: u32) -> u32 {
+  var y = x;
+  for (var d = 1u; d < sg_size; d <<= 1u) { y += select(0u, subgroupShuffleUp(y, d), sg_lane >= d); }
+  return y - x;
+}
 //$ elif subgroups == "none"
 fn sg_heads(has_head: bool) -> LaneHeads {
   let here = select(0u, 1u, has_head);
