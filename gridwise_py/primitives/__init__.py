@@ -17,6 +17,7 @@ from .repeat import Repeat
 from .run_length import RunLength
 from .scan import Scan
 from .scan_axis import ScanAxis
+from .scatter import Scatter
 from .search import Search
 from .segmented import SegmentedReduce, SegmentedScan
 from .segmented_sort import SegmentedSort
@@ -42,6 +43,7 @@ __all__ = [
     "Scan",
     "ScanAxis",
     "ScanByKey",
+    "Scatter",
     "Search",
     "SegmentedReduce",
     "SegmentedScan",

@@ -123,7 +123,9 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.value_datatype: Datatype | None = None if value_dtype is None else as_datatype(value_dtype, VALUE_DATATYPES)
+        self.value_datatype: Datatype | None = (
+            None if value_dtype is None else as_datatype(value_dtype, VALUE_DATATYPES)
+        )
         self.length: int | None = None if length is None else integer("length", length, 1)
         self.descending: bool = bool(descending)
         self.arguments = tuple(self._arguments())
@@ -152,9 +154,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
             found.append(Argument("offsets", datatype=DATATYPES["u32"], is_apart=True))
         found.append(Argument("output_keys", is_output=True, length=SameAs("keys")))
         if values:
-            found.append(
-                Argument("output_values", is_output=True, datatype="value_datatype", length=SameAs("keys"))
-            )
+            found.append(Argument("output_values", is_output=True, datatype="value_datatype", length=SameAs("keys")))
         return found
 
     @classmethod
@@ -400,9 +400,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
             )  # fmt: skip
             source = destination
 
-    def reference(
-        self, keys: np.ndarray, values: np.ndarray | None = None, offsets: np.ndarray | None = None
-    ) -> Any:
+    def reference(self, keys: np.ndarray, values: np.ndarray | None = None, offsets: np.ndarray | None = None) -> Any:
         """Return the result of numpy's stable sort of each segment: keys, or keys and values."""
         n = keys.size
         if offsets is None:

@@ -104,7 +104,9 @@ def segmented_sort_shape_for(
     # thirds of a tile are short.
     window = max(1, tile_items // 3) if tuning.window is None else tuning.window
     if window > tile_items:
-        raise ArgumentError(f"window={window} items, but a tile has {tile_items} (workgroup_size={size}, items={items})")
+        raise ArgumentError(
+            f"window={window} items, but a tile has {tile_items} (workgroup_size={size}, items={items})"
+        )
     rows_words = size // 32 * 256
     stage_words = rows_words + tile_items if mode.kind == "none" else max(rows_words, tile_items)
     return SegmentedSortShape(size, items, window, stage_words)
