@@ -1,4 +1,5 @@
-// output[o, j, i] = input[o, {{ "length − 1 − j" if reverse else "(j − shift) modulo length" }}, i], of outer, length and inner: numpy's {{ "flip" if reverse else "roll" }} along an axis.
+// Items along one axis, backwards or shifted in a circle: numpy's flip and roll. output[o, j, i] = input[o, k, i], of sizes
+// outer, length and inner, where k is {{ "length − 1 − j" if reverse else "(j − shift) modulo length" }}.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one buffer for both).
 
 struct Params {

@@ -108,6 +108,8 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
     """
 
     takes_count = True
+    #: Without values and offsets.
+    arguments = (Argument("keys"), Argument("output_keys", is_output=True, length=SameAs("keys")))
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
 
     @explained(SegmentedSortTuning.remedies())

@@ -1,7 +1,7 @@
 """Transpose: matrices with rows and columns exchanged.
 
-Source: Ruetsch and Micikevicius, "Optimizing matrix transpose in CUDA" (2009): tiles in shared memory whose rows are one
-word longer.
+Source: Ruetsch and Micikevicius, "Optimizing matrix transpose in CUDA" (2009): tiles in shared memory whose rows are
+one word longer.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
+from ..errors import ArgumentError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, Product
+from ..tuning.options import ElementwiseTuning
+from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.options import integer
@@ -27,6 +30,9 @@ from .typed import InputOutput
 __all__ = ["Transpose"]
 
 _SIDE = 32
+_LANES = (64, 128, 256)
+# With up to so many rows or columns half of a tile or more would be empty.
+_FEW = 16
 
 
 @register("transpose")
@@ -42,6 +48,9 @@ class Transpose(InputOutput):
         Of the input.
     batch : int, default 1
         The number of matrices, which lie one after the other.
+    tuning : ElementwiseTuning, optional
+        The shape of the kernel: 64, 128 or 256 invocations, each of which has `vecs` · 4 items of a tile of 32 columns,
+        whose rows are a multiple of 32. By default the library's, or the one from ``gridwise tune``.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -70,7 +79,7 @@ class Transpose(InputOutput):
         Argument("output", is_output=True, length=Product(("batch", "rows", "columns")), any_shape=True),
     )
 
-    @explained()
+    @explained(ElementwiseTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
@@ -79,6 +88,7 @@ class Transpose(InputOutput):
         rows: int,
         columns: int,
         batch: int = 1,
+        tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
@@ -86,6 +96,30 @@ class Transpose(InputOutput):
         self.rows: int = integer("rows", rows, 0)
         self.columns: int = integer("columns", columns, 0)
         self.batch: int = integer("batch", batch, 0)
+        self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
+        self._shapes = shapes_for("transpose", self.capabilities, tuning=self.tuning)
+        for _, shape in self._shapes.rows:
+            self._check(shape)
+
+    def _planes(self, shape: Shape) -> int:
+        """Return the squares of a tile; of 8 bytes half as many, which take the same workgroup memory."""
+        squares = shape.tile_items // _SIDE**2
+        return max(1, squares // 2) if self.datatype.itemsize_bytes == 8 else squares
+
+    def _check(self, shape: Shape) -> None:
+        """Raise where a shape does not make whole squares, or they do not fit."""
+        if shape.workgroup_size not in _LANES or shape.tile_items % _SIDE**2:
+            raise ArgumentError(
+                f"workgroup_size={shape.workgroup_size} and vecs={shape.vecs}: a transpose takes 64, 128 or 256 "
+                f"invocations, and tiles of workgroup_size * vecs * 4 items that are a multiple of {_SIDE**2}"
+            )
+        used = self._planes(shape) * _SIDE * (_SIDE + 1) * max(4, self.datatype.itemsize_bytes)
+        has = self.capabilities.limits["max-compute-workgroup-storage-size"]
+        if used > has:
+            raise ArgumentError(
+                f"workgroup_size={shape.workgroup_size} and vecs={shape.vecs} take {used} bytes of workgroup memory, "
+                f"but max-compute-workgroup-storage-size is {has}; use a smaller vecs"
+            )
 
     @classmethod
     def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
@@ -96,36 +130,65 @@ class Transpose(InputOutput):
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch."""
         builder = PlanBuilder("transpose", layout, self.capabilities)
-        source, output = layout["input"], layout["output"]
-        item_bytes = self.datatype.itemsize_bytes
-        # One invocation loads or stores four neighbours; of 8 bytes, one.
-        quads_in = item_bytes <= 4 and self.columns % 4 == 0
-        quads_out = item_bytes <= 4 and self.rows % 4 == 0
-        planes = 1 if item_bytes == 8 else 2
-        parameters = {"rows": self.rows, "columns": self.columns, "batch": self.batch, "quads_in": quads_in,
-                      "quads_out": quads_out}  # fmt: skip
-        n = source.length
-        if n:
-            down, across = -(-self.rows // (planes * _SIDE)), -(-self.columns // _SIDE)
-            blocks = self.batch * down * across
-            builder.kernel(
-                "transpose", "transpose.wgsl",
-                reads={"input": source},
-                writes={"output": output},
-                params={
-                    "rows": self.rows, "columns": self.columns, "tiles_down": down, "tiles_across": across,
-                    "blocks": blocks,
-                },
-                workgroups=blocks,
-                constants={},
-                context={
-                    "sink": described(self.datatype), "planes": planes, "quads_in": quads_in, "quads_out": quads_out,
-                },
-                units={
-                    "input": (4 if quads_in else 1) * item_bytes, "output": (4 if quads_out else 1) * item_bytes,
-                },
-            )  # fmt: skip
+        n, item_bytes = layout["input"].length, self.datatype.itemsize_bytes
+        shape = self._shapes.at(n)
+        parameters: dict[str, Any] = {
+            "workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "shape": self._shapes.source,
+            "rows": self.rows, "columns": self.columns, "batch": self.batch,
+        }  # fmt: skip
+        if n and min(self.rows, self.columns) <= _FEW:
+            parameters |= {"kernel": "narrow", **self._add_narrow(builder, layout, shape)}
+        elif n:
+            parameters |= {"kernel": "tiles", **self._add_tiles(builder, layout, shape)}
         return builder.build(Work(n, n * item_bytes, n * item_bytes), parameters)
+
+    def _add_tiles(self, builder: PlanBuilder, layout: Layout, shape: Shape) -> dict[str, Any]:
+        item_bytes, planes = self.datatype.itemsize_bytes, self._planes(shape)
+        # An invocation loads or stores four neighbours at once; of 8 bytes, one.
+        quads = {
+            "quads_in": item_bytes <= 4 and self.columns % 4 == 0,
+            "quads_out": item_bytes <= 4 and self.rows % 4 == 0,
+        }
+        down, across = -(-self.rows // (planes * _SIDE)), -(-self.columns // _SIDE)
+        blocks = self.batch * down * across
+        builder.kernel(
+            "transpose", "transpose.wgsl",
+            reads={"input": layout["input"]},
+            writes={"output": layout["output"]},
+            params={
+                "rows": self.rows, "columns": self.columns, "tiles_down": down, "tiles_across": across,
+                "blocks": blocks,
+            },
+            workgroups=blocks,
+            constants={},
+            context={
+                "sink": described(self.datatype), "planes": planes, "lanes": shape.workgroup_size, **quads,
+            },
+            units={
+                "input": (4 if quads["quads_in"] else 1) * item_bytes,
+                "output": (4 if quads["quads_out"] else 1) * item_bytes,
+            },
+        )  # fmt: skip
+        return quads
+
+    def _add_narrow(self, builder: PlanBuilder, layout: Layout, shape: Shape) -> dict[str, Any]:
+        item_bytes, few_columns = self.datatype.itemsize_bytes, self.columns <= self.rows
+        few, many = (self.columns, self.rows) if few_columns else (self.rows, self.columns)
+        quads = item_bytes == 4 and few % 4 == 0
+        builder.kernel(
+            "transpose", "transpose_narrow.wgsl",
+            reads={"input": layout["input"]},
+            writes={"output": layout["output"]},
+            params={"n": self.batch * many, "rows": self.rows, "columns": self.columns},
+            workgroups=-(-self.batch * many // shape.workgroup_size),
+            constants={"WORKGROUP_SIZE": shape.workgroup_size},
+            context={"sink": described(self.datatype), "few_columns": few_columns, "quads": quads},
+            units={
+                "input": (4 if quads and few_columns else 1) * item_bytes,
+                "output": (4 if quads and not few_columns else 1) * item_bytes,
+            },
+        )  # fmt: skip
+        return {"quads": quads}
 
     def reference(self, input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input, shape (batch · rows · columns,)."""
