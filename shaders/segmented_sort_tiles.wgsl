@@ -54,7 +54,7 @@ fn begins(i: u32, least: u32, most: u32) -> bool {
   return low < most && offset_at(low) == i;
 }
 fn find_heads(least: u32, most: u32, begin: u32, count: u32) {
-  for (var i = lane; i < HEAD_WORDS; i += WORKGROUP_SIZE) { atomicStore(&stage[i], select(0u, 1u, i == 0u)); }
+  for (var i = lane; i < HEAD_WORDS; i += WORKGROUP_SIZE) { atomicStore(&stage[i], 0u); }
   workgroupBarrier();
   if (most - least <= 2u * TILE) {
     for (var s = least + lane; s < most; s += WORKGROUP_SIZE) { set_head(offset_at(s) - begin, count); }

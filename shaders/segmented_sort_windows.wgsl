@@ -43,15 +43,16 @@ fn main(
   let w = workgroup_index(workgroup, grid) * WORKGROUP_SIZE + local;
   if (w >= params.windows) { return; }
   let least = first_segment(w * params.window_items);
-  var most = first_segment((w + 1u) * params.window_items);
+  let most = first_segment((w + 1u) * params.window_items);
   var begin = 0u;
   var end = 0u;
 //$ if longs
   var long_end = 0u;
   var tiles = 0u;
 //$ endif
-  // Offsets that fall, which nobody checks, leave ranges in the arrays, and segments that are not sorted.
   if (least < most) {
+    // Offsets that fall, which nobody checks, leave segments that are not sorted, but no range that is too large: the
+    // searches have seen that the first segment does not begin before the window, and the last one not behind it.
     begin = offset_at(least);
     end = max(offset_at(most), begin);
     let last = clamp(offset_at(most - 1u), begin, end);
@@ -61,9 +62,7 @@ fn main(
       long_end = end;
 //$ endif
       end = last;
-      most -= 1u;
     }
-    end = min(end, begin + params.tile_items);
   }
   store4_windows(4u * w, vec4<u32>(least, most, begin, end));
 //$ if longs

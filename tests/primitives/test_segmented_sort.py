@@ -170,19 +170,38 @@ def test_views_at_any_offset(device, kind):
             np.testing.assert_array_equal(whole[name].to_numpy(), np.pad(wanted, shift, constant_values=9))
 
 
-@pytest.mark.parametrize("seed", range(3))
+def _falling(seed, n):
+    """Offsets that fall or are too large; of seeds 381 and 2578 more tiles of long segments than there is room for."""
+    rng = np.random.default_rng(seed)
+    if seed < 3:
+        return rng.integers(0, [n, 2 * n, 2**32][seed], 500, dtype=np.uint32)
+    count = int(rng.integers(8, 64))
+    offsets = np.sort(rng.integers(0, n, count))
+    offsets[rng.random(count) < rng.random()] = n
+    return offsets.astype(np.uint32)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 381, 2578])
 def test_offsets_that_fall_or_are_too_large_write_nothing_outside(device, sort, seed):
     """Results are undefined then, but no index is out of range: these modules have no checks."""
-    rng = np.random.default_rng(seed)
-    n, margin = 5_000, 2_000
-    offsets = rng.integers(0, [n, 2 * n, 2**32][seed], 500, dtype=np.uint32)
+    n, margin = 5_000, 200_000
     whole = gw.asarray(np.full(n + 2 * margin, 77, np.uint32), device)
     keys = gw.asarray(keys_of("u32", n), device)
-    sort.execute(keys=keys, offsets=gw.asarray(offsets, device), output_keys=whole[margin : margin + n])
+    offsets = gw.asarray(_falling(seed, n), device)
+    sort.execute(keys=keys, offsets=offsets, output_keys=whole[margin : margin + n])
     around = whole.to_numpy()
     assert (around[:margin] == 77).all()
     assert (around[-margin:] == 77).all()
-    _check(sort, device, keys_of("u32", n), _offsets("mixed", n, rng))
+    _check(sort, device, keys_of("u32", n), _offsets("mixed", n, np.random.default_rng(seed)))
+
+
+@pytest.mark.slow
+def test_more_empty_segments_than_a_loop_has_iterations(device, sort):
+    """lavapipe ends loops of an invocation after 65,535 iterations, and 256 of them share the segments of a window."""
+    keys = keys_of("u32", 900)
+    offsets = np.concatenate([[0], np.full(256 * 65_600, 100), [300, 600, 900]]).astype(np.uint32)
+    run = sort.execute(keys=gw.asarray(keys, device), offsets=gw.asarray(offsets, device))
+    np.testing.assert_array_equal(run.output.to_numpy(), keys[_order(keys, np.unique(offsets))])
 
 
 def test_expressions(device):
