@@ -142,6 +142,17 @@ def test_counts_on_the_gpu(device, sort, kind):
         np.testing.assert_array_equal(output.to_numpy(), wanted)
 
 
+def test_fewer_items_than_windows(device):
+    """The tables have an entry for each window, whatever the count of items is."""
+    tuning = gw.SegmentedSortTuning(workgroup_size=256, items=4, window=1)
+    keys, offsets = keys_of("u32", 5_000), np.array([0, 100, 1_400, 5_000], np.uint32)
+    n = gw.asarray(np.array([1_500], np.uint32), device)
+    got = gw.SegmentedSort(device, tuning=tuning).execute(
+        keys=gw.asarray(keys, device), offsets=gw.asarray(offsets, device), n=n
+    )  # fmt: skip
+    np.testing.assert_array_equal(got.output.to_numpy(), keys[_order(keys, np.minimum(offsets, 1_500))][:1_500])
+
+
 @pytest.mark.parametrize("length", [100, 2_000])
 def test_counts_on_the_gpu_with_segments_of_one_length(device, length):
     sort = gw.SegmentedSort(device, "u32", length=length, tuning=gw.SegmentedSortTuning(**SMALL))
