@@ -95,6 +95,7 @@ from .functions import (
     sort_pairs,
     sum,
 )
+from .order_functions import flip, lexsort, put, roll, transpose
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work
 from .planning.signature import Argument, Product, SameAs, Signature, UpTo
@@ -133,6 +134,8 @@ from .segment_functions import (
     segment_ids,
     segmented_reduce,
     segmented_scan,
+    segmented_sort,
+    segmented_sort_pairs,
 )
 from .selection_functions import (
     compress,
@@ -155,6 +158,7 @@ from .tuning.options import (
     MatMulTuning,
     ReduceTuning,
     ScanTuning,
+    SegmentedSortTuning,
     SortTuning,
     StreamTuning,
 )
@@ -167,7 +171,6 @@ from .types.expression_functions import (
     clip,
     cos,
     exp,
-    flip,
     floor,
     function,
     gather,
@@ -276,6 +279,7 @@ __all__ = [
     "SameAs",
     "SamplingProtocol",
     "ScanTuning",
+    "SegmentedSortTuning",
     "Sequence",
     "SequenceRun",
     "ShaderError",
@@ -336,6 +340,7 @@ __all__ = [
     "index",
     "isnan",
     "leaf",
+    "lexsort",
     "list_adapters",
     "log",
     "matmul",
@@ -357,6 +362,7 @@ __all__ = [
     "previous",
     "prod",
     "profile",
+    "put",
     "read_results",
     "reduce",
     "reduce_by_key",
@@ -364,6 +370,7 @@ __all__ = [
     "request_device",
     "result",
     "rint",
+    "roll",
     "run_length_encode",
     "scalar",
     "scan",
@@ -372,6 +379,8 @@ __all__ = [
     "segment_ids",
     "segmented_reduce",
     "segmented_scan",
+    "segmented_sort",
+    "segmented_sort_pairs",
     "sign",
     "sin",
     "sort",
@@ -386,6 +395,7 @@ __all__ = [
     "tanh",
     "timing_helper",
     "to_dataframe",
+    "transpose",
     "u32",
     "unique",
     "unique_all",

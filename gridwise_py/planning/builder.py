@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
@@ -88,6 +89,15 @@ class PlanBuilder:
             known = self._buffers.get(operand.buffer)
             size_bytes = max(operand.begin_bytes + operand.size_bytes, known.size_bytes if known else 0)
             self._buffers[operand.buffer] = BufferSpec(operand.buffer, "argument", size_bytes)
+
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Add kernels that work on all items there is room for, of arrays that are not the call's."""
+        count, self.count = self.count, None
+        try:
+            yield
+        finally:
+            self.count = count
 
     def counted_work(self, items: int, read_bytes: int, write_bytes: int) -> tuple[CountedWork, ...]:
         """Return the part of the work that depends on the count: bytes of each of at most `items` items."""

@@ -17,10 +17,13 @@ from .repeat import Repeat
 from .run_length import RunLength
 from .scan import Scan
 from .scan_axis import ScanAxis
+from .scatter import Scatter
 from .search import Search
 from .segmented import SegmentedReduce, SegmentedScan
+from .segmented_sort import SegmentedSort
 from .select import Select
 from .sort import ArgSort, Sort, SortPairs
+from .transpose import Transpose
 from .unique import Unique
 from .vector_add import VectorAdd
 
@@ -40,12 +43,15 @@ __all__ = [
     "Scan",
     "ScanAxis",
     "ScanByKey",
+    "Scatter",
     "Search",
     "SegmentedReduce",
     "SegmentedScan",
+    "SegmentedSort",
     "Select",
     "Sort",
     "SortPairs",
+    "Transpose",
     "Unique",
     "VectorAdd",
 ]

@@ -106,6 +106,8 @@ class Shapes(Generic[AnyShape]):
 # are enough for all multiprocessors.
 # stream: a select of half of 2^28 items on an H200 takes 654 µs with 256 × 8, 702 with 128 × 16, 743 with 128 × 8, 809
 # with 256 × 4, 675 with 512 × 4. stream_split (partitions): 994 µs with 128 × 16. Smaller inputs as scan_lookback.
+# transpose: two squares of 32 × 32 are 8 KiB of workgroup memory, so as many workgroups share a multiprocessor as have
+# invocations on it, with two loads of 16 bytes each in flight; not measured yet.
 # by_key, segmented: as scan_lookback with accumulators of two words, since a tile's keys or places are held with its
 # items; not measured yet. A CPU adapter compiles fewer rows sooner.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
@@ -120,6 +122,7 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
         ((None, Shape(256, 8)),),
     ),
     "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
+    "transpose": (((None, Shape(256, 2)),), ((None, Shape(256, 2)),)),
     "by_key": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
         ((None, Shape(256, 2)),),
@@ -186,6 +189,10 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         tuple(Shape(w, v) for w, v in ((128, 4), (128, 8), (256, 1), (256, 2), (256, 4), (256, 8), (512, 2), (512, 4))),
         tuple(Shape(w, v) for w, v in ((64, 4), (64, 16), (128, 16), (256, 4), (256, 16))),
     ),
+    "transpose": (
+        tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (128, 2), (128, 4), (256, 1), (256, 2), (256, 3))),
+        tuple(Shape(w, v) for w, v in ((64, 4), (256, 1), (256, 2), (256, 3))),
+    ),
     "by_key": (
         tuple(
             Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
@@ -229,6 +236,7 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
     "scan": ScanTuning,
     "scan_lookback": ScanTuning,
     "search": ElementwiseTuning,
+    "transpose": ElementwiseTuning,
     "by_key": ScanTuning,
     "segmented": ScanTuning,
     "segmented_reduce": ScanTuning,

@@ -22,6 +22,7 @@ from gridwise_py.primitives.convert import Convert
 from gridwise_py.primitives.elementwise import Elementwise
 from gridwise_py.primitives.fill import Arange, Fill
 from gridwise_py.primitives.operator import check_conversion
+from gridwise_py.primitives.reorder import Reorder
 from gridwise_py.primitives.take import Take
 from gridwise_py.runtime.lookback_selftest import probe_plan
 from gridwise_py.runtime.operator_check import check_plan, unary_check_plan
@@ -384,6 +385,16 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                 take = Take(None, name, index, clip=clip, capabilities=FULL, **sizes_of)
                 placed = layout(offset, input=(name, n), indices=(index, n // inner), output=(name, n))
                 yield f"take-{name}-{index}-{clip}-{inner}", take.plan(placed)
+            scatter = gw.Scatter(None, name, index, capabilities=FULL)
+            placed = layout(offset, items=(name, n), indices=(index, n), output=(name, n))
+            yield f"scatter-{name}-{index}", scatter.plan(placed)
+            both = layout(offset, input=(name, n), output=(name, n))
+            for shift, inner in ((None, 1), (3, 1), (None, 4), (3, 4)):
+                reorder = Reorder(None, name, outer=1, length=n // inner, inner=inner, shift=shift, capabilities=FULL)
+                yield f"reorder-{name}-{shift}-{inner}", reorder.plan(both)
+            for columns in (1, 4, n // 4, n):
+                transpose = gw.Transpose(None, name, rows=n // columns, columns=columns, capabilities=FULL)
+                yield f"transpose-{name}-{columns}", transpose.plan(both)
             shapes_and_axes = (
                 ((n // 4, 4), 0),
                 ((n // 4, 4), 1),
@@ -467,12 +478,32 @@ def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                     form = "blocks" if how == "reduce_then_scan" else f"{how}-{state}"
                     name = f"{type(primitive).__name__}-{datatype}-{key}-{op.name}-{mode}-{form}-"
                     yield name, primitive.plan(layout)
+    yield from _segmented_sorts(n)
     for by, values in itertools.product(("counts", "offsets"), ("u32", "f64", None)):
         repeat = gw.Repeat(None, values, size=n, by=by, capabilities=replace(FULL, features=frozenset({"subgroup"})))
         inputs = {"values": 99} if values else {}
         inputs[by] = 99 if by == "counts" else 100
         sizes = {"values": 8, "output": 8} if values == "f64" else {}
         yield f"repeat-{by}-{values}", repeat.plan(gw.Layout.separate(sizes, **inputs, output=n, count=1))
+
+
+def _segmented_sorts(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Sorts of segments by offsets and of one length, short and long, in every mode."""
+    for mode, (key, value) in itertools.product(
+        SUBGROUPS, (("u32", None), ("f64", "u32"), ("f32", "u64"), ("i8", "f32"))
+    ):
+        few = gw.SegmentedSortTuning(workgroup_size=256, items=3, subgroups=mode)
+        for length, counted in itertools.product((None, 100, 5000, 2 * n), (False, True)):
+            if mode != "none" and (value is None) == counted:
+                continue
+            sort = gw.SegmentedSort(
+                None, key, value, length=length, descending=counted, tuning=few, capabilities=FULL
+            )  # fmt: skip
+            given = ["keys", *(["values"] if value else []), *(["offsets"] if length is None else [])]
+            lengths = dict.fromkeys([*given, *sort.signature.outputs], n)
+            sizes = {name: sort.signature.datatype(name).itemsize_bytes for name in lengths}
+            layout = gw.Layout.separate(sizes, **lengths, **({"n": 1} if counted else {}))
+            yield f"segmented_sort-{key}-{value}-{mode}-{length}-{counted}", sort.plan(layout)
 
 
 def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
