@@ -152,6 +152,7 @@ from .timing.result import PerTrial, Span, TimingResult
 from .tuning.options import (
     AxisTuning,
     ElementwiseTuning,
+    HistogramTuning,
     MatMulTuning,
     ReduceTuning,
     ScanTuning,
@@ -245,6 +246,7 @@ __all__ = [
     "ForkError",
     "GridwiseError",
     "GridwiseWarning",
+    "HistogramTuning",
     "ImplicitConversionError",
     "KeyAverage",
     "KeyAverages",

@@ -7,6 +7,7 @@ from .by_key import ReduceByKey, ScanByKey
 from .copy import Copy
 from .custom_kernel import Kernel
 from .fused_calls import evaluated
+from .histogram import Histogram
 from .map import Map
 from .matmul import MatMul
 from .partition import Partition
@@ -27,6 +28,7 @@ from .vector_add import VectorAdd
 __all__ = [
     "ArgSort",
     "Copy",
+    "Histogram",
     "Kernel",
     "Map",
     "MatMul",

@@ -1,0 +1,50 @@
+// output[k] = the sum of entry k of all tables. Several invocations share an entry: one takes every ROWS-th table.
+// Forward progress: no workgroup waits for another. Bindings: params, tables, output.
+
+struct Params {
+  bins: u32,
+  tables: u32,  // how many there are
+  blocks: u32,  // workgroups that have work
+//$ for lines in fields.values()
+  {{ lines }}
+//$ endfor
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
+override WORKGROUP_SIZE: u32 = 256u;
+const COLUMNS: u32 = {{ columns }}u;  // entries of a workgroup
+var<workgroup> sums: array<u32, WORKGROUP_SIZE>;
+
+// An entry of a table; 0 behind the last one.
+fn entry(table: u32, k: u32) -> u32 {
+  if (table >= params.tables) { return 0u; }
+  return load_tables(table * params.bins + k);
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let block = workgroup_index(workgroup, grid);
+  if (block >= params.blocks) { return; }
+  let rows = WORKGROUP_SIZE / COLUMNS;
+  let k = block * COLUMNS + local % COLUMNS;
+  var sum = vec4<u32>(0u);
+  if (k < params.bins) {
+    // Four loads in flight.
+    for (var table = local / COLUMNS; table < params.tables; table += 4u * rows) {
+      sum += vec4<u32>(
+        entry(table, k), entry(table + rows, k), entry(table + 2u * rows, k), entry(table + 3u * rows, k),
+      );
+    }
+  }
+  sums[local] = sum.x + sum.y + sum.z + sum.w;
+  for (var d = WORKGROUP_SIZE / 2u; d >= COLUMNS; d >>= 1u) {
+    workgroupBarrier();
+    if (local < d) { sums[local] += sums[local + d]; }
+  }
+  workgroupBarrier();
+  if (local < COLUMNS && k < params.bins) { store_output(k, sums[local]); }
+}
