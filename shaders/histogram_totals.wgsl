@@ -1,24 +1,26 @@
-// output[k] = the sum of entry k of all tables. Several invocations share an entry: one takes every ROWS-th table.
+// output[k] = entry k of all tables, combined. Several invocations share an entry, and take the tables in turn.
 // Forward progress: no workgroup waits for another. Bindings: params, tables, output.
 
 struct Params {
   bins: u32,
   tables: u32,  // how many there are
   blocks: u32,  // workgroups that have work
+  identity_bits: u32,
 //$ for lines in fields.values()
   {{ lines }}
 //$ endfor
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"
+//$ include "lib/operator.wgsl"
 override WORKGROUP_SIZE: u32 = 256u;
 const COLUMNS: u32 = {{ columns }}u;  // entries of a workgroup
-var<workgroup> sums: array<u32, WORKGROUP_SIZE>;
+var<workgroup> sums: array<Acc, WORKGROUP_SIZE>;
 
-// An entry of a table; 0 behind the last one.
-fn entry(table: u32, k: u32) -> u32 {
-  if (table >= params.tables) { return 0u; }
-  return load_tables(table * params.bins + k);
+// An entry of a table; behind the last one the identity.
+fn entry(table: u32, k: u32) -> Acc {
+  if (table >= params.tables) { return identity(); }
+  return unpack(load_tables(table * params.bins + k));
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -31,20 +33,20 @@ fn main(
   if (block >= params.blocks) { return; }
   let rows = WORKGROUP_SIZE / COLUMNS;
   let k = block * COLUMNS + local % COLUMNS;
-  var sum = vec4<u32>(0u);
+  var sum = quad_of(identity());
   if (k < params.bins) {
     // Four loads in flight.
     for (var table = local / COLUMNS; table < params.tables; table += 4u * rows) {
-      sum += vec4<u32>(
-        entry(table, k), entry(table + rows, k), entry(table + 2u * rows, k), entry(table + 3u * rows, k),
+      sum = combine4(
+        sum,
+        Quad(entry(table, k), entry(table + rows, k), entry(table + 2u * rows, k), entry(table + 3u * rows, k)),
       );
     }
   }
-  sums[local] = sum.x + sum.y + sum.z + sum.w;
+  sums[local] = combine(combine(sum.x, sum.y), combine(sum.z, sum.w));
   for (var d = WORKGROUP_SIZE / 2u; d >= COLUMNS; d >>= 1u) {
     workgroupBarrier();
-    if (local < d) { sums[local] += sums[local + d]; }
+    if (local < d) { sums[local] = combine(sums[local], sums[local + d]); }
   }
-  workgroupBarrier();
-  if (local < COLUMNS && k < params.bins) { store_output(k, sums[local]); }
+  if (local < COLUMNS && k < params.bins) { store_output(k, lower(sums[local])); }
 }

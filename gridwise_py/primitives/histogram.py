@@ -2,216 +2,272 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError
-from ..planning.builder import PlanBuilder
-from ..planning.layout import Layout, Operand
-from ..planning.plan import Fill, Plan, Work
-from ..planning.signature import Argument
-from ..planning.windows import windows_of
+from ..errors import ArgumentError, DatatypeError
+from ..planning.signature import Argument, SameAs
 from ..tuning.options import HistogramTuning
-from ..tuning.shapes import Shape, Shapes, shapes_for
 from ..types.capabilities import Capabilities
-from ..types.datatype import DATATYPES, Datatype, as_datatype
+from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
+from ..types.expression import Operators
 from ..types.options import integer
-from .base import Primitive
+from .binned import VALUES, Axis, BinnedPrimitive, bins_of, edges_argument
 from .registry import register
-from .typed import InputTotal
+from .typed_bins import InputBinned, PairBinned
 
-__all__ = ["Histogram"]
+__all__ = ["Histogram", "Histogram2D"]
 
-# Bins that one copy of counters of 16 KiB has room for: four such workgroups fit on a multiprocessor with 64 KiB.
-_SMALL_WORDS = 4096
-# No larger, whatever a device allows: others have to fit beside it.
-_LARGE_WORDS = 12_288
-_MOST_COPIES = 32
-# Entries of a table that a workgroup adds up: 32 bytes.
-_COLUMNS = 8
+_MOST_CHANNELS = 16
 
 
-@dataclass(frozen=True)
-class CounterShape:
-    """How the counters of bins lie in workgroup memory.
+class _Histogram(BinnedPrimitive):
+    """Base of histograms of one argument, and of two."""
 
-    Attributes
-    ----------
-    words : int
-        Of workgroup memory.
-    ranges : int
-        In how many parts bins are counted, by workgroups that read the same items.
-    range_bins : int
-        Bins of each part; fewer in the last one.
-    copies : int
-        Of the counters.
-    stride : int
-        Counters from a copy to the next.
-    """
+    _label = "histogram"
+    #: The arguments whose items are told apart.
+    _told: tuple[str, ...]
 
-    words: int
-    ranges: int
-    range_bins: int
-    copies: int
-    stride: int
+    def _set_up(
+        self, dtype: Any, bins: tuple[int, ...], ranges: tuple[Any, ...], edges: bool, weights: Any, closed: bool
+    ) -> None:
+        """Take the arguments; `ranges` has None where the default or edges are taken."""
+        kept = {edges_argument(name) for name in self._told} if edges else set[str]()
+        names = {*self._told, "output", *kept, *(() if weights is None else ("weights",))}
+        self.arguments = tuple(each for each in self.arguments if each.name in names)
+        given = dtype if isinstance(dtype, tuple) else (dtype,) * len(self._told)
+        kinds = [self._taken(name, each, STORAGE_DATATYPES) for name, each in zip(self._told, given, strict=True)]
+        #: Of the items.
+        self.datatype: Datatype = kinds[0][0]
+        self._key_datatype = kinds[0][1]
+        if any(read_as != self._key_datatype for _, read_as in kinds):
+            raise DatatypeError(f"{self.name}: x is of {kinds[0][0]}, but y of {kinds[1][0]}; convert one of the two")
+        if weights is not None:
+            _, self.result_datatype = self._taken("weights", weights, VALUES)
+            self._values = "weights"
+        axes: list[Axis] = []
+        for name, count, each in zip(self._told, bins, ranges, strict=True):
+            if edges:
+                axes.append(Axis(name, "edges", count))
+                continue
+            low, high = _default_range(kinds[0][0]) if each is None else _checked_range(self.name, each)
+            axes.append(Axis.of_range(name, self._key_datatype, count, low, high, closed=closed))
+        self.axes = tuple(axes)
+        self._finish()
+        self.arguments = tuple(self._with_length(each) for each in self.arguments)
 
-    @classmethod
-    def of(cls, bins: int, words: int, most_copies: int) -> CounterShape:
-        """Return the shape for so many bins."""
-        ranges = -(-bins // words)
-        range_bins = -(-bins // ranges)
-        # With an odd distance, the counters of one bin lie in different banks.
-        stride = range_bins | 1
-        copies = max(1, min(words // stride, most_copies))
-        return cls(words, ranges, range_bins, copies, range_bins if copies == 1 else stride)
+    def _with_length(self, argument: Argument) -> Argument:
+        """Return an argument with what this histogram knows of it."""
+        if argument.is_output:
+            return replace(argument, datatype=self.result_datatype, length=self.bins)
+        for axis in self.axes:
+            if argument.name == edges_argument(axis.argument):
+                return replace(argument, datatype=self._key_datatype, length=axis.bins + 1)
+        return argument
+
+    def _twin(self, items: tuple[np.ndarray, ...], edges: tuple[Any, ...], weights: Any) -> np.ndarray:
+        """Return numpy's result."""
+        places = np.zeros(items[0].size, dtype=np.int64)
+        for axis, each, own in zip(self.axes, items, edges, strict=True):
+            found = bins_of(axis, each.ravel().astype(self._key_datatype.dtype), own)
+            places = np.where((places < 0) | (found < 0), -1, places * axis.bins + found)
+        if self.channels > 1:
+            channel = np.arange(places.size) % self.channels
+            places = np.where(places < 0, -1, places + channel * self.axes[0].bins)
+        valid = places >= 0
+        dtype = self.result_datatype.dtype
+        if weights is None:
+            return np.bincount(places[valid], minlength=self.bins).astype(dtype)
+        sums = np.zeros(self.bins, dtype=np.float64 if dtype.kind == "f" else dtype)
+        np.add.at(sums, places[valid], weights.ravel()[valid].astype(sums.dtype))
+        return sums.astype(dtype)
 
 
 @register("histogram")
-class Histogram(InputTotal, Primitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
-    """Count the items in each bin."""
+class Histogram(InputBinned, _Histogram):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+    """Count the items in each bin, or add their weights: numpy's ``histogram``.
 
-    takes_count = True
+    A bin has its lower edge, and not the upper one; the last bin has both. Items outside and NaN are in no bin.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    dtype : Datatype, str, numpy dtype or Expression, default "u32"
+        Of the items: bool, integers or floats of 8 to 64 bits. Those of 64 bits take `edges` or a range.
+    bins : int, default 256
+        How many; with channels for each of them.
+    range : tuple of two numbers, optional
+        Where the first bin begins and the last one ends; all bins have the same width, and numpy's edges. By default
+        all values of an integer datatype, and 0 to 1 for floats.
+    edges : bool, default False
+        Whether `execute` takes ``edges``, the ``bins + 1`` edges, which ascend, in place of `range`. They are of the
+        datatype of the items (u32, i32 or f32 for smaller ones).
+    weights : Datatype, str, numpy dtype or Expression, optional
+        Of the weights, if `execute` takes ``weights``: of up to 32 bits. The results are of their datatype (u32, i32 or
+        f32 for smaller ones).
+    closed : bool, default True
+        Whether the last bin of a range has its upper end. CUB's has not.
+    channels : int, default 1
+        Item i is of channel ``i % channels``, and each channel has its own bins, up to 16: for 3, the items of RGB
+        images. The output has the bins of the first channel, then those of the second, and so on.
+    tuning : HistogramTuning, optional
+        Options that affect only the speed. By default the library's, or those from ``gridwise tune``.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+
+    See Also
+    --------
+    execute : takes ``input``, of any shape, ``edges`` and ``weights`` as above, and ``output``, shape
+        (channels · bins,), u32 or the datatype of the weights.
+    ReduceByIndex : the items are the bins.
+    histogram : the function.
+
+    Notes
+    -----
+    Items are read once, or, beyond what workgroup memory holds (some 12,000 bins where a workgroup may have 48 KiB,
+    4,000 with 16 KiB), once for each part of the bins. Nothing depends on timing but the order in which float weights
+    are added. Counts are modulo 2³², which fewer than 2³² items cannot reach; integer weights wrap.
+
+    The bin of an item is decided by comparisons with the edges, so it is exact, also where the width of a bin rounds.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.array([0, 1, 1, 5, 8, 9], dtype=np.uint32), device)
+    >>> gw.Histogram(device, "u32", 4, range=(0, 8)).execute(input=x).output.to_numpy()
+    array([3, 0, 1, 1], dtype=uint32)
+    """
+
     arguments = (
         Argument("input", chunked=True, any_shape=True),
-        Argument("output", is_output=True, datatype=DATATYPES["u32"], length=256),
+        Argument("edges", is_apart=True),
+        Argument("weights", datatype="result_datatype", length=SameAs("input"), chunked=True, any_shape=True),
+        Argument("output", is_output=True),
     )
+    _told = ("input",)
 
     @explained(HistogramTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        dtype: Any = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         bins: int = 256,
         *,
-        range: tuple[Any, Any] | None = None,
+        range: tuple[float, float] | None = None,
+        edges: bool = False,
+        weights: ItemDatatypeLike | Operators | None = None,
+        closed: bool = True,
+        channels: int = 1,
+        tuning: HistogramTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, tuning=tuning, capabilities=capabilities)
+        self.channels = integer("channels", channels, 1)
+        if self.channels > _MOST_CHANNELS:
+            raise ArgumentError(f"channels={channels} must be at most {_MOST_CHANNELS}")
+        if edges and range is not None:
+            raise ArgumentError("Histogram: range= together with edges=True, which say both where bins begin")
+        self._set_up(dtype, (integer("bins", bins, 1),), (range,), bool(edges), weights, bool(closed))
+
+    def reference(
+        self, input: np.ndarray, edges: np.ndarray | None = None, weights: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return numpy's result for the same input."""
+        return self._twin((input,), (edges,), weights)
+
+
+class Histogram2D(PairBinned, _Histogram):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+    """Count pairs of items by bins of both, or add their weights: numpy's ``histogram2d``.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    dtype : Datatype, str, numpy dtype or Expression, or a tuple of two, default "f32"
+        Of ``x`` and ``y``, which are of one datatype; see `Histogram`.
+    bins : int or tuple of two, default 16
+        Of ``x`` and of ``y``.
+    range : tuple of two tuples of two numbers, optional
+        That of ``x`` and that of ``y``; see `Histogram`.
+    edges : bool, default False
+        Whether `execute` takes ``x_edges`` and ``y_edges`` in place of `range`.
+    weights, closed, tuning, capabilities
+        As for `Histogram`.
+
+    See Also
+    --------
+    execute : takes ``x`` and ``y``, shape (n,) each, ``x_edges``, ``y_edges`` and ``weights`` as above, and ``output``
+        of as many items as there are pairs of bins, row by row: ``output.reshape(bins)``.
+    """
+
+    arguments = (
+        Argument("x", chunked=True, any_shape=True),
+        Argument("y", length=SameAs("x"), chunked=True, any_shape=True),
+        Argument("x_edges", is_apart=True),
+        Argument("y_edges", is_apart=True),
+        Argument("weights", datatype="result_datatype", length=SameAs("x"), chunked=True, any_shape=True),
+        Argument("output", is_output=True),
+    )
+    _told = ("x", "y")
+
+    @explained(HistogramTuning.remedies())
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        dtype: Any = "f32",
+        bins: int | tuple[int, int] = 16,
+        *,
+        range: tuple[tuple[float, float], tuple[float, float]] | None = None,
+        edges: bool = False,
+        weights: ItemDatatypeLike | Operators | None = None,
         closed: bool = True,
         tuning: HistogramTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(self._take(dtype), DATATYPES)
-        self.bins: int = integer("bins", bins, 1)
-        low, high = (0, 1 << 32) if range is None else range
-        width, rest = divmod(high - low, self.bins)
-        if rest or width & (width - 1):
-            raise ArgumentError("not yet")
-        self._low, self._shift = low, width.bit_length() - 1
-        self._span = min(high - low - (not closed), (1 << 32) - 1)
-        *others, output = self.arguments
-        self.arguments = (*others, replace(output, length=self.bins))
-        self.tuning: HistogramTuning = HistogramTuning.of(tuning)
-        self._counters = self._counter_shape()
-        kernel = (
-            "histogram" if self._counters.ranges == 1 and self._counters.words <= _SMALL_WORDS else "histogram_ranges"
-        )
-        self._shapes: Shapes[Shape] = shapes_for(kernel, self.capabilities, tuning=self.tuning)
+        super().__init__(device, tuning=tuning, capabilities=capabilities)
+        counts = tuple(integer("bins", each, 1) for each in (bins if isinstance(bins, tuple) else (bins, bins)))
+        if len(counts) != 2:
+            raise ArgumentError(f"Histogram2D: bins={bins!r}, but must be a number or two")
+        if edges and range is not None:
+            raise ArgumentError("Histogram2D: range= together with edges=True, which say both where bins begin")
+        ranges = (None, None) if range is None else tuple(range)
+        if len(ranges) != 2:
+            raise ArgumentError(f"Histogram2D: range={range!r}, but must be a pair of pairs")
+        self._set_up(dtype, counts, ranges, bool(edges), weights, bool(closed))
 
-    def _counter_shape(self) -> CounterShape:
-        most = self.capabilities.limits["max-compute-workgroup-storage-size"] // 4
-        words = self.tuning.memory_words
-        if words is None:
-            words = min(most, _SMALL_WORDS if self.bins <= _SMALL_WORDS else _LARGE_WORDS)
-        elif words > most:
-            raise ArgumentError(
-                f"memory_words={words} are {4 * words} bytes, more than max-compute-workgroup-storage-size, {4 * most} "
-                f"bytes; use fewer"
-            )
-        return CounterShape.of(self.bins, words, self.tuning.copies or _MOST_COPIES)
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The bins of ``x`` and of ``y``."""
+        x, y = self.axes
+        assert prod((x.bins, y.bins)) == self.bins
+        return x.bins, y.bins
 
-    def plan(self, layout: Layout) -> Plan:
-        """Return the plan: a dispatch that counts for each window, and one that adds the tables of all workgroups."""
-        builder = PlanBuilder("histogram", layout, self.capabilities)
-        layout = self._reads(layout)
-        n, output, counters = layout["input"].length, layout["output"], self._counters
-        shape = self._shapes.at(n)
-        windows = windows_of(layout, ["input"], self.capabilities, shape.tile_items) if n else []
-        blocks = [self._blocks(window.length, shape) for window in windows]
-        tables = builder.scratch("tables", max(1, sum(blocks)) * self.bins)
-        first = 0
-        for window, count in zip(windows, blocks, strict=True):
-            part = replace(tables, offset=first * self.bins, length=count * self.bins).by_words()
-            first += count
-            for each in (shape, *(self._shapes.others(n) if window.index == 0 else ())):
-                self._add_count(builder, window.label("count"), window, part, each, count, sibling=each != shape)
-        if n:
-            self._add_totals(builder, tables, output, first)
-        else:
-            builder.step(Fill(output.buffer, output.first_byte, 4 * self.bins))
-        read_bytes = layout["input"].nbytes
-        work = Work(n, read_bytes, 4 * self.bins, n, builder.counted_work(n, read_bytes // max(n, 1), 0))
-        return builder.build(
-            work,
-            {
-                "bins": self.bins,
-                "workgroup_size": shape.workgroup_size,
-                "vecs": shape.vecs,
-                "shape": self._shapes.source,
-                "blocks": sum(blocks),
-                "copies": counters.copies,
-                "ranges": counters.ranges,
-                "windows": len(windows),
-            },
-        )
+    def reference(
+        self, x: np.ndarray, y: np.ndarray, x_edges: np.ndarray | None = None, y_edges: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """Return numpy's result for the same input, shape (bins of x · bins of y,)."""
+        return self._twin((x, y), (x_edges, y_edges), weights)
 
-    def _blocks(self, n: int, shape: Shape) -> int:
-        """Return how many workgroups share the tiles, for each range."""
-        return max(1, min(shape.max_blocks // self._counters.ranges, -(-n // shape.tile_items)))
 
-    def _add_count(
-        self,
-        builder: PlanBuilder,
-        label: str,
-        window: Any,
-        tables: Operand,
-        shape: Shape,
-        blocks: int,
-        *,
-        sibling: bool,
-    ) -> None:
-        counters = self._counters
-        fields = self._bin_params()
-        builder.kernel(
-            label, "histogram.wgsl",
-            reads={"input": window.operands["input"]},
-            writes={"tables": tables},
-            params={
-                "n": window.length, "blocks": blocks, "bins": self.bins, "ranges": counters.ranges,
-                "range_bins": counters.range_bins, "copies": counters.copies, "stride": counters.stride, **fields,
-            },
-            workgroups=blocks * counters.ranges,
-            constants={"WORKGROUP_SIZE": shape.workgroup_size},
-            context={
-                "vecs": shape.vecs, "memory_words": counters.words, "merge": self.tuning.merge or "tile",
-                "bin_kind": "shift", "bin_fields": list(fields),
-            },
-            sibling=sibling,
-            counted=True,
-            first=window.first,
-        )  # fmt: skip
+def _default_range(datatype: Datatype) -> tuple[float, float]:
+    """Return all values of integers, and 0 to 1 for floats."""
+    if datatype.dtype.kind == "f":
+        return 0.0, 1.0
+    return int(datatype.lowest), int(datatype.highest) + 1
 
-    def _bin_params(self) -> Mapping[str, int]:
-        return {"low": self._low & 0xFFFFFFFF, "shift": self._shift, "span": self._span}
 
-    def _add_totals(self, builder: PlanBuilder, tables: Operand, output: Operand, count: int) -> None:
-        workgroup_size = min(256, self._shapes.rows[-1][1].workgroup_size * 4)
-        blocks = -(-self.bins // _COLUMNS)
-        builder.kernel(
-            "add tables", "histogram_totals.wgsl",
-            reads={"tables": tables.by_words()},
-            writes={"output": output.by_words()},
-            params={"bins": self.bins, "tables": count, "blocks": blocks},
-            workgroups=blocks,
-            constants={"WORKGROUP_SIZE": workgroup_size},
-            context={"columns": _COLUMNS},
-        )  # fmt: skip
-
-    def reference(self, input: np.ndarray) -> np.ndarray:
-        """Return numpy's counts."""
-        items = input.astype(np.int64) - self._low
-        items = items[(items >= 0) & (items <= self._span)]
-        return np.bincount(np.minimum(items >> self._shift, self.bins - 1), minlength=self.bins).astype(np.uint32)
+def _checked_range(name: str, given: Any) -> tuple[Any, Any]:
+    try:
+        low, high = (each.item() if isinstance(each, np.generic) else each for each in given)
+        finite = bool(np.isfinite([low, high]).all())
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name}: range={given!r}, but must be two numbers ({error})") from error
+    if not finite or not low < high:
+        raise ArgumentError(f"{name}: range={given!r} must be two finite numbers, the first one below the second")
+    return low, high

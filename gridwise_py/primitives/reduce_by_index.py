@@ -1,0 +1,116 @@
+"""ReduceByIndex: combine the items of each index."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import wgpu
+
+from ..call_errors import explained
+from ..planning.signature import Argument, SameAs
+from ..tuning.options import HistogramTuning
+from ..types.capabilities import Capabilities
+from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
+from ..types.expression import Operators
+from ..types.operators import Add, BinOpLike, as_binop
+from ..types.options import integer
+from .binned import VALUES, Axis, BinnedPrimitive, bins_of
+from .reduce import fold
+from .typed_bins import IndicesBinned
+
+__all__ = ["INDICES", "ReduceByIndex"]
+
+#: What may be an index.
+INDICES = {name: datatype for name, datatype in STORAGE_DATATYPES.items() if datatype.dtype.kind in "biu"}
+
+
+class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+    """Combine the items of each index, with an associative and commutative operator.
+
+    Entry k of the output combines all items whose index is k; an index that no item has gets the operator's identity.
+    Indices that are negative, or not below `size`, are left out; a GPU raises no IndexError.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    dtype : Datatype, str, numpy dtype or Expression, default "u32"
+        Of the indices: bool or integers of 8 to 64 bits.
+    value_dtype : Datatype, str, numpy dtype or Expression, default "u32"
+        Of the items, of up to 32 bits. Results are of their datatype (u32, i32 or f32 for smaller ones); integers wrap.
+    op : BinOp or str, default Add
+    size : int
+        The length of the output.
+    tuning : HistogramTuning, optional
+        Options that affect only the speed. By default the library's, or those from ``gridwise tune``.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+
+    See Also
+    --------
+    execute : takes ``indices`` and ``items``, shape (n,) each, and ``output``, shape (size,).
+    ReduceByKey : keys of any kind, in runs.
+    Histogram : counts; it computes the indices from edges.
+    scatter_add, bincount : the functions.
+
+    Notes
+    -----
+    Works like `Histogram`, in workgroup memory. Sums, minima, maxima and bit operations of integers, and minima and
+    maxima of floats, take one atomic operation for each item; others a compare-and-swap, which invocations repeat if
+    they meet. Float sums depend on the order of additions, which may differ between calls.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> indices = gw.asarray(np.array([2, 0, 2, 9], dtype=np.uint32), device)
+    >>> items = gw.asarray(np.array([1, 5, 7, 3], dtype=np.uint32), device)
+    >>> gw.ReduceByIndex(device, "u32", "u32", gw.Max, size=3).execute(indices=indices, items=items).output.to_numpy()
+    array([5, 0, 7], dtype=uint32)
+    """
+
+    _label = "reduce_by_index"
+    arguments = (
+        Argument("indices", chunked=True, any_shape=True),
+        Argument("items", datatype="value_datatype", length=SameAs("indices"), chunked=True, any_shape=True),
+        Argument("output", is_output=True, datatype="result_datatype"),
+    )
+
+    @explained(HistogramTuning.remedies())
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        dtype: ItemDatatypeLike | Operators = "u32",
+        value_dtype: ItemDatatypeLike | Operators = "u32",
+        op: BinOpLike = Add,
+        *,
+        size: int,
+        tuning: HistogramTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, tuning=tuning, capabilities=capabilities)
+        #: Of the indices, and of the items.
+        self.datatype: Datatype
+        self.value_datatype: Datatype
+        self.datatype, self._key_datatype = self._taken("indices", dtype, INDICES)
+        self.value_datatype, self.result_datatype = self._taken("items", value_dtype, VALUES)
+        self._values = "items"
+        self.op = as_binop(op)
+        self.axes = (Axis("indices", "index", integer("size", size, 1)),)
+        self._finish()
+        *others, output = self.arguments
+        self.arguments = (*others, replace(output, length=self.bins))
+
+    def reference(self, indices: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return numpy's result for the same input."""
+        places = bins_of(self.axes[0], indices.ravel(), None)
+        dtype = self.result_datatype.dtype
+        items = items.ravel()[places >= 0].astype(dtype)
+        places = places[places >= 0]
+        result = np.full(self.bins, self.op.identity_for(self.result_datatype), dtype=dtype)
+        order = np.argsort(places, kind="stable")
+        found, starts = np.unique(places[order], return_index=True)
+        parts = np.split(items[order], starts[1:])[: found.size]  # no items are one part, too
+        for place, part in zip(found, parts, strict=True):
+            result[place] = fold(self.op, part)
+        return result
