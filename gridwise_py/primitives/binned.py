@@ -14,19 +14,23 @@ from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
-from ..planning.windows import Window, binding_limit, windows_of
+from ..planning.source import Source
+from ..planning.windows import Window, binding_limit, part_of, windows_of
 from ..runtime.operator_check import check_operator
 from ..tuning.options import HistogramTuning
 from ..tuning.shapes import Shape, Shapes, shapes_for
 from ..types.capabilities import Capabilities
-from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.datatype import DATATYPES, Datatype, as_datatype
 from ..types.expression import leaf
 from ..types.operators import Add, And, BinOp, Max, Min, Or, Xor, operator_context
 from ..types.program import Flat
 from .base import Primitive
+from .by_key import ReduceByKey
 from .fusion import FUSED, Fusion, flat_of
+from .run_length import RunLength
+from .sort import Sort, SortPairs
 
-__all__ = ["Axis", "BinnedPrimitive", "CounterShape", "thresholds"]
+__all__ = ["Axis", "BinStrategy", "BinnedPrimitive", "CounterShape", "bins_of", "edges_argument", "thresholds"]
 
 # With 16 KiB for counters and edges, four workgroups fit on a multiprocessor that has 64 KiB.
 _SMALL_WORDS = 4096
@@ -43,6 +47,12 @@ _MOST_ITEMS_OF_CPU = 2048
 _MOST_EDGES = 1 << 20
 _ATOMICS = {Add: "atomicAdd", Min: "atomicMin", Max: "atomicMax", And: "atomicAnd", Or: "atomicOr", Xor: "atomicXor"}
 
+# Readings of the items, one for each range of bins, that take as long as a sort by bins.
+_MOST_RANGES = 16
+_STRATEGIES = ("auto", "tables", "sort")
+
+#: How items get to their bins.
+BinStrategy: TypeAlias = Literal["auto", "tables", "sort"]
 AxisKind: TypeAlias = Literal["index", "shift", "edges"]
 
 
@@ -202,9 +212,14 @@ class BinnedPrimitive(Primitive):
     _key_datatype: Datatype
 
     def __init__(
-        self, device: wgpu.GPUDevice | None, *, tuning: HistogramTuning | None, capabilities: Capabilities | None
-    ):
+        self, device: wgpu.GPUDevice | None, *, strategy: BinStrategy, deterministic: bool,
+        tuning: HistogramTuning | None, capabilities: Capabilities | None,
+    ):  # fmt: skip
         super().__init__(device, capabilities=capabilities)
+        if strategy not in _STRATEGIES:
+            raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
+        self.strategy: BinStrategy = strategy
+        self._asked_order = bool(deterministic)
         self.tuning: HistogramTuning = HistogramTuning.of(tuning)
         self._fused: dict[str, Fusion] = {}
 
@@ -247,16 +262,51 @@ class BinnedPrimitive(Primitive):
             raise LimitError(f"{self.name}: {self.bins} bins are too many; give fewer than 2^31")
         self._accumulator = self.op.accumulator(self.result_datatype)
         check_operator(self.op, self.result_datatype, None)
-        if not self.op.commutative:
-            raise ArgumentError(
-                f"{self.name}: operator {self.op.name!r} does not commute, but items of a bin are combined in any "
-                f"order; sort by the index, which is stable, and use ReduceByKey"
-            )
         self._tables = tuple(self._table_keys(axis) for axis in self.axes)
         self._counters = self._counter_shape()
+        self._sorting = self._choose() == "sort"
+        if self._sorting:
+            self._make_steps()
         small = self._counters.ranges == 1 and self._counters.words <= _SMALL_WORDS
         kernel = "histogram" if small else "histogram_ranges"
         self._shapes: Shapes[Shape] = shapes_for(kernel, self.capabilities, tuning=self.tuning)
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether results are the same bits on every run: the order is fixed, or nothing rounds."""
+        return self._asked_order or not self.result_datatype.rounds or self._accumulator.key is not None
+
+    def _choose(self) -> str:
+        """Return the strategy."""
+        why = ""
+        if self._accumulator.words > 1:
+            why = f"results of {self.result_datatype} have no atomics"
+        elif not self.op.commutative:
+            why = f"operator {self.op.name!r} does not commute"
+        elif self._asked_order and self.result_datatype.rounds and self._accumulator.key is None:
+            why = "with deterministic=True floats are combined in a fixed order"
+        if why and self.strategy == "tables":
+            raise ArgumentError(f"{self.name}: strategy='tables', but {why}; leave it out, which sorts by bins")
+        if self.strategy != "auto":
+            return self.strategy
+        return "sort" if why or self._counters.ranges > _MOST_RANGES else "tables"
+
+    def _make_steps(self) -> None:
+        """Make the primitives that sort by bins and combine the runs."""
+        capabilities, result = self.capabilities, self.result_datatype
+        self._sort: Primitive
+        self._runs: Primitive
+        if self._values is None:
+            self._sort = Sort(self._device, "u32", capabilities=capabilities)
+            self._runs = RunLength(
+                self._device, "u32", outputs=("values", "lengths"), size=self.bins, capabilities=capabilities
+            )
+            return
+        self._sort = SortPairs(self._device, "u32", result, capabilities=capabilities)
+        self._runs = ReduceByKey(
+            self._device, "u32", result, self.op, size=self.bins, deterministic=self._asked_order,
+            capabilities=capabilities,
+        )  # fmt: skip
 
     def _check_on_device(self) -> None:
         check_operator(self.op, self.result_datatype, self._device)
@@ -305,6 +355,8 @@ class BinnedPrimitive(Primitive):
                     f"{self.name}: {names[0]} has {n} items, but {name} has {layout[name].length}; slice them to one "
                     f"length"
                 )
+        if self._sorting:
+            return self._plan_sorted(builder, layout, n)
         shape = self._shapes.at(n)
         windows = windows_of(layout, names, self.capabilities, lcm(shape.tile_items, self.channels)) if n else []
         blocks = [self._blocks(window.length, shape) for window in windows]
@@ -325,6 +377,7 @@ class BinnedPrimitive(Primitive):
             Work(n, read_bytes, 4 * self.bins, n, counted),
             {
                 "bins": self.bins,
+                "strategy": "tables",
                 "workgroup_size": shape.workgroup_size,
                 "vecs": shape.vecs,
                 "shape": self._shapes.source,
@@ -337,12 +390,90 @@ class BinnedPrimitive(Primitive):
 
     def _fill(self, builder: PlanBuilder, output: Operand) -> None:
         """Write the results of no items."""
-        (word,) = self.result_datatype.words(self.op.identity_for(self.result_datatype))
-        if word == 0:
-            builder.step(Fill(output.buffer, output.first_byte, 4 * self.bins))
+        words = self.result_datatype.words(self.op.identity_for(self.result_datatype))
+        if not any(words):
+            builder.step(Fill(output.buffer, output.first_byte, 4 * len(words) * self.bins))
             return
-        nothing = Operand(self.bins, builder.constant("nothing", (0,) * 4), size_bytes=16)
-        self._add_totals(builder, nothing, output, 0)
+        self._add_scatter(
+            builder, "fill", {}, output, self.bins, {"word_0": words[0], "word_1": words[-1]}, fills=True,
+            words=len(words),
+        )  # fmt: skip
+
+    def _add_scatter(
+        self, builder: PlanBuilder, label: str, reads: Mapping[str, Operand], output: Operand, entries: int,
+        params: Mapping[str, int], **context: Any,
+    ) -> None:  # fmt: skip
+        size = min(256, self.capabilities.limits["max-compute-invocations-per-workgroup"])
+        blocks = -(-entries // size)
+        builder.kernel(
+            label, "histogram_scatter.wgsl", reads=reads, writes={"output": output.by_words()},
+            params={"n": entries, "blocks": blocks, **params}, workgroups=blocks, constants={"WORKGROUP_SIZE": size},
+            context=context,
+        )  # fmt: skip
+
+    # ---- by sorting
+
+    def _plan_sorted(self, builder: PlanBuilder, layout: Layout, n: int) -> Plan:
+        """Write the bin of each item, sort by bins, combine the runs, and write the results to their places."""
+        names, output, word = self._operands, layout["output"], DATATYPES["u32"].itemsize_bytes
+        self._fill(builder, output)
+        if n:
+            values = None if self._values is None else layout[self._values]
+            places = builder.scratch("places", n)
+            # An expression has to be stored, to be sorted.
+            copied = builder.scratch("values", n) if isinstance(values, Source) else None
+            self._add_places(builder, layout, names, places, copied)
+            values = values if copied is None else copied
+            room, size = min(n, self.bins), self.result_datatype.itemsize_bytes
+            ordered = builder.scratch("ordered_places", n)
+            keys, results = builder.scratch("keys", room), builder.scratch("results", room, size)
+            count = builder.scratch("count", 1)
+            if values is None:
+                sorted_by = {"input": places, "output": ordered}
+                runs = {"keys": ordered, "values": keys, "lengths": results, "count": count}
+            else:
+                moved = builder.scratch("ordered_values", n, size)
+                sorted_by = {"keys": places, "values": values, "output_keys": ordered, "output_values": moved}
+                runs = {"keys": ordered, "items": moved, "output_keys": keys, "output_values": results, "count": count}
+            builder.include(self._sort.plan(Layout(sorted_by)), "sort")
+            builder.include(self._runs.plan(Layout(runs)), "runs")
+            reads = {"keys": keys.by_words(), "results": results.by_words(), "count": count.by_words()}
+            self._add_scatter(builder, "scatter", reads, output, room, {"bins": self.bins}, fills=False)
+        read_bytes = sum(layout[name].nbytes for name in names)
+        counted = builder.counted_work(n, read_bytes // max(n, 1), 0)
+        work = Work(n, read_bytes, max(word, self.result_datatype.itemsize_bytes) * self.bins, n, counted)
+        return builder.build(work, {"bins": self.bins, "strategy": "sort"})
+
+    def _add_places(
+        self, builder: PlanBuilder, layout: Layout, names: Sequence[str], places: Operand, copied: Operand | None
+    ) -> None:
+        shape = shapes_for("elementwise", self.capabilities).at(places.length)
+        fields = self._all_fields()
+        for window in windows_of(layout, names, self.capabilities, lcm(shape.tile_items, self.channels)):
+            blocks = -(-window.length // shape.tile_items)
+            written = {"places": places} | ({} if copied is None else {"values": copied})
+            if self.channels > 1:
+                fields["first_channel"] = window.first % self.channels
+            told = [axis.argument for axis in self.axes] + ([] if copied is None else [str(self._values)])
+            builder.kernel(
+                window.label("bins"), "histogram_bins.wgsl",
+                reads={**{name: window.operands[name].by_words() for name in told}, **self._all_edges(builder, layout)},
+                writes={
+                    name: part_of(operand, window.first, window.length, self.capabilities).by_words()
+                    for name, operand in written.items()
+                },
+                params={"n": window.length, "blocks": blocks, **fields},
+                workgroups=blocks,
+                constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                context={
+                    **self._bins_context(), "vecs": shape.vecs, "bin_fields": list(fields),
+                    "copies_values": "" if copied is None else self._values,
+                },
+                counted=True,
+                first=window.first,
+            )  # fmt: skip
+
+    # ---- by tables
 
     def _table_memory(self, builder: PlanBuilder, blocks: int) -> Operand:
         limit = binding_limit(self.capabilities)
@@ -370,18 +501,12 @@ class BinnedPrimitive(Primitive):
         self, builder: PlanBuilder, layout: Layout, window: Window, tables: Operand, shape: Shape, blocks: int, *,
         sibling: bool,
     ) -> None:  # fmt: skip
-        counters = self._counters
-        key = self._key_datatype
-        reads: dict[str, Operand] = {name: window.operands[name] for name in self._operands}
-        for axis in self.axes:
-            if axis.kind == "edges":
-                reads[f"{axis.argument}_edges"] = self._edges(builder, layout, axis)
-        fields = dict(field for axis in self.axes for field in self._fields(axis))
+        counters, fields = self._counters, self._all_fields()
         if self.channels > 1:
             fields["first_channel"] = window.first % self.channels
         builder.kernel(
             window.label(self._label), "histogram.wgsl",
-            reads=reads,
+            reads={**{name: window.operands[name] for name in self._operands}, **self._all_edges(builder, layout)},
             writes={"tables": tables},
             params={
                 "n": window.length, "blocks": blocks, "bins": self.bins, "ranges": counters.ranges,
@@ -392,29 +517,45 @@ class BinnedPrimitive(Primitive):
             constants={"WORKGROUP_SIZE": shape.workgroup_size},
             context={
                 **self._operator_context(),
+                **self._bins_context(),
                 "vecs": shape.vecs,
                 "memory_words": counters.words,
                 "merge": self.tuning.merge or "tile",
                 "atomic": _ATOMICS.get(self.op, "") if self._accumulator.wgsl != "f32" else "",
                 "values": self._values or "",
-                "channels": self.channels,
-                "axes": [
-                    {"name": axis.argument, "kind": axis.kind, "table_keys": keys,
-                     "guess": key.name if axis.guess else ""}
-                    for axis, keys in zip(self.axes, self._tables, strict=True)
-                ],
                 "bin_fields": list(fields),
-                "searches": any(axis.kind == "edges" for axis in self.axes),
-                "key_words": self._key_words,
-                "key_bytes": key.itemsize_bytes,
-                "key_kind": key.dtype.kind,
-                "descending": False,
             },
             trusted=self.op.is_trusted(self.result_datatype),
             sibling=sibling,
             counted=True,
             first=window.first,
         )  # fmt: skip
+
+    def _bins_context(self) -> dict[str, Any]:
+        """Return what lib/bins.wgsl needs to know."""
+        key = self._key_datatype
+        return {
+            "channels": self.channels,
+            "axes": [
+                {"name": axis.argument, "kind": axis.kind, "table_keys": keys, "guess": key.name if axis.guess else ""}
+                for axis, keys in zip(self.axes, self._tables, strict=True)
+            ],
+            "searches": any(axis.kind == "edges" for axis in self.axes),
+            "key_words": self._key_words,
+            "key_bytes": key.itemsize_bytes,
+            "key_kind": key.dtype.kind,
+            "descending": False,
+        }
+
+    def _all_fields(self) -> dict[str, int]:
+        """Return the fields of `Params` that belong to the axes."""
+        return dict(field for axis in self.axes for field in self._fields(axis))
+
+    def _all_edges(self, builder: PlanBuilder, layout: Layout) -> dict[str, Operand]:
+        """Return the edges by the names that kernels read them by."""
+        return {
+            f"{axis.argument}_edges": self._edges(builder, layout, axis) for axis in self.axes if axis.kind == "edges"
+        }
 
     def _edges(self, builder: PlanBuilder, layout: Layout, axis: Axis) -> Operand:
         """Return the edges of an axis: an argument, or constants of the plan."""
@@ -459,12 +600,6 @@ class BinnedPrimitive(Primitive):
 def edges_argument(argument: str) -> str:
     """Return the name of the argument with the edges of the bins of another."""
     return "edges" if argument == "input" else f"{argument}_edges"
-
-
-#: Of values that are combined.
-VALUES: Mapping[str, Datatype] = {
-    name: datatype for name, datatype in STORAGE_DATATYPES.items() if datatype.itemsize_bytes <= 4
-}
 
 
 def bins_of(axis: Axis, items: np.ndarray, edges: np.ndarray | None) -> np.ndarray:

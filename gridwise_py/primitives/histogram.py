@@ -17,7 +17,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.options import integer
-from .binned import VALUES, Axis, BinnedPrimitive, bins_of, edges_argument
+from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of, edges_argument
 from .registry import register
 from .typed_bins import InputBinned, PairBinned
 
@@ -48,7 +48,7 @@ class _Histogram(BinnedPrimitive):
         if any(read_as != self._key_datatype for _, read_as in kinds):
             raise DatatypeError(f"{self.name}: x is of {kinds[0][0]}, but y of {kinds[1][0]}; convert one of the two")
         if weights is not None:
-            _, self.result_datatype = self._taken("weights", weights, VALUES)
+            _, self.result_datatype = self._taken("weights", weights, STORAGE_DATATYPES)
             self._values = "weights"
         axes: list[Axis] = []
         for name, count, each in zip(self._told, bins, ranges, strict=True):
@@ -115,6 +115,11 @@ class Histogram(InputBinned, _Histogram):  # pyright: ignore[reportIncompatibleM
     channels : int, default 1
         Item i is of channel ``i % channels``, and each channel has its own bins, up to 16: for 3, the items of RGB
         images. The output has the bins of the first channel, then those of the second, and so on.
+    strategy : {"auto", "tables", "sort"}, default "auto"
+        ``"tables"`` combines items in workgroup memory, ``"sort"`` sorts them by bins, which is faster for many bins,
+        and the only way for results of 64 bits and for a fixed order.
+    deterministic : bool, default False
+        For floats: the same bits on every run, as for `ReduceByKey`, by a sort that keeps the order of the items.
     tuning : HistogramTuning, optional
         Options that affect only the speed. By default the library's, or those from ``gridwise tune``.
     capabilities : Capabilities, optional
@@ -164,10 +169,14 @@ class Histogram(InputBinned, _Histogram):  # pyright: ignore[reportIncompatibleM
         weights: ItemDatatypeLike | Operators | None = None,
         closed: bool = True,
         channels: int = 1,
+        strategy: BinStrategy = "auto",
+        deterministic: bool = False,
         tuning: HistogramTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, tuning=tuning, capabilities=capabilities)
+        super().__init__(
+            device, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+        )
         self.channels = integer("channels", channels, 1)
         if self.channels > _MOST_CHANNELS:
             raise ArgumentError(f"channels={channels} must be at most {_MOST_CHANNELS}")
@@ -226,10 +235,14 @@ class Histogram2D(PairBinned, _Histogram):  # pyright: ignore[reportIncompatible
         edges: bool = False,
         weights: ItemDatatypeLike | Operators | None = None,
         closed: bool = True,
+        strategy: BinStrategy = "auto",
+        deterministic: bool = False,
         tuning: HistogramTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, tuning=tuning, capabilities=capabilities)
+        super().__init__(
+            device, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+        )
         counts = tuple(integer("bins", each, 1) for each in (bins if isinstance(bins, tuple) else (bins, bins)))
         if len(counts) != 2:
             raise ArgumentError(f"Histogram2D: bins={bins!r}, but must be a number or two")

@@ -15,7 +15,7 @@ from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike, as_binop
 from ..types.options import integer
-from .binned import VALUES, Axis, BinnedPrimitive, bins_of
+from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of
 from .reduce import fold
 from .typed_bins import IndicesBinned
 
@@ -41,6 +41,11 @@ class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIn
     op : BinOp or str, default Add
     size : int
         The length of the output.
+    strategy : {"auto", "tables", "sort"}, default "auto"
+        ``"tables"`` combines items in workgroup memory, ``"sort"`` sorts them by bins, which is faster for many bins,
+        and the only way for results of 64 bits and for a fixed order.
+    deterministic : bool, default False
+        For floats: the same bits on every run, as for `ReduceByKey`, by a sort that keeps the order of the items.
     tuning : HistogramTuning, optional
         Options that affect only the speed. By default the library's, or those from ``gridwise tune``.
     capabilities : Capabilities, optional
@@ -85,15 +90,19 @@ class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIn
         op: BinOpLike = Add,
         *,
         size: int,
+        strategy: BinStrategy = "auto",
+        deterministic: bool = False,
         tuning: HistogramTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, tuning=tuning, capabilities=capabilities)
+        super().__init__(
+            device, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+        )
         #: Of the indices, and of the items.
         self.datatype: Datatype
         self.value_datatype: Datatype
         self.datatype, self._key_datatype = self._taken("indices", dtype, INDICES)
-        self.value_datatype, self.result_datatype = self._taken("items", value_dtype, VALUES)
+        self.value_datatype, self.result_datatype = self._taken("items", value_dtype, STORAGE_DATATYPES)
         self._values = "items"
         self.op = as_binop(op)
         self.axes = (Axis("indices", "index", integer("size", size, 1)),)
