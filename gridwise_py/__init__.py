@@ -55,6 +55,7 @@ from .array_functions import (
     zeros,
     zeros_like,
 )
+from .bin_functions import bincount, histogram, histogram2d, reduce_by_index, scatter_add
 from .errors import (
     AdapterError,
     ArgumentError,
@@ -306,6 +307,7 @@ __all__ = [
     "asarray",
     "batch",
     "benchmark",
+    "bincount",
     "bitcast",
     "capabilities",
     "capture",
@@ -333,6 +335,8 @@ __all__ = [
     "full_like",
     "function",
     "gather",
+    "histogram",
+    "histogram2d",
     "hold_clock",
     "i32",
     "index",
@@ -361,6 +365,7 @@ __all__ = [
     "profile",
     "read_results",
     "reduce",
+    "reduce_by_index",
     "reduce_by_key",
     "repeat",
     "request_device",
@@ -370,6 +375,7 @@ __all__ = [
     "scalar",
     "scan",
     "scan_by_key",
+    "scatter_add",
     "searchsorted",
     "segment_ids",
     "segmented_reduce",

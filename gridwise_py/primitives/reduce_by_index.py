@@ -8,6 +8,7 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
+from ..errors import ArgumentError
 from ..planning.signature import Argument, SameAs
 from ..tuning.options import HistogramTuning
 from ..types.capabilities import Capabilities
@@ -36,8 +37,9 @@ class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIn
     device : wgpu.GPUDevice
     dtype : Datatype, str, numpy dtype or Expression, default "u32"
         Of the indices: bool or integers of 8 to 64 bits.
-    value_dtype : Datatype, str, numpy dtype or Expression, default "u32"
-        Of the items, of up to 32 bits. Results are of their datatype (u32, i32 or f32 for smaller ones); integers wrap.
+    value_dtype : Datatype, str, numpy dtype, Expression or None, default "u32"
+        Of the items: bool, integers or floats of 8 to 64 bits. Results are of their datatype (u32, i32 or f32 for
+        smaller ones); integers wrap. None for no items: results are u32, how often each index occurs.
     op : BinOp or str, default Add
     size : int
         The length of the output.
@@ -53,10 +55,10 @@ class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIn
 
     See Also
     --------
-    execute : takes ``indices`` and ``items``, shape (n,) each, and ``output``, shape (size,).
+    execute : takes ``indices`` and ``items``, of the same shape, and ``output``, shape (size,).
     ReduceByKey : keys of any kind, in runs.
     Histogram : counts; it computes the indices from edges.
-    scatter_add, bincount : the functions.
+    reduce_by_index, scatter_add, bincount : the functions.
 
     Notes
     -----
@@ -86,7 +88,7 @@ class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIn
         self,
         device: wgpu.GPUDevice | None,
         dtype: ItemDatatypeLike | Operators = "u32",
-        value_dtype: ItemDatatypeLike | Operators = "u32",
+        value_dtype: ItemDatatypeLike | Operators | None = "u32",
         op: BinOpLike = Add,
         *,
         size: int,
@@ -101,17 +103,28 @@ class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIn
         #: Of the indices, and of the items.
         self.datatype: Datatype
         self.value_datatype: Datatype
+        if value_dtype is None:
+            self.arguments = tuple(each for each in self.arguments if each.name != "items")
         self.datatype, self._key_datatype = self._taken("indices", dtype, INDICES)
-        self.value_datatype, self.result_datatype = self._taken("items", value_dtype, STORAGE_DATATYPES)
-        self._values = "items"
         self.op = as_binop(op)
+        if value_dtype is None:
+            if self.op != Add:
+                raise ArgumentError(
+                    f"ReduceByIndex: value_dtype=None counts, but the operator is {self.op.name!r}; leave out op="
+                )
+            self.value_datatype = self.result_datatype
+        else:
+            self.value_datatype, self.result_datatype = self._taken("items", value_dtype, STORAGE_DATATYPES)
+            self._values = "items"
         self.axes = (Axis("indices", "index", integer("size", size, 1)),)
         self._finish()
         *others, output = self.arguments
         self.arguments = (*others, replace(output, length=self.bins))
 
-    def reference(self, indices: np.ndarray, items: np.ndarray) -> np.ndarray:
+    def reference(self, indices: np.ndarray, items: np.ndarray | None = None) -> np.ndarray:
         """Return numpy's result for the same input."""
+        if items is None:
+            items = np.ones(indices.size, dtype=np.uint32)
         places = bins_of(self.axes[0], indices.ravel(), None)
         dtype = self.result_datatype.dtype
         items = items.ravel()[places >= 0].astype(dtype)
