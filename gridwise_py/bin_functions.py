@@ -26,7 +26,7 @@ from .primitives.one_shot import (
     without_doubles,
 )
 from .primitives.reduce import Reduce
-from .primitives.reduce_by_index import INDICES, ReduceByIndex
+from .primitives.reduce_by_index import ReduceByIndex
 from .runtime.array import Array, asarray
 from .runtime.chunked_array import ChunkedArray
 from .types.datatype import STORAGE_DATATYPES, Datatype
@@ -351,7 +351,7 @@ def histogram2d(
         return counts.reshape(shape), x_edges, y_edges
     hist = counts.to_numpy().reshape(shape).astype(np.float64)
     if density:
-        hist = hist / np.outer(np.diff(x_edges), np.diff(y_edges)) / hist.sum()
+        hist = hist / np.diff(x_edges)[:, None] / np.diff(y_edges) / hist.sum()
     return hist, x_edges, y_edges
 
 
@@ -489,7 +489,7 @@ def _by_index(
 ) -> Any:
     """Return the results for each index."""
     inputs = _Inputs(call, device)
-    kind = inputs.take("indices", indices, INDICES)
+    kind = inputs.take("indices", indices)
     items = None if x is None else inputs.take("items", x)
     inputs.check_lengths()
     primitive = kept_primitive(

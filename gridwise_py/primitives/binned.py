@@ -39,6 +39,8 @@ _LARGE_WORDS = 12_288
 _MOST_COPIES = 32
 # Edges that are searched in workgroup memory.
 _TABLE_WORDS = 1024
+# Fewer items do not pay for the table that a workgroup writes.
+_LEAST_ITEMS = 8192
 # Entries of a table that a workgroup combines: 32 bytes.
 _COLUMNS = 8
 # lavapipe ends all loops of an invocation after 65,535 iterations: so many items, with a search or a few swaps each.
@@ -491,7 +493,7 @@ class BinnedPrimitive(Primitive):
             wanted = max(wanted, -(-n // (shape.workgroup_size * _MOST_ITEMS_OF_CPU)))
         # A table is written and read, like two items for each bin.
         worth = -(-4 * n // self.bins)
-        return max(1, min(wanted, worth, -(-n // shape.tile_items)))
+        return max(1, min(wanted, worth, -(-n // max(shape.tile_items, _LEAST_ITEMS))))
 
     def _operator_context(self) -> dict[str, Any]:
         mode = self.capabilities.subgroup_mode(False)

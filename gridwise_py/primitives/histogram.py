@@ -184,6 +184,11 @@ class Histogram(InputBinned, _Histogram):  # pyright: ignore[reportIncompatibleM
             raise ArgumentError("Histogram: range= together with edges=True, which say both where bins begin")
         self._set_up(dtype, (integer("bins", bins, 1),), (range,), bool(edges), weights, bool(closed))
 
+    @classmethod
+    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
+        return {}, {"input": n}
+
     def reference(
         self, input: np.ndarray, edges: np.ndarray | None = None, weights: np.ndarray | None = None
     ) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DatatypeError
 from ..planning.signature import Argument, SameAs
 from ..tuning.options import HistogramTuning
 from ..types.capabilities import Capabilities
@@ -20,10 +20,7 @@ from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of
 from .reduce import fold
 from .typed_bins import IndicesBinned
 
-__all__ = ["INDICES", "ReduceByIndex"]
-
-#: What may be an index.
-INDICES = {name: datatype for name, datatype in STORAGE_DATATYPES.items() if datatype.dtype.kind in "biu"}
+__all__ = ["ReduceByIndex"]
 
 
 class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
@@ -105,7 +102,12 @@ class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIn
         self.value_datatype: Datatype
         if value_dtype is None:
             self.arguments = tuple(each for each in self.arguments if each.name != "items")
-        self.datatype, self._key_datatype = self._taken("indices", dtype, INDICES)
+        self.datatype, self._key_datatype = self._taken("indices", dtype, STORAGE_DATATYPES)
+        if self._key_datatype.dtype.kind == "f":
+            raise DatatypeError(
+                f"ReduceByIndex: indices are of {self.datatype}, but must be integers; convert them, for example "
+                f"gw.u32(…), or take a Histogram of them"
+            )
         self.op = as_binop(op)
         if value_dtype is None:
             if self.op != Add:

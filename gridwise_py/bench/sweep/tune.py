@@ -10,7 +10,7 @@ import numpy as np
 import wgpu
 
 from ...errors import ArgumentError
-from ...primitives import Reduce, Scan, Search, VectorAdd
+from ...primitives import Histogram, Reduce, Scan, Search, VectorAdd
 from ...primitives.base import Primitive
 from ...runtime.context import context_of
 from ...runtime.device import device_key
@@ -38,6 +38,7 @@ _MAKERS: Mapping[str, _Maker] = {
     "reduce": lambda device, tuning, plain: Reduce(device, "u32", tuning=tuning, capabilities=plain),
     "scan": _scan("reduce_then_scan"),
     "scan_lookback": _scan("lookback"),
+    "histogram": lambda device, tuning, plain: Histogram(device, "u32", tuning=tuning, capabilities=plain),
     "search": lambda device, tuning, plain: Search(device, "u32", tuning=tuning, capabilities=plain),
 }
 
