@@ -55,6 +55,7 @@ from .array_functions import (
     zeros,
     zeros_like,
 )
+from .bin_functions import bincount, histogram, histogram2d, reduce_by_index, scatter_add
 from .errors import (
     AdapterError,
     ArgumentError,
@@ -155,6 +156,7 @@ from .timing.result import PerTrial, Span, TimingResult
 from .tuning.options import (
     AxisTuning,
     ElementwiseTuning,
+    HistogramTuning,
     MatMulTuning,
     ReduceTuning,
     ScanTuning,
@@ -248,6 +250,7 @@ __all__ = [
     "ForkError",
     "GridwiseError",
     "GridwiseWarning",
+    "HistogramTuning",
     "ImplicitConversionError",
     "KeyAverage",
     "KeyAverages",
@@ -308,6 +311,7 @@ __all__ = [
     "asarray",
     "batch",
     "benchmark",
+    "bincount",
     "bitcast",
     "capabilities",
     "capture",
@@ -335,6 +339,8 @@ __all__ = [
     "full_like",
     "function",
     "gather",
+    "histogram",
+    "histogram2d",
     "hold_clock",
     "i32",
     "index",
@@ -365,6 +371,7 @@ __all__ = [
     "put",
     "read_results",
     "reduce",
+    "reduce_by_index",
     "reduce_by_key",
     "repeat",
     "request_device",
@@ -375,6 +382,7 @@ __all__ = [
     "scalar",
     "scan",
     "scan_by_key",
+    "scatter_add",
     "searchsorted",
     "segment_ids",
     "segmented_reduce",

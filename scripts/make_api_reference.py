@@ -38,14 +38,16 @@ AREAS = {
     "segment_ids repeat sum prod min max minmax MinAndMax argmin argmax any all find mean var std "
     "reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
     "argsort sort_pairs matmul "
-    "searchsorted digitize compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
+    "searchsorted digitize histogram histogram2d bincount reduce_by_index scatter_add "
+    "compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
     f"unique_values unique_counts unique_inverse unique_all {FUNCTIONS} stream",
     "Expressions": "Expression f32 i32 u32 leaf scalar index result bitcast ceil clip cos exp floor "
     "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
     "where",
     "Operators": "Add Multiply Min Max And Or Xor ArgMin ArgMax MinMax Moments First Last BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ScanAxis Scatter Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
-    "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning SegmentedSortTuning StreamTuning MatMulTuning "
+    "Primitives": f"{CLASSES} ScanAxis Scatter Histogram2D ReduceByIndex Kernel Primitive Run BoundCall batch capture "
+    "Sequence SequenceRun",
+    "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning SegmentedSortTuning StreamTuning HistogramTuning MatMulTuning "
     "ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",

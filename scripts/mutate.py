@@ -64,6 +64,7 @@ _PROBE = "runtime/lookback_verdict"
 _ARRAYS = "primitives/array_functions runtime/shapes"
 _ORDER = "primitives/order_functions"
 _STREAM = "primitives/select"
+_BINS = "primitives/histogram"
 _WGSL = {
     "shaders/reduce.wgsl": f"primitives/reduce {_PARTS}",
     "shaders/reduce_blocks.wgsl": _BOTH,
@@ -90,6 +91,10 @@ _WGSL = {
     "shaders/fill.wgsl": _ARRAYS,
     "shaders/take.wgsl": _ARRAYS,
     "shaders/search_samples.wgsl": "primitives/search",
+    "shaders/histogram_bins.wgsl": _BINS,
+    "shaders/histogram_scatter.wgsl": _BINS,
+    "shaders/histogram_totals.wgsl": _BINS,
+    "shaders/lib/bins.wgsl": _BINS,
     "shaders/canary.wgsl": "bench/measure bench/calibration",
     "shaders/flush.wgsl": "bench/measure",
     "shaders/fma.wgsl": "bench/calibration",

@@ -132,6 +132,34 @@ class PlanBuilder:
         """Add a step that is not a kernel."""
         self._steps.append(step)
 
+    def include(self, plan: Plan, name: str) -> None:
+        """Add the steps of another plan, whose arguments are arguments and scratch of this one.
+
+        Parameters
+        ----------
+        plan : Plan
+            Of a layout of operands of this builder. Its work and parameters are not taken over.
+        name : str
+            What its other buffers are called, with their own name behind it.
+        """
+        own = {spec.name: f"{name}_{spec.name}" for spec in plan.buffers if spec.role != "argument"}
+        self._buffers |= {
+            own[spec.name]: replace(spec, name=own[spec.name]) for spec in plan.buffers if spec.name in own
+        }
+
+        def renamed(step: Step) -> Step:
+            if isinstance(step, Kernel):
+                bindings = (replace(each, buffer=own.get(each.buffer, each.buffer)) for each in step.bindings)
+                return replace(step, bindings=tuple(bindings))
+            names = {
+                key: own.get(getattr(step, key), getattr(step, key)) for key in _BUFFERS_OF_STEPS if hasattr(step, key)
+            }
+            return replace(step, **names)
+
+        self._steps += [renamed(step) for step in plan.steps]
+        self._siblings += plan.siblings
+        self._shaders |= plan.shaders
+
     def kernel(
         self,
         label: str,
@@ -364,5 +392,9 @@ def _feed(shader: str, source: Operand, params_name: str, fields: Sequence[str],
     return Copy(source.buffer, source.first_byte, params_name, 4 * fields.index(field), 4)
 
 
+# The fields of steps other than kernels that name buffers.
+_BUFFERS_OF_STEPS = ("buffer", "source", "destination")
+
+
 def _names(step: Step) -> tuple[str, ...]:
-    return tuple(getattr(step, name) for name in ("buffer", "source", "destination") if hasattr(step, name))
+    return tuple(getattr(step, name) for name in _BUFFERS_OF_STEPS if hasattr(step, name))

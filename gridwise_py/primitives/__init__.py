@@ -7,11 +7,13 @@ from .by_key import ReduceByKey, ScanByKey
 from .copy import Copy
 from .custom_kernel import Kernel
 from .fused_calls import evaluated
+from .histogram import Histogram, Histogram2D
 from .map import Map
 from .matmul import MatMul
 from .partition import Partition
 from .reduce import Reduce
 from .reduce_axis import ReduceAxis
+from .reduce_by_index import ReduceByIndex
 from .registry import REGISTRY as REGISTRY
 from .repeat import Repeat
 from .run_length import RunLength
@@ -30,6 +32,8 @@ from .vector_add import VectorAdd
 __all__ = [
     "ArgSort",
     "Copy",
+    "Histogram",
+    "Histogram2D",
     "Kernel",
     "Map",
     "MatMul",
@@ -37,6 +41,7 @@ __all__ = [
     "Primitive",
     "Reduce",
     "ReduceAxis",
+    "ReduceByIndex",
     "ReduceByKey",
     "Repeat",
     "RunLength",

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMode
-from .options import ElementwiseTuning, ReduceTuning, ScanTuning, StreamTuning, Tuning
+from .options import ElementwiseTuning, HistogramTuning, ReduceTuning, ScanTuning, StreamTuning, Tuning
 
 __all__ = [
     "KERNELS",
@@ -108,6 +108,8 @@ class Shapes(Generic[AnyShape]):
 # with 256 × 4, 675 with 512 × 4. stream_split (partitions): 994 µs with 128 × 16. Smaller inputs as scan_lookback.
 # transpose: two squares of 32 × 32 are 8 KiB of workgroup memory, so as many workgroups share a multiprocessor as have
 # invocations on it, with two loads of 16 bytes each in flight; not measured yet.
+# histogram: 16 KiB of counters, so that four workgroups of 512 fill a multiprocessor. histogram_ranges: as many
+# counters as a workgroup may have, and as many invocations to use them; not measured yet.
 # by_key, segmented: as scan_lookback with accumulators of two words, since a tile's keys or places are held with its
 # items; not measured yet. A CPU adapter compiles fewer rows sooner.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
@@ -132,6 +134,8 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
         ((None, Shape(256, 2)),),
     ),
     "segmented_reduce": (((1 << 22, Shape(256, 4, 1056)), (None, Shape(128, 8, 1056))), ((None, Shape(64, 4, 64)),)),
+    "histogram": (((1 << 20, Shape(256, 2, 264)), (None, Shape(512, 4, 528))), ((None, Shape(64, 4, 32)),)),
+    "histogram_ranges": (((None, Shape(1024, 4, 264)),), ((None, Shape(64, 4, 32)),)),
     "stream": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
         ((None, Shape(256, 8)),),
@@ -213,6 +217,22 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         ),
         tuple(Shape(w, v) for w, v in ((64, 8), (128, 8), (256, 4), (256, 8))),
     ),
+    "histogram": (
+        tuple(
+            Shape(w, v, b)
+            for w, v, b in ((256, 4, 528), (256, 4, 1056), (512, 2, 528), (512, 4, 264), (512, 4, 528), (512, 8, 528),
+                            (1024, 2, 264), (1024, 4, 264))
+        ),
+        tuple(Shape(w, v, b) for w, v, b in ((64, 4, 16), (64, 4, 32), (64, 8, 32), (256, 4, 32))),
+    ),
+    "histogram_ranges": (
+        tuple(
+            Shape(w, v, b)
+            for w, v, b in ((256, 4, 264), (512, 4, 132), (512, 4, 264), (1024, 2, 132), (1024, 4, 132), (1024, 4, 264),
+                            (1024, 8, 132))
+        ),
+        tuple(Shape(w, v, b) for w, v, b in ((64, 4, 16), (64, 4, 32), (64, 8, 32), (256, 4, 32))),
+    ),
     "stream": (
         tuple(
             Shape(w, v)
@@ -240,6 +260,8 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
     "by_key": ScanTuning,
     "segmented": ScanTuning,
     "segmented_reduce": ScanTuning,
+    "histogram": HistogramTuning,
+    "histogram_ranges": HistogramTuning,
     "stream": StreamTuning,
     "stream_split": StreamTuning,
 }
@@ -247,7 +269,7 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
 
 def has_blocks(kernel: str) -> bool:
     """Whether a kernel gives each workgroup a block of tiles: then its shapes say how many workgroups there are."""
-    return kernel in _FIXED_SHAPES
+    return all(shape.max_blocks for rows in _SHAPES[kernel] for _, shape in rows)
 
 
 def look_back_tiles(mode: SubgroupMode) -> int:

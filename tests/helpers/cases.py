@@ -131,6 +131,8 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
                 # The kernels of small keys differ from those of f16 in a few constants.
                 yield from list(_sorts(name, datatype, capabilities))[:: 2 if datatype in _UNLIKE_KEYS else 7]
     yield from _streams(capabilities)
+    for options in _HISTOGRAM_OPTIONS:
+        yield Case("histogram", options, capabilities)
     for datatype in gw.Search.datatypes:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
             yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
@@ -177,6 +179,17 @@ _STREAM_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
         {"dtype": "u32"}, {"dtype": "i64", "outputs": ("lengths",)}, {"dtype": "u8", "outputs": ("values", "starts")},
     ),
 }  # fmt: skip
+
+
+#: Options of histograms that give another text.
+_HISTOGRAM_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"dtype": "u32", "bins": 7, "range": (0, 100)}, {"dtype": "i32", "bins": 5000, "range": (-7, 100)},
+    {"dtype": "f32", "edges": True}, {"dtype": "f64"}, {"dtype": "u64", "edges": True, "bins": 3000},
+    {"dtype": "u8", "channels": 3}, {"dtype": "f16", "weights": "f32"}, {"dtype": "i64", "weights": "i32"},
+    {"dtype": "u32", "bins": 1 << 17}, {"dtype": "u32", "weights": "u64"}, {"dtype": "u32", "bins": 1 << 24},
+    {"dtype": "f32", "weights": "f32", "strategy": "sort"}, {"dtype": "u32", "merge": "none"},
+    {"dtype": "u32", "merge": "quad", "workgroup_size": 64, "vecs": 2},
+)  # fmt: skip
 
 
 def _streams(capabilities: gw.Capabilities) -> Iterator[Case]:

@@ -250,6 +250,7 @@ _TUNINGS: dict[type[gw.Primitive], type] = {
     gw.ReduceAxis: gw.AxisTuning,
     gw.Search: gw.ElementwiseTuning,
     gw.ScanAxis: gw.AxisTuning,
+    gw.Histogram: gw.HistogramTuning,
     gw.Select: gw.StreamTuning,
     gw.Partition: gw.StreamTuning,
     gw.Unique: gw.StreamTuning,

@@ -40,6 +40,7 @@ SINCE = {
         Scatter SegmentedSort SegmentedSortTuning Transpose lexsort put roll segmented_sort segmented_sort_pairs
         transpose
         ReducedByKey reduce_by_key repeat scan_by_key segment_ids segmented_reduce segmented_scan
+        HistogramTuning bincount histogram histogram2d reduce_by_index scatter_add
     """,
 }
 #: Public once, and why no more.

@@ -10,7 +10,18 @@ import numpy as np
 import wgpu
 
 from ...errors import ArgumentError
-from ...primitives import Partition, Reduce, ReduceByKey, Scan, Search, SegmentedReduce, Select, VectorAdd
+from ...primitives import (
+    Histogram,
+    Partition,
+    Reduce,
+    ReduceByKey,
+    Scan,
+    Search,
+    SegmentedReduce,
+    SegmentedScan,
+    Select,
+    VectorAdd,
+)
 from ...primitives.base import Primitive
 from ...runtime.context import context_of
 from ...runtime.device import device_key
@@ -35,7 +46,9 @@ _SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, str]]] = {
     "stream": (Select, {"strategy": "lookback"}),
     "stream_split": (Partition, {"strategy": "lookback"}),
     "by_key": (ReduceByKey, {"strategy": "lookback"}),
-    "segmented": (SegmentedReduce, {"strategy": "lookback"}),
+    "segmented": (SegmentedScan, {"strategy": "lookback"}),
+    "segmented_reduce": (SegmentedReduce, {}),
+    "histogram": (Histogram, {}),
 }
 
 #: The kernels that are tuned, by the names in tuning/shapes.py.
