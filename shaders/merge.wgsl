@@ -2,8 +2,8 @@
 // Source: O. Green, R. McColl, D. Bader, "GPU Merge Path - A GPU Merging Algorithm" (2012).
 // merge_partition.wgsl has found which parts of a and b make each tile. A workgroup copies both into workgroup memory, each
 // invocation finds where the path crosses its own diagonal there, and merges ITEMS keys from that place on, one by one.
-// ITEMS is odd: neighbouring invocations then write to different banks. Each part is read from a multiple of 32 keys on, so
-// that subgroups read whole lines of the cache.
+// ITEMS is odd: neighbouring invocations then write to different banks. Each part is read from the beginning of a
+// line of the cache on, so that subgroups read whole ones.
 // Forward progress: no workgroup waits for another.
 // Bindings: params, a, b, splits{{ ", a_values, b_values" if values }}, output{{ ", output_values" if values }}.
 
@@ -24,6 +24,7 @@ struct Params {
 //$ include "lib/merge_order.wgsl"
 override WORKGROUP_SIZE: u32 = {{ workgroup_size }}u;
 const ITEMS: u32 = {{ items }}u;
+const LAST_OF_LINE: u32 = {{ line_keys - 1 }}u;
 const TILE: u32 = {{ workgroup_size * items }}u;
 
 // The tile's part of a, behind it that of b; later the merged keys. An invocation may read ITEMS behind the end.
@@ -46,9 +47,9 @@ fn main(
   let count_b = count - count_a;
 
   // Places in a row: those of a from the beginning of a line on, rounded up to a line, then those of b.
-  let skip_a = (first_a + params.shift_a) & 31u;
-  let places_a = (skip_a + count_a + 31u) & ~31u;
-  let skip_b = ((first_b + params.shift_b) & 31u) + places_a;
+  let skip_a = (first_a + params.shift_a) & LAST_OF_LINE;
+  let places_a = (skip_a + count_a + LAST_OF_LINE) & ~LAST_OF_LINE;
+  let skip_b = ((first_b + params.shift_b) & LAST_OF_LINE) + places_a;
 //$ for r in range(rounds)
   let place_{{ r }} = local + {{ r * workgroup_size }}u;
   let is_a_{{ r }} = place_{{ r }} < places_a;

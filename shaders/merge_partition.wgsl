@@ -43,7 +43,7 @@ fn main(
   // The path crosses the diagonal between these places in a.
   var low = max(diagonal, n_b) - n_b;
   var high = min(diagonal, n_a);
-  var probe = min(u32(f32(diagonal) * (f32(n_a) / f32(max(n, 1u)))), max(high, 1u) - 1u);
+  var probe = u32(f32(diagonal) * (f32(n_a) / f32(max(n, 1u))));
   for (var k = 0u; low < high; k++) {
     probe = clamp(probe, low, high - 1u);
     // The key of a comes first unless that of b is less.

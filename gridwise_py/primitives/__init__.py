@@ -9,6 +9,7 @@ from .custom_kernel import Kernel
 from .fused_calls import evaluated
 from .map import Map
 from .matmul import MatMul
+from .merge import Merge
 from .partition import Partition
 from .reduce import Reduce
 from .reduce_axis import ReduceAxis
@@ -30,6 +31,7 @@ __all__ = [
     "Kernel",
     "Map",
     "MatMul",
+    "Merge",
     "Partition",
     "Primitive",
     "Reduce",

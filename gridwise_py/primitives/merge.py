@@ -37,8 +37,6 @@ __all__ = ["Merge"]
 _MOST_KEYS = (1 << 32) - (1 << 16)
 # Invocations of a workgroup that looks for the tiles' parts: each waits for memory some 20 times in a row.
 _PARTITION_SIZE = 64
-# Keys that a subgroup reads at once: a line of the cache.
-_LINE_KEYS = 32
 
 
 @register("merge")
@@ -61,6 +59,8 @@ class Merge(Primitive):
     """
 
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
+    # Keys that a subgroup reads at once: a line of the cache. Each part of a tile is read from the beginning of one on.
+    _line_keys: ClassVar[int] = 32
     arguments = (
         Argument("a", chunked=True, ascending=True),
         Argument("b", chunked=True, ascending=True),
@@ -156,7 +156,7 @@ class Merge(Primitive):
             reads=inputs, writes={"splits": splits},
             params={
                 **lengths, "tile_items": shape.workgroup_size * self._items(shape), "splits": splits.length,
-                "blocks": blocks, "step": 1 << math.isqrt(n).bit_length(),
+                "blocks": blocks, "step": self._step(n),
             },
             workgroups=blocks, constants={"WORKGROUP_SIZE": _PARTITION_SIZE},
             context={**context, "counted_output": False},
@@ -170,17 +170,30 @@ class Merge(Primitive):
                 reads={**inputs, **values, "splits": splits}, writes=outputs,
                 params={
                     **lengths, "tiles": tiles,
-                    **{f"shift_{name}": _lines_begin(operand) for name, operand in inputs.items()},
+                    **{f"shift_{name}": self._shift(operand) for name, operand in inputs.items()},
                 },
                 workgroups=tiles, constants={"WORKGROUP_SIZE": each.workgroup_size},
                 context={
                     **context, "workgroup_size": each.workgroup_size, "items": items, "quads": quads,
-                    "values": bool(values),
+                    "values": bool(values), "line_keys": self._line_keys,
                     # Both parts begin at a line and end anywhere, and that of a ends at a line.
-                    "rounds": -(-(tile + 3 * (_LINE_KEYS - 1)) // each.workgroup_size),
+                    "rounds": -(-(tile + 3 * (self._line_keys - 1)) // each.workgroup_size),
                 },
                 sibling=each != shape,
             )  # fmt: skip
+
+    @staticmethod
+    def _step(n: int) -> int:
+        """Return how far from the first probe of the partition the second one lies.
+
+        Where the path would be if both inputs were spread alike: of two random halves it is within √n / 4 there, in two of
+        three cases.
+        """
+        return 1 << math.isqrt(n).bit_length()
+
+    def _shift(self, operand: Operand) -> int:
+        """Return how far behind the beginning of a line the first key lies; 0 where there are several such places."""
+        return 0 if operand.chunks else operand.offset % self._line_keys
 
     def _stores_quads(self, output: Operand) -> bool:
         """Whether an invocation stores four keys at once."""
@@ -202,8 +215,3 @@ class Merge(Primitive):
         if a_values is None or b_values is None:
             return keys[order]
         return keys[order], np.concatenate([a_values, b_values])[order]
-
-
-def _lines_begin(operand: Operand) -> int:
-    """Return how far behind the beginning of a line the first key lies; 0 where that is not one place."""
-    return 0 if operand.chunks else operand.offset % _LINE_KEYS
