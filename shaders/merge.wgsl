@@ -1,17 +1,13 @@
-// Merges two sorted inputs; of equal keys those of a come first.
+// Merges {{ "pairs of neighbouring sorted runs" if runs else "two sorted inputs" }}; of equal keys those of the first one come first.
 // Source: O. Green, R. McColl, D. Bader, "GPU Merge Path - A GPU Merging Algorithm" (2012).
-// merge_partition.wgsl has found which parts of a and b make each tile. A workgroup copies both into workgroup memory, each
-// invocation finds where the path crosses its own diagonal there, and merges ITEMS keys from that place on, one by one.
-// ITEMS is odd: neighbouring invocations then write to different banks. Each part is read from the beginning of a
-// line of the cache on, so that subgroups read whole ones.
+// merge_partition.wgsl has found which parts of the two make each tile. A workgroup copies both into workgroup memory and
+// merges them there (lib/merge_path.wgsl). Each part is read from the beginning of a line of the cache on, so that subgroups
+// read whole ones.
 // Forward progress: no workgroup waits for another.
-// Bindings: params, a, b, splits{{ ", a_values, b_values" if values }}, output{{ ", output_values" if values }}.
+// Bindings: params, {{ "input" if runs else "a, b" }}, splits, output, and of pairs the values of each.
 
 struct Params {
-  n_a: u32,  // keys
-  n_b: u32,
-  capacity_a: u32,  // keys that there is room for
-  capacity_b: u32,
+//$ include "lib/merge_params.wgsl"
   tiles: u32,
   shift_a: u32,  // key 0 lies so many keys behind the beginning of a line
   shift_b: u32,
@@ -22,13 +18,9 @@ struct Params {
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/merge_order.wgsl"
-override WORKGROUP_SIZE: u32 = {{ workgroup_size }}u;
-const ITEMS: u32 = {{ items }}u;
+//$ include "lib/merge_runs.wgsl"
+//$ include "lib/merge_path.wgsl"
 const LAST_OF_LINE: u32 = {{ line_keys - 1 }}u;
-const TILE: u32 = {{ workgroup_size * items }}u;
-
-// The tile's part of a, behind it that of b; later the merged keys. An invocation may read ITEMS behind the end.
-var<workgroup> keys: array<Key, {{ workgroup_size * items + items + 1 }}>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -37,16 +29,25 @@ fn main(
   @builtin(local_invocation_index) local: u32,
 ) {
   let tile = workgroup_index(workgroup, grid);
-  let n = length_a() + length_b();
   let first = tile * TILE;
-  if (tile >= params.tiles || first >= n) { return; }
-  let count = min(n - first, TILE);
-  let first_a = load_splits(tile);
-  let first_b = first - first_a;
-  let count_a = load_splits(tile + 1u) - first_a;
+  if (tile >= params.tiles || first >= total()) { return; }
+  let runs = runs_of(first);
+  let diagonal = first - runs.first;
+  let count = min(runs.length_a + runs.length_b - diagonal, TILE);
+  let split = load_splits(tile);
+  var end = runs.length_a;
+  if (diagonal + count < runs.length_a + runs.length_b) { end = load_splits(tile + 1u); }
+  let count_a = end - split;
   let count_b = count - count_a;
+//$ if runs
+  let first_a = runs.first + split;
+  let first_b = first - split + params.run_items;
+//$ else
+  let first_a = split;
+  let first_b = first - split;
+//$ endif
 
-  // Places in a row: those of a from the beginning of a line on, rounded up to a line, then those of b.
+  // Places in a row: those of the first part from the beginning of a line on, rounded up to a line, then the other's.
   let skip_a = (first_a + params.shift_a) & LAST_OF_LINE;
   let places_a = (skip_a + count_a + LAST_OF_LINE) & ~LAST_OF_LINE;
   let skip_b = ((first_b + params.shift_b) & LAST_OF_LINE) + places_a;
@@ -55,76 +56,39 @@ fn main(
   let is_a_{{ r }} = place_{{ r }} < places_a;
   let at_{{ r }} = place_{{ r }} - select(skip_b, skip_a, is_a_{{ r }});
   let is_key_{{ r }} = at_{{ r }} < select(count_b, count_a, is_a_{{ r }});
-  var key_{{ r }} = LAST_CODE;
+  var key_{{ r }}: Key;
+//$ if runs
+  if (is_key_{{ r }}) { key_{{ r }} = key_input(select(first_b, first_a, is_a_{{ r }}) + at_{{ r }}); }
+//$ else
   if (is_key_{{ r }}) {
     if (is_a_{{ r }}) { key_{{ r }} = key_a(first_a + at_{{ r }}); } else { key_{{ r }} = key_b(first_b + at_{{ r }}); }
   }
+//$ endif
 //$ endfor
 //$ for r in range(rounds)
   if (is_key_{{ r }}) { keys[at_{{ r }} + select(count_a, 0u, is_a_{{ r }})] = key_{{ r }}; }
 //$ endfor
   workgroupBarrier();
-
-  let diagonal = min(local * ITEMS, count);
-  var low = max(diagonal, count_b) - count_b;
-  var high = min(diagonal, count_a);
-  while (low < high) {
-    let probe = (low + high) >> 1u;
-    if (less(ranked(keys[count_a + diagonal - 1u - probe]), ranked(keys[probe]))) {
-      high = probe;
-    } else {
-      low = probe + 1u;
-    }
-  }
-  var at_a = low;
-  var at_b = count_a + diagonal - low;
-  var next_a = keys[at_a];
-  var next_b = keys[at_b];
-//$ for k in range(items)
-  let is_from_a_{{ k }} = at_b >= count || (at_a < count_a && !less(ranked(next_b), ranked(next_a)));
-  let merged_{{ k }} = select(next_b, next_a, is_from_a_{{ k }});
-//$ if values
-  let source_{{ k }} = select(at_b, at_a, is_from_a_{{ k }});
-//$ endif
-//$ if not loop.last
-  at_a += select(0u, 1u, is_from_a_{{ k }});
-  at_b += select(1u, 0u, is_from_a_{{ k }});
-  let following_{{ k }} = keys[select(at_b, at_a, is_from_a_{{ k }})];
-  next_a = select(next_a, following_{{ k }}, is_from_a_{{ k }});
-  next_b = select(following_{{ k }}, next_b, is_from_a_{{ k }});
-//$ endif
-//$ endfor
+  merge_runs(0u, count_a, count, min(local * ITEMS, count));
   workgroupBarrier();
-//$ for k in range(items)
-  keys[local * ITEMS + {{ k }}u] = merged_{{ k }};
-//$ endfor
+  stage_merged(local);
   workgroupBarrier();
-//$ if quads
-  for (var i = 4u * local; i < count; i += 4u * WORKGROUP_SIZE) {
-    if (i + 4u <= count) {
-      store4_output(first + i, vec4<u32>(
-        key_decode(keys[i]), key_decode(keys[i + 1u]), key_decode(keys[i + 2u]), key_decode(keys[i + 3u]),
-      ));
-    } else {
-      for (var k = i; k < count; k++) { store_output(first + k, key_decode(keys[k])); }
-    }
-  }
-//$ else
-  for (var i = local; i < count; i += WORKGROUP_SIZE) { store_output(first + i, key_decode(keys[i])); }
-//$ endif
+  store_keys(first, count, local);
 //$ if values
   workgroupBarrier();
-//$ for k in range(items)
-  keys[local * ITEMS + {{ k }}u]{{ ".x" if key_words == 2 }} = source_{{ k }};
-//$ endfor
+  stage_places(local);
   workgroupBarrier();
   for (var i = local; i < count; i += WORKGROUP_SIZE) {
-    let source = keys[i]{{ ".x" if key_words == 2 }};
-    if (source < count_a) {
-      store_output_values(first + i, load_a_values(first_a + source));
+    let place = staged_place(i);
+//$ if runs
+    store_output_values(first + i, load_input_values(select(first_b + place - count_a, first_a + place, place < count_a)));
+//$ else
+    if (place < count_a) {
+      store_output_values(first + i, load_a_values(first_a + place));
     } else {
-      store_output_values(first + i, load_b_values(first_b + source - count_a));
+      store_output_values(first + i, load_b_values(first_b + place - count_a));
     }
+//$ endif
   }
 //$ endif
 }

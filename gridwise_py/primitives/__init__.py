@@ -10,6 +10,7 @@ from .fused_calls import evaluated
 from .map import Map
 from .matmul import MatMul
 from .merge import Merge
+from .merge_sort import MergeSort
 from .partition import Partition
 from .reduce import Reduce
 from .reduce_axis import ReduceAxis
@@ -32,6 +33,7 @@ __all__ = [
     "Map",
     "MatMul",
     "Merge",
+    "MergeSort",
     "Partition",
     "Primitive",
     "Reduce",
