@@ -146,6 +146,15 @@ from .selection_functions import (
     unique_inverse,
     unique_values,
 )
+from .set_functions import (
+    MergedPairs,
+    intersect1d,
+    isin,
+    merge,
+    setdiff1d,
+    setxor1d,
+    union1d,
+)
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
@@ -257,6 +266,7 @@ __all__ = [
     "Max",
     "Measurement",
     "MemoryStats",
+    "MergedPairs",
     "Min",
     "MinAndMax",
     "MinMax",
@@ -334,6 +344,8 @@ __all__ = [
     "hold_clock",
     "i32",
     "index",
+    "intersect1d",
+    "isin",
     "isnan",
     "leaf",
     "list_adapters",
@@ -344,6 +356,7 @@ __all__ = [
     "mean",
     "measure",
     "memory_stats",
+    "merge",
     "min",
     "minimum",
     "minmax",
@@ -372,6 +385,8 @@ __all__ = [
     "segment_ids",
     "segmented_reduce",
     "segmented_scan",
+    "setdiff1d",
+    "setxor1d",
     "sign",
     "sin",
     "sort",
@@ -387,6 +402,7 @@ __all__ = [
     "timing_helper",
     "to_dataframe",
     "u32",
+    "union1d",
     "unique",
     "unique_all",
     "unique_counts",
