@@ -1,23 +1,23 @@
 """Merge, in several forms, beside CUB's DeviceMerge::MergeKeys on the same GPU: same data, in turns, in one run.
 
-Usage: python benchmarks/merge_peer.py [--n 2^20,2^24,2^28] [--shapes "256x4 256x3 128x4"] [--cub PROGRAM] [--json FILE]
+Usage: python benchmarks/merge_peer.py [--n 2^20,2^24,2^28] [--shapes "256x3 128x4"] [--cub PROGRAM] [--json FILE]
 
-Two sorted halves of random u32. PROGRAM is what benchmarks/peers/cub_stream_peer.cu is built to; without it there are our
+Two sorted halves of random u32. PROGRAM is built from benchmarks/peers/cub_stream_peer.cu; without it there are our
 forms only. Times are medians of GPU spans: ours from the first timestamp to the last of a single call, and of its two
-kernels by themselves; CUB's between two CUDA events. From 2^26 items on that is the same; below, a launch from the host
-lies between CUB's events. `ratio` is CUB's time over ours. GB/s counts 8 bytes per item. Every form must give what numpy
-gives.
+kernels by themselves; CUB's between two CUDA events. From 2^26 items on that is the same; below, a launch from the
+host lies between CUB's events. `ratio` is CUB's time over ours. GB/s counts 8 bytes per item. Every form must give
+numpy's result.
 
-Forms, besides the library's, of which each changes one thing:
+Forms, besides the library's; each changes one thing:
 
 bisect    the partition's binary searches begin in the middle, not near where the path is likely to be
 words     invocations store one item at a time, not four
 anywhere  parts of tiles are read from their first item on, not from the beginning of a line of the cache
 WxV       another shape: W invocations, each with 4 V - 1 items
 
-Predictions for an H200 at 2^28, where the bytes take 505 µs and CUB 556: the library's 560, of which 30 are the partition
-(70,000 searches of 18 steps, each of which reads two lines that nobody else reads: 150 MB); `bisect` 580; `words` and
-`anywhere` within 3 %; 256x2 590, since twice as many searches; 128x4 as 256x4.
+Predictions for an H200 at 2^28, where the bytes take 505 µs and CUB 556: the library's 560, of which 30 are the
+partition (70,000 searches of 18 steps, each of which reads two lines that no other reads: 150 MB); `bisect` 580;
+`words` and `anywhere` within 3 %; 256x2 590, since it has twice as many searches; 128x4 as 256x4.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One-shot functions that merge sorted arrays, and that take arrays as sets: union, intersection, differences, membership.
+"""One-shot functions that merge sorted arrays, or take arrays as sets: union, intersection, differences, membership.
 
 With numpy arrays the results are numpy arrays. With an Array they are Arrays on the GPU, and nothing is read back: sets
 carry their count, and so does a merge of counted Arrays.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
 import wgpu
 
 from .array_functions import full
@@ -28,7 +27,6 @@ from .types.datatype import (
     STORAGE_DATATYPES,
     VALUE_DATATYPES,
     Datatype,
-    Struct,
     as_datatype,
 )
 
@@ -123,7 +121,8 @@ def merge(
             raise ArgumentError(f"{call}: {name} has shape {items.shape}, but must have one dimension")
         if name in moved and items.size != keys[name[0]].size:
             raise LengthError(
-                f"{call}: {name} has {items.size} items, but {name[0]} has {keys[name[0]].size}; every key needs one value"
+                f"{call}: {name} has {items.size} items, but {name[0]} has {keys[name[0]].size}; every key needs one "
+                f"value"
             )
     device = device_of(*keys.values(), *moved.values(), device=device)
     counted = any(isinstance(items, Array) and items.count is not None for items in keys.values())
@@ -299,8 +298,8 @@ def setdiff1d(
     ar1, ar2, device
         As for `intersect1d`.
     assume_unique : bool, default False
-        Whether no item is twice in the same array, which saves work and is not checked. The result is sorted in any case;
-        numpy's then keeps the order of `ar1`.
+        Whether no item is twice in the same array, which saves work and is not checked. The result is sorted in any
+        case; numpy's then keeps the order of `ar1`.
 
     Returns
     -------

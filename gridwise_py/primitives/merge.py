@@ -18,7 +18,7 @@ from ..planning.signature import Argument, UpTo
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
-from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, KeyDatatypeLike, Struct, ValueDatatypeLike
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, KeyDatatypeLike, Struct, ValueDatatypeLike
 from .base import Primitive
 from .merge_order import PARTITION_SIZE, Less, MergeOrder, first_step, merged_order, most_keys, value_arguments
 from .registry import register
@@ -46,11 +46,11 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
         The order: a function of two items that says whether the first goes before the second, such as
         ``lambda a, b: a.depth < b.depth``. It is called once, with expressions. By default numpy's order.
     counted : bool, default False
-        Whether only the GPU knows how many keys there are: `execute` then also takes ``a_count`` and ``b_count``, Arrays
-        of one u32, which counted Arrays bring along, and ``output`` carries its count.
+        Whether only the GPU knows how many keys there are: `execute` then also takes ``a_count`` and ``b_count``,
+        Arrays of one u32, which counted Arrays bring along, and ``output`` carries its count.
     tuning : ElementwiseTuning, optional
-        Shape of the kernel, with 4 × ``vecs`` − 1 keys of 4 bytes per invocation; affects only the speed. By default the
-        library's, or the one from ``gridwise tune``.
+        Shape of the kernel, with 4 × ``vecs`` − 1 keys of 4 bytes per invocation; affects only the speed. By default
+        the library's, or the one from ``gridwise tune``.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -66,8 +66,8 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
     checked; of others the output is some order of their keys, or misses some and has others twice.
 
     The first of two dispatches finds, by binary searches, which parts of both inputs make each tile of the output; the
-    second one merges these parts, and reads and writes each item once. No workgroup waits for another. There may be up to
-    2³² − 2¹⁶ keys in all.
+    second one merges these parts, and reads and writes each item once. No workgroup waits for another. There may be up
+    to 2³² − 2¹⁶ keys in all.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
     array([1, 2, 4, 4, 4, 9], dtype=uint32)
     """
 
-    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
+    datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     # Keys that a subgroup reads at once: a line of the cache. Each part of a tile is read from the beginning of one on.
     _line_keys: ClassVar[int] = 32
     arguments = (

@@ -36,8 +36,8 @@ def most_keys(datatype: Datatype) -> int:
 def first_step(n: int) -> int:
     """Return how far from the first probe of a partition the second one lies.
 
-    The first one is where the path would be if both runs were spread alike. Of two random halves it is within √n / 4 of that
-    place in two of three cases.
+    The first one is where the path would be if both runs were spread alike. With two random halves the path is within
+    √n / 4 of that place in two of three cases.
     """
     return 1 << math.isqrt(n).bit_length()
 
@@ -96,7 +96,7 @@ class MergeOrder:
         }
 
     def items(self, shape: Shape, capabilities: Capabilities) -> int:
-        """Return the keys of an invocation: an odd number, of as many words as `vecs` say and workgroup memory holds."""
+        """Return the keys of an invocation: an odd number, as many as `vecs` says and workgroup memory holds."""
         words = 4 if self.key_words == 3 else self.key_words  # a vec3 takes the place of a vec4
         limit_bytes = capabilities.limits["max-compute-workgroup-storage-size"]
         most = (limit_bytes // (4 * words) - 1) // (shape.workgroup_size + 1)
@@ -129,8 +129,8 @@ def _compared(name: str, dtype: Any) -> Datatype:
     datatype = as_datatype(dtype, STORAGE_DATATYPES)
     if datatype.name not in DATATYPES:
         raise DatatypeError(
-            f"{name}: less= compares items of u32, i32, f32 or a Struct of these, not of {datatype}; convert the keys, or "
-            f"leave out less=, which gives numpy's order"
+            f"{name}: less= compares items of u32, i32, f32 or a Struct of these, not of {datatype}; convert the keys, "
+            f"or leave out less=, which gives numpy's order"
         )
     return datatype
 
@@ -159,8 +159,8 @@ def merged_order(order: MergeOrder, keys: np.ndarray, runs: np.ndarray) -> np.nd
 
     Notes
     -----
-    The place of a key is its place in its run, plus the number of keys of the other run that go before it, which a binary
-    search finds for all keys at once.
+    The place of a key is its place in its run, plus the number of keys of the other run that go before it, which a
+    binary search finds for all keys at once.
     """
     begins, middles, ends = runs[:-1:2], runs[1::2], runs[2::2]
     lengths = ends - begins

@@ -17,7 +17,7 @@ from ..planning.signature import Argument, SameAs
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
-from ..types.datatype import STORAGE_DATATYPES, Datatype, KeyDatatypeLike, Struct, ValueDatatypeLike
+from ..types.datatype import ITEM_DATATYPES, Datatype, KeyDatatypeLike, Struct, ValueDatatypeLike
 from ..types.expression import Operators
 from ..types.expression_functions import StructExpression
 from .base import Primitive
@@ -61,9 +61,9 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
 
     Notes
     -----
-    `less` must be a strict weak ordering, as in C++ and Rust: of items that are equal it is False, and of three items it
-    must not go round in a circle. Otherwise the output is some order of the items. What a comparison says of NaN is the
-    compiler's choice.
+    `less` must be a strict weak ordering, as in C++: of equal items it is False, and among several items it never goes
+    round in a circle. Otherwise the output is some order of the items. What a comparison says of NaN is the compiler's
+    choice.
 
     Each tile of items is sorted by itself; then log₂ (tiles) merges double the length of sorted runs, each with two
     dispatches that read and write every item once. Temporary memory is a copy of the items and a word per tile.
@@ -77,7 +77,7 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
     array([31, 11, 12, 22], dtype=uint32)
     """
 
-    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
+    datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     takes_count = True
     _line_keys: ClassVar[int] = 32
     arguments = (
@@ -213,7 +213,7 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
 
     def reference(self, **arrays: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
         """Return the result of a merge sort in numpy."""
-        items = self._fusion.flat.numpy(arrays) if self._fusion is not None else arrays["input"]
+        items = arrays["input"]
         order, run = np.arange(items.size), 1
         while run < items.size:
             pairs = -(-items.size // (2 * run))

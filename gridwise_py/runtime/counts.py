@@ -88,8 +88,8 @@ def _with_own_counts(signature: Signature, arrays: Mapping[str, Any]) -> Mapping
         given = arrays.get(own)
         if isinstance(given, Array) and given.place() != array.count.place():
             raise ArgumentError(
-                f"{signature.primitive}: {own}= is {given!r}, but {name} carries another count, {array.count!r}; leave out "
-                f"{own}=, or give {name}.trim()"
+                f"{signature.primitive}: {own}= is {given!r}, but {name} carries another count, {array.count!r}; leave "
+                f"out {own}=, or give {name}.trim()"
             )
         found[own] = array.count
     return {**arrays, **found} if found else arrays

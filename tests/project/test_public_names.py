@@ -28,7 +28,7 @@ SINCE = {
         Expression f32 i32 index leaf u32 scalar bitcast ceil clip cos exp flip floor function gather
         isnan log maximum minimum next popcount previous result rint sign sin sqrt struct tanh where
         STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError
-        KeyAverage KeyAverages LookbackVerdict MatMul Merge Profile Sort SortPairs argsort matmul profile read_results sort
+        KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile read_results sort
         sort_pairs stream synchronize to_dataframe BoundCall Product SameAs Signature UnaryOp UpTo hold_clock
         ElementwiseTuning MatMulTuning ReduceTuning ScanTuning SortTuning Sequence SequenceRun batch capture warm_up
         MemoryStats PinnedArray Struct empty_cache memory_stats pinned_empty arange full full_like ones ones_like take
@@ -38,6 +38,7 @@ SINCE = {
         unique_counts unique_inverse unique_values
         And ArgMax ArgMin First Last MinAndMax MinMax Moments Or Xor all any argmax argmin find mean minmax std var
         ReducedByKey reduce_by_key repeat scan_by_key segment_ids segmented_reduce segmented_scan
+        Merge MergeSort MergedPairs intersect1d isin merge setdiff1d setxor1d union1d
     """,
 }
 #: Public once, and why no more.
