@@ -1,4 +1,5 @@
-// Merges {{ "pairs of neighbouring sorted runs" if runs else "two sorted inputs" }}; of equal keys those of the first one come first.
+// Merges two sorted runs of keys into one; of equal keys those of the first run come first.
+// Here the runs are {{ "pairs of neighbouring runs of one array, which a sort has made" if runs else "two inputs" }}.
 // Source: O. Green, R. McColl, D. Bader, "GPU Merge Path - A GPU Merging Algorithm" (2012).
 // merge_partition.wgsl has found which parts of the two make each tile. A workgroup copies both into workgroup memory and
 // merges them there (lib/merge_path.wgsl). Each part is read from the beginning of a line of the cache on, so that subgroups

@@ -160,14 +160,13 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
     def _add(self, builder: PlanBuilder, layout: Layout, lengths: Mapping[str, int]) -> None:
         n, order = sum(lengths.values()), self._order
         shape = self._shapes.at(n)
-        # An empty array has no binding: the other one stands for it.
-        stands = {name: name if lengths[name] else other for name, other in (("a", "b"), ("b", "a"))}
-        inputs = {name: layout[stands[name]].by_words() for name in ("a", "b")}
+        inputs = {name: self._bound(builder, name, layout[name]).by_words() for name in ("a", "b")}
         params = {f"n_{name}": length for name, length in lengths.items()}
         params |= {f"capacity_{name}": length for name, length in lengths.items()}
         fed = {f"n_{name[0]}": layout[name] for name in _COUNTS} if self.counted else {}
         quads = order.stores_quads(layout["output"])
-        values = {} if self.value_datatype is None else {f"{a}_values": layout[f"{stands[a]}_values"] for a in "ab"}
+        names = () if self.value_datatype is None else ("a_values", "b_values")
+        values = {name: self._bound(builder, name, layout[name]).by_words() for name in names}
         writes = {"output": layout["output"] if quads else layout["output"].by_words()}
         if values:
             writes["output_values"] = layout["output_values"].by_words()
@@ -189,7 +188,7 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
             tiles = -(-n // tile)
             builder.kernel(
                 "merge", "merge.wgsl",
-                reads={**inputs, **{name: o.by_words() for name, o in values.items()}, "splits": splits},
+                reads={**inputs, **values, "splits": splits},
                 writes=writes,
                 params={
                     **params, "tiles": tiles, **{f"shift_{a}": self._shift(inputs[a]) for a in ("a", "b")},
@@ -202,6 +201,11 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
                     "line_keys": self._line_keys, "rounds": self._rounds(tile, each),
                 },
             )  # fmt: skip
+
+    @staticmethod
+    def _bound(builder: PlanBuilder, name: str, operand: Operand) -> Operand:
+        """Return an input; for an empty one, of which nothing is read, memory that can be bound."""
+        return operand if operand.length or builder.has(operand) else builder.scratch(f"no_{name}", 1, operand.item_bytes)
 
     @classmethod
     def _rounds(cls, tile: int, shape: Shape) -> int:

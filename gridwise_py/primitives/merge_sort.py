@@ -141,25 +141,28 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
     def _add(self, builder: PlanBuilder, layout: Layout, n: int, merges: int) -> None:
         outputs = {"keys": layout["output"]}
         inputs = {"keys": layout["input"]}
-        temporary: dict[str, Operand] = {}
         if self.value_datatype is not None:
             outputs["values"], inputs["values"] = layout["output_values"], layout["values"]
-        if merges:
-            for name, operand in outputs.items():
-                temporary[name] = builder.scratch(
-                    f"temporary_{name}", operand.length, operand.item_bytes, in_chunks=True
-                )
+        temporary = {
+            name: builder.scratch(f"temporary_{name}", operand.length, operand.item_bytes, in_chunks=True)
+            for name, operand in outputs.items()
+        }
         # The last merge writes the output.
         places = [outputs if (merges - k) % 2 == 0 else temporary for k in range(merges + 1)]
         shape = self._shapes.at(n)
-        for each in (shape, *self._shapes.others(n)):
-            self._add_tiles(builder, n, each, inputs, places[0], sibling=each != shape)
-        run = tile = self._tile(shape)
-        tiles = -(-n // tile)
+        run = self._tile(shape)
+        self._add_tiles(builder, n, shape, inputs, places[0])
         for k in range(merges):
-            splits = builder.scratch("splits", tiles).by_words()
-            self._add_merge(builder, n, shape, run, splits, places[k], places[k + 1])
+            self._add_merge(builder, n, shape, run, places[k], places[k + 1])
             run *= 2
+        # The kernels of other lengths: other shapes, and an odd or an even number of merges.
+        for each in (shape, *self._shapes.others(n)):
+            for number, place in enumerate((outputs, temporary)):
+                if each != shape or place is not places[0]:
+                    self._add_tiles(builder, n, each, inputs, place, sibling=True)
+                if each != shape or merges <= number:
+                    other = temporary if place is outputs else outputs
+                    self._add_merge(builder, n, each, self._tile(each), other, place, sibling=True)
 
     def _template(self, shape: Shape, **more: Any) -> dict[str, Any]:
         return {
@@ -169,7 +172,7 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
 
     def _add_tiles(
         self, builder: PlanBuilder, n: int, shape: Shape, inputs: Mapping[str, Operand],
-        outputs: Mapping[str, Operand], *, sibling: bool,
+        outputs: Mapping[str, Operand], *, sibling: bool = False,
     ) -> None:  # fmt: skip
         quads, tiles = self._order.stores_quads(outputs["keys"]), -(-n // self._tile(shape))
         builder.kernel(
@@ -182,13 +185,15 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
         )  # fmt: skip
 
     def _add_merge(
-        self, builder: PlanBuilder, n: int, shape: Shape, run: int, splits: Operand, inputs: Mapping[str, Operand],
-        outputs: Mapping[str, Operand],
+        self, builder: PlanBuilder, n: int, shape: Shape, run: int, inputs: Mapping[str, Operand],
+        outputs: Mapping[str, Operand], *, sibling: bool = False,
     ) -> None:  # fmt: skip
         quads, values = self._order.stores_quads(outputs["keys"]), "values" in inputs
-        tile, tiles = self._tile(shape), splits.length
+        tile = self._tile(shape)
+        tiles = -(-n // tile)
+        splits = builder.scratch("splits", tiles).by_words()
         params = {"n": n, "run_items": run, "pair_items": min(2 * run, _MOST_WORD), "tiles": tiles}
-        more: dict[str, Any] = {"counted": True, "trusted": self._order.trusted}
+        more: dict[str, Any] = {"counted": True, "trusted": self._order.trusted, "sibling": sibling}
         reads = _named("input", inputs)
         blocks = -(-tiles // PARTITION_SIZE)
         builder.kernel(

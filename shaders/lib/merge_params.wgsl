@@ -1,3 +1,4 @@
+// Fields of Params: how many keys there are, and of a sort which sorted runs are merged.
 //$ if runs
   n: u32,  // keys
 //$ if counted

@@ -20,6 +20,8 @@ TUNINGS = {
     "copy": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "map": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "search": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
+    "merge": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
+    "merge_sort": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
     "vector_add": gw.ElementwiseTuning(workgroup_size=128, vecs=2),
     "reduce": gw.ReduceTuning(
         workgroup_size=64, vecs=2, max_blocks=7, state="u32x2", spin_limit=9, subgroups="emulated-8"
@@ -120,6 +122,7 @@ def test_results_stay_what_they_are(device, name):
         "copy": x, "map": x * x, "vector_add": x + x, "reduce": np.array([x.sum(dtype=np.uint32)]),
         "scan": np.cumsum(x, dtype=np.uint32), "sort": x[order], "sort_pairs": x[order],
         "argsort": order.astype(np.uint32), "search": np.searchsorted(x[order], x).astype(np.uint32),
+        "merge": np.repeat(x[order], 2), "merge_sort": x[order],
     }[name]  # fmt: skip
     for strategy in ("lookback", "reduce_then_scan") if name == "scan" else (None,):
         options = REGISTRY[name].at_size(x.size)[0] | ({} if strategy is None else {"strategy": strategy})
