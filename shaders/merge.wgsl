@@ -37,7 +37,10 @@ fn main(
   let count = min(runs.length_a + runs.length_b - diagonal, TILE);
   let split = load_splits(tile);
   var end = runs.length_a;
-  if (diagonal + count < runs.length_a + runs.length_b) { end = load_splits(tile + 1u); }
+  if (diagonal + count < runs.length_a + runs.length_b) {
+    // In runs that are not sorted a path may go back: what is read and written stays in range.
+    end = clamp(load_splits(tile + 1u), split, split + count);
+  }
   let count_a = end - split;
   let count_b = count - count_a;
 //$ if runs
