@@ -150,6 +150,15 @@ from .selection_functions import (
     unique_inverse,
     unique_values,
 )
+from .set_functions import (
+    MergedPairs,
+    intersect1d,
+    isin,
+    merge,
+    setdiff1d,
+    setxor1d,
+    union1d,
+)
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
@@ -263,6 +272,7 @@ __all__ = [
     "Max",
     "Measurement",
     "MemoryStats",
+    "MergedPairs",
     "Min",
     "MinAndMax",
     "MinMax",
@@ -344,6 +354,8 @@ __all__ = [
     "hold_clock",
     "i32",
     "index",
+    "intersect1d",
+    "isin",
     "isnan",
     "leaf",
     "lexsort",
@@ -355,6 +367,7 @@ __all__ = [
     "mean",
     "measure",
     "memory_stats",
+    "merge",
     "min",
     "minimum",
     "minmax",
@@ -389,6 +402,8 @@ __all__ = [
     "segmented_scan",
     "segmented_sort",
     "segmented_sort_pairs",
+    "setdiff1d",
+    "setxor1d",
     "sign",
     "sin",
     "sort",
@@ -405,6 +420,7 @@ __all__ = [
     "to_dataframe",
     "transpose",
     "u32",
+    "union1d",
     "unique",
     "unique_all",
     "unique_counts",

@@ -40,7 +40,8 @@ AREAS = {
     "argsort sort_pairs matmul "
     "searchsorted digitize histogram histogram2d bincount reduce_by_index scatter_add "
     "compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
-    f"unique_values unique_counts unique_inverse unique_all {FUNCTIONS} stream",
+    "unique_values unique_counts unique_inverse unique_all merge MergedPairs isin union1d intersect1d setdiff1d "
+    f"setxor1d {FUNCTIONS} stream",
     "Expressions": "Expression f32 i32 u32 leaf scalar index result bitcast ceil clip cos exp floor "
     "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
     "where",

@@ -123,6 +123,10 @@ class PlanBuilder:
         self._buffers[name] = BufferSpec(name, "scratch", size_bytes)
         return Operand(items, name, 0, True, size_bytes, item_bytes)
 
+    def has(self, operand: Operand) -> bool:
+        """Whether the plan has the buffer of an operand: it may lack that of an empty one."""
+        return operand.buffer in self._buffers
+
     def constant(self, name: str, words: tuple[int, ...]) -> str:
         """Add a buffer with fixed contents and return its name."""
         self._buffers[name] = BufferSpec(name, "constant", 4 * len(words), words)

@@ -10,6 +10,8 @@ from .fused_calls import evaluated
 from .histogram import Histogram, Histogram2D
 from .map import Map
 from .matmul import MatMul
+from .merge import Merge
+from .merge_sort import MergeSort
 from .partition import Partition
 from .reduce import Reduce
 from .reduce_axis import ReduceAxis
@@ -37,6 +39,8 @@ __all__ = [
     "Kernel",
     "Map",
     "MatMul",
+    "Merge",
+    "MergeSort",
     "Partition",
     "Primitive",
     "Reduce",

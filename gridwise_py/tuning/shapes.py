@@ -104,6 +104,8 @@ class Shapes(Generic[AnyShape]):
 # tile still sooner (2^16: 512 × 2 4.2 µs, 512 × 4 4.9). 2^22 items in such tiles are still all at work at once.
 # search: each workgroup first loads a table of 8 KiB, so it takes at least as many queries as that has keys where there
 # are enough for all multiprocessors.
+# merge: 4 × vecs − 1 keys per invocation, so a tile of 256 × 4 is 3,840 keys: about as many as 16 KiB of workgroup
+# memory hold (CUB has 512 × 15). Not measured yet.
 # stream: a select of half of 2^28 items on an H200 takes 654 µs with 256 × 8, 702 with 128 × 16, 743 with 128 × 8, 809
 # with 256 × 4, 675 with 512 × 4. stream_split (partitions): 994 µs with 128 × 16. Smaller inputs as scan_lookback.
 # transpose: two squares of 32 × 32 are 8 KiB of workgroup memory, so as many workgroups share a multiprocessor as have
@@ -125,6 +127,7 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
     ),
     "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
     "transpose": (((None, Shape(256, 2)),), ((None, Shape(256, 2)),)),
+    "merge": (((1 << 18, Shape(256, 1)), (1 << 21, Shape(256, 2)), (None, Shape(256, 4))), ((None, Shape(64, 4)),)),
     "by_key": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
         ((None, Shape(256, 2)),),
@@ -197,6 +200,10 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (128, 2), (128, 4), (256, 1), (256, 2), (256, 3))),
         tuple(Shape(w, v) for w, v in ((64, 4), (256, 1), (256, 2), (256, 3))),
     ),
+    "merge": (
+        tuple(Shape(w, v) for w, v in ((128, 2), (128, 4), (128, 5), (256, 1), (256, 2), (256, 3), (256, 4), (512, 2))),
+        tuple(Shape(w, v) for w, v in ((64, 2), (64, 4), (128, 4), (256, 2), (256, 4))),
+    ),
     "by_key": (
         tuple(
             Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
@@ -257,6 +264,7 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
     "scan_lookback": ScanTuning,
     "search": ElementwiseTuning,
     "transpose": ElementwiseTuning,
+    "merge": ElementwiseTuning,
     "by_key": ScanTuning,
     "segmented": ScanTuning,
     "segmented_reduce": ScanTuning,

@@ -66,6 +66,7 @@ USER_TWICE = gw.UnaryOp("user twice", numpy=lambda x: x + x, expression="x + x",
 OTHER_OPERATORS = {"map": [*gw.UnaryOp.builtins.values(), USER_NEXT, USER_TWICE]}
 _UNLIKE_KEYS = ("u64", "i64", "f64", "f16")
 SORTS = ("sort", "sort_pairs", "argsort")
+MERGES = ("merge", "merge_sort")
 STREAMS = ("select", "partition", "unique", "run_length")
 #: Those whose plans `segment_plans` and `array_plans` make.
 APART = ("scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce", "reduce_axis", "repeat")
@@ -86,7 +87,8 @@ class Case(NamedTuple):
 
     def _size(self, n: int) -> int:
         """The size at which the longest input has n items, or fewer: rows and columns, of matrices."""
-        return n if max(self.cls.at_size(n)[1].values()) == n else math.isqrt(n)
+        longest = max(self.cls.at_size(n)[1].values())
+        return n if n <= 2 * longest <= 2 * n else math.isqrt(n)  # a merge has two halves
 
     def _planner(self, size: int) -> gw.Primitive:
         options = {**self.cls.at_size(size)[0], **self.options}
@@ -112,7 +114,8 @@ class Case(NamedTuple):
         return self.make(layout).plan(layout)
 
     def __str__(self) -> str:
-        options = "-".join(str(getattr(v, "name", v)).replace(" ", "_") for v in self.options.values())
+        words = (str(getattr(v, "name", getattr(v, "__name__", v))) for v in self.options.values())
+        options = "-".join(word.replace(" ", "_") for word in words)
         return f"{self.name}-{options}-{'cpu' if self.capabilities.is_cpu else 'gpu'}"
 
 
@@ -136,11 +139,15 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
     for datatype in gw.Search.datatypes:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
             yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
+    for name in MERGES:
+        for options in _MERGE_OPTIONS:
+            yield Case(name, options, capabilities)
+    yield Case("merge", {"dtype": "u32", "value_dtype": "u32", "counted": True}, capabilities)
     for value_datatype in ("i32", "f64"):
         yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
-            if name in ("matmul", "search", *STREAMS, *APART):
+            if name in ("matmul", "search", *STREAMS, *MERGES, *APART):
                 continue
             if name in SORTS:
                 yield from _sorts(name, datatype, capabilities)
@@ -162,6 +169,22 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
                         for state in ("u64", "u32x2"):
                             yield Case(name, scan | {"strategy": "lookback", "state": state}, capabilities)
 
+
+def _descending(a: Any, b: Any) -> Any:
+    return b < a
+
+
+def _nearest(a: Any, b: Any) -> Any:
+    return (a.x < b.x) | ((a.x == b.x) & (a.n < b.n))
+
+
+#: Options of merges that give another text.
+_MERGE_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"dtype": "u32"}, {"dtype": "i32", "descending": True}, {"dtype": "f32", "vecs": 2}, {"dtype": "u8"},
+    {"dtype": "f16"}, {"dtype": "u64"}, {"dtype": "f64", "value_dtype": "u64"}, {"dtype": "f32", "value_dtype": "u32"},
+    {"dtype": "f32", "less": _descending},
+    {"dtype": gw.Struct("Place", x="f32", n="i32", id="u32"), "value_dtype": "u32", "less": _nearest},
+)  # fmt: skip
 
 #: Options of each primitive on streams that give another text.
 _STREAM_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {

@@ -249,6 +249,8 @@ _TUNINGS: dict[type[gw.Primitive], type] = {
     gw.MatMul: gw.MatMulTuning,
     gw.ReduceAxis: gw.AxisTuning,
     gw.Search: gw.ElementwiseTuning,
+    gw.Merge: gw.ElementwiseTuning,
+    gw.MergeSort: gw.ElementwiseTuning,
     gw.ScanAxis: gw.AxisTuning,
     gw.Histogram: gw.HistogramTuning,
     gw.Select: gw.StreamTuning,

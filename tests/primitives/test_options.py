@@ -23,6 +23,8 @@ TUNINGS = {
     "reduce_axis": gw.AxisTuning(workgroup_size=64, vecs=2, team=8, strip=8, max_blocks=7, subgroups="emulated-8"),
     "map": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "search": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
+    "merge": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
+    "merge_sort": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
     "vector_add": gw.ElementwiseTuning(workgroup_size=128, vecs=2),
     "reduce": gw.ReduceTuning(
         workgroup_size=64, vecs=2, max_blocks=7, state="u32x2", spin_limit=9, subgroups="emulated-8"
@@ -138,6 +140,7 @@ def test_results_stay_what_they_are(device, name):
         "segmented_sort": np.concatenate([np.sort(x[i : i + 256]) for i in range(0, x.size, 256)]),
         "transpose": x.reshape(15, 823).T.ravel() if x.size == 15 * 823 else None,
         "argsort": order.astype(np.uint32), "search": np.searchsorted(x[order], x).astype(np.uint32),
+        "merge": np.repeat(x[order], 2), "merge_sort": x[order],
     }[name]  # fmt: skip
     for strategy in ("lookback", "reduce_then_scan") if name == "scan" else (None,):
         options = REGISTRY[name].at_size(x.size)[0] | ({} if strategy is None else {"strategy": strategy})

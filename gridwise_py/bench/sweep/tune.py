@@ -12,6 +12,7 @@ import wgpu
 from ...errors import ArgumentError
 from ...primitives import (
     Histogram,
+    Merge,
     Partition,
     Reduce,
     ReduceByKey,
@@ -49,6 +50,7 @@ _SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, str]]] = {
     "segmented": (SegmentedScan, {"strategy": "lookback"}),
     "segmented_reduce": (SegmentedReduce, {}),
     "histogram": (Histogram, {}),
+    "merge": (Merge, {}),
 }
 
 #: The kernels that are tuned, by the names in tuning/shapes.py.
