@@ -21,6 +21,7 @@ from .search import Search
 from .segmented import SegmentedReduce, SegmentedScan
 from .select import Select
 from .sort import ArgSort, Sort, SortPairs
+from .top_k import TopK
 from .unique import Unique
 from .vector_add import VectorAdd
 
@@ -46,6 +47,7 @@ __all__ = [
     "Select",
     "Sort",
     "SortPairs",
+    "TopK",
     "Unique",
     "VectorAdd",
 ]

@@ -106,6 +106,7 @@ class Shapes(Generic[AnyShape]):
 # are enough for all multiprocessors.
 # stream: a select of half of 2^28 items on an H200 takes 654 µs with 256 × 8, 702 with 128 × 16, 743 with 128 × 8, 809
 # with 256 × 4, 675 with 512 × 4. stream_split (partitions): 994 µs with 128 × 16. Smaller inputs as scan_lookback.
+# top_k: as reduce in loads in flight; a tile of 8,192 items makes 2^28 items 2^15 minima, which one workgroup looks through.
 # by_key, segmented: as scan_lookback with accumulators of two words, since a tile's keys or places are held with its
 # items; not measured yet. A CPU adapter compiles fewer rows sooner.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
@@ -120,6 +121,7 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
         ((None, Shape(256, 8)),),
     ),
     "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
+    "top_k": (((None, Shape(256, 8)),), ((None, Shape(64, 16)),)),
     "by_key": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 8))),
         ((None, Shape(256, 2)),),
@@ -185,6 +187,10 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         tuple(Shape(w, v) for w, v in ((128, 4), (128, 8), (256, 1), (256, 2), (256, 4), (256, 8), (512, 2), (512, 4))),
         tuple(Shape(w, v) for w, v in ((64, 4), (64, 16), (128, 16), (256, 4), (256, 16))),
     ),
+    "top_k": (
+        tuple(Shape(w, v) for w, v in ((128, 8), (128, 16), (256, 4), (256, 8), (256, 16), (512, 4), (512, 8))),
+        tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
+    ),
     "by_key": (
         tuple(
             Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
@@ -220,6 +226,7 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
     "scan": ScanTuning,
     "scan_lookback": ScanTuning,
     "search": ElementwiseTuning,
+    "top_k": ElementwiseTuning,
     "by_key": ScanTuning,
     "segmented": ScanTuning,
     "stream": StreamTuning,
