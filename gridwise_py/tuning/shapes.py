@@ -123,13 +123,14 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
     "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
     "top_k": (((None, Shape(256, 8)),), ((None, Shape(64, 16)),)),
     "by_key": (
-        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 8))),
+        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
         ((None, Shape(256, 2)),),
     ),
     "segmented": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 8))),
         ((None, Shape(256, 2)),),
     ),
+    "segmented_reduce": (((1 << 22, Shape(256, 4, 1056)), (None, Shape(128, 8, 1056))), ((None, Shape(64, 4, 64)),)),
     "stream": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
         ((None, Shape(256, 8)),),
@@ -197,6 +198,14 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         ),
         tuple(Shape(w, v) for w, v in ((64, 8), (128, 8), (256, 4), (256, 8))),
     ),
+    "segmented_reduce": (
+        tuple(
+            Shape(w, v, b)
+            for w, v in ((128, 4), (128, 8), (128, 16), (256, 4), (256, 8), (512, 4))
+            for b in (528, 1056)
+        ),
+        tuple(Shape(w, v, b) for w, v, b in ((64, 2, 64), (64, 4, 16), (64, 4, 64), (64, 8, 64), (256, 4, 64))),
+    ),
     "segmented": (
         tuple(
             Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
@@ -229,6 +238,7 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
     "top_k": ElementwiseTuning,
     "by_key": ScanTuning,
     "segmented": ScanTuning,
+    "segmented_reduce": ScanTuning,
     "stream": StreamTuning,
     "stream_split": StreamTuning,
 }
