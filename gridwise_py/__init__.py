@@ -101,6 +101,7 @@ from .planning.signature import Argument, Product, SameAs, Signature, UpTo
 from .primitives import *  # noqa: F403
 from .profiling.profile import Profile, profile
 from .profiling.report import KeyAverage, KeyAverages
+from .ranking_functions import TopItems, argpartition, partition, top_k
 from .reduction_functions import (
     MinAndMax,
     all,
@@ -290,6 +291,7 @@ __all__ = [
     "TimingResult",
     "TimingSession",
     "TimingUnavailable",
+    "TopItems",
     "UnaryOp",
     "UpTo",
     "Work",
@@ -300,6 +302,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argpartition",
     "argsort",
     "asarray",
     "batch",
@@ -351,6 +354,7 @@ __all__ = [
     "nonzero",
     "ones",
     "ones_like",
+    "partition",
     "partition_by",
     "pinned_empty",
     "popcount",
@@ -386,6 +390,7 @@ __all__ = [
     "tanh",
     "timing_helper",
     "to_dataframe",
+    "top_k",
     "u32",
     "unique",
     "unique_all",

@@ -36,7 +36,7 @@ AREAS = {
     "One-shot functions": "add take reduce_by_key ReducedByKey scan_by_key segmented_reduce segmented_scan segment_ids "
     "repeat sum prod min max minmax MinAndMax argmin argmax any all find mean var std "
     "reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
-    "argsort sort_pairs matmul "
+    "argsort sort_pairs top_k TopItems partition argpartition matmul "
     "searchsorted digitize compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
     f"unique_values unique_counts unique_inverse unique_all {FUNCTIONS} stream",
     "Expressions": "Expression f32 i32 u32 leaf scalar index result bitcast ceil clip cos exp flip floor "

@@ -113,25 +113,30 @@ fn prefix_sum(x: u32) -> Prefix {
   return Prefix(y - x, sums[LANES - 1u]);
 }
 
-// A code that at least k codes do not exceed.
+// A code that at least k codes do not exceed. Codes whose places agree modulo the number of parts are one part.
 fn bound() -> Key {
-  for (var s = local; s < params.slots; s += LANES) {
+  let parts = max(params.slots, LANES);
+  for (var s = local; s < parts; s += LANES) {
     var found = NO_CODE;
     var j = s;
     // Four loads in flight.
-    while (j + 3u * params.slots < params.length) {
-      let first = least(code_at(j), code_at(j + params.slots));
-      let second = least(code_at(j + 2u * params.slots), code_at(j + 3u * params.slots));
+    while (j + 3u * parts < params.length) {
+      let first = least(code_at(j), code_at(j + parts));
+      let second = least(code_at(j + 2u * parts), code_at(j + 3u * parts));
       found = least(found, least(first, second));
-      j += 4u * params.slots;
+      j += 4u * parts;
     }
     while (j < params.length) {
       found = least(found, code_at(j));
-      j += params.slots;
+      j += parts;
     }
     codes[s] = found;
-    places[s] = s;
   }
+  for (var size = parts >> 1u; size >= params.slots; size >>= 1u) {
+    workgroupBarrier();
+    for (var s = local; s < size; s += LANES) { codes[s] = least(codes[s], codes[s + size]); }
+  }
+  for (var s = local; s < params.slots; s += LANES) { places[s] = s; }
   sort_entries(params.slots);
   let limit = codes[params.k - 1u];
   workgroupBarrier();
@@ -209,10 +214,10 @@ fn choose_exactly() {
         if (same(code & known, kth)) { atomicAdd(&bins[(code{{ word }} >> shift) & 255u], 1u); }
       }
       workgroupBarrier();
-      // Each invocation has BINS / LANES consecutive bins.
-      let each = BINS / LANES;
+      // Each invocation has consecutive bins, or none.
+      let each = max(1u, BINS / LANES);
       var mine = 0u;
-      for (var b = local * each; b < (local + 1u) * each; b++) { mine += atomicLoad(&bins[b]); }
+      for (var b = local * each; b < min((local + 1u) * each, BINS); b++) { mine += atomicLoad(&bins[b]); }
       let sum = prefix_sum(mine);
       if (sum.before < left && left <= sum.before + mine) {
         var before = sum.before;

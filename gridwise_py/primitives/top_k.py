@@ -32,10 +32,14 @@ __all__ = ["TopK", "TopKMode"]
 
 TopKMode: TypeAlias = Literal["largest", "smallest"]
 _MODES = ("largest", "smallest")
-# Of top_k_select.wgsl: invocations, and the entries (a code and a place) that it has workgroup memory for. Every device
-# has 256 invocations and 16 KiB; entries of 12 bytes and the rest take 14.
-_SELECT_INVOCATIONS = 256
+# Of top_k_select.wgsl: the entries (a code and a place) that it has workgroup memory for. With codes of 8 bytes and 512
+# invocations all takes 15 of the 16 KiB that every device has.
 _SELECT_ROOM = 1024
+# Its invocations for few codes, which every device has, and for many, by the words of a code: one workgroup waits for
+# memory, so the more loads are in flight the better. A CPU adapter runs invocations one after another.
+_SELECT_INVOCATIONS = 256
+_SELECT_INVOCATIONS_MANY = {1: 1024, 2: 512}
+_MANY_CODES = 1 << 12
 # Codes of which one workgroup chooses, where there may be more.
 _SELECT_ITEMS = 1 << 15
 # A row that is longer gets many workgroups, if the rows are few.
@@ -44,8 +48,8 @@ _FEW_ROWS = 16
 # Items of the smallest groups: for k of at most _SELECT_ROOM, and for more.
 _LEAST_GROUP_ITEMS = 32
 _LEAST_GROUP_ITEMS_SORTED = 8
-# Tiles of which a workgroup finds the minima: they take 4 or 8 bytes for each invocation.
-_TILES_A_BLOCK = 4
+# Tiles of which a workgroup finds the minima: each takes 4 or 8 bytes of workgroup memory for each invocation.
+_TILES_A_BLOCK = 2
 # Kernels add a block of tiles to a place, in 32 bits.
 _MOST_ITEMS = (1 << 32) - (1 << 20)
 
@@ -102,8 +106,8 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
 
     See Also
     --------
-    execute : takes ``input``, shape (n,); gives ``values`` and ``indices`` (u32), shape (k,), or k for each row, one row
-        after another. Indices of rows count from the beginning of the row.
+    execute : takes ``input``, shape (n,); gives ``values`` and ``indices`` (u32), shape (k,), or k for each row, row by
+        row. Indices of rows count from the beginning of the row.
     ArgSort : the order.
 
     Notes
@@ -214,11 +218,15 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         if n > _MOST_ITEMS:
             raise LimitError(f"TopK: input has {n} items, but takes at most {_MOST_ITEMS}; split it")
         if self.row_length is not None and builder.count is not None:
-            raise ArgumentError("TopK: n= counts items along one dimension, but row_length= makes rows; give whole rows")
+            raise ArgumentError(
+                "TopK: n= counts items along one dimension, but row_length= makes rows; give whole rows"
+            )
         rows = n // length if length else 0
         parameters: dict[str, Any] = {"k": self.k, "rows": rows, "shape": self._shapes.source}
         if self.k and rows:
-            if self.k <= _SELECT_ROOM and (length <= self._select_items or rows > max(_FEW_ROWS, length // _LONG_ROW_ITEMS)):
+            if self.k <= _SELECT_ROOM and (
+                length <= self._select_items or rows > max(_FEW_ROWS, length // _LONG_ROW_ITEMS)
+            ):
                 self._select(builder, items, length, rows, values=values, indices=indices)
                 parameters["strategy"] = "one workgroup a row"
             else:
@@ -336,6 +344,10 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
     ) -> None:
         """Add the kernel that chooses k of each row: of codes the groups, into `chosen`, of items the results."""
         slots = max(_SELECT_INVOCATIONS, 1 << (2 * self.k - 1).bit_length())
+        lanes = _SELECT_INVOCATIONS
+        if length > _MANY_CODES and not self.capabilities.is_cpu:
+            most = self.capabilities.limits["max-compute-invocations-per-workgroup"]
+            lanes = min(_SELECT_INVOCATIONS_MANY[self._code_bytes // 4], 1 << most.bit_length() - 1)
         outputs = {"chosen": chosen, "values": values, "indices": indices}
         builder.kernel(
             "select" if chosen is None else "groups", "top_k_select.wgsl",
@@ -354,7 +366,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
             context={
                 **self._key_context(), "listed": listed is not None, "sorted": self.sorted,
                 "source": "items" if chosen is None else "codes", "result": "items" if chosen is None else "places",
-                "workgroup_size": _SELECT_INVOCATIONS, "room": _SELECT_ROOM,
+                "workgroup_size": lanes, "room": _SELECT_ROOM,
             },
             counted=chosen is None,
         )  # fmt: skip
@@ -431,7 +443,9 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
 
     def reference(self, input: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return numpy's results for the same input."""
-        rows = input.reshape(1 if self.row_length is None else -1, input.size if self.row_length is None else self.row_length)
+        rows = input.reshape(
+            1 if self.row_length is None else -1, input.size if self.row_length is None else self.row_length
+        )
         order = np.argsort(key_codes(rows, self._descending), axis=1, kind="stable")[:, : self.k]
         if not self.sorted:
             order.sort(axis=1)

@@ -249,6 +249,7 @@ _TUNINGS: dict[type[gw.Primitive], type] = {
     gw.MatMul: gw.MatMulTuning,
     gw.ReduceAxis: gw.AxisTuning,
     gw.Search: gw.ElementwiseTuning,
+    gw.TopK: gw.ElementwiseTuning,
     gw.ScanAxis: gw.AxisTuning,
     gw.Select: gw.StreamTuning,
     gw.Partition: gw.StreamTuning,

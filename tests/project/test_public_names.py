@@ -37,6 +37,7 @@ SINCE = {
         compress count_nonzero flatnonzero nonzero partition_by run_length_encode unique unique_all
         unique_counts unique_inverse unique_values
         And ArgMax ArgMin First Last MinAndMax MinMax Moments Or Xor all any argmax argmin find mean minmax std var
+        TopItems TopK argpartition partition top_k
         ReducedByKey reduce_by_key repeat scan_by_key segment_ids segmented_reduce segmented_scan
     """,
 }

@@ -10,7 +10,7 @@ import numpy as np
 import wgpu
 
 from ...errors import ArgumentError
-from ...primitives import Reduce, Scan, Search, VectorAdd
+from ...primitives import Reduce, Scan, Search, TopK, VectorAdd
 from ...primitives.base import Primitive
 from ...runtime.context import context_of
 from ...runtime.device import device_key
@@ -39,6 +39,7 @@ _MAKERS: Mapping[str, _Maker] = {
     "scan": _scan("reduce_then_scan"),
     "scan_lookback": _scan("lookback"),
     "search": lambda device, tuning, plain: Search(device, "u32", tuning=tuning, capabilities=plain),
+    "top_k": lambda device, tuning, plain: TopK(device, "u32", 100, tuning=tuning, capabilities=plain),
 }
 
 #: The kernels that are tuned, by the names in tuning/shapes.py.
