@@ -103,6 +103,7 @@ from .planning.signature import Argument, Product, SameAs, Signature, UpTo
 from .primitives import *  # noqa: F403
 from .profiling.profile import Profile, profile
 from .profiling.report import KeyAverage, KeyAverages
+from .ranking_functions import TopItems, argpartition, partition, top_k
 from .reduction_functions import (
     MinAndMax,
     all,
@@ -307,6 +308,7 @@ __all__ = [
     "TimingResult",
     "TimingSession",
     "TimingUnavailable",
+    "TopItems",
     "UnaryOp",
     "UpTo",
     "Work",
@@ -317,6 +319,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argpartition",
     "argsort",
     "asarray",
     "batch",
@@ -375,6 +378,7 @@ __all__ = [
     "nonzero",
     "ones",
     "ones_like",
+    "partition",
     "partition_by",
     "pinned_empty",
     "popcount",
@@ -418,6 +422,7 @@ __all__ = [
     "tanh",
     "timing_helper",
     "to_dataframe",
+    "top_k",
     "transpose",
     "u32",
     "union1d",

@@ -37,7 +37,7 @@ AREAS = {
     "segmented_sort segmented_sort_pairs reduce_by_key ReducedByKey scan_by_key segmented_reduce segmented_scan "
     "segment_ids repeat sum prod min max minmax MinAndMax argmin argmax any all find mean var std "
     "reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
-    "argsort sort_pairs matmul "
+    "argsort sort_pairs top_k TopItems partition argpartition matmul "
     "searchsorted digitize histogram histogram2d bincount reduce_by_index scatter_add "
     "compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
     "unique_values unique_counts unique_inverse unique_all merge MergedPairs isin union1d intersect1d setdiff1d "

@@ -174,7 +174,7 @@ _INVOCATIONS, _VECS, _LOOK = _power_of_two(1), _from_to(1, 16), _from_to(1, 32)
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ElementwiseTuning(Tuning):
-    """The tuning of `VectorAdd`, `Map`, `Copy` and `Search`.
+    """The tuning of `VectorAdd`, `Map`, `Copy`, `Search` and `TopK`.
 
     Parameters
     ----------

@@ -112,6 +112,8 @@ class Shapes(Generic[AnyShape]):
 # invocations on it, with two loads of 16 bytes each in flight; not measured yet.
 # histogram: 16 KiB of counters, so that four workgroups of 512 fill a multiprocessor. histogram_ranges: as many
 # counters as a workgroup may have, and as many invocations to use them; not measured yet.
+# top_k: 8 loads in flight; with a tile of 8,192 items 2^28 items have 2^15 minima, which one workgroup looks through. Not
+# measured yet.
 # by_key, segmented: as scan_lookback with accumulators of two words, since a tile's keys or places are held with its
 # items; not measured yet. A CPU adapter compiles fewer rows sooner.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
@@ -128,6 +130,7 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
     "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
     "transpose": (((None, Shape(256, 2)),), ((None, Shape(256, 2)),)),
     "merge": (((1 << 18, Shape(256, 1)), (1 << 21, Shape(256, 2)), (None, Shape(256, 4))), ((None, Shape(64, 4)),)),
+    "top_k": (((None, Shape(256, 8)),), ((None, Shape(64, 16)),)),
     "by_key": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
         ((None, Shape(256, 2)),),
@@ -204,6 +207,10 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         tuple(Shape(w, v) for w, v in ((128, 2), (128, 4), (128, 5), (256, 1), (256, 2), (256, 3), (256, 4), (512, 2))),
         tuple(Shape(w, v) for w, v in ((64, 2), (64, 4), (128, 4), (256, 2), (256, 4))),
     ),
+    "top_k": (
+        tuple(Shape(w, v) for w, v in ((128, 8), (128, 16), (256, 4), (256, 8), (256, 16), (512, 4), (512, 8))),
+        tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
+    ),
     "by_key": (
         tuple(
             Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
@@ -265,6 +272,7 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
     "search": ElementwiseTuning,
     "transpose": ElementwiseTuning,
     "merge": ElementwiseTuning,
+    "top_k": ElementwiseTuning,
     "by_key": ScanTuning,
     "segmented": ScanTuning,
     "segmented_reduce": ScanTuning,

@@ -143,11 +143,14 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
         for options in _MERGE_OPTIONS:
             yield Case(name, options, capabilities)
     yield Case("merge", {"dtype": "u32", "value_dtype": "u32", "counted": True}, capabilities)
+    for datatype in gw.TopK.datatypes:
+        for options in ({"k": 100}, {"k": 1024, "sorted": False}, {"k": 2000, "mode": "smallest"}):
+            yield Case("top_k", {"dtype": datatype, **options}, capabilities)
     for value_datatype in ("i32", "f64"):
         yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
-            if name in ("matmul", "search", *STREAMS, *MERGES, *APART):
+            if name in ("matmul", "search", "top_k", *STREAMS, *MERGES, *APART):
                 continue
             if name in SORTS:
                 yield from _sorts(name, datatype, capabilities)
@@ -368,7 +371,14 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in (*instrument_plans(n), *array_plans(n), *counted_plans(n), *segment_plans(n), *struct_plans(n)):
+    for name, plan in (
+        *instrument_plans(n),
+        *array_plans(n),
+        *counted_plans(n),
+        *segment_plans(n),
+        *struct_plans(n),
+        *top_k_plans(),
+    ):
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
@@ -540,6 +550,23 @@ def _segmented_sorts(n: int) -> Iterator[tuple[str, gw.Plan]]:
             sizes = {name: sort.signature.datatype(name).itemsize_bytes for name in lengths}
             layout = gw.Layout.separate(sizes, **lengths, **({"n": 1} if counted else {}))
             yield f"segmented_sort-{key}-{value}-{mode}-{length}-{counted}", sort.plan(layout)
+
+
+def top_k_plans() -> Iterator[tuple[str, gw.Plan]]:
+    """Delegates of delegates, rows, and expressions."""
+    n = 1 << 28
+    for datatype in ("u32", "f32", "u64", "f16"):
+        lengths = {"input": n, "values": 1000, "indices": 1000}
+        size = gw.STORAGE_DATATYPES[datatype].itemsize_bytes
+        sizes = {"input": size, "values": size}
+        for counted in ({}, {"n": 1}):
+            layout = gw.Layout.separate(sizes, **lengths, **counted)
+            yield f"top_k-{datatype}-{list(counted)}", gw.TopK(None, datatype, 1000, capabilities=FULL).plan(layout)
+        rows = gw.TopK(None, datatype, 50, row_length=1 << 14, capabilities=FULL)
+        found = (n >> 14) * 50
+        yield f"top_k-{datatype}-rows", rows.plan(gw.Layout.separate(sizes, input=n, values=found, indices=found))
+    computed = gw.TopK(None, gw.f32("x") * 2, 1000, capabilities=FULL)
+    yield "top_k-expression", computed.plan(gw.Layout.separate(x=n, values=1000, indices=1000))
 
 
 def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:

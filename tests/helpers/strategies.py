@@ -251,6 +251,7 @@ _TUNINGS: dict[type[gw.Primitive], type] = {
     gw.Search: gw.ElementwiseTuning,
     gw.Merge: gw.ElementwiseTuning,
     gw.MergeSort: gw.ElementwiseTuning,
+    gw.TopK: gw.ElementwiseTuning,
     gw.ScanAxis: gw.AxisTuning,
     gw.Histogram: gw.HistogramTuning,
     gw.Select: gw.StreamTuning,

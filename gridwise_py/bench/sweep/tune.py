@@ -21,6 +21,7 @@ from ...primitives import (
     SegmentedReduce,
     SegmentedScan,
     Select,
+    TopK,
     VectorAdd,
 )
 from ...primitives.base import Primitive
@@ -38,7 +39,7 @@ from ..stats.verdict import Pair, VerdictKind, judge_all
 __all__ = ["TUNED_KERNELS", "Choice", "Trial", "make_for", "tune"]
 
 #: The primitives that kernels are measured with, of u32, and their options.
-_SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, str]]] = {
+_SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, Any]]] = {
     "elementwise": (VectorAdd, {}),
     "reduce": (Reduce, {}),
     "scan": (Scan, {"strategy": "reduce_then_scan"}),
@@ -51,6 +52,7 @@ _SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, str]]] = {
     "segmented_reduce": (SegmentedReduce, {}),
     "histogram": (Histogram, {}),
     "merge": (Merge, {}),
+    "top_k": (TopK, {"k": 100}),
 }
 
 #: The kernels that are tuned, by the names in tuning/shapes.py.
