@@ -74,6 +74,8 @@ class UpTo:
         A smaller capacity, which the caller asked for. The count may be larger: what did not fit is counted, too.
     room : int, optional
         The capacity, whatever the argument's length is.
+    per : int
+        The capacity is the argument's length divided by this.
     """
 
     argument: str
@@ -81,6 +83,7 @@ class UpTo:
     item: int = 0
     most: int | None = None
     room: int | None = None
+    per: int = 1
 
 
 Length: TypeAlias = int | SameAs | Product | UpTo | Callable[[Mapping[str, int]], int] | None
@@ -316,6 +319,7 @@ class Signature:
                 return rule.of(length)
             if rule.room is not None:
                 return rule.room
+            length //= rule.per
             return length if rule.most is None else min(length, rule.most)
         if callable(rule):
             return rule(lengths)

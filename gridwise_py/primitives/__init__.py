@@ -7,6 +7,8 @@ from .by_key import ReduceByKey, ScanByKey
 from .copy import Copy
 from .custom_kernel import Kernel
 from .fused_calls import evaluated
+from .group_by import GroupBy
+from .group_spec import count
 from .map import Map
 from .matmul import MatMul
 from .partition import Partition
@@ -27,6 +29,7 @@ from .vector_add import VectorAdd
 __all__ = [
     "ArgSort",
     "Copy",
+    "GroupBy",
     "Kernel",
     "Map",
     "MatMul",
@@ -48,6 +51,7 @@ __all__ = [
     "SortPairs",
     "Unique",
     "VectorAdd",
+    "count",
 ]
 
 OPERATIONS.update(METHODS, evaluate=evaluated)  # what methods of Array run

@@ -187,6 +187,10 @@ class SegmentedPrimitive(OperatorPrimitive):
 
     # ---- plans ----
 
+    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the kernels to the plan of a larger primitive; there are items."""
+        return self._plan_items(builder, layout)
+
     def _plan_items(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         """Add the kernels; there are items or segments."""
         strategy = self.choose_strategy()

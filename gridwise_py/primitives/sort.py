@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import wgpu
@@ -131,6 +131,10 @@ class SortPrimitive(Primitive):
         )
         rows = tuple((up_to, replace(config, shape=shape)) for up_to, shape in self._shapes.rows)
         return Shapes(rows, self._shapes.source)
+
+    def add_to(self, builder: PlanBuilder, keys: Mapping[str, Operand], values: Mapping[str, Operand]) -> dict[str, Any]:
+        """Add the sort to the plan of a larger primitive; see `add_sort`."""
+        return add_sort(builder, self._configs, keys, values)
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for up to one tile, else a histogram and one or three dispatches per digit."""

@@ -2,7 +2,11 @@
 // The last run has no head behind it: `emit_end` closes it.
 fn put_value(run: u32, x: Acc) {
   if (run >= params.size) { return; }
-//$ if items_are == "raw"
+//$ if stores is defined and stores.results
+//$ for name in stores.results
+  store_acc_{{ name }}(run, x);
+//$ endfor
+//$ elif items_are == "raw"
 //$ for k in range(acc.words)
   store_output_values({{ acc.words }}u * run + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});
 //$ endfor
@@ -11,7 +15,15 @@ fn put_value(run: u32, x: Acc) {
 //$ endif
 }
 fn put_run(run: u32, key: {{ "vec2<u32>" if key.bytes == 8 else "u32" }}, before: Acc) {
+//$ if stores is not defined
   if (run < params.size) { store_output_keys(run, key); }
+//$ elif stores.of_keys
+  if (run < params.size) {
+//$ for store in stores.of_keys
+    {{ store }}(run, key);
+//$ endfor
+  }
+//$ endif
   if (run > 0u) { put_value(run - 1u, before); }
 }
 fn emit_row(first_run: u32, heads: u32, p: Acc, v: Quad, k: KeyQuad) {
@@ -47,6 +59,8 @@ fn emit_tile(tile: u32, before: Chain) {
 }
 // Writes the number of runs and the value of the last one.
 fn emit_end(total: Chain) {
+//$ if stores is not defined or stores.of_keys
   store_count(0u, total.x);
+//$ endif
   if (total.x > 0u) { put_value(total.x - 1u, chain_value(total)); }
 }
