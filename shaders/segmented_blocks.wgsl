@@ -76,10 +76,9 @@ fn main(
 //$ endif
   for (var tile = first; tile < end; tile++) {
     tile_load(tile);
-    let sum = tile_sum();
+    let sum = tile_scan();
 //$ if emits
-    tile_finish();
-    emit_tile(tile, chain_combine(before, sum.before));
+    emit_tile(tile, before, sum);
 //$ endif
     before = chain_combine(before, sum.total);
   }

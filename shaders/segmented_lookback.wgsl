@@ -105,7 +105,7 @@ fn main(
     return;
   }
   tile_load(tile);
-  let sum = tile_sum();
+  let sum = tile_scan();
   var before = chain_identity();
 //$ if carried
   if (tile == 0u) { before = carry_in(); }
@@ -118,7 +118,6 @@ fn main(
       state_publish(tile, TOTAL, posted(sum.total));
     }
   }
-  tile_finish();
 
   if (tile > 0u) {
     var next = tile - 1u;
@@ -158,5 +157,5 @@ fn main(
     if (!more_follows()) { emit_end(total); }
   }
   if (is_leader() && state_count_finished(params.tiles)) { state_next_epoch(); }
-  emit_tile(tile, chain_combine(before, sum.before));
+  emit_tile(tile, before, sum);
 }

@@ -99,10 +99,6 @@ class SegmentedPrimitive(OperatorPrimitive):
         super().__init__(
             device, items, op, deterministic=deterministic, subgroups=self.tuning.subgroups, capabilities=capabilities
         )
-        if self.tuning.subgroups is None and not self.capabilities.is_cpu:
-            # With subgroups these kernels gave wrong totals on an H200 (driver 580), and some calls hung; without them
-            # results were right (docs/algorithms.md, "Segments and keys").
-            self.mode = self.capabilities.subgroup_mode(False)
         if self.datatype.itemsize_bytes < 4:
             raise DatatypeError(
                 f"{type(self).__name__}: items are of {self.datatype}, but must have 4 bytes or more; convert them, in "
@@ -389,23 +385,34 @@ class SegmentedPrimitive(OperatorPrimitive):
         context = operator_context(
             self.op, self.datatype, self.mode, fixed_order=self._fixed_order is not None, **memory
         )
+        # Reductions of a subgroup by shuffles: with those of WGSL, totals were wrong on an NVIDIA GPU (docs/algorithms.md,
+        # "Keys and segments").
+        values = [{**kind, "subgroup_reduce": None, "subgroup_exclusive_scan": None} for kind in context["kinds"]]
         chain = {
             "suffix": "_chain", "type": "Chain", "combine": "chain_combine", "identity": "chain_identity()",
             "subgroup_reduce": None, "subgroup_exclusive_scan": None,
         }  # fmt: skip
         counted = self._emission == "runs"
-        kinds = [*context["kinds"], chain] if counted else [chain, *context["kinds"]]
+        kinds = [*values, chain] if counted else [chain, *values]
         if counted:
             more["chain"] = {
                 "type": "Chain", "combine": "chain_combine", "identity": "chain_identity()",
                 "words": 1 + self._accumulator.words,
             }  # fmt: skip
         key = self._key
+        quads = _quads(shape.vecs)
+        if counted:
+            assert key is not None
+            more["part_runs"] = min(shape.tile_items, _STAGED_BYTES // (key.itemsize_bytes + 4 * self._accumulator.words))
         return {
             **context,
             "kinds": kinds,
             "branch_free": True,
+            "by_shuffles": True,
             "vecs": shape.vecs,
+            "quads": quads,
+            "rows": shape.vecs // quads,
+            "width": 4 * quads,
             "heads": self._heads,
             "emission": self._emission,
             "exclusive": self._exclusive,
@@ -416,6 +423,11 @@ class SegmentedPrimitive(OperatorPrimitive):
             "key": None if key is None else {"bytes": key.itemsize_bytes, "kind": key.dtype.kind},
             **more,
         }
+
+
+def _quads(vecs: int) -> int:
+    """Return the vec4 that a lane has side by side in a row: the more, the fewer scans over lanes a tile needs."""
+    return next(quads for quads in (4, 2, 1) if vecs % quads == 0)
 
 
 def _window_flags(window: Window) -> int:

@@ -68,7 +68,15 @@ fn sg_reduce{{ of }}(x: {{ T }}) -> {{ T }} {
 }
 //$ endfor
 fn look_back_enter() -> bool { return sg_id == 0u; }
+//$ if by_shuffles is defined
+fn look_back_max(x: u32) -> u32 {
+  var y = x;
+  for (var d = 1u; d < sg_size; d <<= 1u) { y = max(y, subgroupShuffleXor(y, d)); }
+  return y;
+}
+//$ else
 fn look_back_max(x: u32) -> u32 { return subgroupMax(x); }
+//$ endif
 fn look_back_reduce(x: {{ Chain }}) -> {{ Chain }} { return sg_reduce{{ kinds[-1].suffix }}(x); }
 //$ elif subgroups == "none"
 fn enter(lanes: Lanes) {
