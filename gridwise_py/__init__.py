@@ -95,6 +95,7 @@ from .functions import (
     sort_pairs,
     sum,
 )
+from .group_functions import Groups, group_by
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work
 from .planning.signature import Argument, Product, SameAs, Signature, UpTo
@@ -245,6 +246,7 @@ __all__ = [
     "ForkError",
     "GridwiseError",
     "GridwiseWarning",
+    "Groups",
     "ImplicitConversionError",
     "KeyAverage",
     "KeyAverages",
@@ -331,6 +333,7 @@ __all__ = [
     "full_like",
     "function",
     "gather",
+    "group_by",
     "hold_clock",
     "i32",
     "index",

@@ -33,7 +33,8 @@ AREAS = {
     "LookbackVerdict hold_clock warm_up memory_stats MemoryStats empty_cache",
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
-    "One-shot functions": "add take reduce_by_key ReducedByKey scan_by_key segmented_reduce segmented_scan segment_ids "
+    "One-shot functions": "add take group_by Groups count "
+    "reduce_by_key ReducedByKey scan_by_key segmented_reduce segmented_scan segment_ids "
     "repeat sum prod min max minmax MinAndMax argmin argmax any all find mean var std "
     "reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
     "argsort sort_pairs matmul "
@@ -43,8 +44,8 @@ AREAS = {
     "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
     "where",
     "Operators": "Add Multiply Min Max And Or Xor ArgMin ArgMax MinMax Moments First Last BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ReduceAxis ScanAxis ReduceByKey ScanByKey SegmentedReduce SegmentedScan Repeat Kernel "
-    "Primitive Run BoundCall batch capture Sequence SequenceRun",
+    "Primitives": f"{CLASSES} ReduceAxis ScanAxis GroupBy ReduceByKey ScanByKey SegmentedReduce SegmentedScan Repeat "
+    "Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning StreamTuning MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",

@@ -13,7 +13,20 @@ from ..types.capabilities import Capabilities
 from . import accessors
 from .bindings import BoundChunks, BoundPart, PartKey, bound_parts, part_key
 from .layout import COUNT, Layout, Operand
-from .plan import Binding, BufferSpec, Copy, CountedWork, Fill, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
+from .plan import (
+    Binding,
+    BufferSpec,
+    Copy,
+    CountedWork,
+    Fill,
+    Kernel,
+    Plan,
+    Shader,
+    Step,
+    Work,
+    pack_words,
+    workgroup_grid,
+)
 from .shaders import compose, parameter_fields, sha256
 from .sink import Sink, sink_text
 from .source import Source, source_text
@@ -204,7 +217,9 @@ class PlanBuilder:
             params = {**params, "n": first + params["n"], "first": first, "capacity": params["n"]}
         rows = units is not None
         sources = {name: operand for name, operand in reads.items() if isinstance(operand, Source)}
-        texts = {name: source_text(name, each.program, each.is_struct, rows, each.is_pair) for name, each in sources.items()}
+        texts = {
+            name: source_text(name, each.program, each.is_struct, rows, each.is_pair) for name, each in sources.items()
+        }
         sinks = {name: operand for name, operand in writes.items() if isinstance(operand, Sink)}
         texts |= {name: sink_text(name, each.program, each.words, each.kind) for name, each in sinks.items()}
         if counted:

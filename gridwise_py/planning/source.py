@@ -116,9 +116,7 @@ class Source(Operand):
 
 
 @lru_cache(maxsize=512)
-def source_text(
-    name: str, program: Program, is_struct: bool, rows: bool, is_pair: bool = False
-) -> SourceText:
+def source_text(name: str, program: Program, is_struct: bool, rows: bool, is_pair: bool = False) -> SourceText:
     """Return the text by which a kernel reads an expression.
 
     Parameters

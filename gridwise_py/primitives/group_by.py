@@ -16,6 +16,7 @@ from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
 from ..planning.sink import Sink
 from ..planning.source import Source
+from ..tuning.options import ScanTuning, SortTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, Struct
 from ..types.evaluation import value_of
@@ -42,12 +43,12 @@ class _RowSort(SortPrimitive):
 
     def __init__(
         self, device: wgpu.GPUDevice | None, keys: Datatype, values: Datatype | None, end_bit: int | None, *,
-        are_positions: bool, capabilities: Capabilities | None,
+        are_positions: bool, tuning: SortTuning | None, capabilities: Capabilities | None,
     ):  # fmt: skip
         self._roles = Roles("keys", "sorted_keys", None if are_positions else "values", "sorted_values")  # pyright: ignore[reportIncompatibleVariableOverride, reportAttributeAccessIssue]
         super().__init__(
             device, keys, values, descending=False, begin_bit=0, end_bit=end_bit, overwrite_input=False, strategy=None,
-            tuning=None, capabilities=capabilities,
+            tuning=tuning, capabilities=capabilities,
         )  # fmt: skip
 
 
@@ -56,7 +57,7 @@ class _Reduction(ReduceByKey):
 
     def __init__(
         self, device: wgpu.GPUDevice | None, spec: GroupSpec, number: int, *, deterministic: bool,
-        capabilities: Capabilities | None,
+        tuning: ScanTuning | None, capabilities: Capabilities | None,
     ):  # fmt: skip
         own = spec.passes[number]
         self.stores = own.stores
@@ -78,8 +79,9 @@ class _Reduction(ReduceByKey):
         results = self._outputs or ("output_values",)
         self._also_written = (*keys, *results, *(("count",) if self._writes_keys else ()))  # pyright: ignore[reportIncompatibleVariableOverride]
         super().__init__(
-            device, spec.datatype, own.datatype, own.op, deterministic=deterministic, capabilities=capabilities
-        )
+            device, spec.datatype, own.datatype, own.op, deterministic=deterministic, tuning=tuning,
+            capabilities=capabilities,
+        )  # fmt: skip
 
     def outputs_in(self, layout: Layout) -> dict[str, Operand]:
         """Return what the kernels write, given the arguments of the group-by."""
@@ -110,8 +112,8 @@ def _keys_in(layout: Layout) -> list[str]:
 class GroupBy(Primitive):
     """Aggregate the rows of each key: sort the rows by key, then reduce the runs of equal keys.
 
-    Gives the keys in ascending order, an item of each aggregate for each key, and how many keys there are. Rows of a key
-    keep their order, so operators need not be commutative.
+    Gives the keys in ascending order, an item of each aggregate for each key, and how many keys there are. Rows of a
+    key keep their order, so operators need not be commutative.
 
     Parameters
     ----------
@@ -121,17 +123,21 @@ class GroupBy(Primitive):
         columns are one key; the first one decides first, and the outputs have their names or numbers.
     aggregates : mapping from str to (expression, op) or `count`, optional
         Each is an output of its name. ``op`` is an operator, or the name of an aggregate: ``"sum"``, ``"prod"``,
-        ``"min"``, ``"max"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``, ``"first"``, ``"last"``. `count` is
-        the number of rows. A datatype in place of the expression stands for an argument ``NAME_items``, which may have
-        8 bytes. Variances divide by the number of rows; ``(x, "var", 1)`` divides by one less.
+        ``"min"``, ``"max"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``, ``"first"``, ``"last"``.
+        `count` is the number of rows. A datatype in place of the expression stands for an argument ``NAME_items``,
+        which may have 8 bytes. Variances divide by the number of rows; ``(x, "var", 1)`` divides by one less.
     key_bits : int or sequence of int, optional
         How many bits the keys have, for each column: they are integers from 0 to ``2**bits - 1``, of which other bits
         are ignored. Fewer bits take less sorting. All columns together have at most 64, each 32 where nothing is said.
     size : int, optional
-        The groups that the outputs have room for; by default as many as rows. Those that do not fit are not written, but
-        counted.
+        The groups that the outputs have room for; by default as many as rows. Those that do not fit are not written,
+        but counted.
     deterministic : bool, default False
         For floats: the same bits on every run and adapter, as for `ReduceByKey`.
+    tuning : ScanTuning, optional
+        Options of the reductions that affect only the speed. By default the library's.
+    sort_tuning : SortTuning, optional
+        Those of the sort.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
     **more
@@ -147,8 +153,8 @@ class GroupBy(Primitive):
     Notes
     -----
     Keys of f32 are compared as numbers: −0 equals +0, and all NaNs are one group, the last one. A column of 8 bytes is
-    read as it is, so NaNs of other bits are other groups there. Keys of bool are stored as u32, and so are ``"any"`` and
-    ``"all"``, as 0 and 1. Means, variances and standard deviations are of f32.
+    read as it is, so NaNs of other bits are other groups there. Keys of bool are stored as u32, and so are
+    ``"any"`` and ``"all"``, as 0 and 1. Means, variances and standard deviations are of f32.
 
     Aggregates that need at most 8 bytes of a row are sorted along with the keys. With more, the positions of the rows
     are, and the reductions gather. Sums, products, minima, maxima, counts and means share a reduction, three words at a
@@ -184,6 +190,8 @@ class GroupBy(Primitive):
         key_bits: int | Sequence[int] | None = None,
         size: int | None = None,
         deterministic: bool = False,
+        tuning: ScanTuning | None = None,
+        sort_tuning: SortTuning | None = None,
         capabilities: Capabilities | None = None,
         **more: Any,
     ):
@@ -203,20 +211,17 @@ class GroupBy(Primitive):
         arguments = (
             Argument(_ROWS),
             *(Argument(name, datatype=datatype, length=SameAs(_ROWS)) for name, datatype in spec.columns),
-            *(
-                Argument(name, is_output=True, datatype=datatype, length=length)
-                for name, datatype in datatypes.items()
-            ),
+            *(Argument(name, is_output=True, datatype=datatype, length=length) for name, datatype in datatypes.items()),
             Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1),
         )
         self.arguments = self._with_leaves(arguments)
         self._values = self._carried()
         self._sort = _RowSort(
             device, spec.datatype, self._value_datatype(), spec.end_bit, are_positions=self._gathers,
-            capabilities=self.capabilities,
+            tuning=sort_tuning, capabilities=self.capabilities,
         )  # fmt: skip
         self._reductions = [
-            _Reduction(device, spec, number, deterministic=deterministic, capabilities=self.capabilities)
+            _Reduction(device, spec, number, deterministic=deterministic, tuning=tuning, capabilities=self.capabilities)
             for number in range(len(spec.passes))
         ]
 
@@ -415,7 +420,7 @@ class GroupBy(Primitive):
     # ---- numpy ----
 
     def reference(self, **arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return numpy's result for the same inputs: keys, aggregates, and the number of groups. It knows of no `size`."""
+        """Return numpy's results for the same inputs, in the order of the outputs. It knows of no `size`."""
         spec, columns = self.spec, {name: arrays.pop(name) for name, _ in self.spec.columns}
         sizes = {items.size for items in columns.values()}
         flat = spec.flat

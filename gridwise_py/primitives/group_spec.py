@@ -18,7 +18,18 @@ from ..types.options import integer
 from ..types.program import Flat, flatten
 from ..types.struct_operators import FIELD_OPERATIONS, First, Last, Moments, each_field, on_items
 
-__all__ = ["AGGREGATES", "Count", "GroupKey", "GroupPass", "GroupSpec", "Store", "count", "group_spec"]
+__all__ = [
+    "AGGREGATES",
+    "Count",
+    "GroupKey",
+    "GroupPass",
+    "GroupSpec",
+    "Store",
+    "count",
+    "group_spec",
+    "is_aggregate_name",
+    "key_expression",
+]
 
 AggregateName: TypeAlias = Literal[
     "sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "first", "last", "count"
@@ -32,6 +43,7 @@ _OPERATORS = {"sum": Add, "prod": Multiply, "min": Min, "max": Max}
 _MOST_WORDS = 3
 _MOST_KEY_BITS = 64
 _RESERVED = ("n", "count", "keys", "trials", "encoder", "timing", "enable_gpu_timing", "enable_cpu_timing")
+_PACKAGE = __name__.partition(".")[0]
 _NAN = 0x7FC00000
 _SIGN = 0x80000000
 
@@ -199,7 +211,7 @@ def group_spec(
         raise ArgumentError(f"{what} needs an aggregate, such as total=(x, gw.Add) or rows=gw.count")
     packing = _Packing(what)
     for name, given in aggregates.items():
-        if name in _RESERVED or name.startswith("output_") or not name.isidentifier():
+        if not is_aggregate_name(name):
             raise ArgumentError(f"{what}: an aggregate cannot be called {name!r}; rename it")
         packing.add(name, given)
     nodes, passes = packing.finished()
@@ -210,6 +222,11 @@ def group_spec(
     datatype = wide or DATATYPES.get(_sorted_as(found, words)) or ITEM_DATATYPES["u64"]
     end_bit = None if wide is not None else sum(key.bits for key in found)
     return GroupSpec(flat, found, datatype, end_bit, is_coded, tuple(columns), passes)
+
+
+def is_aggregate_name(name: str) -> bool:
+    """Whether an output of `GroupBy` can be called so."""
+    return name.isidentifier() and name not in _RESERVED and not name.startswith("output_")
 
 
 # ---- keys
@@ -353,7 +370,7 @@ class _Bin:
     def place(self, name: str, node: Expression) -> int:
         """Return the place of a field, which is added if there is none like it."""
         for k, (known, value) in enumerate(self.fields):
-            if known == name and (value is node or _is_one(value) and _is_one(node)):
+            if known == name and (value is node or (_is_one(value) and _is_one(node))):
                 return k
         self.fields.append((name, node))
         return len(self.fields) - 1
@@ -412,10 +429,12 @@ class _Packing:
         column, how = parts[:2]
         if isinstance(how, Count):
             how = "count"
+        elif not isinstance(how, (str, BinOp)) and getattr(how, "__module__", "").startswith(_PACKAGE):
+            how = getattr(how, "__name__", how)  # gw.mean and the like stand for what they compute
         if not isinstance(how, (str, BinOp)) or (isinstance(how, str) and how not in (*AGGREGATES, *BinOp.builtins)):
             raise ArgumentError(
-                f"{self._what}: {name}= has the aggregate {how!r:.60}; known are {', '.join(AGGREGATES)}, and operators "
-                f"such as gw.Add"
+                f"{self._what}: {name}= has the aggregate {how!r:.60}; known are {', '.join(AGGREGATES)}, and "
+                f"operators such as gw.Add"
             )
         if len(parts) == 3 and how not in ("var", "std"):
             raise ArgumentError(f"{self._what}: {name}= has three parts; the third is the correction of var and std")

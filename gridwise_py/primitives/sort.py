@@ -132,7 +132,9 @@ class SortPrimitive(Primitive):
         rows = tuple((up_to, replace(config, shape=shape)) for up_to, shape in self._shapes.rows)
         return Shapes(rows, self._shapes.source)
 
-    def add_to(self, builder: PlanBuilder, keys: Mapping[str, Operand], values: Mapping[str, Operand]) -> dict[str, Any]:
+    def add_to(
+        self, builder: PlanBuilder, keys: Mapping[str, Operand], values: Mapping[str, Operand]
+    ) -> dict[str, Any]:
         """Add the sort to the plan of a larger primitive; see `add_sort`."""
         return add_sort(builder, self._configs, keys, values)
 

@@ -272,9 +272,7 @@ def part_of(flat: Flat, results: Sequence[int], fields: tuple[str, ...] = ()) ->
             kept.add(k)
             waiting += program.steps[k].args
     places = {k: place for place, k in enumerate(sorted(kept))}
-    leaves = sorted(
-        {program.steps[k].number for k in kept if program.steps[k].kind in ("leaf", "single", "component")}
-    )
+    leaves = sorted({program.steps[k].number for k in kept if program.steps[k].kind in ("leaf", "single", "component")})
     numbers = {leaf: number for number, leaf in enumerate(leaves)}
     steps: list[Step] = []
     for k in places:

@@ -38,6 +38,7 @@ SINCE = {
         unique_counts unique_inverse unique_values
         And ArgMax ArgMin First Last MinAndMax MinMax Moments Or Xor all any argmax argmin find mean minmax std var
         ReducedByKey reduce_by_key repeat scan_by_key segment_ids segmented_reduce segmented_scan
+        GroupBy Groups count group_by
     """,
 }
 #: Public once, and why no more.
