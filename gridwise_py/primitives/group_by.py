@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ from ..types.program import LeafForm, Program, Step, gathered, part_of
 from .base import Primitive
 from .by_key import ReduceByKey
 from .fusion import Fusion
-from .group_spec import GroupPass, GroupSpec, group_spec, key_expression
+from .group_spec import GroupPass, GroupSpec, group_spec, key_expression, parts_of
 from .mapped_output import MappedOutput
 from .segments import heads_of_keys, segmented_prefixes
 from .sort import Roles, SortPrimitive, key_codes
@@ -35,6 +35,9 @@ __all__ = ["GroupBy"]
 #: What the expressions of a call are, until their leaves take its place; no leaf has such a name.
 _ROWS = "output_rows"
 _ORDER = "order"
+_MOST_CARRIED_BYTES = 8
+#: Of a pass of a sort of pairs, besides those of what it reads first: two copies of keys and values, routes and state.
+_SORT_BINDINGS = 6
 _CODE = Struct("code", low="u32", high="u32")
 
 
@@ -216,14 +219,17 @@ class GroupBy(Primitive):
         )
         self.arguments = self._with_leaves(arguments)
         self._values = self._carried()
+        self.spec = replace(spec, passes=tuple(self._fitting()))
         self._sort = _RowSort(
             device, spec.datatype, self._value_datatype(), spec.end_bit, are_positions=self._gathers,
             tuning=sort_tuning, capabilities=self.capabilities,
         )  # fmt: skip
         self._reductions = [
-            _Reduction(device, spec, number, deterministic=deterministic, tuning=tuning, capabilities=self.capabilities)
-            for number in range(len(spec.passes))
-        ]
+            _Reduction(
+                device, self.spec, number, deterministic=deterministic, tuning=tuning, capabilities=self.capabilities
+            )
+            for number in range(len(self.spec.passes))
+        ]  # fmt: skip
 
     def _with_leaves(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
         """Return the arguments with the leaves in place of the rows."""
@@ -255,13 +261,44 @@ class GroupBy(Primitive):
                     found[step] = None
         return list(found)
 
+    def _fitting(self) -> Iterator[GroupPass]:
+        """Yield the passes; one whose outputs need more bindings than the device has becomes several."""
+        most, keys = self._most_bindings, len(self.spec.keys) + 1
+        for own in self.spec.passes:
+            left = list(own.stores)
+            while left:
+                taken = len(left)
+                # Besides what is read and the outputs, the state of the look-back and its control.
+                while taken > 1 and 2 + self._leaves_of(parts_of(own, left[:taken])) + keys + taken > most:
+                    taken -= 1
+                yield parts_of(own, left[:taken])
+                left, keys = left[taken:], 0
+
+    def _leaves_of(self, own: GroupPass) -> int:
+        """Return how many arrays a reduction reads."""
+        if not self._gathers:
+            return 2
+        flat = self.spec.flat
+        steps = [flat.program.results[place] for place in own.places]
+        return 2 + (1 if own.column else len(part_of(flat, steps).names))
+
     def _bytes_of(self, value: int | str) -> int:
         return 8 if isinstance(value, str) else 4
 
     @property
     def _gathers(self) -> bool:
         """Whether the positions of rows are sorted along with their keys, and reductions gather."""
-        return sum(map(self._bytes_of, self._values)) > 8
+        if sum(map(self._bytes_of, self._values)) > _MOST_CARRIED_BYTES:
+            return True
+        # Positions are made, not read: that saves bindings of the sort.
+        steps = [step for step in self._values if isinstance(step, int)]
+        words = self.spec.flat.program.results[: self.spec.key_words]
+        read = sum(len(part_of(self.spec.flat, part).names) for part in (steps, words)) + len(self.spec.columns)
+        return bool(self._values) and read > self._most_bindings - _SORT_BINDINGS
+
+    @property
+    def _most_bindings(self) -> int:
+        return self.capabilities.limits["max-storage-buffers-per-shader-stage"]
 
     def _value_datatype(self) -> Datatype | None:
         if self._gathers:

@@ -29,6 +29,7 @@ __all__ = [
     "group_spec",
     "is_aggregate_name",
     "key_expression",
+    "parts_of",
 ]
 
 AggregateName: TypeAlias = Literal[
@@ -505,20 +506,37 @@ class _Packing:
 
         for each in self._bins:
             items = [node for _, node in each.fields]
-            if len(items) == 1 and len(each.stores) == 1:  # as ReduceByKey does it
-                op = _FIELD_OPERATORS[each.fields[0][0]]
-                store = replace(each.stores[0], form="result", places=())
-                passes.append(GroupPass(op, DATATYPES[items[0].type], places(items), "", (store,)))
-                continue
-            datatype = _struct_of(items)
-            op = each_field(tuple(name for name, _ in each.fields), datatype)
-            passes.append(GroupPass(op, datatype, places(items), "", tuple(each.stores)))
+            names = [name for name, _ in each.fields]
+            passes.append(_packed_pass(names, [node.type for node in items], places(items), each.stores))
         for op, datatype, items, column, stores in self._own:
             passes.append(GroupPass(op, datatype, places(items), column, stores))
         return nodes, tuple(passes)
 
 
 _FIELD_OPERATORS = {op.name: op for op in (*_OPERATORS.values(), And, Or, Xor)}
+
+
+def _packed_pass(
+    names: Sequence[str], types: Sequence[str], places: tuple[int, ...], stores: Sequence[Store]
+) -> GroupPass:
+    """Return the pass that combines fields, each by the built-in operator of a name."""
+    if len(names) == 1 and len(stores) == 1:  # as ReduceByKey does it
+        store = replace(stores[0], form="result", places=())
+        return GroupPass(_FIELD_OPERATORS[names[0]], DATATYPES[types[0]], places, "", (store,))
+    datatype = Struct("struct", **dict(zip("abc", types, strict=False)))
+    return GroupPass(each_field(tuple(names), datatype), datatype, places, "", tuple(stores))
+
+
+def parts_of(own: GroupPass, stores: Sequence[Store]) -> GroupPass:
+    """Return a pass with some of its outputs, and only the fields that these need."""
+    if len(stores) == len(own.stores):
+        return own
+    used = sorted({place for store in stores for place in store.places})
+    assert isinstance(own.datatype, Struct)
+    names = own.op.name.split(", ")
+    moved = [replace(store, places=tuple(used.index(place) for place in store.places)) for store in stores]
+    types = [own.datatype.fields[k][1].name for k in used]
+    return _packed_pass([names[k] for k in used], types, tuple(own.places[k] for k in used), moved)
 
 
 def _struct_of(items: Sequence[Expression]) -> Struct:

@@ -6,7 +6,6 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.errors import ArgumentError, DatatypeError, LengthError
 
-
 assert_same = np.testing.assert_array_equal
 K, X = gw.u32("k"), gw.f32("x")
 
