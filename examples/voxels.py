@@ -99,9 +99,7 @@ def main(count, path):
     _, here, there = np.intersect1d(found["output_keys"].to_numpy(), codes, return_indices=True)
     same = rows[here] == expected_rows[there]
     error = np.max(np.abs(means[here] - expected[there])[same])
-    print(
-        f"voxels with the same points as numpy's: {same.mean():.2%} of {len(codes):,}, all points: {rows.sum() == count}"
-    )
+    print(f"voxels with the same points as numpy's: {same.mean():.2%} of {len(codes):,}; all: {rows.sum() == count}")
     print(f"largest difference of a mean: {error:.1e}, right: {error < 1e-4 and same.mean() > 0.999}")
     if path:
         picture(path, points, means, rows)

@@ -21,11 +21,12 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, Struct
 from ..types.evaluation import value_of
 from ..types.options import integer
+from ..types.operators import Max
 from ..types.program import LeafForm, Program, Step, gathered, part_of
 from .base import Primitive
 from .by_key import ReduceByKey
 from .fusion import Fusion
-from .group_spec import GroupPass, GroupSpec, group_spec, key_expression, parts_of
+from .group_spec import GroupPass, GroupSpec, Store, group_spec, key_expression, parts_of
 from .mapped_output import MappedOutput
 from .segments import heads_of_keys, segmented_prefixes
 from .sort import Roles, SortPrimitive, key_codes
@@ -79,7 +80,7 @@ class _Reduction(ReduceByKey):
         self._key_words = words
         self._writes_keys = number == 0
         keys = () if not self._writes_keys else tuple(self._key_stores) or ("output_keys",)
-        results = self._outputs or ("output_values",)
+        results = self._outputs or (("output_values",) if self.stores else ())
         self._also_written = (*keys, *results, *(("count",) if self._writes_keys else ()))  # pyright: ignore[reportIncompatibleVariableOverride]
         super().__init__(
             device, spec.datatype, own.datatype, own.op, deterministic=deterministic, tuning=tuning,
@@ -95,17 +96,21 @@ class _Reduction(ReduceByKey):
             written[name] = replace(sink, kind="vec2<u32>") if self._key_words == 2 else sink
         for name, mapped in self._mapped_stores.items():
             written[name] = mapped.writes(layout, name)[name]
-        if not self._outputs:
+        if self._is_plain_store:
             written["output_values"] = layout[self.stores[0].name]
         return written
 
     def _segment_context(self, *args: Any, **more: Any) -> dict[str, Any]:
         context = super()._segment_context(*args, **more)
-        if self._writes_keys and not self._key_stores and not self._outputs:
+        if self._writes_keys and not self._key_stores and self._is_plain_store:
             return context  # the text of ReduceByKey
         store = "store_acc_" if self._key_words == 2 else "store_"
         keys = [f"{store}{name}" for name in self._key_stores] or ["store_output_keys"]
-        return {**context, "stores": {"of_keys": keys if self._writes_keys else [], "results": list(self._outputs)}}
+        stores = {
+            "of_keys": keys if self._writes_keys else [],
+            "results": None if self._is_plain_store else list(self._outputs),
+        }
+        return {**context, "stores": stores}
 
 
 def _keys_in(layout: Layout) -> list[str]:
@@ -264,12 +269,21 @@ class GroupBy(Primitive):
     def _fitting(self) -> Iterator[GroupPass]:
         """Yield the passes; one whose outputs need more bindings than the device has becomes several."""
         most, keys = self._most_bindings, len(self.spec.keys) + 1
+
+        def needed(own: GroupPass, stores: list[Store]) -> int:
+            # Besides what is read and written, the state of the look-back and its control.
+            return 2 + self._leaves_of(parts_of(own, stores)) + keys + len(stores)
+
+        first = self.spec.passes[0]
+        if needed(first, list(first.stores[:1])) > most and self.spec.is_coded:
+            items = ITEM_DATATYPES["u64" if self.spec.datatype.itemsize_bytes == 8 else "u32"]
+            yield GroupPass(Max, items, (), "", ())
+            keys = 0
         for own in self.spec.passes:
             left = list(own.stores)
             while left:
                 taken = len(left)
-                # Besides what is read and the outputs, the state of the look-back and its control.
-                while taken > 1 and 2 + self._leaves_of(parts_of(own, left[:taken])) + keys + taken > most:
+                while taken > 1 and needed(own, left[:taken]) > most:
                     taken -= 1
                 yield parts_of(own, left[:taken])
                 left, keys = left[taken:], 0
@@ -374,7 +388,7 @@ class GroupBy(Primitive):
         for number, (own, reduction) in enumerate(zip(spec.passes, self._reductions, strict=True)):
             operands = {
                 "keys": sorted_keys,
-                "items": self._items(layout, n, own, values.get("output")),
+                "items": self._items(layout, n, own, sorted_keys, values.get("output")),
                 **reduction.outputs_in(layout),
                 **({COUNT: layout[COUNT]} if COUNT in layout else {}),
             }
@@ -394,8 +408,10 @@ class GroupBy(Primitive):
         steps = [step for step in self._values if isinstance(step, int)]
         return self._source(layout, n, steps, pair=len(steps) == 2)
 
-    def _items(self, layout: Layout, n: int, own: GroupPass, moved: Operand | None) -> Operand:
+    def _items(self, layout: Layout, n: int, own: GroupPass, sorted_keys: Operand, moved: Operand | None) -> Operand:
         """Return the items of a reduction: the values that were sorted, or those at the sorted positions."""
+        if not own.stores:
+            return sorted_keys  # of a pass that writes keys only, and so reads nothing else
         if own.column:
             assert moved is not None
             return self._gathered_column(layout, n, layout[own.column], moved) if self._gathers else moved

@@ -2,7 +2,7 @@
 // The last run has no head behind it: `emit_end` closes it.
 fn put_value(run: u32, x: Acc) {
   if (run >= params.size) { return; }
-//$ if stores is defined and stores.results
+//$ if stores is defined and stores.results is not none
 //$ for name in stores.results
   store_acc_{{ name }}(run, x);
 //$ endfor
