@@ -20,8 +20,8 @@ from ..tuning.options import ScanTuning, SortTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, Struct
 from ..types.evaluation import value_of
-from ..types.options import integer
 from ..types.operators import Max
+from ..types.options import integer
 from ..types.program import LeafForm, Program, Step, gathered, part_of
 from .base import Primitive
 from .by_key import ReduceByKey
@@ -495,7 +495,7 @@ class GroupBy(Primitive):
         starts = np.flatnonzero(heads)
         ends = np.append(starts[1:], keys.size)[: starts.size] - 1
         found: dict[str, np.ndarray] = {}
-        for own in spec.passes:
+        for own in (each for each in spec.passes if each.stores):
             if own.column:
                 items = columns[own.column]
             elif own.datatype.is_several:

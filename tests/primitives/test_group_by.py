@@ -1,5 +1,7 @@
 """GroupBy and `group_by`: against numpy, one group at a time, and against pandas."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -201,6 +203,26 @@ def test_groups_that_do_not_fit_are_counted(device):
     assert run.outputs["count"].to_numpy().tolist() == [40]
     assert run.outputs["output_keys"].to_numpy().tolist() == list(range(10))
     assert run.outputs["mean"].to_numpy().tolist() == list(range(10))
+
+
+def test_few_bindings_make_more_reductions(device, rng):
+    """With the eight that WebGPU promises."""
+    limits = {**gw.capabilities(device).limits, "max-storage-buffers-per-shader-stage": 8}
+    capabilities = replace(gw.capabilities(device), limits=limits)
+    arrays = {
+        "k": rng.integers(0, 9, 900).astype(np.uint32), "z": rng.integers(-2, 2, 900).astype(np.float32),
+        "x": rng.integers(0, 9, 900).astype(np.float32),
+    }  # fmt: skip
+    z = gw.f32("z")
+    many = {"a": (X, "mean"), "b": (X, "max"), "c": (z, "mean"), "d": (X, "sum"), "e": (z, "min"), "f": (z, "last")}
+    for keys, aggregates in (((K, z), {"mean": (X, "mean"), "rows": gw.count}), (K, many)):
+        few = gw.GroupBy(device, keys, aggregates, capabilities=capabilities)
+        groups = gw.GroupBy(device, keys, aggregates)
+        assert len(few.spec.passes) > len(groups.spec.passes)
+        expected = few.reference(**arrays)
+        for primitive in (few, groups):
+            for got, want in zip(_run(primitive, device, **arrays).values(), expected, strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.slow
