@@ -205,6 +205,7 @@ def test_groups_that_do_not_fit_are_counted(device):
     assert run.outputs["mean"].to_numpy().tolist() == list(range(10))
 
 
+@pytest.mark.slow
 def test_few_bindings_make_more_reductions(device, rng):
     """With the eight that WebGPU promises."""
     limits = {**gw.capabilities(device).limits, "max-storage-buffers-per-shader-stage": 8}
