@@ -371,14 +371,16 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in (
+    own = (
         *instrument_plans(n),
         *array_plans(n),
         *counted_plans(n),
         *segment_plans(n),
         *struct_plans(n),
         *top_k_plans(),
-    ):
+        *group_plans(n),
+    )
+    for name, plan in own:
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
@@ -496,6 +498,28 @@ def struct_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                 for counted in ({}, {"n": 1}) if capabilities is FULL else ({},):
                     layout = gw.Layout.separate(dict.fromkeys(lengths, 4), **lengths, **counted)
                     yield f"reduce-{op.name}-{number}-{mode}", reduction.plan(layout)
+
+
+def group_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Aggregates of rows: of what is sorted along, and of gathered rows; keys of one word and of two."""
+    k, x, y, z = gw.u32("k"), gw.f32("x"), gw.i32("y"), gw.f32("z")
+    few = {"total": (x, gw.Add), "mean": (x, "mean"), "rows": gw.count}
+    many = {"a": (x, "mean"), "b": (y, gw.Max), "c": (z, "std"), "d": (gw.index, gw.Min)}
+    cases = {
+        "plain": (k, {"total": (x, gw.Add)}), "packed": (k, few), "floats": (z, few), "gathered": (k, many),
+        "codes": ((k, z), few), "two words": (k, {"a": (x, gw.Add), "b": (y, gw.Min)}),
+        "wide": ("f64", {"a": ("i64", gw.Add), "b": (x, "last")}),
+    }  # fmt: skip
+    for (name, (keys, aggregates)), mode in itertools.product(cases.items(), ("native", "none")):
+        tuning = gw.ScanTuning(workgroup_size=128, vecs=3, subgroups=mode, state="u32x2")
+        groups = gw.GroupBy(None, keys, aggregates, tuning=tuning, capabilities=FULL)
+        signature = groups.signature
+        inputs = dict.fromkeys(signature.inputs, n)
+        lengths = {**inputs, **{each: signature.output_length(each, inputs) for each in signature.outputs}}
+        sizes = {each: signature.datatype(each).itemsize_bytes for each in lengths}
+        for counted in ({}, {"n": 1}):
+            form = "counted" if counted else "whole"
+            yield f"GroupBy-{name}-{mode}-{form}-", groups.plan(gw.Layout.separate(sizes, **lengths, **counted))
 
 
 def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
