@@ -96,12 +96,14 @@ from .functions import (
     sort_pairs,
     sum,
 )
+from .order_functions import flip, lexsort, put, roll, transpose
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work
 from .planning.signature import Argument, Product, SameAs, Signature, UpTo
 from .primitives import *  # noqa: F403
 from .profiling.profile import Profile, profile
 from .profiling.report import KeyAverage, KeyAverages
+from .ranking_functions import TopItems, argpartition, partition, top_k
 from .reduction_functions import (
     MinAndMax,
     all,
@@ -134,6 +136,8 @@ from .segment_functions import (
     segment_ids,
     segmented_reduce,
     segmented_scan,
+    segmented_sort,
+    segmented_sort_pairs,
 )
 from .selection_functions import (
     compress,
@@ -147,6 +151,15 @@ from .selection_functions import (
     unique_inverse,
     unique_values,
 )
+from .set_functions import (
+    MergedPairs,
+    intersect1d,
+    isin,
+    merge,
+    setdiff1d,
+    setxor1d,
+    union1d,
+)
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
@@ -157,6 +170,7 @@ from .tuning.options import (
     MatMulTuning,
     ReduceTuning,
     ScanTuning,
+    SegmentedSortTuning,
     SortTuning,
     StreamTuning,
 )
@@ -169,7 +183,6 @@ from .types.expression_functions import (
     clip,
     cos,
     exp,
-    flip,
     floor,
     function,
     gather,
@@ -260,6 +273,7 @@ __all__ = [
     "Max",
     "Measurement",
     "MemoryStats",
+    "MergedPairs",
     "Min",
     "MinAndMax",
     "MinMax",
@@ -279,6 +293,7 @@ __all__ = [
     "SameAs",
     "SamplingProtocol",
     "ScanTuning",
+    "SegmentedSortTuning",
     "Sequence",
     "SequenceRun",
     "ShaderError",
@@ -293,6 +308,7 @@ __all__ = [
     "TimingResult",
     "TimingSession",
     "TimingUnavailable",
+    "TopItems",
     "UnaryOp",
     "UpTo",
     "Work",
@@ -303,6 +319,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argpartition",
     "argsort",
     "asarray",
     "batch",
@@ -340,8 +357,11 @@ __all__ = [
     "hold_clock",
     "i32",
     "index",
+    "intersect1d",
+    "isin",
     "isnan",
     "leaf",
+    "lexsort",
     "list_adapters",
     "log",
     "matmul",
@@ -350,6 +370,7 @@ __all__ = [
     "mean",
     "measure",
     "memory_stats",
+    "merge",
     "min",
     "minimum",
     "minmax",
@@ -357,12 +378,14 @@ __all__ = [
     "nonzero",
     "ones",
     "ones_like",
+    "partition",
     "partition_by",
     "pinned_empty",
     "popcount",
     "previous",
     "prod",
     "profile",
+    "put",
     "read_results",
     "reduce",
     "reduce_by_index",
@@ -371,6 +394,7 @@ __all__ = [
     "request_device",
     "result",
     "rint",
+    "roll",
     "run_length_encode",
     "scalar",
     "scan",
@@ -380,6 +404,10 @@ __all__ = [
     "segment_ids",
     "segmented_reduce",
     "segmented_scan",
+    "segmented_sort",
+    "segmented_sort_pairs",
+    "setdiff1d",
+    "setxor1d",
     "sign",
     "sin",
     "sort",
@@ -394,7 +422,10 @@ __all__ = [
     "tanh",
     "timing_helper",
     "to_dataframe",
+    "top_k",
+    "transpose",
     "u32",
+    "union1d",
     "unique",
     "unique_all",
     "unique_counts",

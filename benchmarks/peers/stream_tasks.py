@@ -294,7 +294,8 @@ def _segments(group: str, name: str, length: int, marks: dict[int, Any], *, rows
 
 
 def _argmax(device: Any, datatype: str, tuning: Any) -> gw.Primitive:
-    return gw.Reduce(device, datatype, gw.ArgMax, tuning=tuning)
+    item = getattr(gw, datatype)("input")
+    return gw.Reduce(device, gw.struct(value=item, index=gw.index), gw.ArgMax, tuning=tuning)
 
 
 def _values() -> list[Task]:
@@ -415,7 +416,12 @@ def _others() -> list[Task]:
         )
     )  # fmt: skip
     halves = {"a": "sorted_half:0", "b": "sorted_half:1"}
-    found.append(_theirs("merge", "Merge", "merge", halves, lambda n, s: 8 * n))
+    found.append(
+        Task(
+            "merge", "others", "Merge", lambda d, n, t: gw.Merge(d, "u32", tuning=t), halves, ["output"],
+            lambda n, s: 8 * n, lambda n: ("merge", {}), halves, marks=_large(0.95, 1.05), least=2,
+        )
+    )  # fmt: skip
     found.append(
         Task(
             "lower bound", "others", "Search", lambda d, n, t: gw.Search(d, "u32", tuning=t),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
@@ -89,6 +90,15 @@ class PlanBuilder:
             size_bytes = max(operand.begin_bytes + operand.size_bytes, known.size_bytes if known else 0)
             self._buffers[operand.buffer] = BufferSpec(operand.buffer, "argument", size_bytes)
 
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Add kernels that work on all items there is room for, of arrays that are not the call's."""
+        count, self.count = self.count, None
+        try:
+            yield
+        finally:
+            self.count = count
+
     def counted_work(self, items: int, read_bytes: int, write_bytes: int) -> tuple[CountedWork, ...]:
         """Return the part of the work that depends on the count: bytes of each of at most `items` items."""
         return () if self.count is None else (CountedWork(COUNT, items, read_bytes, write_bytes),)
@@ -112,6 +122,10 @@ class PlanBuilder:
             )
         self._buffers[name] = BufferSpec(name, "scratch", size_bytes)
         return Operand(items, name, 0, True, size_bytes, item_bytes)
+
+    def has(self, operand: Operand) -> bool:
+        """Whether the plan has the buffer of an operand: it may lack that of an empty one."""
+        return operand.buffer in self._buffers
 
     def constant(self, name: str, words: tuple[int, ...]) -> str:
         """Add a buffer with fixed contents and return its name."""

@@ -10,6 +10,8 @@ from .fused_calls import evaluated
 from .histogram import Histogram, Histogram2D
 from .map import Map
 from .matmul import MatMul
+from .merge import Merge
+from .merge_sort import MergeSort
 from .partition import Partition
 from .reduce import Reduce
 from .reduce_axis import ReduceAxis
@@ -19,10 +21,14 @@ from .repeat import Repeat
 from .run_length import RunLength
 from .scan import Scan
 from .scan_axis import ScanAxis
+from .scatter import Scatter
 from .search import Search
 from .segmented import SegmentedReduce, SegmentedScan
+from .segmented_sort import SegmentedSort
 from .select import Select
 from .sort import ArgSort, Sort, SortPairs
+from .top_k import TopK
+from .transpose import Transpose
 from .unique import Unique
 from .vector_add import VectorAdd
 
@@ -34,6 +40,8 @@ __all__ = [
     "Kernel",
     "Map",
     "MatMul",
+    "Merge",
+    "MergeSort",
     "Partition",
     "Primitive",
     "Reduce",
@@ -45,12 +53,16 @@ __all__ = [
     "Scan",
     "ScanAxis",
     "ScanByKey",
+    "Scatter",
     "Search",
     "SegmentedReduce",
     "SegmentedScan",
+    "SegmentedSort",
     "Select",
     "Sort",
     "SortPairs",
+    "TopK",
+    "Transpose",
     "Unique",
     "VectorAdd",
 ]

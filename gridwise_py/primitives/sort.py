@@ -159,6 +159,18 @@ class SortPrimitive(Primitive):
         counted = builder.counted_work(n, read_bytes // max(n, 1), written)
         return builder.build(Work(n, read_bytes, n * written, counted=counted), parameters)
 
+    def add_to(
+        self,
+        builder: PlanBuilder,
+        keys: Mapping[str, Operand],
+        values: Mapping[str, Operand],
+        *,
+        counted: bool = True,
+        suffix: str = "",
+    ) -> None:
+        """Add this sort to the plan of another primitive; see `add_sort`."""
+        add_sort(builder, self._configs, keys, values, counted=counted, suffix=suffix)
+
     def _order(self, keys: np.ndarray) -> np.ndarray:
         codes = key_codes(keys, self.descending)
         bits = 8 * keys.dtype.itemsize

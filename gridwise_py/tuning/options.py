@@ -23,6 +23,7 @@ __all__ = [
     "MatMulTuning",
     "ReduceTuning",
     "ScanTuning",
+    "SegmentedSortTuning",
     "SortTuning",
     "StateForm",
     "StreamTuning",
@@ -173,7 +174,7 @@ _INVOCATIONS, _VECS, _LOOK = _power_of_two(1), _from_to(1, 16), _from_to(1, 32)
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ElementwiseTuning(Tuning):
-    """The tuning of `VectorAdd`, `Map`, `Copy` and `Search`.
+    """The tuning of `VectorAdd`, `Map`, `Copy`, `Search` and `TopK`.
 
     Parameters
     ----------
@@ -421,6 +422,32 @@ class SortTuning(Tuning):
             workgroup_size=_multiple_of_128, items=_positive, parts=_positive, look=_LOOK, tickets=_truth,
             spin_limit=_word, subgroups=_subgroups,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SegmentedSortTuning(Tuning):
+    """The tuning of `SegmentedSort`.
+
+    Parameters
+    ----------
+    workgroup_size : int, optional
+        Invocations of the kernels that rank keys, a multiple of 128 of at least 256.
+    items : int, optional
+        Keys per invocation, at most: a workgroup sorts up to ``workgroup_size * items`` at once.
+    window : int, optional
+        With offsets: a workgroup sorts the segments that begin in so many items, if they are short enough to fit.
+        Longer ones are sorted by several workgroups.
+    subgroups : None, bool or str, optional
+        As for `SortTuning`.
+    """
+
+    workgroup_size: int | None = None
+    items: int | None = None
+    window: int | None = None
+    subgroups: SubgroupsLike = None
+
+    def __post_init__(self) -> None:
+        self._check(workgroup_size=_multiple_of_128, items=_positive, window=_positive, subgroups=_subgroups)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
