@@ -323,7 +323,7 @@ def histogram2d(
     options = {} if weights is None else {"weights": inputs.take("weights", weights)}
     inputs.check_lengths()
     several = isinstance(bins, (tuple, list)) and len(cast(Sequence[Any], bins)) == 2
-    each_bins = tuple(bins) if several else (bins, bins)
+    each_bins: tuple[Any, ...] = tuple(cast(Sequence[Any], bins)) if several else (bins, bins)
     ranges = (None, None) if range is None else tuple(range)
     if len(ranges) != 2:
         raise ArgumentError(f"{call}: range={range!r}, but must be a pair of pairs")
@@ -563,5 +563,5 @@ def scatter_add(
     sums = _by_index(call, indices, values, Add, target.size, device, deterministic=deterministic)
     if not on_gpu:
         return target + sums
-    total = kept_primitive(Map, device, leaf("x", onto) + leaf("sums", onto))
+    total: Any = kept_primitive(Map, device, leaf("x", onto) + leaf("sums", onto))  # whose arguments are these leaves
     return total.bind(x=asarray(target, device), sums=asarray(sums, device)).execute().outputs["output"]

@@ -14,6 +14,7 @@ from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
+from ..planning.signature import SameAs
 from ..planning.source import Source
 from ..planning.windows import Window, binding_limit, part_of, windows_of
 from ..runtime.operator_check import check_operator
@@ -255,7 +256,12 @@ class BinnedPrimitive(Primitive):
                 arrays=tuple((names[name], array) for name, array in flat.arrays),
             )  # fmt: skip
         self._fused[argument] = fusion = Fusion(flat, argument)
+        like = next(each.length for each in self.arguments if each.name == argument)
         self.arguments = fusion.arguments(self.arguments)
+        if isinstance(like, SameAs) and fusion.measure is not None:  # its leaf has as many items, too
+            name, components = fusion.measure
+            same = replace(like, times=like.times * components)
+            self.arguments = tuple(replace(each, length=same) if each.name == name else each for each in self.arguments)
 
     def _finish(self) -> None:
         """Choose the shapes; axes, values and operator are known."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import wgpu
@@ -40,7 +41,7 @@ class _Histogram(BinnedPrimitive):
         kept = {edges_argument(name) for name in self._told} if edges else set[str]()
         names = {*self._told, "output", *kept, *(() if weights is None else ("weights",))}
         self.arguments = tuple(each for each in self.arguments if each.name in names)
-        given = dtype if isinstance(dtype, tuple) else (dtype,) * len(self._told)
+        given: tuple[Any, ...] = cast(Any, dtype) if isinstance(dtype, tuple) else (dtype,) * len(self._told)
         kinds = [self._taken(name, each, STORAGE_DATATYPES) for name, each in zip(self._told, given, strict=True)]
         #: Of the items.
         self.datatype: Datatype = kinds[0][0]
@@ -282,8 +283,8 @@ def _default_range(datatype: Datatype) -> tuple[float, float]:
 
 def _checked_range(name: str, given: Any) -> tuple[Any, Any]:
     try:
-        low, high = (each.item() if isinstance(each, np.generic) else each for each in given)
-        finite = bool(np.isfinite([low, high]).all())
+        low, high = (cast(Any, each.item() if isinstance(each, np.generic) else each) for each in given)
+        finite = math.isfinite(low) and math.isfinite(high)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name}: range={given!r}, but must be two numbers ({error})") from error
     if not finite or not low < high:

@@ -1,7 +1,7 @@
-"""What primitives that combine by bins declare: their arguments by name and type.
+"""The signatures of the primitives that combine items by bins; see `typed`."""
 
-See `typed`.
-"""
+# A method with explicit names cannot replace one that takes any names; here that is intended.
+# pyright: reportIncompatibleMethodOverride=false
 
 from __future__ import annotations
 
