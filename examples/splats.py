@@ -105,7 +105,7 @@ def scene(count):
     tube *= 0.2 / np.linalg.norm(tube, axis=1, keepdims=True)
     light = 0.35 + 0.65 * np.clip(tube @ [0.3, 0.8, -0.5] / 0.2, 0, 1)
     colours = (0.5 + 0.5 * np.cos(2 * t[:, None] + np.array([0.0, 2.1, 4.2]))) * light[:, None]
-    size = 0.02 * (20000 / count) ** 0.4 * (0.6 + 0.8 * u / (2 * np.pi))
+    size = 0.03 * (20000 / count) ** 0.4 * (0.6 + 0.8 * u / (2 * np.pi))
     return [np.ascontiguousarray(each, dtype=np.float32) for each in (ring + tube, size, colours)]
 
 
@@ -128,7 +128,7 @@ def by_numpy(x, y, depth, radius, room, width=WIDTH, height=HEIGHT):
 def render(device, binned, splats):
     """Return the picture as an Array of f32, shape (HEIGHT, WIDTH, 3)."""
     order, owners, (tiles, starts, lengths) = binned
-    names = "tiles starts lengths count owners order splats".split()
+    names = ["tiles", "starts", "lengths", "count", "owners", "order", "splats"]
     kernel = gw.Kernel(
         device, RENDER, {**dict.fromkeys(names, "read"), "image": "read_write", "width": "uniform"},
         workgroups=(tiles_of(WIDTH) * tiles_of(HEIGHT), 1, 1),
@@ -160,7 +160,12 @@ def main(count, path):
 
     tiles, splats = by_numpy(*(each.to_numpy() for each in projected), room)
     got = np.repeat(runs.values.to_numpy(), runs.lengths.to_numpy())
-    print("tiles equal numpy's:", np.array_equal(got, tiles), "splats, too:", np.array_equal(order.to_numpy()[pairs], splats))
+    print(
+        "tiles equal numpy's:",
+        np.array_equal(got, tiles),
+        "splats, too:",
+        np.array_equal(order.to_numpy()[pairs], splats),
+    )
     if path:
         x, y, _, radius = (each.to_numpy() for each in projected)
         attributes = gw.asarray(np.column_stack([x, y, radius, colours]).ravel(), device)
