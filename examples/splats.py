@@ -105,7 +105,7 @@ def scene(count):
     tube *= 0.2 / np.linalg.norm(tube, axis=1, keepdims=True)
     light = 0.35 + 0.65 * np.clip(tube @ [0.3, 0.8, -0.5] / 0.2, 0, 1)
     colours = (0.5 + 0.5 * np.cos(2 * t[:, None] + np.array([0.0, 2.1, 4.2]))) * light[:, None]
-    size = 0.02 * (20000 / count) ** 0.4 * (0.6 + 0.8 * u / (2 * np.pi))
+    size = 0.03 * (20000 / count) ** 0.4 * (0.6 + 0.8 * u / (2 * np.pi))
     return [np.ascontiguousarray(each, dtype=np.float32) for each in (ring + tube, size, colours)]
 
 
