@@ -134,9 +134,10 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
     for datatype in gw.Search.datatypes:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
             yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
-    for name in MERGES:
-        for options in _MERGE_OPTIONS:
-            yield Case(name, options, capabilities)
+    for options in _MERGE_OPTIONS:
+        yield Case("merge", options, capabilities)
+    for options in (_MERGE_OPTIONS[0], *_MERGE_OPTIONS[-3:]):
+        yield Case("merge_sort", options, capabilities)
     yield Case("merge", {"dtype": "u32", "value_dtype": "u32", "counted": True}, capabilities)
     for value_datatype in ("i32", "f64"):
         yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
