@@ -8,43 +8,65 @@ fn put(i: u32, x: Acc) {
   store_output(i, lower(x));
 //$ endif
 }
-fn emit_row(tile: u32, r: u32, heads: u32, p: Acc, v: Quad) {
+//$ for r in range(rows)
+// Results of row {{ r }}; p comes before the lane.
+fn emit_row_{{ r }}(tile: u32, p: Acc) {
+  let heads = tile_heads[{{ r }}];
+//$ for q in range(quads)
+  let v_{{ q }} = tile_values[{{ r * quads + q }}];
+//$ endfor
+//$ for q in range(quads)
+//$ set first = 4 * q
+  let results_{{ q }} = Quad(
+//$ for k in range(first, first + 4)
 //$ if exclusive
-  // A head begins with the identity; the others have what the item before them has.
-  let x = select(p, identity(), (heads & 1u) != 0u);
-  let y = select(after_head(p, v.x, (heads & 1u) != 0u), identity(), (heads & 2u) != 0u);
-  let z = select(after_head(p, v.y, (heads & 3u) != 0u), identity(), (heads & 4u) != 0u);
-  let w = select(after_head(p, v.z, (heads & 7u) != 0u), identity(), (heads & 8u) != 0u);
-  let results = Quad(x, y, z, w);
+//$ set value = "p" if k == 0 else "after_head(p, v_%d.%s, (heads & %du) != 0u)" % ((k - 1) // 4, "xyzw"[(k - 1) % 4], 2 ** k - 1)
+    // A head begins with the identity; the others have what the item before them has.
+    select({{ value }}, identity(), (heads & {{ 2 ** k }}u) != 0u),
 //$ else
-  let results = Quad(
-    after_head(p, v.x, (heads & 1u) != 0u),
-    after_head(p, v.y, (heads & 3u) != 0u),
-    after_head(p, v.z, (heads & 7u) != 0u),
-    after_head(p, v.w, heads != 0u),
-  );
+    after_head(p, v_{{ q }}.{{ "xyzw"[k % 4] }}, (heads & {{ 2 ** (k + 1) - 1 }}u) != 0u),
 //$ endif
-  let i = tile_item(tile, r);
-  let n = item_count();
-  if (i + 4u <= n) {
-//$ if items_are != "words"
-    put(i, results.x);
-    put(i + 1u, results.y);
-    put(i + 2u, results.z);
-    put(i + 3u, results.w);
+//$ endfor
+  );
+//$ endfor
+  let i = tile_item(tile, {{ r }}u);
+  if ((tile + 1u) * tile_size() <= item_count()) {
+//$ if items_are == "words" and subgroups == "native" and quads > 1
+    // Pairs of lanes swap quads, so that a store of a pair fills sectors of 32 bytes.
+    let is_odd = (sg_lane & 1u) != 0u;
+    let low = i + select(0u, 4u, is_odd) - select(0u, WIDTH, is_odd);
+//$ for q in range(0, quads, 2)
+    let words_{{ q }} = lower4(results_{{ q }});
+    let words_{{ q + 1 }} = lower4(results_{{ q + 1 }});
+    let swapped_{{ q }} = subgroupShuffleXor(select(words_{{ q + 1 }}, words_{{ q }}, is_odd), 1u);
+    store4_output(low{{ " + %du" % (4 * q) if q }}, select(words_{{ q }}, swapped_{{ q }}, is_odd));
+    store4_output(low + WIDTH{{ " + %du" % (4 * q) if q }}, select(swapped_{{ q }}, words_{{ q + 1 }}, is_odd));
+//$ endfor
 //$ else
-    store4_output(i, lower4(results));
+//$ for q in range(quads)
+//$ if items_are != "words"
+//$ for k in range(4)
+    put(i + {{ 4 * q + k }}u, results_{{ q }}.{{ "xyzw"[k] }});
+//$ endfor
+//$ else
+    store4_output(i{{ " + %du" % (4 * q) if q }}, lower4(results_{{ q }}));
+//$ endif
+//$ endfor
 //$ endif
   } else {
-    if (i < n) { put(i, results.x); }
-    if (i + 1u < n) { put(i + 1u, results.y); }
-    if (i + 2u < n) { put(i + 2u, results.z); }
+    let n = item_count();
+//$ for k in range(width)
+    if (i + {{ k }}u < n) { put(i + {{ k }}u, results_{{ k // 4 }}.{{ "xyzw"[k % 4] }}); }
+//$ endfor
   }
 }
-// Writes the results of the tile. `before` is what comes before the subgroup, all earlier tiles included.
-fn emit_tile(tile: u32, before: Chain) {
-//$ for r in range(vecs)
-  emit_row(tile, {{ r }}u, row_heads_{{ r }}(), tile_carry({{ r }}u, before), tile_values[{{ r }}]);
+//$ endfor
+fn emit_closed(tile: u32, sum: WorkgroupScan_chain) {}
+// Writes the results of the tile; `before` is what comes before it.
+fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
+  let before_here = chain_combine(before, sum.before);
+//$ for r in range(rows)
+  emit_row_{{ r }}(tile, tile_carry({{ r }}u, before_here));
 //$ endfor
 }
 fn emit_end(total: Chain) {}

@@ -2,7 +2,11 @@
 // The last run has no head behind it: `emit_end` closes it.
 fn put_value(run: u32, x: Acc) {
   if (run >= params.size) { return; }
-//$ if items_are == "raw"
+//$ if stores is defined and stores.results is not none
+//$ for name in stores.results
+  store_acc_{{ name }}(run, x);
+//$ endfor
+//$ elif items_are == "raw"
 //$ for k in range(acc.words)
   store_output_values({{ acc.words }}u * run + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});
 //$ endfor
@@ -10,43 +14,70 @@ fn put_value(run: u32, x: Acc) {
   store_output_values(run, lower(x));
 //$ endif
 }
-fn put_run(run: u32, key: {{ "vec2<u32>" if key.bytes == 8 else "u32" }}, before: Acc) {
-  if (run < params.size) { store_output_keys(run, key); }
-  if (run > 0u) { put_value(run - 1u, before); }
-}
-fn emit_row(first_run: u32, heads: u32, p: Acc, v: Quad, k: KeyQuad) {
-  var run = first_run;
-  if ((heads & 1u) != 0u) {
-    put_run(run, k.x, p);
-    run++;
+// Runs of a tile go through workgroup memory, some at a time, so that neighbouring invocations write neighbouring results.
+// With the key of a run lies the value of the run before it.
+const PART_RUNS: u32 = {{ part_runs }}u;
+var<workgroup> staged_keys: array<{{ "vec2<u32>" if key.bytes == 8 else "u32" }}, PART_RUNS>;
+var<workgroup> staged_values: array<Acc, PART_RUNS>;
+var<workgroup> tile_runs: u32;
+
+//$ for r in range(rows)
+// `rank` is that of the lane's first head in the row, among the runs of this part.
+fn stage_row_{{ r }}(first_rank: u32, p: Acc) {
+  let heads = tile_heads[{{ r }}];
+  var rank = first_rank;
+//$ for k in range(width)
+//$ set before = "p" if k == 0 else "after_head(p, tile_values[%d].%s, (heads & %du) != 0u)" % (r * quads + (k - 1) // 4, "xyzw"[(k - 1) % 4], 2 ** k - 1)
+  if ((heads & {{ 2 ** k }}u) != 0u && rank < PART_RUNS) {
+    staged_keys[rank] = tile_keys[{{ r * quads + k // 4 }}].{{ "xyzw"[k % 4] }};
+    staged_values[rank] = {{ before }};
   }
-  if ((heads & 2u) != 0u) {
-    put_run(run, k.y, after_head(p, v.x, (heads & 1u) != 0u));
-    run++;
-  }
-  if ((heads & 4u) != 0u) {
-    put_run(run, k.z, after_head(p, v.y, (heads & 3u) != 0u));
-    run++;
-  }
-  if ((heads & 8u) != 0u) { put_run(run, k.w, after_head(p, v.z, (heads & 7u) != 0u)); }
-}
-// Writes the runs of the tile. `before` is what comes before the subgroup, all earlier tiles included.
-fn emit_tile(tile: u32, before: Chain) {
-  // Two rows to a word: a row has up to 512 heads. All rows are ranked before the branches.
-//$ for r in range(0, vecs, 2)
-  let counts_{{ r }} = countOneBits(row_heads_{{ r }}()){{ " | (countOneBits(row_heads_%d()) << 16u)" % (r + 1) if r + 1 < vecs }};
-  let runs_{{ r }} = sg_exclusive_add(counts_{{ r }});
-  let totals_{{ r }} = sg_add(counts_{{ r }});
+  rank += {{ "(heads >> %du) & 1u" % k if k else "heads & 1u" }};
 //$ endfor
-  var run = before.x;
-//$ for r in range(vecs)
-//$ set pair, part = r // 2 * 2, " >> 16u" if r % 2 else " & 0xffffu"
-  emit_row(run + (runs_{{ pair }}{{ part }}), row_heads_{{ r }}(), tile_carry({{ r }}u, before), tile_values[{{ r }}], tile_keys[{{ r }}]);
-  run += totals_{{ pair }}{{ part }};
+}
 //$ endfor
+// Stages the runs of the tile from the `first` one on, as if nothing came before the tile.
+fn stage_runs(first: u32, sum: WorkgroupScan_chain) {
+//$ for r in range(rows)
+  stage_row_{{ r }}(sum.before.x + tile_ranks[{{ r }}] - first, tile_carry({{ r }}u, sum.before));
+//$ endfor
+}
+fn emit_closed(tile: u32, sum: WorkgroupScan_chain) {
+  if (local == 0u) { tile_runs = sum.total.x; }
+  stage_runs(0u, sum);
+}
+// Writes the runs that begin in the tile; `before` is what comes before it, and belongs to the first one alone.
+fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
+  let runs = workgroupUniformLoad(&tile_runs);
+  for (var first = 0u; first < runs; first += PART_RUNS) {
+    if (first > 0u) {
+      workgroupBarrier();
+      stage_runs(first, sum);
+      workgroupBarrier();
+    }
+    for (var k = local; k < min(runs - first, PART_RUNS); k += WORKGROUP_SIZE) {
+      let run = before.x + first + k;
+//$ if stores is not defined
+      if (run < params.size) { store_output_keys(run, staged_keys[k]); }
+//$ elif stores.of_keys
+      if (run < params.size) {
+//$ for store in stores.of_keys
+        {{ store }}(run, staged_keys[k]);
+//$ endfor
+      }
+//$ endif
+      if (run > 0u) {
+        var x = staged_values[k];
+        if (first + k == 0u) { x = combine(chain_value(before), x); }
+        put_value(run - 1u, x);
+      }
+    }
+  }
 }
 // Writes the number of runs and the value of the last one.
 fn emit_end(total: Chain) {
+//$ if stores is not defined or stores.of_keys
   store_count(0u, total.x);
+//$ endif
   if (total.x > 0u) { put_value(total.x - 1u, chain_value(total)); }
 }

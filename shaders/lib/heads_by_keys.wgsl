@@ -36,34 +36,57 @@ var<private> tile_keys: array<KeyQuad, VECS>;
 //$ endif
 
 fn heads_begin(tile: u32) {}
-fn row_keys(i: u32, full: bool) -> KeyQuad {
-  if (full) { return key4(i); }
+alias KeyRow = array<KeyQuad, {{ quads }}>;
+fn row_keys(i: u32, full: bool) -> KeyRow {
+  if (full) {
+    return KeyRow(
+//$ for q in range(quads)
+      key4(i{{ " + %du" % (4 * q) if q }}),
+//$ endfor
+    );
+  }
   let last = max(item_count(), 1u) - 1u;
-  return KeyQuad(key(min(i, last)), key(min(i + 1u, last)), key(min(i + 2u, last)), key(min(i + 3u, last)));
+  return KeyRow(
+//$ for q in range(quads)
+    KeyQuad(
+      key(min(i{{ " + %du" % (4 * q) if q }}, last)), key(min(i + {{ 4 * q + 1 }}u, last)),
+      key(min(i + {{ 4 * q + 2 }}u, last)), key(min(i + {{ 4 * q + 3 }}u, last)),
+    ),
+//$ endfor
+  );
 }
-fn heads_of_keys(i: u32, k: KeyQuad, full: bool) -> u32 {
+fn heads_of_keys(i: u32, k: KeyRow, full: bool) -> u32 {
   let n = item_count();
   let first = is_first(i);
 //$ if subgroups == "native"
   // Of the lanes' own keys, but for the first lane. All lanes load the item before the row, from one address; behind the
   // items, and where no items count, some address within the binding.
-  let row_first = min(i - 4u * sg_lane, max(n, 1u) - 1u);
+  let row_first = min(i - WIDTH * sg_lane, max(n, 1u) - 1u);
   let before_row = key(select(row_first - 1u, 0u, is_first(row_first)));
-  let left = select(subgroupShuffleUp(k.w, 1u), before_row, sg_lane == 0u);
+  let left = select(subgroupShuffleUp(k[{{ quads - 1 }}].w, 1u), before_row, sg_lane == 0u);
 //$ else
-  var left = k.x;
+  var left = k[0].x;
   if (i < n) { left = key(select(i - 1u, 0u, first)); }
 //$ endif
-  let here = bits_of(first || differ(left, k.x), differ(k.x, k.y), differ(k.y, k.z), differ(k.z, k.w));
+  let here = bits_of(first || differ(left, k[0].x), differ(k[0].x, k[0].y), differ(k[0].y, k[0].z), differ(k[0].z, k[0].w))
+//$ for q in range(1, quads)
+    | (bits_of(
+      differ(k[{{ q - 1 }}].w, k[{{ q }}].x), differ(k[{{ q }}].x, k[{{ q }}].y),
+      differ(k[{{ q }}].y, k[{{ q }}].z), differ(k[{{ q }}].z, k[{{ q }}].w),
+    ) << {{ 4 * q }}u)
+//$ endfor
+  ;
   if (full) { return here; }
-  return here & ((1u << min(n - min(n, i), 4u)) - 1u);
+  return here & ((1u << min(n - min(n, i), WIDTH)) - 1u);
 }
 // The heads of a row of the tile that is loaded, and of any tile.
 fn tile_heads_of(tile: u32, r: u32, full: bool) -> u32 {
   let i = tile_item(tile, r);
   let k = row_keys(i, full);
 //$ if emission == "runs"
-  tile_keys[r] = k;
+//$ for q in range(quads)
+  tile_keys[r * {{ quads }}u + {{ q }}u] = k[{{ q }}];
+//$ endfor
 //$ endif
   return heads_of_keys(i, k, full);
 }

@@ -30,12 +30,5 @@ fn set_head(begin: u32, i: u32) {
 fn tile_heads_of(tile: u32, r: u32, full: bool) -> u32 { return heads_of(tile, r); }
 fn heads_of(tile: u32, r: u32) -> u32 {
   let place = tile_item(tile, r) - tile * tile_size();
-  return (atomicLoad(&head_bits[place >> 5u]) >> (place & 31u)) & 15u;
+  return (atomicLoad(&head_bits[place >> 5u]) >> (place & 31u)) & WIDTH_BITS;
 }
-//$ if emission == "ends"
-// A bit for each of four items with which a segment ends.
-fn ends_of(tile: u32, r: u32) -> u32 {
-  let next = tile_item(tile, r) - tile * tile_size() + 4u;
-  return (heads_of(tile, r) >> 1u) | (((atomicLoad(&head_bits[next >> 5u]) >> (next & 31u)) & 1u) << 3u);
-}
-//$ endif

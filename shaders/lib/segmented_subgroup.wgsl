@@ -5,17 +5,9 @@
 // subgroup; 0 where there is none.
 struct LaneHeads { nearest: u32, before: u32, last: u32 }
 struct SegmentedScan { exclusive: Acc, inclusive: Acc }
+struct Ranks { before: u32, all: u32 }
 
 //$ if subgroups == "native"
-// The last of the bits, counted from 1; of 32 and of all lanes. Without branches, which are between subgroup operations here;
-// drivers know the words that are always 0.
-fn last_bit(bits: u32) -> u32 { return 32u - countLeadingZeros(bits); }
-fn last_lane(votes: vec4<u32>) -> u32 {
-  var last = last_bit(votes.x);
-  last = select(last, 32u + last_bit(votes.y), votes.y != 0u);
-  last = select(last, 64u + last_bit(votes.z), votes.z != 0u);
-  return select(last, 96u + last_bit(votes.w), votes.w != 0u);
-}
 fn sg_heads(has_head: bool) -> LaneHeads {
   let votes = subgroupBallot(has_head);
   let here = vec4<u32>(sg_lane >> 5u);
@@ -35,16 +27,20 @@ fn sg_segmented_scan(x: Acc, heads: LaneHeads) -> SegmentedScan {
   let left = subgroupShuffleUp(y, 1u);
   return SegmentedScan(select(left, identity(), sg_lane == 0u), y);
 }
-fn sg_add(x: u32) -> u32 { return subgroupAdd(x); }
-fn sg_exclusive_add(x: u32) -> u32 { return subgroupExclusiveAdd(x); }
+// Of words that each lane has: the sum of those of lower lanes, and of all. By shuffles: with subgroupAdd of the heads that
+// lanes count, these kernels gave wrong totals on an NVIDIA GPU (docs/algorithms.md, "Keys and segments").
+fn sg_ranks(x: u32) -> Ranks {
+  var y = x;
+  for (var d = 1u; d < sg_size; d <<= 1u) { y += select(0u, subgroupShuffleUp(y, d), sg_lane >= d); }
+  return Ranks(y - x, subgroupShuffle(y, sg_size - 1u));
+}
 //$ elif subgroups == "none"
 fn sg_heads(has_head: bool) -> LaneHeads {
   let here = select(0u, 1u, has_head);
   return LaneHeads(here, 0u, here);
 }
 fn sg_segmented_scan(x: Acc, heads: LaneHeads) -> SegmentedScan { return SegmentedScan(identity(), x); }
-fn sg_add(x: u32) -> u32 { return x; }
-fn sg_exclusive_add(x: u32) -> u32 { return 0u; }
+fn sg_ranks(x: u32) -> Ranks { return Ranks(0u, x); }
 //$ else
 fn emulated_share_word(x: u32) {
   workgroupBarrier();
@@ -74,16 +70,13 @@ fn sg_segmented_scan(x: Acc, heads: LaneHeads) -> SegmentedScan {
   if (sg_lane > 0u) { exclusive = emulated[local - 1u]; }
   return SegmentedScan(exclusive, y);
 }
-fn sg_exclusive_add(x: u32) -> u32 {
+fn sg_ranks(x: u32) -> Ranks {
   var y = x;
   for (var d = 1u; d < sg_size; d <<= 1u) {
     emulated_share_word(y);
     if (sg_lane >= d) { y += emulated_words[local - d]; }
   }
-  return y - x;
-}
-fn sg_add(x: u32) -> u32 {
-  emulated_share_word(sg_exclusive_add(x) + x);
-  return emulated_words[local - sg_lane + sg_size - 1u];
+  emulated_share_word(y);
+  return Ranks(y - x, emulated_words[local - sg_lane + sg_size - 1u]);
 }
 //$ endif
