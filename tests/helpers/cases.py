@@ -142,9 +142,10 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
     for datatype in gw.Search.datatypes:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
             yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
-    for name in MERGES:
-        for options in _MERGE_OPTIONS:
-            yield Case(name, options, capabilities)
+    for options in _MERGE_OPTIONS:
+        yield Case("merge", options, capabilities)
+    for options in (_MERGE_OPTIONS[0], *_MERGE_OPTIONS[-3:]):
+        yield Case("merge_sort", options, capabilities)
     yield Case("merge", {"dtype": "u32", "value_dtype": "u32", "counted": True}, capabilities)
     for datatype in gw.TopK.datatypes:
         for options in ({"k": 100}, {"k": 1024, "sorted": False}, {"k": 2000, "mode": "smallest"}):
