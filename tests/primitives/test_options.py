@@ -125,7 +125,7 @@ def test_results_stay_what_they_are(device, name):
         return
     x = np.random.default_rng(4).integers(0, 1 << 32, 12_345, dtype=np.uint32)
     if name in (*STREAMS, *SEGMENTS, "reduce_axis", "repeat"):
-        case = Case.build(name, x.size, "u32", "add", run="5", segment="100", share="0.5", along="rows")
+        case = Case.build(name, x.size, "u32", "add", run="5", segment="100", bins="100", share="0.5", along="rows")
         primitive = REGISTRY[name](device, tuning=TUNINGS[name], **case.options)
         inputs = case.inputs(primitive, seed=0)
         run = primitive.execute(**{key: gw.asarray(items, device) for key, items in inputs.items()})
