@@ -96,6 +96,7 @@ from .functions import (
     sort_pairs,
     sum,
 )
+from .group_functions import Groups, group_by
 from .order_functions import flip, lexsort, put, roll, transpose
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work
@@ -260,6 +261,7 @@ __all__ = [
     "ForkError",
     "GridwiseError",
     "GridwiseWarning",
+    "Groups",
     "HistogramTuning",
     "ImplicitConversionError",
     "KeyAverage",
@@ -352,6 +354,7 @@ __all__ = [
     "full_like",
     "function",
     "gather",
+    "group_by",
     "histogram",
     "histogram2d",
     "hold_clock",

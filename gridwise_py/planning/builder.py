@@ -13,7 +13,20 @@ from ..types.capabilities import Capabilities
 from . import accessors
 from .bindings import BoundChunks, BoundPart, PartKey, bound_parts, part_key
 from .layout import COUNT, Layout, Operand
-from .plan import Binding, BufferSpec, Copy, CountedWork, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
+from .plan import (
+    Binding,
+    BufferSpec,
+    Copy,
+    CountedWork,
+    Fill,
+    Kernel,
+    Plan,
+    Shader,
+    Step,
+    Work,
+    pack_words,
+    workgroup_grid,
+)
 from .shaders import compose, parameter_fields, sha256
 from .sink import Sink, sink_text
 from .source import Source, source_text
@@ -85,6 +98,8 @@ class PlanBuilder:
         self._feeds: list[Copy] = []
         self._siblings: list[Kernel] = []
         self._shaders: dict[str, Shader] = {}
+        #: What names of temporary memory begin with.
+        self._stage = ""
         for operand in (part for argument in layout.values() for part in argument.parts if part.length):
             known = self._buffers.get(operand.buffer)
             size_bytes = max(operand.begin_bytes + operand.size_bytes, known.size_bytes if known else 0)
@@ -98,6 +113,15 @@ class PlanBuilder:
             yield
         finally:
             self.count = count
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Let kernels that follow have temporary memory of their own, whatever earlier ones called theirs."""
+        before, self._stage = self._stage, f"{self._stage}{name}_"
+        try:
+            yield
+        finally:
+            self._stage = before
 
     def counted_work(self, items: int, read_bytes: int, write_bytes: int) -> tuple[CountedWork, ...]:
         """Return the part of the work that depends on the count: bytes of each of at most `items` items."""
@@ -120,6 +144,7 @@ class PlanBuilder:
                 f"{self._primitive}: temporary memory {name!r} needs {size_bytes} bytes, but the device's "
                 f"max-buffer-size is {limit} bytes; split the input into smaller parts"
             )
+        name = self._stage + name
         self._buffers[name] = BufferSpec(name, "scratch", size_bytes)
         return Operand(items, name, 0, True, size_bytes, item_bytes)
 
@@ -134,6 +159,8 @@ class PlanBuilder:
 
     def step(self, step: Step) -> None:
         """Add a step that is not a kernel."""
+        if isinstance(step, Fill) and self._stage + step.buffer in self._buffers:
+            step = replace(step, buffer=self._stage + step.buffer)
         self._steps.append(step)
 
     def include(self, plan: Plan, name: str) -> None:
@@ -231,9 +258,11 @@ class PlanBuilder:
             params = {**params, "n": first + params["n"], "first": first, "capacity": params["n"]}
         rows = units is not None
         sources = {name: operand for name, operand in reads.items() if isinstance(operand, Source)}
-        texts = {name: source_text(name, each.program, each.is_struct, rows) for name, each in sources.items()}
+        texts = {
+            name: source_text(name, each.program, each.is_struct, rows, each.is_pair) for name, each in sources.items()
+        }
         sinks = {name: operand for name, operand in writes.items() if isinstance(operand, Sink)}
-        texts |= {name: sink_text(name, each.program, each.words) for name, each in sinks.items()}
+        texts |= {name: sink_text(name, each.program, each.words, each.kind) for name, each in sinks.items()}
         if counted:
             texts = {name: replace(text, text=_ending_with_the_count(name, text.text)) for name, text in texts.items()}
         reached_of: dict[str, dict[str, Operand]] = {
@@ -268,7 +297,7 @@ class PlanBuilder:
                 kind = f"array<{part.element}>"
                 declarations.append(accessors.declaration(index, part.access, part.var_of(segment), kind))
         for index, (var, (buffer, element)) in enumerate((atomics or {}).items(), len(bindings)):
-            bindings.append(Binding(index, buffer, "read_write"))
+            bindings.append(Binding(index, self._stage + buffer, "read_write"))
             declarations.append(accessors.declaration(index, "read_write", var, element))
         self._check_bindings(label, len(declarations), parts, chunks)
         values = {**params, **{f"{name}_offset": operand.offset for name, operand in operands.items()}}

@@ -76,6 +76,8 @@ class UpTo:
         The capacity, whatever the argument's length is.
     plus : str, optional
         Another argument whose length is added to the capacity.
+    per : int
+        The capacity is the argument's length divided by this.
     """
 
     argument: str
@@ -84,6 +86,7 @@ class UpTo:
     most: int | None = None
     room: int | None = None
     plus: str | None = None
+    per: int = 1
 
 
 Length: TypeAlias = int | SameAs | Product | UpTo | Callable[[Mapping[str, int]], int] | None
@@ -321,6 +324,7 @@ class Signature:
                 return rule.room
             if rule.plus is not None:
                 length += lengths[rule.plus]
+            length //= rule.per
             return length if rule.most is None else min(length, rule.most)
         if callable(rule):
             return rule(lengths)

@@ -7,6 +7,8 @@ from .by_key import ReduceByKey, ScanByKey
 from .copy import Copy
 from .custom_kernel import Kernel
 from .fused_calls import evaluated
+from .group_by import GroupBy
+from .group_spec import count
 from .histogram import Histogram, Histogram2D
 from .map import Map
 from .matmul import MatMul
@@ -35,6 +37,7 @@ from .vector_add import VectorAdd
 __all__ = [
     "ArgSort",
     "Copy",
+    "GroupBy",
     "Histogram",
     "Histogram2D",
     "Kernel",
@@ -65,6 +68,7 @@ __all__ = [
     "Transpose",
     "Unique",
     "VectorAdd",
+    "count",
 ]
 
 OPERATIONS.update(METHODS, evaluate=evaluated)  # what methods of Array run

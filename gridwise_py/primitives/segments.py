@@ -187,6 +187,10 @@ class SegmentedPrimitive(OperatorPrimitive):
 
     # ---- plans ----
 
+    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the kernels to the plan of a larger primitive; there are items."""
+        return self._plan_items(builder, layout)
+
     def _plan_items(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         """Add the kernels; there are items or segments."""
         strategy = self.choose_strategy()
@@ -437,8 +441,8 @@ class SegmentedPrimitive(OperatorPrimitive):
         context = operator_context(
             self.op, self.datatype, self.mode, fixed_order=self._fixed_order is not None, **memory
         )
-        # Reductions of a subgroup by shuffles: with those of WGSL, totals were wrong on an NVIDIA GPU (docs/algorithms.md,
-        # "Keys and segments").
+        # Reductions of a subgroup by shuffles: with those of WGSL, totals were wrong on an NVIDIA GPU
+        # (docs/algorithms.md, "Keys and segments").
         values = [{**kind, "subgroup_reduce": None, "subgroup_exclusive_scan": None} for kind in context["kinds"]]
         chain = {
             "suffix": "_chain", "type": "Chain", "combine": "chain_combine", "identity": "chain_identity()",

@@ -376,14 +376,16 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in (
+    own = (
         *instrument_plans(n),
         *array_plans(n),
         *counted_plans(n),
         *segment_plans(n),
         *struct_plans(n),
         *top_k_plans(),
-    ):
+        *group_plans(n),
+    )
+    for name, plan in own:
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
@@ -514,6 +516,28 @@ def index_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
         yield f"reduce_by_index-{index}-{datatype}-{op.name}", primitive.plan(gw.Layout.separate(sizes, **lengths))
     lengths = {"x": n, "y": n, "output": 256}
     yield "histogram2d", gw.Histogram2D.plan_for(capabilities=FULL, lengths=lengths)
+
+
+def group_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Aggregates of rows: of what is sorted along, and of gathered rows; keys of one word and of two."""
+    k, x, y, z = gw.u32("k"), gw.f32("x"), gw.i32("y"), gw.f32("z")
+    few = {"total": (x, gw.Add), "mean": (x, "mean"), "rows": gw.count}
+    many = {"a": (x, "mean"), "b": (y, gw.Max), "c": (z, "std"), "d": (gw.index, gw.Min)}
+    cases = {
+        "plain": (k, {"total": (x, gw.Add)}), "packed": (k, few), "floats": (z, few), "gathered": (k, many),
+        "codes": ((k, z), few), "two words": (k, {"a": (x, gw.Add), "b": (y, gw.Min)}),
+        "wide": ("f64", {"a": ("i64", gw.Add), "b": (x, "last")}),
+    }  # fmt: skip
+    for (name, (keys, aggregates)), mode in itertools.product(cases.items(), ("native", "none")):
+        tuning = gw.ScanTuning(workgroup_size=128, vecs=3, subgroups=mode, state="u32x2")
+        groups = gw.GroupBy(None, keys, aggregates, tuning=tuning, capabilities=FULL)
+        signature = groups.signature
+        inputs = dict.fromkeys(signature.inputs, n)
+        lengths = {**inputs, **{each: signature.output_length(each, inputs) for each in signature.outputs}}
+        sizes = {each: signature.datatype(each).itemsize_bytes for each in lengths}
+        for counted in ({}, {"n": 1}):
+            form = "counted" if counted else "whole"
+            yield f"GroupBy-{name}-{mode}-{form}-", groups.plan(gw.Layout.separate(sizes, **lengths, **counted))
 
 
 def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:

@@ -43,6 +43,7 @@ SINCE = {
         ReducedByKey reduce_by_key repeat scan_by_key segment_ids segmented_reduce segmented_scan
         HistogramTuning bincount histogram histogram2d reduce_by_index scatter_add
         Merge MergeSort MergedPairs intersect1d isin merge setdiff1d setxor1d union1d
+        GroupBy Groups count group_by
     """,
 }
 #: Public once, and why no more.
