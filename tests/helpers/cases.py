@@ -384,6 +384,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
         *struct_plans(n),
         *top_k_plans(),
         *group_plans(n),
+        *index_plans(n),
     )
     for name, plan in own:
         for key, shader in plan.shaders.items():

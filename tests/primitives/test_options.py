@@ -45,7 +45,7 @@ SEGMENTS = ("scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce"
 TUNINGS |= dict.fromkeys(SEGMENTS, dataclasses.replace(TUNINGS["scan"], subgroups="emulated-8"))
 TUNINGS |= dict.fromkeys(
     ("histogram", "reduce_by_index"),
-    gw.HistogramTuning(workgroup_size=64, vecs=2, max_blocks=7, memory_words=1024, copies=2, merge="quad"),
+    gw.HistogramTuning(workgroup_size=64, vecs=2, max_blocks=3, memory_words=1024, copies=2, merge="quad"),
 )
 # Of `items` the value that is not the default.
 STREAMS = {"select": "late", "partition": "late", "unique": "held", "run_length": "held"}
