@@ -19,7 +19,7 @@ SHORT = gw.SamplingProtocol(
 
 
 def _case(name, n=10_000, datatype="u32", **axes):
-    words = {"op": "add", "run": "8", "segment": "100", "share": "0.5", "along": "rows"}
+    words = {"op": "add", "run": "8", "segment": "100", "bins": "100", "share": "0.5", "along": "rows"}
     return Case.build(name, n, datatype, **(words | axes))
 
 

@@ -28,6 +28,7 @@ AXES: Mapping[str, tuple[str, ...] | float | None] = {
     "distribution": tuple(DISTRIBUTIONS),
     "run": None,
     "segment": None,
+    "bins": None,
     "share": 1.0,
     "along": ("rows", "columns"),
     "mode": MODES,
