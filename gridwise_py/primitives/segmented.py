@@ -230,6 +230,7 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
         Argument("output", is_output=True, length=_segments_of),
     )
     _emission = "ends"
+    _kernel = "segmented_reduce"
     _per_item = ("items",)
     _also_read = ("offsets",)
     _also_written = ("output",)
@@ -267,7 +268,7 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
         n, segments = self._items_in(layout["items"]), self._check_offsets(layout)
         parameters: dict[str, Any] = {"subgroups": str(self.mode), "segments": segments}
         if segments:
-            parameters |= self._plan_items(builder, layout)
+            parameters |= self._plan_ends(builder, layout)
         items, item_bytes = layout["items"], self.datatype.itemsize_bytes
         counted = builder.counted_work(n, items.nbytes // max(n, 1), 0)
         work = Work(n, items.nbytes + 4 * (segments + 1), segments * item_bytes, max(0, n - segments), counted)

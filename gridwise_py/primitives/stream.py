@@ -621,6 +621,7 @@ class StreamPrimitive(Primitive):
             "pack": 4 if self.mode.size <= 32 else 2,
             "kinds": [kind] if words == 1 else [kind, pair],
             "branch_free": True,
+            "by_ballots": True,
             "subgroups": self.mode.kind,
             "emulated_size": self.mode.size,
         }

@@ -23,6 +23,8 @@ TUNINGS = {
     "reduce_axis": gw.AxisTuning(workgroup_size=64, vecs=2, team=8, strip=8, max_blocks=7, subgroups="emulated-8"),
     "map": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "search": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
+    "merge": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
+    "merge_sort": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
     "vector_add": gw.ElementwiseTuning(workgroup_size=128, vecs=2),
     "reduce": gw.ReduceTuning(
         workgroup_size=64, vecs=2, max_blocks=7, state="u32x2", spin_limit=9, subgroups="emulated-8"
@@ -33,6 +35,8 @@ TUNINGS = {
     "sort": gw.SortTuning(
         workgroup_size=256, items=6, parts=3, look=4, tickets=True, spin_limit=9, subgroups="emulated-8"
     ),
+    "segmented_sort": gw.SegmentedSortTuning(workgroup_size=256, items=6, window=400, subgroups="emulated-8"),
+    "transpose": gw.ElementwiseTuning(workgroup_size=128, vecs=4),
     "matmul": gw.MatMulTuning(tile_m=32, tile_n=16, tile_k=8, thread_m=4, thread_n=4, stages=2, unroll=2),
 }
 TUNINGS |= dict.fromkeys(("sort_pairs", "argsort"), TUNINGS["sort"])
@@ -133,7 +137,10 @@ def test_results_stay_what_they_are(device, name):
     expected = {
         "copy": x, "map": x * x, "vector_add": x + x, "reduce": np.array([x.sum(dtype=np.uint32)]),
         "scan": np.cumsum(x, dtype=np.uint32), "sort": x[order], "sort_pairs": x[order],
+        "segmented_sort": np.concatenate([np.sort(x[i : i + 256]) for i in range(0, x.size, 256)]),
+        "transpose": x.reshape(15, 823).T.ravel() if x.size == 15 * 823 else None,
         "argsort": order.astype(np.uint32), "search": np.searchsorted(x[order], x).astype(np.uint32),
+        "merge": np.repeat(x[order], 2), "merge_sort": x[order],
     }[name]  # fmt: skip
     for strategy in ("lookback", "reduce_then_scan") if name == "scan" else (None,):
         options = REGISTRY[name].at_size(x.size)[0] | ({} if strategy is None else {"strategy": strategy})

@@ -10,7 +10,20 @@ import numpy as np
 import wgpu
 
 from ...errors import ArgumentError
-from ...primitives import Partition, Reduce, ReduceByKey, Scan, Search, SegmentedReduce, Select, VectorAdd
+from ...primitives import (
+    Histogram,
+    Merge,
+    Partition,
+    Reduce,
+    ReduceByKey,
+    Scan,
+    Search,
+    SegmentedReduce,
+    SegmentedScan,
+    Select,
+    TopK,
+    VectorAdd,
+)
 from ...primitives.base import Primitive
 from ...runtime.context import context_of
 from ...runtime.device import device_key
@@ -26,7 +39,7 @@ from ..stats.verdict import Pair, VerdictKind, judge_all
 __all__ = ["TUNED_KERNELS", "Choice", "Trial", "make_for", "tune"]
 
 #: The primitives that kernels are measured with, of u32, and their options.
-_SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, str]]] = {
+_SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, Any]]] = {
     "elementwise": (VectorAdd, {}),
     "reduce": (Reduce, {}),
     "scan": (Scan, {"strategy": "reduce_then_scan"}),
@@ -35,7 +48,11 @@ _SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, str]]] = {
     "stream": (Select, {"strategy": "lookback"}),
     "stream_split": (Partition, {"strategy": "lookback"}),
     "by_key": (ReduceByKey, {"strategy": "lookback"}),
-    "segmented": (SegmentedReduce, {"strategy": "lookback"}),
+    "segmented": (SegmentedScan, {"strategy": "lookback"}),
+    "segmented_reduce": (SegmentedReduce, {}),
+    "histogram": (Histogram, {}),
+    "merge": (Merge, {}),
+    "top_k": (TopK, {"k": 100}),
 }
 
 #: The kernels that are tuned, by the names in tuning/shapes.py.
