@@ -33,7 +33,9 @@ from .sort import Sort, SortPairs
 
 __all__ = ["Axis", "BinStrategy", "BinnedPrimitive", "CounterShape", "bins_of", "edges_argument", "thresholds"]
 
-# With 16 KiB for counters and edges, four workgroups fit on a multiprocessor that has 64 KiB.
+# For counters and edges. With 8 KiB of workgroup memory 2^28 items of 256 or 2,048 bins take 253 to 261 µs on an H200,
+# with 16 KiB 271 to 325.
+_FEW_WORDS = 2048
 _SMALL_WORDS = 4096
 # No more, whatever a device allows: 48 KiB.
 _LARGE_WORDS = 12_288
@@ -334,8 +336,8 @@ class BinnedPrimitive(Primitive):
         most = self.capabilities.limits["max-compute-workgroup-storage-size"] // 4 - used
         words = self.tuning.memory_words
         if words is None:
-            small = _SMALL_WORDS - used
-            words = min(most, small if self.bins <= small else _LARGE_WORDS)
+            fitting = (words - used for words in (_FEW_WORDS, _SMALL_WORDS) if self.bins <= words - used)
+            words = min(most, next(fitting, _LARGE_WORDS))
         elif words > most:
             raise ArgumentError(
                 f"memory_words={words} are {4 * words} bytes, but max-compute-workgroup-storage-size allows {4 * most} "
