@@ -451,7 +451,9 @@ class SegmentedPrimitive(OperatorPrimitive):
         quads = _quads(shape.vecs)
         if counted:
             assert key is not None
-            more["part_runs"] = min(shape.tile_items, _STAGED_BYTES // (key.itemsize_bytes + 4 * self._accumulator.words))
+            more["part_runs"] = min(
+                shape.tile_items, _STAGED_BYTES // (key.itemsize_bytes + 4 * self._accumulator.words)
+            )
         return {
             **context,
             "kinds": kinds,
