@@ -64,6 +64,7 @@ _PROBE = "runtime/lookback_verdict"
 _ARRAYS = "primitives/array_functions runtime/shapes"
 _ORDER = "primitives/order_functions"
 _STREAM = "primitives/select"
+_BINS = "primitives/histogram"
 _WGSL = {
     "shaders/reduce.wgsl": f"primitives/reduce {_PARTS}",
     "shaders/reduce_blocks.wgsl": _BOTH,
@@ -90,6 +91,15 @@ _WGSL = {
     "shaders/fill.wgsl": _ARRAYS,
     "shaders/take.wgsl": _ARRAYS,
     "shaders/search_samples.wgsl": "primitives/search",
+    "shaders/histogram_bins.wgsl": _BINS,
+    "shaders/histogram_scatter.wgsl": _BINS,
+    "shaders/histogram_totals.wgsl": _BINS,
+    "shaders/lib/bins.wgsl": _BINS,
+    "shaders/top_k_codes.wgsl": "primitives/top_k",
+    "shaders/top_k_gather.wgsl": "primitives/top_k",
+    "shaders/top_k_minima.wgsl": "primitives/top_k",
+    "shaders/top_k_select.wgsl": "primitives/top_k",
+    "shaders/lib/top_k_items.wgsl": "primitives/top_k",
     "shaders/canary.wgsl": "bench/measure bench/calibration",
     "shaders/flush.wgsl": "bench/measure",
     "shaders/fma.wgsl": "bench/calibration",

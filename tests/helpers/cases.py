@@ -66,7 +66,10 @@ USER_TWICE = gw.UnaryOp("user twice", numpy=lambda x: x + x, expression="x + x",
 OTHER_OPERATORS = {"map": [*gw.UnaryOp.builtins.values(), USER_NEXT, USER_TWICE]}
 _UNLIKE_KEYS = ("u64", "i64", "f64", "f16")
 SORTS = ("sort", "sort_pairs", "argsort")
+MERGES = ("merge", "merge_sort")
 STREAMS = ("select", "partition", "unique", "run_length")
+#: Those whose plans `segment_plans` and `array_plans` make.
+APART = ("scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce", "reduce_axis", "repeat")
 SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
 
 
@@ -84,7 +87,8 @@ class Case(NamedTuple):
 
     def _size(self, n: int) -> int:
         """The size at which the longest input has n items, or fewer: rows and columns, of matrices."""
-        return n if max(self.cls.at_size(n)[1].values()) == n else math.isqrt(n)
+        longest = max(self.cls.at_size(n)[1].values())
+        return n if n <= 2 * longest <= 2 * n else math.isqrt(n)  # a merge has two halves
 
     def _planner(self, size: int) -> gw.Primitive:
         options = {**self.cls.at_size(size)[0], **self.options}
@@ -110,7 +114,8 @@ class Case(NamedTuple):
         return self.make(layout).plan(layout)
 
     def __str__(self) -> str:
-        options = "-".join(str(getattr(v, "name", v)).replace(" ", "_") for v in self.options.values())
+        words = (str(getattr(v, "name", getattr(v, "__name__", v))) for v in self.options.values())
+        options = "-".join(word.replace(" ", "_") for word in words)
         return f"{self.name}-{options}-{'cpu' if self.capabilities.is_cpu else 'gpu'}"
 
 
@@ -129,14 +134,26 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
                 # The kernels of small keys differ from those of f16 in a few constants.
                 yield from list(_sorts(name, datatype, capabilities))[:: 2 if datatype in _UNLIKE_KEYS else 7]
     yield from _streams(capabilities)
+    for options in _HISTOGRAM_OPTIONS:
+        yield Case("histogram", options, capabilities)
+    for weights in ("u64", "u8"):  # whose runs are combined by a look-back: that of 32-bit words is enough
+        options = {"dtype": "u32", "weights": weights, "strategy": "sort"}
+        yield Case("histogram", options, replace(capabilities, features=capabilities.features - _WIDE_STATE))
     for datatype in gw.Search.datatypes:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
             yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
+    for name in MERGES:
+        for options in _MERGE_OPTIONS:
+            yield Case(name, options, capabilities)
+    yield Case("merge", {"dtype": "u32", "value_dtype": "u32", "counted": True}, capabilities)
+    for datatype in gw.TopK.datatypes:
+        for options in ({"k": 100}, {"k": 1024, "sorted": False}, {"k": 2000, "mode": "smallest"}):
+            yield Case("top_k", {"dtype": datatype, **options}, capabilities)
     for value_datatype in ("i32", "f64"):
         yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
-            if name in ("matmul", "search", *STREAMS):
+            if name in ("matmul", "search", "top_k", *STREAMS, *MERGES, *APART):
                 continue
             if name in SORTS:
                 yield from _sorts(name, datatype, capabilities)
@@ -159,6 +176,22 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
                             yield Case(name, scan | {"strategy": "lookback", "state": state}, capabilities)
 
 
+def _descending(a: Any, b: Any) -> Any:
+    return b < a
+
+
+def _nearest(a: Any, b: Any) -> Any:
+    return (a.x < b.x) | ((a.x == b.x) & (a.n < b.n))
+
+
+#: Options of merges that give another text.
+_MERGE_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"dtype": "u32"}, {"dtype": "i32", "descending": True}, {"dtype": "f32", "vecs": 2}, {"dtype": "u8"},
+    {"dtype": "f16"}, {"dtype": "u64"}, {"dtype": "f64", "value_dtype": "u64"}, {"dtype": "f32", "value_dtype": "u32"},
+    {"dtype": "f32", "less": _descending},
+    {"dtype": gw.Struct("Place", x="f32", n="i32", id="u32"), "value_dtype": "u32", "less": _nearest},
+)  # fmt: skip
+
 #: Options of each primitive on streams that give another text.
 _STREAM_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "select": (
@@ -175,6 +208,17 @@ _STREAM_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
         {"dtype": "u32"}, {"dtype": "i64", "outputs": ("lengths",)}, {"dtype": "u8", "outputs": ("values", "starts")},
     ),
 }  # fmt: skip
+
+
+_WIDE_STATE = {"shader-int64", "shader-int64-atomic-all-ops"}
+#: Options of histograms that give another text.
+_HISTOGRAM_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"dtype": "u32", "bins": 7, "range": (0, 100)}, {"dtype": "i32", "bins": 5000, "range": (-7, 100)},
+    {"dtype": "f32", "edges": True}, {"dtype": "f64"}, {"dtype": "u64", "edges": True, "bins": 3000},
+    {"dtype": "u8", "channels": 3}, {"dtype": "f16", "weights": "f32"}, {"dtype": "i64", "weights": "i32"},
+    {"dtype": "u32", "bins": 1 << 17}, {"dtype": "u32", "bins": 1 << 24}, {"dtype": "u32", "merge": "none"},
+    {"dtype": "u32", "merge": "quad", "workgroup_size": 64, "vecs": 2},
+)  # fmt: skip
 
 
 def _streams(capabilities: gw.Capabilities) -> Iterator[Case]:
@@ -330,7 +374,16 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in (*instrument_plans(n), *array_plans(n), *counted_plans(n), *segment_plans(n), *struct_plans(n)):
+    own = (
+        *instrument_plans(n),
+        *array_plans(n),
+        *counted_plans(n),
+        *segment_plans(n),
+        *struct_plans(n),
+        *top_k_plans(),
+        *group_plans(n),
+    )
+    for name, plan in own:
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
@@ -450,6 +503,28 @@ def struct_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                     yield f"reduce-{op.name}-{number}-{mode}", reduction.plan(layout)
 
 
+def group_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Aggregates of rows: of what is sorted along, and of gathered rows; keys of one word and of two."""
+    k, x, y, z = gw.u32("k"), gw.f32("x"), gw.i32("y"), gw.f32("z")
+    few = {"total": (x, gw.Add), "mean": (x, "mean"), "rows": gw.count}
+    many = {"a": (x, "mean"), "b": (y, gw.Max), "c": (z, "std"), "d": (gw.index, gw.Min)}
+    cases = {
+        "plain": (k, {"total": (x, gw.Add)}), "packed": (k, few), "floats": (z, few), "gathered": (k, many),
+        "codes": ((k, z), few), "two words": (k, {"a": (x, gw.Add), "b": (y, gw.Min)}),
+        "wide": ("f64", {"a": ("i64", gw.Add), "b": (x, "last")}),
+    }  # fmt: skip
+    for (name, (keys, aggregates)), mode in itertools.product(cases.items(), ("native", "none")):
+        tuning = gw.ScanTuning(workgroup_size=128, vecs=3, subgroups=mode, state="u32x2")
+        groups = gw.GroupBy(None, keys, aggregates, tuning=tuning, capabilities=FULL)
+        signature = groups.signature
+        inputs = dict.fromkeys(signature.inputs, n)
+        lengths = {**inputs, **{each: signature.output_length(each, inputs) for each in signature.outputs}}
+        sizes = {each: signature.datatype(each).itemsize_bytes for each in lengths}
+        for counted in ({}, {"n": 1}):
+            form = "counted" if counted else "whole"
+            yield f"GroupBy-{name}-{mode}-{form}-", groups.plan(gw.Layout.separate(sizes, **lengths, **counted))
+
+
 def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
     """Segments by keys and by offsets, and repeated values: whole, in windows, and as many as the GPU says."""
     for cls in (gw.ReduceByKey, gw.ScanByKey, gw.SegmentedReduce, gw.SegmentedScan):
@@ -503,6 +578,23 @@ def _segmented_sorts(n: int) -> Iterator[tuple[str, gw.Plan]]:
             sizes = {name: sort.signature.datatype(name).itemsize_bytes for name in lengths}
             layout = gw.Layout.separate(sizes, **lengths, **({"n": 1} if counted else {}))
             yield f"segmented_sort-{key}-{value}-{mode}-{length}-{counted}", sort.plan(layout)
+
+
+def top_k_plans() -> Iterator[tuple[str, gw.Plan]]:
+    """Delegates of delegates, rows, and expressions."""
+    n = 1 << 28
+    for datatype in ("u32", "f32", "u64", "f16"):
+        lengths = {"input": n, "values": 1000, "indices": 1000}
+        size = gw.STORAGE_DATATYPES[datatype].itemsize_bytes
+        sizes = {"input": size, "values": size}
+        for counted in ({}, {"n": 1}):
+            layout = gw.Layout.separate(sizes, **lengths, **counted)
+            yield f"top_k-{datatype}-{list(counted)}", gw.TopK(None, datatype, 1000, capabilities=FULL).plan(layout)
+        rows = gw.TopK(None, datatype, 50, row_length=1 << 14, capabilities=FULL)
+        found = (n >> 14) * 50
+        yield f"top_k-{datatype}-rows", rows.plan(gw.Layout.separate(sizes, input=n, values=found, indices=found))
+    computed = gw.TopK(None, gw.f32("x") * 2, 1000, capabilities=FULL)
+    yield "top_k-expression", computed.plan(gw.Layout.separate(x=n, values=1000, indices=1000))
 
 
 def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
