@@ -579,6 +579,7 @@ def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
 
 def _segmented_sorts(n: int) -> Iterator[tuple[str, gw.Plan]]:
     """Sorts of segments by offsets and of one length, short and long, in every mode."""
+    capabilities = replace(FULL, features=frozenset({"subgroup"}))  # a scan has 32-bit words then
     for mode, (key, value) in itertools.product(
         SUBGROUPS, (("u32", None), ("f64", "u32"), ("f32", "u64"), ("i8", "f32"))
     ):
@@ -587,7 +588,7 @@ def _segmented_sorts(n: int) -> Iterator[tuple[str, gw.Plan]]:
             if mode != "none" and (value is None) == counted:
                 continue
             sort = gw.SegmentedSort(
-                None, key, value, length=length, descending=counted, tuning=few, capabilities=FULL
+                None, key, value, length=length, descending=counted, tuning=few, capabilities=capabilities
             )  # fmt: skip
             given = ["keys", *(["values"] if value else []), *(["offsets"] if length is None else [])]
             lengths = dict.fromkeys([*given, *sort.signature.outputs], n)
