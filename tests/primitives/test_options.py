@@ -20,6 +20,7 @@ TUNINGS = {
     "copy": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "map": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "search": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
+    "top_k": gw.ElementwiseTuning(workgroup_size=32, vecs=4),
     "vector_add": gw.ElementwiseTuning(workgroup_size=128, vecs=2),
     "reduce": gw.ReduceTuning(
         workgroup_size=64, vecs=2, max_blocks=7, state="u32x2", spin_limit=9, subgroups="emulated-8"
@@ -106,7 +107,7 @@ def test_results_stay_what_they_are(device, name):
         np.testing.assert_array_equal(got.reshape(33, 33), a.reshape(33, 21) @ a.reshape(21, 33))
         return
     x = np.random.default_rng(4).integers(0, 1 << 32, 12_345, dtype=np.uint32)
-    if name in STREAMS:
+    if name in (*STREAMS, "top_k"):
         primitive = REGISTRY[name](device, "u32", tuning=TUNINGS[name])
         inputs = {a.name: x // (1 << 30) for a in primitive.arguments if not a.is_output}
         inputs |= {"flags": x % 3 == 0} if "flags" in inputs else {}
