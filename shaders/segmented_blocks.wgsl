@@ -48,11 +48,7 @@ struct Params {
 const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
 //$ endif
 
-// By the number of items that count, not by the room for them or by the window: results depend on the blocks.
-fn tiles_per_block() -> u32 {
-  let all = {{ "min(params.n, params.whole)" if counted else "params.whole" }};
-  return max((((all + tile_size() - 1u) / tile_size()) + params.max_blocks - 1u) / params.max_blocks, 1u);
-}
+//$ include "lib/segmented_blocks.wgsl"
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -78,7 +74,8 @@ fn main(
     tile_load(tile);
     let sum = tile_scan();
 //$ if emits
-    emit_tile(tile, before, sum);
+    emit_closed(tile, sum);
+    emit_open(tile, before, sum);
 //$ endif
     before = chain_combine(before, sum.total);
   }

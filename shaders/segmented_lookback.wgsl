@@ -118,16 +118,19 @@ fn main(
       state_publish(tile, TOTAL, posted(sum.total));
     }
   }
-
+  emit_closed(tile, sum);
+  // What a look-back finds is published at once: later tiles wait for it.
+  if (tile > 0u && look_back_enter()) {
+    look_back(tile - 1u, posted(before), 0u);
+    if (is_leader() && !is_known && look_back_result.stalled == NONE) {
+      state_publish(tile, INCLUSIVE, posted(chain_combine(chain_of_posted(look_back_result.sum), sum.total)));
+    }
+  }
   if (tile > 0u) {
-    var next = tile - 1u;
-    var spins = 0u;
     var again = false;
     loop {
-      if (look_back_enter()) { look_back(next, posted(before), spins); }
       let found = workgroupUniformLoad(&look_back_result);
       before = chain_of_posted(found.sum);
-      spins = found.spins;
       if (found.stalled == NONE) { break; }
       again = true;
       let stalled = tile_total(found.stalled);
@@ -142,12 +145,9 @@ fn main(
 //$ endif
         break;
       }
-      next = found.stalled - 1u;
+      if (look_back_enter()) { look_back(found.stalled - 1u, posted(before), found.spins); }
     }
-    if (is_leader() && !is_known) { state_publish(tile, INCLUSIVE, posted(chain_combine(before, sum.total))); }
-//$ if heads == "offsets"
-    if (again) { heads_begin(tile); }  // it had those of another tile
-//$ endif
+    if (is_leader() && !is_known && again) { state_publish(tile, INCLUSIVE, posted(chain_combine(before, sum.total))); }
   }
   if (is_leader() && tile == used_tiles() - 1u) {
     let total = chain_combine(before, sum.total);
@@ -157,5 +157,5 @@ fn main(
     if (!more_follows()) { emit_end(total); }
   }
   if (is_leader() && state_count_finished(params.tiles)) { state_next_epoch(); }
-  emit_tile(tile, before, sum);
+  emit_open(tile, before, sum);
 }

@@ -106,6 +106,15 @@ class PlanBuilder:
             self._buffers[operand.buffer] = BufferSpec(operand.buffer, "argument", size_bytes)
 
     @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Add kernels that work on all items there is room for, of arrays that are not the call's."""
+        count, self.count = self.count, None
+        try:
+            yield
+        finally:
+            self.count = count
+
+    @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Let kernels that follow have temporary memory of their own, whatever earlier ones called theirs."""
         before, self._stage = self._stage, f"{self._stage}{name}_"
@@ -139,6 +148,10 @@ class PlanBuilder:
         self._buffers[name] = BufferSpec(name, "scratch", size_bytes)
         return Operand(items, name, 0, True, size_bytes, item_bytes)
 
+    def has(self, operand: Operand) -> bool:
+        """Whether the plan has the buffer of an operand: it may lack that of an empty one."""
+        return operand.buffer in self._buffers
+
     def constant(self, name: str, words: tuple[int, ...]) -> str:
         """Add a buffer with fixed contents and return its name."""
         self._buffers[name] = BufferSpec(name, "constant", 4 * len(words), words)
@@ -149,6 +162,34 @@ class PlanBuilder:
         if isinstance(step, Fill) and self._stage + step.buffer in self._buffers:
             step = replace(step, buffer=self._stage + step.buffer)
         self._steps.append(step)
+
+    def include(self, plan: Plan, name: str) -> None:
+        """Add the steps of another plan, whose arguments are arguments and scratch of this one.
+
+        Parameters
+        ----------
+        plan : Plan
+            Of a layout of operands of this builder. Its work and parameters are not taken over.
+        name : str
+            What its other buffers are called, with their own name behind it.
+        """
+        own = {spec.name: f"{name}_{spec.name}" for spec in plan.buffers if spec.role != "argument"}
+        self._buffers |= {
+            own[spec.name]: replace(spec, name=own[spec.name]) for spec in plan.buffers if spec.name in own
+        }
+
+        def renamed(step: Step) -> Step:
+            if isinstance(step, Kernel):
+                bindings = (replace(each, buffer=own.get(each.buffer, each.buffer)) for each in step.bindings)
+                return replace(step, bindings=tuple(bindings))
+            names = {
+                key: own.get(getattr(step, key), getattr(step, key)) for key in _BUFFERS_OF_STEPS if hasattr(step, key)
+            }
+            return replace(step, **names)
+
+        self._steps += [renamed(step) for step in plan.steps]
+        self._siblings += plan.siblings
+        self._shaders |= plan.shaders
 
     def kernel(
         self,
@@ -384,5 +425,9 @@ def _feed(shader: str, source: Operand, params_name: str, fields: Sequence[str],
     return Copy(source.buffer, source.first_byte, params_name, 4 * fields.index(field), 4)
 
 
+# The fields of steps other than kernels that name buffers.
+_BUFFERS_OF_STEPS = ("buffer", "source", "destination")
+
+
 def _names(step: Step) -> tuple[str, ...]:
-    return tuple(getattr(step, name) for name in ("buffer", "source", "destination") if hasattr(step, name))
+    return tuple(getattr(step, name) for name in _BUFFERS_OF_STEPS if hasattr(step, name))

@@ -145,8 +145,11 @@ class _Sort:
         values: Mapping[str, Operand],
         *,
         sibling: bool,
+        counted: bool = True,
+        suffix: str = "",
     ):
         self.builder, self.config, self.sibling = builder, config, sibling
+        self.counted, self.suffix = counted, suffix
         self.n = keys["input"].length
         self.operands = {
             **{f"keys_{place}": operand for place, operand in keys.items()},
@@ -183,9 +186,13 @@ class _Sort:
             context=context,
             features=self.features,
             sibling=self.sibling,
-            counted=counted,
+            counted=counted and self.counted,
             **more,
         )
+
+    def scratch(self, name: str, items: int, item_bytes: int = 4, *, in_chunks: bool = False) -> Operand:
+        """Add temporary memory of this sort."""
+        return self.builder.scratch(f"{name}{self.suffix}", items, item_bytes, in_chunks=in_chunks)
 
     def small(self) -> None:
         """Sort in one workgroup."""
@@ -206,16 +213,16 @@ class _Sort:
         """Sort in passes over the whole input; return the parameters that a plan reports."""
         config, builder, shape = self.config, self.builder, self.config.shape
         if "keys_output" not in self.operands:
-            self.operands["keys_output"] = builder.scratch(
+            self.operands["keys_output"] = self.scratch(
                 "sorted_keys", self.n, config.key.itemsize_bytes, in_chunks=True
             )
         temporary = self.n if len(self.digits) > 1 else 1
         for what, item_bytes in (("keys", config.key.itemsize_bytes), ("values", 4 * config.value_words)):
             if item_bytes:
-                self.operands[f"{what}_temporary"] = builder.scratch(
+                self.operands[f"{what}_temporary"] = self.scratch(
                     f"temporary_{what}", temporary, item_bytes, in_chunks=True
                 )
-        routes = builder.scratch("routes", ROUTES_FIRST_BIN + BINS * len(self.digits))
+        routes = self.scratch("routes", ROUTES_FIRST_BIN + BINS * len(self.digits))
         self.histogram(routes)
         tiles = -(-self.n // shape.tile_items)
         per_block = min(-(-tiles // shape.max_blocks), shape.max_tiles_per_block)
@@ -231,14 +238,14 @@ class _Sort:
             for index, digit in enumerate(self.digits[:1] if self.sibling else self.digits)
         ]
         if config.strategy == ONESWEEP:
-            states = builder.scratch("states", CONTROL_WORDS + tiles * BINS)
+            states = self.scratch("states", CONTROL_WORDS + tiles * BINS)
             for index, params in enumerate(passes):
                 if config.faults.stall_every and not self.sibling:
                     # One epoch bit tells a pass from the previous one only if every tile publishes.
-                    builder.step(Fill("states", 0, states.size_bytes))
+                    builder.step(Fill(states.buffer, 0, states.size_bytes))
                 self.move(index, params, tiles, {"routes": routes}, lookback=True)
             return {"tiles": tiles, "blocks": tiles}
-        counts, offsets = (builder.scratch(name, blocks * BINS) for name in ("counts", "offsets"))
+        counts, offsets = (self.scratch(name, blocks * BINS) for name in ("counts", "offsets"))
         for index, params in enumerate(passes):
             params |= {"blocks": blocks, "tiles_per_block": per_block}
             self.count_blocks(index, params | {"block_items": per_block * shape.tile_items}, routes, counts, offsets)
@@ -252,7 +259,7 @@ class _Sort:
         # A block adds 256 counts per digit to the shared ones: that must not be more work than counting its keys.
         block_items = max(_LEAST_CHUNKS, -(-self.n // (shape.count_blocks * chunk))) * chunk
         blocks = -(-self.n // block_items)
-        self.builder.scratch("sums", CONTROL_WORDS + BINS * len(self.digits))
+        sums = self.scratch("sums", CONTROL_WORDS + BINS * len(self.digits))
         self.add(
             "histogram", "sort_histogram.wgsl",
             reads={"keys_input": self.operands["keys_input"]},
@@ -267,7 +274,7 @@ class _Sort:
                 "SPIN_LIMIT": min(config.spin_limit, _HISTOGRAM_SPINS),
                 "STALL_EVERY": config.faults.stall_every,
             },
-            atomics={"sums": ("sums", "array<atomic<u32>>")},
+            atomics={"sums": (sums.buffer, "array<atomic<u32>>")},
             context=config.context(
                 digits=len(self.digits), histogram=True, in_place=self.in_place, places=_PLACES[:1],
                 vec4=config.key.itemsize_bytes == 4, tickets=False,
@@ -318,7 +325,7 @@ class _Sort:
                 "SPIN_LIMIT": config.spin_limit,
                 "STALL_EVERY": config.faults.stall_every,
             }
-            more["atomics"] = {"states": ("states", "array<atomic<u32>>")}
+            more["atomics"] = {"states": (f"states{self.suffix}", "array<atomic<u32>>")}
         self.add(
             f"pass {index}", "sort_pass_lookback.wgsl" if lookback else "sort_pass_offsets.wgsl",
             reads={name: o for name, o in tiled.items() if name.endswith("_input")} | dict(tables),
@@ -335,7 +342,13 @@ class _Sort:
 
 
 def add_sort(
-    builder: PlanBuilder, configs: Shapes[SortConfig], keys: Mapping[str, Operand], values: Mapping[str, Operand]
+    builder: PlanBuilder,
+    configs: Shapes[SortConfig],
+    keys: Mapping[str, Operand],
+    values: Mapping[str, Operand],
+    *,
+    counted: bool = True,
+    suffix: str = "",
 ) -> dict[str, Any]:
     """Add the kernels of a sort to a plan.
 
@@ -347,6 +360,10 @@ def add_sort(
     keys, values : mapping from {"input", "output"} to Operand
         `keys` has no output if only the values are wanted. `values` has no input if they are generated, and is empty
         if there are none.
+    counted : bool
+        Whether only so many keys count as the GPU says, in a call with a count.
+    suffix : str
+        Ends the names of its temporary memory, where a plan has several sorts.
 
     Returns
     -------
@@ -366,7 +383,8 @@ def add_sort(
     largest = configs.rows[-1][1]
     is_small = n <= largest.shape.tile_items
     config = largest if is_small else configs.at(n)
-    small = _Sort(builder, largest, keys, values, sibling=not is_small)
+    options: dict[str, Any] = {"counted": counted, "suffix": suffix}
+    small = _Sort(builder, largest, keys, values, sibling=not is_small, **options)
     parameters = {
         "strategy": "one workgroup" if is_small else config.strategy,
         "shape": configs.source,
@@ -380,11 +398,11 @@ def add_sort(
         return parameters
     for _, other in configs.rows:
         if is_small or other is not config:
-            _Sort(builder, other, keys, values, sibling=True).large()
+            _Sort(builder, other, keys, values, sibling=True, **options).large()
     small.small()
     if is_small:
         return parameters
-    parameters |= _Sort(builder, config, keys, values, sibling=False).large()
+    parameters |= _Sort(builder, config, keys, values, sibling=False, **options).large()
     if config.strategy == ONESWEEP:
         parameters |= {
             "tickets": config.tickets, "spin_limit": config.spin_limit, "look_back_window": config.shape.look

@@ -30,6 +30,7 @@ from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
 from .fusion import FUSED, Fusion, flat_of
 from .operator import BlockWindow, OperatorPrimitive, block_split, blocks_of
+from .reduce import wider
 
 __all__ = [
     "KEY_DATATYPES",
@@ -68,6 +69,9 @@ class SegmentedPrimitive(OperatorPrimitive):
     """
 
     _items = "items"
+    grouped = "items"
+    #: Of the items: those that are combined as they are stored.
+    datatypes = KEY_DATATYPES
     #: Shader file names, and the name of the table of shapes.
     _heads: ClassVar[str]
     _emission: ClassVar[str]
@@ -192,7 +196,8 @@ class SegmentedPrimitive(OperatorPrimitive):
         strategy = self.choose_strategy()
         if strategy == "lookback":
             return {"strategy": strategy, **self._plan_lookback(builder, layout, self._windows(builder, layout))}
-        return {"strategy": strategy, **self._plan_blocks(builder, layout, self._windows_of_blocks(builder, layout))}
+        windows = self._windows_of_blocks(builder, layout, self._blocks_shapes.at(self._items_in(layout["items"])))
+        return {"strategy": strategy, **self._plan_blocks(builder, layout, windows)}
 
     def _windows(self, builder: PlanBuilder, layout: Layout) -> list[Window]:
         """Return the windows of a look-back."""
@@ -201,10 +206,9 @@ class SegmentedPrimitive(OperatorPrimitive):
             return windows_of(layout, self._per_item, self.capabilities, self._shapes.at(n).tile_items)
         return [self._whole(builder, layout)]
 
-    def _windows_of_blocks(self, builder: PlanBuilder, layout: Layout) -> list[BlockWindow]:
-        """Return the windows of three dispatches."""
+    def _windows_of_blocks(self, builder: PlanBuilder, layout: Layout, shape: Shape) -> list[BlockWindow]:
+        """Return the windows of kernels that do blocks of tiles."""
         n = self._items_in(layout["items"])
-        shape = self._blocks_shapes.at(n)
         if n and not self.datatype.is_several:
             return self._block_windows(layout, self._per_item, shape)
         split = block_split(n, shape, counted=builder.count is not None) if n else (0, 1, 1)
@@ -254,12 +258,9 @@ class SegmentedPrimitive(OperatorPrimitive):
             sibling = each != shape
             for part in parts[:1] if sibling else parts:
                 add(each, part, emits=False, sibling=sibling)
-            builder.kernel(
-                "scan totals", "segmented_carries.wgsl", reads={"totals": totals}, writes={"carries": carries},
-                params={"blocks": blocks, **self._operator_params()}, workgroups=1,
-                constants={"WORKGROUP_SIZE": each.workgroup_size}, context=self._segment_context(each, 1),
-                trusted=self.op.is_trusted(self.datatype), features=self._kernel_features(), sibling=sibling,
-            )  # fmt: skip
+            self._add_single(
+                builder, "scan totals", "segmented_carries.wgsl", each, blocks, {"carries": carries}, totals, sibling
+            )
             for part in parts[:1] if sibling else parts:
                 add(each, part, emits=True, sibling=sibling)
         return {
@@ -268,6 +269,57 @@ class SegmentedPrimitive(OperatorPrimitive):
             "shape": self._blocks_shapes.source,
             "blocks": blocks,
             "windows": len(parts),
+        }
+
+    def _add_single(
+        self,
+        builder: PlanBuilder,
+        label: str,
+        shader: str,
+        shape: Shape,
+        blocks: int,
+        writes: Mapping[str, Operand],
+        totals: Operand,
+        sibling: bool,
+    ) -> None:
+        """Add the kernel of one workgroup that scans the totals of all blocks."""
+        builder.kernel(
+            label, shader, reads={"totals": totals}, writes=writes,
+            params={"blocks": blocks, **self._operator_params()}, workgroups=1,
+            constants={"WORKGROUP_SIZE": shape.workgroup_size}, context=self._segment_context(shape, 1),
+            trusted=self.op.is_trusted(self.datatype), features=self._kernel_features(), sibling=sibling,
+        )  # fmt: skip
+
+    def _plan_ends(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the kernels of a reduction of segments by offsets: blocks, and what they have of earlier segments."""
+        n = self._items_in(layout["items"])
+        shape, fixed = self._shapes.at(n), self._fixed_order is not None
+        windows = self._windows_of_blocks(builder, layout, shape)
+        blocks, words, elements = blocks_of(windows), 2 + self._accumulator.words, self.datatype.elements
+        totals = builder.scratch("totals", words * blocks)
+        for each in (shape, *self._shapes.others(n)):
+            sibling = each != shape
+            for part in windows[:1] if sibling else windows:
+                window = part.window
+                self._add_kernel(
+                    builder, window.label(self._label), "segmented_reduce.wgsl", each, layout, window,
+                    params={
+                        "whole": (window.piece_length if fixed else window.length) // elements,
+                        "max_blocks": each.max_blocks, "blocks": part.blocks, "flags": _window_flags(window),
+                    },
+                    items=window.length // elements, written={"totals": part.of_blocks(totals, words)},
+                    workgroups=part.blocks, sibling=sibling, carried=len(windows) > 1, heads="ends",
+                )  # fmt: skip
+            output = layout["output"].by_words()
+            self._add_single(
+                builder, "complete", "segmented_fixup.wgsl", each, blocks, {"output": output}, totals, sibling
+            )
+        return {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "shape": self._shapes.source,
+            "blocks": blocks,
+            "windows": len(windows),
         }
 
     def _operator_params(self) -> dict[str, int]:
@@ -367,7 +419,11 @@ class SegmentedPrimitive(OperatorPrimitive):
             segments = layout["offsets"].length - 1
             values |= {
                 "segments": segments,
-                "search_steps": search_steps(segments, shape.workgroup_size // (parts + 1)),
+                "search_steps": (
+                    search_steps(segments, shape.workgroup_size, guesses=0)
+                    if self._emission == "ends"
+                    else search_steps(segments, shape.workgroup_size // (parts + 1))
+                ),
             }
         builder.kernel(
             label, shader, reads=reads, writes=writes, params=values, workgroups=workgroups,
@@ -385,8 +441,8 @@ class SegmentedPrimitive(OperatorPrimitive):
         context = operator_context(
             self.op, self.datatype, self.mode, fixed_order=self._fixed_order is not None, **memory
         )
-        # Reductions of a subgroup by shuffles: with those of WGSL, totals were wrong on an NVIDIA GPU (docs/algorithms.md,
-        # "Keys and segments").
+        # Reductions of a subgroup by shuffles: with those of WGSL, totals were wrong on an NVIDIA GPU
+        # (docs/algorithms.md, "Keys and segments").
         values = [{**kind, "subgroup_reduce": None, "subgroup_exclusive_scan": None} for kind in context["kinds"]]
         chain = {
             "suffix": "_chain", "type": "Chain", "combine": "chain_combine", "identity": "chain_identity()",
@@ -403,12 +459,14 @@ class SegmentedPrimitive(OperatorPrimitive):
         quads = _quads(shape.vecs)
         if counted:
             assert key is not None
-            more["part_runs"] = min(shape.tile_items, _STAGED_BYTES // (key.itemsize_bytes + 4 * self._accumulator.words))
+            more["part_runs"] = min(
+                shape.tile_items, _STAGED_BYTES // (key.itemsize_bytes + 4 * self._accumulator.words)
+            )
         return {
             **context,
             "kinds": kinds,
             "branch_free": True,
-            "by_shuffles": True,
+            "by_ballots": True,
             "vecs": shape.vecs,
             "quads": quads,
             "rows": shape.vecs // quads,
@@ -451,9 +509,9 @@ def _with_item_before(operand: Operand, capabilities: Capabilities) -> Operand:
     )  # fmt: skip
 
 
-def search_steps(segments: int, lanes: int) -> int:
-    """Return the steps in which so many lanes find a segment: one around a guess, then cuts into equal parts."""
-    steps, left = int(segments > lanes), segments
+def search_steps(segments: int, lanes: int, guesses: int = 1) -> int:
+    """Return the steps in which so many lanes find a segment: some around a guess, then cuts into equal parts."""
+    steps, left = guesses if segments > lanes else 0, segments
     while left > 0:
         chunk = -(-left // (lanes + 1))
         left = max(chunk - 1, left - lanes * chunk)
@@ -475,12 +533,19 @@ def heads_of_keys(keys: np.ndarray) -> np.ndarray:
 
 def segmented_prefixes(op: BinOp, items: np.ndarray, heads: np.ndarray) -> np.ndarray:
     """Return the inclusive scan of items that begins again at each head, by the operator's numpy twin."""
+    starts = np.flatnonzero(heads)
+    if isinstance(op.numpy, np.ufunc) and starts.size < items.size // 1024:
+        dtype = wider(items.dtype) if op.numpy in (np.add, np.multiply) else items.dtype
+        with np.errstate(all="ignore"):
+            parts = [op.numpy.accumulate(part, dtype=dtype).astype(items.dtype) for part in np.split(items, starts)]
+        return np.concatenate(parts)
     result, distance = items.copy(), 1
     # Of each item, the distance to the head of its segment.
     indices = np.arange(items.size)
     begins = np.maximum.accumulate(np.where(heads, indices, 0)) if items.size else indices
     with np.errstate(all="ignore"):
-        while distance < result.size:
+        longest = int((indices - begins).max(initial=0))
+        while distance <= longest:
             # Hillis and Steele: keeps the order and needs few calls.
             combined = op.numpy(result[:-distance], result[distance:]).astype(items.dtype)
             reaches = (indices - begins)[distance:] >= distance

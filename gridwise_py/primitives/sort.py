@@ -149,12 +149,6 @@ class SortPrimitive(Primitive):
         operands: dict[str, Operand] = dict(layout)
         return Layout(operands | {self._roles.keys_in: pairs}, layout.values_given)
 
-    def add_to(
-        self, builder: PlanBuilder, keys: Mapping[str, Operand], values: Mapping[str, Operand]
-    ) -> dict[str, Any]:
-        """Add the sort to the plan of a larger primitive; see `add_sort`."""
-        return add_sort(builder, self._configs, keys, values)
-
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for up to one tile, else a histogram and one or three dispatches per digit."""
         keys_in, keys_out, values_in, values_out = self._roles
@@ -181,6 +175,18 @@ class SortPrimitive(Primitive):
         read_bytes = operand.nbytes + n * read
         counted = builder.counted_work(n, read_bytes // max(n, 1), written)
         return builder.build(Work(n, read_bytes, n * written, counted=counted), parameters)
+
+    def add_to(
+        self,
+        builder: PlanBuilder,
+        keys: Mapping[str, Operand],
+        values: Mapping[str, Operand],
+        *,
+        counted: bool = True,
+        suffix: str = "",
+    ) -> dict[str, Any]:
+        """Add this sort to the plan of another primitive; see `add_sort`."""
+        return add_sort(builder, self._configs, keys, values, counted=counted, suffix=suffix)
 
     def _order(self, keys: np.ndarray) -> np.ndarray:
         codes = key_codes(keys, self.descending)

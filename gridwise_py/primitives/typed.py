@@ -19,7 +19,7 @@ from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from .base import Primitive
 
-__all__ = ["InputOutput", "InputTotal", "KeysValues", "SortedQueries", "TwoInputs"]
+__all__ = ["InputOutput", "InputTotal", "KeysValues", "SortedQueries", "TwoInputs", "ValuesIndices"]
 
 
 class InputOutput(Primitive):
@@ -321,4 +321,65 @@ class SortedQueries(Primitive):
         trials: int = 1,
     ) -> Run[ItemsT]:
         arrays = given(sorted=sorted, queries=queries, sorter=sorter, output=output)
+        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
+
+
+class ValuesIndices(Primitive):
+    """Primitives that choose items, and tell where they were."""
+
+    @explained()
+    def bind(
+        self,
+        *,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        indices: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+    ) -> BoundCall[Array]:
+        return self._bind(given(input=input, values=values, indices=indices, n=n))
+
+    @explained()
+    def record(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        indices: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+    ) -> dict[str, Array]:
+        arrays = given(input=input, values=values, indices=indices, n=n)
+        return self._record(arrays, encoder, trials, timing)
+
+    @explained()
+    def execute(
+        self,
+        *,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        indices: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        encoder: wgpu.GPUCommandEncoder | None = None,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[Array]:
+        arrays = given(input=input, values=values, indices=indices, n=n)
+        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
+
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(
+        self,
+        *,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        indices: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[Array]:
+        arrays = given(input=input, values=values, indices=indices, n=n)
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)

@@ -30,8 +30,19 @@ fn emit_row_{{ r }}(tile: u32, p: Acc) {
   );
 //$ endfor
   let i = tile_item(tile, {{ r }}u);
-  let n = item_count();
-  if (i + WIDTH <= n) {
+  if ((tile + 1u) * tile_size() <= item_count()) {
+//$ if items_are == "words" and subgroups == "native" and quads > 1
+    // Pairs of lanes swap quads, so that a store of a pair fills sectors of 32 bytes.
+    let is_odd = (sg_lane & 1u) != 0u;
+    let low = i + select(0u, 4u, is_odd) - select(0u, WIDTH, is_odd);
+//$ for q in range(0, quads, 2)
+    let words_{{ q }} = lower4(results_{{ q }});
+    let words_{{ q + 1 }} = lower4(results_{{ q + 1 }});
+    let swapped_{{ q }} = subgroupShuffleXor(select(words_{{ q + 1 }}, words_{{ q }}, is_odd), 1u);
+    store4_output(low{{ " + %du" % (4 * q) if q }}, select(words_{{ q }}, swapped_{{ q }}, is_odd));
+    store4_output(low + WIDTH{{ " + %du" % (4 * q) if q }}, select(swapped_{{ q }}, words_{{ q + 1 }}, is_odd));
+//$ endfor
+//$ else
 //$ for q in range(quads)
 //$ if items_are != "words"
 //$ for k in range(4)
@@ -41,15 +52,18 @@ fn emit_row_{{ r }}(tile: u32, p: Acc) {
     store4_output(i{{ " + %du" % (4 * q) if q }}, lower4(results_{{ q }}));
 //$ endif
 //$ endfor
+//$ endif
   } else {
+    let n = item_count();
 //$ for k in range(width)
     if (i + {{ k }}u < n) { put(i + {{ k }}u, results_{{ k // 4 }}.{{ "xyzw"[k % 4] }}); }
 //$ endfor
   }
 }
 //$ endfor
+fn emit_closed(tile: u32, sum: WorkgroupScan_chain) {}
 // Writes the results of the tile; `before` is what comes before it.
-fn emit_tile(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
+fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
   let before_here = chain_combine(before, sum.before);
 //$ for r in range(rows)
   emit_row_{{ r }}(tile, tile_carry({{ r }}u, before_here));

@@ -1,9 +1,12 @@
 // Emission of a segmented reduction: a result for each segment that ends in the tile. Values at ends go through workgroup
 // memory, part by part, so that neighbouring invocations write neighbouring results.
+const PARTS: u32 = {{ parts }}u;
 const PART_ITEMS: u32 = {{ tile_items // parts }}u;
 // With a gap after each lane's items, so that lanes write to different banks.
 var<workgroup> staged: array<Acc, PART_ITEMS + PART_ITEMS / WIDTH>;
 fn stage(at: u32) -> u32 { return at + at / WIDTH; }
+// The segment that began before the block and ends in it.
+var<workgroup> unfinished: u32;
 
 //$ for r in range(rows)
 fn stage_row_{{ r }}(tile: u32, part: u32, p: Acc) {
@@ -28,26 +31,35 @@ fn put_segment(s: u32, x: Acc) {
   store_output(s, lower(x));
 //$ endif
 }
-// Writes the results of the segments that end in the tile; `before` is what comes before it.
-fn emit_tile(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
-  let bounds = workgroupUniformLoad(&segment_bounds);
+// Writes the results of the segments from `first` to `end` - 1, which end in the tile. `before` is what comes before it in the
+// block, which begins with item `block_begin`.
+fn emit_ends(tile: u32, first: u32, end: u32, block_begin: u32, before: Chain, sum: WorkgroupScan_chain) {
   let before_here = chain_combine(before, sum.before);
-//$ for part in range(parts)
-  if (bounds[{{ part }}] < bounds[{{ part + 1 }}]) {
-    workgroupBarrier();
+  for (var part = 0u; part < PARTS; part++) {
+    if (part > 0u) { workgroupBarrier(); }
 //$ for r in range(rows)
-    stage_row_{{ r }}(tile, {{ part }}u, tile_carry({{ r }}u, before_here));
+    stage_row_{{ r }}(tile, part, tile_carry({{ r }}u, before_here));
 //$ endfor
     workgroupBarrier();
-    for (var s = bounds[{{ part }}] + local; s < bounds[{{ part + 1 }}]; s += WORKGROUP_SIZE) {
-      let end = segment_end(s);
-      var x = identity();
-      // Offsets that fall would reach beyond the part.
-      let place = end - 1u - tile_begin(tile) - {{ part }}u * PART_ITEMS;
-      if (load_offsets(s) < end && place < PART_ITEMS) { x = staged[stage(place)]; }
-      put_segment(s, x);
+    let part_begin = tile_begin(tile) + part * PART_ITEMS;
+    for (var s = first + local; s < end; s += 8u * WORKGROUP_SIZE) {
+      // Eight at a time, so that their loads are on their way at once.
+//$ for j in range(8)
+      let s_{{ j }} = min(s{{ " + %du * WORKGROUP_SIZE" % j if j }}, end - 1u);
+      let begin_{{ j }} = load_offsets(s_{{ j }});
+      let end_{{ j }} = segment_end(s_{{ j }});
+//$ endfor
+//$ for j in range(8)
+      if (s{{ " + %du * WORKGROUP_SIZE" % j if j }} < end) { emit_segment(s_{{ j }}, begin_{{ j }}, end_{{ j }}, part, part_begin, block_begin); }
+//$ endfor
     }
   }
-//$ endfor
 }
-fn emit_end(total: Chain) {}
+fn emit_segment(s: u32, begin: u32, end: u32, part: u32, part_begin: u32, block_begin: u32) {
+  if (begin >= end) {
+    if (part == 0u) { put_segment(s, identity()); }
+  } else if (end - 1u - part_begin < PART_ITEMS) {
+    put_segment(s, staged[stage(end - 1u - part_begin)]);
+    if (begin < block_begin) { unfinished = s; }
+  }
+}

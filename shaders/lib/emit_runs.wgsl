@@ -28,27 +28,33 @@ fn stage_row_{{ r }}(first_rank: u32, p: Acc) {
   var rank = first_rank;
 //$ for k in range(width)
 //$ set before = "p" if k == 0 else "after_head(p, tile_values[%d].%s, (heads & %du) != 0u)" % (r * quads + (k - 1) // 4, "xyzw"[(k - 1) % 4], 2 ** k - 1)
-  if ((heads & {{ 2 ** k }}u) != 0u) {
-    if (rank < PART_RUNS) {
-      staged_keys[rank] = tile_keys[{{ r * quads + k // 4 }}].{{ "xyzw"[k % 4] }};
-      staged_values[rank] = {{ before }};
-    }
-    rank++;
+  if ((heads & {{ 2 ** k }}u) != 0u && rank < PART_RUNS) {
+    staged_keys[rank] = tile_keys[{{ r * quads + k // 4 }}].{{ "xyzw"[k % 4] }};
+    staged_values[rank] = {{ before }};
   }
+  rank += {{ "(heads >> %du) & 1u" % k if k else "heads & 1u" }};
 //$ endfor
 }
 //$ endfor
-// Writes the runs that begin in the tile; `before` is what comes before it.
-fn emit_tile(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
-  let before_here = chain_combine(before, sum.before);
+// Stages the runs of the tile from the `first` one on, as if nothing came before the tile.
+fn stage_runs(first: u32, sum: WorkgroupScan_chain) {
+//$ for r in range(rows)
+  stage_row_{{ r }}(sum.before.x + tile_ranks[{{ r }}] - first, tile_carry({{ r }}u, sum.before));
+//$ endfor
+}
+fn emit_closed(tile: u32, sum: WorkgroupScan_chain) {
   if (local == 0u) { tile_runs = sum.total.x; }
+  stage_runs(0u, sum);
+}
+// Writes the runs that begin in the tile; `before` is what comes before it, and belongs to the first one alone.
+fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
   let runs = workgroupUniformLoad(&tile_runs);
   for (var first = 0u; first < runs; first += PART_RUNS) {
-    workgroupBarrier();
-//$ for r in range(rows)
-    stage_row_{{ r }}(sum.before.x + tile_ranks[{{ r }}] - first, tile_carry({{ r }}u, before_here));
-//$ endfor
-    workgroupBarrier();
+    if (first > 0u) {
+      workgroupBarrier();
+      stage_runs(first, sum);
+      workgroupBarrier();
+    }
     for (var k = local; k < min(runs - first, PART_RUNS); k += WORKGROUP_SIZE) {
       let run = before.x + first + k;
 //$ if stores is not defined
@@ -60,7 +66,11 @@ fn emit_tile(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
 //$ endfor
       }
 //$ endif
-      if (run > 0u) { put_value(run - 1u, staged_values[k]); }
+      if (run > 0u) {
+        var x = staged_values[k];
+        if (first + k == 0u) { x = combine(chain_value(before), x); }
+        put_value(run - 1u, x);
+      }
     }
   }
 }

@@ -32,10 +32,3 @@ fn heads_of(tile: u32, r: u32) -> u32 {
   let place = tile_item(tile, r) - tile * tile_size();
   return (atomicLoad(&head_bits[place >> 5u]) >> (place & 31u)) & WIDTH_BITS;
 }
-//$ if emission == "ends"
-// A bit for each item of a row with which a segment ends.
-fn ends_of(tile: u32, r: u32) -> u32 {
-  let next = tile_item(tile, r) - tile * tile_size() + WIDTH;
-  return (heads_of(tile, r) >> 1u) | (((atomicLoad(&head_bits[next >> 5u]) >> (next & 31u)) & 1u) << (WIDTH - 1u));
-}
-//$ endif

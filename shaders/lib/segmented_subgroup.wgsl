@@ -8,15 +8,6 @@ struct SegmentedScan { exclusive: Acc, inclusive: Acc }
 struct Ranks { before: u32, all: u32 }
 
 //$ if subgroups == "native"
-// The last of the bits, counted from 1; of 32 and of all lanes. Without branches, which are between subgroup operations here;
-// drivers know the words that are always 0.
-fn last_bit(bits: u32) -> u32 { return 32u - countLeadingZeros(bits); }
-fn last_lane(votes: vec4<u32>) -> u32 {
-  var last = last_bit(votes.x);
-  last = select(last, 32u + last_bit(votes.y), votes.y != 0u);
-  last = select(last, 64u + last_bit(votes.z), votes.z != 0u);
-  return select(last, 96u + last_bit(votes.w), votes.w != 0u);
-}
 fn sg_heads(has_head: bool) -> LaneHeads {
   let votes = subgroupBallot(has_head);
   let here = vec4<u32>(sg_lane >> 5u);

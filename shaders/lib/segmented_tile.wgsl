@@ -61,25 +61,31 @@ fn bits_of(a: bool, b: bool, c: bool, d: bool) -> u32 {
   return select(0u, 1u, a) | select(0u, 2u, b) | select(0u, 4u, c) | select(0u, 8u, d);
 }
 
-// Values are made inclusive within the row of the lane, from the last head on.
 fn tile_load(tile: u32) {
   if ((tile + 1u) * tile_size() <= item_count()) {
 //$ for k in range(vecs)
     tile_values[{{ k }}] = item4(tile_item(tile, {{ k // quads }}u){{ " + %du" % (4 * (k % quads)) if k % quads }});
 //$ endfor
+//$ if emission != "ends"
     heads_begin(tile);
 //$ for r in range(rows)
     tile_heads[{{ r }}] = tile_heads_of(tile, {{ r }}u, true);
 //$ endfor
+//$ endif
   } else {
 //$ for k in range(vecs)
     tile_values[{{ k }}] = item4_guarded(tile_item(tile, {{ k // quads }}u){{ " + %du" % (4 * (k % quads)) if k % quads }});
 //$ endfor
+//$ if emission != "ends"
     heads_begin(tile);
 //$ for r in range(rows)
     tile_heads[{{ r }}] = tile_heads_of(tile, {{ r }}u, false);
 //$ endfor
+//$ endif
   }
+}
+// Makes values inclusive within the row of the lane, from the last head on.
+fn tile_lane_scan() {
 //$ for r in range(rows)
   {
     let heads = tile_heads[{{ r }}];
@@ -98,6 +104,7 @@ fn tile_load(tile: u32) {
 
 // Scans the rows, in registers. Returns the chain of the subgroup, and of the subgroups before it.
 fn tile_scan() -> WorkgroupScan_chain {
+  tile_lane_scan();
   var carry = identity();
   var closed = false;
   tile_open = 0u;
@@ -132,6 +139,7 @@ fn tile_scan() -> WorkgroupScan_chain {
   return wg_scan_chain(chain_of(count, carry));
 }
 
+//$ if emission != "ends"
 // The chain of a tile, in the order of the items; the same for every invocation.
 fn tile_total(tile: u32) -> Chain {
   var total = chain_identity();
@@ -158,6 +166,7 @@ fn tile_total(tile: u32) -> Chain {
   }
   return wg_scan_chain(total).total;
 }
+//$ endif
 // What comes before this lane in row r, from the last head on, given what comes before the subgroup.
 fn tile_carry(r: u32, before: Chain) -> Acc {
   return after_head(chain_value(before), tile_before[r], (tile_open & (1u << r)) == 0u);

@@ -68,11 +68,20 @@ fn sg_reduce{{ of }}(x: {{ T }}) -> {{ T }} {
 }
 //$ endfor
 fn look_back_enter() -> bool { return sg_id == 0u; }
-//$ if by_shuffles is defined
+//$ if by_ballots is defined
+// The last of the bits, counted from 1; of 32 and of all lanes. Without branches, which are between subgroup operations here;
+// drivers know the words that are always 0.
+fn last_bit(bits: u32) -> u32 { return 32u - countLeadingZeros(bits); }
+fn last_lane(votes: vec4<u32>) -> u32 {
+  var last = last_bit(votes.x);
+  last = select(last, 32u + last_bit(votes.y), votes.y != 0u);
+  last = select(last, 64u + last_bit(votes.z), votes.z != 0u);
+  return select(last, 96u + last_bit(votes.w), votes.w != 0u);
+}
+// Of positions that rise with the lanes; 0 is none.
 fn look_back_max(x: u32) -> u32 {
-  var y = x;
-  for (var d = 1u; d < sg_size; d <<= 1u) { y = max(y, subgroupShuffleXor(y, d)); }
-  return y;
+  let last = last_lane(subgroupBallot(x != 0u));
+  return select(subgroupShuffle(x, max(last, 1u) - 1u), 0u, last == 0u);
 }
 //$ else
 fn look_back_max(x: u32) -> u32 { return subgroupMax(x); }

@@ -1,0 +1,452 @@
+"""TopK: the k largest or smallest items, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import wgpu
+
+from ..call_errors import explained
+from ..errors import ArgumentError, LengthError, LimitError
+from ..planning.builder import PlanBuilder
+from ..planning.layout import Layout, Operand
+from ..planning.plan import Plan, Work
+from ..planning.signature import Argument
+from ..planning.windows import part_of, windows_of
+from ..tuning.options import ElementwiseTuning
+from ..tuning.shapes import shapes_for
+from ..types.capabilities import Capabilities
+from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
+from ..types.expression import Operators
+from ..types.options import integer
+from .base import Primitive
+from .registry import register
+from .sort import ArgSort, Sort, key_codes
+from .typed import ValuesIndices
+
+__all__ = ["TopK", "TopKMode"]
+
+TopKMode: TypeAlias = Literal["largest", "smallest"]
+_MODES = ("largest", "smallest")
+# Of top_k_select.wgsl: the entries (a code and a place) that it has workgroup memory for. With codes of 8 bytes and 512
+# invocations all takes 15 of the 16 KiB that every device has.
+_SELECT_ROOM = 1024
+# Its invocations for few codes, which every device has, and for many, by the words of a code: one workgroup waits for
+# memory, so the more loads are in flight the better. A CPU adapter runs invocations one after another.
+_SELECT_INVOCATIONS = 256
+_SELECT_INVOCATIONS_MANY = {1: 1024, 2: 512}
+_MANY_CODES = 1 << 12
+# Codes of which one workgroup chooses, where there may be more.
+_SELECT_ITEMS = 1 << 15
+# A row that is longer gets many workgroups, if the rows are few.
+_LONG_ROW_ITEMS = 1 << 17
+_FEW_ROWS = 16
+# Items of the smallest groups: for k of at most _SELECT_ROOM, and for more.
+_LEAST_GROUP_ITEMS = 32
+_LEAST_GROUP_ITEMS_SORTED = 8
+# Tiles of which a workgroup finds the minima: each takes 4 or 8 bytes of workgroup memory for each invocation.
+_TILES_A_BLOCK = 2
+# Kernels add a block of tiles to a place, in 32 bits.
+_MOST_ITEMS = (1 << 32) - (1 << 20)
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """Groups that were chosen.
+
+    Attributes
+    ----------
+    list : Operand
+        Their numbers, ascending.
+    group : int
+        Items of a group, a power of two.
+    count : int
+        How many groups there are.
+    """
+
+    list: Operand
+    group: int
+    count: int
+
+    @property
+    def items(self) -> int:
+        """The items of all groups."""
+        return self.count * self.group
+
+
+def _log2(size: int) -> int:
+    return size.bit_length() - 1
+
+
+@register("top_k")
+class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+    """Find the k largest or smallest items and their indices.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    dtype : Datatype, str or numpy dtype, or expression, default "u32"
+        Datatype of the items: bool, or integers and floats of 8 to 64 bits.
+    k : int, default 1
+        How many, from 0 to the number of items.
+    mode : {"largest", "smallest"}, default "largest"
+    sorted : bool, default True
+        Whether the best item comes first. Otherwise they are in the order of their indices.
+    row_length : int, optional
+        The input has rows of so many items, and k items of each row are found. By default all items are one row.
+    tuning : ElementwiseTuning, optional
+        Shape of the kernel that reads the input; affects only the speed. By default the library's, or the one from
+        ``gridwise tune``.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+
+    See Also
+    --------
+    execute : takes ``input``, shape (n,); gives ``values`` and ``indices`` (u32), shape (k,), or k for each row, row by
+        row. Indices of rows count from the beginning of the row.
+    ArgSort : the order.
+
+    Notes
+    -----
+    The result is that of the first k indices of `ArgSort`, with ``descending=True`` for the largest. So of equal items
+    the first ones win, and results repeat; −0 equals +0 and keeps its sign; a NaN is chosen after every number, in both
+    modes. If only the GPU knows how many items count (``n=``) and these are fewer than k, the rest of ``indices`` is
+    2³² − 1 and the rest of ``values`` 0.
+
+    The input is read once. Each group of up to 8,192 consecutive items gives its best item, its delegate; the groups of
+    the k best delegates, of equal ones the first, hold all items that win. Among these groups it goes on in the same
+    way. So the time hardly depends on the data. Up to k = 1,024 single workgroups choose among delegates; for larger k
+    they are sorted, and from about k = n / 32 on the whole input is. Source: Gaihre et al., "Dr. Top-k:
+    delegate-centric top-k on GPUs" (2021).
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.array([3, 9, 2, 9, 5], dtype=np.uint32), device)
+    >>> run = gw.TopK(device, "u32", 3).execute(input=x)
+    >>> run.outputs["values"].to_numpy(), run.outputs["indices"].to_numpy()
+    (array([9, 9, 5], dtype=uint32), array([1, 3, 4], dtype=uint32))
+    """
+
+    takes_count = True
+    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
+    arguments = (
+        Argument("input"),
+        Argument("values", is_output=True),
+        Argument("indices", is_output=True, datatype=DATATYPES["u32"]),
+    )
+    #: Codes of which one workgroup chooses; tests set fewer.
+    _select_items: ClassVar[int] = _SELECT_ITEMS
+
+    @explained(ElementwiseTuning.remedies())
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        dtype: KeyDatatypeLike | Operators = "u32",
+        k: int = 1,
+        *,
+        mode: TopKMode = "largest",
+        sorted: bool = True,
+        row_length: int | None = None,
+        tuning: ElementwiseTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, capabilities=capabilities)
+        self.k: int = integer("k", k, 0)
+        if mode not in _MODES:
+            raise ArgumentError(f"mode={mode!r} is unknown; known are {', '.join(_MODES)}")
+        self.mode: TopKMode = mode
+        self.sorted: bool = bool(sorted)
+        self.row_length: int | None = None if row_length is None else integer("row_length", row_length, 1)
+        if self.row_length is not None and self.k > self.row_length:
+            raise LengthError(f"TopK: k={self.k}, but a row has {self.row_length} items; give a k of at most that")
+        self.arguments = tuple(
+            replace(each, length=self._results_of) if each.is_output else each for each in type(self).arguments
+        )
+        self.datatype: Datatype = as_datatype(self._take(dtype, "input"), self.datatypes)
+        self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
+        self._shapes = shapes_for("top_k", self.capabilities, tuning=self.tuning)
+
+    def _results_of(self, lengths: Mapping[str, int]) -> int:
+        """Return the length of the outputs."""
+        if self.row_length is None:
+            return self.k
+        return max(lengths.values(), default=0) // self.row_length * self.k
+
+    @property
+    def _descending(self) -> bool:
+        return self.mode == "largest"
+
+    @property
+    def _code_bytes(self) -> int:
+        return max(4, self.datatype.itemsize_bytes)
+
+    @cached_property
+    def _sort_items(self) -> ArgSort:
+        """Sorts the whole input."""
+        return ArgSort(self._device, self.datatype, descending=self._descending, capabilities=self.capabilities)
+
+    @cached_property
+    def _sort_codes(self) -> ArgSort:
+        return ArgSort(self._device, "u64" if self._code_bytes == 8 else "u32", capabilities=self.capabilities)
+
+    @cached_property
+    def _sort_places(self) -> Sort:
+        return Sort(self._device, "u32", capabilities=self.capabilities)
+
+    @classmethod
+    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
+        return {"k": min(n, 100)}, {"input": n}
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: one dispatch for few items, else up to seven, or sorts for large k."""
+        builder = PlanBuilder("top_k", layout, self.capabilities)
+        layout = self._reads(layout)
+        items, values, indices = layout["input"], layout["values"], layout["indices"]
+        n = items.length
+        length = n if self.row_length is None else self.row_length
+        if n % max(length, 1):
+            raise LengthError(f"TopK: input has {n} items, but rows of {length}; give whole rows")
+        if self.k > length:
+            raise LengthError(f"TopK: k={self.k}, but input has {n} items; give a k of at most that")
+        if n > _MOST_ITEMS:
+            raise LimitError(f"TopK: input has {n} items, but takes at most {_MOST_ITEMS}; split it")
+        if self.row_length is not None and builder.count is not None:
+            raise ArgumentError(
+                "TopK: n= counts items along one dimension, but row_length= makes rows; give whole rows"
+            )
+        rows = n // length if length else 0
+        parameters: dict[str, Any] = {"k": self.k, "rows": rows, "shape": self._shapes.source}
+        if self.k and rows:
+            if self.k <= _SELECT_ROOM and (
+                length <= self._select_items or rows > max(_FEW_ROWS, length // _LONG_ROW_ITEMS)
+            ):
+                self._select(builder, items, length, rows, values=values, indices=indices)
+                parameters["strategy"] = "one workgroup a row"
+            else:
+                for row in range(rows):
+                    strategy = self._add_row(
+                        builder,
+                        items if rows == 1 else items.window(row * length, length, self._part),
+                        *(each if rows == 1 else self._part(each, row * self.k, self.k) for each in (values, indices)),
+                    )
+                    parameters["strategy"] = strategy
+        item_bytes = items.nbytes // max(n, 1)
+        written = rows * self.k * (self.datatype.itemsize_bytes + 4)
+        work = Work(n, items.nbytes, written, counted=builder.counted_work(n, item_bytes, 0))
+        return builder.build(work, parameters)
+
+    def _part(self, operand: Operand, first: int, length: int) -> Operand:
+        return part_of(operand, first, length, self.capabilities)
+
+    def _add_row(self, builder: PlanBuilder, items: Operand, values: Operand, indices: Operand) -> str:
+        """Add the kernels for one row; return what they do."""
+        if self.k <= _SELECT_ROOM:
+            self._add_selections(builder, items, values, indices)
+            return "delegates"
+        shape = self._shapes.at(items.length)
+        sizes = [1 << log2 for log2 in range(3, shape.tile_items.bit_length())]
+        group = min(sizes, key=lambda size: items.length // size + self.k * size)
+        if 2 * (items.length // group + self.k * group) > items.length:
+            self._add_full_sort(builder, items, values, indices)
+            return "sort"
+        self._add_sorted_delegates(builder, items, values, indices, group)
+        return "sorted delegates"
+
+    # ---- up to _SELECT_ROOM: single workgroups choose
+
+    def _add_selections(self, builder: PlanBuilder, items: Operand, values: Operand, indices: Operand) -> None:
+        listed: _Listed | None = None
+        count, level = items.length, 0
+        # There are more groups than k, and they become smaller from level to level.
+        while count > max(self._select_items, 2 * self.k * _LEAST_GROUP_ITEMS) and (
+            listed is None or listed.group > _LEAST_GROUP_ITEMS
+        ):
+            group = self._group_items(count, listed)
+            minima = self._add_minima(builder, items, listed, group, f"_{level}")
+            chosen = builder.scratch(f"groups_{level}", self.k)
+            places = None if listed is None else replace(listed, group=listed.group // group)
+            self._select(builder, minima, minima.length, 1, listed=places, chosen=chosen)
+            listed = _Listed(chosen, group, self.k)
+            count, level = listed.items, level + 1
+        self._select(builder, items, count, 1, listed=listed, values=values, indices=indices)
+
+    def _group_items(self, count: int, listed: _Listed | None) -> int:
+        """Return the items of a group, a power of two, so that one workgroup can choose among the groups."""
+        most = self._shapes.at(count).tile_items
+        if listed is not None:
+            most = min(most, listed.group // 2)
+        group = _LEAST_GROUP_ITEMS
+        while group < most and count > group * self._select_items:
+            group *= 2
+        return group
+
+    def _add_minima(
+        self, builder: PlanBuilder, items: Operand, listed: _Listed | None, group: int, suffix: str
+    ) -> Operand:
+        """Add the kernels that find the best code of each group of the input, or of the listed groups."""
+        shape = self._shapes.at(items.length)
+        count = items.length if listed is None else listed.items
+        minima = builder.scratch(f"minima{suffix}", -(-count // group), self._code_bytes)
+        rows = min(shape.vecs, group // 4)
+        lanes = group // (4 * rows)
+        if lanes > shape.workgroup_size:
+            raise AssertionError("a group is at most a tile")
+        context = {
+            **self._key_context(), "listed": listed is not None, "tiles": _TILES_A_BLOCK, "lanes": lanes, "rows": rows,
+            "vec4": items.item_bytes == 4, "workgroup_size": shape.workgroup_size,
+        }  # fmt: skip
+        block_groups = _TILES_A_BLOCK * shape.workgroup_size // lanes
+        if listed is not None:
+            blocks = -(-minima.length // block_groups)
+            builder.kernel(
+                f"delegates{suffix}", "top_k_minima.wgsl",
+                reads={"input": items, "list": listed.list.by_words()}, writes={"minima": minima.by_words()},
+                params={
+                    "n": items.length, "blocks": blocks, "groups": minima.length,
+                    "group_log2": _log2(listed.group),
+                },
+                workgroups=blocks, constants={"WORKGROUP_SIZE": shape.workgroup_size}, context=context, counted=True,
+            )  # fmt: skip
+            return minima
+        layout = Layout({"input": items})
+        for window in windows_of(layout, ["input"], self.capabilities, shape.tile_items):
+            groups = -(-window.length // group)
+            blocks = -(-groups // block_groups)
+            first = window.first // group
+            builder.kernel(
+                window.label(f"delegates{suffix}"), "top_k_minima.wgsl",
+                reads={"input": window.operands["input"]},
+                writes={"minima": replace(minima.by_words(), offset=first, length=groups)},
+                params={"n": window.length, "blocks": blocks, "groups": groups},
+                workgroups=blocks, constants={"WORKGROUP_SIZE": shape.workgroup_size}, context=context, counted=True,
+                first=window.first,
+            )  # fmt: skip
+        return minima
+
+    def _select(
+        self,
+        builder: PlanBuilder,
+        items: Operand,
+        length: int,
+        rows: int,
+        *,
+        listed: _Listed | None = None,
+        chosen: Operand | None = None,
+        values: Operand | None = None,
+        indices: Operand | None = None,
+    ) -> None:
+        """Add the kernel that chooses k of each row: of codes the groups, into `chosen`, of items the results."""
+        slots = max(_SELECT_INVOCATIONS, 1 << (2 * self.k - 1).bit_length())
+        lanes = _SELECT_INVOCATIONS
+        if length > _MANY_CODES and not self.capabilities.is_cpu:
+            most = self.capabilities.limits["max-compute-invocations-per-workgroup"]
+            lanes = min(_SELECT_INVOCATIONS_MANY[self._code_bytes // 4], 1 << most.bit_length() - 1)
+        outputs = {"chosen": chosen, "values": values, "indices": indices}
+        builder.kernel(
+            "select" if chosen is None else "groups", "top_k_select.wgsl",
+            reads={
+                "input" if chosen is None else "codes": items.by_words(),
+                **({} if listed is None else {"list": listed.list.by_words()}),
+            },
+            writes={name: each.by_words() for name, each in outputs.items() if each is not None},
+            params={
+                "n": items.length, "blocks": rows, "length": length, "k": self.k,
+                "slots": slots if slots <= _SELECT_ROOM else 0,
+                **({} if listed is None else {"group_log2": _log2(listed.group)}),
+            },
+            workgroups=rows,
+            constants={},
+            context={
+                **self._key_context(), "listed": listed is not None, "sorted": self.sorted,
+                "source": "items" if chosen is None else "codes", "result": "items" if chosen is None else "places",
+                "workgroup_size": lanes, "room": _SELECT_ROOM,
+            },
+            counted=chosen is None,
+        )  # fmt: skip
+
+    # ---- more than _SELECT_ROOM: sorts
+
+    def _add_full_sort(self, builder: PlanBuilder, items: Operand, values: Operand, indices: Operand) -> None:
+        order = builder.scratch("order", items.length)
+        self._sort_items.add_to(builder, {"input": items}, {"output": order})
+        self._gather(builder, items, order, None, values, indices)
+
+    def _add_sorted_delegates(
+        self, builder: PlanBuilder, items: Operand, values: Operand, indices: Operand, group: int
+    ) -> None:
+        minima = self._add_minima(builder, items, None, group, "")
+        order = builder.scratch("order", minima.length)
+        self._sort_codes.add_to(builder, {"input": minima}, {"output": order}, counted=False, suffix="_minima")
+        listed = _Listed(self._in_order(builder, order, "groups"), group, self.k)
+        codes = builder.scratch("codes", listed.items, self._code_bytes)
+        shape = self._shapes.at(items.length)
+        builder.kernel(
+            "codes", "top_k_codes.wgsl",
+            reads={"input": items.by_words(), "list": listed.list.by_words()}, writes={"codes": codes.by_words()},
+            params={"n": items.length, "length": listed.items, "group_log2": _log2(group)},
+            workgroups=-(-listed.items // shape.workgroup_size),
+            constants={"WORKGROUP_SIZE": shape.workgroup_size},
+            context={**self._key_context(), "listed": True}, counted=True,
+        )  # fmt: skip
+        order = builder.scratch("order_of_codes", listed.items)
+        self._sort_codes.add_to(builder, {"input": codes}, {"output": order}, counted=False, suffix="_codes")
+        self._gather(builder, items, order, listed, values, indices)
+
+    def _in_order(self, builder: PlanBuilder, order: Operand, name: str) -> Operand:
+        """Return the first k places of an order, ascending."""
+        first, found = replace(order, length=self.k), builder.scratch(name, self.k)
+        self._sort_places.add_to(builder, {"input": first, "output": found}, {}, counted=False, suffix=f"_{name}")
+        return found
+
+    def _gather(
+        self,
+        builder: PlanBuilder,
+        items: Operand,
+        order: Operand,
+        listed: _Listed | None,
+        values: Operand,
+        indices: Operand,
+    ) -> None:
+        if not self.sorted:
+            order = self._in_order(builder, order, "places")
+        shape = self._shapes.at(items.length)
+        builder.kernel(
+            "gather", "top_k_gather.wgsl",
+            reads={
+                "input": items.by_words(), "order": order.by_words(),
+                **({} if listed is None else {"list": listed.list.by_words()}),
+            },
+            writes={"values": values.by_words(), "indices": indices.by_words()},
+            params={
+                "n": items.length, "k": self.k, **({} if listed is None else {"group_log2": _log2(listed.group)})
+            },
+            workgroups=-(-self.k // shape.workgroup_size),
+            constants={"WORKGROUP_SIZE": shape.workgroup_size},
+            context={**self._key_context(), "listed": listed is not None}, counted=True,
+        )  # fmt: skip
+
+    def _key_context(self) -> dict[str, Any]:
+        """Return what the codes of items depend on."""
+        return {
+            "key_words": self._code_bytes // 4,
+            "key_bytes": self.datatype.itemsize_bytes,
+            "key_kind": self.datatype.dtype.kind,
+            "descending": self._descending,
+        }
+
+    def reference(self, input: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return numpy's results for the same input."""
+        rows = input.reshape(
+            1 if self.row_length is None else -1, input.size if self.row_length is None else self.row_length
+        )
+        order = np.argsort(key_codes(rows, self._descending), axis=1, kind="stable")[:, : self.k]
+        if not self.sorted:
+            order.sort(axis=1)
+        return np.take_along_axis(rows, order, axis=1).ravel(), order.ravel().astype(np.uint32)

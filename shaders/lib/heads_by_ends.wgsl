@@ -1,0 +1,114 @@
+// Heads by offsets, in a block of consecutive tiles: segment s is items offsets[s] to offsets[s + 1] − 1. A bit is set for each
+// place of a tile at which a segment ends or begins. The first tile of a block searches for its first segment, the others go
+// on from there.
+const NO_SEGMENT: u32 = 0xffffffffu;
+fn end_of(s: u32) -> u32 { return load_offsets(s + 1u); }
+fn items_in_all() -> u32 { return params.first + item_count(); }
+// Item 0 of the tile, and the end of the items, as offsets count.
+fn tile_begin(tile: u32) -> u32 { return params.first + tile * tile_size(); }
+fn segment_end(s: u32) -> u32 { return min(end_of(s), items_in_all()); }
+fn is_last(tile: u32) -> bool { return tile + 1u >= used_tiles() && !more_follows(); }
+// Bit q: a segment ends before place q of the tile, or begins with it.
+var<workgroup> head_bits: array<atomic<u32>, {{ tile_items // 32 + 1 }}>;
+// The search: so many segments end at least, and at most, up to an item. Steps take turns between two copies.
+var<workgroup> search_least: array<atomic<u32>, 2>;
+var<workgroup> search_most: array<atomic<u32>, 2>;
+struct TileEnds {
+  end: u32,  // of the segments that end in the tile
+  heads: u32,  // whether there is a head
+  more: u32,  // whether there may be further segments
+}
+var<workgroup> tile_ends: TileEnds;
+// Finds the first segment that ends behind the first item of a block; in the block of item 0 that is segment 0, empty or not.
+// Each step cuts into as many parts as there are invocations, around a guess at first: as if all segments were of one length.
+fn segments_begin(tile: u32) -> u32 {
+  let begin = tile_begin(tile);
+  if (local == 0u) {
+    let most = select(params.segments, 0u, begin == 0u);
+    atomicStore(&search_least[0], 0u);
+    atomicStore(&search_least[1], 0u);
+    atomicStore(&search_most[0], most);
+    atomicStore(&search_most[1], most);
+  }
+  workgroupBarrier();
+  for (var step = 0u; step < params.search_steps; step++) {
+    let here = step & 1u;
+    let least = atomicLoad(&search_least[here]);
+    let most = atomicLoad(&search_most[here]);
+    atomicMax(&search_least[here ^ 1u], least);
+    atomicMin(&search_most[here ^ 1u], most);
+    if (least < most) {
+      let chunk = (most - least + WORKGROUP_SIZE) / (WORKGROUP_SIZE + 1u);
+      let s = least + (local + 1u) * chunk - 1u;
+      if (s < most) {
+        if (end_of(s) <= begin) { atomicMax(&search_least[here ^ 1u], s + 1u); } else { atomicMin(&search_most[here ^ 1u], s); }
+      }
+    }
+    workgroupBarrier();
+  }
+  if (local == 0u) { tile_ends.end = atomicLoad(&search_least[params.search_steps & 1u]); }
+  return workgroupUniformLoad(&tile_ends.end);
+}
+
+// Sets the bits of a tile; `first` is the first segment that does not end before it.
+fn heads_begin(tile: u32, first: u32) -> TileEnds {
+  let begin = tile_begin(tile);
+  // Segments that end behind the tile do not count; the last tile has all that are left.
+  let limit = select(begin + tile_size(), NO_SEGMENT, is_last(tile));
+  for (var word = local; word <= WORKGROUP_SIZE * VECS / 8u; word += WORKGROUP_SIZE) { atomicStore(&head_bits[word], 0u); }
+  if (local == 0u) { tile_ends = TileEnds(first, 0u, 0u); }
+  workgroupBarrier();
+  if (local == 0u) {
+    set_head(begin, load_offsets(0u));
+    set_head(begin, load_offsets(first));
+    if (begin == 0u) { set_head(0u, 0u); }
+  }
+  // Ever more at a time, so that the loads of short segments are on their way at once, and few segments cost few loads.
+  mark_1(begin, limit, first);
+  var found = workgroupUniformLoad(&tile_ends);
+  if (found.more == 0u) { return found; }
+  mark_2(begin, limit, first + WORKGROUP_SIZE);
+  found = workgroupUniformLoad(&tile_ends);
+  for (var next = first + 3u * WORKGROUP_SIZE; found.more != 0u; next += 8u * WORKGROUP_SIZE) {
+    mark_8(begin, limit, next);
+    found = workgroupUniformLoad(&tile_ends);
+  }
+  return found;
+}
+//$ for count in (1, 2, 8)
+// Marks the ends of {{ count }} × WORKGROUP_SIZE segments from `first` on, as far as they end in the tile.
+fn mark_{{ count }}(begin: u32, limit: u32, first: u32) {
+  let last = params.segments - 1u;
+//$ for j in range(count)
+  let s_{{ j }} = first + {{ j }}u * WORKGROUP_SIZE + local;
+  let end_{{ j }} = end_of(min(s_{{ j }}, last));
+  let next_{{ j }} = end_of(min(s_{{ j }} + 1u, last));
+//$ endfor
+//$ for j in range(count)
+  let ends_{{ j }} = s_{{ j }} <= last && end_{{ j }} <= limit;
+  if (ends_{{ j }}) {
+    set_head(begin, min(end_{{ j }}, items_in_all()));
+    // One invocation has the last of them.
+    if (s_{{ j }} == last || next_{{ j }} > limit) { tile_ends.end = s_{{ j }} + 1u; }
+  }
+//$ endfor
+  if (local == WORKGROUP_SIZE - 1u) { tile_ends.more = select(0u, 1u, ends_{{ count - 1 }}); }
+}
+//$ endfor
+fn set_head(begin: u32, i: u32) {
+  let place = i - begin;
+  if (i >= begin && place <= tile_size()) { 
+    atomicOr(&head_bits[place >> 5u], 1u << (place & 31u));
+    tile_ends.heads = 1u;
+  }
+}
+fn heads_of(tile: u32, r: u32) -> u32 {
+  let place = tile_item(tile, r) - tile * tile_size();
+  return (atomicLoad(&head_bits[place >> 5u]) >> (place & 31u)) & WIDTH_BITS;
+}
+// A bit for each item of a row with which a segment ends.
+fn ends_of(tile: u32, r: u32) -> u32 {
+  let next = tile_item(tile, r) - tile * tile_size() + WIDTH;
+  let here = tile_heads[r];
+  return (here >> 1u) | (((atomicLoad(&head_bits[next >> 5u]) >> (next & 31u)) & 1u) << (WIDTH - 1u));
+}

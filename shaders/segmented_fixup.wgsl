@@ -1,0 +1,61 @@
+// The second kernel of a segmented reduction: combines what blocks have of segments that began before them. One workgroup scans
+// the chains of all blocks, and completes the one segment of each block that ends there and began earlier.
+// Bindings: params, totals, and the output.
+struct Params {
+  blocks: u32,
+  identity_bits: u32,
+//$ for k in range(1, acc.words)
+  identity_bits_{{ k }}: u32,
+//$ endfor
+//$ if fixed_order
+  zero: u32,
+//$ endif
+//$ for lines in fields.values()
+  {{ lines }}
+//$ endfor
+}
+{{ bindings }}
+//$ include "lib/operator.wgsl"
+//$ include "lib/chain.wgsl"
+//$ include "lib/workgroup.wgsl"
+
+const NO_SEGMENT: u32 = 0xffffffffu;
+fn complete(s: u32, before: Acc) {
+//$ if items_are == "raw"
+  var here = Acc();
+//$ for k in range(acc.words)
+  here{{ "[%d]" % k if acc.words > 1 }} = load_output({{ acc.words }}u * s + {{ k }}u);
+//$ endfor
+  let x = combine(before, here);
+//$ for k in range(acc.words)
+  store_output({{ acc.words }}u * s + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});
+//$ endfor
+//$ else
+  store_output(s, lower(combine(before, lift(load_output(s)))));
+//$ endif
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(lanes: Lanes) {
+  enter(lanes);
+  var before = chain_identity();
+  for (var first = 0u; first < params.blocks; first += WORKGROUP_SIZE) {
+    // In the order of subgroups and lanes, which need not be that of the invocations' numbers.
+    let block = first + sg_id * sg_size + sg_lane;
+    var here = chain_identity();
+    var segment = NO_SEGMENT;
+    if (block < params.blocks) {
+      here = Chain(
+//$ for k in range(1 + acc.words)
+        load_totals({{ 2 + acc.words }}u * block + {{ k }}u),
+//$ endfor
+      );
+      segment = load_totals({{ 2 + acc.words }}u * block + {{ 1 + acc.words }}u);
+    }
+    let row = sg_scan_chain(here);
+    let sum = wg_scan_chain(sg_last_chain(row.inclusive));
+    let mine = chain_combine(chain_combine(before, sum.before), row.exclusive);
+    if (segment != NO_SEGMENT) { complete(segment, chain_value(mine)); }
+    before = chain_combine(before, sum.total);
+  }
+}

@@ -1,0 +1,93 @@
+// Segmented reduction of blocks: each workgroup does a block of consecutive tiles, one after another, and writes the results of
+// the segments that end in it. What a block has of a segment that began before it, segmented_fixup.wgsl completes. So each item
+// is read once.
+// Forward progress: no workgroup waits for another. Bindings: params, the inputs, totals, and the outputs.
+// Sources: Sengupta, Harris, Zhang and Owens, "Scan primitives for GPU computing" (2007), for the operator; Merrill and
+// Garland, "Merge-based parallel sparse matrix-vector multiplication" (2016), for results that a second kernel completes.
+struct Params {
+  n: u32,  // items of this window and those before; the GPU may have counted them
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+  whole: u32,  // items of the array, whatever a window has
+  max_blocks: u32,
+  blocks: u32,  // workgroups
+  flags: u32,  // sum of some of HAS_CARRY and MORE_FOLLOWS
+  segments: u32,
+  search_steps: u32,
+  identity_bits: u32,
+//$ for k in range(1, acc.words)
+  identity_bits_{{ k }}: u32,
+//$ endfor
+//$ if fixed_order
+  zero: u32,
+//$ endif
+//$ for lines in fields.values()
+  {{ lines }}
+//$ endfor
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
+//$ include "lib/operator.wgsl"
+//$ include "lib/chain.wgsl"
+//$ include "lib/workgroup.wgsl"
+//$ include "lib/segmented_subgroup.wgsl"
+//$ include "lib/segmented_tile.wgsl"
+//$ include "lib/segmented_blocks.wgsl"
+//$ include "lib/emit_ends.wgsl"
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let block = workgroup_index(workgroup, grid);
+  if (block >= params.blocks) { return; }
+  enter(lanes);
+  let first = block * tiles_per_block();
+  let end = min(first + tiles_per_block(), used_tiles());
+  var before = chain_identity();
+  if (local == 0u) { unfinished = NO_SEGMENT; }
+  var segment = 0u;
+  if (first < end) { segment = segments_begin(first); }
+//$ if op.commutative
+  // What each invocation has of tiles without a head, in which nothing needs to be scanned.
+  var loose = identity();
+  var has_loose = false;
+//$ endif
+  for (var tile = first; tile < end; tile++) {
+    tile_load(tile);
+    let found = heads_begin(tile, segment);
+//$ if op.commutative
+    if (found.heads == 0u && found.end == segment) {
+//$ for k in range(vecs)
+      loose = combine(loose, combine(combine(tile_values[{{ k }}].x, tile_values[{{ k }}].y), combine(tile_values[{{ k }}].z, tile_values[{{ k }}].w)));
+//$ endfor
+      has_loose = true;
+      continue;
+    }
+    if (has_loose) {
+      before = chain_combine(before, wg_scan_chain(chain_of(0u, sg_reduce(loose))).total);
+      loose = identity();
+      has_loose = false;
+    }
+//$ endif
+//$ for r in range(rows)
+    tile_heads[{{ r }}] = heads_of(tile, {{ r }}u);
+//$ endfor
+    let sum = tile_scan();
+    if (found.end > segment) { emit_ends(tile, segment, found.end, tile_begin(first), before, sum); }
+    segment = found.end;
+    before = chain_combine(before, sum.total);
+  }
+//$ if op.commutative
+  if (has_loose) { before = chain_combine(before, wg_scan_chain(chain_of(0u, sg_reduce(loose))).total); }
+//$ endif
+  workgroupBarrier();
+  if (local == 0u) {
+//$ for k in range(1 + acc.words)
+    store_totals({{ 2 + acc.words }}u * block + {{ k }}u, before[{{ k }}]);
+//$ endfor
+    store_totals({{ 2 + acc.words }}u * block + {{ 1 + acc.words }}u, unfinished);
+  }
+}

@@ -1,0 +1,310 @@
+"""TopK, top_k and partition against numpy's stable order."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from helpers.cases import FULL
+from helpers.sorting import keys_of, order_of
+from helpers.strategies import make_primitive, quick_first
+
+DATATYPES = tuple(gw.TopK.datatypes)
+#: A tile of 256 items, which is then the largest group.
+TILE = {"workgroup_size": 64, "vecs": 1}
+
+
+class FewCodes(gw.TopK):
+    """One workgroup chooses among so few codes that small arrays have delegates, and delegates of these."""
+
+    _select_items = 1100
+
+
+def floats(n, seed=0):
+    """Numbers that are often equal, both zeros, both infinities, and NaNs of both signs."""
+    rng = np.random.default_rng([seed, n])
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1.0, -1.0], dtype=np.float32)
+    return np.where(rng.random(n) < 0.5, rng.choice(special, n), rng.standard_normal(n)).astype(np.float32)
+
+
+def expected(x, k, mode="largest", sorted=True):
+    order = order_of(x, mode == "largest")[:k]
+    return np.sort(order) if not sorted else order
+
+
+def check(primitive, x, note="", **arrays):
+    given = arrays or {"input": gw.asarray(x, primitive.device)}
+    run = primitive.execute(**given, trials=3)
+    values, indices = run.outputs["values"].to_numpy(), run.outputs["indices"].to_numpy()
+    order = expected(x, primitive.k, primitive.mode, primitive.sorted)
+    np.testing.assert_array_equal(indices, order, err_msg=str(note))
+    assert values.tobytes() == x[order].tobytes(), note  # −0 stays −0
+    return run.plan
+
+
+def names(plan):
+    return [kernel.label for kernel in plan.kernels]
+
+
+DELEGATES = ["delegates_0", "groups", "select"]
+TWO_LEVELS = ["delegates_0", "groups", "delegates_1", "groups", "select"]
+
+
+@pytest.mark.parametrize("datatype", quick_first(["f16", "i64"], DATATYPES))
+def test_equals_numpy(device, datatype):
+    x = keys_of(datatype, 40_001)
+    for mode, k in (("largest", 17), ("smallest", 2)):
+        primitive = FewCodes(device, datatype, k, mode=mode)
+        assert names(check(primitive, x)) == DELEGATES
+        check(primitive, x[:61])
+
+
+@pytest.mark.parametrize("mode", ["largest", "smallest"])
+def test_numbers_before_nan_and_equal_zeros_in_order(device, mode):
+    for n, k in ((700, 700), (5000, 900), (40_000, 20)):
+        check(FewCodes(device, "f32", k, mode=mode), floats(n), n)
+    only_nan = np.array([np.nan, 1, -np.nan, np.nan], dtype=np.float32)
+    run = gw.TopK(device, "f32", 3, mode=mode).execute(input=gw.asarray(only_nan, device))
+    assert run.outputs["indices"].to_numpy().tolist() == [1, 0, 2]
+
+
+def test_edge_sizes(device):
+    for n in (1, 2, 31, 32, 33, 255, 257, 1023, 1024, 1025, 1099, 1100, 1101, 2049, 8191, 8193):
+        x = keys_of("u32", n)
+        for k in {0, 1, 2, 17, n - 1, n} & set(range(min(n, 1024) + 1)):
+            check(FewCodes(device, "u32", k), x, (n, k))
+
+
+def _periodic(n):
+    """Small numbers where the places agree modulo 256: the parts of a row differ as much as they can."""
+    return np.where(np.arange(n) % 256 == 7, np.arange(n), 1 << 30).astype(np.uint32)
+
+
+DISTRIBUTIONS = {
+    "uniform": lambda n: np.random.default_rng(3).integers(0, 1 << 32, n, dtype=np.uint32),
+    "ascending": lambda n: np.arange(n, dtype=np.uint32),
+    "descending": lambda n: np.arange(n, dtype=np.uint32)[::-1].copy(),
+    "all equal": lambda n: np.full(n, 7, dtype=np.uint32),
+    "all the last code": lambda n: np.full(n, 0xFFFFFFFF, dtype=np.uint32),
+    "two numbers": lambda n: np.random.default_rng(4).integers(0, 2, n, dtype=np.uint32),
+    "one other": lambda n: (np.arange(n) == n - 1).astype(np.uint32),
+    "periodic": _periodic,
+}
+
+
+@pytest.mark.parametrize("mode", ["largest", "smallest"])
+def test_any_distribution_over_two_levels_of_delegates(device, mode):
+    primitive = make_primitive(FewCodes, device, "u32", 9, mode=mode, **TILE)
+    for name, make in DISTRIBUTIONS.items():
+        assert names(check(primitive, make(170_003), name)) == TWO_LEVELS
+
+
+@pytest.mark.parametrize("datatype", ["u32", "u64"])
+def test_one_workgroup_chooses_exactly_where_the_codes_do_not_fit(device, datatype):
+    """Up to a bound there are more codes than there is room for; or k is too large for a bound."""
+    dtype = gw.STORAGE_DATATYPES[datatype].dtype
+    for name, make in DISTRIBUTIONS.items():
+        x = make(9000).astype(dtype)
+        if datatype == "u64":
+            x = x << dtype.type(29) | x & dtype.type(3)  # both words matter
+        for k, mode in ((100, "smallest"), (1000, "largest")):
+            check(gw.TopK(device, datatype, k, mode=mode), x, (name, k))
+
+
+def test_more_than_a_kernel_has_invocations_for(device):
+    """As on devices with large workgroups."""
+    plain = gw.capabilities(device)
+    if plain.limits["max-compute-invocations-per-workgroup"] < 1024:
+        pytest.skip("the device's workgroups are smaller")
+    capabilities = dataclasses.replace(plain, adapter_type="DiscreteGPU")
+    for datatype, lanes in (("u32", 1024), ("f64", 512)):
+        primitive = gw.TopK(device, datatype, 100, capabilities=capabilities)
+        for x in (keys_of(datatype, 20_000), np.zeros(20_000, gw.STORAGE_DATATYPES[datatype].dtype)):
+            plan = check(primitive, x)
+        assert any(f"const LANES: u32 = {lanes}u;" in shader.text for shader in plan.shaders.values())
+
+
+@pytest.mark.parametrize("sorted", [True, False])
+@pytest.mark.parametrize(("rows", "length", "k"), [(7, 100, 3), (1, 50, 50), (3, 1300, 1024), (20, 1200, 5)])
+def test_rows(device, rows, length, k, sorted):
+    x = keys_of("u32", rows * length)
+    primitive = FewCodes(device, "u32", k, row_length=length, sorted=sorted)
+    run = primitive.execute(input=gw.asarray(x, device))
+    order = np.stack([expected(row, k, sorted=sorted) for row in x.reshape(rows, length)])
+    np.testing.assert_array_equal(run.outputs["indices"].to_numpy().reshape(rows, k), order)
+    values = np.take_along_axis(x.reshape(rows, length), order, axis=1)
+    np.testing.assert_array_equal(run.outputs["values"].to_numpy().reshape(rows, k), values)
+
+
+def test_few_long_rows_get_many_workgroups_each(device):
+    x = keys_of("u16", 3 * 5001)
+    run = FewCodes(device, "u16", 11, row_length=5001).execute(input=gw.asarray(x, device))
+    assert names(run.plan) == DELEGATES * 3
+    for row, found in zip(x.reshape(3, -1), run.outputs["indices"].to_numpy().reshape(3, -1), strict=True):
+        np.testing.assert_array_equal(found, expected(row, 11))
+
+
+@pytest.mark.parametrize("shift", [1, 3])
+def test_views_at_odd_offsets(device, shift):
+    x = keys_of("f32", 6000)
+    check(FewCodes(device, "f32", 13), x[shift:-1], input=gw.asarray(x, device)[shift:-1])
+
+
+def test_an_expression_is_not_stored(device):
+    a, b = floats(6000, 1), floats(6000, 2)
+    with np.errstate(invalid="ignore"):
+        product = a * b
+    on_gpu = {"x": gw.asarray(a, device), "y": gw.asarray(b, device)}
+    run = FewCodes(device, gw.f32("x") * gw.f32("y"), 13).execute(**on_gpu)
+    np.testing.assert_array_equal(run.outputs["indices"].to_numpy(), expected(product, 13))
+    found = gw.top_k(on_gpu["x"] * on_gpu["y"], 13)
+    np.testing.assert_array_equal(found.indices.to_numpy(), expected(product, 13))
+
+
+@pytest.mark.parametrize(("datatype", "mode"), [("u32", "smallest"), ("f64", "largest")])
+def test_only_the_gpu_knows_how_many_items_count(device, datatype, mode):
+    n, k = 6000, 13
+    x = (keys_of("u32", n) % 50).astype(gw.STORAGE_DATATYPES[datatype].dtype)
+    primitive, items = FewCodes(device, datatype, k, mode=mode), gw.asarray(x, device)
+    for count in (n, 0, 1, k - 1, k, n // 3, n + 5, 33):
+        run = primitive.execute(input=items, n=gw.asarray(np.array([count], dtype=np.uint32), device), trials=2)
+        order = expected(x[:count], k, mode)
+        values, indices = run.outputs["values"].to_numpy(), run.outputs["indices"].to_numpy()
+        np.testing.assert_array_equal(indices[: order.size], order, err_msg=str(count))
+        np.testing.assert_array_equal(values[: order.size], x[order], err_msg=str(count))
+        assert (indices[order.size :] == 0xFFFFFFFF).all(), count
+        assert (values[order.size :] == 0).all(), count
+
+
+def test_items_that_the_gpu_counted(device):
+    x = keys_of("u32", 600) % 50
+    items = gw.asarray(x, device)
+    found = gw.top_k(gw.compress(items > 30, items), 5, mode="smallest")
+    np.testing.assert_array_equal(found.values.to_numpy(), np.sort(x[x > 30])[:5])
+
+
+@pytest.mark.parametrize("datatype", ["u32", "f64"])
+def test_larger_than_a_binding(device, datatype):
+    """In windows for the delegates, and in segments for what is read of them."""
+    caps = gw.capabilities(device)
+    limits = {**caps.limits, "max-storage-buffer-binding-size": 65_536}
+    primitive = make_primitive(
+        FewCodes, device, datatype, 15, capabilities=dataclasses.replace(caps, limits=limits), **TILE
+    )
+    x = keys_of(datatype, 40_003)
+    plan = check(primitive, x)
+    assert sum(name.startswith("delegates_0 (window") for name in names(plan)) == {"u32": 3, "f64": 6}[datatype]
+
+
+def test_the_input_is_read_once_and_little_else():
+    n = 1 << 28
+    for k, levels in ((1, 1), (100, 2), (1024, 3)):
+        plan = gw.TopK.plan_for(capabilities=FULL, k=k, lengths={"input": n, "values": k, "indices": k})
+        assert names(plan) == [f"{name}_{i}" if name == "delegates" else name
+                               for i in range(levels) for name in ("delegates", "groups")] + ["select"]  # fmt: skip
+        scratch = sum(spec.size_bytes for spec in plan.buffers if spec.role == "scratch")
+        assert scratch < plan.work.read_bytes / 1000
+        assert gw.Plan.from_json(plan.to_json()) == plan
+
+
+def test_the_algorithm_by_k():
+    n = 1 << 24
+    for k, strategy in ((1024, "delegates"), (1025, "sorted delegates"), (n // 300, "sorted delegates"), (n, "sort")):
+        plan = gw.TopK.plan_for(capabilities=FULL, k=k, lengths={"input": n, "values": k, "indices": k})
+        assert plan.parameters["strategy"] == strategy
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sorted", [True, False])
+@pytest.mark.parametrize(
+    ("datatype", "n", "k", "strategy"),
+    [
+        ("u32", 140_003, 1025, "sorted delegates"), ("f32", 140_003, 1100, "sorted delegates"),
+        ("i64", 140_003, 1100, "sorted delegates"), ("u8", 140_003, 1100, "sorted delegates"),
+        ("u32", 20_001, 1025, "sort"), ("f16", 20_001, 20_001, "sort"), ("f64", 20_001, 9000, "sort"),
+    ],
+)  # fmt: skip
+def test_large_k(device, datatype, n, k, strategy, sorted):
+    x = keys_of(datatype, n)
+    for mode in ("largest", "smallest"):
+        primitive = gw.TopK(device, datatype, k, mode=mode, sorted=sorted)
+        assert check(primitive, x).parameters["strategy"] == strategy
+    if not sorted:
+        return
+    for count in (0, 7, k, n // 2, n):
+        run = primitive.execute(input=gw.asarray(x, device), n=gw.asarray(np.array([count], dtype=np.uint32), device))
+        order = expected(x[:count], k, "smallest")
+        indices = run.outputs["indices"].to_numpy()
+        np.testing.assert_array_equal(indices[: order.size], order, err_msg=str(count))
+        assert (indices[order.size :] == 0xFFFFFFFF).all(), count
+
+
+# ---- one-shot functions
+
+
+def test_top_k_of_arrays_of_numpy_and_of_the_gpu(device):
+    x = floats(600)
+    order = expected(x, 5)
+    found = gw.top_k(x, 5, device=device)
+    np.testing.assert_array_equal(found.indices, order)
+    np.testing.assert_array_equal(found.values, x[order])
+    assert found.indices.dtype == np.intp
+    on_gpu = gw.top_k(gw.asarray(x, device), 5)
+    np.testing.assert_array_equal(on_gpu.indices.to_numpy(), order)
+    assert on_gpu.indices.datatype.name == "u32"
+    assert gw.top_k([3, 9, 2], 2, mode="smallest", device=device).values.tolist() == [2, 3]
+    values, indices = gw.top_k(np.array([5, 1, 7], dtype=np.int16), 2, sorted=False, device=device)
+    assert (values.tolist(), indices.tolist()) == ([5, 7], [0, 2])
+
+
+def test_top_k_along_the_last_axis(device):
+    x = keys_of("i32", 4 * 5 * 60).reshape(4, 5, 60)
+    order = np.argsort(~x, axis=-1, kind="stable")[..., :7]
+    on_gpu = gw.top_k(gw.asarray(x, device), 7, axis=2)
+    for values, indices in (gw.top_k(x, 7, device=device), (each.to_numpy() for each in on_gpu)):
+        np.testing.assert_array_equal(indices, order)
+        np.testing.assert_array_equal(values, np.take_along_axis(x, order, axis=-1))
+    for shape, k in (((3, 0), 0), ((0, 3), 2), ((0,), 0)):
+        assert gw.top_k(np.zeros(shape, np.float32), k, device=device).values.shape == (*shape[:-1], k)
+
+
+def test_partitions(device):
+    x = floats(500)
+    for kth in (0, 250, -1, [3, 499]):
+        found, indices = gw.partition(x, kth, device=device), gw.argpartition(x, kth, device=device)
+        np.testing.assert_array_equal(np.partition(x, kth)[kth], found[kth])
+        np.testing.assert_array_equal(x[indices], found)
+        assert np.array_equal(np.sort(indices), np.arange(500))
+    assert gw.argpartition(gw.asarray(x, device), 3).datatype.name == "u32"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: gw.TopK(x.device, "u32", 9).execute(input=x), gw.LengthError, "k=9, but input has 8 items"),
+        (lambda x: gw.TopK(x.device, "u32", -1), gw.ArgumentError, "k"),
+        (lambda x: gw.TopK(x.device, "u32", 2, mode="max"), gw.ArgumentError, "known are largest, smallest"),
+        (lambda x: gw.TopK(x.device, "u32", 5, row_length=4), gw.LengthError, "a row has 4 items"),
+        (lambda x: gw.TopK(x.device, "u32", 2, row_length=3).execute(input=x), gw.LengthError, "rows of 3"),
+        (
+            lambda x: gw.TopK(x.device, "u32", 2, row_length=4).execute(
+                input=x, n=gw.asarray(np.array([3], np.uint32), x.device)
+            ),
+            gw.ArgumentError,
+            "row_length",
+        ),
+        (lambda x: gw.TopK(x.device, "c64", 2), gw.DatatypeError, "c64"),
+        (lambda x: gw.top_k(x, 9), gw.LengthError, "k=9, but x has 8 items"),
+        (lambda x: gw.top_k(x.reshape(2, 4), 5), gw.LengthError, "4 items a row"),
+        (lambda x: gw.top_k(x.reshape(2, 4), 2, axis=0), gw.ArgumentError, "axis=0"),
+        (lambda x: gw.top_k(x, 2, largest=False), gw.ArgumentError, "mode='smallest'"),
+        (lambda x: gw.top_k(x, 1.5), gw.ArgumentError, "k"),
+        (lambda x: gw.partition(x, 8), gw.ArgumentError, "n = 8"),
+        (lambda x: gw.argpartition(x, [0, -9]), gw.ArgumentError, "n = 8"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments(device, call, error, words):
+    x = gw.asarray(np.arange(8, dtype=np.uint32), device)
+    with pytest.raises(error, match=words):
+        call(x)
