@@ -115,7 +115,7 @@ class PlanBuilder:
             self.count = count
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def stage(self, name: str) -> Generator[None]:
         """Let kernels that follow have temporary memory of their own, whatever earlier ones called theirs."""
         before, self._stage = self._stage, f"{self._stage}{name}_"
         try:
