@@ -186,9 +186,9 @@ class Histogram(InputBinned, _Histogram):  # pyright: ignore[reportIncompatibleM
         self._set_up(dtype, (integer("bins", bins, 1),), (range,), bool(edges), weights, bool(closed))
 
     @classmethod
-    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+    def at_size(cls, n: int, bins: int = 256, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
-        return {}, {"input": n}
+        return {"bins": bins}, {"input": n}
 
     def reference(
         self, input: np.ndarray, edges: np.ndarray | None = None, weights: np.ndarray | None = None

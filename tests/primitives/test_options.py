@@ -9,6 +9,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.cases.workloads import USUAL_AXES
 from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.planning.faults import HEALTHY, faulty
 from gridwise_py.primitives import REGISTRY
@@ -125,7 +126,7 @@ def test_results_stay_what_they_are(device, name):
         return
     x = np.random.default_rng(4).integers(0, 1 << 32, 12_345, dtype=np.uint32)
     if name in (*STREAMS, *SEGMENTS, "reduce_axis", "repeat"):
-        case = Case.build(name, x.size, "u32", "add", run="5", segment="100", share="0.5", along="rows")
+        case = Case.build(name, x.size, "u32", **{**USUAL_AXES, "segment": "100"})
         primitive = REGISTRY[name](device, tuning=TUNINGS[name], **case.options)
         inputs = case.inputs(primitive, seed=0)
         run = primitive.execute(**{key: gw.asarray(items, device) for key, items in inputs.items()})

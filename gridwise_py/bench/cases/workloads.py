@@ -65,6 +65,8 @@ USUAL_AXES: Mapping[str, str] = {
     "run": "8",
     "segment": "1024",
     "share": "0.5",
+    "bins": "256",
+    "k": "100",
     "along": "rows",
 }
 
@@ -80,6 +82,9 @@ _ROWS: Mapping[str, Workload] = {
     "segmented_reduce": Workload(REGISTRY["segmented_reduce"], ("segment",), {"offsets": equal_segments}),
     "reduce_axis": Workload(REGISTRY["reduce_axis"], ("segment", "along")),
     "repeat": Workload(REGISTRY["repeat"], ("run",), {"counts": random_counts}),
+    "histogram": Workload(REGISTRY["histogram"], ("bins", "distribution")),
+    "top_k": Workload(REGISTRY["top_k"], ("k", "distribution")),
+    "segmented_sort": Workload(REGISTRY["segmented_sort"], ("segment", "distribution")),
     "search": Workload(REGISTRY["search"], ("distribution",), distributed="queries"),
     **{name: Workload(kind) for name, kind in STRUCT_REDUCTIONS.items()},
 }

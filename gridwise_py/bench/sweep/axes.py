@@ -29,6 +29,8 @@ AXES: Mapping[str, tuple[str, ...] | float | None] = {
     "run": None,
     "segment": None,
     "share": 1.0,
+    "bins": None,
+    "k": None,
     "along": ("rows", "columns"),
     "mode": MODES,
 }
