@@ -17,6 +17,7 @@ from ..tuning.options import HistogramTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
+from ..types.operators import Add, BinOp
 from ..types.options import integer
 from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of, edges_argument
 from .registry import register
@@ -51,6 +52,7 @@ class _Histogram(BinnedPrimitive):
         if weights is not None:
             _, self.result_datatype = self._taken("weights", weights, STORAGE_DATATYPES)
             self._values = "weights"
+            self.op: BinOp = Add  # for checks; counts are exact
         axes: list[Axis] = []
         for name, count, each in zip(self._told, bins, ranges, strict=True):
             if edges:

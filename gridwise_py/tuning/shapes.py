@@ -131,7 +131,7 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
     "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
     "transpose": (((None, Shape(256, 2)),), ((None, Shape(256, 2)),)),
     "merge": (((1 << 18, Shape(256, 1)), (None, Shape(256, 2))), ((None, Shape(64, 4)),)),
-    "top_k": (((None, Shape(256, 8)),), ((None, Shape(64, 16)),)),
+    "top_k": (((None, Shape(256, 8)),), ((None, Shape(64, 8)),)),
     "by_key": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
         ((None, Shape(256, 2)),),

@@ -24,7 +24,7 @@ SHORT = gw.SamplingProtocol(
 
 
 def _case(name, n=10_000, datatype="u32", **axes):
-    return Case.build(name, n, datatype, **{**USUAL_AXES, "segment": "100", **axes})
+    return Case.build(name, n, datatype, **{**USUAL_AXES, "segment": "100", "bins": "100", **axes})
 
 
 def _inputs(case, seed=0):

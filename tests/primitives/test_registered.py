@@ -22,7 +22,7 @@ class Call:
 
     def __init__(self, device, name, n, datatype=None):
         datatype = next(iter(REGISTRY[name].datatypes)) if datatype is None else datatype
-        case = Case.build(name, n, datatype, **{**USUAL_AXES, "segment": "100"})
+        case = Case.build(name, n, datatype, **{**USUAL_AXES, "segment": "100", "bins": "100"})
         self.device = device
         self.primitive = case.make(device)
         self.signature = self.primitive.signature

@@ -15,7 +15,7 @@ from ...primitives.base import Primitive
 from ...primitives.operator import OperatorPrimitive
 from ...primitives.sort import SortPrimitive
 from ...types.datatype import Datatype
-from .data import Maker, equal_segments, flags, random_counts, random_runs
+from .data import Maker, equal_segments, flags, random_counts, random_indices, random_runs
 from .distributions import UNIFORM
 from .struct_reductions import STRUCT_REDUCTIONS
 
@@ -83,6 +83,9 @@ _ROWS: Mapping[str, Workload] = {
     "reduce_axis": Workload(REGISTRY["reduce_axis"], ("segment", "along")),
     "repeat": Workload(REGISTRY["repeat"], ("run",), {"counts": random_counts}),
     "histogram": Workload(REGISTRY["histogram"], ("bins", "distribution")),
+    "reduce_by_index": Workload(
+        REGISTRY["reduce_by_index"], ("op", "bins"), {"indices": random_indices}, datatype="value_dtype"
+    ),
     "top_k": Workload(REGISTRY["top_k"], ("k", "distribution")),
     "segmented_sort": Workload(REGISTRY["segmented_sort"], ("segment", "distribution")),
     "search": Workload(REGISTRY["search"], ("distribution",), distributed="queries"),
