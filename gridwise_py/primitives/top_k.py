@@ -199,9 +199,9 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         return Sort(self._device, "u32", capabilities=self.capabilities)
 
     @classmethod
-    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+    def at_size(cls, n: int, k: int = 100, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
-        return {"k": min(n, 100)}, {"input": n}
+        return {"k": min(n, k)}, {"input": n}
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for few items, else up to seven, or sorts for large k."""

@@ -141,7 +141,7 @@ def test_a_suite_by_its_path(tmp_path):
         ("[[sweep]\n", r"this is not TOML.*line 1"),
         ("[[sweep]]\naxes = ['n=[1:x]']", r"sweep\[0\]\.axes.*column 6.*'x'"),
         ("[[sweep]]\naxes = 'n=1'", r"sweep\[0\]\.axes: must be a list"),
-        ("[[sweep]]\n[[sweep]]\nprimitives = ['merge']", r"sweep\[1\]\.primitives: 'merge' is not one of"),
+        ("[[sweep]]\n[[sweep]]\nprimitives = ['splice']", r"sweep\[1\]\.primitives: 'splice' is not one of"),
         ("[[sweep]]\nprimitive = ['scan']", r"sweep\[0\]\.primitive: unknown"),
         ("[protocol]\ntrails = 3\n[[sweep]]", r"protocol\.trails: unknown; there are samples"),
         ("[protocol]\nbatch_trials = 3.5\n[[sweep]]", r"protocol\.batch_trials: batch_trials is 3\.5, .*integer"),

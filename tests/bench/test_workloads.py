@@ -9,7 +9,7 @@ import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case, array_items
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.cases.struct_reductions import STRUCT_REDUCTIONS
-from gridwise_py.bench.cases.workloads import WORKLOADS
+from gridwise_py.bench.cases.workloads import USUAL_AXES, WORKLOADS
 from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.bench.sampling.interleave import random_arguments
 from gridwise_py.bench.sampling.measure import measure_case
@@ -24,8 +24,7 @@ SHORT = gw.SamplingProtocol(
 
 
 def _case(name, n=10_000, datatype="u32", **axes):
-    words = {"op": "add", "run": "8", "segment": "100", "bins": "100", "share": "0.5", "along": "rows"}
-    return Case.build(name, n, datatype, **(words | axes))
+    return Case.build(name, n, datatype, **{**USUAL_AXES, "segment": "100", "bins": "100", **axes})
 
 
 def _inputs(case, seed=0):

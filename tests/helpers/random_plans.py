@@ -22,6 +22,7 @@ import numpy as np
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.cases.workloads import USUAL_AXES
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.primitives.elementwise import Elementwise
@@ -125,7 +126,7 @@ def _registered(device: Any, family: str, config: np.random.Generator, rng: np.r
     axes = {name: str(_pick(rng, (1, 3, 8, 100, 3000))) for name in ("run", "segment")}
     axes |= {"share": str(_pick(rng, (0, 0.1, 1))), "along": _pick(rng, ("rows", "columns"))}
     op = _pick(config, ("add", "max") if np.dtype(cls.datatypes[datatype].dtype).kind in "iu" else ("max",))
-    case = Case.build(family, max(_length(rng, 1024), op == "max"), datatype, op, **axes)
+    case = Case.build(family, max(_length(rng, 1024), op == "max"), datatype, **{**USUAL_AXES, **axes, "op": op})
     primitive = make_primitive(cls, device, **case.options, **shape)
     inputs = case.inputs(primitive, int(rng.integers(1 << 32)))
     wanted = primitive.reference(**inputs)

@@ -5,6 +5,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.cases.workloads import USUAL_AXES
 from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.primitives import REGISTRY
 from helpers.strategies import quick_first
@@ -21,7 +22,7 @@ class Call:
 
     def __init__(self, device, name, n, datatype=None):
         datatype = next(iter(REGISTRY[name].datatypes)) if datatype is None else datatype
-        case = Case.build(name, n, datatype, "add", run="8", segment="100", bins="100", share="0.5", along="rows")
+        case = Case.build(name, n, datatype, **{**USUAL_AXES, "segment": "100", "bins": "100"})
         self.device = device
         self.primitive = case.make(device)
         self.signature = self.primitive.signature

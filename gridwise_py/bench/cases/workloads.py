@@ -64,8 +64,9 @@ USUAL_AXES: Mapping[str, str] = {
     "distribution": UNIFORM,
     "run": "8",
     "segment": "1024",
-    "bins": "256",
     "share": "0.5",
+    "bins": "256",
+    "k": "100",
     "along": "rows",
 }
 
@@ -85,6 +86,8 @@ _ROWS: Mapping[str, Workload] = {
     "reduce_by_index": Workload(
         REGISTRY["reduce_by_index"], ("op", "bins"), {"indices": random_indices}, datatype="value_dtype"
     ),
+    "top_k": Workload(REGISTRY["top_k"], ("k", "distribution")),
+    "segmented_sort": Workload(REGISTRY["segmented_sort"], ("segment", "distribution")),
     "search": Workload(REGISTRY["search"], ("distribution",), distributed="queries"),
     **{name: Workload(kind) for name, kind in STRUCT_REDUCTIONS.items()},
 }

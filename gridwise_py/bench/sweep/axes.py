@@ -28,8 +28,9 @@ AXES: Mapping[str, tuple[str, ...] | float | None] = {
     "distribution": tuple(DISTRIBUTIONS),
     "run": None,
     "segment": None,
-    "bins": None,
     "share": 1.0,
+    "bins": None,
+    "k": None,
     "along": ("rows", "columns"),
     "mode": MODES,
 }
