@@ -160,9 +160,9 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         return found
 
     @classmethod
-    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
-        """Return the options and lengths for a benchmark: segments of 256 keys."""
-        return {"length": 256}, {"keys": n}
+    def at_size(cls, n: int, segment: int = 1024, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return the options and lengths for segments of equal length, of which the last may be shorter."""
+        return {"length": segment}, {"keys": n}
 
     # ---- plans ----
 

@@ -122,7 +122,7 @@ class Transpose(InputOutput):
             )
 
     @classmethod
-    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+    def at_size(cls, n: int, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the options and lengths for a matrix of n items, as square as possible."""
         rows = next((r for r in range(isqrt(n), 0, -1) if n % r == 0), 0)
         return {"rows": rows, "columns": n // max(rows, 1)}, {"input": n}
