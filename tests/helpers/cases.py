@@ -94,6 +94,8 @@ class Case(NamedTuple):
 
     def _planner(self, size: int) -> gw.Primitive:
         options = {**self.cls.at_size(size)[0], **self.options}
+        if "k" in options and self.name == "top_k":
+            options["k"] = min(options["k"], size)
         return make_primitive(self.cls, None, capabilities=self.capabilities, **options)
 
     def lengths(self, n: int) -> dict[str, int]:
