@@ -17,10 +17,10 @@ each kernel; `back to back` per call of several in one pass, which is the time o
 the better of CUB's two over ours, back to back. Results of segmented sorts must have the checksum of CUB's, and up to
 2^20 keys numpy's order; transposes and their like are compared with numpy up to 2^24 items.
 
-Predictions for an H200 and 2^24 keys in ../../docs/algorithms.md's terms: a pass in workgroup memory takes what one of
-the sort takes without its stores, about 60 µs: 5 for segments of 2^8 (300 µs), 4 for 2^12 (240 µs), 6 for segments of
-one key. By offsets some 40 µs more: 18 dispatches that find no long segment. Long segments: 4 × (20 + 10 + 85) µs.
-Transposes of multiples of 4: 0.95 of the copy; others 0.85.
+Predictions for an H200 and 2^24 keys: a pass in workgroup memory takes as long as one of the sort without its stores,
+about 60 µs. Segments of 2^8 keys need 5 passes (300 µs), those of 2^12 4 (240 µs), those of one key 6. By offsets some
+40 µs more: 18 dispatches that find no long segment. Long segments: 4 × (20 + 10 + 85) µs. Transposes of multiples of 4:
+0.95 of the copy; others 0.85.
 """
 
 from __future__ import annotations
