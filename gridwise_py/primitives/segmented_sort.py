@@ -160,13 +160,8 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         return found
 
     @classmethod
-<<<<<<< HEAD
     def at_size(cls, n: int, segment: int = 256, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the options and lengths for a benchmark: segments of one length, of which the last may be shorter."""
-=======
-    def at_size(cls, n: int, segment: int = 1024, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
-        """Return the options and lengths for segments of equal length, of which the last may be shorter."""
->>>>>>> w-segsort
         return {"length": segment}, {"keys": n}
 
     # ---- plans ----

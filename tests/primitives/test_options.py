@@ -132,15 +132,17 @@ def test_results_stay_what_they_are(device, name):
         np.testing.assert_array_equal(got.reshape(33, 33), a.reshape(33, 21) @ a.reshape(21, 33))
         return
     x = np.random.default_rng(4).integers(0, 1 << 32, 12_345, dtype=np.uint32)
-<<<<<<< HEAD
-    if name in (*STREAMS, *SEGMENTS, "reduce_axis", "repeat", "histogram", "reduce_by_index", "top_k"):
-        case = Case.build(name, x.size, "u32", **{**USUAL_AXES, "segment": "100", "bins": "100"})
-=======
     if name in (
-        *STREAMS, *SEGMENTS, "reduce_axis", "repeat", "histogram", "reduce_by_index", "top_k", "segmented_sort"
-    ):  # fmt: skip
-        case = Case.build(name, x.size, "u32", "add", run="5", segment="100", bins="100", share="0.5", along="rows")
->>>>>>> w-segsort
+        *STREAMS,
+        *SEGMENTS,
+        "reduce_axis",
+        "repeat",
+        "histogram",
+        "reduce_by_index",
+        "top_k",
+        "segmented_sort",
+    ):
+        case = Case.build(name, x.size, "u32", **{**USUAL_AXES, "segment": "100", "bins": "100"})
         primitive = REGISTRY[name](device, tuning=TUNINGS[name], **case.options)
         inputs = case.inputs(primitive, seed=0)
         run = primitive.execute(**{key: gw.asarray(items, device) for key, items in inputs.items()})
