@@ -280,7 +280,8 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
 
     def reference(self, input: np.ndarray) -> np.ndarray:
         """Return the result of numpy's stable sort."""
-        return input[self._order(input)]
+        keys = _of_words(input)
+        return keys[self._order(keys)]
 
 
 @register("sort_pairs")
@@ -357,6 +358,7 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
 
     def reference(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the result of numpy's stable sort: keys and values."""
+        keys = _of_words(keys)
         order = self._order(keys)
         return keys[order], values[order]
 
@@ -431,7 +433,7 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
 
     def reference(self, input: np.ndarray) -> np.ndarray:
         """Return the result of numpy's stable argsort, as u32."""
-        return self._order(input).astype(np.uint32)
+        return self._order(_of_words(input)).astype(np.uint32)
 
 
 def _of_pair(name: str, keys: Any) -> Any:
@@ -445,6 +447,14 @@ def _of_pair(name: str, keys: Any) -> Any:
             f"{', '.join(kinds)}; give a code of u32 for each, such as gw.bitcast('u32', x) for floats of at least 0"
         )
     return STORAGE_DATATYPES["u64"]
+
+
+def _of_words(keys: np.ndarray) -> np.ndarray:
+    """Return keys as numbers: of a struct the first field is the high word."""
+    if keys.dtype.names is None:
+        return keys
+    high, low = (keys[name].astype(np.uint64) for name in keys.dtype.names)
+    return high << np.uint64(32) | low
 
 
 def key_codes(keys: np.ndarray, descending: bool = False) -> np.ndarray:

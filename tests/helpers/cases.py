@@ -94,6 +94,8 @@ class Case(NamedTuple):
 
     def _planner(self, size: int) -> gw.Primitive:
         options = {**self.cls.at_size(size)[0], **self.options}
+        if "k" in options and self.name == "top_k":
+            options["k"] = min(options["k"], size)
         return make_primitive(self.cls, None, capabilities=self.capabilities, **options)
 
     def lengths(self, n: int) -> dict[str, int]:
@@ -144,9 +146,10 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
     for datatype in gw.Search.datatypes:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
             yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
-    for name in MERGES:
-        for options in _MERGE_OPTIONS:
-            yield Case(name, options, capabilities)
+    for options in _MERGE_OPTIONS:
+        yield Case("merge", options, capabilities)
+    for options in (_MERGE_OPTIONS[0], *_MERGE_OPTIONS[-3:]):
+        yield Case("merge_sort", options, capabilities)
     yield Case("merge", {"dtype": "u32", "value_dtype": "u32", "counted": True}, capabilities)
     for datatype in gw.TopK.datatypes:
         for options in ({"k": 100}, {"k": 1024, "sorted": False}, {"k": 2000, "mode": "smallest"}):
@@ -579,6 +582,7 @@ def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
 
 def _segmented_sorts(n: int) -> Iterator[tuple[str, gw.Plan]]:
     """Sorts of segments by offsets and of one length, short and long, in every mode."""
+    capabilities = replace(FULL, features=frozenset({"subgroup"}))  # a scan has 32-bit words then
     for mode, (key, value) in itertools.product(
         SUBGROUPS, (("u32", None), ("f64", "u32"), ("f32", "u64"), ("i8", "f32"))
     ):
@@ -587,7 +591,7 @@ def _segmented_sorts(n: int) -> Iterator[tuple[str, gw.Plan]]:
             if mode != "none" and (value is None) == counted:
                 continue
             sort = gw.SegmentedSort(
-                None, key, value, length=length, descending=counted, tuning=few, capabilities=FULL
+                None, key, value, length=length, descending=counted, tuning=few, capabilities=capabilities
             )  # fmt: skip
             given = ["keys", *(["values"] if value else []), *(["offsets"] if length is None else [])]
             lengths = dict.fromkeys([*given, *sort.signature.outputs], n)
