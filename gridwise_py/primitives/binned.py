@@ -374,7 +374,7 @@ class BinnedPrimitive(Primitive):
             return self._plan_sorted(builder, layout, n)
         shape = self._shapes.at(n)
         windows = windows_of(layout, names, self.capabilities, lcm(shape.tile_items, self.channels)) if n else []
-        blocks = [self._blocks(window.length, shape) for window in windows]
+        blocks = [self._blocks(window.length, shape, len(windows)) for window in windows]
         if n:
             tables = self._table_memory(builder, sum(blocks))
             first = 0
@@ -495,18 +495,19 @@ class BinnedPrimitive(Primitive):
         if 4 * blocks * self.bins > limit:
             raise LimitError(
                 f"{self.name}: {blocks} tables of {self.bins} bins are {4 * blocks * self.bins} bytes, but the "
-                f"device's max-storage-buffer-binding-size is {limit} bytes; use fewer bins, or max_blocks="
+                f"device's max-storage-buffer-binding-size is {limit} bytes; use fewer bins, or strategy='sort'"
             )
         return builder.scratch("tables", blocks * self.bins)
 
-    def _blocks(self, n: int, shape: Shape) -> int:
-        """Return how many workgroups share the tiles, for each range."""
+    def _blocks(self, n: int, shape: Shape, windows: int) -> int:
+        """Return how many workgroups share the tiles of a window, for each range."""
         wanted = max(1, shape.max_blocks // self._counters.ranges)
         if self.capabilities.is_cpu:
             wanted = max(wanted, -(-n // (shape.workgroup_size * _MOST_ITEMS_OF_CPU)))
         # A table is written and read, like two items for each bin.
         worth = -(-4 * n // self.bins)
-        return max(1, min(wanted, worth, -(-n // max(shape.tile_items, _LEAST_ITEMS))))
+        fitting = binding_limit(self.capabilities) // (4 * self.bins) // windows
+        return max(1, min(wanted, worth, fitting, -(-n // max(shape.tile_items, _LEAST_ITEMS))))
 
     def _operator_context(self) -> dict[str, Any]:
         mode = self.capabilities.subgroup_mode(False)
