@@ -35,8 +35,8 @@ _MODES = ("largest", "smallest")
 # Of top_k_select.wgsl: the entries (a code and a place) that it has workgroup memory for. With codes of 8 bytes and 512
 # invocations all takes 15 of the 16 KiB that every device has.
 _SELECT_ROOM = 1024
-# Its invocations for each of many rows, and where it is alone, by the words of a code: it waits for memory then, so the more
-# loads are in flight the better. A CPU adapter runs invocations one after another.
+# Its invocations for each of many rows, and where it is alone, by the words of a code: it waits for memory then, so the
+# more loads are in flight the better. A CPU adapter runs invocations one after another.
 _SELECT_INVOCATIONS = 256
 _SELECT_INVOCATIONS_ALONE = {1: 1024, 2: 512}
 # Codes of which one workgroup chooses, where there may be more.
@@ -282,15 +282,15 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         self, builder: PlanBuilder, items: Operand, values: Operand, indices: Operand, levels: int
     ) -> None:
         """Add the kernels that inputs of other lengths need."""
-        some = builder.scratch("sibling", self.k)
-        listed = _Listed(some, 2 * self._least_group, self.k)
+        chosen = builder.scratch("sibling_chosen", self.k)
+        listed = _Listed(builder.scratch("sibling_list", self.k), 2 * self._least_group, self.k)
         minima = builder.scratch("sibling_minima", 1, self._code_bytes)
         if levels < 2:
             self._add_minima(builder, items, listed, self._least_group, "_sibling", sibling=True)
-            self._select(builder, minima, 1, 1, listed=listed, chosen=some, sibling=True)
+            self._select(builder, minima, 1, 1, listed=listed, chosen=chosen, sibling=True)
         if levels < 1:
             self._add_minima(builder, items, None, self._least_group, "_sibling", sibling=True)
-            self._select(builder, minima, 1, 1, chosen=some, sibling=True)
+            self._select(builder, minima, 1, 1, chosen=chosen, sibling=True)
         other = listed if levels < 1 else None
         self._select(builder, items, 1, 1, listed=other, values=values, indices=indices, sibling=True)
 

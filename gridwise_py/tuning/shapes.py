@@ -106,8 +106,8 @@ class Shapes(Generic[AnyShape]):
 # are enough for all multiprocessors.
 # stream: a select of half of 2^28 items on an H200 takes 654 µs with 256 × 8, 702 with 128 × 16, 743 with 128 × 8, 809
 # with 256 × 4, 675 with 512 × 4. stream_split (partitions): 994 µs with 128 × 16. Smaller inputs as scan_lookback.
-# top_k: 8 loads in flight; with a tile of 8,192 items 2^28 items have 2^15 minima, which one workgroup looks through. Not
-# measured yet.
+# top_k: 8 loads in flight; with a tile of 8,192 items 2^28 items have 2^15 minima, which one workgroup looks through.
+# Not measured yet.
 # by_key, segmented: as scan_lookback with accumulators of two words, since a tile's keys or places are held with its
 # items; not measured yet. A CPU adapter compiles fewer rows sooner.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
