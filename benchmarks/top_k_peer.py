@@ -10,10 +10,10 @@ all equal    of equal items the first ones are to be chosen
 adversarial  the k largest lie at places that agree modulo 8,192 times 256: the delegates of as few parts as possible
 
 All sides take turns, round after round; the figure is the median of the rounds. Ours are dispatches in one pass
-between two timestamps; PyTorch's are calls between two CUDA events. Both sort the results and find their indices. Every side's
-values must equal numpy's, and ours the indices of a stable sort, too. `of reduce` is the time over that of our reduction
-to the maximum. With --shapes our kernel is tried in other shapes, too. CUB's DeviceTopK, where CUB has it, is in
-benchmarks/peers/stream_peer.py --cases "top".
+between two timestamps; PyTorch's are calls between two CUDA events. Both sort the results and find their indices. The
+values of every side must equal numpy's, and our indices those of a stable sort, too. `of reduce` is the time over that
+of our reduction to the maximum. With --shapes our kernel is tried in other shapes, too. CUB's DeviceTopK, where CUB has
+it, is in benchmarks/peers/stream_peer.py --cases "top".
 
 Prediction for an H200 at 2^28 and k = 100: the bytes take 241 µs, and the kernels behind the delegates some 25 µs: 1.10
 times the reduction for uniform items, and at most 1.2 times for the others.
