@@ -55,6 +55,7 @@ from .array_functions import (
     zeros,
     zeros_like,
 )
+from .bin_functions import bincount, histogram, histogram2d, reduce_by_index, scatter_add
 from .errors import (
     AdapterError,
     ArgumentError,
@@ -95,6 +96,8 @@ from .functions import (
     sort_pairs,
     sum,
 )
+from .group_functions import Groups, group_by
+from .order_functions import flip, lexsort, put, roll, transpose
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work
 from .planning.signature import Argument, Product, SameAs, Signature, UpTo
@@ -134,6 +137,8 @@ from .segment_functions import (
     segment_ids,
     segmented_reduce,
     segmented_scan,
+    segmented_sort,
+    segmented_sort_pairs,
 )
 from .selection_functions import (
     compress,
@@ -147,15 +152,26 @@ from .selection_functions import (
     unique_inverse,
     unique_values,
 )
+from .set_functions import (
+    MergedPairs,
+    intersect1d,
+    isin,
+    merge,
+    setdiff1d,
+    setxor1d,
+    union1d,
+)
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
 from .tuning.options import (
     AxisTuning,
     ElementwiseTuning,
+    HistogramTuning,
     MatMulTuning,
     ReduceTuning,
     ScanTuning,
+    SegmentedSortTuning,
     SortTuning,
     StreamTuning,
 )
@@ -168,7 +184,6 @@ from .types.expression_functions import (
     clip,
     cos,
     exp,
-    flip,
     floor,
     function,
     gather,
@@ -246,6 +261,8 @@ __all__ = [
     "ForkError",
     "GridwiseError",
     "GridwiseWarning",
+    "Groups",
+    "HistogramTuning",
     "ImplicitConversionError",
     "KeyAverage",
     "KeyAverages",
@@ -258,6 +275,7 @@ __all__ = [
     "Max",
     "Measurement",
     "MemoryStats",
+    "MergedPairs",
     "Min",
     "MinAndMax",
     "MinMax",
@@ -277,6 +295,7 @@ __all__ = [
     "SameAs",
     "SamplingProtocol",
     "ScanTuning",
+    "SegmentedSortTuning",
     "Sequence",
     "SequenceRun",
     "ShaderError",
@@ -307,6 +326,7 @@ __all__ = [
     "asarray",
     "batch",
     "benchmark",
+    "bincount",
     "bitcast",
     "capabilities",
     "capture",
@@ -334,11 +354,17 @@ __all__ = [
     "full_like",
     "function",
     "gather",
+    "group_by",
+    "histogram",
+    "histogram2d",
     "hold_clock",
     "i32",
     "index",
+    "intersect1d",
+    "isin",
     "isnan",
     "leaf",
+    "lexsort",
     "list_adapters",
     "log",
     "matmul",
@@ -347,6 +373,7 @@ __all__ = [
     "mean",
     "measure",
     "memory_stats",
+    "merge",
     "min",
     "minimum",
     "minmax",
@@ -361,21 +388,29 @@ __all__ = [
     "previous",
     "prod",
     "profile",
+    "put",
     "read_results",
     "reduce",
+    "reduce_by_index",
     "reduce_by_key",
     "repeat",
     "request_device",
     "result",
     "rint",
+    "roll",
     "run_length_encode",
     "scalar",
     "scan",
     "scan_by_key",
+    "scatter_add",
     "searchsorted",
     "segment_ids",
     "segmented_reduce",
     "segmented_scan",
+    "segmented_sort",
+    "segmented_sort_pairs",
+    "setdiff1d",
+    "setxor1d",
     "sign",
     "sin",
     "sort",
@@ -391,7 +426,9 @@ __all__ = [
     "timing_helper",
     "to_dataframe",
     "top_k",
+    "transpose",
     "u32",
+    "union1d",
     "unique",
     "unique_all",
     "unique_counts",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+from typing import Any
 
-__all__ = ["bench_is_installed", "check_bench_is_installed"]
+__all__ = ["bench_is_installed", "check_bench_is_installed", "imported"]
 
 # Charts need more packages of the extra. Their modules say so themselves, since tables work without them.
 _PACKAGES = ("click", "rich", "jsonschema", "scipy")
@@ -28,3 +30,13 @@ def check_bench_is_installed(what: str) -> None:
             f"{'is' if len(missing) == 1 else 'are'} not installed: pip install 'gridwise-py[bench]'",
             name=missing[0],
         )
+
+
+def imported(package: str, what: str) -> Any:
+    """Return an optional package; raise ImportError that names `what` needs it where it is not installed."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f"{what} needs {package}, which cannot be imported ({error}): pip install {package}", name=package
+        ) from error

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from .array_functions import add_broadcast, is_broadcast, numpy_result
 from .call_errors import explained
 from .errors import ArgumentError, LengthError
-from .primitives import ArgSort, MatMul, Reduce, ReduceAxis, Scan, ScanAxis, Sort, SortPairs, VectorAdd
+from .primitives import ArgSort, MatMul, MergeSort, Reduce, ReduceAxis, Scan, ScanAxis, Sort, SortPairs, VectorAdd
 from .primitives.base import Primitive
 from .primitives.fusion import EXPRESSIONS
+from .primitives.merge_order import Less
 from .primitives.one_shot import (
     REMEDIES,
     HostItems,
@@ -1246,30 +1247,51 @@ def _scan_along(
 
 @overload
 def sort(
-    x: ItemsT, *, descending: bool = ..., out: ItemsT | None = ..., device: wgpu.GPUDevice | None = ...
+    x: ItemsT,
+    *,
+    descending: bool = ...,
+    less: Less | None = ...,
+    out: ItemsT | None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> ItemsT: ...
 @overload
 def sort(
     x: NDArray[ScalarT],
     *,
     descending: bool = ...,
+    less: Less | None = ...,
     out: NDArray[ScalarT] | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[ScalarT]: ...
 @overload
 def sort(
-    x: HostItems, *, descending: bool = ..., out: NDArray[Any] | None = ..., device: wgpu.GPUDevice | None = ...
+    x: HostItems,
+    *,
+    descending: bool = ...,
+    less: Less | None = ...,
+    out: NDArray[Any] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[Any]: ...
 @explained(REMEDIES)
-def sort(x: Any, *, descending: bool = False, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
+def sort(
+    x: Any,
+    *,
+    descending: bool = False,
+    less: Less | None = None,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
     """Return a sorted copy of `x`, like numpy's stable sort.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device.
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. With `less` of
+        u32, i32, f32, or structs of these.
     descending : bool, default False
         Largest first. Equal items keep their order, and NaN comes last in both directions.
+    less : callable, optional
+        Another order: a function of two items that says whether the first goes before the second, as in `MergeSort`.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. A numpy array may be
         an input.
@@ -1281,6 +1303,9 @@ def sort(x: Any, *, descending: bool = False, out: Any = None, device: wgpu.GPUD
     numpy.ndarray or Array
         Shape (n,), in the datatype of `x`.
     """
+    if less is not None:
+        options = {"descending": descending, "less": less}
+        return one_shot("gw.sort()", MergeSort, (), device, {"input": x}, out, **options)[0]
     return _one_shot("gw.sort()", Sort, (), device, {"input": x}, out, descending=descending)
 
 

@@ -7,14 +7,12 @@ __all__ = ["INSTEAD", "no_such_name"]
 _UPLOAD = "make it with numpy and upload it: gw.asarray(np.{name}(…, dtype=np.float32))"
 _MAP = "gw.Map applies an operator of one argument (docs/numpy-and-cupy.md)"
 _OPERATOR = "use Python's operator on Arrays, which gives an expression; gw.asarray(…) stores it (docs/expressions.md)"
-_NOT_HERE = "not here (docs/numpy-and-cupy.md): use numpy on x.to_numpy()"
 #: What takes the place of a name of numpy that is missing here; ``{name}`` is that name.
 INSTEAD: dict[str, str] = {
     "array": "gw.asarray(data) uploads data, gw.empty(n) makes an Array of n items",
     **dict.fromkeys(("linspace",), _UPLOAD),
     **dict.fromkeys(("subtract", "multiply", "divide", "negative"), _OPERATOR),
     **dict.fromkeys(("abs",), _MAP),
-    **dict.fromkeys(("histogram", "bincount"), _NOT_HERE),
     "average": "gw.mean",
     "amin": "gw.min",
     "amax": "gw.max",

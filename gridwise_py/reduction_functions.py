@@ -16,10 +16,10 @@ from .array_functions import zeros
 from .call_errors import explained
 from .errors import ArgumentError
 from .functions import AxisLike, reduce, sum
-from .primitives import Reduce
+from .primitives import Map, Reduce, ReduceAxis
 from .primitives.fusion import flat_of
 from .primitives.one_shot import HostItems, argument_array, device_of, kept_primitive, stored_leaves
-from .primitives.reduce_axis import axes_of
+from .primitives.reduce_axis import axes_of, is_together
 from .runtime.array import Array, asarray, is_python
 from .runtime.chunked_array import ChunkedArray
 from .selection_functions import count_selected
@@ -48,6 +48,19 @@ def _variance() -> Any:
 
 _VARIANCE: Any = _variance()
 _DEVIATION: Any = sqrt(_VARIANCE)
+#: The fields of structs that were reduced along an axis, as words.
+_FIELDS = "fields"
+
+
+def _along_axis() -> tuple[Any, Any, Any]:
+    """Return expressions of the fields: a place along the axis, a variance, a deviation."""
+    _, place = u32(_FIELDS, components=2)
+    _, _, m2 = u32(_FIELDS, components=3)
+    variance = bitcast("f32", m2) / scalar("freedom", "f32")
+    return place // scalar("step", "u32") % scalar("length", "u32"), variance, sqrt(variance)
+
+
+_PLACE, _VARIANCE_ALONG, _DEVIATION_ALONG = _along_axis()
 _FOUND: Any = where(result == _NONE, scalar("otherwise", "u32"), result)
 
 
@@ -73,7 +86,10 @@ class _Items:
         self._call = call
         self.on_gpu: bool = isinstance(x, Operators)
         if isinstance(x, (ChunkedArray, StructExpression)):
-            raise ArgumentError(f"{call}: x is {x!r:.60}, but must be an array, an Array or an expression")
+            raise ArgumentError(
+                f"{call}: x is a {type(x).__name__}, but must be an array, an Array or an expression; give "
+                f"{'its chunks one by one' if isinstance(x, ChunkedArray) else 'one of its fields'}"
+            )
         if isinstance(x, Operators):
             self.value: Expression = x.as_expression()
             self.shape: tuple[int, ...] = x.shape if isinstance(x, Array) else ()
@@ -84,6 +100,11 @@ class _Items:
         self._device = device_of(device=device)
         self.shape, self.dtype = items.shape, items.dtype
         self.value = stored(asarray(items.reshape(-1), self._device))
+
+    @property
+    def ordered(self) -> Expression:
+        """The items as numbers that can be compared."""
+        return where(self.value, u32(1), u32(0)) if self.value.type == "bool" else self.value
 
     @property
     def size(self) -> int:
@@ -104,12 +125,14 @@ class _Items:
         output = self.reduced(items, op, numbers, **options)
         return output.viewed_as(()) if self.on_gpu else output.to_numpy()[0]
 
-    def reduced(self, items: Any, op: BinOp, numbers: dict[str, Any] | None = None, **options: Any) -> Array:
-        """Return an Array with the one item of a reduction."""
+    def reduced(
+        self, items: Any, op: BinOp, numbers: dict[str, Any] | None = None, *, of: Any = Reduce, **options: Any
+    ) -> Array:
+        """Return an Array with the one item of a reduction, or with those along axes."""
         flat = flat_of(items)
         arrays = stored_leaves(self._call, flat)
         device = device_of(*arrays.values(), device=self._device)
-        primitive = kept_primitive(Reduce, device, flat.without_arrays(), op, **options)
+        primitive = kept_primitive(of, device, flat.without_arrays(), op, **options)
         return primitive.bind(**arrays, **(numbers or {})).execute().outputs["output"]
 
 
@@ -131,12 +154,49 @@ def _kept(value: Any, shape: tuple[int, ...], keepdims: bool) -> Any:
     return value.reshape(ones) if isinstance(value, Array) else np.full(ones, value)
 
 
-def _refuse_axis(call: str, axis: Any) -> None:
-    if axis is not None:
-        raise ArgumentError(
-            f"{call} takes all items, and has no axis= yet (axis={axis!r}); for rows, call it once for each, or use "
-            f"numpy on x.to_numpy()"
-        )
+class _Along:
+    """The items of a call with axes.
+
+    Parameters
+    ----------
+    call : str
+        For messages.
+    x : object
+    axis : object
+    keepdims : bool
+    device : wgpu.GPUDevice or None
+    """
+
+    def __init__(self, call: str, x: Any, axis: Any, keepdims: bool, device: wgpu.GPUDevice | None):
+        if isinstance(x, (Expression, StructExpression, ChunkedArray)):
+            raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
+        given = x if isinstance(x, Array) else _host_items(call, x)
+        axes = axes_of(call, axis, given.ndim)
+        sizes = enumerate(given.shape)
+        #: The shape of the result.
+        self.shape: tuple[int, ...] = tuple(1 if k in axes else n for k, n in sizes if keepdims or k not in axes)
+        #: Whether these are all axes.
+        self.is_all: bool = len(axes) == given.ndim
+        if not is_together(axes) and isinstance(given, np.ndarray):
+            others = [k for k in range(given.ndim) if k not in axes]
+            given, axes = given.transpose(*others, *axes), tuple(range(len(others), given.ndim))
+        self._axes = axes
+        #: How many items make a result, and how many items further the next one of these lies.
+        self.reduced: int = prod(given.shape[k] for k in axes)
+        self.step: int = prod(given.shape[axes[-1] + 1 :]) if axes else 1
+        self.items: _Items = _Items(call, given, device)
+
+    def reduced_to(self, items: Any, op: BinOp, output: Any, numbers: dict[str, Any], **options: Any) -> Any:
+        """Return an expression of the fields of reductions along the axes; of numpy arrays a numpy array.
+
+        Its leaves are the numbers and `_FIELDS`, as many as the struct has.
+        """
+        fields = self.items.reduced(
+            items, op, of=ReduceAxis, shape=self.items.shape, axis=self._axes, **options
+        ).view(DATATYPES["u32"])  # fmt: skip
+        mapped = kept_primitive(Map, fields.device, output).bind(**{_FIELDS: fields}, **numbers).execute().outputs
+        found = mapped["output"].reshape(self.shape)
+        return found if self.items.on_gpu else found.to_numpy()
 
 
 def _truth(value: Expression) -> Expression:
@@ -223,24 +283,31 @@ def all(x: Reducible, /, *, axis: AxisLike = None, keepdims: bool = False, devic
 
 
 def _arg(call: str, x: Any, op: BinOp, axis: Any, keepdims: bool, device: Any) -> Any:
-    _refuse_axis(call, axis)
+    if axis is not None:
+        along = _Along(call, x, axis, keepdims, device)
+        if not along.is_all:
+            numbers = {"step": along.step, "length": along.reduced}
+            found = along.reduced_to(struct(value=along.items.ordered, index=index), op, _PLACE, numbers)
+            return found if along.items.on_gpu else found.astype(np.intp)
     items = _Items(call, x, device)
-    value = where(items.value, u32(1), u32(0)) if items.value.type == "bool" else items.value
+    value = items.ordered
     found = items.reduce(struct(value=value, index=index), op, output=_INDEX)
     return _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims)
 
 
 @explained()
-def argmax(x: Reducible, /, *, axis: None = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the index of the largest item, of several the first; in C order of all items.
+def argmax(
+    x: Reducible, /, *, axis: int | None = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None
+) -> Any:
+    """Return the index of the largest item, of several the first.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
         Of bool, integers or floats of up to 4 bytes. The first NaN is the largest item, and −0 is equal to +0, as in
         numpy.
-    axis : None
-        All items; others are not taken yet.
+    axis : int, optional
+        By default all items, in C order.
     keepdims : bool, default False
         Whether the result has as many dimensions as `x`.
     device : wgpu.GPUDevice, optional
@@ -248,8 +315,8 @@ def argmax(x: Reducible, /, *, axis: None = None, keepdims: bool = False, device
 
     Returns
     -------
-    numpy.intp or Array
-        An Array of shape () of u32 where `x` is on the GPU.
+    numpy.intp, numpy.ndarray or Array
+        An Array of u32 where `x` is on the GPU.
 
     Raises
     ------
@@ -266,16 +333,18 @@ def argmax(x: Reducible, /, *, axis: None = None, keepdims: bool = False, device
 
 
 @explained()
-def argmin(x: Reducible, /, *, axis: None = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the index of the smallest item, of several the first; in C order of all items.
+def argmin(
+    x: Reducible, /, *, axis: int | None = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None
+) -> Any:
+    """Return the index of the smallest item, of several the first.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
         Of bool, integers or floats of up to 4 bytes. The first NaN is the smallest item, and −0 is equal to +0, as in
         numpy.
-    axis : None
-        All items; others are not taken yet.
+    axis : int, optional
+        By default all items, in C order.
     keepdims : bool, default False
         Whether the result has as many dimensions as `x`.
     device : wgpu.GPUDevice, optional
@@ -283,8 +352,8 @@ def argmin(x: Reducible, /, *, axis: None = None, keepdims: bool = False, device
 
     Returns
     -------
-    numpy.intp or Array
-        An Array of shape () of u32 where `x` is on the GPU.
+    numpy.intp, numpy.ndarray or Array
+        An Array of u32 where `x` is on the GPU.
 
     Raises
     ------
@@ -330,7 +399,7 @@ def minmax(x: Reducible, /, *, device: wgpu.GPUDevice | None = None) -> MinAndMa
     (1, 3)
     """
     items = _Items("gw.minmax()", x, device)
-    value = where(items.value, u32(1), u32(0)) if items.value.type == "bool" else items.value
+    value = items.ordered
     both = items.reduced(struct(min=value, max=value), MinMax).view(DATATYPES[value.type])
     if items.on_gpu:
         return MinAndMax(both[:1].viewed_as(()), both[1:].viewed_as(()))
@@ -486,17 +555,24 @@ def _spread(
     call: str, x: Any, output: Any, axis: Any, keepdims: bool, correction: Any, ddof: Any, deterministic: bool,
     device: Any,
 ) -> Any:  # fmt: skip
-    _refuse_axis(call, axis)
     if ddof is not None and correction != 0:
         raise ArgumentError(f"{call}: correction={correction!r} and ddof={ddof!r} are one number; give one of them")
     number = correction if ddof is None else ddof
     if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
         raise ArgumentError(f"{call}: correction={number!r} must be a number, such as 1")
+    options = {"deterministic": True} if deterministic else {}
+    if axis is not None:
+        along = _Along(call, x, axis, keepdims, device)
+        if not along.is_all:
+            freedom = max(along.reduced - float(cast(float, number)), 0.0)
+            output = _DEVIATION_ALONG if output is _DEVIATION else _VARIANCE_ALONG
+            moments = _moments(_floats(along.items.value))
+            found = along.reduced_to(moments, Moments, output, {"freedom": freedom}, **options)
+            return _as_numpy(found, along.items.dtype)
     items = _Items(call, x, device)
     found = items.reduce(
-        _moments(_floats(items.value)), Moments, {"correction": float(cast(float, number))}, output=output,
-        **({"deterministic": True} if deterministic else {}),
-    )  # fmt: skip
+        _moments(_floats(items.value)), Moments, {"correction": float(cast(float, number))}, output=output, **options
+    )
     return _kept(_as_numpy(found, items.dtype), items.shape, keepdims)
 
 
@@ -505,7 +581,7 @@ def var(
     x: Reducible,
     /,
     *,
-    axis: None = None,
+    axis: AxisLike = None,
     correction: float = 0.0,
     keepdims: bool = False,
     ddof: float | None = None,
@@ -518,8 +594,8 @@ def var(
     ----------
     x : numpy.ndarray, Array or expression
         Of bool, integers or floats of up to 4 bytes. Integers are converted to float32, item by item.
-    axis : None
-        All items; others are not taken yet.
+    axis : int or tuple of int, optional
+        By default all items.
     correction : float, default 0
         The sum of squares is divided by n − `correction`, and by 0 if that is negative.
     keepdims : bool, default False
@@ -534,16 +610,17 @@ def var(
 
     Returns
     -------
-    numpy.float32 or Array
-        Of float32 (of float16 for numpy's float16), also for integers, where numpy gives float64. An Array of shape ()
-        where `x` is on the GPU. Of no items NaN.
+    numpy.float32, numpy.ndarray or Array
+        Of float32 (of float16 for numpy's float16), also for integers, where numpy gives float64. An Array where `x` is
+        on the GPU. Of no items NaN.
 
     Notes
     -----
     Each item is read once. Of its items of a tile an invocation computes mean and squared distances in two passes over
     its registers, and these are combined by `Moments`. All means are relative to the first item, so their distance from
     0 costs no digits. The relative error is at most some h·(u + n·u²) with u = 2⁻²⁴, where h is the number of tiles of
-    an invocation and of steps that combine invocations: some 200 at 2²⁸ items on a GPU.
+    an invocation and of steps that combine invocations: some 200 at 2²⁸ items on a GPU. Along an axis means are not
+    relative to an item: there the error grows with the quotient of mean and standard deviation, as some h·u times it.
 
     Examples
     --------
@@ -560,7 +637,7 @@ def std(
     x: Reducible,
     /,
     *,
-    axis: None = None,
+    axis: AxisLike = None,
     correction: float = 0.0,
     keepdims: bool = False,
     ddof: float | None = None,

@@ -16,7 +16,7 @@ import wgpu
 from .array_functions import full
 from .call_errors import explained
 from .errors import ArgumentError, LengthError
-from .primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan
+from .primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort
 from .primitives.fusion import EXPRESSIONS, flat_of
 from .primitives.one_shot import (
     REMEDIES,
@@ -32,12 +32,13 @@ from .primitives.scan import ScanKind
 from .primitives.segments import KEY_DATATYPES
 from .runtime.array import Array, asarray, empty
 from .runtime.chunked_array import ChunkedArray
-from .types.datatype import DATATYPES, ITEM_DATATYPES, Datatype
+from .types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype
 from .types.expression import Expression
 from .types.operators import Add, BinOpLike
 
 __all__ = [
     "ReducedByKey", "reduce_by_key", "repeat", "scan_by_key", "segment_ids", "segmented_reduce", "segmented_scan",
+    "segmented_sort", "segmented_sort_pairs",
 ]  # fmt: skip
 
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
@@ -64,8 +65,11 @@ class _Inputs:
         self._device = device
         self.on_gpu = False
 
-    def take(self, name: str, value: Any, known: Mapping[str, Datatype]) -> Any:
-        """Take an argument; return its datatype, or the program of an expression."""
+    def take(self, name: str, value: Any, known: Mapping[str, Datatype], *, widens: bool = True) -> Any:
+        """Take an argument; return its datatype, or the program of an expression.
+
+        With `widens` items of 1 and 2 bytes in numpy become ones of 4.
+        """
         if isinstance(value, EXPRESSIONS):
             flat = flat_of(value)
             stored = stored_leaves(self._call, flat)
@@ -86,7 +90,7 @@ class _Inputs:
         if isinstance(items, Array):
             self.on_gpu = True
         else:
-            if items.dtype.kind in _WIDENED and items.dtype.itemsize < 4:
+            if widens and items.dtype.kind in _WIDENED and items.dtype.itemsize < 4:
                 items = items.astype(_WIDENED[items.dtype.kind])
             items = without_doubles(value, items, device_of(*self._arrays.values(), device=self._device))
         datatype = argument_datatype(self._call, name, value, items.dtype, known)
@@ -301,6 +305,89 @@ def segmented_scan(
     inputs.take_offsets(offsets, inputs.size_of("items"))
     primitive = kept_primitive(SegmentedScan, inputs.device, datatype, op, kind, deterministic=deterministic)
     return inputs.run(primitive)["output"]
+
+
+@explained(REMEDIES)
+def segmented_sort(
+    x: Segmentable, offsets: HostItems | Array | None = None, *, length: int | None = None, descending: bool = False,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:  # fmt: skip
+    """Sort the items of each segment; stable.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array or expression
+        Of one dimension, of bools, integers or floats; NaN comes last.
+    offsets : numpy.ndarray or Array, optional
+        As for `segmented_reduce`.
+    length : int, optional
+        In place of offsets: the items of each segment; the last one has the rest.
+    descending : bool, default False
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        As long as `x`. Items before the first offset or behind the last one are unspecified.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.segmented_sort(np.array([3, 1, 2, 9, 7]), [0, 3, 5])
+    array([1, 2, 3, 7, 9])
+    """
+    return _segmented_sort("gw.segmented_sort()", x, None, offsets, length, descending, device)["output_keys"]
+
+
+@explained(REMEDIES)
+def segmented_sort_pairs(
+    keys: Segmentable, values: HostItems | Array, offsets: HostItems | Array | None = None, *,
+    length: int | None = None, descending: bool = False, device: wgpu.GPUDevice | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Sort the pairs of each segment by key; stable.
+
+    Parameters
+    ----------
+    keys : numpy.ndarray, Array or expression
+        As `x` of `segmented_sort`.
+    values : numpy.ndarray or Array
+        As long as `keys`, of 4 or 8 bytes.
+    offsets, length, descending, device
+        As for `segmented_sort`.
+
+    Returns
+    -------
+    tuple of numpy.ndarray or of Array
+        Keys and values.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> keys, values = gw.segmented_sort_pairs(np.array([3, 1, 2, 9, 7]), np.arange(5), length=3)
+    >>> values
+    array([1, 2, 0, 4, 3])
+    """
+    outputs = _segmented_sort("gw.segmented_sort_pairs()", keys, values, offsets, length, descending, device)
+    return outputs["output_keys"], outputs["output_values"]
+
+
+def _segmented_sort(
+    call: str, keys: Any, values: Any, offsets: Any, length: int | None, descending: bool,
+    device: wgpu.GPUDevice | None,
+) -> dict[str, Any]:  # fmt: skip
+    inputs = _Inputs(call, device)
+    kind = inputs.take("keys", keys, STORAGE_DATATYPES, widens=False)
+    value_kind = None if values is None else inputs.take("values", values, VALUE_DATATYPES, widens=False)
+    inputs.check_lengths("keys", "values")
+    if (offsets is None) == (length is None):
+        raise ArgumentError(f"{call} needs either offsets or length=, which say where the segments are")
+    if offsets is not None:
+        inputs.take_offsets(offsets, inputs.size_of("keys"))
+    primitive = kept_primitive(
+        SegmentedSort, inputs.device, kind, value_kind, length=length, descending=bool(descending)
+    )
+    return inputs.run(primitive)
 
 
 @explained(REMEDIES)

@@ -32,8 +32,9 @@ __all__ = [
     "partition_by", "run_length_encode", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
 ]  # fmt: skip
 
-#: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
-Selectable: TypeAlias = HostItems | Array | Expression
+#: What the functions take: an array of numpy or what numpy makes one of, an Array, several that act as one, or an
+#: expression of Arrays.
+Selectable: TypeAlias = HostItems | Array | ChunkedArray | Expression
 
 
 class RunLengths(NamedTuple):
@@ -85,11 +86,7 @@ class _Inputs:
         for name, (value, known) in given.items():
             if isinstance(value, FUSED) and not isinstance(value, Array):
                 continue
-            if isinstance(value, ChunkedArray):
-                raise ArgumentError(
-                    f"{call}: {name} is {value!r}, but must be one Array; work on its chunks one by one"
-                )
-            items = value if isinstance(value, Array) else argument_array(call, name, value)
+            items = value if isinstance(value, (Array, ChunkedArray)) else argument_array(call, name, value)
             if items.ndim != 1:
                 raise ArgumentError(
                     f"{call}: {name} has shape {items.shape}, but {call} works along one dimension; for all items give "
@@ -124,7 +121,7 @@ class _Inputs:
     @property
     def on_gpu(self) -> bool:
         """Whether results stay on the GPU, because an input is there."""
-        return any(isinstance(items, Array) for items in self._arrays.values())
+        return any(isinstance(items, (Array, ChunkedArray)) for items in self._arrays.values())
 
     def device(self, device: wgpu.GPUDevice | None) -> wgpu.GPUDevice:
         """Return the device of the call."""
@@ -132,7 +129,10 @@ class _Inputs:
 
     def run(self, primitive: Any) -> dict[str, Array]:
         """Return the outputs of a primitive; what is not on the GPU is uploaded."""
-        arrays = {name: asarray(items, primitive.device) for name, items in self._arrays.items()}
+        arrays = {
+            name: items if isinstance(items, ChunkedArray) else asarray(items, primitive.device)
+            for name, items in self._arrays.items()
+        }
         return primitive.bind(**arrays).execute().outputs
 
     def result(self, output: Array, *, index: bool = False) -> Any:
@@ -149,9 +149,9 @@ def compress(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | N
 
     Parameters
     ----------
-    condition : numpy.ndarray, Array or expression
+    condition : numpy.ndarray, Array, ChunkedArray or expression
         As long as `x`; what is not 0 counts as true.
-    x : numpy.ndarray, Array or expression
+    x : numpy.ndarray, Array, ChunkedArray or expression
         Of one dimension and any datatype.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
@@ -182,7 +182,7 @@ def flatnonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
 
     Parameters
     ----------
-    x : numpy.ndarray, Array or expression
+    x : numpy.ndarray, Array, ChunkedArray or expression
         Of one dimension. A condition such as ``x > 3`` of an Array is an expression: nothing is stored for it.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
@@ -225,9 +225,9 @@ def partition_by(
 
     Parameters
     ----------
-    x : numpy.ndarray, Array or expression
+    x : numpy.ndarray, Array, ChunkedArray or expression
         Of one dimension and any datatype.
-    where : numpy.ndarray, Array or expression, or a tuple of two
+    where : numpy.ndarray, Array, ChunkedArray or expression, or a tuple of two
         The first condition that holds for an item decides.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
@@ -263,7 +263,7 @@ def run_length_encode(x: Selectable, *, equal_nan: bool = True, device: wgpu.GPU
 
     Parameters
     ----------
-    x : numpy.ndarray, Array or expression
+    x : numpy.ndarray, Array, ChunkedArray or expression
         Of one dimension; bool or numbers.
     equal_nan : bool, default True
         Whether NaN equals NaN. −0 equals +0.

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import wgpu
 
-from . import functions
+from . import array_functions, functions, reduction_functions, segment_functions, selection_functions
 from .call_errors import explained
 from .errors import ArgumentError
+from .planning.layout import COUNT
 from .planning.signature import Product
 from .primitives.base import Primitive
-from .runtime.array import asarray
+from .primitives.custom_kernel import Kernel
+from .runtime.array import Array, asarray
 from .runtime.compile_threads import compile_threads
 from .runtime.context import context_of
 from .runtime.device import default_device
@@ -26,9 +28,30 @@ __all__ = ["FunctionName", "warm_up"]
 
 #: The one-shot functions that always run the same kernels; `gw.scan` and `gw.reduce` depend on their operator.
 FunctionName: TypeAlias = Literal[
-    "add", "argsort", "cumprod", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"
-]
-_OF_TWO = ("add", "matmul", "sort_pairs")
+    "add", "all", "any", "argmax", "argmin", "argsort", "compress", "count_nonzero", "cumprod", "cumsum", "find",
+    "flatnonzero", "matmul", "max", "mean", "min", "minmax", "partition_by", "prod", "reduce", "reduce_by_key",
+    "repeat", "run_length_encode", "scan", "scan_by_key", "searchsorted", "segmented_reduce", "segmented_scan", "sort",
+    "sort_pairs", "std", "sum", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "var"
+]  # fmt: skip
+#: Where the functions are.
+_MODULES = (functions, array_functions, selection_functions, segment_functions, reduction_functions)
+#: The arguments of functions that take others than one array of items: keys of u32 and flags, one for each item, or
+#: numbers of u32.
+_ARGUMENTS: Mapping[str, tuple[Literal["items", "keys", "flags", "numbers"], ...]] = {
+    "add": ("items", "items"),
+    "compress": ("flags", "items"),
+    "matmul": ("items", "items"),
+    "partition_by": ("items", "flags"),
+    "reduce_by_key": ("keys", "items"),
+    "repeat": ("items", "keys"),
+    "scan_by_key": ("keys", "items"),
+    "searchsorted": ("items", "items"),
+    "segmented_reduce": ("items", "numbers"),
+    "segmented_scan": ("items", "numbers"),
+    "sort_pairs": ("items", "items"),
+}
+#: Those that take no array of which only the GPU knows how many items count.
+_UNCOUNTED = ("matmul", "searchsorted")
 _N = 4096  # where the caller names no length
 
 
@@ -38,6 +61,7 @@ def warm_up(
     *what: FunctionName | Primitive,
     dtype: str | Datatype | np.dtype[Any] | type | Sequence[str] | None = None,
     n: int | None = None,
+    counted: bool = False,
 ) -> int:
     """Compile ahead, side by side, what the first calls of functions and primitives would wait for.
 
@@ -50,12 +74,16 @@ def warm_up(
     device : wgpu.GPUDevice, optional
         The default is `default_device()`.
     *what : str or Primitive
-        Names of one-shot functions (``"sort"`` stands for `gw.sort` without options; ``"reduce"`` and ``"scan"`` add),
-        or primitives on this device. A `gw.Kernel` is compiled when it is made.
+        Names of one-shot functions (``"sort"`` stands for `gw.sort` without options; ``"reduce"``, ``"scan"`` and those
+        by key and by segments add), or primitives on this device. A `gw.Kernel` is compiled when it is made.
     dtype : str, Datatype, numpy dtype, or sequence of str, optional
-        For the functions; by default u32, and f32 for ``"matmul"``. Primitives have their own.
+        For the items of the functions; by default u32, and f32 for ``"matmul"``. Keys are of u32. Primitives have their
+        own.
     n : int, optional
         The length to run with. Only what this length needs is waited for; the rest compiles in the background.
+    counted : bool, default False
+        Whether they are also made ready for Arrays of which only the GPU knows how many items count
+        (docs/counts.md): most kernels have another text for these. What takes no such Arrays is made ready without.
 
     Returns
     -------
@@ -81,7 +109,8 @@ def warm_up(
     device = device if device is not None else default_device()
     pipelines = context_of(device).executor.pipelines
     length = _N if n is None else integer("gw.warm_up(): n", n, 1)
-    runs = [run for item in what for run in _runs(item, device, _datatypes(dtype), length)]
+    forms = (False, True) if counted else (False,)
+    runs = [run for item in what for form in forms for run in _runs(item, device, _datatypes(dtype), length, form)]
     before = pipelines.compiled
     _ = context_of(device).capabilities  # measured before the threads ask for them
     _run_side_by_side(runs)
@@ -98,14 +127,16 @@ def _datatypes(given: Any) -> list[Datatype | None]:
 
 
 def _runs(
-    item: Any, device: wgpu.GPUDevice, datatypes: Sequence[Datatype | None], n: int
+    item: Any, device: wgpu.GPUDevice, datatypes: Sequence[Datatype | None], n: int, counted: bool
 ) -> list[Callable[[], object]]:
-    """Return calls, one for each datatype, that make something ready."""
+    """Return calls, one for each datatype, that make something ready; none where counts are not taken."""
     if isinstance(item, Primitive):
         if item.device is not device:
             raise ArgumentError(f"gw.warm_up(): this {item.name} is on another device; give that device")
+        if counted and not item.takes_count:
+            return []
         inputs = _inputs(item, n)
-        return [lambda: item.bind(**{name: asarray(zeros, device) for name, zeros in inputs.items()}).execute()]
+        return [lambda: item.bind(**_uploaded(inputs, device, n, counted)).execute()]
     names = get_args(FunctionName)
     if not isinstance(item, str) or item not in names:
         close = get_close_matches(str(item), names, 1)
@@ -113,30 +144,54 @@ def _runs(
         raise ArgumentError(
             f"gw.warm_up(): {item!r} is no one-shot function or primitive{hint} Functions are {', '.join(names)}"
         )
-    return [_function_run(item, device, datatype, n) for datatype in datatypes]
+    if counted and item in _UNCOUNTED:
+        return []
+    return [_function_run(item, device, datatype, n, counted) for datatype in datatypes]
 
 
-def _function_run(name: str, device: wgpu.GPUDevice, datatype: Datatype | None, n: int) -> Callable[[], object]:
+def _uploaded(inputs: Mapping[str, Any], device: wgpu.GPUDevice, n: int, counted: bool) -> dict[str, Any]:
+    """Return a primitive's arguments, with the number of items that count as one on the GPU if asked."""
+    arrays = {name: asarray(x, device) if isinstance(x, np.ndarray) else x for name, x in inputs.items()}
+    return {**arrays, COUNT: _on_gpu(n, device)} if counted else arrays
+
+
+def _on_gpu(n: int, device: wgpu.GPUDevice) -> Array:
+    return asarray(np.array([n], dtype=np.uint32), device)
+
+
+def _function_run(
+    name: str, device: wgpu.GPUDevice, datatype: Datatype | None, n: int, counted: bool
+) -> Callable[[], object]:
     dtype = datatype.dtype if datatype is not None else np.dtype(np.float32 if name == "matmul" else np.uint32)
-    if name == "matmul":
-        side = max(1, round(n**0.5))
-        zeros = np.zeros((side, side), dtype)
-    else:
-        zeros = np.zeros(n, dtype)
-    inputs = [zeros, zeros] if name in _OF_TWO else [zeros]
-    function = getattr(functions, name)
-    return lambda: function(*inputs, device=device)
+    side = max(1, round(n**0.5))
+    shape = (side, side) if name == "matmul" else (n,)
+    dtypes = {"items": dtype, "keys": np.uint32, "flags": np.bool_, "numbers": np.uint32}
+    kinds = _ARGUMENTS.get(name, ("items",))
+    zeros = [np.zeros(shape, dtypes[kind]) for kind in kinds]
+    # Without it, the sum of all counts is 0 items.
+    options = {"size": n} if name == "repeat" else {}
+    function = next(getattr(module, name) for module in _MODULES if name in module.__all__)
+
+    def run() -> object:
+        if not counted:
+            return function(*zeros, device=device, **options)
+        number = _on_gpu(n, device)
+        arrays = [asarray(each, device) for each in zeros]
+        pairs = zip(arrays, kinds, strict=True)
+        return function(*(x if kind == "numbers" else x.counted_by(number) for x, kind in pairs), **options)
+
+    return run
 
 
-def _inputs(primitive: Primitive, n: int) -> dict[str, np.ndarray]:
-    """Return zeros for a primitive's inputs, of n items where its lengths are free."""
+def _inputs(primitive: Primitive, n: int) -> dict[str, Any]:
+    """Return zeros for a primitive's inputs, of n items where its lengths are free, and for its numbers."""
     signature = primitive.signature
-    if signature.values or any(argument.aligned for argument in signature.arguments.values()):
+    if isinstance(primitive, Kernel):
         raise ArgumentError(
             f"gw.warm_up(): {primitive.name} is a gw.Kernel, which was compiled when it was made; call it once with "
             f"your arguments, if its first call must be short"
         )
-    inputs: dict[str, np.ndarray] = {}
+    inputs: dict[str, Any] = dict.fromkeys(signature.values, 0)
     for name in signature.inputs:
         length, datatype = signature.arguments[name].length, signature.datatype(name)
         items = length.items if isinstance(length, Product) else length if isinstance(length, int) else n

@@ -33,19 +33,23 @@ AREAS = {
     "LookbackVerdict hold_clock warm_up memory_stats MemoryStats empty_cache",
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
-    "One-shot functions": "add take reduce_by_key ReducedByKey scan_by_key segmented_reduce segmented_scan segment_ids "
-    "repeat sum prod min max minmax MinAndMax argmin argmax any all find mean var std "
+    "One-shot functions": "add take put group_by Groups count flip roll transpose lexsort "
+    "segmented_sort segmented_sort_pairs reduce_by_key ReducedByKey scan_by_key segmented_reduce segmented_scan "
+    "segment_ids repeat sum prod min max minmax MinAndMax argmin argmax any all find mean var std "
     "reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
     "argsort sort_pairs top_k TopItems partition argpartition matmul "
-    "searchsorted digitize compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
-    f"unique_values unique_counts unique_inverse unique_all {FUNCTIONS} stream",
-    "Expressions": "Expression f32 i32 u32 leaf scalar index result bitcast ceil clip cos exp flip floor "
+    "searchsorted digitize histogram histogram2d bincount reduce_by_index scatter_add "
+    "compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
+    "unique_values unique_counts unique_inverse unique_all merge MergedPairs isin union1d intersect1d setdiff1d "
+    f"setxor1d {FUNCTIONS} stream",
+    "Expressions": "Expression f32 i32 u32 leaf scalar index result bitcast ceil clip cos exp floor "
     "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
     "where",
     "Operators": "Add Multiply Min Max And Or Xor ArgMin ArgMax MinMax Moments First Last BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ReduceAxis ScanAxis ReduceByKey ScanByKey SegmentedReduce SegmentedScan Repeat Kernel "
-    "Primitive Run BoundCall batch capture Sequence SequenceRun",
-    "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning StreamTuning MatMulTuning ElementwiseTuning",
+    "Primitives": f"{CLASSES} ScanAxis Scatter Histogram2D ReduceByIndex GroupBy Kernel Primitive Run BoundCall batch "
+    "capture Sequence SequenceRun",
+    "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning SegmentedSortTuning StreamTuning HistogramTuning "
+    "MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult read_results to_dataframe",
@@ -74,6 +78,7 @@ OBJECTS = {
     "First": "The first struct whose first field, of u32, is not 0.",
     "Last": "The last struct whose first field, of u32, is not 0.",
     "result": "What a primitive computes for an item of its output; for ``output=``.",
+    "count": "The number of rows of a group, for `group_by`.",
     "index": "The number of the item that is computed, from 0; of u32.",
     "DATATYPES": "The datatypes that kernels compute with, by name: " + ", ".join(gw.DATATYPES) + ".",
     "STORAGE_DATATYPES": "What arrays can hold, by name: " + ", ".join(gw.STORAGE_DATATYPES) + ".",

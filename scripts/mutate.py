@@ -62,7 +62,9 @@ _BOTH = f"primitives/reduce primitives/scan {_PARTS}"
 _PROBE = "runtime/lookback_verdict"
 #: Tests of a shader; by default those of the primitive of its name.
 _ARRAYS = "primitives/array_functions runtime/shapes"
+_ORDER = "primitives/order_functions"
 _STREAM = "primitives/select"
+_BINS = "primitives/histogram"
 _WGSL = {
     "shaders/reduce.wgsl": f"primitives/reduce {_PARTS}",
     "shaders/reduce_blocks.wgsl": _BOTH,
@@ -89,6 +91,16 @@ _WGSL = {
     "shaders/fill.wgsl": _ARRAYS,
     "shaders/take.wgsl": _ARRAYS,
     "shaders/search_samples.wgsl": "primitives/search",
+    "shaders/merge.wgsl": "primitives/merge",
+    "shaders/merge_partition.wgsl": "primitives/merge",
+    "shaders/merge_sort_tile.wgsl": "primitives/merge",
+    "shaders/lib/merge_order.wgsl": "primitives/merge",
+    "shaders/lib/merge_path.wgsl": "primitives/merge",
+    "shaders/lib/merge_runs.wgsl": "primitives/merge",
+    "shaders/histogram_bins.wgsl": _BINS,
+    "shaders/histogram_scatter.wgsl": _BINS,
+    "shaders/histogram_totals.wgsl": _BINS,
+    "shaders/lib/bins.wgsl": _BINS,
     "shaders/top_k_codes.wgsl": "primitives/top_k",
     "shaders/top_k_gather.wgsl": "primitives/top_k",
     "shaders/top_k_minima.wgsl": "primitives/top_k",
@@ -104,6 +116,19 @@ _WGSL = {
     "shaders/sort_pass_lookback.wgsl": _SORT,
     "shaders/sort_pass_offsets.wgsl": _SORT,
     "shaders/sort_small.wgsl": _SORT,
+    "shaders/reorder.wgsl": _ORDER,
+    "shaders/scatter.wgsl": _ORDER,
+    "shaders/transpose.wgsl": _ORDER,
+    "shaders/transpose_narrow.wgsl": _ORDER,
+    "shaders/segmented_sort_count.wgsl": "primitives/segmented_sort",
+    "shaders/segmented_sort_list.wgsl": "primitives/segmented_sort",
+    "shaders/segmented_sort_move.wgsl": "primitives/segmented_sort",
+    "shaders/segmented_sort_offsets.wgsl": "primitives/segmented_sort",
+    "shaders/segmented_sort_tiles.wgsl": "primitives/segmented_sort",
+    "shaders/segmented_sort_totals.wgsl": "primitives/segmented_sort",
+    "shaders/segmented_sort_windows.wgsl": "primitives/segmented_sort",
+    "shaders/lib/long_tile.wgsl": "primitives/segmented_sort",
+    "shaders/lib/segment_key.wgsl": "primitives/segmented_sort",
     "shaders/segmented_lookback.wgsl": "primitives/segments",
     "shaders/segmented_blocks.wgsl": "primitives/segments",
     "shaders/segmented_carries.wgsl": "primitives/segments",

@@ -76,6 +76,20 @@ fn is_key_before(i: u32, query: Key) -> bool {
 }
 //$ endif
 
+//$ if member
+// Whether a query equals the key at its place; a NaN equals none.
+fn is_member(at: u32, query: Key) -> u32 {
+  let key = sorted_key(min(at, params.length - 1u));
+  let equal = {{ "key == query" if key_words == 1 else "all(key == query)" }};
+//$ if key_kind == "f"
+  let is_number = {{ "query != LAST_CODE" if key_words == 1 else "any(query != LAST_CODE)" }};
+  return select(0u, 1u, at < params.length && equal && is_number);
+//$ else
+  return select(0u, 1u, at < params.length && equal);
+//$ endif
+}
+//$ endif
+
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
   @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -142,7 +156,11 @@ fn main(
     }
 //$ endif
 //$ for c in range(4)
+//$ if member
+    if (i_{{ c }} < params.n) { store_output(i_{{ c }}, is_member(at.{{ "xyzw"[c] }}, query_{{ c }})); }
+//$ else
     if (i_{{ c }} < params.n) { store_output(i_{{ c }}, at.{{ "xyzw"[c] }}); }
+//$ endif
 //$ endfor
   }
 }

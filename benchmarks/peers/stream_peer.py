@@ -228,9 +228,13 @@ class Comparison:
             figures["gridwise_py"].skipped = ours
         else:
             outputs = ours.outputs()
-            sizes = [outputs[name].size for name in task.outputs]
+            # CUB writes the fields of a struct to arrays.
+            arrays = dict(outputs)
+            for items in outputs.values():
+                arrays |= {field: np.ascontiguousarray(items[field]) for field in items.dtype.names or ()}
+            sizes = [arrays[name].size for name in task.outputs]
             if not isinstance(answer, str):
-                sums["gridwise_py"] = [str(checksum(outputs[name])) for name in task.outputs]
+                sums["gridwise_py"] = [str(checksum(arrays[name])) for name in task.outputs]
             if n <= self._options.reference:
                 row["differs_from_numpy"] = self.reference_error(task, ours, outputs)
             figures["gridwise_py"].more = {"parameters": dict(ours.run.plan.parameters)}

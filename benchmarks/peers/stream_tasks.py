@@ -294,7 +294,8 @@ def _segments(group: str, name: str, length: int, marks: dict[int, Any], *, rows
 
 
 def _argmax(device: Any, datatype: str, tuning: Any) -> gw.Primitive:
-    return gw.Reduce(device, datatype, gw.ArgMax, tuning=tuning)
+    item = getattr(gw, datatype)("input")
+    return gw.Reduce(device, gw.struct(value=item, index=gw.index), gw.ArgMax, tuning=tuning)
 
 
 def _values() -> list[Task]:
@@ -384,6 +385,24 @@ def _theirs(
     return Task(name, "others", needs, make, {}, [], bytes_of, lambda n: (algorithm, dict(options)), data)
 
 
+#: By the bins, the mark and the stretch with uniform data.
+_HISTOGRAM_MARKS = {256: (3.5, 5.0), 2048: (6.0, 10.0), 1 << 16: (4.0, 8.0)}
+
+
+def _histograms() -> list[Task]:
+    return [
+        Task(
+            f"histogram of {bins}, {text}", "others", "Histogram",
+            lambda d, n, t, bins=bins: gw.Histogram(d, "u32", bins, range=(0, bins), tuning=t),
+            {"input": data}, ["output"], lambda n, s: 4 * n,
+            lambda n, bins=bins: ("histogram", {"bins": bins}), {"input": data},
+            marks=_large(*_HISTOGRAM_MARKS[bins]) if text == "uniform" and bins in _HISTOGRAM_MARKS else {},
+        )
+        for bins in (32, 256, 2048, 1 << 16)
+        for text, data in (("uniform", f"bins:{bins}"), ("skewed", f"skewed:{bins}"), ("one bin", "zeros"))
+    ]  # fmt: skip
+
+
 def _top(k: int) -> Task:
     """Return the k largest: here they are sorted, and their indices found, too."""
     return Task(
@@ -393,13 +412,7 @@ def _top(k: int) -> Task:
 
 
 def _others() -> list[Task]:
-    found = [
-        _theirs(
-            f"histogram of {bins}, {text}", "Histogram", "histogram", {"input": data}, lambda n, s: 4 * n, bins=bins
-        )
-        for bins in (32, 256, 2048, 1 << 16)
-        for text, data in (("uniform", f"bins:{bins}"), ("skewed", f"skewed:{bins}"), ("one bin", "zeros"))
-    ]
+    found = _histograms()
     found += [_top(k) for k in (8, 100, 10_000)]
     found.append(
         Task(
@@ -409,7 +422,12 @@ def _others() -> list[Task]:
         )
     )  # fmt: skip
     halves = {"a": "sorted_half:0", "b": "sorted_half:1"}
-    found.append(_theirs("merge", "Merge", "merge", halves, lambda n, s: 8 * n))
+    found.append(
+        Task(
+            "merge", "others", "Merge", lambda d, n, t: gw.Merge(d, "u32", tuning=t), halves, ["output"],
+            lambda n, s: 8 * n, lambda n: ("merge", {}), halves, marks=_large(0.95, 1.05), least=2,
+        )
+    )  # fmt: skip
     found.append(
         Task(
             "lower bound", "others", "Search", lambda d, n, t: gw.Search(d, "u32", tuning=t),

@@ -17,7 +17,7 @@ from .output import LINE_EVERY_S, cannot_write, check_new, check_output, note, s
 __all__ = ["ab"]
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_DEFAULT_AXES = {"n": "2^16,2^20,2^24", "mode": "batch", "datatype": "u32", "op": "add", "distribution": "uniform"}
+_DEFAULT_AXES = {"n": "2^16,2^20,2^24", "datatype": "u32"}
 #: On a CPU adapter, where 2^24 items take seconds.
 _CPU_N = "2^16"
 
@@ -132,8 +132,10 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
 def _jobs(words: Sequence[str], options: dict[str, Any], *, is_cpu: bool) -> list[Any]:
     """Return the cases that were asked for."""
     from ..bench.cases.case import YARDSTICK
+    from ..bench.cases.workloads import WORKLOADS
     from ..bench.sweep.axes import collect_axes
     from ..bench.sweep.suite import (
+        DEFAULT_AXES,
         DEFAULT_PRIMITIVES,
         Sweep,
         load_suite,
@@ -142,25 +144,26 @@ def _jobs(words: Sequence[str], options: dict[str, Any], *, is_cpu: bool) -> lis
         plan_jobs,
         suite_names,
     )
-    from ..primitives import REGISTRY
     from .options import nearest
 
     suites = [word for word in words if word.endswith(".toml") or word in suite_names()]
     primitives = [word for word in words if word not in suites]
+    # The others are reductions of expressions, which no version has by a name.
+    public = [name for name, workload in WORKLOADS.items() if workload.is_public]
     for word in primitives:
-        if word not in REGISTRY:
-            known = [*REGISTRY, *suite_names()]
+        if word not in public:
+            known = [*public, *suite_names()]
             raise click.BadParameter(
-                f"{word!r} is neither a primitive ({', '.join(REGISTRY)}) nor a suite ({', '.join(suite_names())})"
+                f"{word!r} is neither a primitive ({', '.join(public)}) nor a suite ({', '.join(suite_names())})"
                 f"{nearest(word, known)}",
                 param_hint="PRIMITIVE|SUITE",
             )
     short = {name: options[name] for name in ("n", "datatype", "op", "mode")}
     if suites:
         whole = tuple(sweep for name in suites for sweep in load_suite(name).sweeps)
-        sweeps = narrowed(whole, collect_axes(options["axes"], short, {}), primitives)
+        sweeps = narrowed(whole, collect_axes(options["axes"], short, {}), primitives or public)
     else:
-        defaults = _DEFAULT_AXES | ({"n": _CPU_N} if is_cpu else {})
+        defaults = {**DEFAULT_AXES, **_DEFAULT_AXES, **({"n": _CPU_N} if is_cpu else {})}
         sweeps = (Sweep(tuple(primitives) or DEFAULT_PRIMITIVES, collect_axes(options["axes"], short, defaults)),)
     if not sweeps:
         raise click.UsageError(f"the suite has none of {', '.join(primitives)}")

@@ -129,16 +129,16 @@ class RawArguments(click.Command):
 
 
 class PrimitiveName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
-    """A name in the registry of primitives, which is loaded only when needed."""
+    """The name of a workload; these are loaded only when needed."""
 
     name = "primitive"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check."""
-        from ..primitives import REGISTRY
+        from ..bench.cases.workloads import WORKLOADS
 
-        if value not in REGISTRY:
-            self.fail(f"{value!r} is not one of {', '.join(REGISTRY)}{nearest(value, REGISTRY)}", param, ctx)
+        if value not in WORKLOADS:
+            self.fail(f"{value!r} is not one of {', '.join(WORKLOADS)}{nearest(value, WORKLOADS)}", param, ctx)
         return value
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
@@ -12,7 +13,20 @@ from ..types.capabilities import Capabilities
 from . import accessors
 from .bindings import BoundChunks, BoundPart, PartKey, bound_parts, part_key
 from .layout import COUNT, Layout, Operand
-from .plan import Binding, BufferSpec, Copy, CountedWork, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
+from .plan import (
+    Binding,
+    BufferSpec,
+    Copy,
+    CountedWork,
+    Fill,
+    Kernel,
+    Plan,
+    Shader,
+    Step,
+    Work,
+    pack_words,
+    workgroup_grid,
+)
 from .shaders import compose, parameter_fields, sha256
 from .sink import Sink, sink_text
 from .source import Source, source_text
@@ -84,10 +98,30 @@ class PlanBuilder:
         self._feeds: list[Copy] = []
         self._siblings: list[Kernel] = []
         self._shaders: dict[str, Shader] = {}
+        #: What names of temporary memory begin with.
+        self._stage = ""
         for operand in (part for argument in layout.values() for part in argument.parts if part.length):
             known = self._buffers.get(operand.buffer)
             size_bytes = max(operand.begin_bytes + operand.size_bytes, known.size_bytes if known else 0)
             self._buffers[operand.buffer] = BufferSpec(operand.buffer, "argument", size_bytes)
+
+    @contextmanager
+    def uncounted(self) -> Generator[None]:
+        """Add kernels that work on all items there is room for, of arrays that are not the call's."""
+        count, self.count = self.count, None
+        try:
+            yield
+        finally:
+            self.count = count
+
+    @contextmanager
+    def stage(self, name: str) -> Generator[None]:
+        """Let kernels that follow have temporary memory of their own, whatever earlier ones called theirs."""
+        before, self._stage = self._stage, f"{self._stage}{name}_"
+        try:
+            yield
+        finally:
+            self._stage = before
 
     def counted_work(self, items: int, read_bytes: int, write_bytes: int) -> tuple[CountedWork, ...]:
         """Return the part of the work that depends on the count: bytes of each of at most `items` items."""
@@ -110,8 +144,13 @@ class PlanBuilder:
                 f"{self._primitive}: temporary memory {name!r} needs {size_bytes} bytes, but the device's "
                 f"max-buffer-size is {limit} bytes; split the input into smaller parts"
             )
+        name = self._stage + name
         self._buffers[name] = BufferSpec(name, "scratch", size_bytes)
         return Operand(items, name, 0, True, size_bytes, item_bytes)
+
+    def has(self, operand: Operand) -> bool:
+        """Whether the plan has the buffer of an operand: it may lack that of an empty one."""
+        return operand.buffer in self._buffers
 
     def constant(self, name: str, words: tuple[int, ...]) -> str:
         """Add a buffer with fixed contents and return its name."""
@@ -120,7 +159,37 @@ class PlanBuilder:
 
     def step(self, step: Step) -> None:
         """Add a step that is not a kernel."""
+        if isinstance(step, Fill) and self._stage + step.buffer in self._buffers:
+            step = replace(step, buffer=self._stage + step.buffer)
         self._steps.append(step)
+
+    def include(self, plan: Plan, name: str) -> None:
+        """Add the steps of another plan, whose arguments are arguments and scratch of this one.
+
+        Parameters
+        ----------
+        plan : Plan
+            Of a layout of operands of this builder. Its work and parameters are not taken over.
+        name : str
+            What its other buffers are called, with their own name behind it.
+        """
+        own = {spec.name: f"{name}_{spec.name}" for spec in plan.buffers if spec.role != "argument"}
+        self._buffers |= {
+            own[spec.name]: replace(spec, name=own[spec.name]) for spec in plan.buffers if spec.name in own
+        }
+
+        def renamed(step: Step) -> Step:
+            if isinstance(step, Kernel):
+                bindings = (replace(each, buffer=own.get(each.buffer, each.buffer)) for each in step.bindings)
+                return replace(step, bindings=tuple(bindings))
+            names = {
+                key: own.get(getattr(step, key), getattr(step, key)) for key in _BUFFERS_OF_STEPS if hasattr(step, key)
+            }
+            return replace(step, **names)
+
+        self._steps += [renamed(step) for step in plan.steps]
+        self._siblings += plan.siblings
+        self._shaders |= plan.shaders
 
     def kernel(
         self,
@@ -189,9 +258,11 @@ class PlanBuilder:
             params = {**params, "n": first + params["n"], "first": first, "capacity": params["n"]}
         rows = units is not None
         sources = {name: operand for name, operand in reads.items() if isinstance(operand, Source)}
-        texts = {name: source_text(name, each.program, each.is_struct, rows) for name, each in sources.items()}
+        texts = {
+            name: source_text(name, each.program, each.is_struct, rows, each.is_pair) for name, each in sources.items()
+        }
         sinks = {name: operand for name, operand in writes.items() if isinstance(operand, Sink)}
-        texts |= {name: sink_text(name, each.program, each.words) for name, each in sinks.items()}
+        texts |= {name: sink_text(name, each.program, each.words, each.kind) for name, each in sinks.items()}
         if counted:
             texts = {name: replace(text, text=_ending_with_the_count(name, text.text)) for name, text in texts.items()}
         reached_of: dict[str, dict[str, Operand]] = {
@@ -226,7 +297,7 @@ class PlanBuilder:
                 kind = f"array<{part.element}>"
                 declarations.append(accessors.declaration(index, part.access, part.var_of(segment), kind))
         for index, (var, (buffer, element)) in enumerate((atomics or {}).items(), len(bindings)):
-            bindings.append(Binding(index, buffer, "read_write"))
+            bindings.append(Binding(index, self._stage + buffer, "read_write"))
             declarations.append(accessors.declaration(index, "read_write", var, element))
         self._check_bindings(label, len(declarations), parts, chunks)
         values = {**params, **{f"{name}_offset": operand.offset for name, operand in operands.items()}}
@@ -354,5 +425,9 @@ def _feed(shader: str, source: Operand, params_name: str, fields: Sequence[str],
     return Copy(source.buffer, source.first_byte, params_name, 4 * fields.index(field), 4)
 
 
+# The fields of steps other than kernels that name buffers.
+_BUFFERS_OF_STEPS = ("buffer", "source", "destination")
+
+
 def _names(step: Step) -> tuple[str, ...]:
-    return tuple(getattr(step, name) for name in ("buffer", "source", "destination") if hasattr(step, name))
+    return tuple(getattr(step, name) for name in _BUFFERS_OF_STEPS if hasattr(step, name))

@@ -74,6 +74,10 @@ class UpTo:
         A smaller capacity, which the caller asked for. The count may be larger: what did not fit is counted, too.
     room : int, optional
         The capacity, whatever the argument's length is.
+    plus : str, optional
+        Another argument whose length is added to the capacity.
+    per : int
+        The capacity is the argument's length divided by this.
     """
 
     argument: str
@@ -81,6 +85,8 @@ class UpTo:
     item: int = 0
     most: int | None = None
     room: int | None = None
+    plus: str | None = None
+    per: int = 1
 
 
 Length: TypeAlias = int | SameAs | Product | UpTo | Callable[[Mapping[str, int]], int] | None
@@ -209,7 +215,7 @@ class Signature:
         if signature.takes_count and COUNT in resolved:
             raise ArgumentError(f"{primitive.name}: {COUNT}= is the number of items that count; rename that argument")
         for argument in resolved.values():
-            others = (getattr(argument.length, "argument", None), getattr(argument.length, "count", None))
+            others = tuple(getattr(argument.length, name, None) for name in ("argument", "count", "plus"))
             for other in (*others, argument.replaces):
                 if other is not None and other not in resolved:
                     raise ArgumentError(
@@ -316,6 +322,9 @@ class Signature:
                 return rule.of(length)
             if rule.room is not None:
                 return rule.room
+            if rule.plus is not None:
+                length += lengths[rule.plus]
+            length //= rule.per
             return length if rule.most is None else min(length, rule.most)
         if callable(rule):
             return rule(lengths)

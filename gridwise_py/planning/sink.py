@@ -35,6 +35,8 @@ class Sink(Operand):
         As in `Source`.
     first : int
         The index of its first item: in a window that of the window's.
+    kind : str
+        The WGSL type of a result that is a struct.
     """
 
     program: Program = _NOTHING
@@ -42,6 +44,7 @@ class Sink(Operand):
     numbers: tuple[int, ...] = ()
     scalars: tuple[int, ...] = ()
     first: int = 0
+    kind: str = "Acc"
 
     @classmethod
     def of(cls, operand: Operand, **values: Any) -> Sink:
@@ -93,13 +96,13 @@ class _SinkWriter(Writer):
 
 
 @lru_cache(maxsize=512)
-def sink_text(name: str, program: Program, words: int) -> SourceText:
+def sink_text(name: str, program: Program, words: int, of: str = "Acc") -> SourceText:
     """Return the text by which a kernel stores an expression of its results; see `source_text`."""
     found: dict[str, None] = {}
     lines = [f"// {name} is computed from the results in {len(program.steps)} steps."]
-    for lanes in (1, 4):
+    for lanes in (1, 4) if of == "Acc" else (1,):  # there is no type of four others
         four = "" if lanes == 1 else "4"
-        kind = ("Quad" if four else "Acc") if words else ("vec4<u32>" if four else "u32")
+        kind = ("Quad" if four else of) if words else ("vec4<u32>" if four else "u32")
         writer = _SinkWriter(name, program, words, lanes, found, {})
         body, bits = writer.bits()
         lines.append(f"fn store{four}{'_acc' if words else ''}_{name}(i: u32, x: {kind}) {{")

@@ -56,6 +56,8 @@ class Source(Operand):
         The index of its first item, in a window that of the window's; and that of the last one of all.
     is_struct : bool
         Whether kernels read its items as accumulators.
+    is_pair : bool
+        Whether its two results are the words of one item of 8 bytes, the low one first, which are read one by one.
     """
 
     program: Program = _NOTHING
@@ -65,6 +67,7 @@ class Source(Operand):
     first: int = 0
     end: int = 0
     is_struct: bool = False
+    is_pair: bool = False
 
     @property
     def parts(self) -> tuple[Operand, ...]:
@@ -78,8 +81,8 @@ class Source(Operand):
 
     @property
     def words(self) -> int:
-        """The words of an item."""
-        return len(self.program.results)
+        """How much of its length an item is: its words, but for a pair."""
+        return 1 if self.is_pair else len(self.program.results)
 
     @property
     def streams(self) -> tuple[tuple[Operand, int], ...]:
@@ -113,7 +116,7 @@ class Source(Operand):
 
 
 @lru_cache(maxsize=512)
-def source_text(name: str, program: Program, is_struct: bool, rows: bool) -> SourceText:
+def source_text(name: str, program: Program, is_struct: bool, rows: bool, is_pair: bool = False) -> SourceText:
     """Return the text by which a kernel reads an expression.
 
     Parameters
@@ -125,16 +128,22 @@ def source_text(name: str, program: Program, is_struct: bool, rows: bool) -> Sou
         Whether it reads accumulators.
     rows : bool
         Whether the kernel loads rows of 16 bytes.
+    is_pair : bool
+        Whether it reads two words as one item.
     """
     fields: dict[str, None] = {}
     functions, names = function_texts(name, [step.value for step in program.steps if step.kind == "function"])
     lines = [f"// {name} is computed in {len(program.steps)} steps.", *functions]
-    for lanes in (1, 4):
+    for lanes in (1,) if is_pair else (1, 4):
         one = lanes == 1
         writer = Writer(name, program, lanes, fields, names)
         if is_struct:
             lines.append(f"fn load{'' if one else 4}_acc_{name}(i: u32) -> {'Acc' if one else 'Quad'} {{")
             body = writer.struct()
+        elif is_pair:
+            lines.append(f"fn load_{name}(i: u32) -> vec2<u32> {{")
+            before, bits = writer.bits()
+            body = [*before, f"return vec2<u32>({', '.join(bits)});"]
         else:
             lines.append(f"fn load{'' if one else 4}_{name}(i: u32) -> {'u32' if one else 'vec4<u32>'} {{")
             body = writer.single()

@@ -105,6 +105,9 @@ def windows_of(
         for name, operand in operands.items()
         for k, stream in enumerate(operand.streams)
     }
+    if not streams:  # expressions of arrays that are read in any order, as a flip reads one
+        length = next(iter(operands.values())).length
+        return [Window(0, 1, 0, length, length, operands)] if length else []
     ranges: list[tuple[int, int, int]] = []
     for first, length in _pieces(list(streams.values())):
         step = _capacity(names, streams, first, length, capabilities, multiple)

@@ -132,8 +132,11 @@ class Primitive(ABC):
         """Return the plan for arguments with this layout. Pure: the same layout gives the same plan."""
 
     @classmethod
-    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
-        """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
+    def at_size(cls, n: int, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return the constructor's options for a benchmark of size n, and the lengths of the inputs.
+
+        Both may depend on further axes of a benchmark, such as the length of segments; each has a default.
+        """
         return {}, {argument.name: n for argument in cls.arguments if not argument.is_output}
 
     @property

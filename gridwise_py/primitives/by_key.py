@@ -20,6 +20,7 @@ from ..types.datatype import DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
+from .registry import register
 from .scan import ScanKind
 from .segments import SegmentedPrimitive, SegmentStrategy, heads_of_keys, segmented_prefixes
 from .typed_segments import KeysItems, KeysItemsReduced
@@ -29,6 +30,7 @@ __all__ = ["ReduceByKey", "ScanByKey"]
 _KINDS = ("inclusive", "exclusive")
 
 
+@register("scan_by_key")
 class ScanByKey(KeysItems, SegmentedPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Compute the prefix sums of each run of equal keys, under an associative operator.
 
@@ -140,6 +142,7 @@ class ScanByKey(KeysItems, SegmentedPrimitive):  # pyright: ignore[reportIncompa
         return result
 
 
+@register("reduce_by_key")
 class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine the items of each run of equal keys, with an associative operator.
 

@@ -132,7 +132,7 @@ class Fusion:
             return None
         name = self.flat.names[measure]
         if isinstance(length, UpTo):
-            return replace(length, argument=name)
+            return replace(length, argument=name, per=length.per * self.flat.program.leaves[measure].components)
         return replace(length, argument=name, per=length.per * self.flat.program.leaves[measure].components)
 
     def _leaves(self, own: Argument) -> list[Argument]:

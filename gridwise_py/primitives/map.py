@@ -84,7 +84,7 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
             check_operator(self.op, self.datatype, self._device)
 
     @classmethod
-    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+    def at_size(cls, n: int, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
         options, lengths = super().at_size(n)
         return {**options, "op": Square}, lengths

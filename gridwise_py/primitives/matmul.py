@@ -98,7 +98,7 @@ class MatMul(TwoInputs):
         self._shapes = matmul_shapes_for(self.capabilities, self.tuning)
 
     @classmethod
-    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+    def at_size(cls, n: int, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the options and lengths for two matrices of n × n."""
         return {"m": n, "n": n, "k": n}, {"a": n * n, "b": n * n}
 

@@ -82,6 +82,8 @@ class OperatorPrimitive(Primitive):
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     #: The argument that may be an expression.
     _items: ClassVar[str] = "input"
+    #: The argument whose items are combined in groups, where results combine only some of them.
+    grouped: ClassVar[str | None] = None
     #: Whether there is a result for each item.
     _writes_all: ClassVar[bool] = False
 

@@ -16,14 +16,17 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, Product
+from ..planning.source import Source
 from ..planning.windows import Window, binding_limit, part_of, windows_of
 from ..tuning.axis_shapes import AxisShape, ColumnsShape, NarrowShape, RowsShape, axis_shape, with_parts
 from ..tuning.options import AxisTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import ItemDatatypeLike
+from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike, memory_context, operator_context
 from ..types.options import integer
 from .operator import OperatorPrimitive
+from .registry import register
 from .typed import InputOutput
 
 __all__ = ["ReduceAxis"]
@@ -42,6 +45,7 @@ class _Matrices:
     columns: int
 
 
+@register("reduce_axis")
 class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine the items of an array along an axis, with an associative operator.
 
@@ -52,7 +56,8 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
     Parameters
     ----------
     device : wgpu.GPUDevice
-    dtype : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str, numpy dtype or Expression, default "u32"
+        Of the items; or an expression of as many items as the shape has.
     op : BinOp or str, default Add
         A non-commutative operator keeps the order of the items.
     shape : int or tuple of int
@@ -103,11 +108,13 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
         ),
     )
 
+    grouped = "input"
+
     @explained(AxisTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        dtype: ItemDatatypeLike = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         *,
         shape: int | Sequence[int],
@@ -149,6 +156,15 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
                 f"({self.mode}), and at most {most} on this device; leave it out"
             )
 
+    @classmethod
+    def at_size(
+        cls, n: int, segment: int = 1024, along: str = "rows", **axes: Any
+    ) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return the shape of as many whole rows or columns of `segment` items as n items make."""
+        reduced = min(segment, n) or segment
+        shape = (n // reduced, reduced) if along == "rows" else (reduced, n // reduced)
+        return {"shape": shape, "axis": 1 if along == "rows" else 0}, {"input": shape[0] * shape[1]}
+
     @property
     def output_shape(self) -> tuple[int, ...]:
         """The shape of the result, without the axes along which items are combined."""
@@ -157,6 +173,8 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for each window, and a second one where rows or columns have parts."""
         builder = PlanBuilder("reduce_axis", layout, self.capabilities)
+        layout = self._reads(layout)
+        self._check_leaves(layout["input"])
         outputs, items = self.outer * self.inner, self.outer * self.reduced * self.inner
         parameters: dict[str, Any] = {"shape": "x".join(map(str, self.shape)), "axes": list(self.axes)}
         if outputs:
@@ -170,6 +188,16 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
             ),
             parameters | {"subgroups": str(self.mode), "deterministic": self.deterministic, "outputs": outputs},
         )
+
+    def _check_leaves(self, operand: Operand) -> None:
+        limit = binding_limit(self.capabilities)
+        for leaf in operand.leaves if isinstance(operand, Source) else ():
+            if leaf.nbytes > limit:
+                raise LimitError(
+                    f"ReduceAxis: the input is an expression of an array of {leaf.nbytes} bytes, but along an axis one "
+                    f"binding must reach it (max-storage-buffer-binding-size {limit} bytes); store the expression "
+                    f"first, with gw.asarray()"
+                )
 
     def _plan_items(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         output, outputs = layout["output"], self.outer * self.inner

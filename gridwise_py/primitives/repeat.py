@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import wgpu
@@ -20,6 +21,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.expression import Operators
 from ..types.options import integer
+from .registry import register
 from .scan import Scan
 from .segments import search_steps
 from .typed_segments import ValuesRepeated
@@ -30,6 +32,7 @@ _BY = ("counts", "offsets")
 _U32 = DATATYPES["u32"]
 
 
+@register("repeat")
 class Repeat(ValuesRepeated):
     """Repeat each value as often as a count says, as ``np.repeat`` does.
 
@@ -73,6 +76,15 @@ class Repeat(ValuesRepeated):
     """
 
     takes_count = True
+    datatypes: ClassVar[Mapping[str, Datatype]] = {
+        name: each for name, each in ITEM_DATATYPES.items() if each.itemsize_bytes in (4, 8)
+    }
+    arguments = (
+        Argument("values", datatype="datatype"),
+        Argument("counts", datatype=_U32, length=SameAs("values", "every value needs one count")),
+        Argument("output", is_output=True, length=UpTo("counts", "count")),
+        Argument("count", is_output=True, datatype=_U32, length=1),
+    )
 
     @explained(ElementwiseTuning.remedies())
     def __init__(
@@ -105,9 +117,14 @@ class Repeat(ValuesRepeated):
             Argument("count", is_output=True, datatype=_U32, length=1),
         )
         taken = self._take(dtype, "values") if self._has_values else "u32"
-        known = {name: each for name, each in ITEM_DATATYPES.items() if each.itemsize_bytes in (4, 8)}
-        self.datatype: Datatype = as_datatype(taken, known)
+        self.datatype: Datatype = as_datatype(taken, self.datatypes)
         self._scan = Scan(device, "u32", capabilities=capabilities)
+
+    @classmethod
+    def at_size(cls, n: int, run: int = 8, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return the options for an output of n items, and the lengths for counts whose mean is `run`."""
+        values = -(-n // run)
+        return {"size": max(n, 1)}, {"values": values, "counts": values}
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: a scan of the counts, and one dispatch."""

@@ -128,6 +128,8 @@ class ScanAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompa
         ),
     )  # fmt: skip
 
+    grouped = "input"
+
     @explained(AxisTuning.remedies())
     def __init__(
         self,

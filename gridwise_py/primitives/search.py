@@ -25,7 +25,7 @@ from .base import Primitive
 from .registry import register
 from .typed import SortedQueries
 
-__all__ = ["SEARCHED_DATATYPES", "Search", "SearchSide"]
+__all__ = ["SEARCHED_DATATYPES", "IsIn", "Search", "SearchSide"]
 
 #: Before or behind the keys that equal a query.
 SearchSide: TypeAlias = Literal["left", "right"]
@@ -94,6 +94,8 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
     """
 
     datatypes: ClassVar[Mapping[str, Datatype]] = SEARCHED_DATATYPES
+    # Whether the output says if a query is among the keys, in place of its index.
+    _member: ClassVar[bool] = False
     arguments = (
         Argument("sorted", chunked=True, ascending=True),
         Argument("queries", chunked=True, any_shape=True),
@@ -193,6 +195,7 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
                     context={
                         **self._key_context(),
                         "side": self.side,
+                        "member": self._member,
                         "sorter": self.sorter,
                         "samples": bool(levels),
                         "table_keys": table_keys,
@@ -238,6 +241,16 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
     def reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:
         """Return the result of numpy's searchsorted."""
         return np.searchsorted(sorted, queries, self.side, sorter).astype(np.uint32)
+
+
+class IsIn(Search):
+    """Whether each query is among the keys: 1 or 0 (u32); a NaN is not."""
+
+    _member: ClassVar[bool] = True
+
+    def reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:
+        """Return the result of numpy's isin."""
+        return np.isin(queries, sorted).astype(np.uint32)
 
 
 def _shift_below(n: int, most: int) -> int:

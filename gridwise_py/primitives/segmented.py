@@ -24,6 +24,7 @@ from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
 from .reduce_axis import ReduceAxis
+from .registry import register
 from .scan import ScanKind
 from .segments import SegmentedPrimitive, SegmentStrategy, segmented_prefixes
 from .typed_segments import ItemsOffsets
@@ -44,6 +45,11 @@ class _ByOffsets(SegmentedPrimitive):
 
     _heads = "offsets"
 
+    @classmethod
+    def at_size(cls, n: int, segment: int = 1024, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return the lengths for segments of equal length, of which the last may be shorter."""
+        return {}, {"items": n, "offsets": -(-n // segment) + 1}
+
     def _check_offsets(self, layout: Layout) -> int:
         """Return the number of segments."""
         if layout["offsets"].length == 0:
@@ -61,6 +67,7 @@ def _heads_of_offsets(offsets: np.ndarray, n: int) -> np.ndarray:
     return heads
 
 
+@register("segmented_scan")
 class SegmentedScan(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Compute the prefix sums of each segment, under an associative operator.
 
@@ -164,6 +171,7 @@ class SegmentedScan(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompat
         return result
 
 
+@register("segmented_reduce")
 class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine the items of each segment, with an associative operator.
 
@@ -216,6 +224,11 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
     array([4], dtype=uint32)
     """
 
+    arguments = (
+        Argument("items"),
+        _OFFSETS,
+        Argument("output", is_output=True, length=_segments_of),
+    )
     _emission = "ends"
     _kernel = "segmented_reduce"
     _per_item = ("items",)
@@ -236,13 +249,7 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
         capabilities: Capabilities | None = None,
     ):
         self.length: int | None = None if length is None else integer("length", length, 1)
-        if self.length is None:
-            self.arguments = (
-                Argument("items"),
-                _OFFSETS,
-                Argument("output", is_output=True, length=_segments_of),
-            )
-        else:
+        if self.length is not None:
             self.arguments = (
                 Argument("items"),
                 Argument("output", is_output=True, length=SameAs("items", per=self.length)),

@@ -30,6 +30,7 @@ from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
 from .fusion import FUSED, Fusion, flat_of
 from .operator import BlockWindow, OperatorPrimitive, block_split, blocks_of
+from .reduce import wider
 
 __all__ = [
     "KEY_DATATYPES",
@@ -68,6 +69,9 @@ class SegmentedPrimitive(OperatorPrimitive):
     """
 
     _items = "items"
+    grouped = "items"
+    #: Of the items: those that are combined as they are stored.
+    datatypes = KEY_DATATYPES
     #: Shader file names, and the name of the table of shapes.
     _heads: ClassVar[str]
     _emission: ClassVar[str]
@@ -182,6 +186,10 @@ class SegmentedPrimitive(OperatorPrimitive):
         return "lookback" if self._lookback.safe else "reduce_then_scan"
 
     # ---- plans ----
+
+    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the kernels to the plan of a larger primitive; there are items."""
+        return self._plan_items(builder, layout)
 
     def _plan_items(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         """Add the kernels; there are items or segments."""
@@ -433,8 +441,8 @@ class SegmentedPrimitive(OperatorPrimitive):
         context = operator_context(
             self.op, self.datatype, self.mode, fixed_order=self._fixed_order is not None, **memory
         )
-        # Reductions of a subgroup by shuffles: with those of WGSL, totals were wrong on an NVIDIA GPU (docs/algorithms.md,
-        # "Keys and segments").
+        # Reductions of a subgroup by shuffles: with those of WGSL, totals were wrong on an NVIDIA GPU
+        # (docs/algorithms.md, "Keys and segments").
         values = [{**kind, "subgroup_reduce": None, "subgroup_exclusive_scan": None} for kind in context["kinds"]]
         chain = {
             "suffix": "_chain", "type": "Chain", "combine": "chain_combine", "identity": "chain_identity()",
@@ -525,12 +533,19 @@ def heads_of_keys(keys: np.ndarray) -> np.ndarray:
 
 def segmented_prefixes(op: BinOp, items: np.ndarray, heads: np.ndarray) -> np.ndarray:
     """Return the inclusive scan of items that begins again at each head, by the operator's numpy twin."""
+    starts = np.flatnonzero(heads)
+    if isinstance(op.numpy, np.ufunc) and starts.size < items.size // 1024:
+        dtype = wider(items.dtype) if op.numpy in (np.add, np.multiply) else items.dtype
+        with np.errstate(all="ignore"):
+            parts = [op.numpy.accumulate(part, dtype=dtype).astype(items.dtype) for part in np.split(items, starts)]
+        return np.concatenate(parts)
     result, distance = items.copy(), 1
     # Of each item, the distance to the head of its segment.
     indices = np.arange(items.size)
     begins = np.maximum.accumulate(np.where(heads, indices, 0)) if items.size else indices
     with np.errstate(all="ignore"):
-        while distance < result.size:
+        longest = int((indices - begins).max(initial=0))
+        while distance <= longest:
             # Hillis and Steele: keeps the order and needs few calls.
             combined = op.numpy(result[:-distance], result[distance:]).astype(items.dtype)
             reaches = (indices - begins)[distance:] >= distance

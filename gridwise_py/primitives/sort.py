@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DatatypeError
 from ..planning.builder import PlanBuilder
 from ..planning.faults import HEALTHY, Faults
 from ..planning.layout import Layout, Operand
 from ..planning.lookback_state import SPIN_LIMIT
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
+from ..planning.source import Source
 from ..runtime.lookback_selftest import look_back_choice
 from ..tuning.options import SortTuning
 from ..tuning.shapes import Shapes
@@ -29,6 +30,7 @@ from ..types.datatype import (
     VALUE_DATATYPES,
     Datatype,
     KeyDatatypeLike,
+    Struct,
     ValueDatatypeLike,
     as_datatype,
 )
@@ -78,7 +80,10 @@ class SortPrimitive(Primitive):
         capabilities: Capabilities | None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(self._take(datatype, self._roles.keys_in), self.datatypes)
+        taken = self._take(datatype, self._roles.keys_in)
+        #: Whether keys are an expression of two words.
+        self._takes_pairs = isinstance(taken, Struct)
+        self.datatype: Datatype = as_datatype(_of_pair(self.name, taken), self.datatypes)
         if overwrite_input and self._fusion is not None:
             raise ArgumentError(
                 f"{self.name}: overwrite_input=True sorts in place, but keys that are an expression lie nowhere; leave "
@@ -132,6 +137,18 @@ class SortPrimitive(Primitive):
         rows = tuple((up_to, replace(config, shape=shape)) for up_to, shape in self._shapes.rows)
         return Shapes(rows, self._shapes.source)
 
+    def _reads(self, layout: Layout) -> Layout:
+        layout = super()._reads(layout)
+        if not self._takes_pairs:
+            return layout
+        keys = layout[self._roles.keys_in]
+        assert isinstance(keys, Source)
+        # The first field decides first: it is the high word.
+        program = replace(keys.program, results=keys.program.results[::-1])
+        pairs = replace(keys, program=program, length=keys.length // 2, item_bytes=8, is_struct=False, is_pair=True)
+        operands: dict[str, Operand] = dict(layout)
+        return Layout(operands | {self._roles.keys_in: pairs}, layout.values_given)
+
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for up to one tile, else a histogram and one or three dispatches per digit."""
         keys_in, keys_out, values_in, values_out = self._roles
@@ -167,9 +184,9 @@ class SortPrimitive(Primitive):
         *,
         counted: bool = True,
         suffix: str = "",
-    ) -> None:
+    ) -> dict[str, Any]:
         """Add this sort to the plan of another primitive; see `add_sort`."""
-        add_sort(builder, self._configs, keys, values, counted=counted, suffix=suffix)
+        return add_sort(builder, self._configs, keys, values, counted=counted, suffix=suffix)
 
     def _order(self, keys: np.ndarray) -> np.ndarray:
         codes = key_codes(keys, self.descending)
@@ -263,7 +280,8 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
 
     def reference(self, input: np.ndarray) -> np.ndarray:
         """Return the result of numpy's stable sort."""
-        return input[self._order(input)]
+        keys = _of_words(input)
+        return keys[self._order(keys)]
 
 
 @register("sort_pairs")
@@ -340,6 +358,7 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
 
     def reference(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the result of numpy's stable sort: keys and values."""
+        keys = _of_words(keys)
         order = self._order(keys)
         return keys[order], values[order]
 
@@ -414,7 +433,28 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
 
     def reference(self, input: np.ndarray) -> np.ndarray:
         """Return the result of numpy's stable argsort, as u32."""
-        return self._order(input).astype(np.uint32)
+        return self._order(_of_words(input)).astype(np.uint32)
+
+
+def _of_pair(name: str, keys: Any) -> Any:
+    """Return the datatype of keys; a struct of two words is sorted as one number of 64 bits."""
+    if not isinstance(keys, Struct):
+        return keys
+    kinds = [of.name for _, of in keys.fields]
+    if kinds != ["u32", "u32"]:
+        raise DatatypeError(
+            f"{name}: a key that is a struct has two fields of u32, of which the first decides first, but these are of "
+            f"{', '.join(kinds)}; give a code of u32 for each, such as gw.bitcast('u32', x) for floats of at least 0"
+        )
+    return STORAGE_DATATYPES["u64"]
+
+
+def _of_words(keys: np.ndarray) -> np.ndarray:
+    """Return keys as numbers: of a struct the first field is the high word."""
+    if keys.dtype.names is None:
+        return keys
+    high, low = (keys[name].astype(np.uint64) for name in keys.dtype.names)
+    return high << np.uint64(32) | low
 
 
 def key_codes(keys: np.ndarray, descending: bool = False) -> np.ndarray:

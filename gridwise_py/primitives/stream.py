@@ -21,7 +21,7 @@ from ..planning.faults import HEALTHY, Faults
 from ..planning.kernel_constants import CONTROL_WORDS, HAS_CARRY
 from ..planning.layout import Layout, Operand
 from ..planning.lookback_state import SPIN_LIMIT, reads_by_rmw
-from ..planning.plan import Fill, Plan, Work
+from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, Signature, UpTo
 from ..planning.windows import Window, binding_limit, windows_of
 from ..runtime.bound_call import BoundCall
@@ -216,7 +216,7 @@ class StreamPrimitive(Primitive):
             fusion = self._expressions.get(each.name)
             if fusion is None:
                 same = None if each.name == measure else SameAs(measure, "every item needs one flag", per=per)
-                leaves.setdefault(each.name, replace(each.resolved(self), length=same))
+                leaves.setdefault(each.name, replace(each.resolved(self), length=same, chunked=self._reads_chunks))
                 continue
             for leaf, is_measure, components in fusion.stream_leaves(each):
                 same = (
@@ -251,6 +251,12 @@ class StreamPrimitive(Primitive):
             f"{self.name}: nothing says how many items there are: no expression has a leaf that is read item by item; "
             f"add one, such as gw.u32('x')"
         )
+
+    @property
+    def _reads_chunks(self) -> bool:
+        """Whether inputs may be in chunks: not those of items of several numbers, or that an expression reads."""
+        several = any(field.datatype.elements > 1 for field in self.fields)
+        return not self._expressions and not several and self.places is None
 
     @cached_property
     def signature(self) -> Signature:
@@ -345,9 +351,30 @@ class StreamPrimitive(Primitive):
         else:
             count = layout[self._count_name]
             builder.step(Fill(count.buffer, count.first_byte, count.nbytes))
-        read = sum(layout[name].nbytes for name in self.signature.inputs)
-        written = sum(layout[name].nbytes for name in self.signature.outputs)
-        return builder.build(Work(n, read, written), parameters)
+        return builder.build(self._work(builder, layout, n), parameters)
+
+    def _work(self, builder: PlanBuilder, layout: Layout, n: int) -> Work:
+        """Return what there is room for; the counts say how many items are written."""
+        counts_bytes = layout[self._count_name].nbytes
+        # Read only where their items are written, unless they are expressions, whose leaves others may read, too.
+        sparse = {each.argument: each for each in self._written if each.sparse and each.argument in layout}
+        sparse_bytes = sum(each.datatype.itemsize_bytes for each in sparse.values())
+        read = sum(layout[name].nbytes for name in self.signature.inputs if name not in sparse)
+        written_bytes = sum(each.datatype.itemsize_bytes for each in self._written) + 4 * self._writes_lengths
+        if self.places is not None or self.splits:  # every item is written
+            each_bytes = 4 if self.places is not None else written_bytes
+            room = n if self.size is None else min(n, (len(self.marks) + 1) * self.size)
+            fed = builder.counted_work(n, read // max(n, 1), each_bytes if room == n else 0)
+            return Work(n, read, room * each_bytes + counts_bytes, counted=fed)
+        room = min(n, self._room(layout))
+        of_count = CountedWork(self._count_name, room, sparse_bytes, written_bytes)
+        fed = builder.counted_work(n, read // max(n, 1), 0)
+        return Work(
+            n,
+            read + room * sparse_bytes,
+            room * written_bytes + counts_bytes,
+            counted=(*fed, of_count) if room else fed,
+        )
 
     def _choose_strategy(self) -> str:
         if self.strategy != "auto":

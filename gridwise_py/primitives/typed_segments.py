@@ -14,7 +14,7 @@ from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from .base import Primitive
 
-__all__ = ["ItemsOffsets", "KeysItems", "KeysItemsReduced", "ValuesRepeated"]
+__all__ = ["ItemsIndices", "ItemsOffsets", "KeysItems", "KeysItemsReduced", "KeysValuesOffsets", "ValuesRepeated"]
 
 
 class KeysItems(Primitive):
@@ -149,6 +149,68 @@ class KeysItemsReduced(Primitive):
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
 
 
+class ItemsIndices(Primitive):
+    """Primitives with items, and a place in the output for each."""
+
+    @explained()
+    def bind(
+        self,
+        *,
+        items: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        indices: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+    ) -> BoundCall[Array]:
+        arrays = given(items=items, indices=indices, output=output, n=n)
+        return self._bind(arrays)
+
+    @explained()
+    def record(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        items: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        indices: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+    ) -> dict[str, Array]:
+        arrays = given(items=items, indices=indices, output=output, n=n)
+        return self._record(arrays, encoder, trials, timing)
+
+    @explained()
+    def execute(
+        self,
+        *,
+        items: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        indices: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        encoder: wgpu.GPUCommandEncoder | None = None,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[Array]:
+        arrays = given(items=items, indices=indices, output=output, n=n)
+        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
+
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(
+        self,
+        *,
+        items: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        indices: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[Array]:
+        arrays = given(items=items, indices=indices, output=output, n=n)
+        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
+
+
 class ItemsOffsets(Primitive):
     """Primitives with items in segments that offsets delimit."""
 
@@ -208,6 +270,84 @@ class ItemsOffsets(Primitive):
         trials: int = 1,
     ) -> Run[Array]:
         arrays = given(items=items, offsets=offsets, output=output, n=n)
+        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
+
+
+class KeysValuesOffsets(Primitive):
+    """Primitives that order keys, or keys and values, within segments."""
+
+    @explained()
+    def bind(
+        self,
+        *,
+        keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        offsets: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+    ) -> BoundCall[Array]:
+        arrays = given(
+            keys=keys, values=values, offsets=offsets, output_keys=output_keys, output_values=output_values, n=n
+        )
+        return self._bind(arrays)
+
+    @explained()
+    def record(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        offsets: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+    ) -> dict[str, Array]:
+        arrays = given(
+            keys=keys, values=values, offsets=offsets, output_keys=output_keys, output_values=output_values, n=n
+        )
+        return self._record(arrays, encoder, trials, timing)
+
+    @explained()
+    def execute(
+        self,
+        *,
+        keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        offsets: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        encoder: wgpu.GPUCommandEncoder | None = None,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[Array]:
+        arrays = given(
+            keys=keys, values=values, offsets=offsets, output_keys=output_keys, output_values=output_values, n=n
+        )
+        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
+
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(
+        self,
+        *,
+        keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        offsets: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[Array]:
+        arrays = given(
+            keys=keys, values=values, offsets=offsets, output_keys=output_keys, output_values=output_values, n=n
+        )
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
 
 

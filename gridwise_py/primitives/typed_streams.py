@@ -10,6 +10,7 @@ import wgpu
 from ..call_errors import LEFT_OUT, explained, given
 from ..runtime.array import Array
 from ..runtime.bound_call import ASYNC_REMEDIES, BoundCall
+from ..runtime.chunked_array import Items
 from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from .base import Primitive
@@ -24,8 +25,8 @@ class InputFlags(Primitive):
     def bind(
         self,
         *,
-        input: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        flags: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        flags: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         count: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -38,8 +39,8 @@ class InputFlags(Primitive):
         self,
         encoder: wgpu.GPUCommandEncoder,
         *,
-        input: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        flags: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        flags: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         count: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -53,8 +54,8 @@ class InputFlags(Primitive):
     def execute(
         self,
         *,
-        input: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        flags: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        flags: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         count: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -70,8 +71,8 @@ class InputFlags(Primitive):
     async def execute_async(
         self,
         *,
-        input: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        flags: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        flags: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         count: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -90,9 +91,9 @@ class InputParts(Primitive):
     def bind(
         self,
         *,
-        input: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        flags: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        second_flags: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        flags: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        second_flags: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         first: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         second: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         rest: Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -110,9 +111,9 @@ class InputParts(Primitive):
         self,
         encoder: wgpu.GPUCommandEncoder,
         *,
-        input: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        flags: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        second_flags: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        flags: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        second_flags: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         first: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         second: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         rest: Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -131,9 +132,9 @@ class InputParts(Primitive):
     def execute(
         self,
         *,
-        input: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        flags: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        second_flags: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        flags: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        second_flags: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         first: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         second: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         rest: Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -154,9 +155,9 @@ class InputParts(Primitive):
     async def execute_async(
         self,
         *,
-        input: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        flags: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        second_flags: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        flags: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        second_flags: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         first: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         second: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         rest: Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -180,8 +181,8 @@ class KeysKept(Primitive):
     def bind(
         self,
         *,
-        keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        keys: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         output_keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         output_values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -199,8 +200,8 @@ class KeysKept(Primitive):
         self,
         encoder: wgpu.GPUCommandEncoder,
         *,
-        keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        keys: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         output_keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         output_values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -219,8 +220,8 @@ class KeysKept(Primitive):
     def execute(
         self,
         *,
-        keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        keys: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         output_keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         output_values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -241,8 +242,8 @@ class KeysKept(Primitive):
     async def execute_async(
         self,
         *,
-        keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        keys: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         output_keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         output_values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -266,7 +267,7 @@ class KeysRuns(Primitive):
     def bind(
         self,
         *,
-        keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        keys: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         starts: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         lengths: Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -281,7 +282,7 @@ class KeysRuns(Primitive):
         self,
         encoder: wgpu.GPUCommandEncoder,
         *,
-        keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        keys: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         starts: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         lengths: Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -297,7 +298,7 @@ class KeysRuns(Primitive):
     def execute(
         self,
         *,
-        keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        keys: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         starts: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         lengths: Array | wgpu.GPUBuffer | None = LEFT_OUT,
@@ -315,7 +316,7 @@ class KeysRuns(Primitive):
     async def execute_async(
         self,
         *,
-        keys: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        keys: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         starts: Array | wgpu.GPUBuffer | None = LEFT_OUT,
         lengths: Array | wgpu.GPUBuffer | None = LEFT_OUT,

@@ -27,12 +27,16 @@ def with_count(signature: Signature, arrays: Mapping[str, Any]) -> Mapping[str, 
     ArgumentError
         If the primitive takes no count, two of them differ, or they cannot be applied to the inputs.
     """
+    arrays = _with_own_counts(signature, arrays)
     own = COUNT in signature.arguments  # a kernel of the caller's may have an argument of that name
     n = None if own else arrays.get(COUNT)
     counts = {
         name: array.count
         for name, array in arrays.items()
-        if type(array) is Array and array.count is not None and name in signature.inputs
+        if type(array) is Array
+        and array.count is not None
+        and name in signature.inputs
+        and f"{name}_count" not in signature.arguments
     }
     if not counts and n is None:
         return arrays
@@ -66,6 +70,29 @@ def with_count(signature: Signature, arrays: Mapping[str, Any]) -> Mapping[str, 
                 f"{name}.ravel(), which copies nothing"
             )
     return arrays if n is not None else {**arrays, COUNT: next(iter(counts.values()))}
+
+
+def _with_own_counts(signature: Signature, arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return arguments with the counts of inputs whose counts are arguments of their own.
+
+    Raises
+    ------
+    ArgumentError
+        If one of these is not the count that the input carries.
+    """
+    found: dict[str, Any] = {}
+    for name, array in arrays.items():
+        own = f"{name}_count"
+        if own not in signature.arguments or type(array) is not Array or array.count is None:
+            continue
+        given = arrays.get(own)
+        if isinstance(given, Array) and given.place() != array.count.place():
+            raise ArgumentError(
+                f"{signature.primitive}: {own}= is {given!r}, but {name} carries another count, {array.count!r}; leave "
+                f"out {own}=, or give {name}.trim()"
+            )
+        found[own] = array.count
+    return {**arrays, **found} if found else arrays
 
 
 def _refuse(signature: Signature, arrays: Mapping[str, Any], counts: Mapping[str, Array]) -> None:

@@ -19,9 +19,11 @@ from ..types.options import integer
 __all__ = [
     "AxisTuning",
     "ElementwiseTuning",
+    "HistogramTuning",
     "MatMulTuning",
     "ReduceTuning",
     "ScanTuning",
+    "SegmentedSortTuning",
     "SortTuning",
     "StateForm",
     "StreamTuning",
@@ -153,6 +155,12 @@ def _stage_items(name: str, value: Any) -> int:
 def _held_or_late(name: str, value: Any) -> str:
     if value not in ("held", "late"):
         raise ArgumentError(f"{name}={value!r} is unknown; known are held, late")
+    return value
+
+
+def _merge(name: str, value: Any) -> str:
+    if value not in ("none", "quad", "tile"):
+        raise ArgumentError(f"{name}={value!r} is unknown; known are none, quad, tile")
     return value
 
 
@@ -342,6 +350,41 @@ class StreamTuning(Tuning):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class HistogramTuning(Tuning):
+    """The tuning of `Histogram` and `ReduceByIndex`.
+
+    Parameters
+    ----------
+    workgroup_size : int, optional
+        Invocations per workgroup, a power of two.
+    vecs : int, optional
+        vec4 per invocation and tile, 1 to 16.
+    max_blocks : int, optional
+        Largest number of workgroups, each of which counts several tiles and writes a table of counts.
+    memory_words : int, optional
+        Words of workgroup memory for counters. Bins that do not fit are counted by other workgroups, which read the
+        same items.
+    copies : int, optional
+        Largest number of copies of the counters in workgroup memory, from 1 to 32; lanes take turns.
+    merge : {None, "none", "quad", "tile"}, optional
+        Which items of an invocation are counted at once if they are of one bin: four neighbours, or all of a tile, too.
+    """
+
+    workgroup_size: int | None = None
+    vecs: int | None = None
+    max_blocks: int | None = None
+    memory_words: int | None = None
+    copies: int | None = None
+    merge: Literal["none", "quad", "tile"] | None = None
+
+    def __post_init__(self) -> None:
+        self._check(
+            workgroup_size=_INVOCATIONS, vecs=_VECS, max_blocks=_positive, memory_words=_positive,
+            copies=_from_to(1, 32), merge=_merge,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SortTuning(Tuning):
     """The tuning of `Sort`, `SortPairs` and `ArgSort`.
 
@@ -379,6 +422,32 @@ class SortTuning(Tuning):
             workgroup_size=_multiple_of_128, items=_positive, parts=_positive, look=_LOOK, tickets=_truth,
             spin_limit=_word, subgroups=_subgroups,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SegmentedSortTuning(Tuning):
+    """The tuning of `SegmentedSort`.
+
+    Parameters
+    ----------
+    workgroup_size : int, optional
+        Invocations of the kernels that rank keys, a multiple of 128 of at least 256.
+    items : int, optional
+        Keys per invocation, at most: a workgroup sorts up to ``workgroup_size * items`` at once.
+    window : int, optional
+        With offsets: a workgroup sorts the segments that begin in so many items, if they are short enough to fit.
+        Longer ones are sorted by several workgroups.
+    subgroups : None, bool or str, optional
+        As for `SortTuning`.
+    """
+
+    workgroup_size: int | None = None
+    items: int | None = None
+    window: int | None = None
+    subgroups: SubgroupsLike = None
+
+    def __post_init__(self) -> None:
+        self._check(workgroup_size=_multiple_of_128, items=_positive, window=_positive, subgroups=_subgroups)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

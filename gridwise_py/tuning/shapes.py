@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMode
-from .options import ElementwiseTuning, ReduceTuning, ScanTuning, StreamTuning, Tuning
+from .options import ElementwiseTuning, HistogramTuning, ReduceTuning, ScanTuning, StreamTuning, Tuning
 
 __all__ = [
     "KERNELS",
@@ -104,12 +104,19 @@ class Shapes(Generic[AnyShape]):
 # tile still sooner (2^16: 512 × 2 4.2 µs, 512 × 4 4.9). 2^22 items in such tiles are still all at work at once.
 # search: each workgroup first loads a table of 8 KiB, so it takes at least as many queries as that has keys where there
 # are enough for all multiprocessors.
+# merge: 4 × vecs − 1 keys per invocation, so a tile of 256 × 4 is 3,840 keys: about as many as 16 KiB of workgroup
+# memory hold (CUB has 512 × 15). Not measured yet.
 # stream: a select of half of 2^28 items on an H200 takes 654 µs with 256 × 8, 702 with 128 × 16, 743 with 128 × 8, 809
 # with 256 × 4, 675 with 512 × 4. stream_split (partitions): 994 µs with 128 × 16. Smaller inputs as scan_lookback.
+# transpose: two squares of 32 × 32 are 8 KiB of workgroup memory, so as many workgroups share a multiprocessor as have
+# invocations on it, with two loads of 16 bytes each in flight; not measured yet.
+# histogram: 16 KiB of counters, so that four workgroups of 512 fill a multiprocessor. histogram_ranges: as many
+# counters as a workgroup may have, and as many invocations to use them; not measured yet.
 # top_k: 8 loads in flight; with a tile of 8,192 items 2^28 items have 2^15 minima, which one workgroup looks through.
 # Not measured yet.
-# by_key, segmented: as scan_lookback with accumulators of two words, since a tile's keys or places are held with its
-# items; not measured yet. A CPU adapter compiles fewer rows sooner.
+# by_key: 2^28 items of u32 in runs of 8 on an H200: scan 856 µs and reduce 874 with 256 × 8, 850 and 930 with 128 × 8,
+# 872 and 1,215 with 512 × 4. segmented: as scans by key. segmented_reduce, 2^28 items in segments of 2^16, 2^10, 2^4:
+# 263, 420, 744 µs with 128 × 8; 259, 464, 793 with 256 × 4. A CPU adapter compiles fewer rows sooner.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
     "elementwise": (((None, Shape(256, 1)),), ((None, Shape(256, 4)),)),
     "reduce": (
@@ -122,6 +129,8 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
         ((None, Shape(256, 8)),),
     ),
     "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
+    "transpose": (((None, Shape(256, 2)),), ((None, Shape(256, 2)),)),
+    "merge": (((1 << 18, Shape(256, 1)), (None, Shape(256, 2))), ((None, Shape(64, 4)),)),
     "top_k": (((None, Shape(256, 8)),), ((None, Shape(64, 8)),)),
     "by_key": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
@@ -132,6 +141,8 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
         ((None, Shape(256, 2)),),
     ),
     "segmented_reduce": (((1 << 22, Shape(256, 4, 1056)), (None, Shape(128, 8, 1056))), ((None, Shape(64, 4, 64)),)),
+    "histogram": (((1 << 20, Shape(256, 2, 264)), (None, Shape(512, 4, 528))), ((None, Shape(64, 4, 32)),)),
+    "histogram_ranges": (((None, Shape(1024, 4, 264)),), ((None, Shape(64, 4, 32)),)),
     "stream": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
         ((None, Shape(256, 8)),),
@@ -189,6 +200,14 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         tuple(Shape(w, v) for w, v in ((128, 4), (128, 8), (256, 1), (256, 2), (256, 4), (256, 8), (512, 2), (512, 4))),
         tuple(Shape(w, v) for w, v in ((64, 4), (64, 16), (128, 16), (256, 4), (256, 16))),
     ),
+    "transpose": (
+        tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (128, 2), (128, 4), (256, 1), (256, 2), (256, 3))),
+        tuple(Shape(w, v) for w, v in ((64, 4), (256, 1), (256, 2), (256, 3))),
+    ),
+    "merge": (
+        tuple(Shape(w, v) for w, v in ((128, 2), (128, 4), (128, 5), (256, 1), (256, 2), (256, 3), (256, 4), (512, 2))),
+        tuple(Shape(w, v) for w, v in ((64, 2), (64, 4), (128, 4), (256, 2), (256, 4))),
+    ),
     "top_k": (
         tuple(Shape(w, v) for w, v in ((128, 8), (128, 16), (256, 4), (256, 8), (256, 16), (512, 4), (512, 8))),
         tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
@@ -213,6 +232,22 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         ),
         tuple(Shape(w, v) for w, v in ((64, 8), (128, 8), (256, 4), (256, 8))),
     ),
+    "histogram": (
+        tuple(
+            Shape(w, v, b)
+            for w, v, b in ((256, 4, 528), (256, 4, 1056), (512, 2, 528), (512, 4, 264), (512, 4, 528), (512, 8, 528),
+                            (1024, 2, 264), (1024, 4, 264))
+        ),
+        tuple(Shape(w, v, b) for w, v, b in ((64, 4, 16), (64, 4, 32), (64, 8, 32), (256, 4, 32))),
+    ),
+    "histogram_ranges": (
+        tuple(
+            Shape(w, v, b)
+            for w, v, b in ((256, 4, 264), (512, 4, 132), (512, 4, 264), (1024, 2, 132), (1024, 4, 132), (1024, 4, 264),
+                            (1024, 8, 132))
+        ),
+        tuple(Shape(w, v, b) for w, v, b in ((64, 4, 16), (64, 4, 32), (64, 8, 32), (256, 4, 32))),
+    ),
     "stream": (
         tuple(
             Shape(w, v)
@@ -236,10 +271,14 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
     "scan": ScanTuning,
     "scan_lookback": ScanTuning,
     "search": ElementwiseTuning,
+    "transpose": ElementwiseTuning,
+    "merge": ElementwiseTuning,
     "top_k": ElementwiseTuning,
     "by_key": ScanTuning,
     "segmented": ScanTuning,
     "segmented_reduce": ScanTuning,
+    "histogram": HistogramTuning,
+    "histogram_ranges": HistogramTuning,
     "stream": StreamTuning,
     "stream_split": StreamTuning,
 }
@@ -247,7 +286,7 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
 
 def has_blocks(kernel: str) -> bool:
     """Whether a kernel gives each workgroup a block of tiles: then its shapes say how many workgroups there are."""
-    return kernel in _FIXED_SHAPES
+    return all(shape.max_blocks for rows in _SHAPES[kernel] for _, shape in rows)
 
 
 def look_back_tiles(mode: SubgroupMode) -> int:

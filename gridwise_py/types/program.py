@@ -14,7 +14,9 @@ from typing import Any, Protocol, cast
 from ..errors import ArgumentError
 from .datatype import DATATYPES, Datatype, Struct
 
-__all__ = ["MOVES", "Bound", "Flat", "Leaf", "LeafForm", "Node", "Program", "Step", "Stored", "flatten"]
+__all__ = [
+    "MOVES", "Bound", "Flat", "Leaf", "LeafForm", "Node", "Program", "Step", "Stored", "flatten", "gathered", "part_of",
+]  # fmt: skip
 
 #: Steps that compute their operand at another item.
 MOVES = ("previous", "next", "flip", "gather")
@@ -258,6 +260,54 @@ class Flat:
     def without_arrays(self) -> Flat:
         """Return it with names in place of arrays: what is equal for calls with other arrays."""
         return replace(self, arrays=())
+
+
+def part_of(flat: Flat, results: Sequence[int], fields: tuple[str, ...] = ()) -> Flat:
+    """Return a part of a program: the steps that some need, as the results, and the leaves that those read."""
+    program = flat.program
+    kept, waiting = set[int](), list(results)
+    while waiting:
+        k = waiting.pop()
+        if k not in kept:
+            kept.add(k)
+            waiting += program.steps[k].args
+    places = {k: place for place, k in enumerate(sorted(kept))}
+    leaves = sorted({program.steps[k].number for k in kept if program.steps[k].kind in ("leaf", "single", "component")})
+    numbers = {leaf: number for number, leaf in enumerate(leaves)}
+    steps: list[Step] = []
+    for k in places:
+        step, value = program.steps[k], program.steps[k].value
+        if step.kind in ("leaf", "single"):
+            value = numbers[step.number]
+        elif step.kind == "component":
+            value = (numbers[step.number], step.component)
+        steps.append(replace(step, args=tuple(places[a] for a in step.args), value=value))
+    names = tuple(flat.names[k] for k in leaves)
+    return Flat(
+        Program(tuple(steps), tuple(places[k] for k in results), tuple(program.leaves[k] for k in leaves)), names,
+        tuple(flat.datatypes[k] for k in leaves), tuple(each for each in flat.arrays if each[0] in names), flat.numbers,
+        flat.scalars, fields,
+    )  # fmt: skip
+
+
+def gathered(flat: Flat, order: str) -> Flat:
+    """Return a program whose results are those of another at the items that a further leaf of u32 names.
+
+    Results that are the same for every item stay as they are.
+    """
+    program, leaf = flat.program, len(flat.names)
+    steps, results = [*program.steps, Step("leaf", "u32", (), leaf)], list[int]()
+    at = len(program.steps)
+    for k in program.results:
+        if program.steps[k].kind == "number":
+            results.append(k)
+            continue
+        steps.append(Step("gather", program.steps[k].type, (k, at)))
+        results.append(len(steps) - 1)
+    return replace(
+        flat, program=Program(tuple(steps), tuple(results), (*program.leaves, LeafForm("u32"))),
+        names=(*flat.names, order), datatypes=(*flat.datatypes, DATATYPES["u32"]),
+    )  # fmt: skip
 
 
 def flatten(*expressions: Node, names: tuple[str, ...] = ()) -> Flat:

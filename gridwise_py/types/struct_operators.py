@@ -12,9 +12,12 @@ import numpy as np
 from ..errors import DatatypeError
 from .datatype import Datatype, Struct
 from .operations import OPERATIONS, operation_text
-from .operators import Add, BinOp, Max, Min, Multiply
+from .operators import Add, And, BinOp, Max, Min, Multiply, Or, Xor
 
-__all__ = ["ArgMax", "ArgMin", "ArgOp", "First", "Last", "MinMax", "Moments", "StructOp", "on_items"]
+__all__ = [
+    "FIELD_OPERATIONS", "ArgMax", "ArgMin", "ArgOp", "First", "Last", "MinMax", "Moments", "StructOp", "each_field",
+    "on_items",
+]  # fmt: skip
 
 _LAST_INDEX = 2**32 - 1
 _INFINITY = 0x7F800000
@@ -195,6 +198,10 @@ _FIELD_BY_FIELD = {
 }
 
 
+#: The operations of expressions that built-in operators are.
+FIELD_OPERATIONS = {name: kind for name, (_, kind) in _FIELD_BY_FIELD.items()} | {"and": "&", "or": "|", "xor": "^"}
+
+
 @lru_cache(maxsize=256)
 def _on(op: BinOp, datatype: Struct) -> StructOp:
     kind = _FIELD_BY_FIELD[op.name][1]
@@ -208,6 +215,26 @@ def on_items(op: BinOp, datatype: Datatype) -> BinOp:
     """Return an operator for items of a datatype: of structs, sums, products, minima and maxima are field by field."""
     own = _FIELD_BY_FIELD.get(op.name)
     return _on(op, datatype) if isinstance(datatype, Struct) and own is not None and op is own[0] else op
+
+
+class _EachField(StructOp):
+    """An operator of each field's own."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        struct = self.numpy.struct
+        assert struct is not None
+        return each_field, (tuple(self.name.split(", ")), struct)
+
+
+@lru_cache(maxsize=256)
+def each_field(names: tuple[str, ...], datatype: Struct) -> StructOp:
+    """Return an operator that combines each field with the built-in operator of that name."""
+    kinds = [FIELD_OPERATIONS[name] for name in names]
+    text, twin = _by_fields(lambda k: kinds[k])
+    ops = {op.name: op for op in (Add, Multiply, Min, Max, And, Or, Xor)}
+    identity = tuple(ops[name].identity_for(of) for name, (_, of) in zip(names, datatype.fields, strict=True))
+    form = _Form(lambda types: len(types) == len(identity), "gw.struct(a=x, b=y)", text, twin, datatype)
+    return _EachField(", ".join(names), identity, form)
 
 
 def _min_max() -> StructOp:

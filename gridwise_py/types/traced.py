@@ -18,7 +18,7 @@ from .operations import operation_text
 from .program import Flat, Leaf, Step, flatten
 from .wgsl_function import function_texts
 
-__all__ = ["Traced", "traced"]
+__all__ = ["Traced", "traced", "traced_order"]
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,13 @@ class Traced:
     flat : Flat
         Its leaves are ``a`` and ``b``, or their fields, ``a.value``.
     datatype : Datatype
+    name : str
+        Of the WGSL function.
     """
 
     flat: Flat
     datatype: Datatype
+    name: str = "combine"
 
     @property
     def is_trusted(self) -> bool:
@@ -41,13 +44,14 @@ class Traced:
         return self.flat.program.trusted
 
     def text(self) -> str:
-        """Return the WGSL of ``combine``."""
+        """Return the WGSL of the function."""
         steps = self.flat.program.steps
         functions, names = function_texts("op", [step.value for step in steps if step.kind == "function"])
         lines = [f"  let v{k} = {self._step(step, names)};" for k, step in enumerate(steps)]
         results = [f"v{k}" for k in self.flat.program.results]
         value = f"T({', '.join(results)})" if self.flat.fields else results[0]
-        return "\n".join([*functions, "fn combine(a: T, b: T) -> T {", *lines, f"  return {value};", "}"])
+        kind = "bool" if self.name == "less" else "T"
+        return "\n".join([*functions, f"fn {self.name}(a: T, b: T) -> {kind} {{", *lines, f"  return {value};", "}"])
 
     def _step(self, step: Step, functions: dict[object, str]) -> str:
         if step.kind == "leaf":
@@ -108,13 +112,35 @@ def traced(function: Callable[[Any, Any], Any], datatype: Datatype, what: str) -
         raise DatatypeError(
             f"the function of {what} gives {', '.join(types)} for items of {', '.join(wanted)}; cast it: gw.u32(…)"
         )
-    flat = flatten(*nodes, names=names)
+    return Traced(_flat_of_items(flatten(*nodes, names=names), items, what), datatype)
+
+
+@lru_cache(maxsize=256)
+def traced_order(function: Callable[[Any, Any], Any], datatype: Datatype, what: str) -> Traced:
+    """Return what a Python function does that says whether one item goes before another.
+
+    Raises
+    ------
+    ArgumentError, DatatypeError
+        If it gives something else than a bool, or uses more than the two items.
+    """
+    items = [_item(name, datatype, what) for name in "ab"]
+    result = function(*items)
+    node = as_node(result, "bool") if not isinstance(result, StructExpression) else None
+    if node is None or node.type != "bool":
+        given = "a struct" if node is None else node.type
+        raise DatatypeError(f"{what} gives {given}, but must say whether a goes before b: lambda a, b: a < b")
+    return Traced(_flat_of_items(flatten(node), items, what), datatype, "less")
+
+
+def _flat_of_items(flat: Flat, items: list[Any], what: str) -> Flat:
+    """Return a function's program; raise if it uses more than the two items."""
     strange = next((s.kind for s in flat.program.steps if s.kind in _REFUSED), None)
     if strange is not None or flat.arrays or not set(flat.names) <= _names_of(items):
         raise ArgumentError(
             f"the function of {what} uses {strange or 'other leaves'}: an operator sees the two items and numbers only"
         )
-    return Traced(flat, datatype)
+    return flat
 
 
 _REFUSED = ("index", "scalar", "gather", "previous", "next", "flip", "component", "single")

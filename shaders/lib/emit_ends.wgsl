@@ -42,14 +42,19 @@ fn emit_ends(tile: u32, first: u32, end: u32, block_begin: u32, before: Chain, s
 //$ endfor
     workgroupBarrier();
     let part_begin = tile_begin(tile) + part * PART_ITEMS;
-    for (var s = first + local; s < end; s += 4u * WORKGROUP_SIZE) {
-      // Four at a time, so that their loads are on their way at once.
-//$ for j in range(4)
+    if (end - first <= WORKGROUP_SIZE) {
+      let s = first + local;
+      if (s < end) { emit_segment(s, load_offsets(s), segment_end(s), part, part_begin, block_begin); }
+      continue;
+    }
+    for (var s = first + local; s < end; s += 8u * WORKGROUP_SIZE) {
+      // Eight at a time, so that their loads are on their way at once.
+//$ for j in range(8)
       let s_{{ j }} = min(s{{ " + %du * WORKGROUP_SIZE" % j if j }}, end - 1u);
       let begin_{{ j }} = load_offsets(s_{{ j }});
       let end_{{ j }} = segment_end(s_{{ j }});
 //$ endfor
-//$ for j in range(4)
+//$ for j in range(8)
       if (s{{ " + %du * WORKGROUP_SIZE" % j if j }} < end) { emit_segment(s_{{ j }}, begin_{{ j }}, end_{{ j }}, part, part_begin, block_begin); }
 //$ endfor
     }

@@ -2,7 +2,11 @@
 // The last run has no head behind it: `emit_end` closes it.
 fn put_value(run: u32, x: Acc) {
   if (run >= params.size) { return; }
-//$ if items_are == "raw"
+//$ if stores is defined and stores.results is not none
+//$ for name in stores.results
+  store_acc_{{ name }}(run, x);
+//$ endfor
+//$ elif items_are == "raw"
 //$ for k in range(acc.words)
   store_output_values({{ acc.words }}u * run + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});
 //$ endfor
@@ -53,7 +57,15 @@ fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
     }
     for (var k = local; k < min(runs - first, PART_RUNS); k += WORKGROUP_SIZE) {
       let run = before.x + first + k;
+//$ if stores is not defined
       if (run < params.size) { store_output_keys(run, staged_keys[k]); }
+//$ elif stores.of_keys
+      if (run < params.size) {
+//$ for store in stores.of_keys
+        {{ store }}(run, staged_keys[k]);
+//$ endfor
+      }
+//$ endif
       if (run > 0u) {
         var x = staged_values[k];
         if (first + k == 0u) { x = combine(chain_value(before), x); }
@@ -64,6 +76,8 @@ fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
 }
 // Writes the number of runs and the value of the last one.
 fn emit_end(total: Chain) {
+//$ if stores is not defined or stores.of_keys
   store_count(0u, total.x);
+//$ endif
   if (total.x > 0u) { put_value(total.x - 1u, chain_value(total)); }
 }

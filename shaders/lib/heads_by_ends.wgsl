@@ -19,9 +19,6 @@ struct TileEnds {
   more: u32,  // whether there may be further segments
 }
 var<workgroup> tile_ends: TileEnds;
-// Segments that an invocation looks at in one round, but for the first: so many loads are on their way at once.
-const AT_ONCE: u32 = 8u;
-
 // Finds the first segment that ends behind the first item of a block; in the block of item 0 that is segment 0, empty or not.
 // Each step cuts into as many parts as there are invocations, around a guess at first: as if all segments were of one length.
 fn segments_begin(tile: u32) -> u32 {
@@ -66,54 +63,44 @@ fn heads_begin(tile: u32, first: u32) -> TileEnds {
     set_head(begin, load_offsets(first));
     if (begin == 0u) { set_head(0u, 0u); }
   }
-  let ends_here = ends_by(limit, first + local, local == WORKGROUP_SIZE - 1u);
-  if (ends_here) { set_head(begin, segment_end(first + local)); }
+  // Ever more at a time, so that the loads of short segments are on their way at once, and few segments cost few loads.
+  mark_1(begin, limit, first);
   var found = workgroupUniformLoad(&tile_ends);
-  var next = first + WORKGROUP_SIZE;
-  while (found.more != 0u) {
-    for (var j = 0u; j < AT_ONCE; j++) {
-      let s = next + j * WORKGROUP_SIZE + local;
-      set_heads(begin, s, ends_by(limit, s, local == WORKGROUP_SIZE - 1u && j == AT_ONCE - 1u));
-    }
+  if (found.more == 0u) { return found; }
+  mark_2(begin, limit, first + WORKGROUP_SIZE);
+  found = workgroupUniformLoad(&tile_ends);
+  for (var next = first + 3u * WORKGROUP_SIZE; found.more != 0u; next += 8u * WORKGROUP_SIZE) {
+    mark_8(begin, limit, next);
     found = workgroupUniformLoad(&tile_ends);
-    next += AT_ONCE * WORKGROUP_SIZE;
   }
   return found;
 }
-// Whether segment s ends in the tile.
-fn ends_by(limit: u32, s: u32, is_last_of_round: bool) -> bool {
-  let ends_here = s < params.segments && end_of(s) <= limit;
-  // One invocation has the last of them.
-  if (ends_here && (s + 1u >= params.segments || end_of(s + 1u) > limit)) { tile_ends.end = s + 1u; }
-  if (is_last_of_round) { tile_ends.more = select(0u, 1u, ends_here); }
-  return ends_here;
+//$ for count in (1, 2, 8)
+// Marks the ends of {{ count }} × WORKGROUP_SIZE segments from `first` on, as far as they end in the tile.
+fn mark_{{ count }}(begin: u32, limit: u32, first: u32) {
+  let last = params.segments - 1u;
+//$ for j in range(count)
+  let s_{{ j }} = first + {{ j }}u * WORKGROUP_SIZE + local;
+  let end_{{ j }} = end_of(min(s_{{ j }}, last));
+  let next_{{ j }} = end_of(min(s_{{ j }} + 1u, last));
+//$ endfor
+//$ for j in range(count)
+  let ends_{{ j }} = s_{{ j }} <= last && end_{{ j }} <= limit;
+  if (ends_{{ j }}) {
+    set_head(begin, min(end_{{ j }}, items_in_all()));
+    // One invocation has the last of them.
+    if (s_{{ j }} == last || next_{{ j }} > limit) { tile_ends.end = s_{{ j }} + 1u; }
+  }
+//$ endfor
+  if (local == WORKGROUP_SIZE - 1u) { tile_ends.more = select(0u, 1u, ends_{{ count - 1 }}); }
 }
+//$ endfor
 fn set_head(begin: u32, i: u32) {
   let place = i - begin;
   if (i >= begin && place <= tile_size()) { 
     atomicOr(&head_bits[place >> 5u], 1u << (place & 31u));
     tile_ends.heads = 1u;
   }
-}
-// The same for many short segments. Lanes whose bits are in one word combine them first, since atomics on one word take turns.
-fn set_heads(begin: u32, s: u32, ends_here: bool) {
-//$ if subgroups == "native"
-  var place = NO_SEGMENT;
-  if (ends_here) { place = segment_end(s) - begin; }
-  let word = place >> 5u;
-  var bits = 1u << (place & 31u);
-  for (var d = 1u; d < sg_size; d <<= 1u) {
-    let left = subgroupShuffleUp(vec2<u32>(word, bits), d);
-    bits |= select(0u, left.y, sg_lane >= d && left.x == word);
-  }
-  let next = subgroupShuffleDown(word, 1u);
-  if (place <= tile_size() && (sg_lane == sg_size - 1u || next != word)) {
-    atomicOr(&head_bits[word], bits);
-    tile_ends.heads = 1u;
-  }
-//$ else
-  if (ends_here) { set_head(begin, segment_end(s)); }
-//$ endif
 }
 fn heads_of(tile: u32, r: u32) -> u32 {
   let place = tile_item(tile, r) - tile * tile_size();

@@ -3,6 +3,9 @@
 // bin in `stage`, which later holds the keys.
 // Source: the ranking by matching lanes is that of Adinets and Merrill, "Onesweep" (2022). WGSL cannot match lanes, so
 // eight ballots replace it.
+//$ if partial is defined
+// A tile may have fewer rounds, `rounds`: its rows are then shorter.
+//$ endif
 const ITEMS: u32 = {{ items }}u;
 const ROWS: u32 = {{ rows }}u;
 const ROW_ITEMS: u32 = 32u * ITEMS;
@@ -16,7 +19,7 @@ var<workgroup> rank_steps: u32;
 var<private> lane: u32;  // in the workgroup, in the order of the subgroups
 var<private> row: u32;
 //$ for items_of in held
-var<private> {{ items_of.name }}: array<{{ "u32" if items_of.words == 1 else "vec2<u32>" }}, ITEMS>;
+var<private> {{ items_of.name }}: array<{{ "u32" if items_of.words == 1 else "vec%d<u32>" % items_of.words }}, ITEMS>;
 //$ endfor
 // Ranks in the tile, two per word: registers decide how many workgroups fit on a multiprocessor.
 var<private> ranks: array<u32, (ITEMS + 1u) / 2u>;
@@ -27,11 +30,17 @@ fn set_rank(k: u32, rank: u32) {
 }
 fn add_to_rank(k: u32, more: u32) { ranks[k >> 1u] += more << (16u * (k & 1u)); }
 
+//$ if partial is defined
+var<private> row_items: u32;  // 32 × rounds
+//$ set Ranked, row_items, rounds, passed = "Ranked", "row_items", "rounds: u32", "rounds"
+//$ else
+//$ set Ranked, row_items, rounds, passed = "Key", "ROW_ITEMS", "", ""
 // Keys are already fixed where one digit ranks all of them.
 fn ranked_digit(code: Key) -> u32 { return key_digit({{ "key_fixed(code)" if fix_when_ranked else "code" }}); }
 
+//$ endif
 // Position in the tile of this invocation's key in round k.
-fn tile_position(k: u32) -> u32 { return row * ROW_ITEMS + k * 32u + (lane & 31u); }
+fn tile_position(k: u32) -> u32 { return row * {{ row_items }} + k * 32u + (lane & 31u); }
 
 fn rank_enter(lanes: Lanes) {
   enter(lanes);
@@ -45,12 +54,12 @@ fn rank_enter(lanes: Lanes) {
 //$ include "lib/sort_scan.wgsl"
 
 // Ranks the tile's keys in their rows, and returns to invocation b < BINS the number of keys in bin b.
-fn tile_count() -> u32 {
+fn tile_count({{ rounds }}) -> u32 {
 //$ for i in range(8)
   atomicStore(&stage[lane + {{ i }}u * WORKGROUP_SIZE], 0u);
 //$ endfor
   workgroupBarrier();
-  rank_rows();
+  rank_rows({{ passed }});
   var total = 0u;
   if (lane < BINS) {
 //$ for r in range(rows)
@@ -73,21 +82,29 @@ fn tile_rank(first: u32) {
   }
   workgroupBarrier();
 //$ for k in range(items)
+//$ if partial is defined
+  if ({{ 32 * k }}u < row_items) { add_to_rank({{ k }}u, atomicLoad(&stage[row * BINS + ranked_digit(keys[{{ k }}])])); }
+//$ else
   add_to_rank({{ k }}u, atomicLoad(&stage[row * BINS + ranked_digit(keys[{{ k }}])]));
+//$ endif
 //$ endfor
   workgroupBarrier();
 }
 
 //$ if subgroups == "none"
 // One invocation per row ranks its keys, one by one.
-fn rank_rows() {
+fn rank_rows({{ rounds }}) {
   let digits = ROWS * BINS;
 //$ for k in range(items)
+//$ if partial is defined
+  if ({{ k }}u < rounds) { atomicStore(&stage[digits + tile_position({{ k }}u)], ranked_digit(keys[{{ k }}])); }
+//$ else
   atomicStore(&stage[digits + tile_position({{ k }}u)], ranked_digit(keys[{{ k }}]));
+//$ endif
 //$ endfor
   workgroupBarrier();
   if (lane < ROWS) {
-    for (var i = digits + lane * ROW_ITEMS; i < digits + (lane + 1u) * ROW_ITEMS; i++) {
+    for (var i = digits + lane * {{ row_items }}; i < digits + (lane + 1u) * {{ row_items }}; i++) {
       let counter = lane * BINS + atomicLoad(&stage[i]);
       let rank = atomicLoad(&stage[counter]);
       atomicStore(&stage[counter], rank + 1u);
@@ -96,7 +113,11 @@ fn rank_rows() {
   }
   workgroupBarrier();
 //$ for k in range(items)
+//$ if partial is defined
+  if ({{ k }}u < rounds) { set_rank({{ k }}u, atomicLoad(&stage[digits + tile_position({{ k }}u)])); }
+//$ else
   set_rank({{ k }}u, atomicLoad(&stage[digits + tile_position({{ k }}u)]));
+//$ endif
 //$ endfor
   workgroupBarrier();
 }
@@ -125,7 +146,7 @@ fn leader_of(lanes: u32) -> u32 { return (sg_lane & ~31u) + countTrailingZeros(l
 
 // A row that is (part of) one subgroup, whose lanes run in step. The shuffle depends on the addition's result, so the
 // additions of a row keep the order of its rounds.
-fn rank_in_step(key: Key, all: u32) -> u32 {
+fn rank_in_step(key: {{ Ranked }}, all: u32) -> u32 {
   let digit = ranked_digit(key);
   let lanes = matching_lanes(digit, all);
   let before = countOneBits(lanes & ((1u << rank_lane()) - 1u));
@@ -140,7 +161,7 @@ fn rank_in_step(key: Key, all: u32) -> u32 {
 
 //$ if takes_turns
 // A row of several subgroups, which rank one after the other.
-fn rank_in_turn(key: Key, all: u32, steps: u32) -> u32 {
+fn rank_in_turn(key: {{ Ranked }}, all: u32, steps: u32) -> u32 {
   let digit = ranked_digit(key);
   let lanes = matching_lanes(digit, all);
   let before = countOneBits(lanes & ((1u << rank_lane()) - 1u));
@@ -154,25 +175,37 @@ fn rank_in_turn(key: Key, all: u32, steps: u32) -> u32 {
 }
 //$ endif
 
-fn rank_rows() {
+fn rank_rows({{ rounds }}) {
   let all = select((1u << (sg_size & 31u)) - 1u, 0xffffffffu, sg_size >= 32u);
 //$ if takes_turns
   let steps = workgroupUniformLoad(&rank_steps);
 //$ endif
 //$ if subgroups == "emulated"
-  for (var k = 0u; k < ITEMS; k++) { set_rank(k, rank_in_turn(keys[k], all, steps)); }
+  for (var k = 0u; k < {{ "rounds" if partial is defined else "ITEMS" }}; k++) { set_rank(k, rank_in_turn(keys[k], all, steps)); }
 //$ elif not takes_turns
 //$ for k in range(items)
+//$ if partial is defined
+  if ({{ k }}u < rounds) { set_rank({{ k }}u, rank_in_step(keys[{{ k }}], all)); }
+//$ else
   set_rank({{ k }}u, rank_in_step(keys[{{ k }}], all));
+//$ endif
 //$ endfor
 //$ else
   if (steps == 1u) {
 //$ for k in range(items)
+//$ if partial is defined
+    if ({{ k }}u < rounds) { set_rank({{ k }}u, rank_in_step(keys[{{ k }}], all)); }
+//$ else
     set_rank({{ k }}u, rank_in_step(keys[{{ k }}], all));
+//$ endif
 //$ endfor
   } else {
 //$ for k in range(items)
+//$ if partial is defined
+    if ({{ k }}u < rounds) { set_rank({{ k }}u, rank_in_turn(keys[{{ k }}], all, steps)); }
+//$ else
     set_rank({{ k }}u, rank_in_turn(keys[{{ k }}], all, steps));
+//$ endif
 //$ endfor
   }
 //$ endif

@@ -227,7 +227,7 @@ def searchsorted(x1: Any, x2: Any, /, *, side: Any = "left", sorter: Any = None)
     return _down("searchsorted", gw.searchsorted(_up(x1), _up(x2), side=side, sorter=order).astype(np.int64))
 
 
-def _struct_reduction(name: str, *, has_axis: bool = True, eight_bytes: bool = False) -> Callable[..., np.ndarray]:
+def _struct_reduction(name: str, *, eight_bytes: bool = False) -> Callable[..., np.ndarray]:
     function = getattr(gw, name)
 
     def reduced(x: Any, /, *, axis: Any = None, keepdims: bool = False, **options: Any) -> np.ndarray:
@@ -235,8 +235,6 @@ def _struct_reduction(name: str, *, has_axis: bool = True, eight_bytes: bool = F
         _refuse_complex(name, x.dtype)
         if x.dtype.itemsize == 8 and not (eight_bytes and axis is None):
             _leave_out(name, "items of 8 bytes")
-        if axis is not None and not has_axis:
-            _leave_out(name, "axis=")
         try:
             found = _down(name, function(_up(x), axis=axis, keepdims=keepdims, **options))
         except gw.ArgumentError as error:
@@ -249,9 +247,10 @@ def _struct_reduction(name: str, *, has_axis: bool = True, eight_bytes: bool = F
     return reduced
 
 
-any, all, mean = map(_struct_reduction, ("any", "all", "mean"))
+any, all, mean, argmin, argmax, var, std = map(
+    _struct_reduction, ("any", "all", "mean", "argmin", "argmax", "var", "std")
+)
 count_nonzero = _struct_reduction("count_nonzero", eight_bytes=True)
-argmin, argmax, var, std = (_struct_reduction(name, has_axis=False) for name in ("argmin", "argmax", "var", "std"))
 
 
 def nonzero(x: Any, /) -> tuple[np.ndarray, ...]:

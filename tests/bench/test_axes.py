@@ -35,7 +35,7 @@ def test_what_an_axis_means(text, name, values):
     ("text", "column", "problem"),
     [
         ("", 1, "no axis ''"),
-        ("m=1", 1, "no axis 'm'; there are n, datatype, op, distribution, mode"),
+        ("m=1", 1, "no axis 'm'; there are n, datatype, op, distribution, run, segment, share, along, mode"),
         ("n", 2, "'=' is missing"),
         ("n[pow2]", 8, "'=' is missing"),
         ("n[pow3]=1", 3, "no modifier 'pow3'"),

@@ -13,6 +13,7 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.cases.workloads import WORKLOADS
 from gridwise_py.bench.report.console import make_console
 from gridwise_py.bench.report.table import results_table
 from gridwise_py.bench.results.entries import result_of
@@ -102,13 +103,18 @@ def test_each_round_visits_every_case_in_an_order_of_its_own():
 
 
 def test_the_suites_that_come_with_it_are_well():
-    assert suite_names() == ["full", "quick"]
+    assert suite_names() == ["breadth", "breadth-full", "full", "quick"]
+    found = {}
     for name in suite_names():
         suite = load_suite(name)
         assert suite.description
         assert replace(BENCH_PROTOCOL, **suite.protocol) != BENCH_PROTOCOL
-        assert {job.case.primitive for job in plan_jobs(suite.sweeps)} == set(gw.primitives.REGISTRY)
-    assert len(plan_jobs(load_suite("quick").sweeps)) < 70
+        found[name] = {job.case.primitive for job in plan_jobs(suite.sweeps)}
+    assert found["full"] == found["quick"] == set(gw.primitives.REGISTRY)
+    assert found["breadth"] == found["breadth-full"] > {"reduce_by_key", "segmented_reduce", "search", "argmax"}
+    assert set(WORKLOADS) == found["full"] | found["breadth"], "each is in a suite"
+    assert len(plan_jobs(load_suite("quick").sweeps)) < 90
+    assert len(plan_jobs(load_suite("breadth").sweeps)) < 100
 
 
 def test_a_suite_can_ask_for_the_primitives_that_it_does_not_name(tmp_path):
@@ -155,7 +161,7 @@ def test_where_a_wrong_suite_is_wrong(tmp_path, text, problem):
 
 
 def test_a_suite_that_is_not_there(tmp_path):
-    with pytest.raises(gw.ArgumentError, match="no suite 'slow'; there are full, quick"):
+    with pytest.raises(gw.ArgumentError, match="no suite 'slow'; there are breadth, breadth-full, full, quick"):
         load_suite("slow")
     with pytest.raises(gw.ArgumentError, match=r"none.toml: cannot be read"):
         load_suite(str(tmp_path / "none.toml"))

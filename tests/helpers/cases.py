@@ -22,6 +22,7 @@ from gridwise_py.primitives.convert import Convert
 from gridwise_py.primitives.elementwise import Elementwise
 from gridwise_py.primitives.fill import Arange, Fill
 from gridwise_py.primitives.operator import check_conversion
+from gridwise_py.primitives.reorder import Reorder
 from gridwise_py.primitives.take import Take
 from gridwise_py.runtime.lookback_selftest import probe_plan
 from gridwise_py.runtime.operator_check import check_plan, unary_check_plan
@@ -65,7 +66,12 @@ USER_TWICE = gw.UnaryOp("user twice", numpy=lambda x: x + x, expression="x + x",
 OTHER_OPERATORS = {"map": [*gw.UnaryOp.builtins.values(), USER_NEXT, USER_TWICE]}
 _UNLIKE_KEYS = ("u64", "i64", "f64", "f16")
 SORTS = ("sort", "sort_pairs", "argsort")
+MERGES = ("merge", "merge_sort")
 STREAMS = ("select", "partition", "unique", "run_length")
+#: Those whose plans `segment_plans` and `array_plans` make.
+APART = (
+    "scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce", "reduce_axis", "repeat", "reduce_by_index",
+)  # fmt: skip
 SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
 
 
@@ -83,7 +89,8 @@ class Case(NamedTuple):
 
     def _size(self, n: int) -> int:
         """The size at which the longest input has n items, or fewer: rows and columns, of matrices."""
-        return n if max(self.cls.at_size(n)[1].values()) == n else math.isqrt(n)
+        longest = max(self.cls.at_size(n)[1].values())
+        return n if n <= 2 * longest <= 2 * n else math.isqrt(n)  # a merge has two halves
 
     def _planner(self, size: int) -> gw.Primitive:
         options = {**self.cls.at_size(size)[0], **self.options}
@@ -111,7 +118,8 @@ class Case(NamedTuple):
         return self.make(layout).plan(layout)
 
     def __str__(self) -> str:
-        options = "-".join(str(getattr(v, "name", v)).replace(" ", "_") for v in self.options.values())
+        words = (str(getattr(v, "name", getattr(v, "__name__", v))) for v in self.options.values())
+        options = "-".join(word.replace(" ", "_") for word in words)
         return f"{self.name}-{options}-{'cpu' if self.capabilities.is_cpu else 'gpu'}"
 
 
@@ -130,9 +138,19 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
                 # The kernels of small keys differ from those of f16 in a few constants.
                 yield from list(_sorts(name, datatype, capabilities))[:: 2 if datatype in _UNLIKE_KEYS else 7]
     yield from _streams(capabilities)
+    for options in _HISTOGRAM_OPTIONS:
+        yield Case("histogram", options, capabilities)
+    for weights in ("u64", "u8"):  # whose runs are combined by a look-back: that of 32-bit words is enough
+        options = {"dtype": "u32", "weights": weights, "strategy": "sort"}
+        yield Case("histogram", options, replace(capabilities, features=capabilities.features - _WIDE_STATE))
     for datatype in gw.Search.datatypes:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
             yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
+    for options in _MERGE_OPTIONS:
+        yield Case("merge", options, capabilities)
+    for options in (_MERGE_OPTIONS[0], *_MERGE_OPTIONS[-3:]):
+        yield Case("merge_sort", options, capabilities)
+    yield Case("merge", {"dtype": "u32", "value_dtype": "u32", "counted": True}, capabilities)
     for datatype in gw.TopK.datatypes:
         for options in ({"k": 100}, {"k": 1024, "sorted": False}, {"k": 2000, "mode": "smallest"}):
             yield Case("top_k", {"dtype": datatype, **options}, capabilities)
@@ -140,7 +158,7 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
         yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
-            if name in ("matmul", "search", "top_k", *STREAMS):
+            if name in ("matmul", "search", "top_k", *STREAMS, *MERGES, *APART):
                 continue
             if name in SORTS:
                 yield from _sorts(name, datatype, capabilities)
@@ -163,6 +181,22 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
                             yield Case(name, scan | {"strategy": "lookback", "state": state}, capabilities)
 
 
+def _descending(a: Any, b: Any) -> Any:
+    return b < a
+
+
+def _nearest(a: Any, b: Any) -> Any:
+    return (a.x < b.x) | ((a.x == b.x) & (a.n < b.n))
+
+
+#: Options of merges that give another text.
+_MERGE_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"dtype": "u32"}, {"dtype": "i32", "descending": True}, {"dtype": "f32", "vecs": 2}, {"dtype": "u8"},
+    {"dtype": "f16"}, {"dtype": "u64"}, {"dtype": "f64", "value_dtype": "u64"}, {"dtype": "f32", "value_dtype": "u32"},
+    {"dtype": "f32", "less": _descending},
+    {"dtype": gw.Struct("Place", x="f32", n="i32", id="u32"), "value_dtype": "u32", "less": _nearest},
+)  # fmt: skip
+
 #: Options of each primitive on streams that give another text.
 _STREAM_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "select": (
@@ -179,6 +213,17 @@ _STREAM_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
         {"dtype": "u32"}, {"dtype": "i64", "outputs": ("lengths",)}, {"dtype": "u8", "outputs": ("values", "starts")},
     ),
 }  # fmt: skip
+
+
+_WIDE_STATE = {"shader-int64", "shader-int64-atomic-all-ops"}
+#: Options of histograms that give another text.
+_HISTOGRAM_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"dtype": "u32", "bins": 7, "range": (0, 100)}, {"dtype": "i32", "bins": 5000, "range": (-7, 100)},
+    {"dtype": "f32", "edges": True}, {"dtype": "f64"}, {"dtype": "u64", "edges": True, "bins": 3000},
+    {"dtype": "u8", "channels": 3}, {"dtype": "f16", "weights": "f32"}, {"dtype": "i64", "weights": "i32"},
+    {"dtype": "u32", "bins": 1 << 17}, {"dtype": "u32", "bins": 1 << 24}, {"dtype": "u32", "merge": "none"},
+    {"dtype": "u32", "merge": "quad", "workgroup_size": 64, "vecs": 2},
+)  # fmt: skip
 
 
 def _streams(capabilities: gw.Capabilities) -> Iterator[Case]:
@@ -334,14 +379,17 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in (
+    own = (
         *instrument_plans(n),
         *array_plans(n),
         *counted_plans(n),
         *segment_plans(n),
         *struct_plans(n),
         *top_k_plans(),
-    ):
+        *group_plans(n),
+        *index_plans(n),
+    )
+    for name, plan in own:
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
@@ -394,6 +442,16 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                 take = Take(None, name, index, clip=clip, capabilities=FULL, **sizes_of)
                 placed = layout(offset, input=(name, n), indices=(index, n // inner), output=(name, n))
                 yield f"take-{name}-{index}-{clip}-{inner}", take.plan(placed)
+            scatter = gw.Scatter(None, name, index, capabilities=FULL)
+            placed = layout(offset, items=(name, n), indices=(index, n), output=(name, n))
+            yield f"scatter-{name}-{index}", scatter.plan(placed)
+            both = layout(offset, input=(name, n), output=(name, n))
+            for shift, inner in ((None, 1), (3, 1), (None, 4), (3, 4)):
+                reorder = Reorder(None, name, outer=1, length=n // inner, inner=inner, shift=shift, capabilities=FULL)
+                yield f"reorder-{name}-{shift}-{inner}", reorder.plan(both)
+            for columns in (1, 4, n // 4, n):
+                transpose = gw.Transpose(None, name, rows=n // columns, columns=columns, capabilities=FULL)
+                yield f"transpose-{name}-{columns}", transpose.plan(both)
             shapes_and_axes = (
                 ((n // 4, 4), 0),
                 ((n // 4, 4), 1),
@@ -451,6 +509,41 @@ def struct_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                     yield f"reduce-{op.name}-{number}-{mode}", reduction.plan(layout)
 
 
+def index_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Items of each index, by atomics and by compare-and-swap; and pairs of items in bins."""
+    lengths = {"indices": n, "items": n, "output": 300}
+    for index, datatype, op in (
+        ("u32", "f32", gw.Add), ("i64", "i32", gw.Max), ("u8", "f32", gw.Min), ("u32", "u32", USER_ADD),
+    ):  # fmt: skip
+        primitive = gw.ReduceByIndex(None, index, datatype, op, size=300, capabilities=FULL)
+        sizes = {name: primitive.signature.datatype(name).itemsize_bytes for name in lengths}
+        yield f"reduce_by_index-{index}-{datatype}-{op.name}", primitive.plan(gw.Layout.separate(sizes, **lengths))
+    lengths = {"x": n, "y": n, "output": 256}
+    yield "histogram2d", gw.Histogram2D.plan_for(capabilities=FULL, lengths=lengths)
+
+
+def group_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Aggregates of rows: of what is sorted along, and of gathered rows; keys of one word and of two."""
+    k, x, y, z = gw.u32("k"), gw.f32("x"), gw.i32("y"), gw.f32("z")
+    few = {"total": (x, gw.Add), "mean": (x, "mean"), "rows": gw.count}
+    many = {"a": (x, "mean"), "b": (y, gw.Max), "c": (z, "std"), "d": (gw.index, gw.Min)}
+    cases = {
+        "plain": (k, {"total": (x, gw.Add)}), "packed": (k, few), "floats": (z, few), "gathered": (k, many),
+        "codes": ((k, z), few), "two words": (k, {"a": (x, gw.Add), "b": (y, gw.Min)}),
+        "wide": ("f64", {"a": ("i64", gw.Add), "b": (x, "last")}),
+    }  # fmt: skip
+    for (name, (keys, aggregates)), mode in itertools.product(cases.items(), ("native", "none")):
+        tuning = gw.ScanTuning(workgroup_size=128, vecs=3, subgroups=mode, state="u32x2")
+        groups = gw.GroupBy(None, keys, aggregates, tuning=tuning, capabilities=FULL)
+        signature = groups.signature
+        inputs = dict.fromkeys(signature.inputs, n)
+        lengths = {**inputs, **{each: signature.output_length(each, inputs) for each in signature.outputs}}
+        sizes = {each: signature.datatype(each).itemsize_bytes for each in lengths}
+        for counted in ({}, {"n": 1}):
+            form = "counted" if counted else "whole"
+            yield f"GroupBy-{name}-{mode}-{form}-", groups.plan(gw.Layout.separate(sizes, **lengths, **counted))
+
+
 def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
     """Segments by keys and by offsets, and repeated values: whole, in windows, and as many as the GPU says."""
     for cls in (gw.ReduceByKey, gw.ScanByKey, gw.SegmentedReduce, gw.SegmentedScan):
@@ -477,12 +570,33 @@ def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                     form = "blocks" if how == "reduce_then_scan" else f"{how}-{state}"
                     name = f"{type(primitive).__name__}-{datatype}-{key}-{op.name}-{mode}-{form}-"
                     yield name, primitive.plan(layout)
+    yield from _segmented_sorts(n)
     for by, values in itertools.product(("counts", "offsets"), ("u32", "f64", None)):
         repeat = gw.Repeat(None, values, size=n, by=by, capabilities=replace(FULL, features=frozenset({"subgroup"})))
         inputs = {"values": 99} if values else {}
         inputs[by] = 99 if by == "counts" else 100
         sizes = {"values": 8, "output": 8} if values == "f64" else {}
         yield f"repeat-{by}-{values}", repeat.plan(gw.Layout.separate(sizes, **inputs, output=n, count=1))
+
+
+def _segmented_sorts(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Sorts of segments by offsets and of one length, short and long, in every mode."""
+    capabilities = replace(FULL, features=frozenset({"subgroup"}))  # a scan has 32-bit words then
+    for mode, (key, value) in itertools.product(
+        SUBGROUPS, (("u32", None), ("f64", "u32"), ("f32", "u64"), ("i8", "f32"))
+    ):
+        few = gw.SegmentedSortTuning(workgroup_size=256, items=3, subgroups=mode)
+        for length, counted in itertools.product((None, 100, 5000, 2 * n), (False, True)):
+            if mode != "none" and (value is None) == counted:
+                continue
+            sort = gw.SegmentedSort(
+                None, key, value, length=length, descending=counted, tuning=few, capabilities=capabilities
+            )  # fmt: skip
+            given = ["keys", *(["values"] if value else []), *(["offsets"] if length is None else [])]
+            lengths = dict.fromkeys([*given, *sort.signature.outputs], n)
+            sizes = {name: sort.signature.datatype(name).itemsize_bytes for name in lengths}
+            layout = gw.Layout.separate(sizes, **lengths, **({"n": 1} if counted else {}))
+            yield f"segmented_sort-{key}-{value}-{mode}-{length}-{counted}", sort.plan(layout)
 
 
 def top_k_plans() -> Iterator[tuple[str, gw.Plan]]:

@@ -21,7 +21,7 @@ import click
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.cases.distributions import UNIFORM, random_input
+from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.primitives.elementwise import Elementwise
@@ -45,7 +45,7 @@ from helpers.strategies import (
 
 #: Families with draws for their options, and how many in a hundred plans are theirs; every other primitive of the
 #: registry is a family with a share of the rest, but for those whose outputs the GPU counts: test_select.py tries them.
-_SHARES = {"reduce": 25, "scan": 30, "sort": 25, "matmul": 10}
+_SHARES = {"reduce": 20, "scan": 25, "sort": 20, "matmul": 10}
 COUNTED = [name for name, cls in REGISTRY.items() if any(isinstance(a.length, gw.UpTo) for a in cls.arguments)]
 FAMILIES = (*_SHARES, *(name for name in REGISTRY if name not in (*_SHARES, *COUNTED, "sort_pairs", "argsort")))
 _CHANCES = [_SHARES.get(name, (100 - sum(_SHARES.values())) / (len(FAMILIES) - len(_SHARES))) for name in FAMILIES]
@@ -122,12 +122,12 @@ def _registered(device: Any, family: str, config: np.random.Generator, rng: np.r
     shape = {}
     if issubclass(cls, Elementwise):
         shape = _pick(config, ({}, {"workgroup_size": 64, "vecs": 1}, {"workgroup_size": 128, "vecs": 4}))
-    options, lengths = cls.at_size(_length(rng, 1024))
-    primitive = make_primitive(cls, device, datatype, **options, **shape)
-    inputs = {}
-    for name, length in lengths.items():
-        rule = primitive.signature.arguments[name]
-        inputs[name] = random_input(rule, UNIFORM, rng, length, rule.datatype.dtype)
+    axes = {name: str(_pick(rng, (1, 3, 8, 100, 3000))) for name in ("run", "segment")}
+    axes |= {"share": str(_pick(rng, (0, 0.1, 1))), "along": _pick(rng, ("rows", "columns"))}
+    op = _pick(config, ("add", "max") if np.dtype(cls.datatypes[datatype].dtype).kind in "iu" else ("max",))
+    case = Case.build(family, max(_length(rng, 1024), op == "max"), datatype, op, **axes)
+    primitive = make_primitive(cls, device, **case.options, **shape)
+    inputs = case.inputs(primitive, int(rng.integers(1 << 32)))
     wanted = primitive.reference(**inputs)
     outputs = wanted if isinstance(wanted, tuple) else (wanted,)
     return primitive, inputs, dict(zip(primitive.signature.outputs, outputs, strict=True)), None

@@ -439,6 +439,56 @@ def test_a_measurement_is_of_the_items_that_counted(device):
     assert measured.correct
 
 
+_X = np.arange(10_000, dtype=np.uint32)
+#: Streams, their inputs, and the bytes that are read and written: the counts are 4 or 8 of them.
+STREAM_BYTES = {
+    "select": (gw.Select, {}, {"input": _X, "flags": _X % 10 == 0}, 50_000, 4_004),
+    "select nothing": (gw.Select, {}, {"input": _X, "flags": _X < 0}, 50_000, 4),
+    "select into a small room": (gw.Select, {"size": 7}, {"input": _X, "flags": _X % 10 == 0}, 50_000, 32),
+    "count alone": (gw.Select, {"size": 0}, {"input": _X, "flags": _X % 10 == 0}, 50_000, 4),
+    "select of structs": (gw.Select, {"dtype": "c64"}, {"input": _X + 0j, "flags": _X < 100}, 90_000, 804),
+    "partition": (gw.Partition, {}, {"input": _X, "flags": _X % 10 == 0}, 50_000, 40_008),
+    "partition into small rooms": (gw.Partition, {"size": 9}, {"input": _X, "flags": _X < 5}, 50_000, 80),
+    "unique": (gw.Unique, {}, {"keys": _X // 10}, 40_000, 4_004),
+    "unique, with the values that are kept": (
+        gw.Unique, {"value_dtype": "u64"}, {"keys": _X // 10, "values": _X.astype(np.uint64)}, 48_000, 12_004,
+    ),
+    "run_length": (gw.RunLength, {}, {"keys": _X // 10}, 40_000, 12_004),
+    "starts of runs": (gw.RunLength, {"outputs": ("starts",)}, {"keys": _X // 10}, 40_000, 4_004),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STREAM_BYTES)
+def test_a_timed_stream_tells_the_bytes_of_what_it_wrote(device, name):
+    made, options, inputs, read_bytes, write_bytes = STREAM_BYTES[name]
+    arrays = {key: gw.asarray(items.astype(np.complex64) if items.dtype.kind == "c" else items, device)
+              for key, items in inputs.items()}  # fmt: skip
+    primitive = made(device, **options)
+    run = primitive.execute(**arrays, enable_cpu_timing=True)
+    assert run.get_timing_result().work == gw.Work(10_000, read_bytes, write_bytes)
+    assert run.plan.work.with_counts({"count": 1 << 31}).moved_bytes == run.plan.work.moved_bytes, "no more than fits"
+    assert gw.Plan.from_json(run.plan.to_json()) == run.plan
+    if len(arrays) == 1 and not options:  # of 100 of the items; a run of 10 gives one
+        run = primitive.execute(**arrays, n=100, enable_cpu_timing=True)
+        found = run.get_timing_result().work
+        assert (found.items, found.read_bytes) == (100, 400)
+        assert found.write_bytes == 4 + (write_bytes - 4) // 100
+
+
+def test_no_count_is_read_unless_it_is_asked_for(device, monkeypatch):
+    x = gw.asarray(_X, device)
+    select = gw.Select(device, gw.u32("x"), where=gw.u32("x") < 10)
+    run = select.execute(x=x, enable_cpu_timing=True)
+    reads, real = [], gw.Array.to_numpy
+    monkeypatch.setattr(gw.Array, "to_numpy", lambda self: reads.append(self) or real(self))
+    for _ in range(2):
+        select.execute(x=x)
+        run = select.execute(x=x, enable_cpu_timing=True)
+    assert reads == []
+    assert run.get_timing_result().work.write_bytes == 44
+    assert len(reads) == 1, "a read is seen"
+
+
 # ---- expressions of counted Arrays
 
 

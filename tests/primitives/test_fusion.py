@@ -212,6 +212,7 @@ def test_an_expression_of_arrays_is_stored(device):
     mean = gw.asarray(np.float32([10]), device)
     np.testing.assert_array_equal(gw.asarray(x - mean).to_numpy(), a - 10)
     np.testing.assert_array_equal(gw.asarray(gw.flip(x)).to_numpy(), a[::-1])
+    assert gw.sum(gw.flip(x)).item() == a.sum(), "of arrays that are read in any order alone"
     np.testing.assert_array_equal(gw.asarray(gw.index * 3, device, size=7).to_numpy(), 3 * np.arange(7))
     with pytest.raises(gw.ArgumentError, match="size="):
         gw.asarray(gw.index * 3, device)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.planning.faults import HEALTHY, faulty
 from gridwise_py.primitives import REGISTRY
@@ -18,8 +19,12 @@ from helpers.strategies import quick_first
 
 TUNINGS = {
     "copy": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
+    "repeat": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
+    "reduce_axis": gw.AxisTuning(workgroup_size=64, vecs=2, team=8, strip=8, max_blocks=7, subgroups="emulated-8"),
     "map": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "search": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
+    "merge": gw.ElementwiseTuning(workgroup_size=32, vecs=3),
+    "merge_sort": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
     "top_k": gw.ElementwiseTuning(workgroup_size=32, vecs=4),
     "vector_add": gw.ElementwiseTuning(workgroup_size=128, vecs=2),
     "reduce": gw.ReduceTuning(
@@ -31,9 +36,18 @@ TUNINGS = {
     "sort": gw.SortTuning(
         workgroup_size=256, items=6, parts=3, look=4, tickets=True, spin_limit=9, subgroups="emulated-8"
     ),
+    "segmented_sort": gw.SegmentedSortTuning(workgroup_size=256, items=6, window=400, subgroups="emulated-8"),
+    "transpose": gw.ElementwiseTuning(workgroup_size=128, vecs=4),
     "matmul": gw.MatMulTuning(tile_m=32, tile_n=16, tile_k=8, thread_m=4, thread_n=4, stages=2, unroll=2),
 }
 TUNINGS |= dict.fromkeys(("sort_pairs", "argsort"), TUNINGS["sort"])
+SEGMENTS = ("scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce")
+# On a GPU they take no subgroups by default.
+TUNINGS |= dict.fromkeys(SEGMENTS, dataclasses.replace(TUNINGS["scan"], subgroups="emulated-8"))
+TUNINGS |= dict.fromkeys(
+    ("histogram", "reduce_by_index"),
+    gw.HistogramTuning(workgroup_size=64, vecs=2, max_blocks=3, memory_words=1024, copies=2, merge="quad"),
+)
 # Of `items` the value that is not the default.
 STREAMS = {"select": "late", "partition": "late", "unique": "held", "run_length": "held"}
 TUNINGS |= {
@@ -53,10 +67,10 @@ ROOMY = dataclasses.replace(
 def _plan(name, tuning=None, n=50_000, capabilities=ROOMY, **options):
     cls = REGISTRY[name]
     sizes, inputs = cls.at_size(64 if name == "matmul" else n)
-    outputs = {a.name: (1 if name == "reduce" else max(inputs.values())) for a in cls.arguments if a.is_output}
-    outputs |= {a.name: a.length for a in cls.arguments if a.is_output and isinstance(a.length, int)}
-    sizes = {"dtype": "f32"} | sizes if name == "map" else sizes
-    return cls.plan_for(capabilities=capabilities, lengths=inputs | outputs, tuning=tuning, **sizes, **options)
+    options = ({"dtype": "f32"} if name in ("map", "matmul") else {}) | sizes | options
+    signature = cls(None, capabilities=capabilities, **options).signature
+    outputs = {output: signature.output_length(output, inputs) for output in signature.outputs}
+    return cls.plan_for(capabilities=capabilities, lengths=inputs | outputs, tuning=tuning, **options)
 
 
 # ---- the tuning of each family
@@ -68,20 +82,28 @@ def test_every_field_of_every_family_is_tried_here():
         assert all(getattr(tuning, field.name) is not None for field in dataclasses.fields(tuning)), tuning
 
 
-#: Fields that a strategy of a scan has no use for.
-UNUSED = {"lookback": {"max_blocks"}, "reduce_then_scan": {"look", "tickets", "state", "spin_limit"}}
+#: Fields that a strategy of a scan, or an axis, has no use for.
+UNUSED = {
+    "lookback": {"max_blocks"}, "reduce_then_scan": {"look", "tickets", "state", "spin_limit"},
+    "rows": {"strip"}, "columns": {"team"},
+}  # fmt: skip
+FORMS = {name: ("lookback", "reduce_then_scan") for name in ("scan", *SEGMENTS)} | {"reduce_axis": ("rows", "columns")}
 
 
-@pytest.mark.parametrize(
-    ("name", "strategy"), [(name, None) for name in REGISTRY if name != "scan"] + [("scan", s) for s in UNUSED]
-)
-def test_every_field_changes_the_plan_and_none_leaves_it(name, strategy):
-    tuning, options = TUNINGS[name], {} if strategy is None else {"strategy": strategy}
+def _form(name, form):
+    if name == "reduce_axis":
+        return {"shape": (256, 2048), "axis": 1 if form == "rows" else 0}
+    return {} if form is None else {"strategy": form}
+
+
+@pytest.mark.parametrize(("name", "form"), [(name, form) for name in REGISTRY for form in FORMS.get(name, (None,))])
+def test_every_field_changes_the_plan_and_none_leaves_it(name, form):
+    tuning, options = TUNINGS[name], _form(name, form)
     assert _plan(name, type(tuning)(), **options) == _plan(name, **options)
     full = _plan(name, tuning, **options)
     for field in tuning.to_dict():
         without = _plan(name, dataclasses.replace(tuning, **{field: None}), **options)
-        assert (without == full) == (field in UNUSED.get(strategy, ())), field
+        assert (without == full) == (field in UNUSED.get(form, ())), field
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -107,10 +129,10 @@ def test_results_stay_what_they_are(device, name):
         np.testing.assert_array_equal(got.reshape(33, 33), a.reshape(33, 21) @ a.reshape(21, 33))
         return
     x = np.random.default_rng(4).integers(0, 1 << 32, 12_345, dtype=np.uint32)
-    if name in (*STREAMS, "top_k"):
-        primitive = REGISTRY[name](device, "u32", tuning=TUNINGS[name])
-        inputs = {a.name: x // (1 << 30) for a in primitive.arguments if not a.is_output}
-        inputs |= {"flags": x % 3 == 0} if "flags" in inputs else {}
+    if name in (*STREAMS, *SEGMENTS, "reduce_axis", "repeat", "histogram", "reduce_by_index", "top_k"):
+        case = Case.build(name, x.size, "u32", "add", run="5", segment="100", bins="100", share="0.5", along="rows")
+        primitive = REGISTRY[name](device, tuning=TUNINGS[name], **case.options)
+        inputs = case.inputs(primitive, seed=0)
         run = primitive.execute(**{key: gw.asarray(items, device) for key, items in inputs.items()})
         assert mismatch(primitive, inputs, {key: array.to_numpy() for key, array in run.outputs.items()}) is None
         return
@@ -120,7 +142,10 @@ def test_results_stay_what_they_are(device, name):
     expected = {
         "copy": x, "map": x * x, "vector_add": x + x, "reduce": np.array([x.sum(dtype=np.uint32)]),
         "scan": np.cumsum(x, dtype=np.uint32), "sort": x[order], "sort_pairs": x[order],
+        "segmented_sort": np.concatenate([np.sort(x[i : i + 256]) for i in range(0, x.size, 256)]),
+        "transpose": x.reshape(15, 823).T.ravel() if x.size == 15 * 823 else None,
         "argsort": order.astype(np.uint32), "search": np.searchsorted(x[order], x).astype(np.uint32),
+        "merge": np.repeat(x[order], 2), "merge_sort": x[order],
     }[name]  # fmt: skip
     for strategy in ("lookback", "reduce_then_scan") if name == "scan" else (None,):
         options = REGISTRY[name].at_size(x.size)[0] | ({} if strategy is None else {"strategy": strategy})

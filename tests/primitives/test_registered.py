@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.cases.distributions import UNIFORM, random_input
+from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.primitives import REGISTRY
 from helpers.strategies import quick_first
@@ -20,15 +20,13 @@ class Call:
     """A primitive at a size, with random inputs and what must come out."""
 
     def __init__(self, device, name, n, datatype=None):
-        cls = REGISTRY[name]
-        options, self.lengths = cls.at_size(n)
-        datatype = next(iter(cls.datatypes)) if datatype is None else datatype
+        datatype = next(iter(REGISTRY[name].datatypes)) if datatype is None else datatype
+        case = Case.build(name, n, datatype, "add", run="8", segment="100", bins="100", share="0.5", along="rows")
         self.device = device
-        self.primitive = cls(device, datatype, **options)
+        self.primitive = case.make(device)
         self.signature = self.primitive.signature
-        rng = np.random.default_rng(n)
-        rules = self.signature.arguments
-        self.inputs = {k: random_input(rules[k], UNIFORM, rng, size, self.dtype(k)) for k, size in self.lengths.items()}
+        self.inputs = case.inputs(self.primitive, seed=0)
+        self.lengths = {argument: items.size for argument, items in self.inputs.items()}
 
     def dtype(self, argument):
         return self.signature.datatype(argument).dtype
@@ -50,8 +48,8 @@ def name(request):
     return request.param
 
 
-#: Their kernels take long to compile, and test_sort.py has them at edge sizes, too.
-SLOW_TO_COMPILE = ("argsort", "sort_pairs")
+#: Their kernels take long to compile, and test_sort.py and test_segments.py have them at edge sizes, too.
+SLOW_TO_COMPILE = ("argsort", "sort_pairs", "scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce")
 _MOSTLY_QUICK = quick_first([name for name in REGISTRY if name not in SLOW_TO_COMPILE], REGISTRY)
 
 
@@ -162,7 +160,8 @@ def test_a_plan_needs_no_device_and_survives_json(name, n):
         lengths = {**lengths, output: planner.signature.output_length(output, lengths)}
     plan = cls.plan_for(capabilities=gw.Capabilities(), lengths=lengths, **options)
     assert gw.Plan.from_json(plan.to_json()) == plan
-    assert plan.work.items == max(lengths[argument] for argument in planner.signature.inputs) or name == "matmul"
+    items = [lengths[argument] for argument in planner.signature.inputs]
+    assert plan.work.items == (sum(items) if name == "merge" else items[0]) or name == "matmul"
 
 
 def test_a_bound_call_keeps_its_arguments(device, name):

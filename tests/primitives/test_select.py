@@ -9,7 +9,7 @@ import gridwise_py as gw
 from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.planning import builder, shaders
 from gridwise_py.planning.faults import faulty
-from helpers.strategies import make_primitive
+from helpers.strategies import make_primitive, quick_first
 
 pytestmark = pytest.mark.thin(1)
 
@@ -305,6 +305,78 @@ def test_scalars_of_predicates_are_given_to_execute(device):
     for least in (2.5, 7.0):
         run = primitive.execute(x=gw.asarray(x, device), least=least)
         np.testing.assert_array_equal(run.output.to_numpy(), x[x > least])
+
+
+# ---- chunks
+
+
+def _in_chunks(items, rng, device):
+    """Return items in two chunks of random lengths, the second of which begins anywhere in its buffer."""
+    chunks = []
+    for before, part in zip((0, 3), np.split(items, rng.integers(0, items.size + 1, 1)), strict=True):
+        room = np.concatenate([np.ones(before, items.dtype), part, np.ones(3, items.dtype)])
+        chunks.append(gw.asarray(room, device)[before : before + part.size])
+    return gw.ChunkedArray(chunks)
+
+
+@pytest.mark.parametrize("kind", quick_first(["unique by key"], [kind for kind in KINDS if kind != "unique by key"]))
+@pytest.mark.parametrize("strategy", quick_first(["lookback"], ["reduce_then_scan"]))
+def test_inputs_in_chunks_are_one_array(device, kind, strategy):
+    """Cut anywhere, and each input elsewhere; runs go on over the cuts."""
+    made, options = KINDS[kind]
+    primitive = make_primitive(made, device, **options, **SMALL, strategy=strategy)
+    rng = np.random.default_rng(1)
+    for n, share in ((0, 0.5), (3000, 0.01), (3001, 0.5)):
+        inputs = _inputs(primitive, n, share)
+        chunked = {name: _in_chunks(items, rng, device) for name, items in inputs.items()}
+        outputs = primitive.execute(**chunked).outputs
+        assert mismatch(primitive, inputs, {name: array.to_numpy() for name, array in outputs.items()}) is None
+        if n == 3000:
+            cut = {name: items[:1234] for name, items in inputs.items()}
+            outputs = primitive.execute(**chunked, n=1234).outputs
+            assert mismatch(primitive, cut, {name: array.to_numpy() for name, array in outputs.items()}) is None
+
+
+def test_chunks_of_which_only_the_gpu_knows_how_many_items_count_are_refused(device):
+    x = gw.ChunkedArray([gw.asarray(np.ones(9, dtype=np.uint32), device)])
+    with pytest.raises(gw.ArgumentError, match="is a ChunkedArray, and n= on the GPU is for Arrays"):
+        gw.Unique(device).execute(keys=x, n=gw.asarray(np.array([3], dtype=np.uint32), device))
+
+
+def test_functions_take_chunks(device):
+    x = np.random.default_rng(2).integers(0, 4, 5000).astype(np.uint32)
+    rng = np.random.default_rng(3)
+    chunks, flags = _in_chunks(x, rng, device), _in_chunks(x == 2, rng, device)
+    np.testing.assert_array_equal(gw.compress(flags, chunks).to_numpy(), x[x == 2])
+    runs = gw.run_length_encode(chunks)
+    np.testing.assert_array_equal(np.repeat(runs.values.to_numpy(), runs.lengths.to_numpy()), x)
+    assert runs.values.count.item() == 1 + np.count_nonzero(x[1:] != x[:-1])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda chunks: gw.Select(chunks.device, gw.u32("x"), where=gw.u32("x") > 3).execute(x=chunks),
+        lambda chunks: gw.Select(chunks.device, "c64").execute(input=chunks, flags=chunks),
+        lambda chunks: gw.ReduceByKey(chunks.device).execute(keys=chunks, items=chunks),
+        lambda chunks: gw.SegmentedScan(chunks.device).execute(items=chunks, offsets=chunks),
+        lambda chunks: gw.Repeat(chunks.device, size=9).execute(values=chunks, counts=chunks),
+        gw.unique_values, gw.argmax, gw.segment_ids,
+        lambda chunks: gw.scan_by_key(chunks, chunks),
+        lambda chunks: gw.segmented_reduce(chunks, np.array([0, 9], dtype=np.uint32)),
+        lambda chunks: gw.repeat(chunks, 2),
+        lambda chunks: gw.stream(gw.Select(chunks.device), chunks),
+    ],
+)  # fmt: skip
+def test_other_chunks_are_refused_before_anything_is_submitted(device, monkeypatch, call):
+    chunks = gw.ChunkedArray([gw.asarray(np.zeros(9, dtype=np.uint32), device)])
+    submitted = []
+    monkeypatch.setattr(type(device.queue), "submit", lambda *a: submitted.append(a))
+    with pytest.raises(
+        gw.GridwiseError, match=r"one Array|chunks one by one|to_numpy\(\)|cannot be streamed|is of u32"
+    ):
+        call(chunks)
+    assert submitted == []
 
 
 # ---- what is refused

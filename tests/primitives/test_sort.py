@@ -622,3 +622,27 @@ _MADE: dict[tuple, gw.Primitive] = {}
 
 def test_the_registry_has_all_three():
     assert [REGISTRY[name] for name in ("sort", "sort_pairs", "argsort")] == [gw.Sort, gw.SortPairs, gw.ArgSort]
+
+
+@pytest.mark.parametrize("n", [1, 700, pytest.param(9001, marks=pytest.mark.slow)])
+def test_a_struct_of_two_words_is_a_key(device, n):
+    """The first field decides first; bits above those given do not count."""
+    rng = np.random.default_rng(n)
+    a, b = rng.integers(0, 9, n).astype(np.uint32), rng.integers(0, 1 << 32, n, dtype=np.uint32)
+    key = gw.struct(a=gw.u32("a") | 1 << 31, b=gw.u32("b"))
+    sort = gw.SortPairs(device, key, "u32", end_bit=36)
+    arrays = {
+        name: gw.asarray(x, device) for name, x in {"a": a, "b": b, "values": np.arange(n, dtype=np.uint32)}.items()
+    }
+    run = sort.execute(**arrays)
+    order = np.lexsort((b, a))
+    assert run.outputs["output_values"].to_numpy().tolist() == order.tolist()
+    keys = (a.astype(np.uint64) | np.uint64(1 << 31)) << np.uint64(32) | b
+    assert run.outputs["output_keys"].to_numpy().tolist() == keys[order].tolist()
+    expected = sort.reference(a=a, b=b, values=np.arange(n, dtype=np.uint32))
+    assert [each.tolist() for each in expected] == [keys[order].tolist(), order.tolist()]
+
+
+def test_a_struct_of_floats_is_no_key(device):
+    with pytest.raises(gw.DatatypeError, match=r"two fields of u32.*bitcast"):
+        gw.Sort(device, gw.struct(a=gw.u32("a"), b=gw.f32("b")))

@@ -13,6 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
+from gridwise_py.runtime.compile_threads import compile_threads
+from gridwise_py.runtime.context import context_of
+from helpers.strategies import quick_first
 
 SMALL = {"workgroup_size": 16, "vecs": 4}  # tiles of 256 items
 TILE = 256
@@ -453,12 +456,70 @@ def test_axes(device, on_gpu):
         np.testing.assert_allclose(found, numpys(items, keepdims=True), rtol=1e-6)
 
 
+#: Rows, columns, both of many and of few items, and axes between others.
+_SHAPES = (((7, 33), 1), ((7, 33), -2), ((3, 50, 4), 1), ((3, 2, 9000), 2), ((9000, 1), 0), ((2000, 5), 0), ((1, 5), 0))
+
+
+@pytest.mark.parametrize("on_gpu", [False, True])
+@pytest.mark.parametrize("dtype", quick_first(["f4"], ["i4", "u1", "?", "f2"]))
+def test_places_and_spreads_along_an_axis(device, on_gpu, dtype):
+    """Ties take the first place of their row; the shapes and datatypes are numpy's."""
+    for number, (shape, axis) in enumerate(_SHAPES):
+        items = np.random.default_rng(number).integers(0, 20, shape).astype(dtype)
+        if dtype == "f4" and items.shape[axis] > 2:
+            items[items == 0] = -0.0
+            along = np.moveaxis(items, axis, 0)
+            along[1].flat[0], along[2].flat[-1] = np.nan, -np.inf
+        given_items, keepdims = gw.asarray(items, device) if on_gpu else items, number % 2 == 0
+        for ours, numpys in ((gw.argmax, np.argmax), (gw.argmin, np.argmin)):
+            found = ours(given_items, axis=axis, keepdims=keepdims, device=device)
+            assert found.dtype == (np.uint32 if on_gpu else np.intp)
+            np.testing.assert_array_equal(_number(found), numpys(items, axis=axis, keepdims=keepdims))
+        items = np.nan_to_num(items, nan=1, neginf=2) if dtype[0] == "f" else items
+        given_items = gw.asarray(items, device) if on_gpu else items
+        for ours, numpys in ((gw.var, np.var), (gw.std, np.std)):
+            found = ours(given_items, axis=axis, keepdims=keepdims, correction=0.5, device=device)
+            assert found.dtype == (np.float16 if dtype == "f2" and not on_gpu else np.float32)
+            wanted = numpys(items.astype(np.float64), axis=axis, keepdims=keepdims, ddof=0.5)
+            rtol = 2e-3 if found.dtype == np.float16 else 1e-5
+            np.testing.assert_allclose(_number(found), wanted, rtol=rtol, atol=1e-7)
+
+
+def test_spreads_along_several_axes_and_in_a_fixed_order(device):
+    items = np.random.default_rng(3).random((3, 50, 4), dtype=np.float32) + 100
+    for axis in ((0, 1), (1, 2), (0, 2), (0, 1, 2)):
+        found = gw.var(items, axis=axis, device=device)
+        np.testing.assert_allclose(found, items.astype(np.float64).var(axis), rtol=1e-4)
+    found = gw.var(gw.asarray(items, device), axis=1, deterministic=True).to_numpy()
+    np.testing.assert_allclose(found, items.astype(np.float64).var(1), rtol=1e-4)
+
+
+def test_an_axis_of_no_items(device):
+    nothing = np.zeros((3, 0, 4), np.float32)
+    with pytest.raises(gw.EmptyReductionError, match="argmax over 0 items"):
+        gw.argmax(nothing, axis=1, device=device)
+    assert gw.argmax(nothing, axis=0, device=device).shape == (0, 4)
+    with np.errstate(all="ignore"):
+        spread = gw.var(nothing, axis=1, device=device)
+        assert spread.shape == (3, 4)
+        assert np.isnan(spread).all()
+        few = gw.std(np.float32([[2, 4]]), axis=0, correction=1, device=device)
+        assert np.isnan(few).all(), "fewer items than the correction"
+
+
+def test_an_axis_needs_no_new_kernel_for_another_shape(device):
+    """What follows the reduction takes the sizes as parameters."""
+    cache = context_of(device).executor.pipelines
+    gw.argmax(gw.zeros((64, 300), "i32", device), axis=1)
+    compile_threads().finish()
+    compiled = cache.compiled
+    gw.argmax(gw.zeros((60, 310), "i32", device), axis=1)
+    assert cache.compiled == compiled
+
+
 def test_what_is_refused(device):
     x = gw.asarray(np.float32([1, 2]), device)
-    for function in (gw.argmax, gw.argmin, gw.var, gw.std):
-        with pytest.raises(gw.ArgumentError, match="has no axis= yet"):
-            function(x, axis=0)
-    for function in (gw.any, gw.mean):
+    for function in (gw.any, gw.mean, gw.argmax, gw.var):
         with pytest.raises(gw.ArgumentError, match="only an array has axes"):
             function(x + 1, axis=0)
     with pytest.raises(gw.ArgumentError, match="one number; give one of them"):
@@ -467,8 +528,12 @@ def test_what_is_refused(device):
         gw.std(x, correction="1")
     with pytest.raises(gw.DatatypeError, match="4 bytes"):
         gw.argmax(np.float64([1, 2]), device=device)
-    with pytest.raises(gw.ArgumentError, match="must be an array"):
+    with pytest.raises(gw.ArgumentError, match="give its chunks one by one"):
         gw.argmax(gw.ChunkedArray([x, x]))
+    with pytest.raises(gw.ArgumentError, match="axis=1 is out of bounds for an array of 1 dim"):
+        gw.argmin(x, axis=1)
+    with pytest.raises(gw.ArgumentError, match="not neighbours"):
+        gw.std(gw.zeros((2, 3, 4), "f32", device), axis=(0, 2))
     with pytest.raises(gw.ArgumentError, match="no Arrays"):
         gw.any(gw.f32("x") > 0)
 

@@ -945,6 +945,19 @@ def test_a_wrong_graph_is_found(device, monkeypatch):
     assert not any(ours.check().values())
 
 
+@pytest.mark.slow
+def test_chains_are_compared_with_numpy(device, tmp_path):
+    path = tmp_path / "chain.json"
+    words = ("--ours-only", "--rows", "5000", "--groups", "70", "--splats", "500", "--rounds", 1, "--samples", 1)
+    done = _run("chain_peer", *words, "--warmup-s", 0, "--json", path)
+    assert done.exit_code == 0, done.output
+    results = json.loads(path.read_text())["results"]
+    assert list(results) == ["group: 5,000 rows, keys below 70", "splats: 500"]
+    sides = [side for sides in results.values() for side in sides.values()]
+    assert len(sides) == 3
+    assert all(side["right"] and side["gpu_ns"] > 0 < side["wall_ns"] for side in sides)
+
+
 def test_searches_are_measured_with_and_without_samples(device, tmp_path):
     path = tmp_path / "search.json"
     done = _run("search_peer", "--n", "9000", "--rounds", 1, "--samples", 1, "--peers", "", "--json", path)

@@ -78,6 +78,22 @@ LINES = {
         "matrix equals scipy's: True",
         r"largest relative difference .*, right: True",
     ],
+    "group_by.py": [
+        r"1,000,000 rows, 10,000 groups",
+        r"gridwise_py +[\d.]+ ms",
+        r"gridwise_py with transfers .*same groups: True",
+        r"polars .*(same groups: True|is not installed: polars)",
+        r"pandas .*(same groups: True|is not installed: pandas)",
+    ],
+    "voxels.py": [
+        r"1,000,000 points, [\d,]+ voxels, [\d.]+ ms, [\d.e+]+ points/s",
+        r"voxels with the same points as numpy's: .*; all: True",
+        r"largest difference of a mean: .*, right: True",
+    ],
+    "splats.py": [
+        r"20,000 splats, [\d,]+ pairs with tiles, [\d.]+ ms a frame without a readback",
+        "tiles equal numpy's: True splats, too: True",
+    ],
     "prebuilt_sequence.py": [
         r"three calls: \d+ µs each",
         r"a batch: \d+ µs each",
@@ -127,5 +143,9 @@ def test_it_runs(device, name):
 
 @pytest.mark.parametrize("name", LINES)
 def test_it_is_short(name):
-    limit = {"time_a_scan.py": 15, "own_kernel.py": 25, "pagerank.py": 95}.get(name, 59)
+    limit = {"time_a_scan.py": 15, "own_kernel.py": 25, "pagerank.py": 95} | {
+        "group_by.py": 110,
+        "voxels.py": 120,
+        "splats.py": 200,
+    }.get(name, 59)
     assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) <= limit

@@ -37,8 +37,13 @@ SINCE = {
         compress count_nonzero flatnonzero nonzero partition_by run_length_encode unique unique_all
         unique_counts unique_inverse unique_values
         And ArgMax ArgMin First Last MinAndMax MinMax Moments Or Xor all any argmax argmin find mean minmax std var
+        Scatter SegmentedSort SegmentedSortTuning Transpose lexsort put roll segmented_sort segmented_sort_pairs
+        transpose
         TopItems TopK argpartition partition top_k
         ReducedByKey reduce_by_key repeat scan_by_key segment_ids segmented_reduce segmented_scan
+        HistogramTuning bincount histogram histogram2d reduce_by_index scatter_add
+        Merge MergeSort MergedPairs intersect1d isin merge setdiff1d setxor1d union1d
+        GroupBy Groups count group_by
     """,
 }
 #: Public once, and why no more.
@@ -47,6 +52,7 @@ GONE: dict[str, str] = {}
 COMES_WITH = {
     "Profile": "gw.profile", "KeyAverage": "gw.profile", "KeyAverages": "gw.profile",
     "STORAGE_DATATYPES": "Arrays of f16", "LookbackVerdict": "self-test",
+    "MergedPairs": "merge",
 }  # fmt: skip
 
 

@@ -452,8 +452,44 @@ def test_every_function_can_be_warmed_up(fresh_device):
 
     from gridwise_py.warming import FunctionName
 
-    assert gw.warm_up(fresh_device, *get_args(FunctionName)) > 10
-    assert gw.warm_up(fresh_device, *get_args(FunctionName)) == 0
+    assert gw.warm_up(fresh_device, *get_args(FunctionName), counted=True) > 30
+    assert gw.warm_up(fresh_device, *get_args(FunctionName), counted=True) == 0
+
+
+def test_after_a_warm_up_for_counts_calls_with_counts_compile_nothing(fresh_device):
+    cache = context_of(fresh_device).executor.pipelines
+    counts = gw.asarray(np.array([900], dtype=np.uint32), fresh_device)
+    x = gw.asarray(X[:1000], fresh_device)
+    scan = gw.Scan(fresh_device, "u32")
+    plain = gw.warm_up(fresh_device, "sum", scan)
+    assert gw.warm_up(fresh_device, "sum", scan, "searchsorted", counted=True) > 0, "they are other texts"
+    compiled = cache.compiled
+    assert gw.sum(x.counted_by(counts)).item() == X[:900].sum(dtype=np.uint32)
+    found = scan.execute(input=x, n=counts).output.to_numpy()
+    np.testing.assert_array_equal(found, np.cumsum(X[:900], dtype=np.uint32))
+    assert cache.compiled == compiled > plain > 0
+
+
+def test_selections_segments_and_reductions_to_structs_are_warmed_up(fresh_device):
+    cache = context_of(fresh_device).executor.pipelines
+    names = ("compress", "reduce_by_key", "segmented_reduce", "repeat", "argmax")
+    assert gw.warm_up(fresh_device, *names) == cache.compiled > 5
+    compiled = cache.compiled
+    x, keys, offsets = X[:1000], X[:1000] % 7, np.array([0, 10, 10, 1000], dtype=np.uint32)
+    np.testing.assert_array_equal(gw.compress(x % 2 == 0, x, device=fresh_device), x[x % 2 == 0])
+    assert gw.reduce_by_key(keys, x, device=fresh_device).values.sum(dtype=np.uint32) == x.sum(dtype=np.uint32)
+    assert gw.segmented_reduce(x, offsets, device=fresh_device)[1] == 0
+    assert gw.repeat(x, keys, device=fresh_device).size == keys.sum()
+    assert gw.argmax(x, device=fresh_device) == x.argmax()
+    assert cache.compiled == compiled
+
+
+def test_primitives_with_numbers_segments_and_axes_are_warmed_up(fresh_device):
+    half = gw.Reduce(fresh_device, gw.f32("x") * gw.scalar("factor", "f32"))
+    repeat = gw.Repeat(fresh_device, "u32", size=100)
+    rows = gw.ReduceAxis(fresh_device, "f32", shape=(10, 33), axis=1)
+    assert gw.warm_up(fresh_device, half, repeat, rows) > 3
+    assert gw.warm_up(fresh_device, half, repeat, rows) == 0
 
 
 def test_mistakes_are_refused_before_anything_is_compiled(fresh_device, device):
@@ -473,6 +509,7 @@ def test_mistakes_are_refused_before_anything_is_compiled(fresh_device, device):
         ((fresh_device, kernel), {}, "compiled when it was made"),
         ((fresh_device, "sum"), {"n": 0}, "at least 1"),
         ((fresh_device, "sum"), {"n": True}, "at least 1"),
+        ((fresh_device, "segmented_sum"), {}, "did you mean 'segmented_scan'"),
     ]:
         with pytest.raises(gw.ArgumentError, match=message):
             gw.warm_up(*arguments, **options)

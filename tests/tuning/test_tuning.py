@@ -9,8 +9,9 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.mode import Mode
-from gridwise_py.bench.checks.check import Mismatch
+from gridwise_py.bench.checks.check import Mismatch, mismatch
 from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.sampling.interleave import random_arguments
 from gridwise_py.bench.sampling.measurement import Measurement
 from gridwise_py.bench.stats.series import Series
 from gridwise_py.bench.sweep import tune as tune_module
@@ -281,10 +282,11 @@ def test_every_candidate_gives_right_results_on_this_adapter(device, kernel):
     n = 70_001
     for shape in candidates_for(kernel, plain, plain.subgroup_mode(None)):
         primitive = tune_module.make_for(kernel, device, plain, shape)
-        inputs = {a.name: np.arange(n, dtype=np.uint32) for a in primitive.arguments if not a.is_output}
-        run = primitive.execute(**{name: gw.asarray(x, device) for name, x in inputs.items()})
+        inputs, arrays = random_arguments(primitive, n)
+        run = primitive.execute(**arrays)
         assert run.plan.parameters["workgroup_size"] == shape.workgroup_size
-        np.testing.assert_array_equal(run.output.to_numpy(), primitive.reference(**inputs), str(shape))
+        got = {name: array.to_numpy() for name, array in run.outputs.items()}
+        assert mismatch(primitive, inputs, got) is None, str(shape)
 
 
 @pytest.mark.gpu

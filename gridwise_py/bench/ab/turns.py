@@ -16,7 +16,6 @@ import numpy as np
 
 from ...backend import clock
 from ...errors import ArgumentError
-from ...primitives import REGISTRY
 from ...primitives.base import Primitive
 from ...types.capabilities import Capabilities
 from ..cases.case import Case
@@ -308,13 +307,10 @@ class _Inputs:
 
     def command(self, case: Case) -> dict[str, Any]:
         """Return how a worker makes the primitive."""
-        options, _ = REGISTRY[case.primitive].at_size(case.n)
-        options = {name: getattr(value, "name", value) for name, value in options.items()}  # operators by name
-        if case.op is not None:
-            options["op"] = case.op
+        options = {name: getattr(value, "name", value) for name, value in case.options.items()}  # operators by name
         return {
-            "primitive": REGISTRY[case.primitive].__name__,
-            "datatype": case.datatype,
+            "primitive": case.workload.kind.__name__,
+            "datatype": options.pop("dtype", "u32"),
             "options": options,
             "inputs": self.files(case),
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,16 +13,14 @@ import wgpu
 
 from ...backend.wgpu_native import wait_idle
 from ...errors import LimitError
-from ...primitives import REGISTRY
 from ...primitives.base import Primitive
-from ...primitives.operator import OperatorPrimitive
-from ...primitives.sort import SortPrimitive
 from ...runtime.bound_call import BoundCall
 from ...types.capabilities import Capabilities
 from ...types.datatype import as_datatype
-from ...types.operators import Multiply, as_binop
+from ...types.operators import Multiply
 from .distributions import UNIFORM, random_input
 from .names import case_name
+from .workloads import USUAL_AXES, WORKLOADS, Workload
 
 __all__ = ["YARDSTICK", "Case", "array_items", "warm_up"]
 
@@ -36,14 +35,16 @@ class Case:
     Attributes
     ----------
     primitive : str
-        A key of `REGISTRY`.
+        A key of `WORKLOADS`.
     n : int
         Items; of a matrix product rows and columns.
     datatype : str
     op : str or None
         None if the primitive has no operator.
     distribution : str or None
-        Of the first input; None if the primitive's time does not depend on the data, which is then uniform.
+        Of one input; None if the primitive's time does not depend on the data, which is then uniform.
+    others : tuple of (str, str)
+        Further axes, which the primitive's workload names, with their values, such as ``("run", "8")``.
     """
 
     primitive: str
@@ -51,17 +52,29 @@ class Case:
     datatype: str
     op: str | None = None
     distribution: str | None = None
+    others: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def workload(self) -> Workload:
+        """What runs under its name."""
+        return WORKLOADS[self.primitive]
+
+    @property
+    def _at_size(self) -> tuple[dict[str, Any], dict[str, int]]:
+        return self.workload.kind.at_size(self.n, **{name: _number(value) for name, value in self.others})
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the constructor; the operator and the datatype by their names."""
+        options, _ = self._at_size
+        given = {self.workload.datatype: self.datatype} | ({} if self.op is None else {"op": self.op})
+        return options | given
 
     def make(self, device: wgpu.GPUDevice | None, capabilities: Capabilities | None = None) -> Primitive:
         """Make the primitive; without a device, for planning only, with `capabilities`."""
-        cls = REGISTRY[self.primitive]
-        options, _ = cls.at_size(self.n)
-        if capabilities is not None:
-            options["capabilities"] = capabilities
-        make = cast(Callable[..., Primitive], cls)  # what is registered takes a datatype, unlike its base class
-        if self.op is None:
-            return make(device, self.datatype, **options)
-        return make(device, self.datatype, as_binop(self.op), **options)
+        options = self.options | ({} if capabilities is None else {"capabilities": capabilities})
+        make = cast(Callable[..., Primitive], self.workload.kind)  # it takes a datatype, unlike its base class
+        return make(device, **options)
 
     def inputs(self, primitive: Primitive, seed: int) -> dict[str, np.ndarray]:
         """Return random data for it, the same for the same seed.
@@ -73,7 +86,10 @@ class Case:
         """
         rng = np.random.default_rng([seed, self.n])
         found: dict[str, np.ndarray] = {}
-        for argument, length in primitive.at_size(self.n)[1].items():
+        lengths = self.lengths
+        distributed = self.workload.distributed or next(iter(lengths))
+        axes = {name: _number(value) for name, value in self.others} | {"n": self.n}
+        for argument, length in lengths.items():
             # An argument of any datatype has that of the case.
             dtype = (primitive.signature.datatype(argument) or as_datatype(self.datatype)).dtype
             size_bytes, limit = length * dtype.itemsize, primitive.capabilities.limits["max-buffer-size"]
@@ -81,11 +97,14 @@ class Case:
                 raise LimitError(
                     f"{self} needs buffers of {size_bytes} bytes, but the device's max-buffer-size is {limit}"
                 )
-            if self.op == Multiply.name and dtype.kind == "f":
+            make = self.workload.data.get(argument)
+            if make is not None:
+                found[argument] = make(rng, length, dtype, axes)
+            elif self.op == Multiply.name and dtype.kind == "f":
                 # ±1: a product of many other floats would overflow or underflow.
                 found[argument] = rng.choice(np.array([-1, 1], dtype=dtype), length)
             else:
-                name = UNIFORM if found or self.distribution is None else self.distribution
+                name = self.distribution if self.distribution and argument == distributed else UNIFORM
                 rule = primitive.signature.arguments[argument]
                 found[argument] = random_input(rule, name, rng, length, dtype)
         return found
@@ -93,24 +112,52 @@ class Case:
     @property
     def axes(self) -> dict[str, str | None]:
         """The rest of the identity, besides primitive and n."""
-        axes = {"datatype": self.datatype, "op": self.op}
+        axes = {"datatype": self.datatype, "op": self.op, **dict(self.others)}
         return axes if self.distribution is None else axes | {"distribution": self.distribution}
 
     @classmethod
-    def build(cls, primitive: str, n: int, datatype: str, op: str, distribution: str = UNIFORM) -> Case:
-        """Return a case, without the operator where the primitive has none, and with a distribution if it sorts."""
-        kind = REGISTRY[primitive]
-        takes_op, sorts = issubclass(kind, OperatorPrimitive), issubclass(kind, SortPrimitive)
-        return cls(primitive, n, datatype, op if takes_op else None, distribution if sorts else None)
+    def build(
+        cls, primitive: str, n: int, datatype: str, op: str, distribution: str = UNIFORM, **others: str | int
+    ) -> Case:
+        """Return a case with those of the axes that its primitive has.
+
+        Raises
+        ------
+        KeyError
+            If an axis is missing.
+        """
+        axes = {"op": op, "distribution": distribution, **others}
+        given = {name: str(axes[name]) for name in WORKLOADS[primitive].axes}
+        return cls(primitive, n, datatype, given.pop("op", None), given.pop("distribution", None), tuple(given.items()))
+
+    @classmethod
+    def usual(cls, primitive: str, n: int) -> Case:
+        """Return a case with the usual value of each axis, of u32 where the primitive has that."""
+        known = WORKLOADS[primitive].datatypes
+        return cls.build(primitive, n, "u32" if "u32" in known else next(iter(known)), **USUAL_AXES)
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The lengths of the inputs."""
+        return self._at_size[1]
 
     def __str__(self) -> str:
         return case_name(self.primitive, self.axes, n=self.n)
 
 
+def _number(value: str) -> str | int | float:
+    """Return the number that an axis says, or its word."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(value)
+    return value
+
+
 def array_items(primitive: str, n: int) -> int:
-    """Return how many items the longest input of a primitive has at size n."""
-    kind = REGISTRY.get(primitive)
-    return n if kind is None else max(kind.at_size(n)[1].values())
+    """Return how many items the longest array of a primitive has at size n: n, but of matrices n²."""
+    workload = WORKLOADS.get(primitive)
+    longest = n if workload is None else max(workload.kind.at_size(n)[1].values())
+    return longest if longest > n + 1 else n  # offsets are one more than segments
 
 
 # Long enough that gaps between submissions do not lower the clock, short enough for any watchdog.

@@ -53,6 +53,8 @@ def error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray], expected
       once, in any order (N. Higham, "Accuracy and stability of numerical algorithms", 2002, section 3.1).
     - An operator of one argument that states its ``max_ulps``: so many units in the last place of each item; where that
       is subnormal, 0 is right, too, as WGSL allows.
+    - Results that each combine some of the items, by key, by segments or along an axis: as above, from the reference of
+      the magnitudes; of products and other operators 32 times the deviation of results of items with noise.
     - Other operators: 32 times the largest deviation of some results that are computed with noise of one ulp on
       everything that is combined: Monte Carlo arithmetic (D. S. Parker, "Monte Carlo arithmetic", 1997). It needs only
       the numpy twin. It is an estimate, not a proof: smaller errors go unnoticed.
@@ -62,11 +64,13 @@ def error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray], expected
     oracle = Oracle.of(primitive)
     if oracle.own_bound is not None:
         return ErrorBound(oracle.own_bound(**inputs))
-    x, op, kind = inputs.get("input"), oracle.op, oracle.kind
+    x, op, kind = inputs.get(oracle.grouped or "input"), oracle.op, oracle.kind
     if x is None or x.dtype.kind != "f" or op is None or not x.size:
         return _EXACT
     if isinstance(op, UnaryOp):
         return _of_ulps(op.max_ulps, expected) if op.max_ulps is not None else _of_noisy_items(op, x, expected)
+    if oracle.grouped is not None and op.numpy not in (np.minimum, np.maximum):
+        return _of_groups(op, oracle, inputs, expected)
     if op.numpy is np.add:
         found = _of_sums(x)
     elif op.numpy is np.multiply:
@@ -105,6 +109,33 @@ def _of_sums(x: np.ndarray) -> ErrorBound:
     # After an infinity, a right result is the same infinity or NaN.
     bounded = np.where(np.isfinite(magnitudes), magnitudes, 0.0)
     return ErrorBound(_FACTOR * float(np.finfo(x.dtype).eps) * bounded, bounded >= float(np.finfo(x.dtype).max))
+
+
+def _of_groups(op: BinOp, oracle: Oracle, inputs: Mapping[str, np.ndarray], expected: np.ndarray) -> ErrorBound:
+    """Return the bounds of results of groups of items, from the reference of other items.
+
+    Of sums it is that of the magnitudes; of other operators the deviation of results of items with noise.
+    """
+    name = str(oracle.grouped)
+    x, limits = inputs[name], np.finfo(expected.dtype)
+
+    def of(items: np.ndarray) -> np.ndarray:
+        outputs = oracle.expected({**inputs, name: items})
+        # Keys come first, and may have the same dtype.
+        return next(each for each in reversed(outputs) if each.dtype == expected.dtype).astype(np.float64)
+
+    with np.errstate(all="ignore"):
+        if op.numpy is np.add:
+            magnitudes = of(np.abs(x))
+            bounded = np.where(np.isfinite(magnitudes), magnitudes, 0.0)
+            return ErrorBound(_FACTOR * float(limits.eps) * bounded, ~np.isfinite(magnitudes))
+        rng, wanted = np.random.default_rng(0), expected.astype(np.float64)
+        noise = (1 + limits.eps * rng.integers(-1, 2, x.size) for _ in range(_SAMPLES))
+        results = np.stack([of((x * each).astype(x.dtype)) for each in noise])
+        away = np.abs(results - wanted)
+        widest = np.where(np.isfinite(away), away, 0.0).max(axis=0) + limits.eps * np.abs(wanted)
+    error = np.where(np.isfinite(widest), _FACTOR * widest, 0.0) + float(limits.smallest_normal)
+    return ErrorBound(error, (~np.isfinite(results)).any(axis=0) & np.isfinite(expected))
 
 
 def _of_products(x: np.ndarray) -> ErrorBound:

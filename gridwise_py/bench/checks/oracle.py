@@ -32,6 +32,8 @@ class Oracle:
         Of its items.
     kind : {"inclusive", "exclusive"} or None
         Of a scan. Without it a result of an operator is one item.
+    grouped : str or None
+        The input whose items are combined in groups, of which only the reference knows the members.
     """
 
     reference: Callable[..., np.ndarray | tuple[np.ndarray, ...]] | None
@@ -39,11 +41,12 @@ class Oracle:
     op: BinOp | UnaryOp | None
     datatype: Datatype | None
     kind: Literal["inclusive", "exclusive"] | None
+    grouped: str | None
 
     @classmethod
     def of(cls, primitive: Primitive) -> Oracle:
         """Return that of a primitive."""
-        names = ("reference", "error_bound", "op", "datatype", "kind")
+        names = ("reference", "error_bound", "op", "datatype", "kind", "grouped")
         return cls(*(getattr(primitive, name, None) for name in names))
 
     def expected(self, inputs: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:

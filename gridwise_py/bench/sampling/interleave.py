@@ -11,8 +11,10 @@ from ...errors import ArgumentError
 from ...primitives.base import Primitive
 from ...runtime.array import Array, asarray, empty
 from ...types.datatype import DATATYPES
+from ..cases.case import Case
 from ..cases.distributions import UNIFORM, random_input
 from ..cases.mode import ModeLike
+from ..cases.workloads import WORKLOADS
 from ..checks.check import Mismatch, differences
 from ..checks.oracle import Oracle
 from .measure import measure
@@ -68,19 +70,30 @@ def interleaved(
 
 
 def random_arguments(primitive: Primitive, n: int, seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, Array]]:
-    """Return random inputs of `n` items each, and all arguments of a primitive on its device."""
-    rng = np.random.default_rng(seed)
+    """Return random inputs for size n, in the form that its workload has, and all arguments of a primitive."""
     kinds = {a.name: primitive.signature.datatype(a.name) or DATATYPES["u32"] for a in primitive.arguments}
-    inputs: dict[str, np.ndarray] = {}
-    for argument in primitive.arguments:
-        if not argument.is_output:
-            inputs[argument.name] = random_input(argument, UNIFORM, rng, n, kinds[argument.name].dtype)
+    inputs = _random_inputs(primitive, n, seed)
     arrays = {name: asarray(values, primitive.device) for name, values in inputs.items()}
     for argument in primitive.arguments:
         if argument.is_output:
-            length = primitive.signature.output_length(argument.name, dict.fromkeys(inputs, n))
+            lengths = {name: items.size for name, items in inputs.items()}
+            length = primitive.signature.output_length(argument.name, lengths)
             arrays[argument.name] = empty(n if length is None else length, kinds[argument.name], primitive.device)
     return inputs, arrays
+
+
+def _random_inputs(primitive: Primitive, n: int, seed: int) -> dict[str, np.ndarray]:
+    name = next((name for name, workload in WORKLOADS.items() if isinstance(primitive, workload.kind)), None)
+    if name is not None:
+        case = Case.usual(name, n)
+        if set(case.lengths) == set(primitive.signature.inputs):
+            return case.inputs(primitive, seed)
+    rng = np.random.default_rng(seed)
+    return {
+        a.name: random_input(a, UNIFORM, rng, n, (primitive.signature.datatype(a.name) or DATATYPES["u32"]).dtype)
+        for a in primitive.arguments
+        if not a.is_output
+    }
 
 
 def checker(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> Callable[[Mapping[str, Any]], Mismatch | None]:

@@ -19,12 +19,18 @@ from ..cases.mode import MODES
 
 __all__ = ["AXES", "Axis", "axis_hint", "collect_axes", "parse_axis", "parse_count", "points"]
 
-#: Names of axes, and their possible values; None: counts.
-AXES: Mapping[str, tuple[str, ...] | None] = {
+#: Names of axes, and their possible values; None: counts, a float: numbers from 0 to it. What they mean, beyond n,
+#: datatype, op and mode, is up to the workloads that name them.
+AXES: Mapping[str, tuple[str, ...] | float | None] = {
     "n": None,
     "datatype": tuple(STORAGE_DATATYPES),
     "op": ("add", "min", "max", "multiply"),
     "distribution": tuple(DISTRIBUTIONS),
+    "run": None,
+    "segment": None,
+    "bins": None,
+    "share": 1.0,
+    "along": ("rows", "columns"),
     "mode": MODES,
 }
 _MODIFIERS = {"pow2": 2, "pow10": 10}
@@ -37,7 +43,7 @@ def _error(text: str, position: int, problem: str) -> ArgumentError:
     return ArgumentError(f"axis, column {position + 1}: {problem}\n  {text}\n  {' ' * position}^")
 
 
-#: Counts of the axis n, words of every other.
+#: Counts, or words.
 Values: TypeAlias = tuple[int, ...] | tuple[str, ...]
 
 
@@ -89,7 +95,8 @@ def parse_axis(text: str) -> Axis:
     if name not in AXES:
         raise _error(text, head.start(1), f"there is no axis {name!r}; there are {', '.join(AXES)}")
     if modifier is not None and (modifier not in _MODIFIERS or AXES[name] is not None):
-        known = f"n takes {' and '.join(_MODIFIERS)}, the others none"
+        counts = ", ".join(name for name, values in AXES.items() if values is None)
+        known = f"{counts} take {' and '.join(_MODIFIERS)}, the others none"
         raise _error(text, head.start(2), f"{name!r} has no modifier {modifier!r}; {known}")
     if text[head.end() : head.end() + 1] != "=":
         raise _error(text, head.end(), "expected NAME=VALUES or NAME[MODIFIER]=VALUES: '=' is missing")
@@ -101,7 +108,7 @@ def parse_axis(text: str) -> Axis:
     return Axis(name, values)
 
 
-def _values(text: str, start: int, known: tuple[str, ...] | None, base: int | None) -> Values:
+def _values(text: str, start: int, known: tuple[str, ...] | float | None, base: int | None) -> Values:
     body = text[start:]
     bracket = re.fullmatch(r"(\s*\[)(.*?)(\]\s*)", body)
     if bracket:
@@ -110,6 +117,8 @@ def _values(text: str, start: int, known: tuple[str, ...] | None, base: int | No
         raise _error(text, start + stray.start(), f"this {stray[0]!r} has no partner around all values")
     if ":" in body and bracket is None:
         raise _error(text, start, "a range stands in brackets: [first:last:step]")
+    if isinstance(known, (float, int)):
+        return tuple(_number(text, at, word, known) for at, word in _words(body, start, ","))
     if known is not None:
         words = list(_words(body, start, ","))
         for at, word in words:
@@ -144,6 +153,13 @@ def _count(text: str, at: int, word: str, base: int | None) -> int:
     if count > 64 or base**count > _LARGEST_COUNT:
         raise _error(text, at, f"{base}^{count} is too large: counts go up to 2^64")
     return base**count
+
+
+def _number(text: str, at: int, word: str, most: float) -> str:
+    """Return a number in the form that all its spellings have."""
+    if not re.fullmatch(r"\d{0,10}\.?\d{1,10}", word) or float(word) > most:
+        raise _error(text, at, f"{word!r} is not a number from 0 to {most:g}")
+    return f"{float(word):g}"
 
 
 def axis_hint(text: str) -> str | None:

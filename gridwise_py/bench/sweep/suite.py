@@ -13,9 +13,9 @@ from typing import Any, cast
 from ...errors import ArgumentError
 from ...primitives import REGISTRY
 from ..cases.case import YARDSTICK, Case, array_items
-from ..cases.distributions import UNIFORM
 from ..cases.mode import Mode
 from ..cases.names import case_name
+from ..cases.workloads import USUAL_AXES, WORKLOADS
 from ..sampling.protocol import SamplingProtocol
 from .axes import Axis, collect_axes, points
 
@@ -39,15 +39,14 @@ __all__ = [
 #: The default primitives: one of each kind.
 DEFAULT_PRIMITIVES = ("vector_add", "reduce", "scan", "sort")
 
-#: In a suite: all primitives that none of its other sweeps names.
+#: In a suite: all primitives of the registry that none of its other sweeps names.
 _OTHERS = "*"
 
 DEFAULT_AXES: Mapping[str, str] = {
     "n": "2^24",
     "mode": "batch",
     "datatype": "u32,f32",
-    "op": "add",
-    "distribution": UNIFORM,
+    **USUAL_AXES,
 }
 
 
@@ -109,14 +108,14 @@ def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
                     wanted[Case.build(YARDSTICK, items, "u32", "add"), mode] = None
             for primitive in sweep.primitives:
                 for choice in points(_within(inner, primitive)):
-                    words = {name: str(choice[name]) for name in ("datatype", "op", "distribution")}
+                    words: dict[str, Any] = {name: str(value) for name, value in choice.items()}
                     wanted[Case.build(primitive, n, **words), mode] = None
     return [Job(case, mode, position) for position, (case, mode) in enumerate(wanted)]
 
 
 def _within(axes: Mapping[str, Axis], primitive: str) -> Mapping[str, Axis]:
     """Return the axes without the datatypes that a primitive lacks; with all if it lacks all, so that it raises."""
-    known = REGISTRY[primitive].datatypes
+    known = WORKLOADS[primitive].datatypes
     values = tuple(name for name in axes["datatype"].values if name in known)
     return {**axes, "datatype": replace(axes["datatype"], values=values)} if values else axes
 
@@ -186,9 +185,9 @@ def need_datatypes(sweeps: Iterable[Sweep]) -> None:
     """
     for sweep in sweeps:
         for primitive in sweep.primitives:
-            known, asked = REGISTRY[primitive].datatypes, sweep.axes["datatype"].values
+            known, asked = WORKLOADS[primitive].datatypes, sweep.axes["datatype"].values
             if not set(known) & set(asked):
-                fitting = [name for name, kind in REGISTRY.items() if set(asked) & set(kind.datatypes)]
+                fitting = [name for name, each in WORKLOADS.items() if set(asked) & set(each.datatypes)]
                 remedy = f"; {', '.join(map(str, asked))} is for {', '.join(fitting)}" if fitting else ""
                 raise ArgumentError(
                     f"{primitive} has no datatype {' or '.join(map(str, asked))}; it has {', '.join(known)}{remedy}"
@@ -288,8 +287,8 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
         primitives = texts_of(table.get("primitives", list(DEFAULT_PRIMITIVES)), f"{where}.primitives")
         axes = texts_of(table.get("axes", []), f"{where}.axes")
         for name in primitives:
-            is_known = name in REGISTRY or primitives == [_OTHERS]
-            need(is_known, f"{where}.primitives", f"{name!r} is not one of {', '.join(REGISTRY)}")
+            is_known = name in WORKLOADS or primitives == [_OTHERS]
+            need(is_known, f"{where}.primitives", f"{name!r} is not one of {', '.join(WORKLOADS)}")
         try:
             sweeps.append(Sweep(tuple(primitives), collect_axes(axes, {}, DEFAULT_AXES)))
         except ArgumentError as error:

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 import wgpu
 
 from ...errors import ArgumentError
-from ...primitives import Reduce, Scan, Search, TopK, VectorAdd
+from ...primitives import (
+    Histogram,
+    Merge,
+    Partition,
+    Reduce,
+    ReduceByKey,
+    Scan,
+    Search,
+    SegmentedReduce,
+    SegmentedScan,
+    Select,
+    TopK,
+    VectorAdd,
+)
 from ...primitives.base import Primitive
 from ...runtime.context import context_of
 from ...runtime.device import device_key
@@ -25,25 +38,25 @@ from ..stats.verdict import Pair, VerdictKind, judge_all
 
 __all__ = ["TUNED_KERNELS", "Choice", "Trial", "make_for", "tune"]
 
-#: Makes a primitive on a device, with a tuning of its kernel, for the capabilities without findings.
-_Maker: TypeAlias = Callable[[wgpu.GPUDevice, Any, Capabilities], Primitive]
-
-
-def _scan(strategy: Literal["reduce_then_scan", "lookback"]) -> _Maker:
-    return lambda device, tuning, plain: Scan(device, "u32", strategy=strategy, tuning=tuning, capabilities=plain)
-
-
-_MAKERS: Mapping[str, _Maker] = {
-    "elementwise": lambda device, tuning, plain: VectorAdd(device, "u32", tuning=tuning, capabilities=plain),
-    "reduce": lambda device, tuning, plain: Reduce(device, "u32", tuning=tuning, capabilities=plain),
-    "scan": _scan("reduce_then_scan"),
-    "scan_lookback": _scan("lookback"),
-    "search": lambda device, tuning, plain: Search(device, "u32", tuning=tuning, capabilities=plain),
-    "top_k": lambda device, tuning, plain: TopK(device, "u32", 100, tuning=tuning, capabilities=plain),
+#: The primitives that kernels are measured with, of u32, and their options.
+_SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, Any]]] = {
+    "elementwise": (VectorAdd, {}),
+    "reduce": (Reduce, {}),
+    "scan": (Scan, {"strategy": "reduce_then_scan"}),
+    "scan_lookback": (Scan, {"strategy": "lookback"}),
+    "search": (Search, {}),
+    "stream": (Select, {"strategy": "lookback"}),
+    "stream_split": (Partition, {"strategy": "lookback"}),
+    "by_key": (ReduceByKey, {"strategy": "lookback"}),
+    "segmented": (SegmentedScan, {"strategy": "lookback"}),
+    "segmented_reduce": (SegmentedReduce, {}),
+    "histogram": (Histogram, {}),
+    "merge": (Merge, {}),
+    "top_k": (TopK, {"k": 100}),
 }
 
 #: The kernels that are tuned, by the names in tuning/shapes.py.
-TUNED_KERNELS = tuple(_MAKERS)
+TUNED_KERNELS = tuple(_SUBJECTS)
 
 # A row of the table with a high end is meant for few items.
 _SMALL_ITEMS = 1 << 20
@@ -163,7 +176,9 @@ def tune(
 
 def make_for(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, shape: Shape) -> Primitive:
     """Return the primitive to measure a kernel with, in one shape for all lengths."""
-    return _MAKERS[kernel](device, tuning_of(kernel, shape), plain)
+    kind, options = _SUBJECTS[kernel]
+    make = cast(Callable[..., Primitive], kind)
+    return make(device, tuning=tuning_of(kernel, shape), capabilities=plain, **options)
 
 
 def _choose(

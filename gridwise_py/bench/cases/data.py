@@ -1,0 +1,51 @@
+"""Random data of a certain form: flags of a share, keys in runs, offsets and lengths of segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+__all__ = ["Maker", "equal_segments", "flags", "random_counts", "random_indices", "random_runs"]
+
+#: Makes the items of an argument, of a generator, their number, their dtype, and the axes of the case with its n.
+Maker: TypeAlias = Callable[[np.random.Generator, int, np.dtype, Mapping[str, Any]], np.ndarray]
+
+_SHARES = 1 << 16
+
+
+def flags(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
+    """Return flags of which the share ``axes["share"]`` is 1, in random places."""
+    least = round(float(axes["share"]) * _SHARES)
+    return (rng.integers(0, _SHARES, length, dtype=np.uint16) < least).astype(dtype)
+
+
+def random_runs(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
+    """Return keys in runs of random length, ``axes["run"]`` on average; neighbouring runs have different keys."""
+    heads = rng.random(length, dtype=np.float32) < 1 / int(axes["run"])
+    numbers = np.cumsum(heads, dtype=np.uint32)
+    if dtype.kind == "f":
+        return (numbers % 2048).astype(dtype)  # so many are exact in f16
+    numbers *= np.uint32(0x9E37_79B1)  # odd, so that neighbours differ in their lowest bit
+    return (numbers & 1 if dtype.kind == "b" else numbers).astype(dtype)
+
+
+def equal_segments(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
+    """Return the offsets of segments of ``axes["segment"]`` items; the last one has what is left."""
+    del rng
+    return np.minimum(np.arange(length, dtype=np.uint64) * int(axes["segment"]), axes["n"]).astype(dtype)
+
+
+def random_counts(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
+    """Return counts from 0 on, whose sum is n."""
+    if not length:
+        return np.zeros(0, dtype)
+    ends = np.sort(rng.integers(0, axes["n"], length, endpoint=True))
+    ends[-1] = axes["n"]
+    return np.diff(ends, prepend=0).astype(dtype)
+
+
+def random_indices(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
+    """Return indices below ``axes["bins"]``."""
+    return rng.integers(0, int(axes["bins"]), length, dtype=np.uint32).astype(dtype)

@@ -1,0 +1,103 @@
+"""Workloads: what runs under each name of the command line, which axes change it, and on which data.
+
+A new primitive needs no line here: `register` gives it a name, `Primitive.at_size` the options of its constructor and
+the lengths of its inputs, and its inputs are random items. It gets a row of `_ROWS` if it has axes of its own, or if
+random items are no inputs for it. A new axis is a row of `USUAL_AXES` and of `sweep.axes.AXES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ...primitives import REGISTRY
+from ...primitives.base import Primitive
+from ...primitives.operator import OperatorPrimitive
+from ...primitives.sort import SortPrimitive
+from ...types.datatype import Datatype
+from .data import Maker, equal_segments, flags, random_counts, random_indices, random_runs
+from .distributions import UNIFORM
+from .struct_reductions import STRUCT_REDUCTIONS
+
+__all__ = ["USUAL_AXES", "WORKLOADS", "Workload"]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a benchmark runs under a name.
+
+    Attributes
+    ----------
+    kind : type
+        The class, which is made for a device with the options of `Primitive.at_size`.
+    axes : tuple of str
+        What it depends on besides n and datatype: ``op`` and ``distribution`` of every primitive that has an operator
+        or sorts, and further ones, which `Primitive.at_size` and the makers of data receive.
+    data : mapping from str to callable
+        Makers of the inputs that are not just random items, by argument.
+    datatype : str
+        The constructor's option that the axis of this name sets.
+    distributed : str or None
+        The input that the axis ``distribution`` is for; None for the first.
+    """
+
+    kind: type[Primitive]
+    axes: tuple[str, ...] = ()
+    data: Mapping[str, Maker] = field(default_factory=dict[str, Maker])
+    datatype: str = "dtype"
+    distributed: str | None = None
+
+    @property
+    def datatypes(self) -> Mapping[str, Datatype]:
+        """Those that it is measured with."""
+        return self.kind.datatypes
+
+    @property
+    def is_public(self) -> bool:
+        """Whether its class has its name in `gridwise_py`, in every version from its first one on."""
+        return self.kind in REGISTRY.values()
+
+
+#: The usual values of the axes besides n, datatype and mode.
+USUAL_AXES: Mapping[str, str] = {
+    "op": "add",
+    "distribution": UNIFORM,
+    "run": "8",
+    "segment": "1024",
+    "bins": "256",
+    "share": "0.5",
+    "along": "rows",
+}
+
+#: The rows that differ from the usual one.
+_ROWS: Mapping[str, Workload] = {
+    "select": Workload(REGISTRY["select"], ("share",), {"flags": flags}),
+    "partition": Workload(REGISTRY["partition"], ("share",), {"flags": flags}),
+    "unique": Workload(REGISTRY["unique"], ("run",), {"keys": random_runs}),
+    "run_length": Workload(REGISTRY["run_length"], ("run",), {"keys": random_runs}),
+    "scan_by_key": Workload(REGISTRY["scan_by_key"], ("run",), {"keys": random_runs}, datatype="value_dtype"),
+    "reduce_by_key": Workload(REGISTRY["reduce_by_key"], ("run",), {"keys": random_runs}, datatype="value_dtype"),
+    "segmented_scan": Workload(REGISTRY["segmented_scan"], ("segment",), {"offsets": equal_segments}),
+    "segmented_reduce": Workload(REGISTRY["segmented_reduce"], ("segment",), {"offsets": equal_segments}),
+    "reduce_axis": Workload(REGISTRY["reduce_axis"], ("segment", "along")),
+    "repeat": Workload(REGISTRY["repeat"], ("run",), {"counts": random_counts}),
+    "histogram": Workload(REGISTRY["histogram"], ("bins", "distribution")),
+    "reduce_by_index": Workload(
+        REGISTRY["reduce_by_index"], ("op", "bins"), {"indices": random_indices}, datatype="value_dtype"
+    ),
+    "search": Workload(REGISTRY["search"], ("distribution",), distributed="queries"),
+    **{name: Workload(kind) for name, kind in STRUCT_REDUCTIONS.items()},
+}
+
+
+def _with_usual_axes(workload: Workload) -> Workload:
+    takes_op = issubclass(workload.kind, OperatorPrimitive) and workload.kind not in STRUCT_REDUCTIONS.values()
+    usual = ("op",) * takes_op + ("distribution",) * issubclass(workload.kind, SortPrimitive)
+    return replace(workload, axes=(*usual, *workload.axes))
+
+
+#: By name: all primitives of the registry, and reductions of expressions.
+WORKLOADS: Mapping[str, Workload] = {
+    name: _with_usual_axes(_ROWS[name] if name in _ROWS else Workload(REGISTRY[name]))
+    for name in (*REGISTRY, *STRUCT_REDUCTIONS)
+}

@@ -1,0 +1,567 @@
+"""Histograms, and sums by index: one-shot functions with the names of numpy, where it has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from .array_functions import zeros
+from .call_errors import explained
+from .errors import ArgumentError, DatatypeError, LengthError
+from .primitives.binned import thresholds
+from .primitives.fusion import EXPRESSIONS, flat_of
+from .primitives.histogram import Histogram, Histogram2D
+from .primitives.map import Map
+from .primitives.one_shot import (
+    HostItems,
+    argument_array,
+    argument_datatype,
+    device_of,
+    kept_primitive,
+    stored_leaves,
+    without_doubles,
+)
+from .primitives.reduce import Reduce
+from .primitives.reduce_by_index import ReduceByIndex
+from .runtime.array import Array, asarray
+from .runtime.chunked_array import ChunkedArray
+from .types.datatype import STORAGE_DATATYPES, Datatype
+from .types.expression import f32, leaf
+from .types.operators import Add, BinOpLike
+from .types.options import integer
+
+__all__ = ["bincount", "histogram", "histogram2d", "reduce_by_index", "scatter_add"]
+
+_MOST_LENGTH = (1 << 31) - 1
+
+
+class _Inputs:
+    """The inputs of a call: for each a datatype or a program, and the arrays by the names of arguments."""
+
+    def __init__(self, call: str, device: wgpu.GPUDevice | None):
+        self._call = call
+        self._device = device
+        self.arrays: dict[str, Any] = {}
+        self._sizes: dict[str, int] = {}
+        self.on_gpu = False
+
+    def take(self, name: str, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> Any:
+        """Take an argument of any shape; return its datatype, or the program of an expression."""
+        if isinstance(value, EXPRESSIONS):
+            flat = flat_of(value)
+            if flat.fields:
+                raise DatatypeError(f"{self._call}: {name} is a struct, but takes numbers; give one field of it")
+            stored = stored_leaves(self._call, flat)
+            names = {own: f"{name}_{own}" for own in stored}
+            self.arrays |= {names[own]: array for own, array in stored.items()}
+            self.on_gpu = True
+            return replace(flat, names=tuple(names[own] for own in flat.names), arrays=())
+        if isinstance(value, ChunkedArray):
+            raise ArgumentError(
+                f"{self._call}: {name} is {value!r}, but must be one Array; work on its chunks one by one"
+            )
+        if isinstance(value, Array):
+            self.on_gpu = True
+            items = value if value.ndim == 1 else value.reshape(-1)
+        else:
+            items = argument_array(self._call, name, value).ravel()
+            items = without_doubles(value, items, device_of(*self._on_gpu(), device=self._device))
+        datatype = argument_datatype(self._call, name, value, items.dtype, known)
+        self.arrays[name] = items
+        self._sizes[name] = items.size
+        return datatype
+
+    def _on_gpu(self) -> list[Array]:
+        return [array for array in self.arrays.values() if isinstance(array, Array)]
+
+    def check_lengths(self) -> None:
+        """Raise where arrays with one item for each other's have different lengths."""
+        if len(set(self._sizes.values())) > 1:
+            described = ", ".join(f"{name} has {size} items" for name, size in self._sizes.items())
+            raise LengthError(f"{self._call}: lengths differ: {described}; slice them to one length")
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device of the call."""
+        return device_of(*self._on_gpu(), device=self._device)
+
+    def run(self, primitive: Any, **more: Array) -> Array:
+        """Return the output of a primitive; what is not on the GPU is uploaded."""
+        arrays = {name: asarray(items, primitive.device) for name, items in self.arrays.items()}
+        return primitive.bind(**arrays, **more).execute().outputs["output"]
+
+
+class _Edges:
+    """The edges of bins along one argument.
+
+    Parameters
+    ----------
+    call, name : str
+        For messages; the argument.
+    items : numpy.ndarray or None
+        The items, where they are on the host.
+    dtype : numpy.dtype
+        Of the items, as kernels read them.
+    """
+
+    def __init__(self, call: str, name: str, bins: Any, given: Any, items: np.ndarray | None, dtype: np.dtype):
+        self._dtype = dtype
+        #: The even range, where the kernel computes the bins.
+        self.range: tuple[Any, Any] | None = None
+        #: As the caller gets them.
+        self.edges: Any
+        if isinstance(bins, str):
+            raise ArgumentError(
+                f"{call}: bins={bins!r}, but no rule chooses bins here; give their number, for example "
+                f"len(np.histogram_bin_edges(x, {bins!r})) - 1"
+            )
+        if isinstance(bins, Array):
+            if bins.ndim != 1 or bins.size < 2:
+                raise ArgumentError(
+                    f"{call}: bins has shape {bins.shape}, but must be one dimension of 2 edges or more"
+                )
+            if bins.dtype != dtype:
+                raise DatatypeError(
+                    f"{call}: bins is an Array of {bins.datatype}, but {name} is read as {dtype}; convert it, for "
+                    f"example with bins.astype(np.{dtype})"
+                )
+            self.edges = bins
+            return
+        if np.ndim(bins) == 0:
+            count = integer("bins", bins, 1)
+            if given is None and items is None:
+                raise ArgumentError(
+                    f"{call}: {name} is on the GPU, and its least and greatest item are not read; give "
+                    f"range=(low, high), or its edges as bins="
+                )
+            own = np.empty(0, dtype) if items is None else items
+            if own.dtype.kind == "b" or own.dtype == np.float16:  # numpy warns, or rounds the edges to float16
+                own = own.astype(dtype)
+            try:
+                self.edges = np.histogram_bin_edges(own, count, None if given is None else tuple(given))
+            except (TypeError, ValueError) as error:
+                raise ArgumentError(f"{call}: {error}") from None
+            self.range = (self.edges[0].item(), self.edges[-1].item()) if given is None else tuple(given)
+            if self.range[0] == self.range[1]:  # numpy makes it wider
+                self.range = (self.edges[0].item(), self.edges[-1].item())
+            return
+        self.edges = np.asarray(bins)
+        if self.edges.ndim != 1 or self.edges.size < 2 or self.edges.dtype.kind not in "biuf":
+            raise ArgumentError(f"{call}: bins={bins!r:.60} must be a number, or 2 edges or more")
+        if not (self.edges[:-1] <= self.edges[1:]).all():
+            raise ArgumentError(f"{call}: bins must ascend; give np.sort(bins)")
+
+    @property
+    def bins(self) -> int:
+        """How many there are."""
+        return self.edges.size - 1
+
+    def on_gpu(self, device: wgpu.GPUDevice) -> Array:
+        """Return the edges as the kernel compares with them; those above all items are left out."""
+        if isinstance(self.edges, Array):
+            return self.edges
+        return asarray(thresholds(self.edges, self._dtype), device)
+
+
+def _read_as(kind: Any) -> np.dtype:
+    """Return the dtype in which kernels read items of a datatype or of an expression."""
+    datatype: Datatype = kind if isinstance(kind, Datatype) else kind.datatype
+    return datatype.computed.dtype
+
+
+def _result_dtype(weights: Any) -> np.dtype:
+    """Return the dtype of numpy's histogram."""
+    return np.dtype(np.intp) if weights is None else argument_array("", "weights", weights).dtype
+
+
+@explained()
+def histogram(
+    x: Any,
+    bins: Any = 10,
+    range: tuple[float, float] | None = None,
+    density: bool | None = None,
+    weights: Any = None,
+    *,
+    device: wgpu.GPUDevice | None = None,
+) -> tuple[Any, Any]:
+    """Return how many items are in each bin, and the edges of the bins: numpy's ``histogram``.
+
+    A bin has its lower edge, and not the upper one; the last bin has both. Items outside and NaN are in no bin.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array or expression of Arrays
+        Of any shape: bool, integers or floats. An expression is not stored.
+    bins : int, sequence of numbers, numpy.ndarray or Array, default 10
+        How many bins of the same width, or the edges, which ascend; an Array of them is not checked.
+    range : tuple of two numbers, optional
+        Where the first bin begins and the last one ends. By default, for numpy arrays, the least and the greatest item.
+        An Array with a number of bins needs it, since nothing is read back.
+    density : bool, optional
+        Return the density instead: the counts over their sum and the widths of the bins.
+    weights : numpy.ndarray, Array or expression, optional
+        Added up in place of counts.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    hist : numpy.ndarray or Array
+        For numpy arrays intp, or of the dtype of the weights; for Arrays u32, or the datatype of the weights (u32, i32
+        or f32 for smaller ones); a density is of floats.
+    edges : numpy.ndarray or Array
+        An Array only if `bins` is one.
+
+    Raises
+    ------
+    ArgumentError
+        If edges descend, or there is no range.
+    LengthError
+        If there are not as many weights as items.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.histogram(np.array([1, 2, 1]), bins=[0, 1, 2, 3])
+    (array([0, 2, 1]), array([0, 1, 2, 3]))
+    >>> x = gw.asarray(np.array([0.1, 0.2, 0.9], dtype=np.float32))
+    >>> gw.histogram(x, 2, range=(0, 1))[0].to_numpy()
+    array([2, 1], dtype=uint32)
+    """
+    call = "gw.histogram()"
+    inputs = _Inputs(call, device)
+    kind = inputs.take("input", x)
+    options = {} if weights is None else {"weights": inputs.take("weights", weights)}
+    inputs.check_lengths()
+    items = inputs.arrays.get("input")
+    host = items if isinstance(items, np.ndarray) else None
+    edges = _Edges(call, "x", bins, range, host, _read_as(kind))
+    if edges.range is not None:
+        primitive = kept_primitive(Histogram, inputs.device, kind, edges.bins, range=edges.range, **options)
+        counts = inputs.run(primitive)
+    else:
+        limits = edges.on_gpu(inputs.device)
+        primitive = kept_primitive(Histogram, inputs.device, kind, limits.size - 1, edges=True, **options)
+        counts = _padded(inputs, primitive, edges.bins, edges=limits)
+    dtype = None if inputs.on_gpu else _result_dtype(weights)
+    return _counted(counts, dtype, edges.edges if density else None), edges.edges
+
+
+def _padded(inputs: _Inputs, primitive: Any, length: int, **more: Array) -> Array:
+    """Return the output of a primitive, with zeros behind it."""
+    if primitive.bins == length:
+        return inputs.run(primitive, **more)
+    output = zeros(length, primitive.result_datatype.name, primitive.device)
+    inputs.run(primitive, **more, output=output[: primitive.bins])
+    return output
+
+
+def _counted(counts: Array, dtype: np.dtype | None, edges: Any) -> Any:
+    """Return counts as the caller gets them: of a dtype in numpy, or an Array; with edges, as a density."""
+    if dtype is not None:
+        found = counts.to_numpy().astype(dtype)
+        return found if edges is None else found / np.diff(edges) / found.sum()
+    if edges is None:
+        return counts
+    device = counts.device
+    total = kept_primitive(Reduce, device, counts.datatype, Add).bind(input=counts).execute().output
+    ends = edges if isinstance(edges, Array) else asarray(edges.astype(np.float32), device)
+    upper, lower = (
+        asarray(end.copy(), device) if isinstance(end, np.ndarray) else end for end in (ends[1:], ends[:-1])
+    )
+    return asarray(f32(counts) / (f32(total) * (f32(upper) - f32(lower))))
+
+
+@explained()
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool | None = None,
+    weights: Any = None,
+    *,
+    device: wgpu.GPUDevice | None = None,
+) -> tuple[Any, Any, Any]:
+    """Return how many pairs of items are in each pair of bins, and the edges of both: numpy's ``histogram2d``.
+
+    Parameters
+    ----------
+    x, y : numpy.ndarray, Array or expression of Arrays
+        As many items each. numpy arrays are promoted to one dtype; others must be of one datatype.
+    bins : int or edges, or a tuple or list of two
+        As for `histogram`: of both, or of `x` and of `y`.
+    range : tuple of two tuples of two numbers, optional
+        That of `x` and that of `y`; see `histogram`.
+    density, weights, device
+        As for `histogram`.
+
+    Returns
+    -------
+    hist : numpy.ndarray or Array
+        Shape (bins of x, bins of y): float64 for numpy arrays, else as for `histogram`.
+    x_edges, y_edges : numpy.ndarray or Array
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.histogram2d(np.array([0, 0, 1]), np.array([2, 3, 3]), bins=2)[0]
+    array([[1., 1.],
+           [0., 1.]])
+    """
+    call = "gw.histogram2d()"
+    if not any(isinstance(each, (Array, *EXPRESSIONS)) for each in (x, y)):
+        x, y = argument_array(call, "x", x), argument_array(call, "y", y)
+        both = np.result_type(x, y)
+        x, y = x.astype(both, copy=False), y.astype(both, copy=False)
+    inputs = _Inputs(call, device)
+    kinds = (inputs.take("x", x), inputs.take("y", y))
+    options = {} if weights is None else {"weights": inputs.take("weights", weights)}
+    inputs.check_lengths()
+    several: Any = bins if isinstance(bins, (tuple, list)) else ()
+    each_bins: tuple[Any, ...] = tuple(several) if len(several) == 2 else (bins, bins)
+    ranges = (None, None) if range is None else tuple(range)
+    if len(ranges) != 2:
+        raise ArgumentError(f"{call}: range={range!r}, but must be a pair of pairs")
+    found: list[_Edges] = []
+    for name, kind, own_bins, own_range in zip(("x", "y"), kinds, each_bins, ranges, strict=True):
+        items = inputs.arrays.get(name)
+        host = items if isinstance(items, np.ndarray) else None
+        edges = _Edges(call, name, own_bins, own_range, host, _read_as(kind))
+        if edges.range is not None:  # which numpy makes in another precision here
+            low, high = edges.range
+            if own_range is None and host is not None and host.size and host.min() < host.max():
+                low, high = host.min(), host.max()
+            edges.edges = np.linspace(low, high, edges.bins + 1)
+        found.append(edges)
+    limits = [edges.on_gpu(inputs.device) for edges in found]
+    if any(limit.size - 1 != edges.bins for limit, edges in zip(limits, found, strict=True)):
+        raise ArgumentError(f"{call}: bins has edges above all items of {_read_as(kinds[0])}; leave them out")
+    primitive = kept_primitive(Histogram2D, inputs.device, kinds, (found[0].bins, found[1].bins), edges=True, **options)
+    counts = inputs.run(primitive, x_edges=limits[0], y_edges=limits[1])
+    shape = (found[0].bins, found[1].bins)
+    x_edges, y_edges = found[0].edges, found[1].edges
+    if inputs.on_gpu:
+        if density:
+            raise ArgumentError(f"{call}: density= is for numpy arrays; divide the Array of counts")
+        return counts.reshape(shape), x_edges, y_edges
+    hist = counts.to_numpy().reshape(shape).astype(np.float64)
+    if density:
+        hist = hist / np.diff(x_edges)[:, None] / np.diff(y_edges) / hist.sum()
+    return hist, x_edges, y_edges
+
+
+def _checked_indices(call: str, name: str, indices: np.ndarray, length: int | None) -> np.ndarray:
+    """Return indices on the host as u32; raise where they are out of range."""
+    if indices.dtype.kind not in "biu":
+        raise DatatypeError(f"{call}: {name} is of {indices.dtype}; give integers, for example {name}.astype(np.intp)")
+    least, most = (int(indices.min()), int(indices.max())) if indices.size else (0, 0)
+    if least < 0 or most >= (_MOST_LENGTH if length is None else max(length, 1)):
+        of = "" if length is None else f" for a length of {length}"
+        raise ArgumentError(f"{call}: {name} are from {least} to {most}, which is out of range{of}")
+    return indices.astype(np.uint32)
+
+
+@explained()
+def bincount(
+    x: Any,
+    weights: Any = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return how often each of the numbers 0, 1, 2, … occurs, or the sums of their weights: numpy's ``bincount``.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array or expression of Arrays
+        Integers that are not negative, of one dimension.
+    weights : numpy.ndarray, Array or expression, optional
+        As many.
+    minlength : int, default 0
+        The least length of the result for numpy arrays.
+    length : int, optional
+        The length of the result, which Arrays need, since nothing is read back. Their numbers that are negative, or not
+        below it, are left out.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        intp for numpy arrays, or float64 with weights; u32 for Arrays, or of the datatype of the weights. Float weights
+        of numpy arrays are added in float64 if the device computes with it, else in float32.
+
+    Raises
+    ------
+    ArgumentError
+        If numbers on the host are negative or not below `length`, or an Array has no `length`.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.bincount(np.array([0, 3, 3]))
+    array([1, 0, 0, 2])
+    >>> gw.bincount(gw.asarray(np.array([0, 3, 3], dtype=np.uint32)), length=2).to_numpy()
+    array([1, 0], dtype=uint32)
+    """
+    call = "gw.bincount()"
+    on_gpu = any(isinstance(each, (Array, *EXPRESSIONS)) for each in (x, weights))
+    if not isinstance(x, (Array, *EXPRESSIONS)):
+        x = argument_array(call, "x", x)
+        if x.ndim != 1:
+            raise ArgumentError(f"{call}: x has shape {x.shape}, but must have one dimension; give x.ravel()")
+        x = _checked_indices(call, "x", x, length)
+        if length is None:
+            length = max(int(x.max()) + 1 if x.size else 0, integer("minlength", minlength, 0))
+    elif length is None:
+        raise ArgumentError(f"{call}: x is on the GPU, and its greatest number is not read; give length=")
+    if weights is not None and not on_gpu:
+        weights = argument_array(call, "weights", weights)
+        if weights.dtype.kind in "biu":  # exact
+            weights = weights.astype(np.int64)
+        weights = without_doubles([], weights, device_of(device=device))
+    if integer("length", length, 0) == 0:
+        return np.zeros(0, np.intp if weights is None else np.float64)
+    found = _by_index(call, x, weights, Add, length, device, deterministic=False)
+    if isinstance(found, Array):
+        return found
+    return found.astype(np.intp if weights is None else np.float64)
+
+
+@explained()
+def reduce_by_index(
+    indices: Any,
+    x: Any,
+    op: BinOpLike = Add,
+    *,
+    length: int,
+    deterministic: bool = False,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Combine the items of each index with an associative operator.
+
+    Parameters
+    ----------
+    indices : numpy.ndarray, Array or expression of Arrays
+        Integers. On the GPU those that are negative, or not below `length`, are left out.
+    x : numpy.ndarray, Array or expression of Arrays
+        An item for each index.
+    op : BinOp or str, default Add
+        If it does not commute, items are combined in their order.
+    length : int
+        Of the result.
+    deterministic : bool, default False
+        For floats: the same bits on every run; see `ReduceByIndex`.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Shape (length,), of the datatype of the items (u32, i32 or f32 for smaller ones); the operator's identity where
+        no item has the index.
+
+    Raises
+    ------
+    ArgumentError
+        If indices on the host are out of range.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.reduce_by_index(np.array([2, 0, 2]), np.array([1, 5, 7], dtype=np.uint32), gw.Max, length=3)
+    array([5, 0, 7], dtype=uint32)
+    """
+    call = "gw.reduce_by_index()"
+    if not isinstance(indices, (Array, *EXPRESSIONS)):
+        indices = _checked_indices(call, "indices", argument_array(call, "indices", indices), length)
+    return _by_index(call, indices, x, op, integer("length", length, 1), device, deterministic=deterministic)
+
+
+def _by_index(
+    call: str, indices: Any, x: Any, op: BinOpLike, length: int, device: wgpu.GPUDevice | None, *, deterministic: bool
+) -> Any:
+    """Return the results for each index."""
+    inputs = _Inputs(call, device)
+    kind = inputs.take("indices", indices)
+    items = None if x is None else inputs.take("items", x)
+    inputs.check_lengths()
+    primitive = kept_primitive(
+        ReduceByIndex, inputs.device, kind, items, op, size=length, deterministic=bool(deterministic)
+    )
+    output = inputs.run(primitive)
+    return output if inputs.on_gpu else output.to_numpy()
+
+
+@explained()
+def scatter_add(
+    x: HostItems | Array,
+    indices: Any,
+    values: Any,
+    *,
+    deterministic: bool = False,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return `x` with `values` added at `indices`, of which several may be the same: as ``np.add.at`` changes `x`.
+
+    Parameters
+    ----------
+    x : numpy.ndarray or Array
+        Of one dimension; it stays as it is. u32, i32 or f32.
+    indices : numpy.ndarray, Array or expression of Arrays
+        Integers. On the GPU those that are negative, or not below the length of `x`, are left out.
+    values : numpy.ndarray, Array or expression of Arrays
+        One for each index, of the datatype of `x`.
+    deterministic : bool, default False
+        For floats: the same bits on every run; see `ReduceByIndex`.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of the shape and datatype of `x`; an Array if an argument is one.
+
+    Raises
+    ------
+    ArgumentError
+        If indices on the host are out of range.
+    DatatypeError
+        If `values` are of another datatype than `x`.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> x = np.zeros(3, dtype=np.float32)
+    >>> gw.scatter_add(x, np.array([2, 0, 2]), np.ones(3, dtype=np.float32))
+    array([1., 0., 2.], dtype=float32)
+    """
+    call = "gw.scatter_add()"
+    inputs = _Inputs(call, device)
+    onto = inputs.take("x", x)
+    on_gpu = any(isinstance(each, (Array, *EXPRESSIONS)) for each in (x, indices, values))
+    target = inputs.arrays["x"]
+    if not isinstance(indices, (Array, *EXPRESSIONS)):
+        indices = _checked_indices(call, "indices", argument_array(call, "indices", indices), target.size)
+    added = inputs.take("values", values)
+    given = added if isinstance(added, Datatype) else added.datatype
+    if given != onto or onto.itemsize_bytes != 4:
+        raise DatatypeError(
+            f"{call}: x is of {onto}, and values are of {given}, but both must be u32, both i32 or both f32; convert "
+            f"them"
+        )
+    if not target.size:
+        return target.copy() if not on_gpu else zeros(0, onto.name, inputs.device)
+    values = values if isinstance(values, (Array, *EXPRESSIONS)) else inputs.arrays["values"]
+    device = device_of(*(each for each in (x, indices, values) if isinstance(each, Array)), device=device)
+    sums = _by_index(call, indices, values, Add, target.size, device, deterministic=deterministic)
+    if not on_gpu:
+        return target + sums
+    total: Any = kept_primitive(Map, device, leaf("x", onto) + leaf("sums", onto))  # whose arguments are these leaves
+    return total.bind(x=asarray(target, device), sums=asarray(sums, device)).execute().outputs["output"]

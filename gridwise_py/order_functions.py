@@ -1,0 +1,435 @@
+"""One-shot functions that put items into another order: transpose, flip, roll, put, lexsort.
+
+With numpy arrays the results are numpy arrays; with an Array they are Arrays on the GPU, and nothing is read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import wgpu
+
+from .array_functions import full, numpy_result
+from .errors import ArgumentError, DatatypeError, LengthError
+from .primitives import ArgSort, Scatter, SortPairs, Transpose
+from .primitives.array_methods import taken
+from .primitives.fusion import EXPRESSIONS
+from .primitives.one_shot import argument_array, argument_datatype, device_of, kept_primitive
+from .primitives.reduce import Reduce
+from .primitives.reorder import Reorder
+from .runtime.array import Array, asarray
+from .runtime.chunked_array import ChunkedArray
+from .types import expression_functions
+from .types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from .types.operators import Max, Min
+
+__all__ = ["flip", "lexsort", "put", "roll", "transpose"]
+
+PutMode: TypeAlias = Literal["raise", "drop"]
+_PUT_MODES = (None, "raise", "drop")
+
+
+def _uploaded(call: str, x: Any, device: wgpu.GPUDevice | None) -> tuple[Array, bool]:
+    """Return an array on the GPU, and whether it was there."""
+    if isinstance(x, EXPRESSIONS):
+        raise ArgumentError(f"{call}: x is an expression; store it first, with gw.asarray(x)")
+    if isinstance(x, ChunkedArray):
+        raise ArgumentError(f"{call}: x is {x!r}, but must be one Array; use its chunks one by one")
+    if isinstance(x, Array):
+        if x.count is not None:
+            raise ArgumentError(f"{call}: only the GPU knows how many items {x!r} has; give x.trim(), which reads it")
+        return x, True
+    items = argument_array(call, "x", x)
+    if items.dtype.names is None:  # asarray() tells what a struct may be
+        argument_datatype(call, "x", x, items.dtype, ITEM_DATATYPES)
+    return asarray(items, device_of(device=device)), False
+
+
+def _returned(result: Array, on_gpu: bool) -> Any:
+    return result if on_gpu else numpy_result(result.to_numpy())
+
+
+def _moved_as(call: str, x: Array) -> Datatype:
+    """Return the datatype as which a kernel moves items, bit by bit."""
+    if not x.datatype.is_several:
+        return x.datatype
+    if x.datatype.itemsize_bytes in (4, 8):
+        return STORAGE_DATATYPES["u32" if x.datatype.itemsize_bytes == 4 else "u64"]
+    raise DatatypeError(
+        f"{call}: items of {x.datatype} have {x.datatype.itemsize_bytes} bytes, but items of 1, 2, 4 and 8 are moved; "
+        f"give its fields as arrays"
+    )
+
+
+def _viewed(x: Array, datatype: Datatype, shape: tuple[int, ...]) -> Array:
+    """Return a view of the bytes of items of the same size as another datatype, and with another shape."""
+    offset = x.offset_bytes // datatype.itemsize_bytes
+    return Array.on(x.lease, datatype, x.size, x.device, offset).viewed_as(shape)
+
+
+# ---- transpose
+
+
+def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return a copy of an array with its dimensions in another order, as ``numpy.transpose`` orders them.
+
+    Parameters
+    ----------
+    x : numpy.ndarray or Array
+        Of any shape and datatype of 1, 2, 4 or 8 bytes.
+    axes : sequence of int, optional
+        For each dimension of the result, which one of `x` it is; by default the last one first.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        In C order, never a view. A matrix takes one dispatch, as do matrices of which each is transposed; other orders
+        of d dimensions take up to d − 1.
+
+    Raises
+    ------
+    ArgumentError
+        If `axes` does not have each dimension once.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.transpose(np.array([[1, 2, 3], [4, 5, 6]]))
+    array([[1, 4],
+           [2, 5],
+           [3, 6]])
+    """
+    call = "gw.transpose()"
+    array, on_gpu = _uploaded(call, x, device)
+    order = tuple(reversed(range(array.ndim))) if axes is None else _axes(call, axes, array.ndim)
+    if sorted(order) != list(range(array.ndim)):
+        raise ArgumentError(f"{call}: axes={axes} must have each of the {array.ndim} dimensions of x once")
+    datatype = _moved_as(call, array)
+    lengths = [array.shape[axis] for axis in order]
+    result = _viewed(array, datatype, (array.size,))
+    copied = False
+    # Dimensions of length 1 may lie anywhere. Each step exchanges two groups of neighbouring dimensions.
+    left = [axis for axis in range(array.ndim) if array.shape[axis] != 1]
+    outer = 1
+    for axis in (axis for axis in order if array.shape[axis] != 1):
+        at = left.index(axis)
+        if at and array.size:
+            rows, columns = (prod(array.shape[a] for a in part) for part in (left[:at], left[at:]))
+            primitive = kept_primitive(
+                Transpose, array.device, datatype.name, rows=rows, columns=columns, batch=outer
+            )  # fmt: skip
+            result = primitive.bind(input=result).execute().outputs["output"]
+            copied = True
+        left = left[at:] + left[:at]
+        left.pop(0)
+        outer *= array.shape[axis]
+    if not copied:
+        result = result.copy()
+    return _returned(_viewed(result, array.datatype, tuple(lengths)), on_gpu)
+
+
+def _axes(call: str, axes: int | Sequence[int], ndim: int) -> tuple[int, ...]:
+    """Return axes counted from the first."""
+    given = (axes,) if isinstance(axes, (int, np.integer)) else tuple(axes)
+    for axis in given:
+        if not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
+            raise ArgumentError(f"{call}: axis {axis!r} is not one of the {ndim} dimensions of x")
+    return tuple(int(axis) % ndim for axis in given)
+
+
+# ---- flip and roll
+
+
+def _reordered(call: str, array: Array, axis: int | None, shift: int | None) -> Array:
+    """Return an array with its items along one axis, or all, flipped or rolled."""
+    length = array.size if axis is None else array.shape[axis]
+    if not array.size or (shift is not None and shift % length == 0):
+        return array.copy()
+    datatype = _moved_as(call, array)
+    before, after = ((), ()) if axis is None else (array.shape[:axis], array.shape[axis + 1 :])
+    primitive = kept_primitive(
+        Reorder, array.device, datatype.name, outer=prod(before), length=length, inner=prod(after),
+        shift=None if shift is None else shift % length,
+    )  # fmt: skip
+    result = primitive.bind(input=_viewed(array, datatype, (array.size,))).execute().outputs["output"]
+    return _viewed(result, array.datatype, array.shape)
+
+
+def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the items in reverse order, as ``numpy.flip`` does; of an expression as an expression.
+
+    Parameters
+    ----------
+    x : Expression, Array or numpy.ndarray
+        Expressions, and Arrays of one dimension without `axis`, give an expression, which is not stored.
+    axis : int or sequence of int, optional
+        The dimensions along which to reverse; by default all.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    Expression, Array or numpy.ndarray
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.flip(np.array([[1, 2], [3, 4]]), axis=1)
+    array([[2, 1],
+           [4, 3]])
+    """
+    call = "gw.flip()"
+    if axis is None and (isinstance(x, EXPRESSIONS) or (isinstance(x, Array) and x.ndim == 1)):
+        return expression_functions.flip(x)
+    array, on_gpu = _uploaded(call, x, device)
+    axes = tuple(dict.fromkeys(_axes(call, axis, array.ndim))) if axis is not None else (None,)
+    if axis is not None and len(axes) == array.ndim:
+        axes = (None,)  # all items, in one pass
+    result = array.copy() if not axes else array
+    for each in axes:
+        result = _reordered(call, result, each, None)
+    return _returned(result, on_gpu)
+
+
+def roll(
+    x: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None
+) -> Any:
+    """Return the items shifted in a circle, as ``numpy.roll`` does: those that leave at the end come in at the begin.
+
+    Parameters
+    ----------
+    x : numpy.ndarray or Array
+        Of any shape and datatype of 1, 2, 4 or 8 bytes.
+    shift : int or sequence of int
+        By how many places; one for all axes, or one for each.
+    axis : int or sequence of int, optional
+        The dimensions along which to shift; by default all items, in C order.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Raises
+    ------
+    ArgumentError
+        If an axis does not exist, or there is another number of shifts.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.roll(np.arange(5), 2)
+    array([3, 4, 0, 1, 2])
+    """
+    call = "gw.roll()"
+    array, on_gpu = _uploaded(call, x, device)
+    shifts = (shift,) if isinstance(shift, (int, np.integer)) else tuple(shift)
+    if not all(isinstance(each, (int, np.integer)) for each in shifts):
+        raise ArgumentError(f"{call}: shift={shift!r} must be an integer, or one for each axis")
+    axes = (None,) if axis is None else _axes(call, axis, array.ndim)
+    if len(shifts) == 1:
+        shifts *= len(axes)
+    if len(axes) == 1:
+        axes *= len(shifts)
+    if len(axes) != len(shifts):
+        raise ArgumentError(f"{call}: there are {len(shifts)} shifts for {len(axes)} axes; give one for each")
+    # Shifts along one axis add up, and so take one pass.
+    totals: dict[int | None, int] = {}
+    for each, places in zip(axes, shifts, strict=True):
+        totals[each] = totals.get(each, 0) + int(places)
+    result = array.copy() if not totals else array
+    for each, places in totals.items():
+        result = _reordered(call, result, each, places)
+    return _returned(result, on_gpu)
+
+
+# ---- put
+
+
+def put(
+    x: Any, indices: Any, values: Any, *, mode: PutMode | None = None, device: wgpu.GPUDevice | None = None
+) -> None:
+    """Write items of `x` at indices, as ``numpy.put`` does: ``x.ravel()[indices] = values``, in place.
+
+    Parameters
+    ----------
+    x : Array or numpy.ndarray
+        Of any shape and datatype of 1, 2, 4 or 8 bytes; it is changed.
+    indices : numpy.ndarray or Array
+        Integers. Negative ones count from the end.
+    values : number, numpy.ndarray or Array
+        One for all indices, or one for each; an Array is of the datatype of `x`.
+    mode : {"raise", "drop"}, optional
+        Of an index that is out of range. ``"drop"`` writes nothing for it. By default those on the host raise, and
+        those on the GPU are dropped, because only the GPU knows them. ``"raise"`` reads the smallest and the largest
+        index back, which waits for the GPU.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Raises
+    ------
+    ArgumentError
+        If an index is out of range, where that raises; nothing was written.
+    DatatypeError
+        If the indices are no integers, or the values do not have the datatype of `x`.
+    LengthError
+        If there are other numbers of values and indices.
+
+    Notes
+    -----
+    If an index occurs several times, any of its values may be written last; see `Scatter`.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> x = gw.zeros(5, "u32")
+    >>> gw.put(x, [3, 0], [7, 8])
+    >>> x.to_numpy()
+    array([8, 0, 0, 7, 0], dtype=uint32)
+    """
+    call = "gw.put()"
+    if mode not in _PUT_MODES:
+        raise ArgumentError(f"{call}: mode={mode!r} is unknown; known are 'raise' and 'drop'")
+    if not isinstance(x, (Array, np.ndarray)):
+        raise ArgumentError(f"{call}: x is {type(x).__name__}, but is written in place; give an Array, or one of numpy")
+    if isinstance(x, np.ndarray) and not x.flags.writeable:
+        raise ArgumentError(f"{call}: x is written in place, but is read-only; give a copy")
+    device = device_of(x, indices, values, device=device)
+    array, _ = _uploaded(call, x, device)
+    datatype = _moved_as(call, array)
+    places = _places(call, indices, array.size, mode, device)
+    items = _values(call, values, array, places.size)
+    if places.size and array.size:
+        output = _viewed(array, datatype, (array.size,))
+        primitive = kept_primitive(Scatter, device, datatype.name, places.datatype.name)
+        primitive.bind(items=_viewed(items, datatype, (items.size,)), indices=places.ravel(), output=output).execute()
+    if isinstance(x, np.ndarray):
+        np.copyto(x, array.to_numpy())
+
+
+def _places(call: str, indices: Any, length: int, mode: str | None, device: wgpu.GPUDevice) -> Array:
+    """Return indices on the GPU; those that must be in range are checked."""
+    if isinstance(indices, (ChunkedArray, *EXPRESSIONS)):
+        raise ArgumentError(f"{call}: indices must be one array; store them first, with gw.asarray()")
+    if isinstance(indices, Array):
+        _check_kind(call, indices.dtype)
+        if indices.size and mode == "raise":
+            reduced = [
+                kept_primitive(Reduce, device, indices.datatype.name, op).bind(input=indices.ravel()).execute().output
+                for op in (Min, Max)
+            ]
+            _check_range(call, [int(output.item()) for output in reduced], length)
+        return indices
+    items = argument_array(call, "indices", indices)
+    if items.size == 0:
+        items = items.astype(np.int64)  # of an empty list, of which numpy makes floats
+    _check_kind(call, items.dtype)
+    if items.size and mode != "drop":
+        _check_range(call, [int(items.min()), int(items.max())], length)
+    return asarray(items, device)
+
+
+def _check_kind(call: str, dtype: np.dtype) -> None:
+    if dtype.kind not in "iu":
+        raise DatatypeError(f"{call}: indices are of {dtype}, but must be integers")
+
+
+def _check_range(call: str, ends: Sequence[int], length: int) -> None:
+    """Raise where the smallest or the largest index is out of range."""
+    for index in ends:
+        if not -length <= index < length:
+            raise ArgumentError(
+                f"{call}: index {index} is out of bounds for {length} items; give mode='drop' where that is meant"
+            )
+
+
+def _values(call: str, values: Any, array: Array, count: int) -> Array:
+    """Return the values on the GPU, one for each index."""
+    if isinstance(values, (ChunkedArray, *EXPRESSIONS)):
+        raise ArgumentError(f"{call}: values must be one array; store them first, with gw.asarray()")
+    if isinstance(values, Array):
+        if values.datatype != array.datatype:
+            raise DatatypeError(
+                f"{call}: values are of {values.datatype}, but x of {array.datatype}; convert them, with "
+                f"values.astype(np.{array.datatype.numpy_name})"
+            )
+        items: Any = values
+    else:
+        items = argument_array(call, "values", values)
+        if items.ndim == 0:
+            return full(count, items[()], array.datatype, array.device)
+        weak = not isinstance(values, np.ndarray)  # a list of Python's numbers takes the datatype of x
+        if not weak and not np.can_cast(items.dtype, array.dtype, "same_kind"):
+            raise DatatypeError(
+                f"{call}: values are of {items.dtype}, which {array.datatype} does not hold; convert them"
+            )
+        items = items.astype(array.dtype)
+    if items.size != count:
+        raise LengthError(f"{call}: there are {items.size} values for {count} indices; give one for each, or a number")
+    return asarray(items, array.device)
+
+
+# ---- lexsort
+
+
+def lexsort(keys: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the indices that sort by several keys, as ``numpy.lexsort`` does: the last key counts most.
+
+    Parameters
+    ----------
+    keys : sequence of numpy.ndarray or Array, or an array of two dimensions
+        Keys of one length, of any datatypes; of an array its rows.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the keys, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Shape (n,): intp for numpy, u32 for an Array. An Array if a key is one. Items that are equal in all keys keep
+        their order.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no key, or one has other than one dimension.
+    LengthError
+        If keys have different lengths.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.lexsort(([9, 4, 0, 4], [1, 5, 1, 4]))  # by the second, then by the first
+    array([2, 0, 3, 1])
+    """
+    call = "gw.lexsort()"
+    if isinstance(keys, Array):
+        if keys.ndim != 2:
+            raise ArgumentError(f"{call}: keys has shape {keys.shape}; give several keys, or the rows of a matrix")
+        keys = [keys[row] for row in range(keys.shape[0])]
+    given: list[Any] = list(keys)
+    if not given:
+        raise ArgumentError(f"{call} needs at least one key")
+    device = device_of(*given, device=device)
+    arrays: list[Array] = []
+    on_gpu = False
+    for number, key in enumerate(given):
+        array, there = _uploaded(call, key, device)
+        on_gpu |= there
+        if array.ndim != 1:
+            raise ArgumentError(f"{call}: key {number} has shape {array.shape}, but keys have one dimension")
+        if array.size != arrays[0].size if arrays else False:
+            raise LengthError(f"{call}: key {number} has {array.size} items, but key 0 has {arrays[0].size}")
+        as_datatype(array.dtype, STORAGE_DATATYPES)
+        arrays.append(array)
+    first, *others = arrays
+    order = kept_primitive(ArgSort, device, first.datatype.name).bind(input=first).execute().output
+    # Stable sorts, the key that counts most last.
+    for key in others:
+        if key.size == 0:
+            break
+        sort = kept_primitive(SortPairs, device, key.datatype.name, "u32")
+        chosen = taken(call, key, order, None, "clip")
+        order = sort.bind(keys=chosen, values=order).execute().outputs["output_values"]
+    return order if on_gpu else order.to_numpy().astype(np.intp)

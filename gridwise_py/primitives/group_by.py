@@ -1,0 +1,527 @@
+"""GroupBy: aggregates of the rows of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import wgpu
+
+from ..call_errors import explained
+from ..planning.builder import PlanBuilder
+from ..planning.layout import COUNT, Layout, Operand
+from ..planning.plan import CountedWork, Fill, Plan, Work
+from ..planning.signature import Argument, SameAs, UpTo
+from ..planning.sink import Sink
+from ..planning.source import Source
+from ..tuning.options import ScanTuning, SortTuning
+from ..types.capabilities import Capabilities
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, Struct
+from ..types.evaluation import value_of
+from ..types.operators import Max
+from ..types.options import integer
+from ..types.program import LeafForm, Program, Step, gathered, part_of
+from .base import Primitive
+from .by_key import ReduceByKey
+from .fusion import Fusion
+from .group_spec import GroupPass, GroupSpec, Store, group_spec, key_expression, parts_of
+from .mapped_output import MappedOutput
+from .segments import heads_of_keys, segmented_prefixes
+from .sort import Roles, SortPrimitive, key_codes
+
+__all__ = ["GroupBy"]
+
+#: What the expressions of a call are, until their leaves take its place; no leaf has such a name.
+_ROWS = "output_rows"
+_ORDER = "order"
+_MOST_CARRIED_BYTES = 8
+#: Of a pass of a sort of pairs, besides those of what it reads first: two copies of keys and values, routes and state.
+_SORT_BINDINGS = 6
+_CODE = Struct("code", low="u32", high="u32")
+
+
+class _RowSort(SortPrimitive):
+    """Sorts keys, and with them what aggregates need: items of 4 or 8 bytes, or the positions of the rows."""
+
+    def __init__(
+        self, device: wgpu.GPUDevice | None, keys: Datatype, values: Datatype | None, end_bit: int | None, *,
+        are_positions: bool, tuning: SortTuning | None, capabilities: Capabilities | None,
+    ):  # fmt: skip
+        self._roles = Roles("keys", "sorted_keys", None if are_positions else "values", "sorted_values")  # pyright: ignore[reportIncompatibleVariableOverride, reportAttributeAccessIssue]
+        super().__init__(
+            device, keys, values, descending=False, begin_bit=0, end_bit=end_bit, overwrite_input=False, strategy=None,
+            tuning=tuning, capabilities=capabilities,
+        )  # fmt: skip
+
+
+class _Reduction(ReduceByKey):
+    """A reduction of sorted rows, whose results may be stored as expressions."""
+
+    def __init__(
+        self, device: wgpu.GPUDevice | None, spec: GroupSpec, number: int, *, deterministic: bool,
+        tuning: ScanTuning | None, capabilities: Capabilities | None,
+    ):  # fmt: skip
+        own = spec.passes[number]
+        self.stores = own.stores
+        self._is_plain_store = [store.form for store in own.stores] == ["result"]
+        self._outputs = () if self._is_plain_store else tuple(store.name for store in own.stores)
+        self._mapped_stores = {
+            store.name: MappedOutput(store.expression(), own.datatype) for store in own.stores if self._outputs
+        }
+        words = spec.datatype.itemsize_bytes // 4
+        self._key_stores: dict[str, MappedOutput] = {}
+        if number == 0 and spec.is_coded:
+            self._key_stores = {
+                key.name: MappedOutput(key_expression(key, words), _CODE if words == 2 else DATATYPES["u32"])
+                for key in spec.keys
+            }
+        self._key_words = words
+        self._writes_keys = number == 0
+        keys = () if not self._writes_keys else tuple(self._key_stores) or ("output_keys",)
+        results = self._outputs or (("output_values",) if self.stores else ())
+        self._also_written = (*keys, *results, *(("count",) if self._writes_keys else ()))  # pyright: ignore[reportIncompatibleVariableOverride]
+        super().__init__(
+            device, spec.datatype, own.datatype, own.op, deterministic=deterministic, tuning=tuning,
+            capabilities=capabilities,
+        )  # fmt: skip
+
+    def outputs_in(self, layout: Layout) -> dict[str, Operand]:
+        """Return what the kernels write, given the arguments of the group-by."""
+        written: dict[str, Operand] = {"count": layout["count"], "output_keys": layout[next(iter(_keys_in(layout)))]}
+        for name, mapped in self._key_stores.items():
+            sink = mapped.writes(layout, name)[name]
+            assert isinstance(sink, Sink)
+            written[name] = replace(sink, kind="vec2<u32>") if self._key_words == 2 else sink
+        for name, mapped in self._mapped_stores.items():
+            written[name] = mapped.writes(layout, name)[name]
+        if self._is_plain_store:
+            written["output_values"] = layout[self.stores[0].name]
+        return written
+
+    def _segment_context(self, *args: Any, **more: Any) -> dict[str, Any]:
+        context = super()._segment_context(*args, **more)
+        if self._writes_keys and not self._key_stores and self._is_plain_store:
+            return context  # the text of ReduceByKey
+        store = "store_acc_" if self._key_words == 2 else "store_"
+        keys = [f"{store}{name}" for name in self._key_stores] or ["store_output_keys"]
+        stores = {
+            "of_keys": keys if self._writes_keys else [],
+            "results": None if self._is_plain_store else list(self._outputs),
+        }
+        return {**context, "stores": stores}
+
+
+def _keys_in(layout: Layout) -> list[str]:
+    return [name for name in layout if name.startswith("output_keys")]
+
+
+class GroupBy(Primitive):
+    """Aggregate the rows of each key: sort the rows by key, then reduce the runs of equal keys.
+
+    Gives the keys in ascending order, an item of each aggregate for each key, and how many keys there are. Rows of a
+    key keep their order, so operators need not be commutative.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    keys : Datatype, str, numpy dtype, expression, or a sequence or mapping of these
+        The columns of keys. A datatype stands for an argument called ``keys``, an expression reads its leaves. Several
+        columns are one key; the first one decides first, and the outputs have their names or numbers.
+    aggregates : mapping from str to (expression, op) or `count`, optional
+        Each is an output of its name. ``op`` is an operator, or the name of an aggregate: ``"sum"``, ``"prod"``,
+        ``"min"``, ``"max"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``, ``"first"``, ``"last"``.
+        `count` is the number of rows. A datatype in place of the expression stands for an argument ``NAME_items``,
+        which may have 8 bytes. Variances divide by the number of rows; ``(x, "var", 1)`` divides by one less.
+    key_bits : int or sequence of int, optional
+        How many bits the keys have, for each column: they are integers from 0 to ``2**bits - 1``, of which other bits
+        are ignored. Fewer bits take less sorting. All columns together have at most 64, each 32 where nothing is said.
+    size : int, optional
+        The groups that the outputs have room for; by default as many as rows. Those that do not fit are not written,
+        but counted.
+    deterministic : bool, default False
+        For floats: the same bits on every run and adapter, as for `ReduceByKey`.
+    tuning : ScanTuning, optional
+        Options of the reductions that affect only the speed. By default the library's.
+    sort_tuning : SortTuning, optional
+        Those of the sort.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+    **more
+        Further aggregates.
+
+    See Also
+    --------
+    execute : takes the leaves by their names; gives ``output_keys`` (of several columns ``output_keys_NAME``), the
+        aggregates by their names, and ``count``. Outputs carry the count: ``to_numpy()`` gives as many items as there
+        are groups.
+    group_by : the same as a function.
+
+    Notes
+    -----
+    Keys of f32 are compared as numbers: −0 equals +0, and all NaNs are one group, the last one. A column of 8 bytes is
+    read as it is, so NaNs of other bits are other groups there. Keys of bool are stored as u32, and so are
+    ``"any"`` and ``"all"``, as 0 and 1. Means, variances and standard deviations are of f32.
+
+    Aggregates that need at most 8 bytes of a row are sorted along with the keys. With more, the positions of the rows
+    are, and the reductions gather. Sums, products, minima, maxima, counts and means share a reduction, three words at a
+    time; others have their own.
+
+    Temporary memory is two copies of the keys and of what is sorted along.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> keys, x = gw.u32("k"), gw.f32("x")
+    >>> groups = gw.GroupBy(device, keys, total=(x, gw.Add), mean=(x, "mean"), rows=gw.count)
+    >>> k = gw.asarray(np.array([7, 2, 7, 7], dtype=np.uint32), device)
+    >>> run = groups.execute(k=k, x=gw.asarray(np.array([1, 5, 2, 6], dtype=np.float32), device))
+    >>> {name: run.outputs[name].tolist() for name in ("output_keys", "total", "mean", "rows")}
+    {'output_keys': [2, 7], 'total': [5.0, 9.0], 'mean': [5.0, 3.0], 'rows': [1, 3]}
+    """
+
+    takes_count = True
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Return an instance; its methods take the leaves by their names in any case."""
+        return object.__new__(cls)
+
+    @explained()
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        keys: Any,
+        aggregates: Mapping[str, Any] | None = None,
+        *,
+        key_bits: int | Sequence[int] | None = None,
+        size: int | None = None,
+        deterministic: bool = False,
+        tuning: ScanTuning | None = None,
+        sort_tuning: SortTuning | None = None,
+        capabilities: Capabilities | None = None,
+        **more: Any,
+    ):
+        super().__init__(device, capabilities=capabilities)
+        if isinstance(keys, GroupSpec):
+            self.spec: GroupSpec = keys
+            names = list(aggregates or [store.name for store in keys.stores])
+        else:
+            wanted = {**(aggregates or {}), **more}
+            self.spec, names = group_spec(keys, wanted, key_bits=key_bits), list(wanted)
+        spec = self.spec
+        room = None if size is None else integer("size", size, 1)
+        length = UpTo(_ROWS, "count", most=room)
+        datatypes = {key.name: key.datatype for key in spec.keys}
+        datatypes |= {name: next(store.datatype for store in spec.stores if store.name == name) for name in names}
+        self._fusion = Fusion(spec.flat, _ROWS)
+        arguments = (
+            Argument(_ROWS),
+            *(Argument(name, datatype=datatype, length=SameAs(_ROWS)) for name, datatype in spec.columns),
+            *(Argument(name, is_output=True, datatype=datatype, length=length) for name, datatype in datatypes.items()),
+            Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1),
+        )
+        self.arguments = self._with_leaves(arguments)
+        self._values = self._carried()
+        self.spec = replace(spec, passes=tuple(self._fitting()))
+        self._sort = _RowSort(
+            device, spec.datatype, self._value_datatype(), spec.end_bit, are_positions=self._gathers,
+            tuning=sort_tuning, capabilities=self.capabilities,
+        )  # fmt: skip
+        self._reductions = [
+            _Reduction(
+                device, self.spec, number, deterministic=deterministic, tuning=tuning, capabilities=self.capabilities
+            )
+            for number in range(len(self.spec.passes))
+        ]  # fmt: skip
+
+    def _with_leaves(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+        """Return the arguments with the leaves in place of the rows."""
+        assert self._fusion is not None
+        if self._fusion.measure is not None:
+            return self._fusion.arguments(arguments)
+        # No leaf is read row by row: a column of 8 bytes says how many rows there are.
+        first = self.spec.columns[0][0] if self.spec.columns else None
+        if first is None:
+            return self._fusion.arguments(arguments)  # raises
+        found: list[Argument] = []
+        for each in arguments[1:]:
+            if isinstance(each.length, UpTo):
+                each = replace(each, length=replace(each.length, argument=first))
+            elif isinstance(each.length, SameAs):
+                each = replace(each, length=None if each.name == first else replace(each.length, argument=first))
+            found.append(each)
+        return (*found[:1], *(each for each, _, _ in self._fusion.stream_leaves(arguments[0])), *found[1:])
+
+    def _carried(self) -> list[int | str]:
+        """Return what aggregates need of a row: results of the program, and columns of 8 bytes."""
+        flat, found = self.spec.flat, dict[int | str, None]()
+        for each in self.spec.passes:
+            if each.column:
+                found[each.column] = None
+            for place in each.places:
+                step = flat.program.results[place]
+                if flat.program.steps[step].kind != "number":
+                    found[step] = None
+        return list(found)
+
+    def _fitting(self) -> Iterator[GroupPass]:
+        """Yield the passes; one whose outputs need more bindings than the device has becomes several."""
+        most, keys = self._most_bindings, len(self.spec.keys) + 1
+
+        def needed(own: GroupPass, stores: list[Store]) -> int:
+            # Besides what is read and written, the state of the look-back and its control.
+            return 2 + self._leaves_of(parts_of(own, stores)) + keys + len(stores)
+
+        first = self.spec.passes[0]
+        if needed(first, list(first.stores[:1])) > most and self.spec.is_coded:
+            items = ITEM_DATATYPES["u64" if self.spec.datatype.itemsize_bytes == 8 else "u32"]
+            yield GroupPass(Max, items, (), "", ())
+            keys = 0
+        for own in self.spec.passes:
+            left = list(own.stores)
+            while left:
+                taken = len(left)
+                while taken > 1 and needed(own, left[:taken]) > most:
+                    taken -= 1
+                yield parts_of(own, left[:taken])
+                left, keys = left[taken:], 0
+
+    def _leaves_of(self, own: GroupPass) -> int:
+        """Return how many arrays a reduction reads."""
+        if not self._gathers:
+            return 2
+        flat = self.spec.flat
+        steps = [flat.program.results[place] for place in own.places]
+        return 2 + (1 if own.column else len(part_of(flat, steps).names))
+
+    def _bytes_of(self, value: int | str) -> int:
+        return 8 if isinstance(value, str) else 4
+
+    @property
+    def _gathers(self) -> bool:
+        """Whether the positions of rows are sorted along with their keys, and reductions gather."""
+        if sum(map(self._bytes_of, self._values)) > _MOST_CARRIED_BYTES:
+            return True
+        # Positions are made, not read: that saves bindings of the sort.
+        steps = [step for step in self._values if isinstance(step, int)]
+        words = self.spec.flat.program.results[: self.spec.key_words]
+        read = sum(len(part_of(self.spec.flat, part).names) for part in (steps, words)) + len(self.spec.columns)
+        return bool(self._values) and read > self._most_bindings - _SORT_BINDINGS
+
+    @property
+    def _most_bindings(self) -> int:
+        return self.capabilities.limits["max-storage-buffers-per-shader-stage"]
+
+    def _value_datatype(self) -> Datatype | None:
+        if self._gathers:
+            return DATATYPES["u32"]
+        size = sum(map(self._bytes_of, self._values))
+        return {0: None, 4: DATATYPES["u32"], 8: ITEM_DATATYPES["u64"]}[size]
+
+    # ---- plans ----
+
+    def _rows_in(self, layout: Layout) -> int:
+        assert self._fusion is not None
+        measure = self._fusion.measure
+        if measure is None:
+            return layout[self.spec.columns[0][0]].length
+        return layout[measure[0]].length // measure[1]
+
+    def _source(self, layout: Layout, n: int, results: Sequence[int], *, pair: bool = False) -> Operand:
+        """Return steps of the program as a kernel reads them; a leaf of 4 bytes that is read as it is, is itself."""
+        assert self._fusion is not None
+        flat = part_of(self.spec.flat, results)
+        step = flat.program.steps[flat.program.results[0]]
+        if len(results) == 1 and step.kind == "leaf" and flat.datatypes[step.value].name in DATATYPES:
+            return layout[flat.names[step.value]]
+        return self._fused(layout, n, flat.program, [layout[name] for name in flat.names], pair=pair)
+
+    def _fused(
+        self, layout: Layout, n: int, program: Program, leaves: Sequence[Operand], *, pair: bool = False,
+        struct: bool = False,
+    ) -> Source:  # fmt: skip
+        flat = self.spec.flat
+        words = 1 if pair else len(program.results)
+        return Source(
+            n * words, "", item_bytes=8 if pair else 4, program=program, leaves=tuple(leaves), numbers=flat.numbers,
+            scalars=tuple(layout.values_given.get(name, (0,))[0] for name, _ in flat.scalars), end=max(n, 1) - 1,
+            is_struct=struct, is_pair=pair,
+        )  # fmt: skip
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: a sort of the rows, and the reductions of the sorted ones."""
+        spec = self.spec
+        builder = PlanBuilder("group_by", layout, self.capabilities)
+        n = self._rows_in(layout)
+        parameters: dict[str, Any] = {}
+        if n:
+            parameters = self._plan_rows(builder, layout, n)
+        else:
+            count = layout["count"]
+            builder.step(Fill(count.buffer, count.first_byte, 4))
+        inputs = [name for name, argument in self.signature.arguments.items() if not argument.is_output]
+        read = sum(layout[name].nbytes for name in inputs)
+        outputs = [name for name in self.signature.outputs if name != "count"]
+        room = layout[outputs[0]].length
+        group_bytes = sum(layout[name].nbytes for name in outputs) // max(room, 1)
+        counted = (
+            *builder.counted_work(n, read // max(n, 1), 0),
+            CountedWork("count", room, 0, group_bytes),
+        )
+        work = Work(n, read, room * group_bytes + 4, max(0, n - 1) * len(spec.stores), counted)
+        return builder.build(work, parameters)
+
+    def _plan_rows(self, builder: PlanBuilder, layout: Layout, n: int) -> dict[str, Any]:
+        spec = self.spec
+        results = spec.flat.program.results[: spec.key_words]
+        keys = self._source(layout, n, results, pair=len(results) == 2) if results else layout["keys"]
+        sorted_keys = builder.scratch("group_keys", n, spec.datatype.itemsize_bytes)
+        datatype, values = self._value_datatype(), dict[str, Operand]()
+        if datatype is not None:
+            values = {"output": builder.scratch("group_values", n, datatype.itemsize_bytes)}
+            if not self._gathers:
+                values = {"input": self._carried_values(layout, n), **values}
+        with builder.stage("sort"):
+            sort = self._sort.add_to(builder, {"input": keys, "output": sorted_keys}, values)
+        for number, (own, reduction) in enumerate(zip(spec.passes, self._reductions, strict=True)):
+            operands = {
+                "keys": sorted_keys,
+                "items": self._items(layout, n, own, sorted_keys, values.get("output")),
+                **reduction.outputs_in(layout),
+                **({COUNT: layout[COUNT]} if COUNT in layout else {}),
+            }
+            with builder.stage(f"reduce_{number}"):
+                reduction.add_to(builder, Layout(operands))
+        return {
+            "sorted_along": "positions" if self._gathers else "values" if values else "nothing",
+            "reductions": len(spec.passes),
+            **sort,
+        }
+
+    def _carried_values(self, layout: Layout, n: int) -> Operand:
+        """Return what is sorted along with the keys."""
+        first = self._values[0]
+        if isinstance(first, str):
+            return layout[first]
+        steps = [step for step in self._values if isinstance(step, int)]
+        return self._source(layout, n, steps, pair=len(steps) == 2)
+
+    def _items(self, layout: Layout, n: int, own: GroupPass, sorted_keys: Operand, moved: Operand | None) -> Operand:
+        """Return the items of a reduction: the values that were sorted, or those at the sorted positions."""
+        if not own.stores:
+            return sorted_keys  # of a pass that writes keys only, and so reads nothing else
+        if own.column:
+            assert moved is not None
+            return self._gathered_column(layout, n, layout[own.column], moved) if self._gathers else moved
+        struct = own.datatype.is_several
+        steps = [self.spec.flat.program.results[place] for place in own.places]
+        if self._gathers:
+            assert moved is not None
+            flat = gathered(part_of(self.spec.flat, steps), _ORDER)
+            leaves = [moved if name == _ORDER else layout[name] for name in flat.names]
+            return self._fused(layout, n, flat.program, leaves, struct=struct)
+        if not struct and steps[0] in self._values and len(self._values) == 1:
+            assert moved is not None
+            return moved
+        program = self._of_values(steps)
+        return self._fused(layout, n, program, [self._by_words(moved)] if program.leaves else [], struct=struct)
+
+    def _of_values(self, wanted: Sequence[int]) -> Program:
+        """Return the program that gives steps of the program from what was sorted along."""
+        known, parts = self.spec.flat.program.steps, len(self._values)
+        steps: dict[Step, int] = {}
+        results: list[int] = []
+
+        def number_of(step: Step) -> int:
+            return steps.setdefault(step, len(steps))
+
+        for k in wanted:
+            step = known[k]
+            if k not in self._values:  # a number
+                results.append(number_of(step))
+                continue
+            kind = "leaf" if parts == 1 else "component"
+            word = number_of(Step(kind, "u32", (), 0 if parts == 1 else (0, self._values.index(k))))
+            results.append(word if step.type == "u32" else number_of(Step("bitcast", step.type, (word,))))
+        has_leaf = any(step.kind in ("leaf", "component") for step in steps)
+        return Program(tuple(steps), tuple(results), (LeafForm("u32", parts),) if has_leaf else ())
+
+    @staticmethod
+    def _by_words(operand: Operand | None) -> Operand:
+        """Return an operand of 8 bytes as twice as many words."""
+        assert operand is not None
+        if operand.item_bytes == 4:
+            return operand
+        return replace(
+            operand, length=2 * operand.length, offset=2 * operand.offset, item_bytes=4,
+            vec4=operand.vec4 and operand.offset % 2 == 0,
+        )  # fmt: skip
+
+    def _gathered_column(self, layout: Layout, n: int, column: Operand, order: Operand) -> Source:
+        steps = (
+            Step("leaf", "u32", (), 1),
+            Step("component", "u32", (), (0, 0)),
+            Step("component", "u32", (), (0, 1)),
+            Step("gather", "u32", (1, 0)),
+            Step("gather", "u32", (2, 0)),
+        )
+        program = Program(steps, (3, 4), (LeafForm("u32", 2), LeafForm("u32")))
+        return self._fused(layout, n, program, [self._by_words(column), order], pair=True)
+
+    # ---- numpy ----
+
+    def reference(self, **arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return numpy's results for the same inputs, in the order of the outputs. It knows of no `size`."""
+        spec, columns = self.spec, {name: arrays.pop(name) for name, _ in self.spec.columns}
+        sizes = {items.size for items in columns.values()}
+        flat = spec.flat
+
+        def value(step: int) -> np.ndarray:
+            part = part_of(flat, [step])
+            given = {name: arrays[name] for name in (*part.names, *(k for k, _ in flat.scalars)) if name in arrays}
+            return np.asarray(value_of(part, given, sizes.copy().pop() if sizes else None))
+
+        words = [value(step) for step in flat.program.results[: spec.key_words]]
+        sizes |= {word.size for word in words}
+        if len(words) == 2:
+            keys = words[0].astype(np.uint64) | words[1].astype(np.uint64) << np.uint64(32)
+        else:
+            keys = words[0] if words else columns["keys"]
+        order = np.argsort(key_codes(keys), kind="stable")
+        keys = keys[order]
+        heads = heads_of_keys(keys)
+        starts = np.flatnonzero(heads)
+        ends = np.append(starts[1:], keys.size)[: starts.size] - 1
+        found: dict[str, np.ndarray] = {}
+        for own in (each for each in spec.passes if each.stores):
+            if own.column:
+                items = columns[own.column]
+            elif own.datatype.is_several:
+                items = np.empty(keys.size, own.datatype.dtype)
+                for field, place in zip(own.datatype.dtype.names or (), own.places, strict=True):
+                    items[field] = value(flat.program.results[place])
+            else:
+                items = np.broadcast_to(value(flat.program.results[own.places[0]]), keys.shape)
+            results = segmented_prefixes(own.op, items[order], heads)[ends]
+            for store in own.stores:
+                mapped = None if store.form == "result" else MappedOutput(store.expression(), own.datatype)
+                found[store.name] = results if mapped is None else mapped.value(results)
+        found |= self._keys_of(keys[starts])
+        found["count"] = np.array([starts.size], dtype=np.uint32)
+        return tuple(found[name] for name in self.signature.outputs)
+
+    def _keys_of(self, keys: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the columns of sorted keys."""
+        spec = self.spec
+        if not spec.is_coded:
+            (key,) = spec.keys
+            if keys.dtype.kind == "f":
+                keys = keys + keys.dtype.type(0)  # −0 becomes +0
+            return {key.name: keys.view(key.datatype.dtype)}
+        words, results = spec.datatype.itemsize_bytes // 4, keys
+        if words == 2:
+            results = np.ascontiguousarray(keys).view(_CODE.dtype)
+        of = _CODE if words == 2 else DATATYPES["u32"]
+        return {key.name: MappedOutput(key_expression(key, words), of).value(results) for key in spec.keys}

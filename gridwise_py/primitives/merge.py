@@ -1,0 +1,237 @@
+"""Merge: two sorted arrays become one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import wgpu
+
+from ..call_errors import explained
+from ..errors import LimitError
+from ..planning.builder import PlanBuilder
+from ..planning.layout import Layout, Operand
+from ..planning.plan import CountedWork, Fill, Plan, Work
+from ..planning.signature import Argument, UpTo
+from ..tuning.options import ElementwiseTuning
+from ..tuning.shapes import Shape, shapes_for
+from ..types.capabilities import Capabilities
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, KeyDatatypeLike, Struct, ValueDatatypeLike
+from .base import Primitive
+from .merge_order import PARTITION_SIZE, Less, MergeOrder, first_step, merged_order, most_keys, value_arguments
+from .registry import register
+from .typed_merges import TwoSorted
+
+__all__ = ["Merge"]
+
+_COUNTS = ("a_count", "b_count")
+
+
+@register("merge")
+class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+    """Merge two sorted arrays; of equal keys those of the first come first.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    dtype : Datatype, str or numpy dtype, default "u32"
+        Datatype of the keys: bool, or integers and floats of 8 to 64 bits; with `less` u32, i32, f32 or a `Struct`.
+    value_dtype : Datatype, str or numpy dtype, optional
+        Datatype of values, of 4 or 8 bytes, that move with the keys. By default there are none.
+    descending : bool, default False
+        Whether the inputs descend, as `Sort` sorts them with it.
+    less : callable, optional
+        The order: a function of two items that says whether the first goes before the second, such as
+        ``lambda a, b: a.depth < b.depth``. It is called once, with expressions. By default numpy's order.
+    counted : bool, default False
+        Whether only the GPU knows how many keys there are: `execute` then also takes ``a_count`` and ``b_count``,
+        Arrays of one u32, which counted Arrays bring along, and ``output`` carries its count.
+    tuning : ElementwiseTuning, optional
+        Shape of the kernel, with 4 × ``vecs`` − 1 keys of 4 bytes per invocation; affects only the speed. By default
+        the library's, or the one from ``gridwise tune``.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+
+    See Also
+    --------
+    execute : takes ``a`` and ``b``, sorted, shapes (k,) and (m,), and ``output``, shape (k + m,); with values also
+        ``a_values``, ``b_values`` and ``output_values``.
+    MergeSort, Sort
+
+    Notes
+    -----
+    The order is that of `Sort`: −0 equals +0, and every NaN comes last. The inputs must be in this order, which is not
+    checked; of others the output is some order of their keys, or misses some and has others twice.
+
+    The first of two dispatches finds, by binary searches, which parts of both inputs make each tile of the output; the
+    second one merges these parts, and reads and writes each item once. No workgroup waits for another. There may be up
+    to 2³² − 2¹⁶ keys in all.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> a, b = (gw.asarray(np.array(x, dtype=np.uint32), device) for x in ([1, 4, 4], [2, 4, 9]))
+    >>> gw.Merge(device, "u32").execute(a=a, b=b).output.to_numpy()
+    array([1, 2, 4, 4, 4, 9], dtype=uint32)
+    """
+
+    datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
+    # Keys that a subgroup reads at once: a line of the cache. Each part of a tile is read from the beginning of one on.
+    _line_keys: ClassVar[int] = 32
+    arguments = (
+        Argument("a", chunked=True, ascending=True),
+        Argument("b", chunked=True, ascending=True),
+        Argument("output", is_output=True, length=lambda lengths: lengths["a"] + lengths["b"], chunked=True),
+    )
+
+    @explained(ElementwiseTuning.remedies())
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        dtype: KeyDatatypeLike | Struct = "u32",
+        value_dtype: ValueDatatypeLike | None = None,
+        *,
+        descending: bool = False,
+        less: Less | None = None,
+        counted: bool = False,
+        tuning: ElementwiseTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, capabilities=capabilities)
+        self._order = MergeOrder(self.name, dtype, descending, less)
+        self.datatype: Datatype = self._order.datatype
+        self.descending: bool = self._order.descending
+        self.counted: bool = bool(counted)
+        a, b, output = self.arguments
+        counts: list[Argument] = []
+        if self.counted:
+            a, b = replace(a, chunked=False), replace(b, chunked=False)
+            output = replace(output, length=UpTo("a", "count", plus="b"), chunked=False)
+            counts = [Argument(name, datatype=DATATYPES["u32"], length=1, fed=True, any_shape=True) for name in _COUNTS]
+        values: list[Argument] = []
+        moved: list[Argument] = []
+        self.value_datatype: Datatype | None = None
+        if value_dtype is not None:
+            inputs = {"a": "a_values", "b": "b_values"}
+            self.value_datatype, (*values, out) = value_arguments(value_dtype, inputs, output)
+            moved = [out]
+        ends = [Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1)] if self.counted else []
+        self.arguments = (a, b, *values, *counts, output, *moved, *ends)
+        self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
+        self._shapes = shapes_for("merge", self.capabilities, tuning=self.tuning)
+
+    @classmethod
+    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return no options, and the lengths of two halves."""
+        return {}, {"a": n - n // 2, "b": n // 2}
+
+    def _tile(self, shape: Shape) -> int:
+        return shape.workgroup_size * self._order.items(shape, self.capabilities)
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: a dispatch that finds the parts of each tile, and one that merges them."""
+        builder = PlanBuilder("merge", layout, self.capabilities)
+        elements = self.datatype.elements
+        lengths = {name: layout[name].length // elements for name in ("a", "b")}
+        n = sum(lengths.values())
+        if n > most_keys(self.datatype):
+            raise LimitError(
+                f"{self.name}: {n} keys, but places are of 32 bits: at most {most_keys(self.datatype)}; merge parts"
+            )
+        shape = self._shapes.at(n)
+        parameters = {
+            "workgroup_size": shape.workgroup_size,
+            "items": self._order.items(shape, self.capabilities),
+            "shape": self._shapes.source,
+            "tiles": -(-n // self._tile(shape)),
+        }
+        if n:
+            self._add(builder, layout, lengths)
+        elif self.counted:
+            count = layout["count"]
+            builder.step(Fill(count.buffer, count.first_byte, 4))
+        item_bytes = sum(d.itemsize_bytes for d in (self.datatype, self.value_datatype) if d is not None)
+        counted = (CountedWork("count", n, item_bytes, item_bytes),) if self.counted else ()
+        return builder.build(Work(n, n * item_bytes, n * item_bytes, counted=counted), parameters)
+
+    def _add(self, builder: PlanBuilder, layout: Layout, lengths: Mapping[str, int]) -> None:
+        n, order = sum(lengths.values()), self._order
+        shape = self._shapes.at(n)
+        inputs = {name: self._bound(builder, name, layout[name]).by_words() for name in ("a", "b")}
+        params = {f"n_{name}": length for name, length in lengths.items()}
+        params |= {f"capacity_{name}": length for name, length in lengths.items()}
+        fed = {f"n_{name[0]}": layout[name] for name in _COUNTS} if self.counted else {}
+        quads = order.stores_quads(layout["output"])
+        names = () if self.value_datatype is None else ("a_values", "b_values")
+        values = {name: self._bound(builder, name, layout[name]).by_words() for name in names}
+        writes = {"output": layout["output"] if quads else layout["output"].by_words()}
+        if values:
+            writes["output_values"] = layout["output_values"].by_words()
+        context = {**order.context(), "runs": False, "key_operands": ["a", "b"]}
+        tiles = -(-n // self._tile(shape))
+        splits, blocks = builder.scratch("splits", tiles).by_words(), -(-tiles // PARTITION_SIZE)
+        builder.kernel(
+            "merge partition", "merge_partition.wgsl",
+            reads=inputs,
+            writes={"splits": splits, **({"count": layout["count"]} if self.counted else {})},
+            params={
+                **params, "tile_items": self._tile(shape), "tiles": tiles, "blocks": blocks, "step": self._step(n),
+            },
+            workgroups=blocks, constants={"WORKGROUP_SIZE": PARTITION_SIZE}, fed=fed, trusted=order.trusted,
+            context={**context, "key_output": "", "counted_output": self.counted},
+        )  # fmt: skip
+        for each in (shape, *self._shapes.others(n)):
+            tile = self._tile(each)
+            tiles = -(-n // tile)
+            builder.kernel(
+                "merge", "merge.wgsl",
+                reads={**inputs, **values, "splits": splits},
+                writes=writes,
+                params={
+                    **params, "tiles": tiles, **{f"shift_{a}": self._shift(inputs[a]) for a in ("a", "b")},
+                },
+                workgroups=tiles, constants={"WORKGROUP_SIZE": each.workgroup_size},
+                fed={} if each != shape else fed, trusted=order.trusted, sibling=each != shape,
+                context={
+                    **context, "key_output": "output", "quads": quads, "values": bool(values),
+                    "workgroup_size": each.workgroup_size, "items": order.items(each, self.capabilities),
+                    "line_keys": self._line_keys, "rounds": self._rounds(tile, each),
+                },
+            )  # fmt: skip
+
+    @staticmethod
+    def _bound(builder: PlanBuilder, name: str, operand: Operand) -> Operand:
+        """Return an input; for an empty one, of which nothing is read, memory that can be bound."""
+        if operand.length or builder.has(operand):
+            return operand
+        return builder.scratch(f"no_{name}", 1, operand.item_bytes)
+
+    @classmethod
+    def _rounds(cls, tile: int, shape: Shape) -> int:
+        """Return how many keys an invocation reads at most: both parts begin at a line, and that of a ends at one."""
+        return -(-(tile + 3 * (cls._line_keys - 1)) // shape.workgroup_size)
+
+    @classmethod
+    def _shift(cls, operand: Operand) -> int:
+        """Return how far behind the beginning of a line the first key lies; 0 where there are several such places."""
+        return 0 if operand.chunks else operand.offset % cls._line_keys
+
+    @staticmethod
+    def _step(n: int) -> int:
+        return first_step(n)
+
+    def reference(self, a: np.ndarray, b: np.ndarray, **others: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
+        """Return the stable merge by a search of each key among those of the other array."""
+        if self.counted:
+            a, b = a[: int(others["a_count"].reshape(-1)[0])], b[: int(others["b_count"].reshape(-1)[0])]
+        keys = np.concatenate([a, b])
+        order = merged_order(self._order, keys, np.array([0, a.size, keys.size]))
+        found = [keys[order]]
+        if self.value_datatype is not None:
+            found.append(np.concatenate([others["a_values"][: a.size], others["b_values"][: b.size]])[order])
+        if self.counted:
+            found.append(np.array([order.size], dtype=np.uint32))
+        return found[0] if len(found) == 1 else tuple(found)

@@ -1,0 +1,186 @@
+"""What merges have in common: the order of keys, the shape of kernels, and their reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..errors import ArgumentError, DatatypeError
+from ..planning.layout import Operand
+from ..planning.signature import Argument, SameAs
+from ..tuning.shapes import Shape
+from ..types.capabilities import Capabilities
+from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, Struct, as_datatype
+from ..types.traced import Traced, traced_order
+from .sort import key_codes
+
+__all__ = ["PARTITION_SIZE", "Less", "MergeOrder", "first_step", "merged_order", "most_keys", "value_arguments"]
+
+#: Says whether one item goes before another: a function of two items, as those of expressions.
+Less: TypeAlias = Callable[[Any, Any], Any]
+
+#: Invocations of a workgroup that looks for the parts of tiles: each waits for memory some 20 times in a row.
+PARTITION_SIZE = 64
+# A place among the keys, and a tile behind it, must be a number of 32 bits.
+_MOST_KEYS = (1 << 32) - (1 << 16)
+
+
+def most_keys(datatype: Datatype) -> int:
+    """Return how many keys a merge takes: kernels count the words of structs in 32 bits."""
+    return _MOST_KEYS // datatype.elements
+
+
+def first_step(n: int) -> int:
+    """Return how far from the first probe of a partition the second one lies.
+
+    The first one is where the path would be if both runs were spread alike. With two random halves the path is within
+    √n / 4 of that place in two of three cases.
+    """
+    return 1 << math.isqrt(n).bit_length()
+
+
+class MergeOrder:
+    """The order of keys: numpy's, or that of a function of the caller's.
+
+    Parameters
+    ----------
+    name : str
+        Of the primitive, for messages.
+    dtype : object
+        The keys' datatype, as the caller gave it.
+    descending : bool
+    less : callable or None
+    """
+
+    def __init__(self, name: str, dtype: Any, descending: bool, less: Less | None):
+        self.less: Traced | None = None
+        if less is None and isinstance(dtype, Struct):
+            raise DatatypeError(
+                f"{name}: items of {dtype} have no order of their own; give one, less=lambda a, b: "
+                f"a.{dtype.fields[0][0]} < b.{dtype.fields[0][0]}"
+            )
+        if less is None:
+            self.datatype: Datatype = as_datatype(dtype, STORAGE_DATATYPES)
+        else:
+            if descending:
+                raise ArgumentError(f"{name}: descending=True together with less=; exchange a and b in the function")
+            self.datatype = _compared(name, dtype)
+            self.less = traced_order(less, self.datatype, f"less= of {name}")
+        self.descending: bool = bool(descending)
+
+    @property
+    def key_words(self) -> int:
+        """The words of a key in workgroup memory."""
+        return -(-self.datatype.itemsize_bytes // 4)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it has no WGSL of a user's."""
+        return self.less is None or self.less.is_trusted
+
+    def context(self) -> dict[str, Any]:
+        """Return the template values of lib/merge_order.wgsl."""
+        fields = self.datatype.fields if isinstance(self.datatype, Struct) else ()
+        return {
+            "key_words": self.key_words,
+            "key_elements": self.datatype.elements,
+            "key_bytes": self.datatype.itemsize_bytes,
+            "key_kind": self.datatype.dtype.kind,
+            "key_type": self.datatype.wgsl,
+            "key_fields": [(field, of.wgsl) for field, of in fields],
+            "descending": self.descending,
+            "less": "" if self.less is None else self.less.text(),
+        }
+
+    def items(self, shape: Shape, capabilities: Capabilities) -> int:
+        """Return the keys of an invocation: an odd number, as many as `vecs` says and workgroup memory holds."""
+        words = 4 if self.key_words == 3 else self.key_words  # a vec3 takes the place of a vec4
+        limit_bytes = capabilities.limits["max-compute-workgroup-storage-size"]
+        most = (limit_bytes // (4 * words) - 1) // (shape.workgroup_size + 1)
+        items = min(4 * shape.vecs // words, most)
+        if most < 1:
+            raise ArgumentError(
+                f"workgroup_size={shape.workgroup_size} keys of {4 * words} bytes take more than "
+                f"max-compute-workgroup-storage-size, {limit_bytes} bytes; use a smaller workgroup_size"
+            )
+        return max(1, items - 1 + items % 2)
+
+    def stores_quads(self, output: Operand) -> bool:
+        """Whether an invocation can store four keys at once."""
+        return output.vec4 and not output.chunks and output.item_bytes == 4 and self.datatype.elements == 1
+
+    def is_before(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return, item by item, whether a goes before b."""
+        if self.less is not None:
+            return self.less.twin(a, b)
+        return key_codes(a, self.descending) < key_codes(b, self.descending)
+
+
+def _compared(name: str, dtype: Any) -> Datatype:
+    """Return the datatype of keys that a function compares."""
+    known = dtype if isinstance(dtype, Struct) else None
+    if known is None and not isinstance(dtype, (str, Datatype)) and np.dtype(dtype).names is not None:
+        known = Struct.from_dtype(dtype)
+    if known is not None:
+        return known
+    datatype = as_datatype(dtype, STORAGE_DATATYPES)
+    if datatype.name not in DATATYPES:
+        raise DatatypeError(
+            f"{name}: less= compares items of u32, i32, f32 or a Struct of these, not of {datatype}; convert the keys, "
+            f"or leave out less=, which gives numpy's order"
+        )
+    return datatype
+
+
+def value_arguments(value_dtype: Any, inputs: Mapping[str, str], output: Argument) -> tuple[Datatype, list[Argument]]:
+    """Return the datatype of values, and the arguments that hold them: for each input, and for the output."""
+    datatype = as_datatype(value_dtype, VALUE_DATATYPES)
+    found = [
+        Argument(values, datatype=datatype, length=SameAs(keys, "every key needs one value"), chunked=True)
+        for keys, values in inputs.items()
+    ]
+    length = output.length
+    found.append(Argument("output_values", is_output=True, datatype=datatype, length=length, chunked=output.chunked))
+    return datatype, found
+
+
+def merged_order(order: MergeOrder, keys: np.ndarray, runs: np.ndarray) -> np.ndarray:
+    """Return the indices that merge pairs of neighbouring sorted runs, stable, by `order.is_before` alone.
+
+    Parameters
+    ----------
+    order : MergeOrder
+    keys : numpy.ndarray
+    runs : numpy.ndarray
+        Where runs begin, and the end: 2 k + 1 numbers.
+
+    Notes
+    -----
+    The place of a key is its place in its run, plus the number of keys of the other run that go before it, which a
+    binary search finds for all keys at once.
+    """
+    begins, middles, ends = runs[:-1:2], runs[1::2], runs[2::2]
+    lengths = ends - begins
+    pair = np.repeat(np.arange(lengths.size), lengths)
+    at = np.arange(keys.size)
+    is_first = at < middles[pair]
+    low = np.where(is_first, middles[pair], begins[pair])
+    high = np.where(is_first, ends[pair], middles[pair])
+    own = at - np.where(is_first, begins[pair], middles[pair])
+    other_begin = low.copy()
+    while True:
+        searching = np.flatnonzero(low < high)
+        if not searching.size:
+            break
+        probe = (low[searching] + high[searching]) // 2
+        mine, other = keys[searching], keys[probe]
+        # A key of the first run goes before the equal ones of the second.
+        goes = np.where(is_first[searching], order.is_before(other, mine), ~order.is_before(mine, other))
+        low[searching] = np.where(goes, probe + 1, low[searching])
+        high[searching] = np.where(goes, high[searching], probe)
+    found = np.empty(keys.size, np.intp)
+    found[begins[pair] + own + low - other_begin] = at
+    return found

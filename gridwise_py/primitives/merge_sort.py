@@ -1,0 +1,236 @@
+"""MergeSort: a stable sort by any order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import wgpu
+
+from ..call_errors import explained
+from ..errors import LimitError
+from ..planning.builder import PlanBuilder
+from ..planning.layout import Layout, Operand
+from ..planning.plan import Plan, Work
+from ..planning.signature import Argument, SameAs
+from ..tuning.options import ElementwiseTuning
+from ..tuning.shapes import Shape, shapes_for
+from ..types.capabilities import Capabilities
+from ..types.datatype import ITEM_DATATYPES, Datatype, KeyDatatypeLike, Struct, ValueDatatypeLike
+from ..types.expression import Operators
+from ..types.expression_functions import StructExpression
+from .base import Primitive
+from .merge_order import PARTITION_SIZE, Less, MergeOrder, first_step, merged_order, most_keys, value_arguments
+from .registry import register
+from .typed_merges import SortedItems
+
+__all__ = ["MergeSort"]
+
+_MOST_WORD = (1 << 32) - 1
+
+
+@register("merge_sort")
+class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+    """Sort by any order, which a function of two items gives; stable.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    dtype : Datatype, str, numpy dtype or expression, default "u32"
+        Datatype of the items: with `less` u32, i32, f32 or a `Struct` of these; without it any that `Sort` takes. Or an
+        expression, or a struct of expressions, whose leaves are then arguments of `execute` in place of ``input``.
+    value_dtype : Datatype, str or numpy dtype, optional
+        Datatype of values, of 4 or 8 bytes, that move with the items. By default there are none.
+    descending : bool, default False
+        Largest first, without `less`. Equal items keep their order in both directions.
+    less : callable, optional
+        The order: a function of two items that says whether the first goes before the second, such as
+        ``lambda a, b: (a.y < b.y) | ((a.y == b.y) & (a.x < b.x))``. It is called once, with expressions. By default
+        numpy's order.
+    tuning : ElementwiseTuning, optional
+        Shape of the kernels, with 4 × ``vecs`` − 1 items of 4 bytes per invocation; affects only the speed. By default
+        the library's, or the one from ``gridwise tune`` for `Merge`.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+
+    See Also
+    --------
+    execute : takes ``input`` and ``output``, shape (n,) each; with values also ``values`` and ``output_values``.
+    Sort : faster for numbers in numpy's order.
+
+    Notes
+    -----
+    `less` must be a strict weak ordering, as in C++: of equal items it is False, and among several items it never goes
+    round in a circle. Otherwise the output is some order of the items. What a comparison says of NaN is the compiler's
+    choice.
+
+    Each tile of items is sorted by itself; then log₂ (tiles) merges double the length of sorted runs, each with two
+    dispatches that read and write every item once. Temporary memory is a copy of the items and a word per tile.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.array([31, 12, 22, 11], dtype=np.uint32), device)
+    >>> gw.MergeSort(device, "u32", less=lambda a, b: a % 10 < b % 10).execute(input=x).output.to_numpy()
+    array([31, 11, 12, 22], dtype=uint32)
+    """
+
+    datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
+    takes_count = True
+    _line_keys: ClassVar[int] = 32
+    arguments = (
+        Argument("input", chunked=True),
+        Argument("output", is_output=True, length=SameAs("input"), chunked=True),
+    )
+
+    @explained(ElementwiseTuning.remedies())
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        dtype: KeyDatatypeLike | Struct | Operators | StructExpression = "u32",
+        value_dtype: ValueDatatypeLike | None = None,
+        *,
+        descending: bool = False,
+        less: Less | None = None,
+        tuning: ElementwiseTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, capabilities=capabilities)
+        self.value_datatype: Datatype | None = None
+        if value_dtype is not None:
+            items, output = self.arguments
+            self.value_datatype, values = value_arguments(value_dtype, {"input": "values"}, output)
+            self.arguments = (items, values[0], output, values[1])
+        self._order = MergeOrder(self.name, self._take(dtype), descending, less)
+        self.datatype: Datatype = self._order.datatype
+        self.descending: bool = self._order.descending
+        self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
+        self._shapes = shapes_for("merge", self.capabilities, tuning=self.tuning)
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: a dispatch that sorts tiles, and two for each doubling of the sorted runs."""
+        builder = PlanBuilder("merge sort", layout, self.capabilities)
+        layout = self._reads(layout)
+        n = layout["input"].length // self.datatype.elements
+        if n > most_keys(self.datatype):
+            raise LimitError(
+                f"{self.name}: {n} items, but places are of 32 bits: at most {most_keys(self.datatype)}; sort parts"
+            )
+        shape = self._shapes.at(n)
+        tiles = -(-n // self._tile(shape))
+        merges = max(0, tiles - 1).bit_length()
+        parameters = {
+            "workgroup_size": shape.workgroup_size,
+            "items": self._order.items(shape, self.capabilities),
+            "shape": self._shapes.source,
+            "tiles": tiles,
+            "merges": merges,
+        }
+        if n:
+            self._add(builder, layout, n, merges)
+        item_bytes = sum(d.itemsize_bytes for d in (self.datatype, self.value_datatype) if d is not None)
+        read_bytes = layout["input"].nbytes + (0 if self.value_datatype is None else layout["values"].nbytes)
+        counted = builder.counted_work(n, read_bytes // max(n, 1), item_bytes)
+        return builder.build(Work(n, read_bytes, n * item_bytes, counted=counted), parameters)
+
+    def _tile(self, shape: Shape) -> int:
+        return shape.workgroup_size * self._order.items(shape, self.capabilities)
+
+    def _add(self, builder: PlanBuilder, layout: Layout, n: int, merges: int) -> None:
+        outputs = {"keys": layout["output"]}
+        inputs = {"keys": layout["input"]}
+        if self.value_datatype is not None:
+            outputs["values"], inputs["values"] = layout["output_values"], layout["values"]
+        temporary = {
+            name: builder.scratch(f"temporary_{name}", operand.length, operand.item_bytes, in_chunks=True)
+            for name, operand in outputs.items()
+        }
+        # The last merge writes the output.
+        places = [outputs if (merges - k) % 2 == 0 else temporary for k in range(merges + 1)]
+        shape = self._shapes.at(n)
+        run = self._tile(shape)
+        self._add_tiles(builder, n, shape, inputs, places[0])
+        for k in range(merges):
+            self._add_merge(builder, n, shape, run, places[k], places[k + 1])
+            run *= 2
+        # The kernels of other lengths: other shapes, and an odd or an even number of merges.
+        for each in (shape, *self._shapes.others(n)):
+            for number, place in enumerate((outputs, temporary)):
+                if each != shape or place is not places[0]:
+                    self._add_tiles(builder, n, each, inputs, place, sibling=True)
+                if each != shape or merges <= number:
+                    other = temporary if place is outputs else outputs
+                    self._add_merge(builder, n, each, self._tile(each), other, place, sibling=True)
+
+    def _template(self, shape: Shape, **more: Any) -> dict[str, Any]:
+        return {
+            **self._order.context(), "key_operands": ["input"], "runs": True, "counted_output": False,
+            "workgroup_size": shape.workgroup_size, "items": self._order.items(shape, self.capabilities), **more,
+        }  # fmt: skip
+
+    def _add_tiles(
+        self, builder: PlanBuilder, n: int, shape: Shape, inputs: Mapping[str, Operand],
+        outputs: Mapping[str, Operand], *, sibling: bool = False,
+    ) -> None:  # fmt: skip
+        quads, tiles = self._order.stores_quads(outputs["keys"]), -(-n // self._tile(shape))
+        builder.kernel(
+            "merge sort (tiles)", "merge_sort_tile.wgsl",
+            reads=_named("input", inputs), writes=_named("output", outputs, quads),
+            params={"n": n, "tiles": tiles}, workgroups=tiles,
+            constants={"WORKGROUP_SIZE": shape.workgroup_size}, counted=True, sibling=sibling,
+            trusted=self._order.trusted,
+            context=self._template(shape, key_output="output", quads=quads, values="values" in inputs),
+        )  # fmt: skip
+
+    def _add_merge(
+        self, builder: PlanBuilder, n: int, shape: Shape, run: int, inputs: Mapping[str, Operand],
+        outputs: Mapping[str, Operand], *, sibling: bool = False,
+    ) -> None:  # fmt: skip
+        quads, values = self._order.stores_quads(outputs["keys"]), "values" in inputs
+        tile = self._tile(shape)
+        tiles = -(-n // tile)
+        splits = builder.scratch("splits", tiles).by_words()
+        params = {"n": n, "run_items": run, "pair_items": min(2 * run, _MOST_WORD), "tiles": tiles}
+        more: dict[str, Any] = {"counted": True, "trusted": self._order.trusted, "sibling": sibling}
+        reads = _named("input", inputs)
+        blocks = -(-tiles // PARTITION_SIZE)
+        builder.kernel(
+            "merge partition", "merge_partition.wgsl",
+            reads={"input": reads["input"]}, writes={"splits": splits},
+            params={**params, "tile_items": tile, "blocks": blocks, "step": first_step(2 * run)},
+            workgroups=blocks, constants={"WORKGROUP_SIZE": PARTITION_SIZE},
+            context=self._template(shape, key_output="", values=False), **more,
+        )  # fmt: skip
+        lines = self._line_keys
+        shift = 0 if inputs["keys"].chunks else inputs["keys"].offset % lines
+        builder.kernel(
+            "merge", "merge.wgsl",
+            reads={**reads, "splits": splits}, writes=_named("output", outputs, quads),
+            params={**params, "shift_a": shift, "shift_b": shift}, workgroups=tiles,
+            constants={"WORKGROUP_SIZE": shape.workgroup_size},
+            context=self._template(
+                shape, key_output="output", quads=quads, values=values, line_keys=lines,
+                rounds=-(-(tile + 3 * (lines - 1)) // shape.workgroup_size),
+            ), **more,
+        )  # fmt: skip
+
+    def reference(self, **arrays: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
+        """Return the result of a merge sort in numpy."""
+        items = arrays["input"]
+        order, run = np.arange(items.size), 1
+        while run < items.size:
+            pairs = -(-items.size // (2 * run))
+            runs = np.minimum(run * np.arange(2 * pairs + 1), items.size)
+            order = order[merged_order(self._order, items[order], runs)]
+            run *= 2
+        return items[order] if self.value_datatype is None else (items[order], arrays["values"][order])
+
+
+def _named(name: str, operands: Mapping[str, Operand], quads: bool = False) -> dict[str, Operand]:
+    """Return keys and values by the names that kernels have for them."""
+    found = {name: operands["keys"] if quads else operands["keys"].by_words()}
+    if "values" in operands:
+        found[f"{name}_values"] = operands["values"].by_words()
+    return found

@@ -1,0 +1,149 @@
+"""ReduceByIndex: combine the items of each index."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ..call_errors import explained
+from ..errors import ArgumentError, DatatypeError
+from ..planning.signature import Argument, SameAs
+from ..tuning.options import HistogramTuning
+from ..types.capabilities import Capabilities
+from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
+from ..types.expression import Operators
+from ..types.operators import Add, BinOp, BinOpLike, as_binop
+from ..types.options import integer
+from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of
+from .reduce import fold
+from .registry import register
+from .typed_bins import IndicesBinned
+
+__all__ = ["ReduceByIndex"]
+
+
+@register("reduce_by_index")
+class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+    """Combine the items of each index, with an associative and commutative operator.
+
+    Entry k of the output combines all items whose index is k; an index that no item has gets the operator's identity.
+    Indices that are negative, or not below `size`, are left out; a GPU raises no IndexError.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    dtype : Datatype, str, numpy dtype or Expression, default "u32"
+        Of the indices: bool or integers of 8 to 64 bits.
+    value_dtype : Datatype, str, numpy dtype, Expression or None, default "u32"
+        Of the items: bool, integers or floats of 8 to 64 bits. Results are of their datatype (u32, i32 or f32 for
+        smaller ones); integers wrap. None for no items: results are u32, how often each index occurs.
+    op : BinOp or str, default Add
+    size : int
+        The length of the output.
+    strategy : {"auto", "tables", "sort"}, default "auto"
+        ``"tables"`` combines items in workgroup memory, ``"sort"`` sorts them by bins, which is faster for many bins,
+        and the only way for results of 64 bits and for a fixed order.
+    deterministic : bool, default False
+        For floats: the same bits on every run, as for `ReduceByKey`, by a sort that keeps the order of the items.
+    tuning : HistogramTuning, optional
+        Options that affect only the speed. By default the library's, or those from ``gridwise tune``.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+
+    See Also
+    --------
+    execute : takes ``indices`` and ``items``, of the same shape, and ``output``, shape (size,).
+    ReduceByKey : keys of any kind, in runs.
+    Histogram : counts; it computes the indices from edges.
+    reduce_by_index, scatter_add, bincount : the functions.
+
+    Notes
+    -----
+    Works like `Histogram`, in workgroup memory. Sums, minima, maxima and bit operations of integers, and minima and
+    maxima of floats, take one atomic operation for each item; others a compare-and-swap, which invocations repeat if
+    they meet. Float sums depend on the order of additions, which may differ between calls.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> indices = gw.asarray(np.array([2, 0, 2, 9], dtype=np.uint32), device)
+    >>> items = gw.asarray(np.array([1, 5, 7, 3], dtype=np.uint32), device)
+    >>> gw.ReduceByIndex(device, "u32", "u32", gw.Max, size=3).execute(indices=indices, items=items).output.to_numpy()
+    array([5, 0, 7], dtype=uint32)
+    """
+
+    _label = "reduce_by_index"
+    arguments = (
+        Argument("indices", chunked=True, any_shape=True),
+        Argument("items", datatype="value_datatype", length=SameAs("indices"), chunked=True, any_shape=True),
+        Argument("output", is_output=True, datatype="result_datatype"),
+    )
+
+    @explained(HistogramTuning.remedies())
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        dtype: ItemDatatypeLike | Operators = "u32",
+        value_dtype: ItemDatatypeLike | Operators | None = "u32",
+        op: BinOpLike = Add,
+        *,
+        size: int,
+        strategy: BinStrategy = "auto",
+        deterministic: bool = False,
+        tuning: HistogramTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(
+            device, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+        )
+        #: Of the indices, and of the items.
+        self.datatype: Datatype
+        self.value_datatype: Datatype
+        if value_dtype is None:
+            self.arguments = tuple(each for each in self.arguments if each.name != "items")
+        self.datatype, self._key_datatype = self._taken("indices", dtype, STORAGE_DATATYPES)
+        if self._key_datatype.dtype.kind == "f":
+            raise DatatypeError(
+                f"ReduceByIndex: indices are of {self.datatype}, but must be integers; convert them, for example "
+                f"gw.u32(…), or take a Histogram of them"
+            )
+        self.op: BinOp = as_binop(op)
+        self._op = self.op
+        if value_dtype is None:
+            if self.op != Add:
+                raise ArgumentError(
+                    f"ReduceByIndex: value_dtype=None counts, but the operator is {self.op.name!r}; leave out op="
+                )
+            self.value_datatype = self.result_datatype
+        else:
+            self.value_datatype, self.result_datatype = self._taken("items", value_dtype, STORAGE_DATATYPES)
+            self._values = "items"
+        self.axes = (Axis("indices", "index", integer("size", size, 1)),)
+        self._finish()
+        *others, output = self.arguments
+        self.arguments = (*others, replace(output, length=self.bins))
+
+    @classmethod
+    def at_size(cls, n: int, bins: int = 256, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
+        return {"size": bins}, {"indices": n, "items": n}
+
+    def reference(self, indices: np.ndarray, items: np.ndarray | None = None) -> np.ndarray:
+        """Return numpy's result for the same input."""
+        if items is None:
+            items = np.ones(indices.size, dtype=np.uint32)
+        places = bins_of(self.axes[0], indices.ravel(), None)
+        dtype = self.result_datatype.dtype
+        items = items.ravel()[places >= 0].astype(dtype)
+        places = places[places >= 0]
+        result = np.full(self.bins, self.op.identity_for(self.result_datatype), dtype=dtype)
+        order = np.argsort(places, kind="stable")
+        found, starts = np.unique(places[order], return_index=True)
+        parts = np.split(items[order], starts[1:])[: found.size]  # no items are one part, too
+        for place, part in zip(found, parts, strict=True):
+            result[place] = fold(self.op, part)
+        return result

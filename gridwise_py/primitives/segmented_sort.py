@@ -1,0 +1,414 @@
+"""SegmentedSort: sorts the items of each segment, of any lengths.
+
+Source: the ranking is that of the sort (lib/sort_rank.wgsl). Short segments are sorted in workgroup memory, several at
+once, with the number of the segment as the last digits. Long ones take a count, sums of the counts, and a pass per
+digit, within each segment; no workgroup waits for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import wgpu
+
+from ..call_errors import explained
+from ..errors import LengthError, LimitError
+from ..planning.builder import PlanBuilder
+from ..planning.kernel_constants import BINS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT
+from ..planning.layout import COUNT, Layout, Operand
+from ..planning.plan import Plan, Work
+from ..planning.signature import Argument, SameAs
+from ..tuning.options import SegmentedSortTuning
+from ..tuning.segmented_sort_shapes import SegmentedSortShape, segmented_sort_shape_for
+from ..types.capabilities import Capabilities, SubgroupMode
+from ..types.datatype import (
+    DATATYPES,
+    STORAGE_DATATYPES,
+    VALUE_DATATYPES,
+    Datatype,
+    KeyDatatypeLike,
+    ValueDatatypeLike,
+    as_datatype,
+)
+from ..types.expression import Operators
+from ..types.operators import Add, operator_context
+from ..types.options import integer
+from .radix_sort import digits_of
+from .registry import register
+from .scan import Scan
+from .sort import Sort, SortPairs, key_codes
+from .typed_segments import KeysValuesOffsets
+
+__all__ = ["SegmentedSort"]
+
+_MAX_ITEMS = 1 << 30
+# Copies of the counters of a tile: with fewer, lanes with equal digits wait for each other.
+_COPIES = 8
+# Tiles whose counts one workgroup adds up; more where there would be many groups.
+_GROUP_TILES, _MOST_GROUPS = 32, 256
+_LIST_WORKGROUP_SIZE = 64
+
+
+@register("segmented_sort")
+class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+    """Sort the items of each segment; stable.
+
+    Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix, or all segments have one
+    length.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    dtype : Datatype, str, numpy dtype or Expression, default "u32"
+        Of the keys: bool, or integers and floats of 8 to 64 bits.
+    value_dtype : Datatype, str or numpy dtype, optional
+        Of values of 4 or 8 bytes that move with the keys; by default there are none.
+    length : int, optional
+        Items of each segment; the last one has the rest. There are then no offsets.
+    descending : bool, default False
+        Largest first. Equal keys keep their order in both directions.
+    tuning : SegmentedSortTuning, optional
+        Options that affect only the speed. By default the library's.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+
+    See Also
+    --------
+    execute : takes ``keys`` and ``output_keys``, shape (n,); with values ``values`` and ``output_values``, shape (n,);
+        without `length` ``offsets`` of u32, shape (segments + 1,).
+    Sort : the order.
+
+    Notes
+    -----
+    The order is that of `Sort`. Offsets must not fall, which nobody checks on the GPU; of others the results are
+    undefined, but nothing outside the arrays is read or written. Items before the first offset or behind the last one
+    are in no segment: what the output has there is unspecified.
+
+    Segments of up to 4,097 items (2,732 of 8 bytes; see ``most`` in ``plan.parameters``) are sorted in workgroup
+    memory, in one dispatch that reads and writes each item once, whatever their lengths. Longer ones take two reads and
+    a write of their items for each digit of 8 bits. Which are which is decided on the GPU, so with offsets all
+    dispatches are made; those without work end at once.
+
+    Temporary memory for more than `most` items is a copy of the items and a third of a byte for each; with offsets
+    another 0.02 bytes.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> keys = gw.asarray(np.array([3, 1, 2, 9, 7], dtype=np.uint32), device)
+    >>> offsets = gw.asarray(np.array([0, 3, 3, 5], dtype=np.uint32), device)
+    >>> gw.SegmentedSort(device, "u32").execute(keys=keys, offsets=offsets).output.to_numpy()
+    array([1, 2, 3, 7, 9], dtype=uint32)
+    >>> gw.SegmentedSort(device, "u32", length=2, descending=True).execute(keys=keys).output.to_numpy()
+    array([3, 1, 9, 2, 7], dtype=uint32)
+    """
+
+    takes_count = True
+    #: Without values and offsets.
+    arguments = (Argument("keys"), Argument("output_keys", is_output=True, length=SameAs("keys")))
+    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
+
+    @explained(SegmentedSortTuning.remedies())
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        dtype: KeyDatatypeLike | Operators = "u32",
+        value_dtype: ValueDatatypeLike | None = None,
+        *,
+        length: int | None = None,
+        descending: bool = False,
+        tuning: SegmentedSortTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, capabilities=capabilities)
+        self.value_datatype: Datatype | None = (
+            None if value_dtype is None else as_datatype(value_dtype, VALUE_DATATYPES)
+        )
+        self.length: int | None = None if length is None else integer("length", length, 1)
+        self.descending: bool = bool(descending)
+        self.arguments = tuple(self._arguments())
+        self.datatype: Datatype = as_datatype(self._take(dtype, "keys"), self.datatypes)
+        self.tuning: SegmentedSortTuning = SegmentedSortTuning.of(tuning)
+        subgroups = self.tuning.subgroups
+        # As for a sort: a CPU does a subgroup vote lane by lane.
+        self.mode: SubgroupMode = self.capabilities.subgroup_mode(
+            False if subgroups is None and self.capabilities.is_cpu else subgroups
+        )
+        self._key_words = -(-self.datatype.itemsize_bytes // 4)
+        self._value_words = 0 if self.value_datatype is None else self.value_datatype.itemsize_bytes // 4
+        self._shape: SegmentedSortShape = segmented_sort_shape_for(
+            self.capabilities, self.mode, self._key_words, self.tuning
+        )
+        self._digits = digits_of(self.datatype, 0, None)
+        self._scan = Scan(device, "u32", capabilities=capabilities)
+
+    def _arguments(self) -> list[Argument]:
+        values = self.value_datatype is not None
+        found = [Argument("keys")]
+        if values:
+            length = SameAs("keys", "every key needs one value")
+            found.append(Argument("values", datatype="value_datatype", length=length))
+        if self.length is None:
+            found.append(Argument("offsets", datatype=DATATYPES["u32"], is_apart=True))
+        found.append(Argument("output_keys", is_output=True, length=SameAs("keys")))
+        if values:
+            found.append(Argument("output_values", is_output=True, datatype="value_datatype", length=SameAs("keys")))
+        return found
+
+    @classmethod
+    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return the options and lengths for a benchmark: segments of 256 keys."""
+        return {"length": 256}, {"keys": n}
+
+    # ---- plans ----
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: one dispatch for short segments of one length; for offsets also those for long segments."""
+        builder = PlanBuilder("segmented_sort", layout, self.capabilities)
+        given, layout = layout, self._reads(layout)
+        n, segments = layout["keys"].length, self._segments(layout)
+        if n >= _MAX_ITEMS:
+            raise LimitError(f"{self.name}: {n} keys, but one sort takes at most {_MAX_ITEMS - 1}; sort parts")
+        shape = self._shape
+        if self.length is not None and self.length >= n > shape.tile_items:
+            return self._plan_whole(given)
+        parameters: dict[str, Any] = {
+            **asdict(shape), "subgroups": str(self.mode), "segments": segments, "most": self._most, "tiles": 0,
+            "long_tiles": 0,
+        }  # fmt: skip
+        if n and segments:
+            parameters |= self._plan_segments(builder, layout, n, segments)
+        return builder.build(self._work(builder, layout), parameters)
+
+    def _segments(self, layout: Layout) -> int:
+        if self.length is not None:
+            return -(-layout["keys"].length // self.length)
+        if layout["offsets"].length == 0:
+            raise LengthError(
+                f"{self.name}: offsets has no items, but there is one offset more than segments; give np.zeros(1, "
+                f"np.uint32) for no segments"
+            )
+        return layout["offsets"].length - 1
+
+    @property
+    def _most(self) -> int:
+        """Items of the longest segment that one workgroup sorts."""
+        return self._shape.tile_items if self.length is not None else self._shape.most
+
+    def _work(self, builder: PlanBuilder, layout: Layout) -> Work:
+        n = layout["keys"].length
+        item_bytes = self.datatype.itemsize_bytes + 4 * self._value_words
+        read_bytes = layout["keys"].nbytes + 4 * self._value_words * n
+        counted = builder.counted_work(n, read_bytes // max(n, 1), item_bytes)
+        offsets = layout["offsets"].nbytes if self.length is None else 0
+        return Work(n, read_bytes + offsets, n * item_bytes, counted=counted)
+
+    def _plan_whole(self, layout: Layout) -> Plan:
+        """Return the plan of a sort of all items, which are one segment."""
+        names = {COUNT: COUNT, "keys": "keys", "values": "values", "output_keys": "output_keys",
+                 "output_values": "output_values"}  # fmt: skip
+        options: dict[str, Any] = {"descending": self.descending, "capabilities": self.capabilities}
+        dtype: Any = self.datatype if self._fusion is None else self._fusion.flat
+        if self.value_datatype is None:
+            names |= {"keys": "input", "output_keys": "output"}
+            sort: Sort | SortPairs = Sort(self._device, dtype, **options)
+        else:
+            sort = SortPairs(self._device, dtype, self.value_datatype, **options)
+        renamed = {names.get(name, name): operand for name, operand in layout.items()}
+        return replace(sort.plan(Layout(renamed, layout.values_given)), primitive="segmented_sort")
+
+    def _plan_segments(self, builder: PlanBuilder, layout: Layout, n: int, segments: int) -> dict[str, Any]:
+        shape = self._shape
+        if self.length is not None:
+            if self.length <= shape.tile_items:
+                each = max(1, shape.tile_items // self.length)
+                tiles = -(-segments // each)
+                self._add_tiles(builder, layout, tiles, {"length": self.length, "tile_length": each * self.length}, {})
+                return {"tiles": tiles}
+            segment_tiles = -(-self.length // shape.tile_items)
+            rest = n - (segments - 1) * self.length
+            tiles = (segments - 1) * segment_tiles + -(-rest // shape.tile_items)
+            self._add_passes(builder, layout, tiles, {"length": self.length, "segment_tiles": segment_tiles}, {})
+            return {"long_tiles": tiles}
+        windows = -(-n // shape.window)
+        longs = n > shape.most
+        table = builder.scratch("windows", 4 * windows)
+        writes = {"windows": table}
+        if longs:
+            writes |= {name: builder.scratch(name, windows).by_words() for name in ("long_tiles", "long_ends")}
+        builder.kernel(
+            "windows", "segmented_sort_windows.wgsl",
+            reads={"offsets": layout["offsets"].by_words()},
+            writes=writes,
+            params={
+                "n": n, "segments": segments, "windows": windows, "window_items": shape.window, "most": shape.most,
+                "tile_items": shape.tile_items,
+            },
+            workgroups=-(-windows // _LIST_WORKGROUP_SIZE),
+            constants={"WORKGROUP_SIZE": _LIST_WORKGROUP_SIZE},
+            context={"longs": longs},
+            counted=True,
+        )  # fmt: skip
+        reads = {"offsets": layout["offsets"].by_words(), "windows": table}
+        self._add_tiles(builder, layout, windows, {}, reads)
+        if not longs:
+            return {"tiles": windows}
+        # A long segment has at least `most` + 1 items, and at most one tile that is not full.
+        tiles = n // shape.tile_items + min(n // (shape.most + 1), segments)
+        self._add_passes(builder, layout, tiles, {}, {"list": self._add_list(builder, writes, windows, tiles)})
+        return {"tiles": windows, "long_tiles": tiles}
+
+    def _key_context(self, *, tagged: bool, **more: Any) -> dict[str, Any]:
+        """Return the template values of the kernels that know keys."""
+        return {
+            "key_words": self._key_words,
+            "key_bytes": self.datatype.itemsize_bytes,
+            "key_kind": self.datatype.dtype.kind,
+            "descending": self.descending,
+            "fixed": self.length is not None,
+            "tagged": tagged,
+            **more,
+        }
+
+    def _rank_context(self, *, tagged: bool, **more: Any) -> dict[str, Any]:
+        """Return the template values of the kernels that rank keys."""
+        shape = self._shape
+        held = [{"name": "keys", "words": self._key_words + tagged}]
+        return {
+            **operator_context(Add, DATATYPES["u32"], self.mode),
+            **self._key_context(tagged=tagged),
+            "ballots": True,
+            "partial": True,
+            "items": shape.items,
+            "parts": 1,
+            "rows": shape.workgroup_size // 32,
+            "stage_words": shape.stage_words,
+            "held": held,
+            "moved": [],
+            "takes_turns": self.mode.kind == "emulated"
+            or (self.mode.kind == "native" and self.capabilities.subgroup_min_size < 32),
+            **more,
+        }
+
+    @property
+    def _features(self) -> tuple[str, ...]:
+        return ("subgroup",) if self.mode.kind == "native" else ()
+
+    def _add_tiles(
+        self, builder: PlanBuilder, layout: Layout, tiles: int, params: Mapping[str, int], reads: Mapping[str, Operand]
+    ) -> None:
+        """Add the kernel that sorts short segments."""
+        values = self.value_datatype is not None
+        # Word of the tag, and its upper bits.
+        tag_digits = [shift | 8 << DIGIT_WIDTH_SHIFT | self._key_words << DIGIT_WORD_SHIFT for shift in (16, 24)]
+        builder.kernel(
+            "sort short segments", "segmented_sort_tiles.wgsl",
+            reads={
+                "keys_input": layout["keys"].by_words(),
+                **({"values_input": layout["values"].by_words()} if values else {}),
+                **reads,
+            },
+            writes={
+                "keys_output": layout["output_keys"].by_words(),
+                **({"values_output": layout["output_values"].by_words()} if values else {}),
+            },
+            params={
+                "n": layout["keys"].length, "tiles": tiles, **params,
+                **{f"digit_{i}": digit for i, digit in enumerate(self._digits)}, "identity_bits": 0,
+            },
+            workgroups=tiles,
+            constants={"WORKGROUP_SIZE": self._shape.workgroup_size},
+            context=self._rank_context(tagged=True, values=values, passes=len(self._digits), tag_digits=tag_digits),
+            features=self._features,
+            counted=True,
+        )  # fmt: skip
+
+    def _add_list(self, builder: PlanBuilder, tables: Mapping[str, Operand], windows: int, tiles: int) -> Operand:
+        """Add the kernels that list the tiles of long segments."""
+        ends = builder.scratch("long_tile_ends", windows)
+        with builder.uncounted():
+            self._scan.add_to(builder, Layout({"input": replace(tables["long_tiles"], vec4=True), "output": ends}))
+        found = builder.scratch("long_tile_list", 4 * tiles)
+        builder.kernel(
+            "list long tiles", "segmented_sort_list.wgsl",
+            reads={"ends": ends, "windows": tables["windows"], "long_ends": tables["long_ends"]},
+            writes={"list": found},
+            params={"tiles": tiles, "windows": windows, "tile_items": self._shape.tile_items},
+            workgroups=-(-tiles // _LIST_WORKGROUP_SIZE),
+            constants={"WORKGROUP_SIZE": _LIST_WORKGROUP_SIZE},
+            context={},
+        )  # fmt: skip
+        return found
+
+    def _add_passes(
+        self, builder: PlanBuilder, layout: Layout, tiles: int, params: Mapping[str, int], reads: Mapping[str, Operand]
+    ) -> None:
+        """Add the kernels that sort long segments, digit by digit."""
+        shape, n = self._shape, layout["keys"].length
+        kinds = {"keys": self.datatype.itemsize_bytes}
+        if self.value_datatype is not None:
+            kinds["values"] = self.value_datatype.itemsize_bytes
+        places = {
+            "input": {kind: layout[kind].by_words() for kind in kinds},
+            "output": {kind: layout[f"output_{kind}"].by_words() for kind in kinds},
+        }
+        if len(self._digits) > 1:
+            places["temporary"] = {
+                kind: builder.scratch(f"temporary_{kind}", n, item_bytes, in_chunks=True).by_words()
+                for kind, item_bytes in kinds.items()
+            }
+        group_tiles = max(_GROUP_TILES, -(-tiles // _MOST_GROUPS))
+        groups = -(-tiles // group_tiles)
+        counts, sums = (builder.scratch(name, BINS * tiles).by_words() for name in ("tile_counts", "tile_sums"))
+        totals = builder.scratch("group_totals", BINS * groups).by_words()
+        grouped = {"tiles": tiles, "groups": groups, "group_tiles": group_tiles}
+        fixed = {"fixed": self.length is not None}
+        source = "input"
+        for index, digit in enumerate(self._digits):
+            # The last pass writes the output.
+            destination = "temporary" if (len(self._digits) - index) % 2 == 0 else "output"
+            tiled = {"n": n, "tiles": tiles, "tile_items": shape.tile_items, **params, "digit": digit}
+            builder.kernel(
+                f"count {index}", "segmented_sort_count.wgsl",
+                reads={"keys_input": places[source]["keys"], **reads}, writes={"counts": counts}, params=tiled,
+                workgroups=tiles, constants={"WORKGROUP_SIZE": 256},
+                context=self._key_context(tagged=False, copies=_COPIES), counted=True,
+            )  # fmt: skip
+            builder.kernel(
+                f"totals {index}", "segmented_sort_totals.wgsl",
+                reads={"counts": counts, **reads}, writes={"totals": totals}, params=grouped,
+                workgroups=groups, constants={}, context=fixed,
+            )  # fmt: skip
+            builder.kernel(
+                f"offsets {index}", "segmented_sort_offsets.wgsl",
+                reads={"counts": counts, "totals": totals, **reads}, writes={"sums": sums}, params=grouped,
+                workgroups=groups, constants={}, context=fixed,
+            )  # fmt: skip
+            builder.kernel(
+                f"pass {index}", "segmented_sort_move.wgsl",
+                reads={
+                    **{f"{kind}_input": operand for kind, operand in places[source].items()},
+                    "counts": counts, "sums": sums, **reads,
+                },
+                writes={f"{kind}_output": operand for kind, operand in places[destination].items()},
+                params={**tiled, "identity_bits": 0},
+                workgroups=tiles, constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                context=self._rank_context(tagged=False, value_words=self._value_words), features=self._features,
+                counted=True,
+            )  # fmt: skip
+            source = destination
+
+    def reference(self, keys: np.ndarray, values: np.ndarray | None = None, offsets: np.ndarray | None = None) -> Any:
+        """Return the result of numpy's stable sort of each segment: keys, or keys and values."""
+        n = keys.size
+        if offsets is None:
+            assert self.length is not None
+            segment = np.arange(n) // self.length
+        else:
+            segment = np.searchsorted(offsets, np.arange(n), side="right")
+        order = np.lexsort((key_codes(keys, self.descending), segment))
+        return keys[order] if values is None else (keys[order], values[order])

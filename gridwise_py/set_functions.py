@@ -1,0 +1,377 @@
+"""One-shot functions that merge sorted arrays, or take arrays as sets: union, intersection, differences, membership.
+
+With numpy arrays the results are numpy arrays. With an Array they are Arrays on the GPU, and nothing is read back: sets
+carry their count, and so does a merge of counted Arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import wgpu
+
+from .array_functions import full
+from .call_errors import explained
+from .errors import ArgumentError, DatatypeError, LengthError
+from .primitives import Merge, RunLength, Sort, Unique
+from .primitives.fusion import EXPRESSIONS
+from .primitives.merge_order import Less
+from .primitives.one_shot import HostItems, argument_array, argument_datatype, device_of, kept_primitive
+from .primitives.search import SEARCHED_DATATYPES, IsIn
+from .runtime.array import Array, asarray
+from .runtime.chunked_array import ChunkedArray, Items
+from .selection_functions import compress
+from .types.datatype import (
+    DATATYPES,
+    ITEM_DATATYPES,
+    STORAGE_DATATYPES,
+    VALUE_DATATYPES,
+    Datatype,
+    as_datatype,
+)
+
+__all__ = ["MergedPairs", "intersect1d", "isin", "merge", "setdiff1d", "setxor1d", "union1d"]
+
+#: What set functions take.
+SetItems: TypeAlias = HostItems | Array
+
+
+class MergedPairs(NamedTuple):
+    """What `merge` returns with values."""
+
+    keys: Any
+    values: Any
+
+
+def _given(call: str, name: str, value: Any) -> Any:
+    """Return an argument as an Array, a ChunkedArray or a numpy array."""
+    if isinstance(value, Items):
+        return value
+    if isinstance(value, EXPRESSIONS):
+        raise ArgumentError(f"{call}: {name} is an expression, and its items are moved; give gw.asarray({name})")
+    return argument_array(call, name, value)
+
+
+def _same_datatype(call: str, names: tuple[str, str], items: tuple[Any, Any], known: Any) -> Datatype:
+    """Return the one datatype of two arguments."""
+    first, second = (
+        argument_datatype(call, name, each, each.dtype, known) for name, each in zip(names, items, strict=True)
+    )
+    if first != second:
+        raise DatatypeError(
+            f"{call}: {names[0]} is of {first}, but {names[1]} of {second}; convert one of the two, for example "
+            f"{names[1]}.astype('{first}')"
+        )
+    return first
+
+
+# ---- merges
+
+
+@explained()
+def merge(
+    a: HostItems | Items,
+    b: HostItems | Items,
+    *,
+    values: tuple[HostItems | Items, HostItems | Items] | None = None,
+    descending: bool = False,
+    less: Less | None = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Merge two sorted arrays; of equal keys those of `a` come first.
+
+    Parameters
+    ----------
+    a, b : numpy.ndarray or Array
+        Shapes (k,) and (m,), of one datatype, both in the order that the result has.
+    values : tuple of two numpy.ndarray or Array, optional
+        Values, of 4 or 8 bytes, that move with the keys of `a` and `b`.
+    descending : bool, default False
+        Whether both descend.
+    less : callable, optional
+        The order, a function of two items, as in `Merge`.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array, or MergedPairs of keys and values
+        Shape (k + m,). Of counted Arrays it carries the sum of their counts.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.merge(np.array([1, 4, 4], dtype=np.uint32), np.array([2, 4, 9], dtype=np.uint32))
+    array([1, 2, 4, 4, 4, 9], dtype=uint32)
+    """
+    call = "gw.merge()"
+    keys = {name: _given(call, name, value) for name, value in (("a", a), ("b", b))}
+    known = STORAGE_DATATYPES if less is None else ITEM_DATATYPES
+    datatype = _same_datatype(call, ("a", "b"), (keys["a"], keys["b"]), known)
+    moved: dict[str, Any] = {}
+    value_datatype: Datatype | None = None
+    if values is not None:
+        if not isinstance(values, tuple) or len(values) != 2:
+            raise ArgumentError(f"{call}: values must be a tuple of those of a and those of b")
+        names = ("a_values", "b_values")
+        moved = {name: _given(call, name, value) for name, value in zip(names, values, strict=True)}
+        value_datatype = _same_datatype(call, names, (moved["a_values"], moved["b_values"]), VALUE_DATATYPES)
+    for name, items in (keys | moved).items():
+        if items.ndim != 1:
+            raise ArgumentError(f"{call}: {name} has shape {items.shape}, but must have one dimension")
+        if name in moved and items.size != keys[name[0]].size:
+            raise LengthError(
+                f"{call}: {name} has {items.size} items, but {name[0]} has {keys[name[0]].size}; every key needs one "
+                f"value"
+            )
+    device = device_of(*keys.values(), *moved.values(), device=device)
+    counted = any(isinstance(items, Array) and items.count is not None for items in keys.values())
+    arrays: dict[str, Any] = {
+        name: items if isinstance(items, Items) else asarray(items, device) for name, items in keys.items()
+    }
+    options: dict[str, Any] = {} if less is None else {"less": less}
+    if counted:
+        arrays |= {f"{name}_count": _count_of(call, name, arrays[name], device) for name in ("a", "b")}
+        options["counted"] = True
+    primitive = kept_primitive(Merge, device, datatype, value_datatype, descending=bool(descending), **options)
+    arrays |= {name: items if isinstance(items, Items) else asarray(items, device) for name, items in moved.items()}
+    outputs = primitive.bind(**arrays).execute().outputs
+    on_gpu = any(isinstance(items, Items) for items in (*keys.values(), *moved.values()))
+    found = [outputs[name] for name in ("output", "output_values") if name in outputs]
+    results = found if on_gpu else [output.to_numpy() for output in found]
+    return results[0] if value_datatype is None else MergedPairs(*results)
+
+
+def _count_of(call: str, name: str, items: Any, device: wgpu.GPUDevice) -> Array:
+    """Return how many items count, as an Array of one u32."""
+    if isinstance(items, ChunkedArray):
+        raise ArgumentError(
+            f"{call}: {name} is a ChunkedArray, and the other array is counted on the GPU; trim that one"
+        )
+    return items.count if items.count is not None else full(1, items.size, "u32", device)
+
+
+# ---- sets
+
+
+class _Sets:
+    """The arguments of a set function.
+
+    Parameters
+    ----------
+    call : str
+    ar1, ar2 : object
+        As the caller gave them.
+    device : wgpu.GPUDevice or None
+    """
+
+    def __init__(self, call: str, ar1: Any, ar2: Any, device: wgpu.GPUDevice | None):
+        given = [_given(call, name, value) for name, value in (("ar1", ar1), ("ar2", ar2))]
+        for name, items in zip(("ar1", "ar2"), given, strict=True):
+            if isinstance(items, ChunkedArray):
+                raise ArgumentError(f"{call}: {name} is {items!r}, but must be one Array")
+        self.datatype = _same_datatype(call, ("ar1", "ar2"), (given[0], given[1]), STORAGE_DATATYPES)
+        self.on_gpu = any(isinstance(items, Array) for items in given)
+        self.device = device_of(*given, device=device)
+        self._arrays = [asarray(items if items.ndim == 1 else items.ravel(), self.device) for items in given]
+
+    def sorted(self, number: int, *, unique: bool) -> Array:
+        """Return an argument's items in order; if asked for each of them once, counted."""
+        items = kept_primitive(Sort, self.device, self.datatype).bind(input=self._arrays[number]).execute().output
+        if not unique:
+            return items
+        return kept_primitive(Unique, self.device, self.datatype).bind(keys=items).execute().outputs["output"]
+
+    def merged(self, *, unique: bool, tags: bool = False) -> tuple[Array, Array | None]:
+        """Return the items of both arguments in order, counted or not, and for each the argument that it is from."""
+        first, second = (self.sorted(number, unique=unique) for number in (0, 1))
+        if not tags:
+            return merge(first, second), None
+        numbers = (full(first.size, 0, "u32", self.device), full(second.size, 1, "u32", self.device))
+        found = merge(first, second, values=numbers)
+        return found.keys, found.values
+
+    def runs(self, merged: Array) -> tuple[Array, Array]:
+        """Return each item once, and how often it is there; every NaN is one of its own."""
+        primitive = kept_primitive(
+            RunLength, self.device, self.datatype, outputs=("values", "lengths"), equal_nan=False
+        )
+        outputs = primitive.bind(keys=merged).execute().outputs
+        return outputs["values"], outputs["lengths"]
+
+    def result(self, items: Array) -> Any:
+        """Return a result as the caller gets it."""
+        return items if self.on_gpu else items.to_numpy()
+
+
+@explained()
+def union1d(ar1: SetItems, ar2: SetItems, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the items that are in either of two arrays, each once and sorted, like numpy's union1d.
+
+    Parameters
+    ----------
+    ar1, ar2 : numpy.ndarray or Array
+        Of any shape, and one datatype that `sort` takes. −0 equals +0, and NaN equals NaN.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of one dimension; an Array carries its count, and nothing is read back.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.union1d(np.array([3, 1, 3], dtype=np.uint32), np.array([2, 3], dtype=np.uint32))
+    array([1, 2, 3], dtype=uint32)
+    """
+    sets = _Sets("gw.union1d()", ar1, ar2, device)
+    merged, _ = sets.merged(unique=False)
+    return sets.result(kept_primitive(Unique, sets.device, sets.datatype).bind(keys=merged).execute().outputs["output"])
+
+
+@explained()
+def intersect1d(
+    ar1: SetItems, ar2: SetItems, assume_unique: bool = False, *, device: wgpu.GPUDevice | None = None
+) -> Any:
+    """Return the items that are in both of two arrays, each once and sorted, like numpy's intersect1d.
+
+    Parameters
+    ----------
+    ar1, ar2 : numpy.ndarray or Array
+        Of any shape, and one datatype that `sort` takes. −0 equals +0; a NaN equals no other.
+    assume_unique : bool, default False
+        Whether no item is twice in the same array, which saves work and is not checked.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of one dimension; an Array carries its count, and nothing is read back.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.intersect1d(np.array([3, 1, 3], dtype=np.uint32), np.array([2, 3], dtype=np.uint32))
+    array([3], dtype=uint32)
+    """
+    sets = _Sets("gw.intersect1d()", ar1, ar2, device)
+    merged, _ = sets.merged(unique=not assume_unique)
+    items, lengths = sets.runs(merged)
+    return sets.result(compress(lengths == 2, items))
+
+
+@explained()
+def setxor1d(ar1: SetItems, ar2: SetItems, assume_unique: bool = False, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the items that are in exactly one of two arrays, each once and sorted, like numpy's setxor1d.
+
+    Parameters
+    ----------
+    ar1, ar2, assume_unique, device
+        As for `intersect1d`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of one dimension; an Array carries its count, and nothing is read back.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.setxor1d(np.array([3, 1, 3], dtype=np.uint32), np.array([2, 3], dtype=np.uint32))
+    array([1, 2], dtype=uint32)
+    """
+    sets = _Sets("gw.setxor1d()", ar1, ar2, device)
+    merged, _ = sets.merged(unique=not assume_unique)
+    items, lengths = sets.runs(merged)
+    return sets.result(compress(lengths == 1, items))
+
+
+@explained()
+def setdiff1d(
+    ar1: SetItems, ar2: SetItems, assume_unique: bool = False, *, device: wgpu.GPUDevice | None = None
+) -> Any:
+    """Return the items of one array that are not in another, each once and sorted, like numpy's setdiff1d.
+
+    Parameters
+    ----------
+    ar1, ar2, device
+        As for `intersect1d`.
+    assume_unique : bool, default False
+        Whether no item is twice in the same array, which saves work and is not checked. The result is sorted in any
+        case; numpy's then keeps the order of `ar1`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of one dimension; an Array carries its count, and nothing is read back.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.setdiff1d(np.array([3, 1, 3], dtype=np.uint32), np.array([2, 3], dtype=np.uint32))
+    array([1], dtype=uint32)
+    """
+    sets = _Sets("gw.setdiff1d()", ar1, ar2, device)
+    merged, numbers = sets.merged(unique=not assume_unique, tags=True)
+    items, lengths = sets.runs(merged)
+    # Of each item the first array that has it: in a merge those of ar1 come first.
+    firsts = kept_primitive(Unique, sets.device, sets.datatype, "u32", equal_nan=False)
+    number = firsts.bind(keys=merged, values=numbers).execute().outputs["output_values"]
+    assert lengths.count is not None, "there are as many runs as lengths"
+    number = number.counted_by(lengths.count)
+    return sets.result(compress((lengths == 1) & (number == 0), items))
+
+
+@explained()
+def isin(
+    element: SetItems, test_elements: SetItems, *, invert: bool = False, device: wgpu.GPUDevice | None = None
+) -> Any:
+    """Return, item by item, whether it is among others, like numpy's isin.
+
+    Parameters
+    ----------
+    element : numpy.ndarray or Array
+        Of any shape.
+    test_elements : numpy.ndarray or Array
+        Of any shape, and the datatype of `element`. They are sorted, and searched for each item. −0 equals +0; a NaN
+        equals no other.
+    invert : bool, default False
+        Whether to say the opposite: not among them.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of bool, in the shape of `element`.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.isin(np.array([0, 3, 5], dtype=np.uint32), np.array([3, 4, 0], dtype=np.uint32))
+    array([ True,  True, False])
+    """
+    call = "gw.isin()"
+    given = {
+        name: _given(call, name, value) for name, value in (("element", element), ("test_elements", test_elements))
+    }
+    datatype = _same_datatype(
+        call, ("element", "test_elements"), (given["element"], given["test_elements"]), STORAGE_DATATYPES
+    )
+    for name, items in given.items():
+        if isinstance(items, ChunkedArray):
+            raise ArgumentError(f"{call}: {name} is {items!r}, but must be one Array; work on its chunks one by one")
+    device = device_of(*given.values(), device=device)
+    if datatype.name not in SEARCHED_DATATYPES:
+        datatype = as_datatype("i32" if datatype.dtype.kind == "i" else "u32", DATATYPES)
+        given = {name: items.astype(datatype.dtype) for name, items in given.items()}
+    arrays = {name: asarray(items, device) for name, items in given.items()}
+    others = arrays["test_elements"].ravel()
+    ordered = kept_primitive(Sort, device, datatype).bind(input=others).execute().output
+    search = kept_primitive(IsIn, device, datatype)
+    found = search.bind(sorted=ordered, queries=arrays["element"]).execute().output
+    result = asarray(found == 0 if invert else found != 0)
+    return result if any(isinstance(value, Array) for value in (element, test_elements)) else result.to_numpy()

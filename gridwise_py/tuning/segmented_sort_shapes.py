@@ -1,0 +1,112 @@
+"""Shapes of the segmented sort's kernels, with the reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import ArgumentError
+from ..types.capabilities import Capabilities, SubgroupMode
+from .options import SegmentedSortTuning
+
+__all__ = ["SegmentedSortShape", "segmented_sort_shape_for"]
+
+# Keys of an invocation by the words of a key. An H200 has 64 KiB of workgroup memory and 64 Ki registers on a
+# multiprocessor: with these, two workgroups of 512 share one. A key and its tag are two words of registers, or three.
+_GPU_ITEMS, _GPU_WORKGROUP_SIZE = {1: 12, 2: 8}, 512
+_CPU_ITEMS, _CPU_WORKGROUP_SIZE = {1: 8, 2: 8}, 256
+# A tag has 16 bits for the position in a tile.
+_MOST_TILE_ITEMS = 1 << 16
+
+
+@dataclass(frozen=True)
+class SegmentedSortShape:
+    """The shape of the kernels of a segmented sort.
+
+    Attributes
+    ----------
+    workgroup_size : int
+    items : int
+        Keys per invocation and tile.
+    window : int
+        Items of a window: a workgroup takes the short segments that begin in it.
+    stage_words : int
+        Words of workgroup memory for the counters of the rows and for a word of each key.
+    """
+
+    workgroup_size: int
+    items: int
+    window: int
+    stage_words: int
+
+    @property
+    def tile_items(self) -> int:
+        """Keys that a workgroup does at once."""
+        return self.workgroup_size * self.items
+
+    @property
+    def most(self) -> int:
+        """Items of the longest segment that is sure to fit into a tile, wherever in a window it begins."""
+        return self.tile_items - self.window + 1
+
+
+def segmented_sort_shape_for(
+    capabilities: Capabilities, mode: SubgroupMode, key_words: int, tuning: SegmentedSortTuning
+) -> SegmentedSortShape:
+    """Return the shape of a segmented sort's kernels on a device: the caller's, else the table's, cut to the limits.
+
+    Parameters
+    ----------
+    capabilities : Capabilities
+    mode : SubgroupMode
+    key_words : int
+        32-bit words of a key.
+    tuning : SegmentedSortTuning
+
+    Raises
+    ------
+    ArgumentError
+        If the caller's shape is over the device's limits.
+    """
+    limits = capabilities.limits
+    most = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
+    storage_bytes = limits["max-compute-workgroup-storage-size"]
+
+    def most_items(size: int) -> int:
+        # Apart from the stage: a word per bin, one or (emulated) three per invocation, some single words.
+        free_words = storage_bytes // 4 - 256 - size * (3 if mode.kind == "emulated" else 1) - 16
+        rows_words = size // 32 * 256
+        if rows_words > free_words:
+            return 0
+        words = free_words - (rows_words if mode.kind == "none" else 0)
+        return min(words, _MOST_TILE_ITEMS - 1) // size
+
+    size = tuning.workgroup_size
+    if size is None:
+        size = min(_CPU_WORKGROUP_SIZE if capabilities.is_cpu else _GPU_WORKGROUP_SIZE, most // 128 * 128)
+        while size > 256 and most_items(size) < 4:
+            size -= 128
+    if size % 128 or not 256 <= size <= most or size % mode.size:
+        raise ArgumentError(
+            f"workgroup_size={size} must be a multiple of 128, from 256 to {most} (max-compute-invocations-per-"
+            f"workgroup), and hold whole subgroups of {mode.size} ({mode})"
+        )
+    fitting = most_items(size)
+    items = tuning.items
+    if items is None:
+        items = max(1, min((_CPU_ITEMS if capabilities.is_cpu else _GPU_ITEMS)[key_words], fitting))
+    if items > fitting:
+        raise ArgumentError(
+            f"items={items} per invocation, but workgroups of {size} have room for at most {fitting} in "
+            f"max-compute-workgroup-storage-size, {storage_bytes} bytes"
+        )
+    tile_items = size * items
+    # A third: windows of short segments are then two thirds empty, which costs nothing, and segments of up to two
+    # thirds of a tile are short.
+    window = max(1, tile_items // 3) if tuning.window is None else tuning.window
+    if window > tile_items:
+        raise ArgumentError(
+            f"window={window} items, but a tile has {tile_items} (workgroup_size={size}, items={items})"
+        )
+    rows_words = size // 32 * 256
+    stage_words = rows_words + tile_items if mode.kind == "none" else max(rows_words, tile_items)
+    return SegmentedSortShape(size, items, window, stage_words)

@@ -1,0 +1,80 @@
+// Merges two neighbouring runs in workgroup memory: each invocation finds where the path of the merge crosses its own
+// diagonal, and merges ITEMS keys from that place on, one by one, into registers. Of equal keys those of the first run come
+// first. ITEMS is odd: neighbouring invocations then write to different banks.
+const ITEMS: u32 = {{ items }}u;
+const TILE: u32 = {{ workgroup_size * items }}u;
+override WORKGROUP_SIZE: u32 = {{ workgroup_size }}u;
+
+// An invocation may read up to ITEMS keys behind the end.
+var<workgroup> keys: array<Key, {{ workgroup_size * items + items + 1 }}>;
+var<private> merged: array<Key, ITEMS>;
+//$ if values
+// The places in `keys` where they were.
+var<private> sources: array<u32, ITEMS>;
+//$ endif
+
+fn merge_runs(first_a: u32, first_b: u32, end_b: u32, diagonal: u32) {
+  let count_a = first_b - first_a;
+  let count_b = end_b - first_b;
+  var low = max(diagonal, count_b) - count_b;
+  var high = min(diagonal, count_a);
+  while (low < high) {
+    let probe = (low + high) >> 1u;
+    if (is_before(keys[first_b + diagonal - 1u - probe], keys[first_a + probe])) {
+      high = probe;
+    } else {
+      low = probe + 1u;
+    }
+  }
+  var at_a = first_a + low;
+  var at_b = first_b + diagonal - low;
+  var next_a = keys[at_a];
+  var next_b = keys[at_b];
+//$ for k in range(items)
+  let is_a_{{ k }} = at_b >= end_b || (at_a < first_b && !is_before(next_b, next_a));
+  merged[{{ k }}] = select(next_b, next_a, is_a_{{ k }});
+//$ if values
+  sources[{{ k }}] = select(at_b, at_a, is_a_{{ k }});
+//$ endif
+//$ if not loop.last
+  at_a += select(0u, 1u, is_a_{{ k }});
+  at_b += select(1u, 0u, is_a_{{ k }});
+  let following_{{ k }} = keys[select(at_b, at_a, is_a_{{ k }})];
+  next_a = select(next_a, following_{{ k }}, is_a_{{ k }});
+  next_b = select(following_{{ k }}, next_b, is_a_{{ k }});
+//$ endif
+//$ endfor
+}
+
+// Keys in registers go to their places in workgroup memory.
+fn stage_merged(local: u32) {
+//$ for k in range(items)
+  keys[local * ITEMS + {{ k }}u] = merged[{{ k }}];
+//$ endfor
+}
+//$ if values
+// The same of the places that registers hold.
+fn stage_places(local: u32) {
+//$ for k in range(items)
+  keys[local * ITEMS + {{ k }}u]{{ ".x" if key_words > 1 }} = sources[{{ k }}];
+//$ endfor
+}
+fn staged_place(i: u32) -> u32 { return keys[i]{{ ".x" if key_words > 1 }}; }
+//$ endif
+
+// The tile's keys leave workgroup memory for the output, from item `first` on.
+fn store_keys(first: u32, count: u32, local: u32) {
+//$ if quads
+  for (var i = 4u * local; i < count; i += 4u * WORKGROUP_SIZE) {
+    if (i + 4u <= count) {
+      store4_output(first + i, vec4<u32>(
+        key_decode(keys[i]), key_decode(keys[i + 1u]), key_decode(keys[i + 2u]), key_decode(keys[i + 3u]),
+      ));
+    } else {
+      for (var k = i; k < count; k++) { store_key(first + k, keys[k]); }
+    }
+  }
+//$ else
+  for (var i = local; i < count; i += WORKGROUP_SIZE) { store_key(first + i, keys[i]); }
+//$ endif
+}

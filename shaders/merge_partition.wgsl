@@ -1,0 +1,57 @@
+// splits[t] = how many keys of the first run come before tile t: where the path of the merge crosses the diagonal on which
+// the tile begins. Of equal keys those of the first run come first.
+// Source: S. Odeh, O. Green, Z. Mwassi, O. Shmueli, Y. Birk, "Merge Path - Parallel Merging Made Simple" (2012).
+// An invocation does the binary search of one diagonal. Each step waits for memory, and reads lines that no other search
+// reads. So the first probe is where the path would be if both runs were spread alike, and the second one a step beside it:
+// mostly the path lies between the two, and half of the steps are saved.
+// Forward progress: no workgroup waits for another.
+// Bindings: params, {{ "input" if runs else "a, b" }}, splits{{ ", count" if counted_output }}.
+
+struct Params {
+//$ include "lib/merge_params.wgsl"
+  tile_items: u32,
+  tiles: u32,
+  blocks: u32,  // workgroups that have work
+  step: u32,  // the second probe lies so far from the first
+//$ for lines in fields.values()
+  {{ lines }}
+//$ endfor
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
+//$ include "lib/merge_order.wgsl"
+//$ include "lib/merge_runs.wgsl"
+override WORKGROUP_SIZE: u32 = 64u;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let block = workgroup_index(workgroup, grid);
+  let t = block * WORKGROUP_SIZE + local;
+//$ if counted_output
+  if (t == 0u) { store_count(0u, total()); }
+//$ endif
+  let first = t * params.tile_items;
+  if (block >= params.blocks || t >= params.tiles || first >= total()) { return; }
+  let runs = runs_of(first);
+  let diagonal = first - runs.first;
+  // The path crosses the diagonal between these places in the first run.
+  var low = max(diagonal, runs.length_b) - runs.length_b;
+  var high = min(diagonal, runs.length_a);
+  var probe = u32(f32(diagonal) * (f32(runs.length_a) / f32(runs.length_a + runs.length_b)));
+  for (var k = 0u; low < high; k++) {
+    probe = clamp(probe, low, high - 1u);
+    if (is_before({{ "key_b(runs, " if runs else "key_b(" }}diagonal - 1u - probe), {{ "key_a(runs, " if runs else "key_a(" }}probe))) {
+      high = probe;
+      probe = max(probe, params.step) - params.step;
+    } else {
+      low = probe + 1u;
+      probe += params.step;
+    }
+    if (k > 0u) { probe = low + (high - low) / 2u; }
+  }
+  store_splits(t, low);
+}

@@ -1,0 +1,38 @@
+// Items along one axis, backwards or shifted in a circle: numpy's flip and roll. output[o, j, i] = input[o, k, i], of sizes
+// outer, length and inner, where k is {{ "length − 1 − j" if reverse else "(j − shift) modulo length" }}.
+// Forward progress: no workgroup waits for another. Bindings: params, input, output (or one buffer for both).
+
+struct Params {
+  n: u32,  // items of the window
+  blocks: u32,  // workgroups that have work
+  first: u32,  // first item of the window
+  length: u32,  // of the axis
+  inner: u32,
+  shift: u32,  // less than the length
+  input_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
+//$ include "lib/quad.wgsl"
+
+fn source_of(j: u32) -> u32 {
+//$ if reverse
+  return params.length - 1u - j;
+//$ else
+  return select(j - params.shift, j + (params.length - params.shift), j < params.shift);
+//$ endif
+}
+
+fn item_at(i: u32) -> Item {
+  let at = i + params.first;
+//$ if flat
+  return load_input(source_of(at));
+//$ else
+  let row = at / params.inner;
+  let outer = row / params.length;
+  return load_input((outer * params.length + source_of(row % params.length)) * params.inner + at % params.inner);
+//$ endif
+}
+
+//$ set own_quads = false
+//$ include "lib/quads.wgsl"

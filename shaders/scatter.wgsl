@@ -1,0 +1,56 @@
+// output[indices[i]] = items[i]. Negative indices count from the end. An index that is out of range is dropped: nothing is
+// written for it. Of equal indices any may be written last.
+// Forward progress: no workgroup waits for another. Bindings: params, items, indices, output.
+
+struct Params {
+  n: u32,  // items of the window
+//$ if counted
+  first: u32,  // the first item of the window
+  capacity: u32,  // items that the window has room for
+//$ endif
+  blocks: u32,  // workgroups that have work
+  length: u32,  // of the output
+//$ for name in operand_names
+  {{ fields[name] }}
+//$ endfor
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
+//$ include "lib/number.wgsl"
+//$ set name = "indices"
+//$ set sink = {"name": "i64", "kind": "i", "bytes": 8} if source.name != "u64" else source
+//$ include "lib/cast.wgsl"
+override WORKGROUP_SIZE: u32 = 256u;
+const NOWHERE: u32 = 0xffffffffu;
+
+// A u64 or i64 as a place in the output.
+fn place_of(x: vec2<u32>) -> u32 {
+//$ if source.kind == "i"
+  if (x.y == 0xffffffffu) { return select(NOWHERE, params.length + x.x, x.x != 0u && 0u - x.x <= params.length); }
+//$ endif
+  return select(NOWHERE, x.x, x.y == 0u && x.x < params.length);
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let block = workgroup_index(workgroup, grid);
+  if (block >= params.blocks) { return; }
+  let begin = block * WORKGROUP_SIZE * {{ 4 * vecs }}u + local;
+  // All loads come first, so that they are in flight together.
+//$ for k in range(4 * vecs)
+  let i_{{ k }} = begin + {{ k }}u * WORKGROUP_SIZE;
+  var to_{{ k }} = NOWHERE;
+  var item_{{ k }} = {{ "vec2<u32>(0u)" if item_bytes == 8 else "0u" }};
+  if (i_{{ k }} < {{ used.n }}) {
+    to_{{ k }} = place_of(cast_indices(load_indices(i_{{ k }})));
+    item_{{ k }} = load_items(i_{{ k }});
+  }
+//$ endfor
+//$ for k in range(4 * vecs)
+  if (to_{{ k }} != NOWHERE) { store_output(to_{{ k }}, item_{{ k }}); }
+//$ endfor
+}

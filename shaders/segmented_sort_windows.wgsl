@@ -1,0 +1,72 @@
+// The segments that begin in each window of the items: one invocation finds them for one window.
+// Only the last segment of a window may be longer than a window, so short segments of a window lie in one range of items.
+// Forward progress: no workgroup waits for another. Bindings: params, offsets, windows{{ ", long_tiles, long_ends" if longs }}.
+
+struct Params {
+  n: u32,  // items
+//$ if counted
+  first: u32,  // 0
+  capacity: u32,  // items that there is room for
+//$ endif
+  segments: u32,
+  windows: u32,
+  window_items: u32,
+  most: u32,  // items of a short segment
+  tile_items: u32,
+//$ for name in operand_names
+  {{ fields[name] }}
+//$ endfor
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
+override WORKGROUP_SIZE: u32 = 256u;
+
+fn offset_at(s: u32) -> u32 { return min(load_offsets(s), {{ used.n }}); }
+
+// The first segment that begins at item i or behind it.
+fn first_segment(i: u32) -> u32 {
+  var low = 0u;
+  var high = params.segments;
+  while (low < high) {
+    let middle = (low + high) >> 1u;
+    if (offset_at(middle) < i) { low = middle + 1u; } else { high = middle; }
+  }
+  return low;
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let w = workgroup_index(workgroup, grid) * WORKGROUP_SIZE + local;
+  if (w >= params.windows) { return; }
+  let least = first_segment(w * params.window_items);
+  let most = first_segment((w + 1u) * params.window_items);
+  var begin = 0u;
+  var end = 0u;
+//$ if longs
+  var long_end = 0u;
+  var tiles = 0u;
+//$ endif
+  if (least < most) {
+    // Offsets that fall, which nobody checks, leave segments that are not sorted, but no range that is too large: the
+    // searches have seen that the first segment does not begin before the window, and the last one not behind it.
+    begin = offset_at(least);
+    end = max(offset_at(most), begin);
+    let last = clamp(offset_at(most - 1u), begin, end);
+    if (end - last > params.most) {
+//$ if longs
+      tiles = (end - last + params.tile_items - 1u) / params.tile_items;
+      long_end = end;
+//$ endif
+      end = last;
+    }
+  }
+  store4_windows(4u * w, vec4<u32>(least, most, begin, end));
+//$ if longs
+  store_long_tiles(w, tiles);
+  store_long_ends(w, long_end);
+//$ endif
+}

@@ -1,0 +1,159 @@
+"""histogram, histogram2d, bincount, reduce_by_index, scatter_add: numpy's results, dtypes and habits."""
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=1000)
+Y = RNG.normal(size=1000)
+NUMBERS = RNG.integers(0, 5, 1000)
+
+
+def _same(found, expected):
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [X, X.astype(np.float32), (100 * X).astype(np.int64), (100 * X).astype(np.int32), NUMBERS.astype(np.uint8)],
+    ids=lambda x: x.dtype.name,
+)
+def test_histograms_are_numpys(device, x):
+    x = x.reshape(10, -1)
+    for options in ({}, {"density": True}, {"bins": 7, "range": (0, 3)}, {"bins": [-1, 0.5, 0.5, 2, 1e10]}):
+        _same(gw.histogram(x, **options, device=device), np.histogram(x, **options))
+
+
+def test_lists_and_few_items(device):
+    for x in ([], [1, 1], [1, 2, 1.5], [3]):
+        _same(gw.histogram(x, 2, device=device), np.histogram(x, 2))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.float64])
+def test_weights_have_their_dtype(device, require, dtype):
+    if dtype is np.float64:
+        require("shader-f64")
+    weights = NUMBERS.astype(dtype)
+    _same(gw.histogram(X, weights=weights, device=device), np.histogram(X, weights=weights))
+
+
+def test_arrays_stay_on_the_gpu(device):
+    x = gw.asarray(X.astype(np.float32), device)
+    squares = X.astype(np.float32) ** 2
+    hist, edges = gw.histogram(x * x, 8, range=(0, 2))
+    assert isinstance(hist, gw.Array)
+    assert hist.dtype == np.uint32
+    _same((hist.to_numpy().astype(np.intp), edges), np.histogram(squares, 8, (0, 2)))
+    density = gw.histogram(x * x, 8, range=(0, 2), density=True)[0]
+    np.testing.assert_allclose(density.to_numpy(), np.histogram(squares, 8, (0, 2), density=True)[0], rtol=1e-6)
+    limits = gw.asarray(np.array([-1, 0, 0.25], dtype=np.float32), device)
+    hist, edges = gw.histogram(x, limits)
+    assert edges is limits
+    np.testing.assert_array_equal(hist.to_numpy(), np.histogram(X.astype(np.float32), limits.to_numpy())[0])
+
+
+def test_bins_above_all_items_are_empty(device):
+    x = np.array([3, 2**32 - 1], dtype=np.uint32)
+    bins = np.array([0, 4, 2**33, 2**34])
+    _same(gw.histogram(x, bins, device=device), np.histogram(x, bins))
+    _same([gw.histogram(gw.asarray(x, device), bins)[0].to_numpy()], [np.array([1, 1, 0], dtype=np.uint32)])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_pairs_are_numpys(device, dtype):
+    x, y = (10 * X).astype(dtype), (10 * Y).astype(dtype)
+    for options in (
+        {"bins": (4, 5)},
+        {"bins": [[-10, 0, 10], 3], "range": [[0, 1], [-10, 10]], "density": True},
+        {"weights": NUMBERS.astype(np.float32)},
+    ):
+        _same(gw.histogram2d(x, y, **options, device=device), np.histogram2d(x, y, **options))
+    found = gw.histogram2d(gw.asarray(x, device), gw.asarray(y, device), 3, range=((-9, 9), (0, 20)))
+    expected = np.histogram2d(x, y, 3, ((-9, 9), (0, 20)))
+    np.testing.assert_array_equal(found[0].to_numpy(), expected[0])
+
+
+def test_bincounts_are_numpys(device, require):
+    _same([gw.bincount(NUMBERS, device=device)], [np.bincount(NUMBERS)])
+    _same([gw.bincount(NUMBERS, minlength=10, device=device)], [np.bincount(NUMBERS, minlength=10)])
+    empty = np.zeros(0, dtype=np.int64)
+    _same([gw.bincount(empty, device=device)], [np.bincount(empty)])
+    _same([gw.bincount(NUMBERS, NUMBERS, device=device)], [np.bincount(NUMBERS, NUMBERS)])
+    require("shader-f64")
+    np.testing.assert_allclose(gw.bincount(NUMBERS, X, device=device), np.bincount(NUMBERS, X), rtol=1e-12)
+
+
+def test_numbers_on_the_gpu_that_are_out_of_range_are_left_out(device):
+    numbers = gw.asarray(np.array([0, 3, 3, -1, 5, 2**31 - 1], dtype=np.int32), device)
+    found = gw.bincount(numbers, length=4)
+    assert found.dtype == np.uint32
+    np.testing.assert_array_equal(found.to_numpy(), [1, 0, 0, 2])
+    weights = gw.asarray(np.arange(6, dtype=np.float32), device)
+    np.testing.assert_array_equal(gw.bincount(numbers + 1, weights, length=4).to_numpy(), [3, 0, 0, 0])
+
+
+def test_items_of_an_index_by_any_operator(device):
+    items = NUMBERS.astype(np.uint32)
+    indices = RNG.integers(0, 9, items.size)
+    expected = np.zeros(12, dtype=np.uint32)
+    np.maximum.at(expected, indices, items)
+    _same([gw.reduce_by_index(indices, items, gw.Max, length=12, device=device)], [expected])
+    stored = gw.asarray(indices.astype(np.uint32), device)
+    found = gw.reduce_by_index(stored, items, "max", length=12, deterministic=True)
+    np.testing.assert_array_equal(found.to_numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.int32, np.float32])
+def test_scatter_add_is_add_at(device, dtype):
+    x, values = np.arange(6).astype(dtype), np.array([5, 6, 7]).astype(dtype)
+    indices = np.array([1, 1, 4])
+    expected = x.copy()
+    np.add.at(expected, indices, values)
+    _same([gw.scatter_add(x, indices, values, device=device)], [expected])
+    np.testing.assert_array_equal(x, np.arange(6).astype(dtype))
+    array = gw.asarray(x, device)
+    more = gw.asarray(np.array([1, 1, 4, -1, 6], dtype=np.int32), device)
+    found = gw.scatter_add(array, more, gw.asarray(np.append(values, [8, 9]).astype(dtype), device))
+    np.testing.assert_array_equal(found.to_numpy(), expected)
+    np.testing.assert_array_equal(array.to_numpy(), x)
+
+
+def _gpu(device, items):
+    return gw.asarray(items, device)
+
+
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (gw.ArgumentError, lambda d: gw.histogram(_gpu(d, X.astype(np.float32)))),
+        (gw.ArgumentError, lambda d: gw.histogram(X, "auto", device=d)),
+        (gw.ArgumentError, lambda d: gw.histogram(X, [2, 1], device=d)),
+        (gw.ArgumentError, lambda d: gw.histogram(X, [2], device=d)),
+        (gw.ArgumentError, lambda d: gw.histogram(X, 0, device=d)),
+        (gw.ArgumentError, lambda d: gw.histogram([np.nan], device=d)),
+        (gw.ArgumentError, lambda d: gw.histogram(X, range=(1, 0), device=d)),
+        (gw.ArgumentError, lambda d: gw.histogram(X, range=3, device=d)),
+        (gw.LengthError, lambda d: gw.histogram(X, weights=X[:5], device=d)),
+        (gw.DatatypeError, lambda d: gw.histogram(np.array(["a"]), device=d)),
+        (gw.DatatypeError, lambda d: gw.histogram(_gpu(d, NUMBERS), _gpu(d, X.astype(np.float32)))),
+        (gw.LengthError, lambda d: gw.histogram2d(X, Y[:5], device=d)),
+        (gw.ArgumentError, lambda d: gw.histogram2d(X, Y, range=(0, 1, 2), device=d)),
+        (gw.ArgumentError, lambda d: gw.bincount([-1], device=d)),
+        (gw.ArgumentError, lambda d: gw.bincount([[1]], device=d)),
+        (gw.ArgumentError, lambda d: gw.bincount([4], length=4, device=d)),
+        (gw.ArgumentError, lambda d: gw.bincount(_gpu(d, NUMBERS))),
+        (gw.DatatypeError, lambda d: gw.bincount([0.5], device=d)),
+        (gw.ArgumentError, lambda d: gw.reduce_by_index([7], NUMBERS[:1], length=7, device=d)),
+        (gw.ArgumentError, lambda d: gw.scatter_add(X.astype(np.float32), [1000], np.ones(1, np.float32), device=d)),
+        (gw.DatatypeError, lambda d: gw.scatter_add(X.astype(np.float32), [1], np.ones(1, np.uint32), device=d)),
+        (gw.LengthError, lambda d: gw.scatter_add(X.astype(np.float32), [1], np.ones(2, np.float32), device=d)),
+    ],
+)
+def test_bad_calls_are_refused(device, error, call):
+    with pytest.raises(error):
+        call(device)

@@ -1,0 +1,343 @@
+"""Merge and MergeSort against numpy's stable sorts; merge() and sort(less=)."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.primitives.merge_order import MergeOrder, merged_order
+from helpers.cases import FULL
+from helpers.sorting import DATATYPES, keys_of, order_of
+from helpers.strategies import make_primitive, quick_first
+
+#: A tile of 16 × 3 = 48 keys, so that few keys are many tiles.
+SMALL = {"workgroup_size": 16, "vecs": 1}
+#: Around tiles of SMALL, and of the shape for CPUs (64 × 15; of 8-byte keys 64 × 7).
+LENGTHS = [
+    (0, 0),
+    (0, 1),
+    (1, 0),
+    (1, 1),
+    (47, 1),
+    (48, 1),
+    (448, 0),
+    (447, 2),
+    (960, 0),
+    (959, 1),
+    (3, 958),
+    (2000, 70),
+]
+Place = gw.Struct("Place", x="f32", n="i32", id="u32")
+
+
+def less_of_places(a, b):
+    """By n, and of equal n by x."""
+    return (a.n < b.n) | ((a.n == b.n) & (a.x < b.x))
+
+
+def runs_of(datatype, n, m, descending=False):
+    """Return two sorted arrays with keys in common, and NaN and both zeros among floats."""
+    keys = keys_of(datatype, n + m)
+    if keys.dtype.kind == "f":
+        special = np.array([np.nan, -np.nan, 0.0, -0.0, np.inf, -np.inf], dtype=keys.dtype)
+        chosen = np.random.default_rng(n).random(n + m) < 0.2
+        keys[chosen] = np.resize(special, int(chosen.sum()))
+    return [half[order_of(half, descending)] for half in (keys[:n], keys[n:])]
+
+
+def same_bits(got, wanted):
+    """Whether all items are the same, −0 and the bits of NaN included."""
+    assert got.dtype == wanted.dtype
+    np.testing.assert_array_equal(got.view(np.uint8), wanted.view(np.uint8))
+
+
+def merged(a, b, descending=False):
+    """Return the keys in order, and where they were in both arrays, one behind the other."""
+    keys = np.concatenate([a, b])
+    order = order_of(keys, descending)
+    return keys[order], order.astype(np.uint32)
+
+
+@pytest.mark.parametrize("datatype", quick_first(["u32", "f32", "u64", "u8"], DATATYPES))
+def test_keys_and_values_of_two_arrays(device, datatype):
+    merge, pairs = gw.Merge(device, datatype), gw.Merge(device, datatype, "u32")
+    for n, m in LENGTHS:
+        a, b = runs_of(datatype, n, m)
+        keys, order = merged(a, b)
+        arrays = {"a": gw.asarray(a, device), "b": gw.asarray(b, device)}
+        same_bits(merge.execute(**arrays, trials=3).output.to_numpy(), keys)
+        values = {"a_values": np.arange(n, dtype=np.uint32), "b_values": np.arange(n, n + m, dtype=np.uint32)}
+        run = pairs.execute(**arrays, **{name: gw.asarray(items, device) for name, items in values.items()})
+        same_bits(run.outputs["output"].to_numpy(), keys)
+        np.testing.assert_array_equal(run.outputs["output_values"].to_numpy(), order)
+
+
+@pytest.mark.parametrize("datatype", quick_first(["f32"], ["u32", "i64", "f16"]))
+def test_descending(device, datatype):
+    merge = gw.Merge(device, datatype, "f64", descending=True)
+    a, b = runs_of(datatype, 1500, 700, descending=True)
+    keys, order = merged(a, b, descending=True)
+    values = np.random.default_rng(1).random(2200)
+    run = merge.execute(
+        a=gw.asarray(a, device), b=gw.asarray(b, device),
+        a_values=gw.asarray(values[:1500], device), b_values=gw.asarray(values[1500:], device),
+    )  # fmt: skip
+    same_bits(run.output.to_numpy(), keys)
+    np.testing.assert_array_equal(run.outputs["output_values"].to_numpy(), values[order])
+
+
+def test_paths_that_a_guess_does_not_find(device):
+    """All of one array before the other, equal keys only, long runs of each in turn."""
+    merge = make_primitive(gw.Merge, device, "u32", **SMALL)
+    rising = np.arange(5000, dtype=np.uint32)
+    for a, b in (
+        (rising, rising + 5000), (rising + 5000, rising), (rising * 0, rising * 0), (rising, rising[:1]),
+        (rising[:1] + 4999, rising), (rising // 1000 * 2, rising // 1000 * 2 + 1), (rising, rising * 1000),
+    ):  # fmt: skip
+        got = merge.execute(a=gw.asarray(a, device), b=gw.asarray(b, device)).output.to_numpy()
+        np.testing.assert_array_equal(got, np.sort(np.concatenate([a, b])))
+
+
+def test_views_of_one_buffer_at_odd_offsets(device):
+    merge = make_primitive(gw.Merge, device, "f32", **SMALL)
+    for shift, n, m in ((1, 500, 333), (33, 31, 700), (3, 0, 50), (7, 64, 0)):
+        a, b = runs_of("f32", n, m)
+        whole = gw.asarray(np.concatenate([np.zeros(shift, np.float32), a, b, np.zeros(9, np.float32)]), device)
+        output = gw.full(n + m + shift + 5, 7, "f32", device)
+        run = merge.execute(
+            a=whole[shift : shift + n], b=whole[shift + n : shift + n + m], output=output[shift : shift + n + m]
+        )
+        same_bits(run.output.to_numpy(), merged(a, b)[0])
+        around = output.to_numpy()
+        assert (around[:shift] == 7).all()
+        assert (around[-5:] == 7).all()
+
+
+def narrow(device):
+    """Return the device's capabilities with bindings of 4 KiB."""
+    caps = gw.capabilities(device)
+    return dataclasses.replace(caps, limits={**caps.limits, "max-storage-buffer-binding-size": 4096})
+
+
+@pytest.mark.parametrize("datatype", quick_first(["u32"], ["u64", "u16"]))
+def test_arrays_larger_than_a_binding(device, datatype):
+    merge = make_primitive(gw.Merge, device, datatype, **SMALL, capabilities=narrow(device))
+    a, b = runs_of(datatype, 3000, 2500)
+    run = merge.execute(a=gw.asarray(a, device), b=gw.asarray(b, device))
+    assert len(run.plan.kernels[1].bindings) > 6
+    same_bits(run.output.to_numpy(), merged(a, b)[0])
+    sort = make_primitive(gw.MergeSort, device, datatype, **SMALL, capabilities=narrow(device))
+    keys = keys_of(datatype, 2600)
+    same_bits(sort.execute(input=gw.asarray(keys, device)).output.to_numpy(), keys[order_of(keys)])
+
+
+def test_counts_on_the_gpu(device):
+    """Of none, a part, all, and more than there is room for; the same plan for all."""
+    merge = make_primitive(gw.Merge, device, "u32", "u32", counted=True, **SMALL)
+    a, b = runs_of("u32", 200, 300)
+    counts = {name: gw.zeros(1, "u32", device) for name in ("a_count", "b_count")}
+    arrays = {"a": gw.asarray(a, device), "b": gw.asarray(b, device)}
+    arrays |= {"a_values": gw.arange(200, dtype="u32", device=device)}
+    arrays |= {"b_values": gw.arange(1000, 1300, dtype="u32", device=device)}
+    for n, m in ((200, 300), (0, 0), (1, 0), (0, 300), (48, 48), (200, 7), (9999, 2**32 - 1), (3, 5)):
+        counts["a_count"].fill(n)
+        counts["b_count"].fill(m)
+        run = merge.execute(**arrays, **counts, trials=2)
+        x, y = a[:n], b[:m]
+        keys, order = merged(x, y)
+        assert run.output.count.item() == keys.size
+        np.testing.assert_array_equal(run.output.to_numpy(), keys)
+        origins = np.concatenate([np.arange(x.size), 1000 + np.arange(y.size)])
+        np.testing.assert_array_equal(run.outputs["output_values"].to_numpy(), origins[order])
+
+
+def test_counted_arrays_bring_their_counts(device):
+    x, y = (gw.asarray(np.arange(n, dtype=np.uint32), device) for n in (900, 50))
+    some = gw.compress(x % 3 == 0, x)
+    got = gw.merge(some, y)
+    assert got.count is not None
+    np.testing.assert_array_equal(got.to_numpy(), np.sort(np.concatenate([np.arange(0, 900, 3), np.arange(50)])))
+    both = gw.merge(y, some, values=(y, y[:1].broadcast_to(900) if hasattr(y, "broadcast_to") else x))
+    order = np.argsort(np.concatenate([np.arange(50), np.arange(0, 900, 3)]), kind="stable")
+    np.testing.assert_array_equal(both.values.to_numpy(), np.concatenate([np.arange(50), np.arange(300)])[order])
+    counted = gw.Merge(device, "u32", counted=True)
+    with pytest.raises(gw.ArgumentError, match="b_count"):
+        counted.execute(a=some, b=y)
+    with pytest.raises(gw.ArgumentError, match="carries another count"):
+        counted.execute(a=some, b=y, a_count=gw.zeros(1, "u32", device), b_count=gw.zeros(1, "u32", device))
+    with pytest.raises(gw.ArgumentError, match=r"a\.trim\(\)"):
+        gw.Merge(device, "u32").execute(a=some, b=y)
+
+
+@pytest.mark.parametrize("datatype", quick_first(["u32", "f32", "u64", "u8"], DATATYPES))
+def test_merge_sort(device, datatype):
+    sort, pairs = gw.MergeSort(device, datatype), make_primitive(gw.MergeSort, device, datatype, "u64", **SMALL)
+    for n in (0, 1, 2, 15, 16, 47, 48, 49, 447, 449, 960, 961, 2500):
+        keys = keys_of(datatype, n)
+        order = order_of(keys)
+        on_gpu = gw.asarray(keys, device)
+        same_bits(sort.execute(input=on_gpu, trials=2).output.to_numpy(), keys[order])
+        values = np.arange(n, dtype=np.uint64) << np.uint64(30)
+        run = pairs.execute(input=on_gpu, values=gw.asarray(values, device))
+        same_bits(run.output.to_numpy(), keys[order])
+        np.testing.assert_array_equal(run.outputs["output_values"].to_numpy(), values[order])
+
+
+def places(n, seed=0):
+    """Return structs with few distinct keys, numbered."""
+    rng = np.random.default_rng([seed, n])
+    return Place.array(x=rng.integers(0, 5, n).astype(np.float32), n=rng.integers(-3, 3, n), id=np.arange(n))
+
+
+def test_structs_by_a_function(device):
+    sort = make_primitive(gw.MergeSort, device, Place, "u32", less=less_of_places, **SMALL)
+    merge = make_primitive(gw.Merge, device, Place, less=less_of_places, **SMALL)
+    for n in (1, 13, 200, 1500):
+        x, y = places(n), places(n // 2, 1)
+        order = np.lexsort((x["x"], x["n"]))
+        run = sort.execute(input=gw.asarray(x, device), values=gw.arange(n, dtype="u32", device=device))
+        np.testing.assert_array_equal(run.output.to_numpy(), x[order])
+        np.testing.assert_array_equal(run.outputs["output_values"].to_numpy(), order)
+        a, b = x[order], y[np.lexsort((y["x"], y["n"]))]
+        both = np.concatenate([a, b])
+        got = merge.execute(a=gw.asarray(a, device), b=gw.asarray(b, device)).output.to_numpy()
+        np.testing.assert_array_equal(got, both[np.lexsort((both["x"], both["n"]))])
+
+
+def test_an_order_with_wgsl_of_the_callers(device):
+    tens = gw.function("fn tens(x: u32) -> u32 { return x / 10u; }", numpy=lambda x: x // np.uint32(10))
+    sort = gw.MergeSort(device, "u32", less=lambda a, b: tens(b) < tens(a))
+    keys = np.random.default_rng(3).integers(0, 100, 3000).astype(np.uint32)
+    run = sort.execute(input=gw.asarray(keys, device))
+    np.testing.assert_array_equal(run.output.to_numpy(), keys[np.argsort(-(keys // 10).astype(int), kind="stable")])
+    assert not any(shader.trusted for shader in run.plan.shaders.values())
+    np.testing.assert_array_equal(sort.reference(input=keys), run.output.to_numpy())
+
+
+def test_inputs_that_are_not_sorted_stay_in_range(device):
+    merge = make_primitive(gw.Merge, device, "u32", "u32", **SMALL)
+    a, b, x, y = (gw.asarray(keys_of("u32", 2000, seed), device) for seed in range(4))
+    output, values = (gw.full(4040, 5, "u32", device) for _ in range(2))
+    merge.execute(a=a, b=b, a_values=x, b_values=y, output=output[20:4020], output_values=values[20:4020])
+    for array in (output, values):
+        assert (array.to_numpy()[[*range(20), *range(4020, 4040)]] == 5).all()
+    known = np.concatenate([a.to_numpy(), b.to_numpy()])
+    assert np.isin(output[20:4020].to_numpy(), known).all()
+
+
+def test_an_order_that_is_none_ends_and_stays_in_range(device):
+    keys = gw.asarray(np.arange(2000, dtype=np.uint32), device)
+    for less in (lambda a, b: a == a, lambda a, b: (a ^ b) % 3 == 1):
+        output = gw.full(2040, 5, "u32", device)
+        make_primitive(gw.MergeSort, device, "u32", less=less, **SMALL).execute(input=keys, output=output[20:2020])
+        assert (output.to_numpy()[[*range(20), *range(2020, 2040)]] == 5).all()
+
+
+def test_expressions_are_sorted_without_being_stored(device):
+    x = np.random.default_rng(5).integers(0, 50, 3000).astype(np.float32)
+    sort = gw.MergeSort(device, gw.struct(key=gw.f32("x") * 2, at=gw.index), less=lambda a, b: b.key < a.key)
+    run = sort.execute(x=gw.asarray(x, device))
+    np.testing.assert_array_equal(run.output.to_numpy()["at"], np.argsort(-x, kind="stable"))
+    np.testing.assert_array_equal(run.output.to_numpy(), sort.reference(x=x))
+    single = gw.MergeSort(device, gw.f32("x") * -1).execute(x=gw.asarray(x, device))
+    np.testing.assert_array_equal(single.output.to_numpy(), np.sort(-x))
+
+
+def test_a_count_of_items_to_sort(device):
+    sort = make_primitive(gw.MergeSort, device, "i32", "u32", **SMALL)
+    keys = keys_of("i32", 700)
+    count = gw.zeros(1, "u32", device)
+    arrays = {"input": gw.asarray(keys, device), "values": gw.arange(700, dtype="u32", device=device)}
+    for n in (700, 0, 1, 97, 48, 10_000, 192):
+        count.fill(n)
+        run = sort.execute(**arrays, n=count)
+        order = order_of(keys[:n])
+        np.testing.assert_array_equal(run.output.to_numpy(), keys[:n][order])
+        np.testing.assert_array_equal(run.outputs["output_values"].to_numpy(), order)
+
+
+def test_functions_on_the_host_and_on_the_gpu(device):
+    a, b = runs_of("i32", 40, 30)
+    keys, order = merged(a, b)
+    np.testing.assert_array_equal(gw.merge(a, b, device=device), keys)
+    values = np.arange(70, dtype=np.float32)
+    found = gw.merge(a, gw.asarray(b, device), values=(values[:40], values[40:]))
+    assert isinstance(found.keys, gw.Array)
+    np.testing.assert_array_equal(found.values.to_numpy(), values[order])
+    x = places(500)
+    by_x = x[np.argsort(-x["x"], kind="stable")]
+    np.testing.assert_array_equal(gw.sort(x, less=lambda p, q: q.x < p.x, device=device), by_x)
+    out = np.empty_like(x)
+    assert gw.sort(x, less=lambda p, q: q.x < p.x, out=out, device=device) is out
+    np.testing.assert_array_equal(out, by_x)
+    halves = [half[np.argsort(half["n"], kind="stable")] for half in (x[:200], x[200:])]
+    got = gw.merge(*halves, less=lambda p, q: p.n < q.n, device=device)
+    both = np.concatenate(halves)
+    np.testing.assert_array_equal(got, both[np.argsort(both["n"], kind="stable")])
+
+
+def test_the_reference_is_a_stable_merge():
+    """It knows the order by comparisons alone; numpy's sort is another way to the same."""
+    order = MergeOrder("Merge", "u32", False, lambda a, b: a // 4 < b // 4)
+    keys = np.random.default_rng(1).integers(0, 40, 300).astype(np.uint32)
+    ends = np.array([0, 70, 70, 100, 250, 260, 300])
+    for begin, end in itertools.pairwise(ends):
+        keys[begin:end] = keys[begin:end][np.argsort(keys[begin:end] // 4, kind="stable")]
+    wanted = np.concatenate(
+        [p + np.argsort(keys[p:q] // 4, kind="stable") for p, q in ((0, 70), (70, 250), (250, 300))]
+    )
+    np.testing.assert_array_equal(merged_order(order, keys, ends), wanted)
+
+
+def _one(device, dtype="u32"):
+    return gw.zeros(3, dtype, device)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda d: gw.sort(_one(d), less=lambda a, b: a + b), gw.DatatypeError, "gives u32, but must say"),
+        (lambda d: gw.sort(_one(d), less=lambda a, b: a < gw.index), gw.ArgumentError, "sees the two items"),
+        (lambda d: gw.sort(_one(d, "u64"), less=lambda a, b: a < b), gw.DatatypeError, "not of u64"),
+        (lambda d: gw.MergeSort(d, Place), gw.DatatypeError, r"less=lambda a, b: a\.x < b\.x"),
+        (lambda d: gw.MergeSort(d, less=lambda a, b: a < b, descending=True), gw.ArgumentError, "exchange a and b"),
+        (lambda d: gw.merge(_one(d), _one(d, "i32")), gw.DatatypeError, "a is of u32, but b of i32"),
+        (lambda d: gw.merge(_one(d), _one(d) + 1), gw.ArgumentError, r"gw\.asarray\(b\)"),
+        (lambda d: gw.merge(_one(d), _one(d), values=_one(d)), gw.ArgumentError, "tuple"),
+        (lambda d: gw.merge(_one(d), _one(d), values=(_one(d), _one(d)[:2])), gw.LengthError, "b_values has 2"),
+        (lambda d: gw.merge(_one(d).reshape(3, 1), _one(d)), gw.ArgumentError, r"shape \(3, 1\)"),
+        (lambda d: gw.Merge(d).execute(a=_one(d), b=_one(d), output=_one(d)), gw.LengthError, "6"),
+        (lambda d: gw.Merge(d, tuning=gw.ScanTuning()), gw.ArgumentError, "ElementwiseTuning"),
+    ],
+)
+def test_what_does_not_fit_is_refused(device, call, error, message):
+    with pytest.raises(error, match=message):
+        call(device)
+
+
+def test_more_keys_than_32_bits_count_are_refused():
+    lengths = {"a": 1 << 31, "b": 1 << 31, "output": 1 << 32}
+    with pytest.raises(gw.LimitError, match="at most 4294901760"):
+        gw.Merge.plan_for(capabilities=FULL, lengths=lengths)
+    with pytest.raises(gw.LimitError, match="at most"):
+        gw.MergeSort.plan_for(capabilities=FULL, lengths={"input": 1 << 32, "output": 1 << 32})
+
+
+def test_workgroup_memory_bounds_the_items_of_an_invocation():
+    bare = dataclasses.replace(FULL, limits={**FULL.limits, "max-compute-workgroup-storage-size": 16_384})
+    lengths = {"a": 1 << 23, "b": 1 << 23, "output": 1 << 24}
+    for dtype, items in (("u32", 15), ("f64", 7)):
+        plan = gw.Merge.plan_for(capabilities=bare, lengths=lengths, dtype=dtype)
+        assert plan.parameters["items"] == items
+        assert plan.kernels[1].workgroups[0] == -(-(1 << 24) // (256 * items))
+    tuning = gw.ElementwiseTuning(workgroup_size=1024, vecs=4)
+    large = dataclasses.replace(bare, limits={**bare.limits, "max-compute-invocations-per-workgroup": 1024,
+                                              "max-compute-workgroup-size-x": 1024})  # fmt: skip
+    plan = gw.Merge.plan_for(capabilities=large, lengths=lengths, tuning=tuning)
+    assert plan.parameters["items"] == 3
+    with pytest.raises(gw.ArgumentError, match="use a smaller workgroup_size"):
+        gw.MergeSort.plan_for(
+            capabilities=large, lengths={"input": 9, "output": 9}, dtype=Place, less=less_of_places, tuning=tuning
+        )

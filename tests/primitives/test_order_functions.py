@@ -1,0 +1,306 @@
+"""Other orders of items: transposes, flips, rolls, scatters and sorts by several keys, against numpy."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.primitives.scatter import Scatter
+from helpers.strategies import quick_first
+
+pytestmark = pytest.mark.thin(1)
+
+DATATYPES = tuple(gw.STORAGE_DATATYPES)
+SENTINEL = 0x5A
+
+
+def _items(dtype, n, seed=0):
+    bits = np.random.default_rng(seed).integers(0, 2 if dtype == np.bool_ else 256, n * np.dtype(dtype).itemsize)
+    return bits.astype(np.uint8).view(dtype)
+
+
+# ---- transpose
+
+MATRICES = [
+    (1, 1), (1, 7), (7, 1), (3, 1000), (1000, 3), (4, 130), (130, 4), (16, 68), (17, 17), (31, 33), (32, 32), (33, 31),
+    (64, 64), (65, 63), (36, 101), (101, 36), (128, 20), (95, 97),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("datatype", quick_first(["u32", "f64", "u8", "f16"], DATATYPES))
+@pytest.mark.parametrize("shift", [0, 1, 4])
+def test_transpose_of_every_form(device, datatype, shift):
+    """Around tiles and quads, of views anywhere; nothing is written outside."""
+    dtype = gw.STORAGE_DATATYPES[datatype].dtype
+    for (rows, columns), batch in itertools.product(MATRICES, (1, 3)):
+        n = rows * columns * batch
+        x = _items(dtype, n, rows)
+        source, target = (
+            gw.asarray(
+                np.pad(items.view(np.uint8), shift * dtype.itemsize, constant_values=SENTINEL).view(dtype), device
+            )
+            for items in (x, np.zeros_like(x))
+        )
+        transpose = gw.Transpose(device, datatype, rows=rows, columns=columns, batch=batch)
+        transpose.execute(input=source[shift : shift + n], output=target[shift : shift + n], trials=3)
+        got = target.to_numpy().view(np.uint8)
+        wanted = np.ascontiguousarray(x.reshape(batch, rows, columns).swapaxes(1, 2)).ravel().view(np.uint8)
+        margin = shift * dtype.itemsize
+        assert got[margin : margin + wanted.size].tobytes() == wanted.tobytes(), (rows, columns, batch)
+        assert (got[:margin] == SENTINEL).all()
+        assert (got[margin + wanted.size :] == SENTINEL).all()
+
+
+@pytest.mark.parametrize(("workgroup_size", "vecs"), quick_first([(64, 4)], [(64, 8), (128, 2), (128, 4), (256, 1)]))
+def test_transpose_in_other_shapes(device, workgroup_size, vecs):
+    tuning = gw.ElementwiseTuning(workgroup_size=workgroup_size, vecs=vecs)
+    for (rows, columns), datatype in itertools.product(((70, 100), (101, 67), (67, 102)), ("u32", "f64")):
+        x = _items(gw.STORAGE_DATATYPES[datatype].dtype, rows * columns)
+        transpose = gw.Transpose(device, datatype, rows=rows, columns=columns, tuning=tuning)
+        got = transpose.execute(input=gw.asarray(x, device)).output.to_numpy()
+        assert got.tobytes() == np.ascontiguousarray(x.reshape(rows, columns).T).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("tuning", "message"),
+    [
+        ({"workgroup_size": 32}, "64, 128 or 256 invocations"),
+        ({"workgroup_size": 64, "vecs": 3}, "a multiple of 1024"),
+        ({"workgroup_size": 256, "vecs": 4}, "16896 bytes of workgroup memory"),
+    ],
+)
+def test_transpose_in_a_shape_that_does_not_fit(tuning, message):
+    with pytest.raises(gw.ArgumentError, match=message):
+        gw.Transpose(None, rows=9, columns=9, capabilities=gw.Capabilities(), tuning=gw.ElementwiseTuning(**tuning))
+
+
+def test_transpose_of_more_than_a_binding(device):
+    limits = {**gw.capabilities(device).limits, "max-storage-buffer-binding-size": 40_000}
+    narrow = gw.Capabilities(**{**gw.capabilities(device).__dict__, "limits": limits})
+    for rows, columns in ((200, 300), (201, 299), (5, 12_000)):
+        x = _items(np.uint32, rows * columns)
+        transpose = gw.Transpose(device, "u32", rows=rows, columns=columns, capabilities=narrow)
+        got = transpose.execute(input=gw.asarray(x, device)).output.to_numpy()
+        np.testing.assert_array_equal(got.reshape(columns, rows), x.reshape(rows, columns).T)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, np.complex64])
+@pytest.mark.parametrize("shape", [(), (5,), (0, 3), (4, 6), (1, 5, 1, 4), (3, 4, 5), (2, 3, 4, 5)])
+def test_transpose_to_any_order_of_the_dimensions(device, shape, dtype):
+    x = (100 * np.random.default_rng(1).random(shape)).astype(dtype)
+    on_gpu = gw.asarray(x, device)
+    np.testing.assert_array_equal(gw.transpose(x, device=device), x.T)
+    for axes in itertools.permutations(range(x.ndim)):
+        got = gw.transpose(on_gpu, axes)
+        assert got.shape == x.transpose(axes).shape
+        np.testing.assert_array_equal(got.to_numpy(), x.transpose(axes))
+    if x.size:
+        assert gw.transpose(on_gpu).buffer is not on_gpu.buffer, "never a view"
+
+
+def test_transpose_with_negative_axes_and_wrong_ones(device):
+    x = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+    np.testing.assert_array_equal(gw.transpose(x, (-1, 0, 1), device=device), x.transpose(2, 0, 1))
+    for axes, message in (((0, 1), "each of the 3"), ((0, 1, 1), "each of the 3"), ((0, 1, 3), "axis 3 is not one")):
+        with pytest.raises(gw.ArgumentError, match=message):
+            gw.transpose(x, axes, device=device)
+    triple = gw.Struct("Triple", a="f32", b="f32", c="u32").array(a=np.zeros(4), b=np.ones(4), c=np.arange(4))
+    with pytest.raises(gw.DatatypeError, match="have 12 bytes"):
+        gw.transpose(gw.asarray(triple, device).reshape(2, 2))
+
+
+# ---- flip and roll
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_, np.float16, np.complex64])
+@pytest.mark.parametrize("shape", [(1,), (1001,), (0,), (7, 6), (3, 5, 4)])
+def test_flip_and_roll(device, shape, dtype):
+    x = (4 * np.random.default_rng(2).random(shape)).astype(dtype)
+    on_gpu = gw.asarray(x, device)
+    axes = [*range(-1, x.ndim), *([(0, 1)] if x.ndim > 1 else []), *([(0, 2)] if x.ndim > 2 else []), ()]
+    for axis in axes:
+        np.testing.assert_array_equal(gw.flip(on_gpu, axis).to_numpy(), np.flip(x, axis))
+        if axis == ():
+            continue
+        for shift in (0, 1, -3, 12_345):
+            np.testing.assert_array_equal(gw.roll(on_gpu, shift, axis).to_numpy(), np.roll(x, shift, axis))
+    np.testing.assert_array_equal(gw.flip(x, device=device), np.flip(x))
+    np.testing.assert_array_equal(gw.roll(x, 5, device=device), np.roll(x, 5))
+    if x.ndim > 1:
+        np.testing.assert_array_equal(gw.flip(on_gpu).to_numpy(), np.flip(x))
+        np.testing.assert_array_equal(
+            gw.roll(on_gpu, (1, -2, 3), (0, 1, 0)).to_numpy(), np.roll(x, (1, -2, 3), (0, 1, 0))
+        )
+
+
+def test_flip_and_roll_of_views(device):
+    whole = np.arange(1000, dtype=np.uint16)
+    view = gw.asarray(whole, device)[3:998]
+    np.testing.assert_array_equal(gw.roll(view, 7).to_numpy(), np.roll(whole[3:998], 7))
+    np.testing.assert_array_equal(gw.flip(view, 0).to_numpy(), whole[3:998][::-1])
+
+
+def test_a_flip_is_an_expression_where_it_can_be(device):
+    x = gw.asarray(np.arange(10, dtype=np.float32), device)
+    assert isinstance(gw.flip(x), gw.Expression)
+    assert isinstance(gw.flip(x, axis=0), gw.Array)
+    assert float(gw.sum(gw.flip(x) * x).to_numpy()) == sum(k * (9 - k) for k in range(10))
+
+
+def test_wrong_axes_and_shifts(device):
+    x = np.zeros((2, 3), np.float32)
+    with pytest.raises(gw.ArgumentError, match=r"gw\.flip\(\): axis 2 is not one of the 2"):
+        gw.flip(x, 2, device=device)
+    with pytest.raises(gw.ArgumentError, match="2 shifts for 3 axes"):
+        gw.roll(x, (1, 2), (0, 1, 0), device=device)
+    with pytest.raises(gw.ArgumentError, match="must be an integer"):
+        gw.roll(x, (1.5,), device=device)
+
+
+# ---- scatter and put
+
+
+@pytest.mark.parametrize("index", quick_first(["u32", "i64"], ["i32", "u64", "i16", "u8"]))
+@pytest.mark.parametrize("datatype", quick_first(["u32", "f64", "u8"], [d for d in DATATYPES]))
+@pytest.mark.parametrize("n", [0, 1, 5, 100])
+def test_scatter(device, datatype, index, n):
+    """Indices from both ends, and out of range on both sides: those write nothing, inside or outside."""
+    dtype, kind = gw.STORAGE_DATATYPES[datatype].dtype, gw.STORAGE_DATATYPES[index].dtype
+    rng, length = np.random.default_rng(n), 60
+    limits = np.iinfo(kind)
+    wanted = [0, length - 1, length, -1, -length, -length - 1, limits.min, limits.max, 2**32, 2**32 + 3, -(2**32)]
+    possible = [k for k in [*rng.permutation(length)[:30].tolist(), *wanted] if limits.min <= k <= limits.max]
+    # One for each place.
+    places = {k % length if -length <= k < length else k: k for k in possible}
+    indices = rng.permutation(np.array(list(places.values()), dtype=kind))[:n]
+    items = _items(dtype, indices.size, 3)
+    around = _items(dtype, length + 2 * 77, 4)
+    whole = gw.asarray(around, device)
+    scatter = Scatter(device, datatype, index)
+    for _ in range(2):
+        scatter.execute(
+            items=gw.asarray(items, device), indices=gw.asarray(indices, device), output=whole[77 : 77 + length],
+            trials=3,
+        )  # fmt: skip
+    expected = around.copy()
+    for place, item in zip(indices.tolist(), items, strict=True):
+        if -length <= place < length:
+            expected[77 : 77 + length][place] = item
+    assert whole.to_numpy().tobytes() == expected.tobytes()
+    reference = scatter.reference(items, indices, around[77 : 77 + length])
+    assert reference.tobytes() == expected[77 : 77 + length].tobytes()
+
+
+def test_scatter_of_many_and_of_equal_indices(device):
+    n = 100_003
+    indices = np.random.default_rng(5).permutation(n).astype(np.uint32)
+    items, output = np.arange(n, dtype=np.uint32), gw.zeros(n, "u32", device)
+    scatter = Scatter(device)
+    scatter.execute(items=gw.asarray(items, device), indices=gw.asarray(indices, device), output=output)
+    np.testing.assert_array_equal(output.to_numpy()[indices], items)
+    same = gw.asarray(np.full(n, 3, np.uint32), device)
+    got = scatter.execute(items=gw.asarray(items, device), indices=same, output=gw.zeros(9, "u32", device)).output
+    assert got.to_numpy()[3] in items, "one of them"
+    assert got.to_numpy()[[*range(3), *range(4, 9)]].tolist() == [0] * 8
+
+
+def test_scatter_of_as_many_as_the_gpu_says(device):
+    scatter, items = Scatter(device), gw.asarray(np.arange(1, 5_001, dtype=np.uint32), device)
+    indices = gw.asarray(np.arange(5_000, dtype=np.uint32), device)
+    for count in (0, 1, 2_049, 5_000, 9_999):
+        output = gw.zeros(5_000, "u32", device)
+        scatter.execute(items=items, indices=indices, output=output, n=gw.asarray(np.array([count], np.uint32), device))
+        np.testing.assert_array_equal(output.to_numpy(), np.where(np.arange(5_000) < count, np.arange(1, 5_001), 0))
+
+
+def test_scatter_of_an_expression_and_in_windows(device):
+    limits = {**gw.capabilities(device).limits, "max-storage-buffer-binding-size": 32_768}
+    narrow = gw.Capabilities(**{**gw.capabilities(device).__dict__, "limits": limits})
+    x, indices = np.arange(12_000, dtype=np.uint32), np.random.default_rng(6).permutation(12_000).astype(np.uint32)
+    for capabilities in (None, narrow):
+        scatter = Scatter(device, gw.u32("x") * 3 if capabilities is None else "u32", capabilities=capabilities)
+        output = gw.zeros(12_000, "u32", device)
+        names = {"x" if capabilities is None else "items": gw.asarray(x, device)}
+        scatter.execute(**names, indices=gw.asarray(indices, device), output=output)
+        np.testing.assert_array_equal(output.to_numpy()[indices], x * (3 if capabilities is None else 1))
+
+
+def test_scatter_needs_its_output(device):
+    x = gw.asarray(np.arange(3, dtype=np.uint32), device)
+    with pytest.raises(gw.ArgumentError, match="output"):
+        Scatter(device).execute(items=x, indices=x)
+    with pytest.raises(gw.OverlapError):
+        Scatter(device).execute(items=x, indices=gw.zeros(3, "u32", device), output=x)
+
+
+def test_put(device):
+    x = np.zeros((2, 5), np.int16)
+    gw.put(x, [1, -1, 3], [4, 5, 6], device=device)
+    assert x.tolist() == [[0, 4, 0, 6, 0], [0, 0, 0, 0, 5]]
+    on_gpu = gw.asarray(x, device)
+    gw.put(on_gpu, gw.asarray(np.array([0, 2, 99, -11, -3], np.int32), device), 7)
+    assert on_gpu.to_numpy().tolist() == [[7, 4, 7, 6, 0], [0, 0, 7, 0, 5]]
+    gw.put(on_gpu, np.array([0, 10]), gw.asarray(np.array([1, 2], np.int16), device), mode="drop")
+    assert on_gpu.to_numpy()[0, 0] == 1
+    gw.put(on_gpu, [], [])
+    pairs = np.zeros(4, np.complex64)
+    gw.put(pairs, [2], [3 + 4j], device=device)
+    assert pairs.tolist() == [0, 0, 3 + 4j, 0]
+
+
+def test_what_put_refuses(device):
+    x = gw.zeros(5, "u32", device)
+    out = gw.asarray(np.array([1, 5], np.uint32), device)
+    for indices, values, mode, error, message in (
+        ([1, 5], 1, None, gw.ArgumentError, "index 5 is out of bounds for 5 items"),
+        ([-6], 1, None, gw.ArgumentError, "index -6 is out of bounds"),
+        (out, 1, "raise", gw.ArgumentError, "index 5 is out of bounds"),
+        ([1.5], 1, None, gw.DatatypeError, "must be integers"),
+        ([1], np.array([1.5]), None, gw.DatatypeError, "which u32 does not hold"),
+        ([1], gw.zeros(1, "f32", device), None, gw.DatatypeError, r"values\.astype"),
+        ([1, 2], [1, 2, 3], None, gw.LengthError, "3 values for 2 indices"),
+        ([1], 1, "clip", gw.ArgumentError, "known are 'raise' and 'drop'"),
+    ):
+        with pytest.raises(error, match=message):
+            gw.put(x, indices, values, mode=mode)
+    assert not x.to_numpy().any(), "nothing was written"
+    with pytest.raises(gw.ArgumentError, match="written in place"):
+        gw.put([1, 2], [0], 1, device=device)
+    frozen = np.zeros(3)
+    frozen.flags.writeable = False
+    with pytest.raises(gw.ArgumentError, match="read-only"):
+        gw.put(frozen, [0], 1, device=device)
+
+
+# ---- lexsort
+
+
+def test_lexsort(device):
+    rng = np.random.default_rng(7)
+    keys = (
+        rng.integers(0, 4, 700),
+        rng.choice([np.nan, 0.0, -0.0, 1.0], 700).astype(np.float32),
+        rng.random(700) < 0.5,
+    )
+    for count in (1, 2, 3):
+        got = gw.lexsort(keys[:count], device=device)
+        assert got.dtype == np.intp
+        np.testing.assert_array_equal(got, np.lexsort(keys[:count]))
+    on_gpu = gw.lexsort([gw.asarray(keys[0], device), keys[1]])
+    assert (type(on_gpu), on_gpu.datatype.name) == (gw.Array, "u32")
+    np.testing.assert_array_equal(on_gpu.to_numpy(), np.lexsort(keys[:2]))
+    matrix = rng.integers(0, 3, (2, 50)).astype(np.uint32)
+    np.testing.assert_array_equal(gw.lexsort(gw.asarray(matrix, device)).to_numpy(), np.lexsort(matrix))
+    assert gw.lexsort((np.zeros(0), np.zeros(0)), device=device).size == 0
+
+
+def test_what_lexsort_refuses(device):
+    for keys, error, message in (
+        ([], gw.ArgumentError, "at least one key"),
+        ([np.zeros(3), np.zeros(4)], gw.LengthError, "key 1 has 4 items"),
+        ([np.zeros((2, 2))], gw.ArgumentError, "one dimension"),
+        ([np.zeros(3, np.complex64)], gw.DatatypeError, "complex64"),
+    ):
+        with pytest.raises(error, match=message):
+            gw.lexsort(keys, device=device)

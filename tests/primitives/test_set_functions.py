@@ -1,0 +1,87 @@
+"""union1d, intersect1d, setdiff1d, setxor1d and isin against numpy."""
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from helpers.sorting import DATATYPES
+from helpers.strategies import quick_first
+
+FUNCTIONS = ("union1d", "intersect1d", "setdiff1d", "setxor1d")
+
+
+def sets(datatype, n=300):
+    """Return two arrays with items in common and items twice; of floats NaN and both zeros, too."""
+    rng = np.random.default_rng(n)
+    dtype = gw.STORAGE_DATATYPES[datatype].dtype
+    found = []
+    for low in (0, 20):
+        items = rng.integers(low, low + 60, n).astype(dtype)
+        if dtype.kind == "f" and n > 9:
+            items[:4] = [np.nan, 0.0, -0.0, np.inf]
+            items[-1] = -np.array(np.nan, dtype)
+        found.append(items)
+    return found
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("datatype", quick_first(["f32"], DATATYPES))
+def test_sets_equal_numpys(device, datatype, name):
+    ours, theirs = getattr(gw, name), getattr(np, name)
+    a, b = sets(datatype)
+    for x, y in ((a, b), (a[:0], b), (a, b[:0]), (a[:0], b[:0]), (a, a), (a[5:6], b)):
+        got, wanted = ours(x, y, device=device), theirs(x, y)
+        assert got.dtype == wanted.dtype
+        np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_sets_stay_on_the_gpu_and_take_counted_arrays(device, name):
+    ours, theirs = getattr(gw, name), getattr(np, name)
+    a, b = sets("f32")
+    x, y = gw.asarray(a, device), gw.asarray(b, device)
+    some, others = gw.compress(x > 10, x), gw.compress(y < 50, y)
+    for first, second in ((x, y), (some, y), (x, others), (some, others), (some, some), (gw.compress(x > 1e9, x), y)):
+        got = ours(first, second)
+        assert isinstance(got, gw.Array)
+        assert got.count is not None
+        np.testing.assert_array_equal(got.to_numpy(), theirs(first.to_numpy(), second.to_numpy()))
+    np.testing.assert_array_equal(ours(x.reshape(3, 100), b).to_numpy(), theirs(a, b))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS[1:])
+def test_sets_of_which_the_caller_knows_that_nothing_is_twice(device, name):
+    a, b = np.unique(sets("i32")[0]), np.unique(sets("i32")[1])[::-1]
+    got = getattr(gw, name)(a, b, assume_unique=True, device=device)
+    np.testing.assert_array_equal(got, getattr(np, name)(a, b))
+
+
+@pytest.mark.parametrize("datatype", quick_first(["f32", "u8"], DATATYPES))
+def test_isin(device, datatype):
+    a, b = sets(datatype)
+    for x, y in ((a, b), (a[:0], b), (a, b[:0]), (a[:1], a), (a.reshape(2, 3, 50), b.reshape(20, 15))):
+        for invert in (False, True):
+            got = gw.isin(x, y, invert=invert, device=device)
+            assert got.dtype == np.bool_
+            np.testing.assert_array_equal(got, np.isin(x, y, invert=invert))
+
+
+def test_isin_among_many(device):
+    """With samples of the keys, and on the GPU."""
+    x, y = (np.random.default_rng(k).integers(0, 1 << 18, 40_000).astype(np.uint32) for k in (1, 2))
+    got = gw.isin(gw.asarray(x, device), gw.asarray(y, device))
+    assert isinstance(got, gw.Array)
+    np.testing.assert_array_equal(got.to_numpy(), np.isin(x, y))
+
+
+def test_what_does_not_fit_is_refused(device):
+    x, y = gw.zeros(4, "u32", device), gw.zeros(4, "f32", device)
+    for name in (*FUNCTIONS, "isin"):
+        with pytest.raises(gw.DatatypeError, match=r"of u32, but .* of f32; convert one of the two"):
+            getattr(gw, name)(x, y)
+        with pytest.raises(gw.ArgumentError, match=r"is an expression.*gw\.asarray"):
+            getattr(gw, name)(x + 1, x)
+        with pytest.raises(gw.ArgumentError, match="must be one Array"):
+            getattr(gw, name)(x, gw.ChunkedArray([x]))
+    with pytest.raises(gw.ArgumentError, match=r"trim\(\)"):
+        gw.isin(gw.compress(x == 0, x), x)
