@@ -91,7 +91,7 @@ def top_k(
     """
     call = "gw.top_k()"
     k = integer("k", k, 0)
-    options = {"mode": mode, "sorted": bool(sorted)}
+    options: dict[str, Any] = {"mode": mode, "sorted": bool(sorted)}
     if isinstance(x, EXPRESSIONS):
         _check_axis(call, axis, 1)
         flat = flat_of(x)

@@ -116,7 +116,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
     The input is read once. Each group of up to 8,192 consecutive items gives its best item, its delegate; the groups of
     the k best delegates, of equal ones the first, hold all items that win. Among these groups it goes on in the same
     way. So the time hardly depends on the data. Up to k = 1,024 single workgroups choose among delegates; for larger k
-    they are sorted, and from about k = n / 32 on the whole input is. Source: Gaihre et al., "Dr. Top-k:
+    they are sorted, and from about k = n / 50 on the whole input is. Source: Gaihre et al., "Dr. Top-k:
     delegate-centric top-k on GPUs" (2021).
 
     Examples
@@ -254,7 +254,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         shape = self._shapes.at(items.length)
         sizes = [1 << log2 for log2 in range(_log2(self._least_group), shape.tile_items.bit_length())]
         group = min(sizes, key=lambda size: items.length // size + self.k * size)
-        if 2 * (items.length // group + self.k * group) > items.length:
+        if 4 * (items.length // group + self.k * group) > 3 * items.length:  # a sort of so many is not much shorter
             self._add_full_sort(builder, items, values, indices)
             return "sort"
         self._add_sorted_delegates(builder, items, values, indices, group)
@@ -282,15 +282,15 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         self, builder: PlanBuilder, items: Operand, values: Operand, indices: Operand, levels: int
     ) -> None:
         """Add the kernels that inputs of other lengths need."""
-        some = builder.scratch("sibling", self.k)
-        listed = _Listed(some, 2 * self._least_group, self.k)
+        chosen = builder.scratch("sibling_chosen", self.k)
+        listed = _Listed(builder.scratch("sibling_list", self.k), 2 * self._least_group, self.k)
         minima = builder.scratch("sibling_minima", 1, self._code_bytes)
         if levels < 2:
             self._add_minima(builder, items, listed, self._least_group, "_sibling", sibling=True)
-            self._select(builder, minima, 1, 1, listed=listed, chosen=some, sibling=True)
+            self._select(builder, minima, 1, 1, listed=listed, chosen=chosen, sibling=True)
         if levels < 1:
             self._add_minima(builder, items, None, self._least_group, "_sibling", sibling=True)
-            self._select(builder, minima, 1, 1, chosen=some, sibling=True)
+            self._select(builder, minima, 1, 1, chosen=chosen, sibling=True)
         other = listed if levels < 1 else None
         self._select(builder, items, 1, 1, listed=other, values=values, indices=indices, sibling=True)
 
