@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import wgpu
@@ -322,8 +322,8 @@ def histogram2d(
     kinds = (inputs.take("x", x), inputs.take("y", y))
     options = {} if weights is None else {"weights": inputs.take("weights", weights)}
     inputs.check_lengths()
-    several = isinstance(bins, (tuple, list)) and len(cast(Sequence[Any], bins)) == 2
-    each_bins: tuple[Any, ...] = tuple(cast(Sequence[Any], bins)) if several else (bins, bins)
+    several: Any = bins if isinstance(bins, (tuple, list)) else ()
+    each_bins: tuple[Any, ...] = tuple(several) if len(several) == 2 else (bins, bins)
     ranges = (None, None) if range is None else tuple(range)
     if len(ranges) != 2:
         raise ArgumentError(f"{call}: range={range!r}, but must be a pair of pairs")

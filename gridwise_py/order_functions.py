@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import wgpu
@@ -297,7 +297,7 @@ def put(
     if isinstance(x, np.ndarray) and not x.flags.writeable:
         raise ArgumentError(f"{call}: x is written in place, but is read-only; give a copy")
     device = device_of(x, indices, values, device=device)
-    array, on_gpu = _uploaded(call, x, device)
+    array, _ = _uploaded(call, x, device)
     datatype = _moved_as(call, array)
     places = _places(call, indices, array.size, mode, device)
     items = _values(call, values, array, places.size)
@@ -305,7 +305,7 @@ def put(
         output = _viewed(array, datatype, (array.size,))
         primitive = kept_primitive(Scatter, device, datatype.name, places.datatype.name)
         primitive.bind(items=_viewed(items, datatype, (items.size,)), indices=places.ravel(), output=output).execute()
-    if not on_gpu:
+    if isinstance(x, np.ndarray):
         np.copyto(x, array.to_numpy())
 
 
@@ -313,29 +313,36 @@ def _places(call: str, indices: Any, length: int, mode: str | None, device: wgpu
     """Return indices on the GPU; those that must be in range are checked."""
     if isinstance(indices, (ChunkedArray, *EXPRESSIONS)):
         raise ArgumentError(f"{call}: indices must be one array; store them first, with gw.asarray()")
-    on_gpu = isinstance(indices, Array)
-    items = indices if on_gpu else argument_array(call, "indices", indices)
-    if items.size == 0 and not on_gpu:
-        items = items.astype(np.int64)  # of an empty list, of which numpy makes floats
-    if items.dtype.kind not in "iu":
-        raise DatatypeError(f"{call}: indices are of {items.dtype}, but must be integers")
-    if items.size and (mode == "raise" or (mode is None and not on_gpu)):
-        if on_gpu:
-            ends = [
-                kept_primitive(Reduce, device, items.datatype.name, op)
-                .bind(input=items.ravel())
-                .execute()
-                .output.item()
+    if isinstance(indices, Array):
+        _check_kind(call, indices.dtype)
+        if indices.size and mode == "raise":
+            reduced = [
+                kept_primitive(Reduce, device, indices.datatype.name, op).bind(input=indices.ravel()).execute().output
                 for op in (Min, Max)
             ]
-        else:
-            ends = [items.min(), items.max()]
-        for index in ends:
-            if not -length <= index < length:
-                raise ArgumentError(
-                    f"{call}: index {index} is out of bounds for {length} items; give mode='drop' where that is meant"
-                )
+            _check_range(call, [int(output.item()) for output in reduced], length)
+        return indices
+    items = argument_array(call, "indices", indices)
+    if items.size == 0:
+        items = items.astype(np.int64)  # of an empty list, of which numpy makes floats
+    _check_kind(call, items.dtype)
+    if items.size and mode != "drop":
+        _check_range(call, [int(items.min()), int(items.max())], length)
     return asarray(items, device)
+
+
+def _check_kind(call: str, dtype: np.dtype) -> None:
+    if dtype.kind not in "iu":
+        raise DatatypeError(f"{call}: indices are of {dtype}, but must be integers")
+
+
+def _check_range(call: str, ends: Sequence[int], length: int) -> None:
+    """Raise where the smallest or the largest index is out of range."""
+    for index in ends:
+        if not -length <= index < length:
+            raise ArgumentError(
+                f"{call}: index {index} is out of bounds for {length} items; give mode='drop' where that is meant"
+            )
 
 
 def _values(call: str, values: Any, array: Array, count: int) -> Array:
@@ -401,7 +408,7 @@ def lexsort(keys: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
         if keys.ndim != 2:
             raise ArgumentError(f"{call}: keys has shape {keys.shape}; give several keys, or the rows of a matrix")
         keys = [keys[row] for row in range(keys.shape[0])]
-    given = cast(list[Any], list(keys))
+    given: list[Any] = list(keys)
     if not given:
         raise ArgumentError(f"{call} needs at least one key")
     device = device_of(*given, device=device)

@@ -126,7 +126,9 @@ def merge(
             )
     device = device_of(*keys.values(), *moved.values(), device=device)
     counted = any(isinstance(items, Array) and items.count is not None for items in keys.values())
-    arrays = {name: asarray(items, device) if not isinstance(items, Items) else items for name, items in keys.items()}
+    arrays: dict[str, Any] = {
+        name: items if isinstance(items, Items) else asarray(items, device) for name, items in keys.items()
+    }
     options: dict[str, Any] = {} if less is None else {"less": less}
     if counted:
         arrays |= {f"{name}_count": _count_of(call, name, arrays[name], device) for name in ("a", "b")}
@@ -318,6 +320,7 @@ def setdiff1d(
     # Of each item the first array that has it: in a merge those of ar1 come first.
     firsts = kept_primitive(Unique, sets.device, sets.datatype, "u32", equal_nan=False)
     number = firsts.bind(keys=merged, values=numbers).execute().outputs["output_values"]
+    assert lengths.count is not None, "there are as many runs as lengths"
     number = number.counted_by(lengths.count)
     return sets.result(compress((lengths == 1) & (number == 0), items))
 

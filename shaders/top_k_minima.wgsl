@@ -1,7 +1,7 @@
 // The smallest code of each group of consecutive items. The k groups with the smallest minima, of equal ones the first, hold
 // the k items that win: each of these groups has an item that comes before every item of the groups left out.
 // Source: Gaihre, Zheng, Weitze, Li, Song, Ding, Li, Liu, "Dr. Top-k: delegate-centric top-k on GPUs" (2021).
-// LANES invocations read a group, row by row, and combine their minima in workgroup memory once a block.
+// Several invocations, its lanes, read a group, row by row, and combine their minima in workgroup memory once a block.
 // Forward progress: no workgroup waits for another. Bindings: params, input{{ ", list" if listed }}, minima.
 
 struct Params {
@@ -12,6 +12,7 @@ struct Params {
 //$ endif
   blocks: u32,  // workgroups that have work
   groups: u32,  // groups to find the minimum of
+  lanes_log2: u32,  // of the lanes of a group
 //$ if listed
   group_log2: u32,  // of the size of a listed group
 //$ endif
@@ -24,9 +25,7 @@ struct Params {
 //$ include "lib/top_k_items.wgsl"
 override WORKGROUP_SIZE: u32 = 256u;
 const TILES: u32 = {{ tiles }}u;  // of a block
-const LANES: u32 = {{ lanes }}u;  // of a group
 const ROWS: u32 = {{ rows }}u;  // vec4 of a lane
-const GROUP_ITEMS: u32 = LANES * ROWS * 4u;
 
 var<workgroup> minima: array<Key, TILES * {{ workgroup_size }}u>;
 
@@ -54,14 +53,15 @@ fn least_of_some(i: u32) -> Key {
 // The minimum of a lane's items of a group. Rows are written out, so that all loads are in flight together.
 fn lane_minimum(group: u32, lane: u32) -> Key {
   if (group >= params.groups) { return NO_CODE; }
+  let row_items = 4u << params.lanes_log2;
 //$ if listed
-  let first = place_of(group * GROUP_ITEMS) + 4u * lane;
+  let first = place_of(group * ROWS * row_items) + 4u * lane;
 //$ else
-  let first = group * GROUP_ITEMS + 4u * lane;
+  let first = group * ROWS * row_items + 4u * lane;
 //$ endif
-  if (first + (ROWS - 1u) * LANES * 4u + 4u <= {{ used.n }}) {
+  if (first + (ROWS - 1u) * row_items + 4u <= {{ used.n }}) {
 //$ for r in range(rows)
-    let row_{{ r }} = least_of_4(first + {{ r }}u * LANES * 4u);
+    let row_{{ r }} = least_of_4(first + {{ r }}u * row_items);
 //$ endfor
     var found = row_0;
 //$ for r in range(1, rows)
@@ -70,7 +70,7 @@ fn lane_minimum(group: u32, lane: u32) -> Key {
     return found;
   }
   var found = NO_CODE;
-  for (var r = 0u; r < ROWS; r++) { found = least(found, least_of_some(first + r * LANES * 4u)); }
+  for (var r = 0u; r < ROWS; r++) { found = least(found, least_of_some(first + r * row_items)); }
   return found;
 }
 
@@ -82,14 +82,16 @@ fn main(
 ) {
   let block = workgroup_index(workgroup, grid);
   if (block >= params.blocks) { return; }
-  let tile_groups = WORKGROUP_SIZE / LANES;
+  let lanes = 1u << params.lanes_log2;
+  let lane = local & (lanes - 1u);
+  let tile_groups = WORKGROUP_SIZE >> params.lanes_log2;
   let first_group = block * TILES * tile_groups;
   for (var t = 0u; t < TILES; t++) {
-    minima[t * WORKGROUP_SIZE + local] = lane_minimum(first_group + t * tile_groups + local / LANES, local % LANES);
+    minima[t * WORKGROUP_SIZE + local] = lane_minimum(first_group + t * tile_groups + (local >> params.lanes_log2), lane);
   }
-  for (var d = LANES / 2u; d > 0u; d >>= 1u) {
+  for (var d = lanes / 2u; d > 0u; d >>= 1u) {
     workgroupBarrier();
-    if (local % LANES < d) {
+    if (lane < d) {
       for (var t = 0u; t < TILES; t++) {
         let at = t * WORKGROUP_SIZE + local;
         minima[at] = least(minima[at], minima[at + d]);
@@ -98,6 +100,6 @@ fn main(
   }
   workgroupBarrier();
   for (var g = local; g < TILES * tile_groups; g += WORKGROUP_SIZE) {
-    if (first_group + g < params.groups) { store_minima(first_group + g, minima[g * LANES]); }
+    if (first_group + g < params.groups) { store_minima(first_group + g, minima[g * lanes]); }
   }
 }

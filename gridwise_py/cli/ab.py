@@ -163,7 +163,7 @@ def _jobs(words: Sequence[str], options: dict[str, Any], *, is_cpu: bool) -> lis
         whole = tuple(sweep for name in suites for sweep in load_suite(name).sweeps)
         sweeps = narrowed(whole, collect_axes(options["axes"], short, {}), primitives or public)
     else:
-        defaults = DEFAULT_AXES | _DEFAULT_AXES | ({"n": _CPU_N} if is_cpu else {})
+        defaults = {**DEFAULT_AXES, **_DEFAULT_AXES, **({"n": _CPU_N} if is_cpu else {})}
         sweeps = (Sweep(tuple(primitives) or DEFAULT_PRIMITIVES, collect_axes(options["axes"], short, defaults)),)
     if not sweeps:
         raise click.UsageError(f"the suite has none of {', '.join(primitives)}")

@@ -106,7 +106,7 @@ class PlanBuilder:
             self._buffers[operand.buffer] = BufferSpec(operand.buffer, "argument", size_bytes)
 
     @contextmanager
-    def uncounted(self) -> Generator[None, None, None]:
+    def uncounted(self) -> Generator[None]:
         """Add kernels that work on all items there is room for, of arrays that are not the call's."""
         count, self.count = self.count, None
         try:
@@ -115,7 +115,7 @@ class PlanBuilder:
             self.count = count
 
     @contextmanager
-    def stage(self, name: str) -> Generator[None, None, None]:
+    def stage(self, name: str) -> Generator[None]:
         """Let kernels that follow have temporary memory of their own, whatever earlier ones called theirs."""
         before, self._stage = self._stage, f"{self._stage}{name}_"
         try:

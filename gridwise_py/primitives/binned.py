@@ -209,7 +209,7 @@ class BinnedPrimitive(Primitive):
     axes: tuple[Axis, ...]
     #: The argument with the items that are combined; None where they are counted.
     _values: str | None = None
-    op: BinOp = Add
+    _op: BinOp = Add
     #: The datatype of the results.
     result_datatype: Datatype = DATATYPES["u32"]
     channels: int = 1
@@ -270,8 +270,8 @@ class BinnedPrimitive(Primitive):
         self.bins: int = prod(axis.bins for axis in self.axes) * self.channels
         if self.bins >= 1 << 31:
             raise LimitError(f"{self.name}: {self.bins} bins are too many; give fewer than 2^31")
-        self._accumulator = self.op.accumulator(self.result_datatype)
-        check_operator(self.op, self.result_datatype, None)
+        self._accumulator = self._op.accumulator(self.result_datatype)
+        check_operator(self._op, self.result_datatype, None)
         self._tables = tuple(self._table_keys(axis) for axis in self.axes)
         self._counters = self._counter_shape()
         self._sorting = self._choose() == "sort"
@@ -280,6 +280,11 @@ class BinnedPrimitive(Primitive):
         small = self._counters.ranges == 1 and self._counters.words <= _SMALL_WORDS
         kernel = "histogram" if small else "histogram_ranges"
         self._shapes: Shapes[Shape] = shapes_for(kernel, self.capabilities, tuning=self.tuning)
+
+    @property
+    def grouped(self) -> str | None:
+        """The argument whose items are combined in groups, for checks; None where items are counted."""
+        return self._values
 
     @property
     def deterministic(self) -> bool:
@@ -291,8 +296,8 @@ class BinnedPrimitive(Primitive):
         why = ""
         if self._accumulator.words > 1:
             why = f"results of {self.result_datatype} have no atomics"
-        elif not self.op.commutative:
-            why = f"operator {self.op.name!r} does not commute"
+        elif not self._op.commutative:
+            why = f"operator {self._op.name!r} does not commute"
         elif self._asked_order and self.result_datatype.rounds and self._accumulator.key is None:
             why = "with deterministic=True floats are combined in a fixed order"
         if why and self.strategy == "tables":
@@ -314,12 +319,12 @@ class BinnedPrimitive(Primitive):
             return
         self._sort = SortPairs(self._device, "u32", result, capabilities=capabilities)
         self._runs = ReduceByKey(
-            self._device, "u32", result, self.op, size=self.bins, deterministic=self._asked_order,
+            self._device, "u32", result, self._op, size=self.bins, deterministic=self._asked_order,
             capabilities=capabilities,
         )  # fmt: skip
 
     def _check_on_device(self) -> None:
-        check_operator(self.op, self.result_datatype, self._device)
+        check_operator(self._op, self.result_datatype, self._device)
 
     @property
     def _key_words(self) -> int:
@@ -400,7 +405,7 @@ class BinnedPrimitive(Primitive):
 
     def _fill(self, builder: PlanBuilder, output: Operand) -> None:
         """Write the results of no items."""
-        words = self.result_datatype.words(self.op.identity_for(self.result_datatype))
+        words = self.result_datatype.words(self._op.identity_for(self.result_datatype))
         if not any(words):
             builder.step(Fill(output.buffer, output.first_byte, 4 * len(words) * self.bins))
             return
@@ -505,7 +510,7 @@ class BinnedPrimitive(Primitive):
 
     def _operator_context(self) -> dict[str, Any]:
         mode = self.capabilities.subgroup_mode(False)
-        return operator_context(self.op, self.result_datatype, mode)
+        return operator_context(self._op, self.result_datatype, mode)
 
     def _add_counts(
         self, builder: PlanBuilder, layout: Layout, window: Window, tables: Operand, shape: Shape, blocks: int, *,
@@ -531,11 +536,11 @@ class BinnedPrimitive(Primitive):
                 "vecs": shape.vecs,
                 "memory_words": counters.words,
                 "merge": self.tuning.merge or "tile",
-                "atomic": _ATOMICS.get(self.op, "") if self._accumulator.wgsl != "f32" else "",
+                "atomic": _ATOMICS.get(self._op, "") if self._accumulator.wgsl != "f32" else "",
                 "values": self._values or "",
                 "bin_fields": list(fields),
             },
-            trusted=self.op.is_trusted(self.result_datatype),
+            trusted=self._op.is_trusted(self.result_datatype),
             sibling=sibling,
             counted=True,
             first=window.first,
@@ -603,7 +608,7 @@ class BinnedPrimitive(Primitive):
             workgroups=blocks,
             constants={"WORKGROUP_SIZE": min(256, 1 << most.bit_length() - 1)},
             context={**self._operator_context(), "columns": _COLUMNS},
-            trusted=self.op.is_trusted(self.result_datatype),
+            trusted=self._op.is_trusted(self.result_datatype),
         )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from ..tuning.options import HistogramTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
+from ..types.operators import Add, BinOp
 from ..types.options import integer
 from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of, edges_argument
 from .registry import register
@@ -51,6 +52,7 @@ class _Histogram(BinnedPrimitive):
         if weights is not None:
             _, self.result_datatype = self._taken("weights", weights, STORAGE_DATATYPES)
             self._values = "weights"
+            self.op: BinOp = Add  # for checks; counts are exact
         axes: list[Axis] = []
         for name, count, each in zip(self._told, bins, ranges, strict=True):
             if edges:
@@ -186,9 +188,9 @@ class Histogram(InputBinned, _Histogram):  # pyright: ignore[reportIncompatibleM
         self._set_up(dtype, (integer("bins", bins, 1),), (range,), bool(edges), weights, bool(closed))
 
     @classmethod
-    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+    def at_size(cls, n: int, bins: int = 256, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
-        return {}, {"input": n}
+        return {"bins": bins}, {"input": n}
 
     def reference(
         self, input: np.ndarray, edges: np.ndarray | None = None, weights: np.ndarray | None = None

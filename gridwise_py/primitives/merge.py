@@ -205,9 +205,9 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
     @staticmethod
     def _bound(builder: PlanBuilder, name: str, operand: Operand) -> Operand:
         """Return an input; for an empty one, of which nothing is read, memory that can be bound."""
-        return (
-            operand if operand.length or builder.has(operand) else builder.scratch(f"no_{name}", 1, operand.item_bytes)
-        )
+        if operand.length or builder.has(operand):
+            return operand
+        return builder.scratch(f"no_{name}", 1, operand.item_bytes)
 
     @classmethod
     def _rounds(cls, tile: int, shape: Shape) -> int:

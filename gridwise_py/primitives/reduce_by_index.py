@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import wgpu
@@ -14,15 +15,17 @@ from ..tuning.options import HistogramTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
-from ..types.operators import Add, BinOpLike, as_binop
+from ..types.operators import Add, BinOp, BinOpLike, as_binop
 from ..types.options import integer
 from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of
 from .reduce import fold
+from .registry import register
 from .typed_bins import IndicesBinned
 
 __all__ = ["ReduceByIndex"]
 
 
+@register("reduce_by_index")
 class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine the items of each index, with an associative and commutative operator.
 
@@ -108,7 +111,8 @@ class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIn
                 f"ReduceByIndex: indices are of {self.datatype}, but must be integers; convert them, for example "
                 f"gw.u32(…), or take a Histogram of them"
             )
-        self.op = as_binop(op)
+        self.op: BinOp = as_binop(op)
+        self._op = self.op
         if value_dtype is None:
             if self.op != Add:
                 raise ArgumentError(
@@ -122,6 +126,11 @@ class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIn
         self._finish()
         *others, output = self.arguments
         self.arguments = (*others, replace(output, length=self.bins))
+
+    @classmethod
+    def at_size(cls, n: int, bins: int = 256, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
+        return {"size": bins}, {"indices": n, "items": n}
 
     def reference(self, indices: np.ndarray, items: np.ndarray | None = None) -> np.ndarray:
         """Return numpy's result for the same input."""

@@ -35,19 +35,15 @@ _MODES = ("largest", "smallest")
 # Of top_k_select.wgsl: the entries (a code and a place) that it has workgroup memory for. With codes of 8 bytes and 512
 # invocations all takes 15 of the 16 KiB that every device has.
 _SELECT_ROOM = 1024
-# Its invocations for few codes, which every device has, and for many, by the words of a code: one workgroup waits for
-# memory, so the more loads are in flight the better. A CPU adapter runs invocations one after another.
+# Its invocations for each of many rows, and where it is alone, by the words of a code: it waits for memory then, so the
+# more loads are in flight the better. A CPU adapter runs invocations one after another.
 _SELECT_INVOCATIONS = 256
-_SELECT_INVOCATIONS_MANY = {1: 1024, 2: 512}
-_MANY_CODES = 1 << 12
+_SELECT_INVOCATIONS_ALONE = {1: 1024, 2: 512}
 # Codes of which one workgroup chooses, where there may be more.
 _SELECT_ITEMS = 1 << 15
 # A row that is longer gets many workgroups, if the rows are few.
 _LONG_ROW_ITEMS = 1 << 17
 _FEW_ROWS = 16
-# Items of the smallest groups: for k of at most _SELECT_ROOM, and for more.
-_LEAST_GROUP_ITEMS = 32
-_LEAST_GROUP_ITEMS_SORTED = 8
 # Tiles of which a workgroup finds the minima: each takes 4 or 8 bytes of workgroup memory for each invocation.
 _TILES_A_BLOCK = 2
 # Kernels add a block of tiles to a place, in 32 bits.
@@ -171,6 +167,9 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         self.datatype: Datatype = as_datatype(self._take(dtype, "input"), self.datatypes)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("top_k", self.capabilities, tuning=self.tuning)
+        vecs = self._shapes.rows[-1][1].vecs
+        if vecs & (vecs - 1):
+            raise ArgumentError(f"TopK: vecs={vecs}, but groups have a power of two of items; use 1, 2, 4, 8 or 16")
 
     def _results_of(self, lengths: Mapping[str, int]) -> int:
         """Return the length of the outputs."""
@@ -228,6 +227,8 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
                 length <= self._select_items or rows > max(_FEW_ROWS, length // _LONG_ROW_ITEMS)
             ):
                 self._select(builder, items, length, rows, values=values, indices=indices)
+                if self.row_length is None:
+                    self._add_siblings(builder, items, values, indices, 0)
                 parameters["strategy"] = "one workgroup a row"
             else:
                 for row in range(rows):
@@ -251,7 +252,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
             self._add_selections(builder, items, values, indices)
             return "delegates"
         shape = self._shapes.at(items.length)
-        sizes = [1 << log2 for log2 in range(3, shape.tile_items.bit_length())]
+        sizes = [1 << log2 for log2 in range(_log2(self._least_group), shape.tile_items.bit_length())]
         group = min(sizes, key=lambda size: items.length // size + self.k * size)
         if 2 * (items.length // group + self.k * group) > items.length:
             self._add_full_sort(builder, items, values, indices)
@@ -263,11 +264,10 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
 
     def _add_selections(self, builder: PlanBuilder, items: Operand, values: Operand, indices: Operand) -> None:
         listed: _Listed | None = None
+        least = self._least_group
         count, level = items.length, 0
         # There are more groups than k, and they become smaller from level to level.
-        while count > max(self._select_items, 2 * self.k * _LEAST_GROUP_ITEMS) and (
-            listed is None or listed.group > _LEAST_GROUP_ITEMS
-        ):
+        while count > max(self._select_items, 2 * self.k * least) and (listed is None or listed.group > least):
             group = self._group_items(count, listed)
             minima = self._add_minima(builder, items, listed, group, f"_{level}")
             chosen = builder.scratch(f"groups_{level}", self.k)
@@ -276,57 +276,81 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
             listed = _Listed(chosen, group, self.k)
             count, level = listed.items, level + 1
         self._select(builder, items, count, 1, listed=listed, values=values, indices=indices)
+        self._add_siblings(builder, items, values, indices, level)
+
+    def _add_siblings(
+        self, builder: PlanBuilder, items: Operand, values: Operand, indices: Operand, levels: int
+    ) -> None:
+        """Add the kernels that inputs of other lengths need."""
+        some = builder.scratch("sibling", self.k)
+        listed = _Listed(some, 2 * self._least_group, self.k)
+        minima = builder.scratch("sibling_minima", 1, self._code_bytes)
+        if levels < 2:
+            self._add_minima(builder, items, listed, self._least_group, "_sibling", sibling=True)
+            self._select(builder, minima, 1, 1, listed=listed, chosen=some, sibling=True)
+        if levels < 1:
+            self._add_minima(builder, items, None, self._least_group, "_sibling", sibling=True)
+            self._select(builder, minima, 1, 1, chosen=some, sibling=True)
+        other = listed if levels < 1 else None
+        self._select(builder, items, 1, 1, listed=other, values=values, indices=indices, sibling=True)
+
+    @property
+    def _least_group(self) -> int:
+        """The items that a lane reads of a group: those of the smallest groups."""
+        return 4 * self._shapes.rows[-1][1].vecs
 
     def _group_items(self, count: int, listed: _Listed | None) -> int:
         """Return the items of a group, a power of two, so that one workgroup can choose among the groups."""
         most = self._shapes.at(count).tile_items
         if listed is not None:
             most = min(most, listed.group // 2)
-        group = _LEAST_GROUP_ITEMS
+        group = self._least_group
         while group < most and count > group * self._select_items:
             group *= 2
         return group
 
     def _add_minima(
-        self, builder: PlanBuilder, items: Operand, listed: _Listed | None, group: int, suffix: str
+        self,
+        builder: PlanBuilder,
+        items: Operand,
+        listed: _Listed | None,
+        group: int,
+        suffix: str,
+        *,
+        sibling: bool = False,
     ) -> Operand:
         """Add the kernels that find the best code of each group of the input, or of the listed groups."""
         shape = self._shapes.at(items.length)
         count = items.length if listed is None else listed.items
         minima = builder.scratch(f"minima{suffix}", -(-count // group), self._code_bytes)
-        rows = min(shape.vecs, group // 4)
-        lanes = group // (4 * rows)
-        if lanes > shape.workgroup_size:
-            raise AssertionError("a group is at most a tile")
-        context = {
-            **self._key_context(), "listed": listed is not None, "tiles": _TILES_A_BLOCK, "lanes": lanes, "rows": rows,
-            "vec4": items.item_bytes == 4, "workgroup_size": shape.workgroup_size,
-        }  # fmt: skip
+        lanes = group // self._least_group
         block_groups = _TILES_A_BLOCK * shape.workgroup_size // lanes
-        if listed is not None:
-            blocks = -(-minima.length // block_groups)
-            builder.kernel(
-                f"delegates{suffix}", "top_k_minima.wgsl",
-                reads={"input": items, "list": listed.list.by_words()}, writes={"minima": minima.by_words()},
-                params={
-                    "n": items.length, "blocks": blocks, "groups": minima.length,
-                    "group_log2": _log2(listed.group),
-                },
-                workgroups=blocks, constants={"WORKGROUP_SIZE": shape.workgroup_size}, context=context, counted=True,
-            )  # fmt: skip
-            return minima
         layout = Layout({"input": items})
-        for window in windows_of(layout, ["input"], self.capabilities, shape.tile_items):
-            groups = -(-window.length // group)
+        windows = windows_of(layout, ["input"], self.capabilities, shape.tile_items) if listed is None else [None]
+        for window in windows[:1] if sibling else windows:
+            groups = minima.length if window is None else -(-window.length // group)
             blocks = -(-groups // block_groups)
-            first = window.first // group
+            first = 0 if window is None else window.first
+            label = f"delegates{suffix}"
             builder.kernel(
-                window.label(f"delegates{suffix}"), "top_k_minima.wgsl",
-                reads={"input": window.operands["input"]},
-                writes={"minima": replace(minima.by_words(), offset=first, length=groups)},
-                params={"n": window.length, "blocks": blocks, "groups": groups},
-                workgroups=blocks, constants={"WORKGROUP_SIZE": shape.workgroup_size}, context=context, counted=True,
-                first=window.first,
+                label if window is None else window.label(label), "top_k_minima.wgsl",
+                reads={
+                    "input": items if window is None else window.operands["input"],
+                    **({} if listed is None else {"list": listed.list.by_words()}),
+                },
+                writes={"minima": replace(minima.by_words(), offset=first // group, length=groups)},
+                params={
+                    "n": items.length if window is None else window.length, "blocks": blocks, "groups": groups,
+                    "lanes_log2": _log2(lanes), **({} if listed is None else {"group_log2": _log2(listed.group)}),
+                },
+                workgroups=blocks,
+                constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                context={
+                    **self._key_context(), "listed": listed is not None, "tiles": _TILES_A_BLOCK,
+                    "rows": self._least_group // 4, "vec4": items.item_bytes == 4,
+                    "workgroup_size": shape.workgroup_size,
+                },
+                counted=True, first=first, sibling=sibling,
             )  # fmt: skip
         return minima
 
@@ -341,13 +365,14 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         chosen: Operand | None = None,
         values: Operand | None = None,
         indices: Operand | None = None,
+        sibling: bool = False,
     ) -> None:
         """Add the kernel that chooses k of each row: of codes the groups, into `chosen`, of items the results."""
         slots = max(_SELECT_INVOCATIONS, 1 << (2 * self.k - 1).bit_length())
         lanes = _SELECT_INVOCATIONS
-        if length > _MANY_CODES and not self.capabilities.is_cpu:
+        if self.row_length is None and not self.capabilities.is_cpu:
             most = self.capabilities.limits["max-compute-invocations-per-workgroup"]
-            lanes = min(_SELECT_INVOCATIONS_MANY[self._code_bytes // 4], 1 << most.bit_length() - 1)
+            lanes = min(_SELECT_INVOCATIONS_ALONE[self._code_bytes // 4], 1 << most.bit_length() - 1)
         outputs = {"chosen": chosen, "values": values, "indices": indices}
         builder.kernel(
             "select" if chosen is None else "groups", "top_k_select.wgsl",
@@ -368,7 +393,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
                 "source": "items" if chosen is None else "codes", "result": "items" if chosen is None else "places",
                 "workgroup_size": lanes, "room": _SELECT_ROOM,
             },
-            counted=chosen is None,
+            counted=chosen is None, sibling=sibling,
         )  # fmt: skip
 
     # ---- more than _SELECT_ROOM: sorts

@@ -1,16 +1,21 @@
 """Workloads: the data that cases are measured on, the options of their primitives, and the checks of their results."""
 
+import json
+
 import numpy as np
 import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case, array_items
+from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.cases.struct_reductions import STRUCT_REDUCTIONS
 from gridwise_py.bench.cases.workloads import WORKLOADS
 from gridwise_py.bench.checks.check import mismatch
+from gridwise_py.bench.sampling.interleave import random_arguments
 from gridwise_py.bench.sampling.measure import measure_case
+from gridwise_py.bench.sweep import worker
 from gridwise_py.bench.sweep.axes import AXES, collect_axes
-from gridwise_py.bench.sweep.suite import DEFAULT_AXES, Sweep, plan_jobs
+from gridwise_py.bench.sweep.suite import DEFAULT_AXES, Job, Sweep, plan_jobs
 from helpers.cases import FULL
 
 SHORT = gw.SamplingProtocol(
@@ -19,7 +24,7 @@ SHORT = gw.SamplingProtocol(
 
 
 def _case(name, n=10_000, datatype="u32", **axes):
-    words = {"op": "add", "run": "8", "segment": "100", "share": "0.5", "along": "rows"}
+    words = {"op": "add", "run": "8", "segment": "100", "bins": "100", "share": "0.5", "along": "rows"}
     return Case.build(name, n, datatype, **(words | axes))
 
 
@@ -98,7 +103,23 @@ def test_the_same_seed_gives_the_same_data():
         assert any(one[k].tobytes() != third[k].tobytes() for k in one), name
 
 
+def test_a_primitive_is_compared_with_others_on_the_data_of_its_workload(device):
+    inputs, arrays = random_arguments(gw.SegmentedReduce(device), 5000)
+    np.testing.assert_array_equal(inputs["offsets"], [0, 1024, 2048, 3072, 4096, 5000])
+    assert {name: array.size for name, array in arrays.items()} == {"items": 5000, "offsets": 6, "output": 5}
+    inputs, _ = random_arguments(gw.ReduceByKey(device), 5000)
+    assert 400 < np.count_nonzero(np.diff(inputs["keys"].astype(np.int64))) < 900, "not all keys differ"
+    inputs, arrays = random_arguments(gw.Select(device, gw.u32("x"), where=gw.u32("x") > 3), 100)
+    assert list(inputs) == ["x"], "what has other inputs gets random items"
+
+
 # ---- names and axes
+
+
+def test_a_worker_gets_the_case_that_was_asked_for():
+    for name in WORKLOADS:
+        job = Job(Case.usual(name, 1000), Mode.HOT, position=3, round=1, process=2)
+        assert worker._job_of(json.loads(json.dumps(worker._job_data(job)))) == job
 
 
 def test_a_case_has_the_axes_that_its_time_depends_on():
@@ -146,13 +167,13 @@ def test_a_wrong_reduction_to_a_struct_is_found(name):
     primitive, inputs = case.make(None, FULL), _inputs(case)
     right = primitive.reference(**inputs)
     assert mismatch(primitive, inputs, {"output": right}) is None
-    wrong = np.roll(right.view(np.uint32), 1).view(right.dtype) if name == "minmax" else right
-    wrong = (
-        wrong
-        if name == "minmax"
-        else (wrong + wrong.dtype.type(1) if name[:3] == "arg" else wrong * wrong.dtype.type(1.01) + 1e-4)
-    )
-    assert mismatch(primitive, inputs, {"output": wrong.astype(right.dtype)}) is not None
+    if name == "minmax":
+        wrong = np.array([(right["max"][0], right["min"][0])], dtype=right.dtype)
+    elif name in ("argmin", "argmax"):
+        wrong = right + np.uint32(1)
+    else:
+        wrong = right * np.float32(1.01) + np.float32(1e-4)
+    assert mismatch(primitive, inputs, {"output": wrong}) is not None
 
 
 @pytest.mark.parametrize("name", ["scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce", "reduce_axis"])

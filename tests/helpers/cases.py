@@ -69,7 +69,9 @@ SORTS = ("sort", "sort_pairs", "argsort")
 MERGES = ("merge", "merge_sort")
 STREAMS = ("select", "partition", "unique", "run_length")
 #: Those whose plans `segment_plans` and `array_plans` make.
-APART = ("scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce", "reduce_axis", "repeat")
+APART = (
+    "scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce", "reduce_axis", "repeat", "reduce_by_index",
+)  # fmt: skip
 SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
 
 
@@ -92,6 +94,8 @@ class Case(NamedTuple):
 
     def _planner(self, size: int) -> gw.Primitive:
         options = {**self.cls.at_size(size)[0], **self.options}
+        if "k" in options and self.name == "top_k":
+            options["k"] = min(options["k"], size)
         return make_primitive(self.cls, None, capabilities=self.capabilities, **options)
 
     def lengths(self, n: int) -> dict[str, int]:
@@ -142,9 +146,10 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
     for datatype in gw.Search.datatypes:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
             yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
-    for name in MERGES:
-        for options in _MERGE_OPTIONS:
-            yield Case(name, options, capabilities)
+    for options in _MERGE_OPTIONS:
+        yield Case("merge", options, capabilities)
+    for options in (_MERGE_OPTIONS[0], *_MERGE_OPTIONS[-3:]):
+        yield Case("merge_sort", options, capabilities)
     yield Case("merge", {"dtype": "u32", "value_dtype": "u32", "counted": True}, capabilities)
     for datatype in gw.TopK.datatypes:
         for options in ({"k": 100}, {"k": 1024, "sorted": False}, {"k": 2000, "mode": "smallest"}):
@@ -382,6 +387,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
         *struct_plans(n),
         *top_k_plans(),
         *group_plans(n),
+        *index_plans(n),
     )
     for name, plan in own:
         for key, shader in plan.shaders.items():
@@ -503,6 +509,19 @@ def struct_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                     yield f"reduce-{op.name}-{number}-{mode}", reduction.plan(layout)
 
 
+def index_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Items of each index, by atomics and by compare-and-swap; and pairs of items in bins."""
+    lengths = {"indices": n, "items": n, "output": 300}
+    for index, datatype, op in (
+        ("u32", "f32", gw.Add), ("i64", "i32", gw.Max), ("u8", "f32", gw.Min), ("u32", "u32", USER_ADD),
+    ):  # fmt: skip
+        primitive = gw.ReduceByIndex(None, index, datatype, op, size=300, capabilities=FULL)
+        sizes = {name: primitive.signature.datatype(name).itemsize_bytes for name in lengths}
+        yield f"reduce_by_index-{index}-{datatype}-{op.name}", primitive.plan(gw.Layout.separate(sizes, **lengths))
+    lengths = {"x": n, "y": n, "output": 256}
+    yield "histogram2d", gw.Histogram2D.plan_for(capabilities=FULL, lengths=lengths)
+
+
 def group_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
     """Aggregates of rows: of what is sorted along, and of gathered rows; keys of one word and of two."""
     k, x, y, z = gw.u32("k"), gw.f32("x"), gw.i32("y"), gw.f32("z")
@@ -562,6 +581,7 @@ def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
 
 def _segmented_sorts(n: int) -> Iterator[tuple[str, gw.Plan]]:
     """Sorts of segments by offsets and of one length, short and long, in every mode."""
+    capabilities = replace(FULL, features=frozenset({"subgroup"}))  # a scan has 32-bit words then
     for mode, (key, value) in itertools.product(
         SUBGROUPS, (("u32", None), ("f64", "u32"), ("f32", "u64"), ("i8", "f32"))
     ):
@@ -570,7 +590,7 @@ def _segmented_sorts(n: int) -> Iterator[tuple[str, gw.Plan]]:
             if mode != "none" and (value is None) == counted:
                 continue
             sort = gw.SegmentedSort(
-                None, key, value, length=length, descending=counted, tuning=few, capabilities=FULL
+                None, key, value, length=length, descending=counted, tuning=few, capabilities=capabilities
             )  # fmt: skip
             given = ["keys", *(["values"] if value else []), *(["offsets"] if length is None else [])]
             lengths = dict.fromkeys([*given, *sort.signature.outputs], n)

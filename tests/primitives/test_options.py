@@ -23,8 +23,9 @@ TUNINGS = {
     "reduce_axis": gw.AxisTuning(workgroup_size=64, vecs=2, team=8, strip=8, max_blocks=7, subgroups="emulated-8"),
     "map": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "search": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
-    "merge": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
+    "merge": gw.ElementwiseTuning(workgroup_size=32, vecs=3),
     "merge_sort": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
+    "top_k": gw.ElementwiseTuning(workgroup_size=32, vecs=4),
     "vector_add": gw.ElementwiseTuning(workgroup_size=128, vecs=2),
     "reduce": gw.ReduceTuning(
         workgroup_size=64, vecs=2, max_blocks=7, state="u32x2", spin_limit=9, subgroups="emulated-8"
@@ -43,6 +44,10 @@ TUNINGS |= dict.fromkeys(("sort_pairs", "argsort"), TUNINGS["sort"])
 SEGMENTS = ("scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce")
 # On a GPU they take no subgroups by default.
 TUNINGS |= dict.fromkeys(SEGMENTS, dataclasses.replace(TUNINGS["scan"], subgroups="emulated-8"))
+TUNINGS |= dict.fromkeys(
+    ("histogram", "reduce_by_index"),
+    gw.HistogramTuning(workgroup_size=64, vecs=2, max_blocks=3, memory_words=1024, copies=2, merge="quad"),
+)
 # Of `items` the value that is not the default.
 STREAMS = {"select": "late", "partition": "late", "unique": "held", "run_length": "held"}
 TUNINGS |= {
@@ -124,8 +129,8 @@ def test_results_stay_what_they_are(device, name):
         np.testing.assert_array_equal(got.reshape(33, 33), a.reshape(33, 21) @ a.reshape(21, 33))
         return
     x = np.random.default_rng(4).integers(0, 1 << 32, 12_345, dtype=np.uint32)
-    if name in (*STREAMS, *SEGMENTS, "reduce_axis", "repeat"):
-        case = Case.build(name, x.size, "u32", "add", run="5", segment="100", share="0.5", along="rows")
+    if name in (*STREAMS, *SEGMENTS, "reduce_axis", "repeat", "histogram", "reduce_by_index", "top_k"):
+        case = Case.build(name, x.size, "u32", "add", run="5", segment="100", bins="100", share="0.5", along="rows")
         primitive = REGISTRY[name](device, tuning=TUNINGS[name], **case.options)
         inputs = case.inputs(primitive, seed=0)
         run = primitive.execute(**{key: gw.asarray(items, device) for key, items in inputs.items()})

@@ -170,9 +170,10 @@ def test_scatter(device, datatype, index, n):
     rng, length = np.random.default_rng(n), 60
     limits = np.iinfo(kind)
     wanted = [0, length - 1, length, -1, -length, -length - 1, limits.min, limits.max, 2**32, 2**32 + 3, -(2**32)]
-    places = np.array([k for k in [*rng.permutation(length)[:30].tolist(), *wanted] if limits.min <= k <= limits.max])
-    places = places[np.unique(places % length if kind.kind == "i" else places, return_index=True)[1]].astype(kind)
-    indices = rng.permutation(places)[:n]
+    possible = [k for k in [*rng.permutation(length)[:30].tolist(), *wanted] if limits.min <= k <= limits.max]
+    # One for each place.
+    places = {k % length if -length <= k < length else k: k for k in possible}
+    indices = rng.permutation(np.array(list(places.values()), dtype=kind))[:n]
     items = _items(dtype, indices.size, 3)
     around = _items(dtype, length + 2 * 77, 4)
     whole = gw.asarray(around, device)

@@ -21,7 +21,7 @@ class Call:
 
     def __init__(self, device, name, n, datatype=None):
         datatype = next(iter(REGISTRY[name].datatypes)) if datatype is None else datatype
-        case = Case.build(name, n, datatype, "add", run="8", segment="100", share="0.5", along="rows")
+        case = Case.build(name, n, datatype, "add", run="8", segment="100", bins="100", share="0.5", along="rows")
         self.device = device
         self.primitive = case.make(device)
         self.signature = self.primitive.signature

@@ -52,6 +52,7 @@ GONE: dict[str, str] = {}
 COMES_WITH = {
     "Profile": "gw.profile", "KeyAverage": "gw.profile", "KeyAverages": "gw.profile",
     "STORAGE_DATATYPES": "Arrays of f16", "LookbackVerdict": "self-test",
+    "MergedPairs": "merge",
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from ...primitives.base import Primitive
 from ...primitives.operator import OperatorPrimitive
 from ...primitives.sort import SortPrimitive
 from ...types.datatype import Datatype
-from .data import Maker, equal_segments, flags, random_counts, random_runs
+from .data import Maker, equal_segments, flags, random_counts, random_indices, random_runs
 from .distributions import UNIFORM
 from .struct_reductions import STRUCT_REDUCTIONS
 
@@ -64,6 +64,7 @@ USUAL_AXES: Mapping[str, str] = {
     "distribution": UNIFORM,
     "run": "8",
     "segment": "1024",
+    "bins": "256",
     "share": "0.5",
     "along": "rows",
 }
@@ -80,6 +81,10 @@ _ROWS: Mapping[str, Workload] = {
     "segmented_reduce": Workload(REGISTRY["segmented_reduce"], ("segment",), {"offsets": equal_segments}),
     "reduce_axis": Workload(REGISTRY["reduce_axis"], ("segment", "along")),
     "repeat": Workload(REGISTRY["repeat"], ("run",), {"counts": random_counts}),
+    "histogram": Workload(REGISTRY["histogram"], ("bins", "distribution")),
+    "reduce_by_index": Workload(
+        REGISTRY["reduce_by_index"], ("op", "bins"), {"indices": random_indices}, datatype="value_dtype"
+    ),
     "search": Workload(REGISTRY["search"], ("distribution",), distributed="queries"),
     **{name: Workload(kind) for name, kind in STRUCT_REDUCTIONS.items()},
 }

@@ -28,6 +28,7 @@ AXES: Mapping[str, tuple[str, ...] | float | None] = {
     "distribution": tuple(DISTRIBUTIONS),
     "run": None,
     "segment": None,
+    "bins": None,
     "share": 1.0,
     "along": ("rows", "columns"),
     "mode": MODES,
@@ -116,7 +117,7 @@ def _values(text: str, start: int, known: tuple[str, ...] | float | None, base: 
         raise _error(text, start + stray.start(), f"this {stray[0]!r} has no partner around all values")
     if ":" in body and bracket is None:
         raise _error(text, start, "a range stands in brackets: [first:last:step]")
-    if isinstance(known, float):
+    if isinstance(known, (float, int)):
         return tuple(_number(text, at, word, known) for at, word in _words(body, start, ","))
     if known is not None:
         words = list(_words(body, start, ","))

@@ -138,7 +138,7 @@ def _job_data(job: Job) -> dict[str, Any]:
 
 
 def _job_of(data: Mapping[str, Any]) -> Job:
-    case = {**data["case"], "others": tuple((name, value) for name, value in data["case"]["others"])}
+    case: dict[str, Any] = {**data["case"], "others": tuple((name, value) for name, value in data["case"]["others"])}
     return Job(Case(**case), Mode(data["mode"]), data["position"], data["round"], data["process"])
 
 
