@@ -116,7 +116,7 @@ def group_by(
     aggregates: Mapping[str, Any] | None = None,
     /,
     *,
-    key_bits: int | Sequence[int] | None = None,
+    key_bits: int | Sequence[int | None] | None = None,
     size: int | None = None,
     deterministic: bool = False,
     device: wgpu.GPUDevice | None = None,
@@ -195,7 +195,8 @@ class _Call:
     def run(self, keys: Any, key_bits: Any, size: int | None, deterministic: bool) -> Groups:
         """Check everything, upload what is on the host, and compute."""
         named = self._named(keys)
-        values = {name: each[0] for name, each in self._aggregates.items() if isinstance(each, tuple) and each}
+        parts = {name: _parts_of(each) for name, each in self._aggregates.items()}
+        values = {name: each[0] for name, each in parts.items() if each}
         self._check({**named, **values})
         columns = list(self._columns.values())
         self._on_gpu = any(isinstance(each, (Array, *EXPRESSIONS)) for each in columns)
@@ -271,7 +272,7 @@ class _Call:
 
     def _keys(self, columns: Mapping[str, Any], key_bits: Any) -> tuple[dict[str, Any], list[int | None] | None]:
         """Return the columns of keys as the primitive takes them, and the bits that each needs, where that is known."""
-        asked = [key_bits] if isinstance(key_bits, int) else list(key_bits or [None] * len(columns))
+        asked: list[int | None] = [key_bits] if isinstance(key_bits, int) else list(key_bits or [None] * len(columns))
         if len(asked) != len(columns):
             raise ArgumentError(
                 f"{_CALL}: key_bits has {len(asked)} numbers, but there are {len(columns)} columns of keys"
@@ -295,7 +296,7 @@ class _Call:
     def _own_aggregates(self) -> Iterator[tuple[str, Any]]:
         """Yield the aggregates as the primitive takes them, by their names."""
         for name, given in zip(self._names.values(), self._aggregates.values(), strict=True):
-            parts = cast(tuple[Any, ...], given) if isinstance(given, tuple) else ()
+            parts = _parts_of(given)
             items = self._items(parts[0]) if len(parts) > 1 else None
             if items is None or isinstance(items, EXPRESSIONS):
                 yield name, given
@@ -334,6 +335,11 @@ class _Call:
         if name in self._means:
             items = items / found[self._means[name]].to_numpy()
         return self._finish[name](items) if name in self._finish else items
+
+
+def _parts_of(aggregate: Any) -> list[Any]:
+    """Return the column of an aggregate and what follows it."""
+    return list(cast(tuple[Any, ...], aggregate)) if isinstance(aggregate, tuple) else []
 
 
 def _argument_names(names: Sequence[str]) -> dict[str, str]:

@@ -123,6 +123,11 @@ class PlanBuilder:
         finally:
             self._stage = before
 
+    def _in_stage(self, name: str) -> str:
+        """Return the buffer that a name stands for: this stage's temporary memory of that name, if there is any."""
+        own = self._stage + name
+        return own if own in self._buffers else name
+
     def counted_work(self, items: int, read_bytes: int, write_bytes: int) -> tuple[CountedWork, ...]:
         """Return the part of the work that depends on the count: bytes of each of at most `items` items."""
         return () if self.count is None else (CountedWork(COUNT, items, read_bytes, write_bytes),)
@@ -159,8 +164,8 @@ class PlanBuilder:
 
     def step(self, step: Step) -> None:
         """Add a step that is not a kernel."""
-        if isinstance(step, Fill) and self._stage + step.buffer in self._buffers:
-            step = replace(step, buffer=self._stage + step.buffer)
+        if isinstance(step, Fill):
+            step = replace(step, buffer=self._in_stage(step.buffer))
         self._steps.append(step)
 
     def include(self, plan: Plan, name: str) -> None:
@@ -297,7 +302,7 @@ class PlanBuilder:
                 kind = f"array<{part.element}>"
                 declarations.append(accessors.declaration(index, part.access, part.var_of(segment), kind))
         for index, (var, (buffer, element)) in enumerate((atomics or {}).items(), len(bindings)):
-            bindings.append(Binding(index, self._stage + buffer, "read_write"))
+            bindings.append(Binding(index, self._in_stage(buffer), "read_write"))
             declarations.append(accessors.declaration(index, "read_write", var, element))
         self._check_bindings(label, len(declarations), parts, chunks)
         values = {**params, **{f"{name}_offset": operand.offset for name, operand in operands.items()}}

@@ -81,7 +81,7 @@ class _Reduction(ReduceByKey):
         self._writes_keys = number == 0
         keys = () if not self._writes_keys else tuple(self._key_stores) or ("output_keys",)
         results = self._outputs or (("output_values",) if self.stores else ())
-        self._also_written = (*keys, *results, *(("count",) if self._writes_keys else ()))  # pyright: ignore[reportIncompatibleVariableOverride]
+        self._also_written = (*keys, *results, *(("count",) if self._writes_keys else ()))  # pyright: ignore[reportAttributeAccessIssue]
         super().__init__(
             device, spec.datatype, own.datatype, own.op, deterministic=deterministic, tuning=tuning,
             capabilities=capabilities,
@@ -195,7 +195,7 @@ class GroupBy(Primitive):
         keys: Any,
         aggregates: Mapping[str, Any] | None = None,
         *,
-        key_bits: int | Sequence[int] | None = None,
+        key_bits: int | Sequence[int | None] | None = None,
         size: int | None = None,
         deterministic: bool = False,
         tuning: ScanTuning | None = None,
@@ -334,8 +334,8 @@ class GroupBy(Primitive):
         assert self._fusion is not None
         flat = part_of(self.spec.flat, results)
         step = flat.program.steps[flat.program.results[0]]
-        if len(results) == 1 and step.kind == "leaf" and flat.datatypes[step.value].name in DATATYPES:
-            return layout[flat.names[step.value]]
+        if len(results) == 1 and step.kind == "leaf" and flat.datatypes[step.number].name in DATATYPES:
+            return layout[flat.names[step.number]]
         return self._fused(layout, n, flat.program, [layout[name] for name in flat.names], pair=pair)
 
     def _fused(

@@ -187,7 +187,11 @@ class GroupSpec:
 
 
 def group_spec(
-    keys: Any, aggregates: Mapping[str, Any], *, key_bits: int | Sequence[int] | None = None, what: str = "GroupBy"
+    keys: Any,
+    aggregates: Mapping[str, Any],
+    *,
+    key_bits: int | Sequence[int | None] | None = None,
+    what: str = "GroupBy",
 ) -> GroupSpec:
     """Return what a group-by computes.
 
@@ -219,7 +223,7 @@ def group_spec(
     flat = flatten(*words, *nodes)
     passes = tuple(replace(each, places=tuple(k + len(words) for k in each.places)) for each in passes)
     columns += packing.columns
-    is_coded = len(found) > 1 or found[0].type in ("f32", "bool")
+    is_coded = len(found) > 1 or next(iter(found)).type in ("f32", "bool")
     datatype = wide or DATATYPES.get(_sorted_as(found, words)) or ITEM_DATATYPES["u64"]
     end_bit = None if wide is not None else sum(key.bits for key in found)
     return GroupSpec(flat, found, datatype, end_bit, is_coded, tuple(columns), passes)
@@ -254,7 +258,7 @@ def _key_columns(keys: Any, what: str) -> dict[str, Any]:
 
 
 def _keys(
-    keys: Any, key_bits: int | Sequence[int] | None, what: str
+    keys: Any, key_bits: int | Sequence[int | None] | None, what: str
 ) -> tuple[tuple[GroupKey, ...], list[Expression], Datatype | None]:
     """Return the columns, the words of the sorted keys, and the datatype of a column of 8 bytes."""
     named = _key_columns(keys, what)
@@ -421,13 +425,13 @@ class _Packing:
     def _parsed(self, name: str, given: Any) -> tuple[Any, str | BinOp, float]:
         if isinstance(given, Count):
             return None, "count", 0.0
-        parts = cast(tuple[Any, ...], given) if isinstance(given, tuple) else ()
+        parts: list[Any] = list(cast(tuple[Any, ...], given)) if isinstance(given, tuple) else []
         if len(parts) not in (2, 3):
             raise ArgumentError(
                 f"{self._what}: {name}= is {given!r:.60}, but must be (x, op), such as (x, gw.Add) or (x, 'mean'), or "
                 f"gw.count"
             )
-        column, how = parts[:2]
+        column, how = parts[0], parts[1]
         if isinstance(how, Count):
             how = "count"
         elif not isinstance(how, (str, BinOp)) and getattr(how, "__module__", "").startswith(_PACKAGE):

@@ -197,6 +197,15 @@ def test_a_chain_of_counted_arrays_reads_nothing(device, rng, monkeypatch):
     assert groups.total.to_numpy().tolist() == np.bincount(y & 7, y).tolist()
 
 
+def test_views_at_odd_offsets(device, rng):
+    keys, x = rng.integers(0, 5, 80).astype(np.uint32), rng.integers(0, 9, 80).astype(np.float32)
+    k, y = gw.asarray(keys, device)[3:], gw.asarray(x, device)[1:-2]
+    out = gw.full(90, 7.0, "f32", device)
+    run = gw.GroupBy(device, K, total=(X, gw.Add)).execute(k=k, x=y, total=out[5:82])
+    assert run.outputs["total"].to_numpy().tolist() == np.bincount(keys[3:], x[1:-2]).tolist()
+    assert set(out.to_numpy()[:5]) == set(out.to_numpy()[10:]) == {7.0}
+
+
 def test_groups_that_do_not_fit_are_counted(device):
     keys = np.arange(600, dtype=np.uint32) % 40
     run = gw.GroupBy(device, K, size=10, rows=gw.count, mean=(K, "mean")).execute(k=gw.asarray(keys, device))
