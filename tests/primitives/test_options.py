@@ -23,8 +23,8 @@ TUNINGS = {
     "reduce_axis": gw.AxisTuning(workgroup_size=64, vecs=2, team=8, strip=8, max_blocks=7, subgroups="emulated-8"),
     "map": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "search": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
-    "merge": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
-    "merge_sort": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
+    "merge": gw.ElementwiseTuning(workgroup_size=32, vecs=3),
+    "merge_sort": gw.ElementwiseTuning(workgroup_size=32, vecs=3),
     "top_k": gw.ElementwiseTuning(workgroup_size=32, vecs=4),
     "vector_add": gw.ElementwiseTuning(workgroup_size=128, vecs=2),
     "reduce": gw.ReduceTuning(
