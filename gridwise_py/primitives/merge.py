@@ -124,7 +124,7 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
         self._shapes = shapes_for("merge", self.capabilities, tuning=self.tuning)
 
     @classmethod
-    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+    def at_size(cls, n: int, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return no options, and the lengths of two halves."""
         return {}, {"a": n - n // 2, "b": n // 2}
 

@@ -35,8 +35,8 @@ _MODES = ("largest", "smallest")
 # Of top_k_select.wgsl: the entries (a code and a place) that it has workgroup memory for. With codes of 8 bytes and 512
 # invocations all takes 15 of the 16 KiB that every device has.
 _SELECT_ROOM = 1024
-# Its invocations for each of many rows, and where it is alone, by the words of a code: it waits for memory then, so the more
-# loads are in flight the better. A CPU adapter runs invocations one after another.
+# Its invocations for each of many rows, and where it is alone, by the words of a code: it waits for memory then, so the
+# more loads are in flight the better. A CPU adapter runs invocations one after another.
 _SELECT_INVOCATIONS = 256
 _SELECT_INVOCATIONS_ALONE = {1: 1024, 2: 512}
 # Codes of which one workgroup chooses, where there may be more.

@@ -115,7 +115,7 @@ class Shapes(Generic[AnyShape]):
 # top_k: 8 loads in flight; with a tile of 8,192 items 2^28 items have 2^15 minima, which one workgroup looks through.
 # Not measured yet.
 # by_key: 2^28 items of u32 in runs of 8 on an H200: scan 856 µs and reduce 874 with 256 × 8, 850 and 930 with 128 × 8,
-# 872 and 1,215 with 512 × 4. segmented: as scans by key. segmented_reduce, 2^28 items in segments of 2^16, 2^10 and 2^4:
+# 872 and 1,215 with 512 × 4. segmented: as scans by key. segmented_reduce, 2^28 items in segments of 2^16, 2^10, 2^4:
 # 263, 420, 744 µs with 128 × 8; 259, 464, 793 with 256 × 4. A CPU adapter compiles fewer rows sooner.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
     "elementwise": (((None, Shape(256, 1)),), ((None, Shape(256, 4)),)),

@@ -287,7 +287,7 @@ def test_partitions(device):
         (lambda x: gw.TopK(x.device, "u32", 2, mode="max"), gw.ArgumentError, "known are largest, smallest"),
         (lambda x: gw.TopK(x.device, "u32", 5, row_length=4), gw.LengthError, "a row has 4 items"),
         (lambda x: gw.TopK(x.device, "u32", 2, row_length=3).execute(input=x), gw.LengthError, "rows of 3"),
-        (lambda x: gw.TopK(x.device, "u32", 2, row_length=4).execute(input=x, n=x[3:4]), gw.ArgumentError, "row_length"),
+        (lambda x: gw.TopK(x.device, k=2, row_length=4).execute(input=x, n=x[3:4]), gw.ArgumentError, "row_length"),
         (lambda x: gw.TopK(x.device, tuning=gw.ElementwiseTuning(vecs=12)), gw.ArgumentError, "vecs=12"),
         (lambda x: gw.TopK(x.device, "c64", 2), gw.DatatypeError, "c64"),
         (lambda x: gw.top_k(x, 9), gw.LengthError, "k=9, but x has 8 items"),
