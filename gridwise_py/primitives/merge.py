@@ -164,7 +164,7 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
         params = {f"n_{name}": length for name, length in lengths.items()}
         params |= {f"capacity_{name}": length for name, length in lengths.items()}
         fed = {f"n_{name[0]}": layout[name] for name in _COUNTS} if self.counted else {}
-        quads = order.stores_quads(layout["output"])
+        quads = self._stores_quads(layout["output"])
         names = () if self.value_datatype is None else ("a_values", "b_values")
         values = {name: self._bound(builder, name, layout[name]).by_words() for name in names}
         writes = {"output": layout["output"] if quads else layout["output"].by_words()}
@@ -218,6 +218,10 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
     def _shift(cls, operand: Operand) -> int:
         """Return how far behind the beginning of a line the first key lies; 0 where there are several such places."""
         return 0 if operand.chunks else operand.offset % cls._line_keys
+
+    def _stores_quads(self, output: Operand) -> bool:
+        """Whether an invocation stores four keys at once."""
+        return self._order.stores_quads(output)
 
     @staticmethod
     def _step(n: int) -> int:

@@ -329,7 +329,8 @@ def test_workgroup_memory_bounds_the_items_of_an_invocation():
     bare = dataclasses.replace(FULL, limits={**FULL.limits, "max-compute-workgroup-storage-size": 16_384})
     lengths = {"a": 1 << 23, "b": 1 << 23, "output": 1 << 24}
     for dtype, items in (("u32", 15), ("f64", 7)):
-        plan = gw.Merge.plan_for(capabilities=bare, lengths=lengths, dtype=dtype)
+        shape = gw.ElementwiseTuning(workgroup_size=256, vecs=4)
+        plan = gw.Merge.plan_for(capabilities=bare, lengths=lengths, dtype=dtype, tuning=shape)
         assert plan.parameters["items"] == items
         assert plan.kernels[1].workgroups[0] == -(-(1 << 24) // (256 * items))
     tuning = gw.ElementwiseTuning(workgroup_size=1024, vecs=4)

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.runtime.context import context_of
+from helpers.cases import FULL
 from helpers.paths import ROOT
 from helpers.strategies import make_primitive
 
@@ -974,6 +975,26 @@ def test_searches_are_measured_with_and_without_samples(device, tmp_path):
         for cls in (gw.Search, search_peer.WithoutSamples)
     ]
     assert levels == [1, 0]
+
+
+def test_merges_are_measured_in_each_form(device, tmp_path):
+    path, words = tmp_path / "merge.json", ("--n", "9000", "--rounds", 1, "--samples", 1, "--shapes", "64x1")
+    done = _run("merge_peer", *words, "--cub", tmp_path / "none", "--json", path)
+    assert done.exit_code == 0, done.output
+    assert "CUB: not here" in done.output
+    rows = json.loads(path.read_text())["results"]
+    assert [row["side"] for row in rows] == ["library", "bisect", "words", "anywhere", "64x1"]
+    for row in rows:
+        assert row["right"]
+        assert row["time_ns"] > 0
+        assert list(row["kernels_ns"]) == ["merge partition", "merge"]
+    lengths = {"a": 5000, "b": 4000, "output": 9000}
+    texts = {
+        name: tuple(form.plan_for(capabilities=FULL, lengths=lengths).shaders)
+        for name, form in _script("merge_peer").FORMS.items()
+    }
+    assert len({texts[name] for name in ("library", "words", "anywhere")}) == 3, "each form has another text"
+    assert texts["bisect"] == texts["library"], "which differ in a parameter"
 
 
 # ---- CUB beside us
