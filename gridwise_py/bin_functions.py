@@ -322,8 +322,8 @@ def histogram2d(
     kinds = (inputs.take("x", x), inputs.take("y", y))
     options = {} if weights is None else {"weights": inputs.take("weights", weights)}
     inputs.check_lengths()
-    several = list(cast(Sequence[Any], bins)) if isinstance(bins, (tuple, list)) else []
-    each_bins = several if len(several) == 2 else [bins, bins]
+    several: list[Any] = list(cast(Sequence[Any], bins)) if isinstance(bins, (tuple, list)) else []
+    each_bins: list[Any] = several if len(several) == 2 else [bins, bins]
     ranges = (None, None) if range is None else tuple(range)
     if len(ranges) != 2:
         raise ArgumentError(f"{call}: range={range!r}, but must be a pair of pairs")

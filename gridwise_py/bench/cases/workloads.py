@@ -80,7 +80,6 @@ _ROWS: Mapping[str, Workload] = {
     "reduce_by_key": Workload(REGISTRY["reduce_by_key"], ("run",), {"keys": random_runs}, datatype="value_dtype"),
     "segmented_scan": Workload(REGISTRY["segmented_scan"], ("segment",), {"offsets": equal_segments}),
     "segmented_reduce": Workload(REGISTRY["segmented_reduce"], ("segment",), {"offsets": equal_segments}),
-    "segmented_sort": Workload(REGISTRY["segmented_sort"], ("segment",)),
     "reduce_axis": Workload(REGISTRY["reduce_axis"], ("segment", "along")),
     "repeat": Workload(REGISTRY["repeat"], ("run",), {"counts": random_counts}),
     "histogram": Workload(REGISTRY["histogram"], ("bins", "distribution")),
