@@ -199,7 +199,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         return Sort(self._device, "u32", capabilities=self.capabilities)
 
     @classmethod
-    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+    def at_size(cls, n: int, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
         return {"k": min(n, 100)}, {"input": n}
 
