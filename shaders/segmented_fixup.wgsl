@@ -20,19 +20,24 @@ struct Params {
 //$ include "lib/workgroup.wgsl"
 
 const NO_SEGMENT: u32 = 0xffffffffu;
-fn complete(s: u32, before: Acc) {
+fn put_segment(s: u32, x: Acc) {
 //$ if items_are == "raw"
-  var here = Acc();
-//$ for k in range(acc.words)
-  here{{ "[%d]" % k if acc.words > 1 }} = load_output({{ acc.words }}u * s + {{ k }}u);
-//$ endfor
-  let x = combine(before, here);
 //$ for k in range(acc.words)
   store_output({{ acc.words }}u * s + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});
 //$ endfor
 //$ else
-  store_output(s, lower(combine(before, lift(load_output(s)))));
+  store_output(s, lower(x));
 //$ endif
+}
+// What block b has from entry `first` of its row on, as a chain.
+//$ set row = 2 + 2 * acc.words
+fn chain_in(block: u32, first: u32, heads: u32) -> Chain {
+  return Chain(
+    heads,
+//$ for k in range(acc.words)
+    load_totals({{ row }}u * block + first + {{ k }}u),
+//$ endfor
+  );
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -45,17 +50,15 @@ fn main(lanes: Lanes) {
     var here = chain_identity();
     var segment = NO_SEGMENT;
     if (block < params.blocks) {
-      here = Chain(
-//$ for k in range(1 + acc.words)
-        load_totals({{ 2 + acc.words }}u * block + {{ k }}u),
-//$ endfor
-      );
-      segment = load_totals({{ 2 + acc.words }}u * block + {{ 1 + acc.words }}u);
+      here = chain_in(block, 1u, load_totals({{ row }}u * block));
+      segment = load_totals({{ row }}u * block + {{ 1 + acc.words }}u);
     }
-    let row = sg_scan_chain(here);
-    let sum = wg_scan_chain(sg_last_chain(row.inclusive));
-    let mine = chain_combine(chain_combine(before, sum.before), row.exclusive);
-    if (segment != NO_SEGMENT) { complete(segment, chain_value(mine)); }
+    let lanes_here = sg_scan_chain(here);
+    let sum = wg_scan_chain(sg_last_chain(lanes_here.inclusive));
+    let mine = chain_combine(chain_combine(before, sum.before), lanes_here.exclusive);
+    if (segment != NO_SEGMENT) {
+      put_segment(segment, chain_value(chain_combine(mine, chain_in(block, {{ 2 + acc.words }}u, 0u))));
+    }
     before = chain_combine(before, sum.total);
   }
 }

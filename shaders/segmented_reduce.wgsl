@@ -85,9 +85,14 @@ fn main(
 //$ endif
   workgroupBarrier();
   if (local == 0u) {
+//$ set row = 2 + 2 * acc.words
 //$ for k in range(1 + acc.words)
-    store_totals({{ 2 + acc.words }}u * block + {{ k }}u, before[{{ k }}]);
+    store_totals({{ row }}u * block + {{ k }}u, before[{{ k }}]);
 //$ endfor
-    store_totals({{ 2 + acc.words }}u * block + {{ 1 + acc.words }}u, unfinished);
+    store_totals({{ row }}u * block + {{ 1 + acc.words }}u, unfinished);
+    let partial = chain_of(0u, unfinished_value);
+//$ for k in range(acc.words)
+    store_totals({{ row }}u * block + {{ 2 + acc.words + k }}u, partial[{{ 1 + k }}]);
+//$ endfor
   }
 }

@@ -295,7 +295,7 @@ class SegmentedPrimitive(OperatorPrimitive):
         n = self._items_in(layout["items"])
         shape, fixed = self._shapes.at(n), self._fixed_order is not None
         windows = self._windows_of_blocks(builder, layout, shape)
-        blocks, words, elements = blocks_of(windows), 2 + self._accumulator.words, self.datatype.elements
+        blocks, words, elements = blocks_of(windows), 2 * (1 + self._accumulator.words), self.datatype.elements
         totals = builder.scratch("totals", words * blocks)
         for each in (shape, *self._shapes.others(n)):
             sibling = each != shape

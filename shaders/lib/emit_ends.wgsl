@@ -5,8 +5,10 @@ const PART_ITEMS: u32 = {{ tile_items // parts }}u;
 // With a gap after each lane's items, so that lanes write to different banks.
 var<workgroup> staged: array<Acc, PART_ITEMS + PART_ITEMS / WIDTH>;
 fn stage(at: u32) -> u32 { return at + at / WIDTH; }
-// The segment that began before the block and ends in it.
+// The segment that began before the block and ends in it, and what the block has of it. Another kernel completes it, which
+// only reads this, so that it may run several times.
 var<workgroup> unfinished: u32;
+var<workgroup> unfinished_value: Acc;
 
 //$ for r in range(rows)
 fn stage_row_{{ r }}(tile: u32, part: u32, p: Acc) {
@@ -64,7 +66,12 @@ fn emit_segment(s: u32, begin: u32, end: u32, part: u32, part_begin: u32, block_
   if (begin >= end) {
     if (part == 0u) { put_segment(s, identity()); }
   } else if (end - 1u - part_begin < PART_ITEMS) {
-    put_segment(s, staged[stage(end - 1u - part_begin)]);
-    if (begin < block_begin) { unfinished = s; }
+    let x = staged[stage(end - 1u - part_begin)];
+    if (begin < block_begin) {
+      unfinished = s;
+      unfinished_value = x;
+    } else {
+      put_segment(s, x);
+    }
   }
 }
