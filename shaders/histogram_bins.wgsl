@@ -1,4 +1,4 @@
-// places[i] = the bin of item i, or NO_BIN; so that items can be sorted by bins.{{ " values[i] = its value." if copies_values }}
+// places[i] = the bin of item i, or NO_BIN; so that items can be sorted by bins; and their values, if asked for.
 // Forward progress: no workgroup waits for another. Bindings: params, {{ fields | join(", ") }}.
 
 struct Params {

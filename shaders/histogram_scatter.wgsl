@@ -1,8 +1,5 @@
-//$ if fills
-// output[k] = the result of no items.
-//$ else
-// output[bins[r]] = results[r] for each run r of items of one bin. Runs of items in no bin come last, and are left out.
-//$ endif
+// output[bins[r]] = results[r] for each run r of items of one bin. Runs of items in no bin come last, and are left out. Or, before
+// that, output[k] = the result of no items.
 // Forward progress: no workgroup waits for another. Bindings: params, {{ fields | join(", ") }}.
 
 struct Params {

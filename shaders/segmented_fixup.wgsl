@@ -1,6 +1,6 @@
 // The second kernel of a segmented reduction: combines what blocks have of segments that began before them. One workgroup scans
 // the chains of all blocks, and completes the one segment of each block that ends there and began earlier.
-// Bindings: params, totals, and the output.
+// Forward progress: there is one workgroup, which waits for no other. Bindings: params, totals, and the output.
 struct Params {
   blocks: u32,
   identity_bits: u32,

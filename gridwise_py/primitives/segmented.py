@@ -188,9 +188,9 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
     length : int, optional
         Items of each segment. There are then no offsets, and the kernels are those of `ReduceAxis`.
     strategy : {"auto", "reduce_then_scan", "lookback"}, optional
-        As for `Scan`; of segments by offsets.
+        Accepted as by the other primitives of segments, but the kernels are the same: none looks back.
     deterministic : bool, default False
-        For floats: the same bits on every run and adapter, as for `Scan`.
+        For floats: the same bits on every adapter, as for `Scan`. Without it they are the same on every run.
     tuning : ScanTuning, optional
         Options that affect only the speed, of segments by offsets. By default the library's.
     capabilities : Capabilities, optional
@@ -210,7 +210,8 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
     arrays is read or written. Items before the first offset or behind the last one count for no segment.
 
     A call reads each item once and each offset about twice, the second time out of a cache, whether segments have one
-    item each or one has all. Float sums depend on timing as in `Scan`, unless `deterministic` is given.
+    item each or one has all. Each workgroup does a block of the items, and a second kernel completes the segments that
+    reach from block to block (Merrill and Garland, "Merge-based parallel sparse matrix-vector multiplication", 2016).
 
     Examples
     --------
@@ -260,7 +261,7 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
         )
 
     def plan(self, layout: Layout) -> Plan:
-        """Return the plan: one dispatch (look-back), or three; of segments of one length that of `ReduceAxis`."""
+        """Return the plan: two dispatches; of segments of one length that of `ReduceAxis`."""
         if self.length is not None:
             return self._plan_rows(self._reads(layout), self.length)
         builder = PlanBuilder("segmented_reduce", layout, self.capabilities)

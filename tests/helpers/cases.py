@@ -497,17 +497,17 @@ def struct_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
     x = gw.f32("input")
     made += [(gw.struct(count=gw.u32(1), mean=x, m2=gw.f32(0)), gw.Moments), (x != 0, gw.And)]
     for number, (items, op) in enumerate(made):
-        for capabilities in (FULL, NARROW):
+        for capabilities, state in ((FULL, "u64"), (FULL, "u32x2"), (NARROW, "u32x2")):
             for options in ({}, {"deterministic": True}) if op is gw.Moments else ({},):
                 mode = None if options else SUBGROUPS[number % len(SUBGROUPS)]
-                reduction = gw.Reduce(
-                    None, items, op, capabilities=capabilities, tuning=gw.ReduceTuning(subgroups=mode), **options
-                )
+                tuning = gw.ReduceTuning(subgroups=mode, state=state)
+                reduction = gw.Reduce(None, items, op, capabilities=capabilities, tuning=tuning, **options)
                 words = reduction.datatype.elements if isinstance(items, gw.Struct) else 1
                 lengths = {"input": words * n, "output": reduction.output_datatype.elements}
                 for counted in ({}, {"n": 1}) if capabilities is FULL else ({},):
                     layout = gw.Layout.separate(dict.fromkeys(lengths, 4), **lengths, **counted)
-                    yield f"reduce-{op.name}-{number}-{mode}", reduction.plan(layout)
+                    form = state if capabilities is FULL else "windows"
+                    yield f"reduce-{op.name}-{number}-{mode}-{form}-", reduction.plan(layout)
 
 
 def index_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:

@@ -22,7 +22,7 @@ from gridwise_py.planning.plan import (
     workgroup_grid,
 )
 from gridwise_py.planning.shaders import sha256
-from helpers.cases import BARE, CPU, FULL, STREAMS, Case, cases, few_cases, layouts
+from helpers.cases import BARE, CPU, FULL, MERGES, STREAMS, Case, cases, few_cases, layouts
 from helpers.strategies import plan_from
 
 SIZES = [0, 1, 3, 4096, 100_003]
@@ -169,8 +169,9 @@ def test_features_are_those_of_the_texts():
     every = {str(c): c for c in cases(FULL)}
     for case in every.values():
         plan = case.plan(gw.Layout.separate(**case.lengths(100_000)))
-        default = "sort" in case.name or case.name in STREAMS
-        default |= case.options.get("k", 0) > 1024  # sorts
+        default = ("sort" in case.name and case.name not in MERGES) or case.name in STREAMS
+        sorts = case.options.get("k", 0) > 1024 or case.options.get("bins", 0) > 2**16
+        default |= sorts or case.options.get("strategy") == "sort"
         native = case.options.get("subgroups", "native" if default else None) == "native"
         wide = case.options.get("state") == "u64"
         expected = {"subgroup"} if native else set()

@@ -238,7 +238,7 @@ def test_what_numpy_takes_and_this_does_not_has_a_remedy(name):
 
 def test_keywords_that_are_not_there_are_named_with_those_that_are():
     assert "did you mean 'deterministic'?" in _refusal(lambda: gw.sum(F, determinstic=True))
-    assert "it takes x, descending, out, device" in _refusal(lambda: gw.sort(F, xyzzy=1))
+    assert "it takes x, descending, less, out, device" in _refusal(lambda: gw.sort(F, xyzzy=1))
     assert "every sort here is stable" in _refusal(lambda: gw.sort(F, kind="stable"))
     message = _refusal(lambda: gw.sort(F, -1))
     assert "takes 1 argument by position (x), but was given 2" in message

@@ -247,12 +247,18 @@ def test_a_plan_that_includes_others_survives_json():
 # ---- by index
 
 
-@pytest.mark.parametrize("dtype", ["u32", "i32", "f32", "u8", "f16"])
-@pytest.mark.parametrize("op", [gw.Add, gw.Min, gw.Max, gw.Xor], ids=lambda op: op.name)
+@pytest.mark.parametrize(
+    ("dtype", "op"),
+    [
+        (dtype, op)
+        for dtype in ("u32", "i32", "f32", "u8", "f16")
+        for op in (gw.Add, gw.Min, gw.Max, gw.Xor)
+        if op is not gw.Xor or "f" not in dtype  # floats have no bit operations
+    ],
+    ids=lambda each: getattr(each, "name", each),
+)
 def test_items_of_each_index(device, dtype, op):
     kind = gw.STORAGE_DATATYPES[dtype].dtype
-    if op is gw.Xor and kind.kind == "f":
-        pytest.skip("floats have no bit operations")
     rng = np.random.default_rng(9)
     items = rng.integers(0, 100, 3001).astype(kind) - kind.type(0 if kind.kind == "u" else 50)
     indices = rng.integers(-5, 45, items.size, dtype=np.int32)
