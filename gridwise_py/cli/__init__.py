@@ -7,6 +7,7 @@ import click
 from .._version import __version__
 from .ab import ab
 from .bench import bench
+from .browser import browser
 from .calibrate import calibrate
 from .compare import compare
 from .endings import Commands
@@ -29,6 +30,7 @@ def main() -> None:
 
 main.add_command(ab)
 main.add_command(bench)
+main.add_command(browser)
 main.add_command(calibrate)
 main.add_command(compare)
 main.add_command(info)

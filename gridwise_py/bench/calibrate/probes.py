@@ -22,6 +22,9 @@ from ...runtime.run import bracket
 from .classify import classify
 
 __all__ = [
+    "FMA_ROUNDS",
+    "MOST_FMA_WORKGROUPS",
+    "TICK_ROUNDS",
     "TickCheck",
     "Triad",
     "cache_knee_bytes",
@@ -29,6 +32,7 @@ __all__ = [
     "check_tick",
     "copy_item_ns",
     "floors_ns",
+    "fma_flops",
     "fma_gflops",
     "keep_busy",
     "powers_of_two",
@@ -36,9 +40,11 @@ __all__ = [
 ]
 
 _TICK_CHECK_S = 0.06
-_TICK_ROUNDS = 16_384
-_FMA_ROUNDS, _FMA_FLOPS_PER_ROUND, _FMA_WORKGROUP = 256, 64, 256
-_MAX_FMA_WORKGROUPS = 16_384
+#: Rounds of the canary in the check of the tick.
+TICK_ROUNDS = 16_384
+#: Of the kernel of multiply-adds.
+FMA_ROUNDS, MOST_FMA_WORKGROUPS = 256, 16_384
+_FMA_FLOPS_PER_ROUND, _FMA_WORKGROUP = 64, 256
 _PASSES = 64
 _MANY_DISPATCHES = 101
 _MIN_CEILING_BYTES = 1 << 16
@@ -123,7 +129,7 @@ def keep_busy(device: wgpu.GPUDevice, seconds: float) -> None:
 
 def check_tick(device: wgpu.GPUDevice, seconds: float = _TICK_CHECK_S) -> TickCheck:
     """Time a pass of over 50 ms by timestamps and by the CPU's clock."""
-    bound = bind_own(device, "canary", 256, constants={"ROUNDS": _TICK_ROUNDS})
+    bound = bind_own(device, "canary", 256, constants={"ROUNDS": TICK_ROUNDS})
     _timed(device, bound)  # compiles
     trials = 1
     while True:
@@ -311,18 +317,22 @@ def cache_knee_bytes(copies: Sequence[Mapping[str, float]]) -> int | None:
     return int(copies[last + 1]["moved_bytes"]) if last + 1 < len(copies) else None
 
 
+def fma_flops(workgroups: int) -> int:
+    """Return the operations of a dispatch of the kernel of multiply-adds, two for each."""
+    return workgroups * _FMA_WORKGROUP * FMA_ROUNDS * _FMA_FLOPS_PER_ROUND
+
+
 def fma_gflops(device: wgpu.GPUDevice) -> float | None:
     """Return the throughput of f32 multiply-adds, in 10^9 operations per second, two for each."""
     workgroups = 16
     while True:
-        bound = bind_own(device, "fma", 256, workgroups, {"ROUNDS": _FMA_ROUNDS})
+        bound = bind_own(device, "fma", 256, workgroups, {"ROUNDS": FMA_ROUNDS})
         _timed(device, bound)
         lengths, _, _ = _timed(device, bound)
-        if not lengths.size or lengths[0] >= 5e6 or workgroups >= _MAX_FMA_WORKGROUPS:
+        if not lengths.size or lengths[0] >= 5e6 or workgroups >= MOST_FMA_WORKGROUPS:
             break
         workgroups *= 4
     limit = max(1, int(2e7 / max(lengths[0], 1.0))) if lengths.size else 1
     times = [float(x) for _ in range(5) for x in _timed(device, bound, trials=limit)[0]]
     ns = _median(times)
-    flops = workgroups * _FMA_WORKGROUP * _FMA_ROUNDS * _FMA_FLOPS_PER_ROUND * limit
-    return flops / ns if ns else None
+    return fma_flops(workgroups) * limit / ns if ns else None
