@@ -103,15 +103,15 @@ def verdict_of(tests: Sequence[ProbeCounts], duration_ns: float | None = None) -
     Parameters
     ----------
     tests : sequence of ProbeCounts
-        Without tickets; if tiles then made no progress, with tickets; last, with stalled tiles, with tickets or without
+        Without tickets; if tiles then made no progress, with tickets; then with stalled tiles, with tickets or without
         as in the test before.
     duration_ns : float, optional
         Of the self-test.
     """
-    *plain, stalled = tests
+    plain, stalled = ([test for test in tests if test.stalled is kind] for kind in (False, True))
     last = plain[-1]
     coherent = all(test.right for test in plain)
-    recovers = stalled.right and stalled.again > 0
+    recovers = bool(stalled) and all(test.right and test.again > 0 for test in stalled)
     return LookbackVerdict(coherent, last.progress, last.progress and last.tickets, recovers, duration_ns)
 
 
