@@ -33,6 +33,7 @@ from gridwise_py.storage.json_files import write_json
 from gridwise_py.tuning.options import StreamTuning
 
 _CHECKED_ITEMS = 1 << 20
+VARIANTS = "held 2048 tile,late 2048 tile,held 2048 subgroup,late 2048 subgroup"
 x = gw.u32("x")
 
 
@@ -122,7 +123,7 @@ def moved_bytes(primitive: gw.Primitive, arrays: dict[str, gw.Array]) -> int:
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--n", "n_text", default="2^28", show_default=True, help="Items.")
 @click.option("--cases", default=",".join(CASES), show_default=True, help="By commas.")
-@click.option("--variants", default="held 2048 tile,late 2048 tile,held 2048 subgroup,late 2048 subgroup", show_default=True, help="By commas.")
+@click.option("--variants", default=VARIANTS, show_default=True, help="By commas.")
 @click.option("--shapes", default="", help='Such as "128x16 256x8"; by default the library\'s.')
 @click.option("--shares", default="", help="By commas; by default 1/2, and 1/8 for runs.")
 @click.option("--rounds", default=5, show_default=True)

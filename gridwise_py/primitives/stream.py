@@ -571,7 +571,7 @@ class StreamPrimitive(Primitive):
         }
 
     def _rounds(self, shape: Shape, stage_words: int) -> list[list[int]]:
-        """Return the rows of a tile that go through workgroup memory together, where each subgroup has its part of it."""
+        """Return the rows that go through workgroup memory together, if each subgroup has a part of it."""
         if self.mode.kind == "none" or self.tuning.order != "subgroup":
             return []
         rows = max(1, self._stage() // (4 * shape.workgroup_size * stage_words))
