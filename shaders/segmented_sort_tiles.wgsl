@@ -1,9 +1,7 @@
 // Sorts short segments: a workgroup takes whole ones that lie side by side, at most a tile of items, and sorts all of them
 // at once, by key and then by the number of the segment. All passes run in workgroup memory; each item is read and written
 // once.
-//$ if not fixed
-// A workgroup has the segments of several windows, and takes as many windows together as a tile holds.
-//$ endif
+// With offsets a workgroup has the segments of several windows, and takes as many windows together as a tile holds.
 // Forward progress: no workgroup waits for another.
 // Bindings: params, keys (and values), in and out{{ "" if fixed else ", offsets, windows" }}.
 

@@ -232,7 +232,10 @@ def _streams(capabilities: gw.Capabilities) -> Iterator[Case]:
         for options in every:
             for strategy in ("lookback", "reduce_then_scan"):
                 yield Case(name, options | {"strategy": strategy}, capabilities)
-        for how in ({"stage": 0}, {"items": "late"}, {"stage": 0, "items": "late"}):
+        for how in (
+            {"stage": 0}, {"items": "late"}, {"stage": 0, "items": "late"}, {"order": "subgroup", "items": "held"},
+            {"order": "subgroup", "items": "late"},
+        ):  # fmt: skip
             yield Case(name, every[0] | {"strategy": "lookback", "vecs": 3, **how}, capabilities)
         for mode in SUBGROUPS:
             yield Case(name, every[1] | {"strategy": "lookback", "subgroups": mode}, capabilities)
