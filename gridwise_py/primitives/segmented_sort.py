@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -148,7 +149,11 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
             self.capabilities, self.mode, self._key_words, self.tuning
         )
         self._digits = digits_of(self.datatype, 0, None)
-        self._scan = Scan(device, "u32", capabilities=capabilities)
+
+    @cached_property
+    def _scan(self) -> Scan:
+        """Scans the tiles of long segments."""
+        return Scan(self._device, "u32", capabilities=self.capabilities)
 
     def _arguments(self) -> list[Argument]:
         values = self.value_datatype is not None

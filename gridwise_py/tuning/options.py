@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, TypeAlias
 from ..errors import ArgumentError
 from ..planning.lookback_state import STATES
 from ..types.capabilities import Capabilities, SubgroupsLike
-from ..types.options import integer
+from ..types.options import integer, one_of
 
 __all__ = [
     "AxisTuning",
@@ -143,9 +143,7 @@ def _truth(name: str, value: Any) -> bool:
 
 
 def _state_form(name: str, value: Any) -> str:
-    if value not in STATES:
-        raise ArgumentError(f"{name}={value!r} is unknown; known are {', '.join(STATES)}")
-    return value
+    return one_of(name, value, STATES)
 
 
 def _stage_items(name: str, value: Any) -> int:
@@ -153,9 +151,7 @@ def _stage_items(name: str, value: Any) -> int:
 
 
 def _held_or_late(name: str, value: Any) -> str:
-    if value not in ("held", "late"):
-        raise ArgumentError(f"{name}={value!r} is unknown; known are held, late")
-    return value
+    return one_of(name, value, ("held", "late"))
 
 
 def _tile_or_subgroup(name: str, value: Any) -> str:
@@ -165,9 +161,7 @@ def _tile_or_subgroup(name: str, value: Any) -> str:
 
 
 def _merge(name: str, value: Any) -> str:
-    if value not in ("none", "quad", "tile"):
-        raise ArgumentError(f"{name}={value!r} is unknown; known are none, quad, tile")
-    return value
+    return one_of(name, value, ("none", "quad", "tile"))
 
 
 def _subgroups(name: str, value: Any) -> Any:
