@@ -155,9 +155,7 @@ def _held_or_late(name: str, value: Any) -> str:
 
 
 def _tile_or_subgroup(name: str, value: Any) -> str:
-    if value not in ("tile", "subgroup"):
-        raise ArgumentError(f"{name}={value!r} is unknown; known are tile, subgroup")
-    return value
+    return one_of(name, value, ("tile", "subgroup"))
 
 
 def _merge(name: str, value: Any) -> str:
