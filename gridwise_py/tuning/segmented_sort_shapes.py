@@ -13,7 +13,7 @@ __all__ = ["SegmentedSortShape", "segmented_sort_shape_for"]
 # Keys of an invocation by the words of a key. An H200 has 64 KiB of workgroup memory and 64 Ki registers on a
 # multiprocessor: with these, two workgroups of 512 share one. A key and its tag are two words of registers, or three.
 _GPU_ITEMS, _GPU_WORKGROUP_SIZE = {1: 12, 2: 8}, 512
-_CPU_ITEMS, _CPU_WORKGROUP_SIZE = {1: 8, 2: 8}, 256
+_CPU_ITEMS, _CPU_WORKGROUP_SIZE = {1: 4, 2: 4}, 256
 # A tag has 16 bits for the position in a tile.
 _MOST_TILE_ITEMS = 1 << 16
 
