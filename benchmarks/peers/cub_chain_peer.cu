@@ -226,7 +226,8 @@ struct Splats : Chain {
                                            0, kDepthFirst ? bits : 32 + bits);
   }
   void run() override {
-    const auto *x = input<float>("x", n), *y = input<float>("y", n), *depth = input<float>("depth", n), *r = input<float>("radius", n);
+    const auto *x = input<float>("x", n), *y = input<float>("y", n), *r = input<float>("radius", n);
+    const float* depth = input<float>("depth", n);
     const uint32_t* ordered = nullptr;
     size_t size = temporary.bytes;
     if (kDepthFirst) {
