@@ -555,11 +555,25 @@ class StreamPrimitive(Primitive):
             **_quad(mark.datatype.itemsize_bytes),
         }
 
-    def _field_text(self, field: Field) -> dict[str, Any]:
+    def _rounds(self, shape: Shape, stage_words: int) -> list[list[int]]:
+        """Return the rows that go through workgroup memory together, if each subgroup has a part of it."""
+        if self.mode.kind == "none" or self.tuning.order != "subgroup":
+            return []
+        rows = max(1, self._stage() // (4 * shape.workgroup_size * stage_words))
+        return [list(range(first, min(first + rows, shape.vecs))) for first in range(0, shape.vecs, rows)]
+
+    def _source(self, field: Field, by_rounds: bool) -> str:
+        if field.argument is None:
+            return "index"
+        if self._is_held(field):
+            return "held"
+        return "row" if by_rounds and not field.sparse and field.datatype.elements == 1 else "late"
+
+    def _field_text(self, field: Field, by_rounds: bool) -> dict[str, Any]:
         return {
             "name": field.argument or "position",
             "outputs": field.outputs,
-            "source": "held" if self._is_held(field) else "index" if field.argument is None else "late",
+            "source": self._source(field, by_rounds),
             "elements": field.datatype.elements,
             **_quad(field.datatype.element_bytes),
         }
@@ -567,20 +581,27 @@ class StreamPrimitive(Primitive):
     def _text(self, shape: Shape) -> dict[str, Any]:
         """Return the template values."""
         words, runs = self._words, self._writes_lengths
-        kept = [field for field in self._written if self._is_held(field)]
-        held = {field.argument: _quad(field.datatype.itemsize_bytes) | {"name": field.argument} for field in kept}
-        marks = [self._mark_text(mark, mark.argument in held) for mark in self.marks]
-        fields = [self._field_text(field) for field in self._written]
-        late = [field for field in fields if field["source"] != "held"]
-        # What goes through workgroup memory, one after the other: positions, and the fields that registers hold.
-        passes: list[dict[str, Any]] = [{"name": "positions", "held": False, "words": 1}] if late or runs else []
+        kept = {
+            field.argument: _quad(field.datatype.itemsize_bytes) | {"name": field.argument}
+            for field in self._written
+            if self._is_held(field)
+        }
+        marks = [self._mark_text(mark, mark.argument in kept) for mark in self.marks]
+        by_rounds = bool(self._rounds(shape, 1)) and self._stage() > 0
+        fields = [self._field_text(field, by_rounds) for field in self._written]
+        late = [field for field in fields if field["source"] in ("index", "late")]
+        # What goes through workgroup memory, one after the other: positions, and items from registers or by rows.
+        passes: list[dict[str, Any]] = []
+        if late or runs:
+            passes.append({"name": "positions", "held": False, "reloaded": False, "words": 1})
         for field in fields:
-            if field["source"] == "held":
-                item_words = max(1, int(field["bytes"]) // 4)
-                more = {"held": True, "field": field, "words": item_words, "picks": field["picks"]}
-                passes.append({"name": field["name"], **more})
+            if field["source"] in ("held", "row"):
+                of_items = {"words": max(1, int(field["bytes"]) // 4), "picks": field["picks"], "field": field}
+                held = field["source"] == "held"
+                passes.append({"name": field["name"], "held": held, "reloaded": not held, **of_items})
         stage_words = max([int(each["words"]) for each in passes], default=1)
         stage = self._stage() if passes else 0
+        rounds = self._rounds(shape, stage_words) if stage else []
         kind = {
             "suffix": "", "type": "u32", "combine": "add", "identity": "0u", "subgroup_reduce": "subgroupAdd",
             "subgroup_exclusive_scan": "subgroupExclusiveAdd",
@@ -595,13 +616,15 @@ class StreamPrimitive(Primitive):
             "splits": self.splits,
             "dense": self.places is not None,
             "marks": marks,
-            "held": list(held.values()),
+            "held": list(kept.values()),
             "moved": fields,
             "late": late,
             "passes": passes,
             "staged": stage > 0,
             "part_items": stage // stage_words,
             "stage_words": stage_words,
+            "rounds": rounds,
+            **({"round_rows": len(rounds[0]), "workgroup_size": shape.workgroup_size} if rounds else {}),
             "vecs": shape.vecs,
             "pack": 4 if self.mode.size <= 32 else 2,
             "kinds": [kind] if words == 1 else [kind, pair],
