@@ -139,6 +139,7 @@ from .segment_functions import (
     segmented_scan,
     segmented_sort,
     segmented_sort_pairs,
+    segmented_top_k,
 )
 from .selection_functions import (
     compress,
@@ -409,6 +410,7 @@ __all__ = [
     "segmented_scan",
     "segmented_sort",
     "segmented_sort_pairs",
+    "segmented_top_k",
     "setdiff1d",
     "setxor1d",
     "sign",

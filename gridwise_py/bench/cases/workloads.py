@@ -88,6 +88,9 @@ _ROWS: Mapping[str, Workload] = {
     ),
     "top_k": Workload(REGISTRY["top_k"], ("k", "distribution")),
     "segmented_sort": Workload(REGISTRY["segmented_sort"], ("segment", "distribution")),
+    "segmented_top_k": Workload(
+        REGISTRY["segmented_top_k"], ("k", "segment", "distribution"), {"offsets": equal_segments}
+    ),
     "search": Workload(REGISTRY["search"], ("distribution",), distributed="queries"),
     **{name: Workload(kind) for name, kind in STRUCT_REDUCTIONS.items()},
 }
