@@ -23,6 +23,8 @@ from .primitives.one_shot import (
     HostItems,
     argument_array,
     argument_datatype,
+    argument_items,
+    check_one_length,
     device_of,
     kept_primitive,
     stored_leaves,
@@ -33,7 +35,6 @@ from .primitives.segments import KEY_DATATYPES
 from .primitives.top_k import TopKMode
 from .ranking_functions import TopItems
 from .runtime.array import Array, asarray, empty
-from .runtime.chunked_array import ChunkedArray
 from .types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype
 from .types.expression import Expression
 from .types.operators import Add, BinOpLike
@@ -80,16 +81,7 @@ class _Inputs:
             self._arrays |= {names[leaf]: array for leaf, array in stored.items()}
             self.on_gpu = True
             return replace(flat, names=tuple(names[leaf] for leaf in flat.names), arrays=())
-        if isinstance(value, ChunkedArray):
-            raise ArgumentError(
-                f"{self._call}: {name} is {value!r}, but must be one Array; work on its chunks one by one"
-            )
-        items = value if isinstance(value, Array) else argument_array(self._call, name, value)
-        if items.ndim != 1:
-            raise ArgumentError(
-                f"{self._call}: {name} has shape {items.shape}, but {self._call} works along one dimension; for all "
-                f"items give {name}.ravel()"
-            )
+        items = argument_items(self._call, name, value)
         if isinstance(items, Array):
             self.on_gpu = True
         else:
@@ -118,10 +110,7 @@ class _Inputs:
 
     def check_lengths(self, *names: str) -> None:
         """Raise where arrays with one item for each other's have different lengths."""
-        sizes = {name: self._sizes[name] for name in names if name in self._sizes}
-        if len(set(sizes.values())) > 1:
-            described = ", ".join(f"{name} has {size} items" for name, size in sizes.items())
-            raise LengthError(f"{self._call}: lengths differ: {described}; slice them to one length")
+        check_one_length(self._call, {name: self._sizes[name] for name in names if name in self._sizes})
 
     @property
     def device(self) -> wgpu.GPUDevice:

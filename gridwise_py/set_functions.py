@@ -16,7 +16,14 @@ from .errors import ArgumentError, DatatypeError, LengthError
 from .primitives import Merge, RunLength, Sort, Unique
 from .primitives.fusion import EXPRESSIONS
 from .primitives.merge_order import Less
-from .primitives.one_shot import HostItems, argument_array, argument_datatype, device_of, kept_primitive
+from .primitives.one_shot import (
+    HostItems,
+    argument_array,
+    argument_datatype,
+    check_not_chunked,
+    device_of,
+    kept_primitive,
+)
 from .primitives.search import SEARCHED_DATATYPES, IsIn
 from .runtime.array import Array, asarray
 from .runtime.chunked_array import ChunkedArray, Items
@@ -362,8 +369,7 @@ def isin(
         call, ("element", "test_elements"), (given["element"], given["test_elements"]), STORAGE_DATATYPES
     )
     for name, items in given.items():
-        if isinstance(items, ChunkedArray):
-            raise ArgumentError(f"{call}: {name} is {items!r}, but must be one Array; work on its chunks one by one")
+        check_not_chunked(call, name, items)
     device = device_of(*given.values(), device=device)
     if datatype.name not in SEARCHED_DATATYPES:
         datatype = as_datatype("i32" if datatype.dtype.kind == "i" else "u32", DATATYPES)

@@ -33,6 +33,7 @@ const LANES: u32 = {{ workgroup_size }}u;
 const ROOM: u32 = {{ room }}u;  // entries in workgroup memory
 const BINS: u32 = 256u;
 const NO_PLACE: u32 = 0xffffffffu;
+const COMPARISONS: u32 = 128u;  // that an invocation makes rather than wait for each step of a network
 
 // Candidates: a code, and its place in the row.
 var<workgroup> codes: array<Key, ROOM>;
@@ -69,8 +70,40 @@ fn code_at(j: u32) -> Key {
 fn comes_before(a: u32, b: u32) -> bool {
   return less(codes[a], codes[b]) || (same(codes[a], codes[b]) && places[a] < places[b]);
 }
-// Sorts the first `size` entries, a power of two, by code and place: Batcher's bitonic network (1968).
+// Sorts the first `size` entries, a power of two, by code and place.
 fn sort_entries(size: u32) {
+  if (size * size <= COMPARISONS * LANES) { sort_by_ranks(size); } else { sort_by_exchanges(size); }
+}
+// The place of an entry is the number of entries that come before it: as many comparisons as pairs, but only two waits.
+fn sort_by_ranks(size: u32) {
+  let shares = min(LANES / size, size);  // invocations that share the comparisons of an entry
+  let e = local % size;
+  let share_items = size / shares;
+  let first = (local / size) * share_items;
+  workgroupBarrier();
+  let code = codes[e];
+  let place = places[e];
+  if (first < size) {
+    var before = 0u;
+    for (var o = first; o < first + share_items; o++) {
+      let other = codes[o];
+      // Entries that only fill up are equal: these stay where they are.
+      let of_equal = same(other, code) && (places[o] < place || (places[o] == place && o < e));
+      before += select(0u, 1u, less(other, code) || of_equal);
+    }
+    sums[local] = before;
+  }
+  workgroupBarrier();
+  if (local < size) {
+    var rank = 0u;
+    for (var p = local; p < size * shares; p += size) { rank += sums[p]; }
+    codes[rank] = code;
+    places[rank] = place;
+  }
+  workgroupBarrier();
+}
+// Batcher's bitonic network (1968).
+fn sort_by_exchanges(size: u32) {
   for (var width = 2u; width <= size; width <<= 1u) {
     for (var d = width >> 1u; d > 0u; d >>= 1u) {
       workgroupBarrier();
@@ -123,18 +156,22 @@ fn prefix_sum(x: u32) -> Prefix {
   return Prefix(y - x, sums[LANES - 1u]);
 }
 
+// Codes that an invocation loads together.
+//$ set together = 8 if key_words == 1 else 4
 // A code that at least k codes do not exceed. Codes whose places agree modulo the number of parts are one part.
 fn bound() -> Key {
   let parts = max(params.slots, LANES);
   for (var s = local; s < parts; s += LANES) {
     var found = NO_CODE;
     var j = s;
-    // Four loads in flight.
-    while (j + 3u * parts < {{ length }}) {
-      let first = least(code_at(j), code_at(j + parts));
-      let second = least(code_at(j + 2u * parts), code_at(j + 3u * parts));
-      found = least(found, least(first, second));
-      j += 4u * parts;
+    while (j + {{ together - 1 }}u * parts < {{ length }}) {
+//$ for t in range(together)
+      let code_{{ t }} = code_at(j + {{ t }}u * parts);
+//$ endfor
+//$ for t in range(together)
+      found = least(found, code_{{ t }});
+//$ endfor
+      j += {{ together }}u * parts;
     }
     while (j < {{ length }}) {
       found = least(found, code_at(j));
@@ -157,16 +194,14 @@ fn collect(limit: Key) -> u32 {
   if (local == 0u) { atomicStore(&collected, 0u); }
   workgroupBarrier();
   var j = local;
-  while (j + 3u * LANES < {{ length }}) {
-    let code_0 = code_at(j);
-    let code_1 = code_at(j + LANES);
-    let code_2 = code_at(j + 2u * LANES);
-    let code_3 = code_at(j + 3u * LANES);
-    collect_one(code_0, j, limit);
-    collect_one(code_1, j + LANES, limit);
-    collect_one(code_2, j + 2u * LANES, limit);
-    collect_one(code_3, j + 3u * LANES, limit);
-    j += 4u * LANES;
+  while (j + {{ together - 1 }}u * LANES < {{ length }}) {
+//$ for t in range(together)
+    let code_{{ t }} = code_at(j + {{ t }}u * LANES);
+//$ endfor
+//$ for t in range(together)
+    collect_one(code_{{ t }}, j + {{ t }}u * LANES, limit);
+//$ endfor
+    j += {{ together }}u * LANES;
   }
   while (j < {{ length }}) {
     collect_one(code_at(j), j, limit);

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .builder import PlanBuilder
 from .faults import HEALTHY, Faults
 
@@ -67,8 +67,7 @@ class ChainedState:
         wide = capabilities.features.issuperset(_WIDE)
         if form is None:
             form = "u64" if wide else "u32x2"
-        if form not in STATES:
-            raise ArgumentError(f"state={form!r} is unknown; known are {', '.join(STATES)}")
+        one_of("state", form, STATES)
         if form == "u64" and not wide:
             raise ArgumentError(
                 f"state='u64' needs the features {' and '.join(map(repr, _WIDE))}, which the device of "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lcm, prod
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import wgpu
@@ -24,6 +24,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype, as_datatype
 from ..types.expression import leaf
 from ..types.operators import Add, And, BinOp, Max, Min, Or, Xor, operator_context
+from ..types.options import one_of
 from ..types.program import Flat
 from .base import Primitive
 from .by_key import ReduceByKey
@@ -54,7 +55,6 @@ _ATOMICS = {Add: "atomicAdd", Min: "atomicMin", Max: "atomicMax", And: "atomicAn
 
 # Readings of the items, one for each range of bins, that take as long as a sort by bins.
 _MOST_RANGES = 16
-_STRATEGIES = ("auto", "tables", "sort")
 
 #: How items get to their bins.
 BinStrategy: TypeAlias = Literal["auto", "tables", "sort"]
@@ -221,9 +221,7 @@ class BinnedPrimitive(Primitive):
         tuning: HistogramTuning | None, capabilities: Capabilities | None,
     ):  # fmt: skip
         super().__init__(device, capabilities=capabilities)
-        if strategy not in _STRATEGIES:
-            raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
-        self.strategy: BinStrategy = strategy
+        self.strategy: BinStrategy = one_of("strategy", strategy, get_args(BinStrategy))
         self._asked_order = bool(deterministic)
         self.tuning: HistogramTuning = HistogramTuning.of(tuning)
         self._fused: dict[str, Fusion] = {}

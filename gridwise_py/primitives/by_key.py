@@ -9,25 +9,23 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
+from ..settings import ScanStrategy
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .registry import register
-from .scan import ScanKind
-from .segments import SegmentedPrimitive, SegmentStrategy, heads_of_keys, segmented_prefixes
+from .scan import KINDS, ScanKind
+from .segments import SegmentedPrimitive, heads_of_keys, segmented_prefixes
 from .typed_segments import KeysItems, KeysItemsReduced
 
 __all__ = ["ReduceByKey", "ScanByKey"]
-
-_KINDS = ("inclusive", "exclusive")
 
 
 @register("scan_by_key")
@@ -97,7 +95,7 @@ class ScanByKey(KeysItems, SegmentedPrimitive):  # pyright: ignore[reportIncompa
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
-        strategy: SegmentStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         deterministic: bool = False,
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
@@ -112,9 +110,7 @@ class ScanByKey(KeysItems, SegmentedPrimitive):  # pyright: ignore[reportIncompa
             tuning=tuning,
             capabilities=capabilities,
         )
-        if kind not in _KINDS:
-            raise ArgumentError(f"kind={kind!r} is unknown; known are {', '.join(_KINDS)}")
-        self.kind = kind
+        self.kind: ScanKind = one_of("kind", kind, KINDS)
         self._exclusive = kind == "exclusive"
 
     def plan(self, layout: Layout) -> Plan:
@@ -215,7 +211,7 @@ class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[repo
         op: BinOpLike = Add,
         *,
         size: int | None = None,
-        strategy: SegmentStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         deterministic: bool = False,
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.expression import Operators
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .registry import register
 from .scan import Scan
 from .segments import search_steps
@@ -28,7 +29,6 @@ from .typed_segments import ValuesRepeated
 
 __all__ = ["Repeat"]
 
-_BY = ("counts", "offsets")
 _U32 = DATATYPES["u32"]
 
 
@@ -98,9 +98,7 @@ class Repeat(ValuesRepeated):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        if by not in _BY:
-            raise ArgumentError(f"by={by!r} is unknown; known are {', '.join(_BY)}")
-        self.by = by
+        self.by = one_of("by", by, ("counts", "offsets"))
         self.size: int = integer("size", size, 1)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("elementwise", self.capabilities, tuning=self.tuning)
@@ -118,7 +116,11 @@ class Repeat(ValuesRepeated):
         )
         taken = self._take(dtype, "values") if self._has_values else "u32"
         self.datatype: Datatype = as_datatype(taken, self.datatypes)
-        self._scan = Scan(device, "u32", capabilities=capabilities)
+
+    @cached_property
+    def _scan(self) -> Scan:
+        """Scans the counts."""
+        return Scan(self._device, "u32", capabilities=self.capabilities)
 
     @classmethod
     def at_size(cls, n: int, run: int = 8, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:

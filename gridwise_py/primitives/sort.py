@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 import wgpu
@@ -35,7 +35,7 @@ from ..types.datatype import (
     as_datatype,
 )
 from ..types.expression import Operators
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .base import Primitive
 from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of
 from .registry import register
@@ -43,7 +43,6 @@ from .typed import InputOutput, KeysValues
 
 __all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive", "key_codes"]
 
-_STRATEGIES = (ONESWEEP, REDUCE_THEN_SCAN)
 # On a CPU adapter a tile's workgroup may wait for a core.
 _SPIN_LIMIT_CPU = 4096
 
@@ -94,9 +93,9 @@ class SortPrimitive(Primitive):
         self.overwrite_input = overwrite_input
         self.begin_bit: int = integer("begin_bit", begin_bit)
         self.end_bit: int | None = None if end_bit is None else integer("end_bit", end_bit)
-        if strategy is not None and strategy not in _STRATEGIES:
-            raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
-        self._requested: SortStrategy | None = strategy
+        self._requested: SortStrategy | None = (
+            None if strategy is None else one_of("strategy", strategy, get_args(SortStrategy))
+        )
         self.tuning: SortTuning = SortTuning.of(tuning)
         if self._faults.epoch_bits is not None:
             raise ArgumentError(f"{self.name}: epoch_bits={self._faults.epoch_bits}, but words of sorts always have 1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import wgpu
@@ -22,7 +22,7 @@ from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
 from ..types.expression import Operators
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .base import Primitive
 from .registry import register
 from .sort import ArgSort, Sort, key_codes
@@ -32,7 +32,6 @@ from .typed_segments import ItemsOffsetsRanked
 __all__ = ["SegmentedTopK", "TopK", "TopKMode"]
 
 TopKMode: TypeAlias = Literal["largest", "smallest"]
-_MODES = ("largest", "smallest")
 # Of top_k_select.wgsl: the entries (a code and a place) that it has workgroup memory for. With codes of 8 bytes and 512
 # invocations all takes 15 of the 16 KiB that every device has.
 _SELECT_ROOM = 1024
@@ -155,9 +154,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
     ):
         super().__init__(device, capabilities=capabilities)
         self.k: int = integer("k", k, 0)
-        if mode not in _MODES:
-            raise ArgumentError(f"mode={mode!r} is unknown; known are {', '.join(_MODES)}")
-        self.mode: TopKMode = mode
+        self.mode: TopKMode = one_of("mode", mode, get_args(TopKMode))
         self.sorted: bool = bool(sorted)
         self.row_length: int | None = None if row_length is None else integer("row_length", row_length, 1)
         if self.row_length is not None and self.k > self.row_length:

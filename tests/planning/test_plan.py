@@ -165,9 +165,13 @@ def test_no_items_need_no_kernel():
         assert len(plan.kernels) == (1 if is_part else 0)
 
 
-def test_features_are_those_of_the_texts():
-    every = {str(c): c for c in cases(FULL)}
-    for case in every.values():
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["few cases", "every case"])
+def many(request):
+    return list(cases(FULL)) if request.param else few_cases()
+
+
+def test_features_are_those_of_the_texts(many):
+    for case in many:
         plan = case.plan(gw.Layout.separate(**case.lengths(100_000)))
         default = ("sort" in case.name and case.name not in MERGES) or case.name in STREAMS
         sorts = case.options.get("k", 0) > 1024 or case.options.get("bins", 0) > 2**16
@@ -189,8 +193,8 @@ def test_without_features_plans_need_none():
         assert case.plan(gw.Layout.separate(**case.lengths(100_000))).features == frozenset()
 
 
-def test_only_our_own_texts_are_trusted():
-    for case in cases(FULL):
+def test_only_our_own_texts_are_trusted(many):
+    for case in many:
         plan = case.plan(gw.Layout.separate(**case.lengths(100_000)))
         own = "op" not in case.options or case.options["op"].builtin
         assert all(shader.trusted == own for shader in plan.shaders.values()), case
