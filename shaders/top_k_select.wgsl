@@ -50,6 +50,7 @@ var<private> row_begin: u32;
 var<private> row_length: u32;
 //$ endif
 
+
 //$ if source == "codes"
 fn code_at(j: u32) -> Key { return load_codes(j); }
 //$ else
