@@ -43,13 +43,12 @@ var<workgroup> sums: array<u32, LANES>;
 var<workgroup> collected: atomic<u32>;
 var<workgroup> shared_word: u32;
 var<private> local: u32;
-var<private> row: u32;
 //$ if segmented
 // Rows are segments given by offsets. Where one has fewer than k items, the rest of its results have no place.
 var<private> row_begin: u32;
 var<private> row_length: u32;
 //$ endif
-
+var<private> row: u32;
 
 //$ if source == "codes"
 fn code_at(j: u32) -> Key { return load_codes(j); }
