@@ -138,6 +138,12 @@ def test_each_kind_of_bad_timestamp_is_found(begin, end, expected):
     assert any(f"1 {expected.value}" in warning for warning in found.warnings)
 
 
+def test_a_sample_that_begins_before_the_canary_ended_is_stale():
+    block = raw_block(1000, [400_000] * 5)
+    block["ticks"][0][0] = block["before"][-1][1] - 1
+    assert _one([block]).gpu_span.invalid == {"stale": 1}
+
+
 def test_a_timestamp_of_zero_that_became_a_difference_is_refused():
     """A page that forgets that 0 means "never written" subtracts its base from it."""
     block = raw_block(1000, [400_000] * 5)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...errors import ArgumentError
 from ...planning.signature import Argument
 from ...types.operators import Multiply
-from ..cases.data import Maker, equal_segments, flags, random_counts, random_indices, random_runs
+from ..cases.data import Maker, equal_segments, flags, random_counts, random_indices, random_runs, scattered_keys
 from ..cases.distributions import UNIFORM
 
 __all__ = ["STEPS", "Recipe", "recipe_for"]
@@ -157,6 +157,10 @@ def _indices(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: i
     return _as_numbers(length, (("hash", seed), ("mod", int(axes["bins"]))), dtype)
 
 
+def _scattered(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
+    return _as_numbers(length, (("hash", seed), ("mod", max(int(axes["n"]) // int(axes["run"]), 1))), dtype)
+
+
 #: The recipe for data of the same kind as a maker's, of a number of items, their dtype, the axes and a seed.
 _MAKERS: Mapping[Maker, Callable[[int, np.dtype[Any], Mapping[str, Any], int], Recipe]] = {
     flags: _flags,
@@ -164,6 +168,7 @@ _MAKERS: Mapping[Maker, Callable[[int, np.dtype[Any], Mapping[str, Any], int], R
     equal_segments: _segments,
     random_counts: _counts,
     random_indices: _indices,
+    scattered_keys: _scattered,
 }
 
 
