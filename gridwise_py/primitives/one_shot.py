@@ -25,8 +25,9 @@ from .fusion import EXPRESSIONS, flat_of
 from .operator import OperatorPrimitive, check_conversion
 
 __all__ = [
-    "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "check_gpu_out",
-    "checked", "device_of", "kept_primitive", "one_shot", "stored_leaves", "without_doubles",
+    "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",
+    "check_gpu_out", "check_not_chunked", "check_one_length", "checked", "device_of", "kept_primitive", "one_shot",
+    "stored_leaves", "without_doubles",
 ]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
@@ -99,6 +100,38 @@ def argument_array(call: str, name: str, value: Any) -> np.ndarray:
         raise ArgumentError(
             f"{call}: numpy makes no array of {name} ({error}); give one array of one dimension"
         ) from error
+
+
+def argument_items(call: str, name: str, value: Any, *, chunked: bool = False) -> Any:
+    """Return an argument of one dimension: what is on the GPU as it is, all else as numpy makes an array of it.
+
+    Raises
+    ------
+    ArgumentError
+        If it has another number of dimensions, or is a `ChunkedArray` without `chunked`.
+    """
+    if not chunked:
+        check_not_chunked(call, name, value)
+    items = value if isinstance(value, Items) else argument_array(call, name, value)
+    if items.ndim != 1:
+        raise ArgumentError(
+            f"{call}: {name} has shape {items.shape}, but {call} works along one dimension; for all items give "
+            f"{name}.ravel()"
+        )
+    return items
+
+
+def check_not_chunked(call: str, name: str, value: Any) -> None:
+    """Raise ArgumentError where an argument is a `ChunkedArray`, but must lie in one buffer."""
+    if isinstance(value, ChunkedArray):
+        raise ArgumentError(f"{call}: {name} is {value!r}, but must be one Array; work on its chunks one by one")
+
+
+def check_one_length(call: str, sizes: Mapping[str, int], items: str = "items") -> None:
+    """Raise LengthError unless all arguments have the same number of items, or of what these are called."""
+    if len(set(sizes.values())) > 1:
+        described = ", ".join(f"{name} has {size} {items}" for name, size in sizes.items())
+        raise LengthError(f"{call}: lengths differ: {described}; slice them to one length")
 
 
 def _check_dimension(call: str, name: str, items: Any, others: Mapping[str, Any]) -> None:

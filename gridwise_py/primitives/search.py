@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, DatatypeError, LimitError
+from ..errors import DatatypeError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
@@ -21,6 +21,7 @@ from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
 from ..types.expression import Operators
+from ..types.options import one_of
 from .base import Primitive
 from .registry import register
 from .typed import SortedQueries
@@ -29,7 +30,6 @@ __all__ = ["SEARCHED_DATATYPES", "IsIn", "Search", "SearchSide"]
 
 #: Before or behind the keys that equal a query.
 SearchSide: TypeAlias = Literal["left", "right"]
-_SIDES = ("left", "right")
 # Bytes of the table of keys in workgroup memory: eight such workgroups fit on a multiprocessor that has 64 KiB.
 _TABLE_BYTES = 8192
 # Samples cost a pass over the keys, and save half of the steps of each query.
@@ -118,9 +118,7 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
     ):
         super().__init__(device, capabilities=capabilities)
         self.datatype: Datatype = as_datatype(dtype, self.datatypes)
-        if side not in _SIDES:
-            raise ArgumentError(f"side={side!r} is unknown; known are {', '.join(_SIDES)}")
-        self.side: SearchSide = side
+        self.side: SearchSide = one_of("side", side, get_args(SearchSide))
         self.sorter: bool = bool(sorter)
         if self.sorter:
             length = SameAs("sorted", "every key needs one index")

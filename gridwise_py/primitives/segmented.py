@@ -10,28 +10,28 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, LengthError, LimitError
+from ..errors import LengthError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.source import Source
 from ..planning.windows import binding_limit
+from ..settings import ScanStrategy
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .reduce_axis import ReduceAxis
 from .registry import register
-from .scan import ScanKind
-from .segments import SegmentedPrimitive, SegmentStrategy, segmented_prefixes
+from .scan import KINDS, ScanKind
+from .segments import SegmentedPrimitive, segmented_prefixes
 from .typed_segments import ItemsOffsets
 
 __all__ = ["SegmentedReduce", "SegmentedScan"]
 
-_KINDS = ("inclusive", "exclusive")
 _OFFSETS = Argument("offsets", datatype=DATATYPES["u32"], is_apart=True)
 
 
@@ -133,7 +133,7 @@ class SegmentedScan(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompat
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
-        strategy: SegmentStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         deterministic: bool = False,
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
@@ -141,9 +141,7 @@ class SegmentedScan(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompat
         super().__init__(
             device, dtype, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
         )
-        if kind not in _KINDS:
-            raise ArgumentError(f"kind={kind!r} is unknown; known are {', '.join(_KINDS)}")
-        self.kind = kind
+        self.kind: ScanKind = one_of("kind", kind, KINDS)
         self._exclusive = kind == "exclusive"
 
     def plan(self, layout: Layout) -> Plan:
@@ -244,7 +242,7 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
         op: BinOpLike = Add,
         *,
         length: int | None = None,
-        strategy: SegmentStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         deterministic: bool = False,
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,

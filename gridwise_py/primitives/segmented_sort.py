@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,6 +51,8 @@ _COPIES = 8
 # Tiles whose counts one workgroup adds up; more where there would be many groups.
 _GROUP_TILES, _MOST_GROUPS = 32, 256
 _LIST_WORKGROUP_SIZE = 64
+# Workgroups that share the tiles of long segments: several for each that runs at a time, so that all end together.
+_MOST_LONG_WORKGROUPS = 2048
 
 
 @register("segmented_sort")
@@ -108,6 +111,8 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
     """
 
     takes_count = True
+    #: Most workgroups that share the tiles of long segments; tests set fewer.
+    _long_workgroups: ClassVar[int] = _MOST_LONG_WORKGROUPS
     #: Without values and offsets.
     arguments = (Argument("keys"), Argument("output_keys", is_output=True, length=SameAs("keys")))
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
@@ -144,7 +149,11 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
             self.capabilities, self.mode, self._key_words, self.tuning
         )
         self._digits = digits_of(self.datatype, 0, None)
-        self._scan = Scan(device, "u32", capabilities=capabilities)
+
+    @cached_property
+    def _scan(self) -> Scan:
+        """Scans the tiles of long segments."""
+        return Scan(self._device, "u32", capabilities=self.capabilities)
 
     def _arguments(self) -> list[Argument]:
         values = self.value_datatype is not None
@@ -254,13 +263,15 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
             counted=True,
         )  # fmt: skip
         reads = {"offsets": layout["offsets"].by_words(), "windows": table}
-        self._add_tiles(builder, layout, windows, {}, reads)
+        tiles = -(-windows // shape.group_windows)
+        self._add_tiles(builder, layout, tiles, {"windows": windows, "group_windows": shape.group_windows}, reads)
         if not longs:
-            return {"tiles": windows}
+            return {"tiles": tiles}
         # A long segment has at least `most` + 1 items, and at most one tile that is not full.
-        tiles = n // shape.tile_items + min(n // (shape.most + 1), segments)
-        self._add_passes(builder, layout, tiles, {}, {"list": self._add_list(builder, writes, windows, tiles)})
-        return {"tiles": windows, "long_tiles": tiles}
+        long_tiles = n // shape.tile_items + min(n // (shape.most + 1), segments)
+        reads = {"list": self._add_list(builder, writes, windows, long_tiles)}
+        self._add_passes(builder, layout, long_tiles, {}, reads)
+        return {"tiles": tiles, "long_tiles": long_tiles}
 
     def _key_context(self, *, tagged: bool, **more: Any) -> dict[str, Any]:
         """Return the template values of the kernels that know keys."""
@@ -330,8 +341,8 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
     def _add_list(self, builder: PlanBuilder, tables: Mapping[str, Operand], windows: int, tiles: int) -> Operand:
         """Add the kernels that list the tiles of long segments."""
         ends = builder.scratch("long_tile_ends", windows)
-        with builder.uncounted():
-            self._scan.add_to(builder, Layout({"input": replace(tables["long_tiles"], vec4=True), "output": ends}))
+        scanned = {"input": replace(tables["long_tiles"], vec4=True), "output": ends}
+        builder.include("long tiles", self._scan, scanned, counted=False)
         found = builder.scratch("long_tile_list", 4 * tiles)
         builder.kernel(
             "list long tiles", "segmented_sort_list.wgsl",
@@ -367,15 +378,20 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         totals = builder.scratch("group_totals", BINS * groups).by_words()
         grouped = {"tiles": tiles, "groups": groups, "group_tiles": group_tiles}
         fixed = {"fixed": self.length is not None}
+        # Most tiles that there may be are not used where most segments are short: then few workgroups find that out.
+        workgroups = tiles if self.length is not None else min(tiles, self._long_workgroups)
         source = "input"
         for index, digit in enumerate(self._digits):
             # The last pass writes the output.
             destination = "temporary" if (len(self._digits) - index) % 2 == 0 else "output"
-            tiled = {"n": n, "tiles": tiles, "tile_items": shape.tile_items, **params, "digit": digit}
+            tiled = {
+                "n": n, "tiles": tiles, "workgroups": workgroups, "tile_items": shape.tile_items, **params,
+                "digit": digit,
+            }  # fmt: skip
             builder.kernel(
                 f"count {index}", "segmented_sort_count.wgsl",
                 reads={"keys_input": places[source]["keys"], **reads}, writes={"counts": counts}, params=tiled,
-                workgroups=tiles, constants={"WORKGROUP_SIZE": 256},
+                workgroups=workgroups, constants={"WORKGROUP_SIZE": 256},
                 context=self._key_context(tagged=False, copies=_COPIES), counted=True,
             )  # fmt: skip
             builder.kernel(
@@ -396,7 +412,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
                 },
                 writes={f"{kind}_output": operand for kind, operand in places[destination].items()},
                 params={**tiled, "identity_bits": 0},
-                workgroups=tiles, constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                workgroups=workgroups, constants={"WORKGROUP_SIZE": shape.workgroup_size},
                 context=self._rank_context(tagged=False, value_words=self._value_words), features=self._features,
                 counted=True,
             )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 import wgpu
@@ -35,7 +35,7 @@ from ..types.datatype import (
     as_datatype,
 )
 from ..types.expression import Operators
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .base import Primitive
 from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of
 from .registry import register
@@ -43,7 +43,6 @@ from .typed import InputOutput, KeysValues
 
 __all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive", "key_codes"]
 
-_STRATEGIES = (ONESWEEP, REDUCE_THEN_SCAN)
 # On a CPU adapter a tile's workgroup may wait for a core.
 _SPIN_LIMIT_CPU = 4096
 
@@ -94,9 +93,9 @@ class SortPrimitive(Primitive):
         self.overwrite_input = overwrite_input
         self.begin_bit: int = integer("begin_bit", begin_bit)
         self.end_bit: int | None = None if end_bit is None else integer("end_bit", end_bit)
-        if strategy is not None and strategy not in _STRATEGIES:
-            raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
-        self._requested: SortStrategy | None = strategy
+        self._requested: SortStrategy | None = (
+            None if strategy is None else one_of("strategy", strategy, get_args(SortStrategy))
+        )
         self.tuning: SortTuning = SortTuning.of(tuning)
         if self._faults.epoch_bits is not None:
             raise ArgumentError(f"{self.name}: epoch_bits={self._faults.epoch_bits}, but words of sorts always have 1")
@@ -151,16 +150,27 @@ class SortPrimitive(Primitive):
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for up to one tile, else a histogram and one or three dispatches per digit."""
-        keys_in, keys_out, values_in, values_out = self._roles
         builder = PlanBuilder(self.name.lower(), layout, self.capabilities)
         layout = self._reads(layout)
-        operand = layout[keys_in]
+        operand = layout[self._roles.keys_in]
         n, key_bytes = operand.length, self.datatype.itemsize_bytes
+        parameters = self.add_to(builder, layout)
+        value_bytes = self.value_datatype.itemsize_bytes if self.value_datatype is not None else 0
+        read = value_bytes if self._roles.values_in is not None else 0
+        written = (key_bytes if self._roles.keys_out is not None else 0) + value_bytes
+        read_bytes = operand.nbytes + n * read
+        counted = builder.counted_work(n, read_bytes // max(n, 1), written)
+        return builder.build(Work(n, read_bytes, n * written, counted=counted), parameters)
+
+    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the steps to a plan; see `PlanBuilder.include`."""
+        keys_in, keys_out, values_in, values_out = self._roles
+        operand = layout[keys_in]
         keys = {"input": operand}
         values: dict[str, Operand] = {}
         if keys_out is not None:
             keys["output"] = layout[keys_out]
-            if self.overwrite_input and n and keys["output"] != operand:
+            if self.overwrite_input and operand.length and keys["output"] != operand:
                 raise ArgumentError(
                     f"{self.name}: overwrite_input=True sorts in place; leave out {keys_out}=, or make a {self.name} "
                     f"without overwrite_input"
@@ -168,25 +178,7 @@ class SortPrimitive(Primitive):
         if values_out is not None:
             values = {"input": layout[values_in]} if values_in is not None else {}
             values["output"] = layout[values_out]
-        parameters = add_sort(builder, self._configs, keys, values)
-        value_bytes = self.value_datatype.itemsize_bytes if self.value_datatype is not None else 0
-        read = value_bytes if values_in is not None else 0
-        written = (key_bytes if keys_out is not None else 0) + value_bytes
-        read_bytes = operand.nbytes + n * read
-        counted = builder.counted_work(n, read_bytes // max(n, 1), written)
-        return builder.build(Work(n, read_bytes, n * written, counted=counted), parameters)
-
-    def add_to(
-        self,
-        builder: PlanBuilder,
-        keys: Mapping[str, Operand],
-        values: Mapping[str, Operand],
-        *,
-        counted: bool = True,
-        suffix: str = "",
-    ) -> dict[str, Any]:
-        """Add this sort to the plan of another primitive; see `add_sort`."""
-        return add_sort(builder, self._configs, keys, values, counted=counted, suffix=suffix)
+        return add_sort(builder, self._configs, keys, values)
 
     def _order(self, keys: np.ndarray) -> np.ndarray:
         codes = key_codes(keys, self.descending)

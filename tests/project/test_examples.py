@@ -80,7 +80,7 @@ LINES = {
     ],
     "group_by.py": [
         r"1,000,000 rows, 10,000 groups",
-        r"gridwise_py +[\d.]+ ms",
+        r"gridwise_py +[\d.]+ ms  same groups as numpy: True",
         r"gridwise_py with transfers .*same groups: True",
         r"polars .*(same groups: True|is not installed: polars)",
         r"pandas .*(same groups: True|is not installed: pandas)",
@@ -144,7 +144,7 @@ def test_it_runs(device, name):
 @pytest.mark.parametrize("name", LINES)
 def test_it_is_short(name):
     limits = {
-        "time_a_scan.py": 15, "own_kernel.py": 25, "pagerank.py": 95, "group_by.py": 110, "voxels.py": 115,
+        "time_a_scan.py": 15, "own_kernel.py": 25, "pagerank.py": 95, "group_by.py": 140, "voxels.py": 115,
         "splats.py": 200,
     }  # fmt: skip
     limit = limits.get(name, 59)

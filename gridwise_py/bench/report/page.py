@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._version import __version__
+from ...display.own_page import content_policy, inline_text
 from ...display.terminal import clean
 from ...errors import ArgumentError
 from ..analysis.compare import compare
@@ -35,7 +36,6 @@ from .vega import ALL, COLOURS, Spec, javascript, load_altair
 
 if TYPE_CHECKING:
     import jinja2
-    from markupsafe import Markup
 
 __all__ = ["PAGE_FOLDER", "Source", "read_sources", "report_html"]
 
@@ -283,24 +283,13 @@ def _environment() -> jinja2.Environment:
     )
 
 
-def _script(text: str) -> tuple[Markup, str]:
-    """Return the text of a script, and its hash for the policy."""
-    from markupsafe import Markup
-
-    # With newlines as a browser reads them, and without a text that ends the element.
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
-    digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-    return Markup(text), f"'sha256-{digest}'"
-
-
 def _render(context: Mapping[str, Any], shared: Mapping[str, Any]) -> str:
     from markupsafe import Markup
 
-    scripts = [_script(javascript()), _script((PAGE_FOLDER / "report.js").read_text(encoding="utf-8"))]
-    policy = (
-        f"default-src 'none'; script-src {' '.join(digest for _, digest in scripts)}; style-src 'unsafe-inline'; "
-        f"img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
+    scripts = [inline_text(javascript()), inline_text((PAGE_FOLDER / "report.js").read_text(encoding="utf-8"))]
+    policy = content_policy(scripts, images="data: blob:")
     style = Markup((PAGE_FOLDER / "report.css").read_text(encoding="utf-8"))
     template = _environment().get_template("report.html")
-    return template.render(**context, shared=shared, policy=policy, scripts=[text for text, _ in scripts], style=style)
+    return template.render(
+        **context, shared=shared, policy=policy, scripts=[script.text for script in scripts], style=style
+    )

@@ -9,30 +9,31 @@ from typing import Any, cast
 import numpy as np
 import wgpu
 
-from .array_functions import zeros
-from .call_errors import explained
-from .errors import ArgumentError, DatatypeError, LengthError
-from .primitives.binned import thresholds
-from .primitives.fusion import EXPRESSIONS, flat_of
-from .primitives.histogram import Histogram, Histogram2D
-from .primitives.map import Map
-from .primitives.one_shot import (
+from ..call_errors import explained
+from ..errors import ArgumentError, DatatypeError
+from ..primitives.binned import thresholds
+from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..primitives.histogram import Histogram, Histogram2D
+from ..primitives.map import Map
+from ..primitives.one_shot import (
     HostItems,
     argument_array,
     argument_datatype,
+    check_not_chunked,
+    check_one_length,
     device_of,
     kept_primitive,
     stored_leaves,
     without_doubles,
 )
-from .primitives.reduce import Reduce
-from .primitives.reduce_by_index import ReduceByIndex
-from .runtime.array import Array, asarray
-from .runtime.chunked_array import ChunkedArray
-from .types.datatype import STORAGE_DATATYPES, Datatype
-from .types.expression import f32, leaf
-from .types.operators import Add, BinOpLike
-from .types.options import integer
+from ..primitives.reduce import Reduce
+from ..primitives.reduce_by_index import ReduceByIndex
+from ..runtime.array import Array, asarray
+from ..types.datatype import STORAGE_DATATYPES, Datatype
+from ..types.expression import f32, leaf
+from ..types.operators import Add, BinOpLike
+from ..types.options import integer
+from .arrays import zeros
 
 __all__ = ["bincount", "histogram", "histogram2d", "reduce_by_index", "scatter_add"]
 
@@ -60,10 +61,7 @@ class _Inputs:
             self.arrays |= {names[own]: array for own, array in stored.items()}
             self.on_gpu = True
             return replace(flat, names=tuple(names[own] for own in flat.names), arrays=())
-        if isinstance(value, ChunkedArray):
-            raise ArgumentError(
-                f"{self._call}: {name} is {value!r}, but must be one Array; work on its chunks one by one"
-            )
+        check_not_chunked(self._call, name, value)
         if isinstance(value, Array):
             self.on_gpu = True
             items = value if value.ndim == 1 else value.reshape(-1)
@@ -80,9 +78,7 @@ class _Inputs:
 
     def check_lengths(self) -> None:
         """Raise where arrays with one item for each other's have different lengths."""
-        if len(set(self._sizes.values())) > 1:
-            described = ", ".join(f"{name} has {size} items" for name, size in self._sizes.items())
-            raise LengthError(f"{self._call}: lengths differ: {described}; slice them to one length")
+        check_one_length(self._call, self._sizes)
 
     @property
     def device(self) -> wgpu.GPUDevice:

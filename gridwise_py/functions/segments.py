@@ -13,32 +13,36 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import wgpu
 
-from .array_functions import full
-from .call_errors import explained
-from .errors import ArgumentError, LengthError
-from .primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort
-from .primitives.fusion import EXPRESSIONS, flat_of
-from .primitives.one_shot import (
+from ..call_errors import explained
+from ..errors import ArgumentError, LengthError
+from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
+from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..primitives.one_shot import (
     REMEDIES,
     HostItems,
     argument_array,
     argument_datatype,
+    argument_items,
+    check_one_length,
     device_of,
     kept_primitive,
     stored_leaves,
     without_doubles,
 )  # fmt: skip
-from .primitives.scan import ScanKind
-from .primitives.segments import KEY_DATATYPES
-from .runtime.array import Array, asarray, empty
-from .runtime.chunked_array import ChunkedArray
-from .types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype
-from .types.expression import Expression
-from .types.operators import Add, BinOpLike
+from ..primitives.scan import ScanKind
+from ..primitives.segments import KEY_DATATYPES
+from ..primitives.top_k import TopKMode
+from ..runtime.array import Array, asarray, empty
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype
+from ..types.expression import Expression
+from ..types.operators import Add, BinOpLike
+from ..types.options import integer
+from .arrays import full
+from .rankings import TopItems
 
 __all__ = [
     "ReducedByKey", "reduce_by_key", "repeat", "scan_by_key", "segment_ids", "segmented_reduce", "segmented_scan",
-    "segmented_sort", "segmented_sort_pairs",
+    "segmented_sort", "segmented_sort_pairs", "segmented_top_k",
 ]  # fmt: skip
 
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
@@ -77,16 +81,7 @@ class _Inputs:
             self._arrays |= {names[leaf]: array for leaf, array in stored.items()}
             self.on_gpu = True
             return replace(flat, names=tuple(names[leaf] for leaf in flat.names), arrays=())
-        if isinstance(value, ChunkedArray):
-            raise ArgumentError(
-                f"{self._call}: {name} is {value!r}, but must be one Array; work on its chunks one by one"
-            )
-        items = value if isinstance(value, Array) else argument_array(self._call, name, value)
-        if items.ndim != 1:
-            raise ArgumentError(
-                f"{self._call}: {name} has shape {items.shape}, but {self._call} works along one dimension; for all "
-                f"items give {name}.ravel()"
-            )
+        items = argument_items(self._call, name, value)
         if isinstance(items, Array):
             self.on_gpu = True
         else:
@@ -115,10 +110,7 @@ class _Inputs:
 
     def check_lengths(self, *names: str) -> None:
         """Raise where arrays with one item for each other's have different lengths."""
-        sizes = {name: self._sizes[name] for name in names if name in self._sizes}
-        if len(set(sizes.values())) > 1:
-            described = ", ".join(f"{name} has {size} items" for name, size in sizes.items())
-            raise LengthError(f"{self._call}: lengths differ: {described}; slice them to one length")
+        check_one_length(self._call, {name: self._sizes[name] for name in names if name in self._sizes})
 
     @property
     def device(self) -> wgpu.GPUDevice:
@@ -388,6 +380,60 @@ def _segmented_sort(
         SegmentedSort, inputs.device, kind, value_kind, length=length, descending=bool(descending)
     )
     return inputs.run(primitive)
+
+
+@explained({"largest": "give mode='largest' or mode='smallest'"})
+def segmented_top_k(
+    x: Segmentable, offsets: HostItems | Array, k: int, *, mode: TopKMode = "largest", sorted: bool = True,
+    device: wgpu.GPUDevice | None = None,
+) -> TopItems:  # fmt: skip
+    """Return the k largest or smallest items of each segment, and their indices.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array or expression
+        Of one dimension, of bools, integers or floats.
+    offsets : numpy.ndarray or Array
+        As for `segmented_reduce`.
+    k : int
+        From 0 to 1,024.
+    mode : {"largest", "smallest"}, default "largest"
+    sorted : bool, default True
+        Whether the best item comes first. Otherwise they are in the order of their indices.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    TopItems
+        ``values`` and ``indices``, shape (segments, k). Indices count from the beginning of the segment. Where a
+        segment has fewer than k items, its other values are 0, and its other indices −1 (of intp, for numpy) or
+        2³² − 1 (of u32, for Arrays).
+
+    Notes
+    -----
+    Of equal items the first ones are chosen, and come first; a NaN is chosen after every number, in both modes. See
+    `SegmentedTopK`; for rows of one length `top_k` with two dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.segmented_top_k(np.array([3, 9, 2, 9, 5], dtype=np.uint32), [0, 4, 4, 5], 2)
+    TopItems(values=array([[9, 9],
+           [0, 0],
+           [5, 0]], dtype=uint32), indices=array([[ 1,  3],
+           [-1, -1],
+           [ 0, -1]]))
+    """
+    inputs = _Inputs("gw.segmented_top_k()", device)
+    datatype = inputs.take("input", x, STORAGE_DATATYPES, widens=False)
+    segments = inputs.take_offsets(offsets, inputs.size_of("input"))
+    k = integer("k", k, 0)
+    primitive = kept_primitive(SegmentedTopK, inputs.device, datatype, k, mode=mode, sorted=bool(sorted))
+    values, indices = (each.reshape(segments, k) for each in inputs.run(primitive).values())
+    if isinstance(indices, Array):
+        return TopItems(values, indices)
+    return TopItems(values, indices.view(np.int32).astype(np.intp))
 
 
 @explained(REMEDIES)
