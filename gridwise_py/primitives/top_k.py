@@ -24,8 +24,9 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, KeyDatatype
 from ..types.expression import Operators
 from ..types.options import integer, one_of
 from .base import Primitive
+from .key_codes import key_codes, key_context, key_words
 from .registry import register
-from .sort import ArgSort, Sort, key_codes
+from .sort import ArgSort, Sort
 from .typed import ValuesIndices
 
 __all__ = ["TopK", "TopKMode"]
@@ -180,7 +181,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
 
     @property
     def _code_bytes(self) -> int:
-        return max(4, self.datatype.itemsize_bytes)
+        return 4 * key_words(self.datatype)
 
     @cached_property
     def _sort_items(self) -> ArgSort:
@@ -456,12 +457,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
 
     def _key_context(self) -> dict[str, Any]:
         """Return what the codes of items depend on."""
-        return {
-            "key_words": self._code_bytes // 4,
-            "key_bytes": self.datatype.itemsize_bytes,
-            "key_kind": self.datatype.dtype.kind,
-            "descending": self._descending,
-        }
+        return key_context(self.datatype, descending=self._descending)
 
     def reference(self, input: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return numpy's results for the same input."""
