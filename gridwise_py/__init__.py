@@ -122,6 +122,7 @@ from .functions.segments import (
     segmented_scan,
     segmented_sort,
     segmented_sort_pairs,
+    segmented_top_k,
 )
 from .functions.selections import (
     compress,
@@ -409,6 +410,7 @@ __all__ = [
     "segmented_scan",
     "segmented_sort",
     "segmented_sort_pairs",
+    "segmented_top_k",
     "setdiff1d",
     "setxor1d",
     "sign",

@@ -34,8 +34,8 @@ AREAS = {
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
     "One-shot functions": "add take put group_by Groups count flip roll transpose lexsort "
-    "segmented_sort segmented_sort_pairs reduce_by_key ReducedByKey scan_by_key segmented_reduce segmented_scan "
-    "segment_ids repeat sum prod min max minmax MinAndMax argmin argmax any all find mean var std "
+    "segmented_sort segmented_sort_pairs segmented_top_k reduce_by_key ReducedByKey scan_by_key segmented_reduce "
+    "segmented_scan segment_ids repeat sum prod min max minmax MinAndMax argmin argmax any all find mean var std "
     "reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
     "argsort sort_pairs top_k TopItems partition argpartition matmul "
     "searchsorted digitize histogram histogram2d bincount reduce_by_index scatter_add "

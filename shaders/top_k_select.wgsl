@@ -4,7 +4,7 @@
 // codes are equal or the parts differ much, the k-th smallest code is found exactly, digit by digit, and of the codes that
 // equal it the first ones are taken. So the choice never depends on timing.
 // Forward progress: no workgroup waits for another.
-// Bindings: params, {{ "codes" if source == "codes" else "input" }}{{ ", list" if listed }}, {{ "chosen" if result == "places" else "values, indices" }}.
+// Bindings: params, {{ "codes" if source == "codes" else "input" }}{{ ", list" if listed }}{{ ", offsets" if segmented }}, {{ "chosen" if result == "places" else "values, indices" }}.
 
 struct Params {
   n: u32,  // {{ "codes" if source == "codes" else "items of all rows" }}
@@ -13,7 +13,9 @@ struct Params {
   capacity: u32,  // items of the window that there is room for
 //$ endif
   blocks: u32,  // rows
+//$ if not segmented
   length: u32,  // of a row
+//$ endif
   k: u32,
   slots: u32,  // a power of two of at least 2 k; 0 to find the k-th smallest exactly
 //$ if listed
@@ -24,6 +26,7 @@ struct Params {
 //$ endfor
 }
 {{ bindings }}
+//$ set length = "row_length" if segmented else "params.length"
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/top_k_items.wgsl"
 const LANES: u32 = {{ workgroup_size }}u;
@@ -40,6 +43,11 @@ var<workgroup> sums: array<u32, LANES>;
 var<workgroup> collected: atomic<u32>;
 var<workgroup> shared_word: u32;
 var<private> local: u32;
+//$ if segmented
+// Rows are segments given by offsets. Where one has fewer than k items, the rest of its results have no place.
+var<private> row_begin: u32;
+var<private> row_length: u32;
+//$ endif
 var<private> row: u32;
 
 //$ if source == "codes"
@@ -47,8 +55,10 @@ fn code_at(j: u32) -> Key { return load_codes(j); }
 //$ else
 //$ if listed
 fn item_at(j: u32) -> u32 { return place_of(j); }
+//$ elif segmented
+fn item_at(j: u32) -> u32 { return row_begin + j; }
 //$ else
-fn item_at(j: u32) -> u32 { return row * params.length + j; }
+fn item_at(j: u32) -> u32 { return row * {{ length }} + j; }
 //$ endif
 fn code_at(j: u32) -> Key {
   let i = item_at(j);
@@ -154,7 +164,7 @@ fn bound() -> Key {
   for (var s = local; s < parts; s += LANES) {
     var found = NO_CODE;
     var j = s;
-    while (j + {{ together - 1 }}u * parts < params.length) {
+    while (j + {{ together - 1 }}u * parts < {{ length }}) {
 //$ for t in range(together)
       let code_{{ t }} = code_at(j + {{ t }}u * parts);
 //$ endfor
@@ -163,7 +173,7 @@ fn bound() -> Key {
 //$ endfor
       j += {{ together }}u * parts;
     }
-    while (j < params.length) {
+    while (j < {{ length }}) {
       found = least(found, code_at(j));
       j += parts;
     }
@@ -184,7 +194,7 @@ fn collect(limit: Key) -> u32 {
   if (local == 0u) { atomicStore(&collected, 0u); }
   workgroupBarrier();
   var j = local;
-  while (j + {{ together - 1 }}u * LANES < params.length) {
+  while (j + {{ together - 1 }}u * LANES < {{ length }}) {
 //$ for t in range(together)
     let code_{{ t }} = code_at(j + {{ t }}u * LANES);
 //$ endfor
@@ -193,7 +203,7 @@ fn collect(limit: Key) -> u32 {
 //$ endfor
     j += {{ together }}u * LANES;
   }
-  while (j < params.length) {
+  while (j < {{ length }}) {
     collect_one(code_at(j), j, limit);
     j += LANES;
   }
@@ -213,7 +223,7 @@ fn collect_one(code: Key, place: u32, limit: Key) {
 fn choose_exactly() {
   var some = Key();
   var every = NO_CODE;
-  for (var j = local; j < params.length; j += LANES) {
+  for (var j = local; j < {{ length }}; j += LANES) {
     let code = code_at(j);
     some |= code;
     every &= code;
@@ -244,7 +254,7 @@ fn choose_exactly() {
       workgroupBarrier();
       for (var b = local; b < BINS; b += LANES) { atomicStore(&bins[b], 0u); }
       workgroupBarrier();
-      for (var j = local; j < params.length; j += LANES) {
+      for (var j = local; j < {{ length }}; j += LANES) {
         let code = code_at(j);
         if (same(code & known, kth)) { atomicAdd(&bins[(code{{ word }} >> shift) & 255u], 1u); }
       }
@@ -275,13 +285,13 @@ fn choose_exactly() {
 //$ endfor
   // Those below it in any order, then the first `left` that equal it, by consecutive parts of the row.
   if (local == 0u) { atomicStore(&collected, 0u); }
-  let each = (params.length + LANES - 1u) / LANES;
-  let begin = min(local * each, params.length);
-  let end = min(begin + each, params.length);
+  let each = ({{ length }} + LANES - 1u) / LANES;
+  let begin = min(local * each, {{ length }});
+  let end = min(begin + each, {{ length }});
   var equal = 0u;
   for (var j = begin; j < end; j++) { equal += select(0u, 1u, same(code_at(j), kth)); }
   var rank = prefix_sum(equal).before;
-  for (var j = local; j < params.length; j += LANES) {
+  for (var j = local; j < {{ length }}; j += LANES) {
     let code = code_at(j);
     if (less(code, kth)) {
       let at = atomicAdd(&collected, 1u);
@@ -309,7 +319,14 @@ fn main(
   if (block >= params.blocks) { return; }
   row = block;
   local = invocation;
-  var count = params.length;
+//$ if segmented
+  let row_end = min(load_offsets(row + 1u), {{ used.n }});
+  row_begin = min(load_offsets(row), row_end);
+  row_length = row_end - row_begin;
+  var count = share(row_length);
+//$ else
+  var count = {{ length }};
+//$ endif
   if (count <= ROOM) {
     for (var j = local; j < count; j += LANES) {
       codes[j] = code_at(j);
@@ -323,6 +340,14 @@ fn main(
       count = params.k;
     }
   }
+//$ if segmented
+  // There may be fewer than k.
+  for (var e = count + local; e < params.k; e += LANES) {
+    codes[e] = NO_CODE;
+    places[e] = NO_PLACE;
+  }
+  count = max(count, params.k);
+//$ endif
   sort_entries(pad_entries(count));
 //$ if result == "places" or not sorted
   // By their places alone.
@@ -340,7 +365,11 @@ fn main(
 //$ else
     let at = row * params.k + e;
     let i = item_at(place);
+//$ if segmented
+    let counts = place < row_length;
+//$ else
     let counts = i < {{ used.n }};
+//$ endif
     store_indices(at, select(NO_PLACE, {{ "i" if listed else "place" }}, counts));
     if (counts) { store_values(at, load_input(i)); } else { store_values(at, Key()); }
 //$ endif

@@ -14,7 +14,7 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError, LengthError
-from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort
+from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
     REMEDIES,
@@ -25,16 +25,19 @@ from ..primitives.one_shot import (
 )  # fmt: skip
 from ..primitives.scan import ScanKind
 from ..primitives.segments import KEY_DATATYPES
+from ..primitives.top_k import TopKMode
 from ..runtime.array import Array, empty
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype
 from ..types.expression import Expression
 from ..types.operators import Add, BinOpLike
+from ..types.options import integer
 from .arrays import full
 from .inputs import Inputs
+from .rankings import TopItems
 
 __all__ = [
     "ReducedByKey", "reduce_by_key", "repeat", "scan_by_key", "segment_ids", "segmented_reduce", "segmented_scan",
-    "segmented_sort", "segmented_sort_pairs",
+    "segmented_sort", "segmented_sort_pairs", "segmented_top_k",
 ]  # fmt: skip
 
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
@@ -339,6 +342,60 @@ def _segmented_sort(
         SegmentedSort, inputs.device, kind, value_kind, length=length, descending=bool(descending)
     )
     return inputs.run(primitive)
+
+
+@explained({"largest": "give mode='largest' or mode='smallest'"})
+def segmented_top_k(
+    x: Segmentable, offsets: HostItems | Array, k: int, *, mode: TopKMode = "largest", sorted: bool = True,
+    device: wgpu.GPUDevice | None = None,
+) -> TopItems:  # fmt: skip
+    """Return the k largest or smallest items of each segment, and their indices.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array or expression
+        Of one dimension, of bools, integers or floats.
+    offsets : numpy.ndarray or Array
+        As for `segmented_reduce`.
+    k : int
+        From 0 to 1,024.
+    mode : {"largest", "smallest"}, default "largest"
+    sorted : bool, default True
+        Whether the best item comes first. Otherwise they are in the order of their indices.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    TopItems
+        ``values`` and ``indices``, shape (segments, k). Indices count from the beginning of the segment. Where a
+        segment has fewer than k items, its other values are 0, and its other indices −1 (of intp, for numpy) or
+        2³² − 1 (of u32, for Arrays).
+
+    Notes
+    -----
+    Of equal items the first ones are chosen, and come first; a NaN is chosen after every number, in both modes. See
+    `SegmentedTopK`; for rows of one length `top_k` with two dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.segmented_top_k(np.array([3, 9, 2, 9, 5], dtype=np.uint32), [0, 4, 4, 5], 2)
+    TopItems(values=array([[9, 9],
+           [0, 0],
+           [5, 0]], dtype=uint32), indices=array([[ 1,  3],
+           [-1, -1],
+           [ 0, -1]]))
+    """
+    inputs = _Inputs("gw.segmented_top_k()", device)
+    datatype = inputs.take("input", x, STORAGE_DATATYPES, widens=False)
+    segments = inputs.take_offsets(offsets, inputs.size_of("input"))
+    k = integer("k", k, 0)
+    primitive = kept_primitive(SegmentedTopK, inputs.device, datatype, k, mode=mode, sorted=bool(sorted))
+    values, indices = (each.reshape(segments, k) for each in inputs.run(primitive).values())
+    if isinstance(indices, Array):
+        return TopItems(values, indices)
+    return TopItems(values, indices.view(np.int32).astype(np.intp))
 
 
 @explained(REMEDIES)

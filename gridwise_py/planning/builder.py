@@ -58,10 +58,12 @@ class _Frozen(tuple[tuple[str, Any], ...]):
 
 
 def _freeze(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return _Frozen((key, _freeze(item)) for key, item in cast(Mapping[str, Any], value).items())
+    if isinstance(value, (str, int)):  # most are, and asking whether something is a Mapping is slow
+        return value
     if isinstance(value, (list, tuple)):
-        return tuple(_freeze(item) for item in cast(Sequence[Any], value))
+        return tuple([_freeze(item) for item in cast(Sequence[Any], value)])
+    if isinstance(value, Mapping):
+        return _Frozen([(key, _freeze(item)) for key, item in cast(Mapping[str, Any], value).items()])
     return value
 
 
@@ -314,7 +316,9 @@ class PlanBuilder:
         places = [part.place for part in (*parts.values(), *chunks.values())]
         values_of_text = {
             **context,
-            "bindings": accessors.bindings(declarations, places, named, by_segment="by_segment" in context)
+            "bindings": accessors.bindings(
+                tuple(declarations), tuple(places), tuple(named), by_segment="by_segment" in context
+            )
             + (_ITEM_COUNT if counted else "")
             + "".join(text.text for text in texts.values()),
             "counted": counted,

@@ -620,6 +620,9 @@ def top_k_plans() -> Iterator[tuple[str, gw.Plan]]:
         rows = gw.TopK(None, datatype, 50, row_length=1 << 14, capabilities=FULL)
         found = (n >> 14) * 50
         yield f"top_k-{datatype}-rows", rows.plan(gw.Layout.separate(sizes, input=n, values=found, indices=found))
+        segments = gw.SegmentedTopK(None, datatype, 50, capabilities=FULL)
+        lengths = {"input": n, "offsets": 1001, "values": 50_000, "indices": 50_000, "n": 1}
+        yield f"segmented_top_k-{datatype}", segments.plan(gw.Layout.separate(sizes, **lengths))
     computed = gw.TopK(None, gw.f32("x") * 2, 1000, capabilities=FULL)
     yield "top_k-expression", computed.plan(gw.Layout.separate(x=n, values=1000, indices=1000))
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...errors import ArgumentError
 from ...planning.signature import Argument
 from ...types.operators import Multiply
-from ..cases.data import Maker, equal_segments, flags, random_counts, random_indices, random_runs
+from ..cases.data import Maker, equal_segments, flags, random_counts, random_indices, random_runs, scattered_keys
 from ..cases.distributions import UNIFORM
 
 __all__ = ["STEPS", "Recipe", "recipe_for"]
@@ -157,6 +157,10 @@ def _indices(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: i
     return _as_numbers(length, (("hash", seed), ("mod", int(axes["bins"]))), dtype)
 
 
+def _scattered(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
+    return _as_numbers(length, (("hash", seed), ("mod", max(int(axes["n"]) // int(axes["run"]), 1))), dtype)
+
+
 #: The recipe for data of the same kind as a maker's, of a number of items, their dtype, the axes and a seed.
 _MAKERS: Mapping[Maker, Callable[[int, np.dtype[Any], Mapping[str, Any], int], Recipe]] = {
     flags: _flags,
@@ -164,6 +168,7 @@ _MAKERS: Mapping[Maker, Callable[[int, np.dtype[Any], Mapping[str, Any], int], R
     equal_segments: _segments,
     random_counts: _counts,
     random_indices: _indices,
+    scattered_keys: _scattered,
 }
 
 
@@ -200,7 +205,7 @@ def _as_bits(length: int, steps: tuple[Step, ...], dtype: np.dtype[Any], *, orde
 
 
 def _whole_numbers(length: int, seed: int, dtype: np.dtype[Any], largest: int) -> Recipe:
-    """Return whole numbers up to `largest`, or so small that all sums of them are exact in f32, in whatever order.
+    """Return whole numbers up to `largest`, or so small that sums of them are exact in f32, however they are grouped.
 
     A sum of some of `length` numbers with random signs is below the largest number times the root of their count, times
     16, which is 27 standard deviations.
