@@ -181,12 +181,7 @@ class StreamPrimitive(Primitive):
         """Return an expression whose Arrays have names that no other Array of this primitive has."""
         known = {array.place(): leaf for each in self._expressions.values() for leaf, array in each.flat.arrays}
         prefix = f"{name}_" if self._expressions else ""
-        renamed = {leaf: known.get(array.place(), prefix + leaf) for leaf, array in flat.arrays}
-        return replace(
-            flat,
-            names=tuple(renamed.get(leaf, leaf) for leaf in flat.names),
-            arrays=tuple((renamed[leaf], array) for leaf, array in flat.arrays),
-        )
+        return flat.renamed({leaf: known.get(array.place(), prefix + leaf) for leaf, array in flat.arrays})
 
     def _finish(self, arguments: Sequence[Argument]) -> None:
         """Set the arguments: leaves in place of the inputs that are expressions, and the room that was asked for.
