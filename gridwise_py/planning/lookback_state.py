@@ -90,9 +90,8 @@ class ChainedState:
         need states of their own (the epoch), named by `suffix`. `words` is the size of an accumulator.
         """
         wide = self.form == "u64"
-        control, states = f"control{suffix}", f"states{suffix}"
-        builder.scratch(control, 4)
-        builder.scratch(states, 2 * words * tiles)
+        control = builder.scratch(f"control{suffix}", 4)
+        states = builder.scratch(f"states{suffix}", 2 * words * tiles)
         return {
             "constants": {
                 "SPIN_LIMIT": self.spin_limit,

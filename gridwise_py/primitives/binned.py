@@ -11,7 +11,7 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
-from ..planning.builder import PlanBuilder
+from ..planning.builder import Part, PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import SameAs
@@ -307,8 +307,8 @@ class BinnedPrimitive(Primitive):
     def _make_steps(self) -> None:
         """Make the primitives that sort by bins and combine the runs."""
         capabilities, result = self.capabilities, self.result_datatype
-        self._sort: Primitive
-        self._runs: Primitive
+        self._sort: Part
+        self._runs: Part
         if self._values is None:
             self._sort = Sort(self._device, "u32", capabilities=capabilities)
             self._runs = RunLength(
@@ -448,8 +448,8 @@ class BinnedPrimitive(Primitive):
                 moved = builder.scratch("ordered_values", n, size)
                 sorted_by = {"keys": places, "values": values, "output_keys": ordered, "output_values": moved}
                 runs = {"keys": ordered, "items": moved, "output_keys": keys, "output_values": results, "count": count}
-            builder.include(self._sort.plan(Layout(sorted_by)), "sort")
-            builder.include(self._runs.plan(Layout(runs)), "runs")
+            builder.include("sort", self._sort, sorted_by, counted=False)
+            builder.include("runs", self._runs, runs, counted=False)
             reads = {"keys": keys.by_words(), "results": results.by_words(), "count": count.by_words()}
             self._add_scatter(builder, "scatter", reads, output, room, {"bins": self.bins}, fills=False)
         read_bytes = sum(layout[name].nbytes for name in names)

@@ -237,14 +237,8 @@ class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[repo
         """Return the plan: one dispatch (look-back), or three."""
         builder = PlanBuilder("reduce_by_key", layout, self.capabilities)
         layout = self._reads(layout)
-        self._check_lengths(layout)
+        parameters = self.add_to(builder, layout)
         n, item_bytes = self._items_in(layout["items"]), self.datatype.itemsize_bytes
-        parameters: dict[str, Any] = {"subgroups": str(self.mode)}
-        if n:
-            parameters |= self._plan_items(builder, layout)
-        else:
-            count = layout["count"]
-            builder.step(Fill(count.buffer, count.first_byte, 4))
         read_bytes = layout["keys"].nbytes + layout["items"].nbytes
         runs, run_bytes = layout["output_keys"].length, self.key_datatype.itemsize_bytes + item_bytes
         counted = (
@@ -253,6 +247,16 @@ class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[repo
         )
         work = Work(n, read_bytes, runs * run_bytes + 4, max(0, n - 1), counted)
         return builder.build(work, parameters)
+
+    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the steps to a plan; see `PlanBuilder.include`."""
+        self._check_lengths(layout)
+        parameters: dict[str, Any] = {"subgroups": str(self.mode)}
+        if self._items_in(layout["items"]):
+            return parameters | self._plan_items(builder, layout)
+        count = layout["count"]
+        builder.step(Fill(count.buffer, count.first_byte, 4))
+        return parameters
 
     def reference(self, keys: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return numpy's result for the same input: keys, values, and their number. It knows of no `size`."""

@@ -145,11 +145,8 @@ class _Sort:
         values: Mapping[str, Operand],
         *,
         sibling: bool,
-        counted: bool = True,
-        suffix: str = "",
     ):
         self.builder, self.config, self.sibling = builder, config, sibling
-        self.counted, self.suffix = counted, suffix
         self.n = keys["input"].length
         self.operands = {
             **{f"keys_{place}": operand for place, operand in keys.items()},
@@ -186,13 +183,9 @@ class _Sort:
             context=context,
             features=self.features,
             sibling=self.sibling,
-            counted=counted and self.counted,
+            counted=counted,
             **more,
         )
-
-    def scratch(self, name: str, items: int, item_bytes: int = 4, *, in_chunks: bool = False) -> Operand:
-        """Add temporary memory of this sort."""
-        return self.builder.scratch(f"{name}{self.suffix}", items, item_bytes, in_chunks=in_chunks)
 
     def small(self) -> None:
         """Sort in one workgroup."""
@@ -213,16 +206,16 @@ class _Sort:
         """Sort in passes over the whole input; return the parameters that a plan reports."""
         config, builder, shape = self.config, self.builder, self.config.shape
         if "keys_output" not in self.operands:
-            self.operands["keys_output"] = self.scratch(
+            self.operands["keys_output"] = builder.scratch(
                 "sorted_keys", self.n, config.key.itemsize_bytes, in_chunks=True
             )
         temporary = self.n if len(self.digits) > 1 else 1
         for what, item_bytes in (("keys", config.key.itemsize_bytes), ("values", 4 * config.value_words)):
             if item_bytes:
-                self.operands[f"{what}_temporary"] = self.scratch(
+                self.operands[f"{what}_temporary"] = builder.scratch(
                     f"temporary_{what}", temporary, item_bytes, in_chunks=True
                 )
-        routes = self.scratch("routes", ROUTES_FIRST_BIN + BINS * len(self.digits))
+        routes = builder.scratch("routes", ROUTES_FIRST_BIN + BINS * len(self.digits))
         self.histogram(routes)
         tiles = -(-self.n // shape.tile_items)
         per_block = min(-(-tiles // shape.max_blocks), shape.max_tiles_per_block)
@@ -238,18 +231,18 @@ class _Sort:
             for index, digit in enumerate(self.digits[:1] if self.sibling else self.digits)
         ]
         if config.strategy == ONESWEEP:
-            states = self.scratch("states", CONTROL_WORDS + tiles * BINS)
+            states = builder.scratch("states", CONTROL_WORDS + tiles * BINS)
             for index, params in enumerate(passes):
                 if config.faults.stall_every and not self.sibling:
                     # One epoch bit tells a pass from the previous one only if every tile publishes.
                     builder.step(Fill(states.buffer, 0, states.size_bytes))
-                self.move(index, params, tiles, {"routes": routes}, lookback=True)
+                self.move(index, params, tiles, {"routes": routes}, states)
             return {"tiles": tiles, "blocks": tiles}
-        counts, offsets = (self.scratch(name, blocks * BINS) for name in ("counts", "offsets"))
+        counts, offsets = (builder.scratch(name, blocks * BINS) for name in ("counts", "offsets"))
         for index, params in enumerate(passes):
             params |= {"blocks": blocks, "tiles_per_block": per_block}
             self.count_blocks(index, params | {"block_items": per_block * shape.tile_items}, routes, counts, offsets)
-            self.move(index, params, blocks, {"routes": routes, "offsets": offsets}, lookback=False)
+            self.move(index, params, blocks, {"routes": routes, "offsets": offsets})
         return {"tiles": tiles, "blocks": blocks}
 
     def histogram(self, routes: Operand) -> None:
@@ -259,7 +252,7 @@ class _Sort:
         # A block adds 256 counts per digit to the shared ones: that must not be more work than counting its keys.
         block_items = max(_LEAST_CHUNKS, -(-self.n // (shape.count_blocks * chunk))) * chunk
         blocks = -(-self.n // block_items)
-        sums = self.scratch("sums", CONTROL_WORDS + BINS * len(self.digits))
+        sums = self.builder.scratch("sums", CONTROL_WORDS + BINS * len(self.digits))
         self.add(
             "histogram", "sort_histogram.wgsl",
             reads={"keys_input": self.operands["keys_input"]},
@@ -274,7 +267,7 @@ class _Sort:
                 "SPIN_LIMIT": min(config.spin_limit, _HISTOGRAM_SPINS),
                 "STALL_EVERY": config.faults.stall_every,
             },
-            atomics={"sums": (sums.buffer, "array<atomic<u32>>")},
+            atomics={"sums": (sums, "array<atomic<u32>>")},
             context=config.context(
                 digits=len(self.digits), histogram=True, in_place=self.in_place, places=_PLACES[:1],
                 vec4=config.key.itemsize_bytes == 4, tickets=False,
@@ -313,21 +306,22 @@ class _Sort:
         )  # fmt: skip
 
     def move(
-        self, index: int, params: Mapping[str, int], workgroups: int, tables: Mapping[str, Operand], *, lookback: bool
-    ) -> None:
-        """Move all items by one digit."""
+        self, index: int, params: Mapping[str, int], workgroups: int, tables: Mapping[str, Operand],
+        states: Operand | None = None,
+    ) -> None:  # fmt: skip
+        """Move all items by one digit; with the states of a look-back, or by the offsets of blocks."""
         config = self.config
         tiled = {name: replace(operand, vec4=False) for name, operand in self.operands.items()}
         more: dict[str, Any] = {}
-        if lookback:
+        if states is not None:
             more["constants"] = {
                 "EPOCH_BITS": 1,
                 "SPIN_LIMIT": config.spin_limit,
                 "STALL_EVERY": config.faults.stall_every,
             }
-            more["atomics"] = {"states": (f"states{self.suffix}", "array<atomic<u32>>")}
+            more["atomics"] = {"states": (states, "array<atomic<u32>>")}
         self.add(
-            f"pass {index}", "sort_pass_lookback.wgsl" if lookback else "sort_pass_offsets.wgsl",
+            f"pass {index}", "sort_pass_offsets.wgsl" if states is None else "sort_pass_lookback.wgsl",
             reads={name: o for name, o in tiled.items() if name.endswith("_input")} | dict(tables),
             writes={name: o for name, o in tiled.items() if not name.endswith("_input")},
             params=params,
@@ -346,9 +340,6 @@ def add_sort(
     configs: Shapes[SortConfig],
     keys: Mapping[str, Operand],
     values: Mapping[str, Operand],
-    *,
-    counted: bool = True,
-    suffix: str = "",
 ) -> dict[str, Any]:
     """Add the kernels of a sort to a plan.
 
@@ -360,10 +351,6 @@ def add_sort(
     keys, values : mapping from {"input", "output"} to Operand
         `keys` has no output if only the values are wanted. `values` has no input if they are generated, and is empty
         if there are none.
-    counted : bool
-        Whether only so many keys count as the GPU says, in a call with a count.
-    suffix : str
-        Ends the names of its temporary memory, where a plan has several sorts.
 
     Returns
     -------
@@ -383,8 +370,7 @@ def add_sort(
     largest = configs.rows[-1][1]
     is_small = n <= largest.shape.tile_items
     config = largest if is_small else configs.at(n)
-    options: dict[str, Any] = {"counted": counted, "suffix": suffix}
-    small = _Sort(builder, largest, keys, values, sibling=not is_small, **options)
+    small = _Sort(builder, largest, keys, values, sibling=not is_small)
     parameters = {
         "strategy": "one workgroup" if is_small else config.strategy,
         "shape": configs.source,
@@ -398,11 +384,11 @@ def add_sort(
         return parameters
     for _, other in configs.rows:
         if is_small or other is not config:
-            _Sort(builder, other, keys, values, sibling=True, **options).large()
+            _Sort(builder, other, keys, values, sibling=True).large()
     small.small()
     if is_small:
         return parameters
-    parameters |= _Sort(builder, config, keys, values, sibling=False, **options).large()
+    parameters |= _Sort(builder, config, keys, values, sibling=False).large()
     if config.strategy == ONESWEEP:
         parameters |= {
             "tickets": config.tickets, "spin_limit": config.spin_limit, "look_back_window": config.shape.look

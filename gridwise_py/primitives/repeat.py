@@ -12,7 +12,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, LengthError, LimitError
 from ..planning.builder import PlanBuilder
-from ..planning.layout import COUNT, Layout, Operand
+from ..planning.layout import Layout, Operand
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
 from ..planning.windows import binding_limit
@@ -168,8 +168,8 @@ class Repeat(ValuesRepeated):
         parameters: dict[str, Any] = {}
         if self.by == "counts":
             ends = builder.scratch("ends", segments)
-            scan = Layout({"input": layout["counts"], "output": ends, **_count_of(layout)})
-            parameters = self._scan.add_to(builder, scan)
+            scanned = {"input": layout["counts"], "output": ends}
+            parameters = builder.include("ends", self._scan, scanned, counted=True)
             reads: dict[str, Operand] = {"ends": ends}
         else:
             reads = {"offsets": layout["offsets"]}
@@ -213,8 +213,3 @@ class Repeat(ValuesRepeated):
         values = arrays["values"] if self._has_values else np.arange(counts.size, dtype=np.uint32)
         repeated = np.repeat(values, counts)
         return repeated, np.array([repeated.size], dtype=np.uint32)
-
-
-def _count_of(layout: Layout) -> dict[str, Operand]:
-    """Return the number of values that count, where only the GPU knows it."""
-    return {COUNT: layout[COUNT]} if COUNT in layout else {}

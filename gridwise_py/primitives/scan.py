@@ -184,13 +184,7 @@ class Scan(InputOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibl
         return builder.build(Work(n, operand.nbytes, n * result_bytes, max(0, n - 1), counted), parameters)
 
     def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        """Add the kernels to a plan, whose operands ``input`` and ``output`` may be temporary memory, too.
-
-        Returns
-        -------
-        dict
-            What the plan reports.
-        """
+        """Add the steps to a plan; see `PlanBuilder.include`."""
         n = self._items_in(layout["input"])
         strategy = self.choose_strategy(in_place=n > 0 and layout.shares("input", "output"))
         parameters: dict[str, Any] = {

@@ -341,8 +341,8 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
     def _add_list(self, builder: PlanBuilder, tables: Mapping[str, Operand], windows: int, tiles: int) -> Operand:
         """Add the kernels that list the tiles of long segments."""
         ends = builder.scratch("long_tile_ends", windows)
-        with builder.uncounted():
-            self._scan.add_to(builder, Layout({"input": replace(tables["long_tiles"], vec4=True), "output": ends}))
+        scanned = {"input": replace(tables["long_tiles"], vec4=True), "output": ends}
+        builder.include("long tiles", self._scan, scanned, counted=False)
         found = builder.scratch("long_tile_list", 4 * tiles)
         builder.kernel(
             "list long tiles", "segmented_sort_list.wgsl",

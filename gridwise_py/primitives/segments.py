@@ -147,10 +147,6 @@ class SegmentedPrimitive(LookBackPrimitive):
 
     # ---- plans ----
 
-    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        """Add the kernels to the plan of a larger primitive; there are items."""
-        return self._plan_items(builder, layout)
-
     def _plan_items(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         """Add the kernels; there are items or segments."""
         strategy = self.choose_strategy()
@@ -322,7 +318,7 @@ class SegmentedPrimitive(LookBackPrimitive):
         written: Mapping[str, Operand] | None = None,
         emits: bool = True,
         constants: Mapping[str, int] | None = None,
-        atomics: Mapping[str, tuple[str, str]] | None = None,
+        atomics: Mapping[str, tuple[Operand, str]] | None = None,
         features: tuple[str, ...] = (),
         sibling: bool = False,
         **context: Any,

@@ -150,16 +150,27 @@ class SortPrimitive(Primitive):
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for up to one tile, else a histogram and one or three dispatches per digit."""
-        keys_in, keys_out, values_in, values_out = self._roles
         builder = PlanBuilder(self.name.lower(), layout, self.capabilities)
         layout = self._reads(layout)
-        operand = layout[keys_in]
+        operand = layout[self._roles.keys_in]
         n, key_bytes = operand.length, self.datatype.itemsize_bytes
+        parameters = self.add_to(builder, layout)
+        value_bytes = self.value_datatype.itemsize_bytes if self.value_datatype is not None else 0
+        read = value_bytes if self._roles.values_in is not None else 0
+        written = (key_bytes if self._roles.keys_out is not None else 0) + value_bytes
+        read_bytes = operand.nbytes + n * read
+        counted = builder.counted_work(n, read_bytes // max(n, 1), written)
+        return builder.build(Work(n, read_bytes, n * written, counted=counted), parameters)
+
+    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the steps to a plan; see `PlanBuilder.include`."""
+        keys_in, keys_out, values_in, values_out = self._roles
+        operand = layout[keys_in]
         keys = {"input": operand}
         values: dict[str, Operand] = {}
         if keys_out is not None:
             keys["output"] = layout[keys_out]
-            if self.overwrite_input and n and keys["output"] != operand:
+            if self.overwrite_input and operand.length and keys["output"] != operand:
                 raise ArgumentError(
                     f"{self.name}: overwrite_input=True sorts in place; leave out {keys_out}=, or make a {self.name} "
                     f"without overwrite_input"
@@ -167,25 +178,7 @@ class SortPrimitive(Primitive):
         if values_out is not None:
             values = {"input": layout[values_in]} if values_in is not None else {}
             values["output"] = layout[values_out]
-        parameters = add_sort(builder, self._configs, keys, values)
-        value_bytes = self.value_datatype.itemsize_bytes if self.value_datatype is not None else 0
-        read = value_bytes if values_in is not None else 0
-        written = (key_bytes if keys_out is not None else 0) + value_bytes
-        read_bytes = operand.nbytes + n * read
-        counted = builder.counted_work(n, read_bytes // max(n, 1), written)
-        return builder.build(Work(n, read_bytes, n * written, counted=counted), parameters)
-
-    def add_to(
-        self,
-        builder: PlanBuilder,
-        keys: Mapping[str, Operand],
-        values: Mapping[str, Operand],
-        *,
-        counted: bool = True,
-        suffix: str = "",
-    ) -> dict[str, Any]:
-        """Add this sort to the plan of another primitive; see `add_sort`."""
-        return add_sort(builder, self._configs, keys, values, counted=counted, suffix=suffix)
+        return add_sort(builder, self._configs, keys, values)
 
     def _order(self, keys: np.ndarray) -> np.ndarray:
         codes = key_codes(keys, self.descending)

@@ -324,6 +324,11 @@ class StreamPrimitive(Primitive):
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch, or three where look-back is not safe; more in windows."""
         builder = PlanBuilder(self._label, layout, self.capabilities)
+        parameters = self.add_to(builder, layout)
+        return builder.build(self._work(builder, layout, self._items(layout)), parameters)
+
+    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the steps to a plan; see `PlanBuilder.include`."""
         n = self._items(layout)
         reads = self._read(layout, n)
         if n >= _COUNT_MOST:
@@ -338,7 +343,7 @@ class StreamPrimitive(Primitive):
         else:
             count = layout[self._count_name]
             builder.step(Fill(count.buffer, count.first_byte, count.nbytes))
-        return builder.build(self._work(builder, layout, n), parameters)
+        return parameters
 
     def _work(self, builder: PlanBuilder, layout: Layout, n: int) -> Work:
         """Return what there is room for; the counts say how many items are written."""
@@ -392,8 +397,9 @@ class StreamPrimitive(Primitive):
         carries = self._carries(builder, windows)
         outputs = {name: layout[name] for name in self.signature.outputs if layout[name].length}
         for window, count, carry in zip(windows, tiles, carries, strict=True):
-            states = f"states_{window.index}" if carry else "states"
-            builder.scratch(states, CONTROL_WORDS + self._words * count)
+            states = builder.scratch(
+                f"states_{window.index}" if carry else "states", CONTROL_WORDS + self._words * count
+            )
             for each in (shape, *(() if carry else self._shapes.others(n))):
                 self._add(
                     builder, window.label(self._label), "stream_lookback.wgsl", each, window, n,
@@ -486,7 +492,7 @@ class StreamPrimitive(Primitive):
         params: Mapping[str, int],
         workgroups: int,
         constants: Mapping[str, int] | None = None,
-        atomics: Mapping[str, tuple[str, str]] | None = None,
+        atomics: Mapping[str, tuple[Operand, str]] | None = None,
         sibling: bool = False,
         **context: Any,
     ) -> None:

@@ -404,7 +404,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
 
     def _add_full_sort(self, builder: PlanBuilder, items: Operand, values: Operand, indices: Operand) -> None:
         order = builder.scratch("order", items.length)
-        self._sort_items.add_to(builder, {"input": items}, {"output": order})
+        builder.include("sort", self._sort_items, {"input": items, "output": order}, counted=True)
         self._gather(builder, items, order, None, values, indices)
 
     def _add_sorted_delegates(
@@ -412,7 +412,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
     ) -> None:
         minima = self._add_minima(builder, items, None, group, "")
         order = builder.scratch("order", minima.length)
-        self._sort_codes.add_to(builder, {"input": minima}, {"output": order}, counted=False, suffix="_minima")
+        builder.include("sort minima", self._sort_codes, {"input": minima, "output": order}, counted=False)
         listed = _Listed(self._in_order(builder, order, "groups"), group, self.k)
         codes = builder.scratch("codes", listed.items, self._code_bytes)
         shape = self._shapes.at(items.length)
@@ -425,13 +425,13 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
             context={**self._key_context(), "listed": True}, counted=True,
         )  # fmt: skip
         order = builder.scratch("order_of_codes", listed.items)
-        self._sort_codes.add_to(builder, {"input": codes}, {"output": order}, counted=False, suffix="_codes")
+        builder.include("sort codes", self._sort_codes, {"input": codes, "output": order}, counted=False)
         self._gather(builder, items, order, listed, values, indices)
 
     def _in_order(self, builder: PlanBuilder, order: Operand, name: str) -> Operand:
         """Return the first k places of an order, ascending."""
         first, found = replace(order, length=self.k), builder.scratch(name, self.k)
-        self._sort_places.add_to(builder, {"input": first, "output": found}, {}, counted=False, suffix=f"_{name}")
+        builder.include(f"sort {name}", self._sort_places, {"input": first, "output": found}, counted=False)
         return found
 
     def _gather(

@@ -19,7 +19,7 @@ __all__ = ["has_count", "with_count"]
 
 def has_count(arrays: Mapping[str, Any]) -> bool:
     """Whether a call says how many items count: by ``n=``, or by an Array that carries its count."""
-    for array in arrays.values():  # noqa: SIM110 - half the time of any(), in each call
+    for array in arrays.values():  # half the time of any(), in each call
         if type(array) is Array and array.count is not None:
             return True
     return COUNT in arrays

@@ -61,7 +61,7 @@ def probe_plan(
         params={"tiles": TILES}, workgroups=TILES,
         constants=words["constants"] | {"WORKGROUP_SIZE": 64},
         context={"tickets": tickets, **{name: words[name] for name in ("control", "state", "read_by_rmw")}},
-        atomics=words["atomics"] | {"counts": ("counts", "array<atomic<u32>>")},
+        atomics=words["atomics"] | {"counts": (layout["counts"], "array<atomic<u32>>")},
         features=words["features"],
     )  # fmt: skip
     return builder.build(Work(0, 0, 0), {"tickets": tickets})

@@ -66,6 +66,7 @@ from ...runtime.lookback_selftest import AGAIN_AT_MOST, DISPATCHES, STALLED, STA
 from ..calibrate.probes import FMA_ROUNDS, MOST_FMA_WORKGROUPS, TICK_ROUNDS, Triad, fma_flops
 from ..cases.case import Case, array_items
 from ..cases.distributions import UNIFORM
+from ..cases.mode import Mode
 from ..checks.error_bounds import error_bound
 from ..checks.oracle import Oracle
 from ..sampling.protocol import SamplingProtocol
@@ -180,8 +181,8 @@ class _Checked:
 def _checked(case: Case, primitive: Primitive, seed: int) -> _Checked:
     """Return a case with random reals, or, if its results then depend on the order of additions, whole numbers.
 
-    Sums and products of small whole numbers are exact in any order. Results that round all the same, such as a mean,
-    keep an error bound.
+    Sums and products of small whole numbers are exact, however they are grouped. Results that round all the same, such
+    as a mean, keep an error bound.
     """
     found = _with_data(case, primitive, seed, None)
     for largest in _WHOLE_NUMBERS:
@@ -336,6 +337,11 @@ def bundle_of(
         If the page cannot make the data of a case, cannot check its results, or no browser can run it.
     """
     jobs = in_rounds(plan_jobs(sweeps), rounds, protocol.seed)
+    if any(job.mode is Mode.COLD for job in jobs):
+        raise ArgumentError(
+            f"a page has no mode {Mode.COLD.value!r}: it does not know the size of the cache to empty; it has "
+            f"{', '.join(mode.value for mode in Mode if mode is not Mode.COLD)}"
+        )
     cases = list(dict.fromkeys(job.case for job in sorted(jobs, key=lambda job: job.position)))
     plans = _Plans()
     made: list[dict[str, Any]] = []

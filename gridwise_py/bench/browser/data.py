@@ -205,7 +205,7 @@ def _as_bits(length: int, steps: tuple[Step, ...], dtype: np.dtype[Any], *, orde
 
 
 def _whole_numbers(length: int, seed: int, dtype: np.dtype[Any], largest: int) -> Recipe:
-    """Return whole numbers up to `largest`, or so small that all sums of them are exact in f32, in whatever order.
+    """Return whole numbers up to `largest`, or so small that sums of them are exact in f32, however they are grouped.
 
     A sum of some of `length` numbers with random signs is below the largest number times the root of their count, times
     16, which is 27 standard deviations.

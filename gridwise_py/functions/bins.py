@@ -9,14 +9,13 @@ from typing import Any, cast
 import numpy as np
 import wgpu
 
-from .array_functions import zeros
-from .call_errors import explained
-from .errors import ArgumentError, DatatypeError
-from .primitives.binned import thresholds
-from .primitives.fusion import EXPRESSIONS, flat_of
-from .primitives.histogram import Histogram, Histogram2D
-from .primitives.map import Map
-from .primitives.one_shot import (
+from ..call_errors import explained
+from ..errors import ArgumentError, DatatypeError
+from ..primitives.binned import thresholds
+from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..primitives.histogram import Histogram, Histogram2D
+from ..primitives.map import Map
+from ..primitives.one_shot import (
     HostItems,
     argument_array,
     argument_datatype,
@@ -27,13 +26,14 @@ from .primitives.one_shot import (
     stored_leaves,
     without_doubles,
 )
-from .primitives.reduce import Reduce
-from .primitives.reduce_by_index import ReduceByIndex
-from .runtime.array import Array, asarray
-from .types.datatype import STORAGE_DATATYPES, Datatype
-from .types.expression import f32, leaf
-from .types.operators import Add, BinOpLike
-from .types.options import integer
+from ..primitives.reduce import Reduce
+from ..primitives.reduce_by_index import ReduceByIndex
+from ..runtime.array import Array, asarray
+from ..types.datatype import STORAGE_DATATYPES, Datatype
+from ..types.expression import f32, leaf
+from ..types.operators import Add, BinOpLike
+from ..types.options import integer
+from .arrays import zeros
 
 __all__ = ["bincount", "histogram", "histogram2d", "reduce_by_index", "scatter_add"]
 

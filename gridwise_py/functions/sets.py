@@ -10,13 +10,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import wgpu
 
-from .array_functions import full
-from .call_errors import explained
-from .errors import ArgumentError, DatatypeError, LengthError
-from .primitives import Merge, RunLength, Sort, Unique
-from .primitives.fusion import EXPRESSIONS
-from .primitives.merge_order import Less
-from .primitives.one_shot import (
+from ..call_errors import explained
+from ..errors import ArgumentError, DatatypeError, LengthError
+from ..primitives import Merge, RunLength, Sort, Unique
+from ..primitives.fusion import EXPRESSIONS
+from ..primitives.merge_order import Less
+from ..primitives.one_shot import (
     HostItems,
     argument_array,
     argument_datatype,
@@ -24,11 +23,10 @@ from .primitives.one_shot import (
     device_of,
     kept_primitive,
 )
-from .primitives.search import SEARCHED_DATATYPES, IsIn
-from .runtime.array import Array, asarray
-from .runtime.chunked_array import ChunkedArray, Items
-from .selection_functions import compress
-from .types.datatype import (
+from ..primitives.search import SEARCHED_DATATYPES, IsIn
+from ..runtime.array import Array, asarray
+from ..runtime.chunked_array import ChunkedArray, Items
+from ..types.datatype import (
     DATATYPES,
     ITEM_DATATYPES,
     STORAGE_DATATYPES,
@@ -36,6 +34,8 @@ from .types.datatype import (
     Datatype,
     as_datatype,
 )
+from .arrays import full
+from .selections import compress
 
 __all__ = ["MergedPairs", "intersect1d", "isin", "merge", "setdiff1d", "setxor1d", "union1d"]
 

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import wgpu
 
-from .array_functions import arange
-from .call_errors import explained
-from .errors import ArgumentError
-from .primitives import Partition, RunLength, Select, Sort, SortPairs, Unique
-from .primitives.fusion import FUSED, flat_of
-from .primitives.one_shot import (
+from ..call_errors import explained
+from ..errors import ArgumentError
+from ..primitives import Partition, RunLength, Select, Sort, SortPairs, Unique
+from ..primitives.fusion import FUSED, flat_of
+from ..primitives.one_shot import (
     HostItems,
     argument_array,
     argument_datatype,
@@ -28,13 +27,14 @@ from .primitives.one_shot import (
     kept_primitive,
     stored_leaves,
 )
-from .primitives.select import FlatNonzero
-from .primitives.unique import RunNumbers
-from .runtime.array import Array, asarray
-from .runtime.chunked_array import ChunkedArray
-from .types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype
-from .types.expression import Expression
-from .types.program import Flat
+from ..primitives.select import FlatNonzero
+from ..primitives.unique import RunNumbers
+from ..runtime.array import Array, asarray
+from ..runtime.chunked_array import ChunkedArray
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype
+from ..types.expression import Expression
+from ..types.program import Flat
+from .arrays import arange
 
 __all__ = [
     "RunLengths", "UniqueAll", "UniqueCounts", "UniqueInverse", "compress", "count_selected", "flatnonzero", "nonzero",

@@ -13,13 +13,13 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from .call_errors import explained
-from .errors import ArgumentError
-from .extras import imported
-from .primitives import GroupBy, count
-from .primitives.fusion import EXPRESSIONS, flat_of
-from .primitives.group_spec import group_spec, is_aggregate_name
-from .primitives.one_shot import (
+from ..call_errors import explained
+from ..errors import ArgumentError
+from ..extras import imported
+from ..primitives import GroupBy, count
+from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..primitives.group_spec import group_spec, is_aggregate_name
+from ..primitives.one_shot import (
     HostItems,
     argument_array,
     argument_datatype,
@@ -30,10 +30,10 @@ from .primitives.one_shot import (
     stored_leaves,
     without_doubles,
 )
-from .runtime.array import Array, asarray
-from .types.datatype import STORAGE_DATATYPES
-from .types.expression import LEAF_DATATYPES, Expression, index
-from .types.expression_functions import StructExpression
+from ..runtime.array import Array, asarray
+from ..types.datatype import STORAGE_DATATYPES
+from ..types.expression import LEAF_DATATYPES, Expression, index
+from ..types.expression_functions import StructExpression
 
 __all__ = ["Groups", "group_by"]
 

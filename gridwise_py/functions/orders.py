@@ -12,19 +12,19 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import wgpu
 
-from .array_functions import full, numpy_result
-from .errors import ArgumentError, DatatypeError, LengthError
-from .primitives import ArgSort, Scatter, SortPairs, Transpose
-from .primitives.array_methods import taken
-from .primitives.fusion import EXPRESSIONS
-from .primitives.one_shot import argument_array, argument_datatype, check_not_chunked, device_of, kept_primitive
-from .primitives.reduce import Reduce
-from .primitives.reorder import Reorder
-from .runtime.array import Array, asarray
-from .runtime.chunked_array import ChunkedArray
-from .types import expression_functions
-from .types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
-from .types.operators import Max, Min
+from ..errors import ArgumentError, DatatypeError, LengthError
+from ..primitives import ArgSort, Scatter, SortPairs, Transpose
+from ..primitives.array_methods import taken
+from ..primitives.fusion import EXPRESSIONS
+from ..primitives.one_shot import argument_array, argument_datatype, check_not_chunked, device_of, kept_primitive
+from ..primitives.reduce import Reduce
+from ..primitives.reorder import Reorder
+from ..runtime.array import Array, asarray
+from ..runtime.chunked_array import ChunkedArray
+from ..types import expression_functions
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.operators import Max, Min
+from .arrays import full, numpy_result
 
 __all__ = ["flip", "lexsort", "put", "roll", "transpose"]
 

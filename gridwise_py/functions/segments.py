@@ -13,12 +13,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import wgpu
 
-from .array_functions import full
-from .call_errors import explained
-from .errors import ArgumentError, LengthError
-from .primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
-from .primitives.fusion import EXPRESSIONS, flat_of
-from .primitives.one_shot import (
+from ..call_errors import explained
+from ..errors import ArgumentError, LengthError
+from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
+from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..primitives.one_shot import (
     REMEDIES,
     HostItems,
     argument_array,
@@ -30,15 +29,16 @@ from .primitives.one_shot import (
     stored_leaves,
     without_doubles,
 )  # fmt: skip
-from .primitives.scan import ScanKind
-from .primitives.segments import KEY_DATATYPES
-from .primitives.top_k import TopKMode
-from .ranking_functions import TopItems
-from .runtime.array import Array, asarray, empty
-from .types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype
-from .types.expression import Expression
-from .types.operators import Add, BinOpLike
-from .types.options import integer
+from ..primitives.scan import ScanKind
+from ..primitives.segments import KEY_DATATYPES
+from ..primitives.top_k import TopKMode
+from ..runtime.array import Array, asarray, empty
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype
+from ..types.expression import Expression
+from ..types.operators import Add, BinOpLike
+from ..types.options import integer
+from .arrays import full
+from .rankings import TopItems
 
 __all__ = [
     "ReducedByKey", "reduce_by_key", "repeat", "scan_by_key", "segment_ids", "segmented_reduce", "segmented_scan",

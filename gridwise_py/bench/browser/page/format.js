@@ -1,0 +1,78 @@
+"use strict";
+// Names and numbers as people read them.
+
+/** From here on, a browser's steps of the GPU's clock are worth a note. */
+const COARSE_STEP_NS = 10_000;
+
+/**
+ * What the page shows of a result; links hold these, too.
+ * @typedef {object} Row
+ * @property {string} primitive
+ * @property {Record<string, string|null>} axes
+ * @property {number} n
+ * @property {string} mode
+ * @property {number|null} ns  of a trial
+ * @property {number|null} gbs
+ * @property {number|null} gflops  where operations limit the speed, not memory
+ * @property {number|null} of  share of the speed of a copy of n items
+ * @property {"right"|"WRONG"|"failed"} result
+ * @property {string|null} why  the result is not right
+ */
+
+/** @param {string} primitive @param {Record<string, string|null>} axes @param {number|null} [n] @returns {string} */
+function nameOfCase(primitive, axes, n = null) {
+  const plain = [axes.op, axes.datatype].filter(Boolean);
+  const others = Object.entries(axes).filter(([name, value]) => value && name !== "op" && name !== "datatype");
+  const size = n === null ? [] : [`n=${itemsText(n)}`];
+  return [primitive, ...plain, ...others.map(([name, value]) => `${name}=${value}`), ...size].join(" ");
+}
+
+/** @param {number} n @returns {string} a power of two as such */
+function itemsText(n) {
+  const exponent = Math.log2(n);
+  return n >= 1024 && Number.isInteger(exponent) ? `2^${exponent}` : n.toLocaleString("en");
+}
+
+/** @param {number|null} ns @returns {string} with three digits */
+function timeText(ns) {
+  if (ns === null) return "–";
+  for (const [scale, unit] of [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]]) {
+    if (ns >= 0.9995 * scale) return `${digits(ns / scale)} ${unit}`;
+  }
+  return `${digits(ns)} ns`;
+}
+
+/** @param {number} value @returns {string} with three digits, not in powers of ten */
+function digits(value) {
+  if (value >= 99.95) return Math.round(value).toLocaleString("en");
+  return value >= 0.0001 ? String(Number(value.toPrecision(3)).toFixed(Math.max(0, 2 - Math.floor(Math.log10(value))))) : "0";
+}
+
+/** @param {Row} row @returns {string} */
+function speedText({gbs, gflops}) {
+  if (gflops !== null) return gflops >= 999.5 ? `${digits(gflops / 1e3)} TFLOP/s` : `${digits(gflops)} GFLOP/s`;
+  return gbs === null ? "–" : `${digits(gbs)} GB/s`;
+}
+
+/** @param {number|null} share @returns {string} */
+const percentText = (share) => (share === null ? "–" : `${Math.round(100 * share)} %`);
+
+/** @param {number} seconds @returns {string} */
+function leftText(seconds) {
+  return seconds < 90 ? `about ${Math.max(1, Math.round(seconds))} s left` : `about ${Math.round(seconds / 60)} min left`;
+}
+
+/** @param {{info: object, webgl_renderer: string|null}} device @returns {string} the GPU's name, as far as the browser tells */
+function gpuName({info, webgl_renderer}) {
+  const angle = /^ANGLE \([^,]*, (.*?)(?: \(0x[0-9A-F]+\))?(?: Direct3D.*| vs_.*)?, [^,]*\)$/.exec(webgl_renderer ?? "");
+  const family = [info.vendor, info.architecture].filter(Boolean).join(" ");
+  return info.description || (angle ? angle[1] : webgl_renderer) || family || "unknown GPU";
+}
+
+/** @param {{brands?: {brand: string, version: string}[]|null, user_agent: string}} context @returns {string} */
+function browserName({brands, user_agent}) {
+  const brand = brands?.find(({brand}) => !/Not|Chromium/.test(brand)) ?? brands?.find(({brand}) => !/Not/.test(brand));
+  if (brand) return `${brand.brand} ${brand.version}`;
+  const [, name, version] = /(Firefox|Edg|Chrome|Version)\/([\d.]+)/.exec(user_agent) ?? [];
+  return name ? `${{Edg: "Edge", Version: "Safari"}[name] ?? name} ${version}` : "a browser";
+}
