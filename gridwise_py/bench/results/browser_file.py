@@ -24,6 +24,7 @@ BROWSER_SCHEMA_VERSION = 1
 BROWSER_SCHEMA_FILE = Path(__file__).resolve().with_name("gridwise.browser.schema.json")
 
 _MOST_STAMPS = 2_000_000
+_MOST_SAMPLES = 200_000
 _MOST_COUNT = (1 << 64) - 1
 #: What sampling leaves in a result.
 _SAMPLED = (
@@ -79,6 +80,9 @@ def _contradictions(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "$", f"{len(stamps):,} timestamps; a file has at most {_MOST_STAMPS:,}"
     if any(not 0 <= base + stamp <= _MOST_COUNT for stamp in stamps):
         yield "$.tick_base", f"with {base} some timestamps are below 0 or have more than 64 bits"
+    samples = sum(sum(block["counts"]) for result in data["results"] for block in result["blocks"])
+    if samples > _MOST_SAMPLES:
+        yield "$.results", f"{samples:,} samples; a file has at most {_MOST_SAMPLES:,}"
     is_timed = bool(data["calibration"])
     for i, result in enumerate(data["results"]):
         if result["error"] is None and result["blocks"]:
@@ -88,9 +92,9 @@ def _contradictions(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _stamps(data: Mapping[str, Any]) -> Iterator[int]:
     """Yield all timestamps that were written."""
-    pairs: list[Any] = []
-    calibration = data["calibration"] or {}
-    passes = [*calibration.get("tick_checks", ()), *calibration.get("fma", ())]
+    pairs: list[list[int | None]] = []
+    calibration: Mapping[str, Any] = data["calibration"] or {}
+    passes: list[Mapping[str, Any]] = [*calibration.get("tick_checks", ()), *calibration.get("fma", ())]
     passes += [calibration["floors"][name] for name in ("one", "many")] if "floors" in calibration else []
     passes += [one for ceiling in calibration.get("ceilings", ()) for one in ceiling["passes"]]
     for one in passes:

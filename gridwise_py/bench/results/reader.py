@@ -61,7 +61,7 @@ def document_of(data: Any, name: str) -> Results:
         check_document(document.to_json(), name)
         return document
     check_document(data, name)
-    return Results.from_json(data)
+    return Results.from_json(cast(dict[str, Any], data))
 
 
 def parse_json(content: bytes, name: str) -> Any:
