@@ -346,7 +346,7 @@ function connect() {
   $("save").addEventListener("click", save);
   $("markdown").addEventListener("click", () => copyText(markdownOf(figures()), "The table"));
   $("link").addEventListener("click", copyLink);
-  $("issue").addEventListener("click", () => copyText(issueOf(figures(), fileName()), "The text for an issue"));
+  $("issue").addEventListener("click", () => copyText(issueOf(figures(), fileName()), "A text that adds this GPU"));
   $("name").addEventListener("input", showContent);
   addEventListener("hashchange", showFragment);
   new ResizeObserver(() => {
