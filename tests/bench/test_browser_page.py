@@ -134,7 +134,8 @@ def test_items_are_those_of_python(measured):
     """Each step on numbers of 32 bits, each form, and lengths that are no multiples of words."""
     hashed = ("hash", 7)
     recipes = [
-        Recipe(1003, (hashed, (name, *(() if number == () else (number,)))))
+        Recipe(1003, (hashed, ("and", mask), (name, *(() if number == () else (number,)))))
+        for mask in ((1 << 32) - 1, 7)
         for name in STEPS
         for number in NUMBERS.get(name, (1, 3, 0x8000_0001, (1 << 32) - 1))
     ]
@@ -320,8 +321,11 @@ def test_a_lost_device_fails_its_case_only(new_page, bundle, tmp_path):
 def test_a_refused_text_fails_its_case_with_the_compilers_words(new_page, bundle, tmp_path):
     def refuse(made):
         made["lines"].append("fn broken() { nosuch = 1; }")
+        # The browser reports this one later, and the next case must not be blamed for it.
+        made["buffers"].append({"name": "overrun", "role": "params", "size_bytes": 16, "words": [0] * 8})
         (case,) = (case for case in made["cases"] if case["primitive"] == "scan")
         for number in set(case["variants"]):
+            made["plans"][number]["buffers"].append(len(made["buffers"]) - 1)
             for step in made["plans"][number]["steps"]:
                 shader = made["steps"][step].get("shader")
                 if shader is not None:
@@ -334,6 +338,22 @@ def test_a_refused_text_fails_its_case_with_the_compilers_words(new_page, bundle
     assert "in `fn broken() { nosuch = 1; }`" in error
     assert {name for name, result in found.results.items() if result["error"] is None} == {"copy", "vector_add"}
     assert any("unresolved value" in row[0] for row in found.rows())
+    found.page.close()
+
+
+def test_an_invalid_command_fails_its_case_only(new_page, bundle, tmp_path):
+    """Browsers report such errors some time later."""
+
+    def misalign(made):
+        (case,) = (case for case in made["cases"] if case["primitive"] == "vector_add")
+        for number in set(case["variants"]):
+            for step in made["plans"][number]["steps"]:
+                made["steps"][step]["bindings"][1]["offset_bytes"] = 4
+
+    found = visit(new_page, tmp_path, changed(bundle, misalign))
+    errors = {name: result["error"] for name, result in found.results.items()}
+    assert errors.pop("vector_add").startswith("GPUError: ")
+    assert errors == {"copy": None, "scan": None}
     found.page.close()
 
 
@@ -611,6 +631,9 @@ def test_it_fits_any_width(measured, width):
         " t.ownerSVGElement.getBoundingClientRect().right + 1).map(t => t.textContent)"
     )
     assert cut == []
+    plot = page.evaluate("(() => { const r = document.querySelector('#speeds .base').getBoundingClientRect();"
+                         " return [r.width, document.getElementById('speeds').clientWidth]; })()")  # fmt: skip
+    assert plot[0] > 0.5 * plot[1]
     shown = page.evaluate("document.getElementById('speeds').textContent")
     assert "segmented_reduce add u32 segment=1024" in shown
     # Of each row on a phone, too, what it is stands above its figures or before them.
