@@ -7,7 +7,6 @@ Arrays on the GPU; where only the GPU knows their length they carry their count,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,28 +15,24 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, LengthError
 from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
-from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
     REMEDIES,
     HostItems,
     argument_array,
-    argument_datatype,
     argument_items,
-    check_one_length,
-    device_of,
     kept_primitive,
-    stored_leaves,
-    without_doubles,
 )  # fmt: skip
 from ..primitives.scan import ScanKind
 from ..primitives.segments import KEY_DATATYPES
 from ..primitives.top_k import TopKMode
-from ..runtime.array import Array, asarray, empty
+from ..runtime.array import Array, empty
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype
 from ..types.expression import Expression
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
 from .arrays import full
+from .inputs import Inputs
 from .rankings import TopItems
 
 __all__ = [
@@ -59,15 +54,8 @@ class ReducedByKey(NamedTuple):
     values: Any
 
 
-class _Inputs:
-    """The inputs of a call: for each a datatype or a program, and the arrays by the names of arguments."""
-
-    def __init__(self, call: str, device: wgpu.GPUDevice | None):
-        self._call = call
-        self._arrays: dict[str, Any] = {}
-        self._sizes: dict[str, int] = {}
-        self._device = device
-        self.on_gpu = False
+class _Inputs(Inputs):
+    """Inputs of one dimension, and offsets."""
 
     def take(self, name: str, value: Any, known: Mapping[str, Datatype], *, widens: bool = True) -> Any:
         """Take an argument; return its datatype, or the program of an expression.
@@ -75,23 +63,11 @@ class _Inputs:
         With `widens` items of 1 and 2 bytes in numpy become ones of 4.
         """
         if isinstance(value, EXPRESSIONS):
-            flat = flat_of(value)
-            stored = stored_leaves(self._call, flat)
-            names = {leaf: f"{name}_{leaf}" for leaf in stored}
-            self._arrays |= {names[leaf]: array for leaf, array in stored.items()}
-            self.on_gpu = True
-            return replace(flat, names=tuple(names[leaf] for leaf in flat.names), arrays=())
+            return self.take_expression(name, value)
         items = argument_items(self._call, name, value)
-        if isinstance(items, Array):
-            self.on_gpu = True
-        else:
-            if widens and items.dtype.kind in _WIDENED and items.dtype.itemsize < 4:
-                items = items.astype(_WIDENED[items.dtype.kind])
-            items = without_doubles(value, items, device_of(*self._arrays.values(), device=self._device))
-        datatype = argument_datatype(self._call, name, value, items.dtype, known)
-        self._arrays[name] = items
-        self._sizes[name] = items.size
-        return datatype
+        if widens and isinstance(items, np.ndarray) and items.dtype.kind in _WIDENED and items.dtype.itemsize < 4:
+            items = items.astype(_WIDENED[items.dtype.kind])
+        return self.take_items(name, value, items, known)
 
     def take_offsets(self, offsets: Any, items: int | None) -> int:
         """Take offsets; return the number of segments."""
@@ -104,23 +80,9 @@ class _Inputs:
             raise LengthError(f"{self._call}: offsets has no items; for no segments give [0]")
         return self._sizes["offsets"] - 1
 
-    def size_of(self, name: str) -> int | None:
-        """Return the number of items of an argument; None for an expression, which has as many as its Arrays."""
-        return self._sizes.get(name)
-
-    def check_lengths(self, *names: str) -> None:
-        """Raise where arrays with one item for each other's have different lengths."""
-        check_one_length(self._call, {name: self._sizes[name] for name in names if name in self._sizes})
-
-    @property
-    def device(self) -> wgpu.GPUDevice:
-        """The device of the call."""
-        return device_of(*self._arrays.values(), device=self._device)
-
-    def run(self, primitive: Any, **outputs: Array) -> dict[str, Any]:
+    def run(self, primitive: Any, **more: Array) -> dict[str, Any]:
         """Return the outputs of a primitive, as the caller gets them; what is not on the GPU is uploaded."""
-        arrays = {name: asarray(items, primitive.device) for name, items in self._arrays.items()}
-        found = primitive.bind(**arrays, **outputs).execute().outputs
+        found = self.outputs(primitive, **more)
         return found if self.on_gpu else {name: output.to_numpy() for name, output in found.items()}
 
 

@@ -7,7 +7,6 @@ expression of Arrays they are Arrays on the GPU that carry their count, and noth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -111,7 +110,7 @@ class _Inputs:
         stored = stored_leaves(call, flat)
         names = {leaf: places.setdefault(array.place(), f"{name}_{leaf}") for leaf, array in stored.items()}
         self._arrays |= {names[leaf]: array for leaf, array in stored.items()}
-        return replace(flat, names=tuple(names[leaf] for leaf in flat.names), arrays=())
+        return flat.renamed(names).without_arrays()
 
     @property
     def on_gpu(self) -> bool:

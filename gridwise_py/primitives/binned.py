@@ -29,6 +29,7 @@ from ..types.program import Flat
 from .base import Primitive
 from .by_key import ReduceByKey
 from .fusion import FUSED, Fusion, flat_of
+from .key_codes import key_context
 from .run_length import RunLength
 from .sort import Sort, SortPairs
 
@@ -250,11 +251,7 @@ class BinnedPrimitive(Primitive):
 
     def _fuse(self, argument: str, flat: Flat) -> None:
         if self._fused:  # others may be expressions of Arrays, too
-            names = {name: f"{argument}_{name}" for name, _ in flat.arrays}
-            flat = replace(
-                flat, names=tuple(names.get(name, name) for name in flat.names),
-                arrays=tuple((names[name], array) for name, array in flat.arrays),
-            )  # fmt: skip
+            flat = flat.renamed({name: f"{argument}_{name}" for name, _ in flat.arrays})
         self._fused[argument] = fusion = Fusion(flat, argument)
         like = next(each.length for each in self.arguments if each.name == argument)
         self.arguments = fusion.arguments(self.arguments)
@@ -555,10 +552,7 @@ class BinnedPrimitive(Primitive):
                 for axis, keys in zip(self.axes, self._tables, strict=True)
             ],
             "searches": any(axis.kind == "edges" for axis in self.axes),
-            "key_words": self._key_words,
-            "key_bytes": key.itemsize_bytes,
-            "key_kind": key.dtype.kind,
-            "descending": False,
+            **key_context(key),
         }
 
     def _all_fields(self) -> dict[str, int]:

@@ -128,14 +128,7 @@ class ScanByKey(KeysItems, SegmentedPrimitive):  # pyright: ignore[reportIncompa
 
     def reference(self, keys: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""
-        heads = heads_of_keys(keys)
-        inclusive = segmented_prefixes(self.op, items, heads)
-        if self.kind == "inclusive" or items.size == 0:
-            return inclusive
-        result = np.empty_like(inclusive)
-        result[1:] = inclusive[:-1]
-        result[heads] = self.op.identity_for(self.datatype)
-        return result
+        return self._prefixes(items, heads_of_keys(keys))
 
 
 @register("reduce_by_key")

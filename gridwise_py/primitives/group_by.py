@@ -27,9 +27,10 @@ from .base import Primitive
 from .by_key import ReduceByKey
 from .fusion import Fusion
 from .group_spec import GroupPass, GroupSpec, Store, group_spec, key_expression, parts_of
+from .key_codes import key_codes
 from .mapped_output import MappedOutput
 from .segments import heads_of_keys, segmented_prefixes
-from .sort import Roles, SortPrimitive, key_codes
+from .sort import Roles, SortPrimitive
 
 __all__ = ["GroupBy"]
 

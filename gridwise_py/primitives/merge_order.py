@@ -14,7 +14,7 @@ from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, Struct, as_datatype
 from ..types.traced import Traced, traced_order
-from .sort import key_codes
+from .key_codes import key_codes
 
 __all__ = ["PARTITION_SIZE", "Less", "MergeOrder", "first_step", "merged_order", "most_keys", "value_arguments"]
 

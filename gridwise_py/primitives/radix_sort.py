@@ -12,13 +12,24 @@ from ..planning.faults import HEALTHY, Faults
 from ..planning.kernel_constants import BINS, CONTROL_WORDS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT, ROUTES_FIRST_BIN
 from ..planning.layout import Operand
 from ..planning.plan import Fill
+from ..tuning.segmented_sort_shapes import SegmentedSortShape
 from ..tuning.shapes import Shapes
 from ..tuning.sort_shapes import SortShape
-from ..types.capabilities import Capabilities, SubgroupMode
+from ..types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
 from ..types.datatype import DATATYPES, Datatype
 from ..types.operators import Add, operator_context
+from .key_codes import key_context, key_words
 
-__all__ = ["ONESWEEP", "REDUCE_THEN_SCAN", "SortConfig", "SortStrategy", "add_sort", "digits_of"]
+__all__ = [
+    "ONESWEEP",
+    "REDUCE_THEN_SCAN",
+    "SortConfig",
+    "SortStrategy",
+    "add_sort",
+    "digits_of",
+    "rank_context",
+    "ranking_mode",
+]
 
 ONESWEEP, REDUCE_THEN_SCAN = "onesweep", "reduce_then_scan"
 SortStrategy: TypeAlias = Literal["onesweep", "reduce_then_scan"]
@@ -54,6 +65,25 @@ def digits_of(datatype: Datatype, begin_bit: int, end_bit: int | None) -> tuple[
             found.append(first | width << DIGIT_WIDTH_SHIFT | word << DIGIT_WORD_SHIFT)
             first += width
     return tuple(found) or (0,)
+
+
+def ranking_mode(capabilities: Capabilities, subgroups: SubgroupsLike) -> SubgroupMode:
+    """Return the form of subgroups that keys of a tile are ranked with."""
+    # A CPU does a subgroup vote lane by lane, so ranking key by key takes fewer steps.
+    return capabilities.subgroup_mode(False if subgroups is None and capabilities.is_cpu else subgroups)
+
+
+def rank_context(
+    shape: SortShape | SegmentedSortShape, mode: SubgroupMode, capabilities: Capabilities
+) -> dict[str, Any]:
+    """Return template values of lib/sort_rank.wgsl."""
+    return {
+        "ballots": True,
+        "items": shape.items,
+        "rows": shape.workgroup_size // 32,
+        "stage_words": shape.stage_words,
+        "takes_turns": mode.kind == "emulated" or (mode.kind == "native" and capabilities.subgroup_min_size < 32),
+    }
 
 
 @dataclass(frozen=True)
@@ -93,11 +123,6 @@ class SortConfig:
     spin_limit: int
     faults: Faults = HEALTHY
 
-    @property
-    def key_words(self) -> int:
-        """32-bit words of a key in registers."""
-        return -(-self.key.itemsize_bytes // 4)
-
     def digits_for(self, in_place: bool) -> tuple[int, ...]:
         """Return the digits of the passes; in place their number is even, so that the last one writes the input."""
         return self.digits + (0,) * (len(self.digits) % 2 if in_place else 0)
@@ -106,30 +131,22 @@ class SortConfig:
         """Return the template values of all kernels."""
         return {
             **operator_context(Add, DATATYPES["u32"], self.mode),
-            "key_words": self.key_words,
-            "key_bytes": self.key.itemsize_bytes,
-            "key_kind": self.key.dtype.kind,
-            "descending": self.descending,
+            **key_context(self.key, descending=self.descending),
             "encodes": self.descending or self.key.dtype.kind != "u" or self.key.itemsize_bytes < 4,
             **more,
         }
 
     def tile_context(self, *, all_held: bool, **more: Any) -> dict[str, Any]:
         """Return template values of kernels that rank tiles; with `all_held` values are in registers, as keys are."""
-        moved = [{"name": "keys", "words": self.key_words, "generated": False}]
+        moved = [{"name": "keys", "words": key_words(self.key), "generated": False}]
         if self.value_words:
             moved.append({"name": "values", "words": self.value_words, "generated": self.generated})
         return self.context(
-            ballots=True,
-            items=self.shape.items,
+            **rank_context(self.shape, self.mode, self.capabilities),
             parts=self.shape.parts,
-            rows=self.shape.workgroup_size // 32,
-            stage_words=self.shape.stage_words,
             moved=moved,
             held=moved if all_held else moved[:1],
             by_segment=True,
-            takes_turns=self.mode.kind == "emulated"
-            or (self.mode.kind == "native" and self.capabilities.subgroup_min_size < 32),
             **more,
         )
 

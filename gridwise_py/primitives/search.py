@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import wgpu
@@ -23,6 +23,7 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Data
 from ..types.expression import Operators
 from ..types.options import one_of
 from .base import Primitive
+from .key_codes import key_context
 from .registry import register
 from .typed import SortedQueries
 
@@ -191,7 +192,7 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
                     workgroups=blocks,
                     constants={"WORKGROUP_SIZE": each.workgroup_size},
                     context={
-                        **self._key_context(),
+                        **key_context(self.datatype),
                         "side": self.side,
                         "member": self._member,
                         "sorter": self.sorter,
@@ -222,19 +223,9 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
             params={"blocks": blocks, "length": keys.length, "levels": levels, "samples_length": samples.length},
             workgroups=blocks,
             constants={"WORKGROUP_SIZE": workgroup_size},
-            context=self._key_context(),
+            context=key_context(self.datatype),
         )  # fmt: skip
         return samples
-
-    def _key_context(self) -> dict[str, Any]:
-        """Return what the codes of keys depend on."""
-        item_bytes = self.datatype.itemsize_bytes
-        return {
-            "key_words": -(-item_bytes // 4),
-            "key_bytes": item_bytes,
-            "key_kind": self.datatype.dtype.kind,
-            "descending": False,
-        }
 
     def reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:
         """Return the result of numpy's searchsorted."""

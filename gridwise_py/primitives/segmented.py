@@ -27,7 +27,7 @@ from ..types.options import integer, one_of
 from .reduce_axis import ReduceAxis
 from .registry import register
 from .scan import KINDS, ScanKind
-from .segments import SegmentedPrimitive, segmented_prefixes
+from .segments import SegmentedPrimitive, segmented_prefixes, segments_of
 from .typed_segments import ItemsOffsets
 
 __all__ = ["SegmentedReduce", "SegmentedScan"]
@@ -49,15 +49,6 @@ class _ByOffsets(SegmentedPrimitive):
     def at_size(cls, n: int, segment: int = 1024, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the lengths for segments of equal length, of which the last may be shorter."""
         return {}, {"items": n, "offsets": -(-n // segment) + 1}
-
-    def _check_offsets(self, layout: Layout) -> int:
-        """Return the number of segments."""
-        if layout["offsets"].length == 0:
-            raise LengthError(
-                f"{self.name}: offsets has no items, but there is one offset more than segments; give np.zeros(1, "
-                f"np.uint32) for no segments"
-            )
-        return layout["offsets"].length - 1
 
 
 def _heads_of_offsets(offsets: np.ndarray, n: int) -> np.ndarray:
@@ -148,7 +139,7 @@ class SegmentedScan(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompat
         """Return the plan: one dispatch (look-back), or three."""
         builder = PlanBuilder("segmented_scan", layout, self.capabilities)
         layout = self._reads(layout)
-        n, segments = self._items_in(layout["items"]), self._check_offsets(layout)
+        n, segments = self._items_in(layout["items"]), segments_of(self.name, layout)
         parameters: dict[str, Any] = {"kind": self.kind, "subgroups": str(self.mode), "segments": segments}
         if n:
             parameters |= self._plan_items(builder, layout)
@@ -159,14 +150,7 @@ class SegmentedScan(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompat
 
     def reference(self, items: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""
-        heads = _heads_of_offsets(offsets, items.size)
-        inclusive = segmented_prefixes(self.op, items, heads)
-        if self.kind == "inclusive" or items.size == 0:
-            return inclusive
-        result = np.empty_like(inclusive)
-        result[1:] = inclusive[:-1]
-        result[heads] = self.op.identity_for(self.datatype)
-        return result
+        return self._prefixes(items, _heads_of_offsets(offsets, items.size))
 
 
 @register("segmented_reduce")
@@ -264,7 +248,7 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
             return self._plan_rows(self._reads(layout), self.length)
         builder = PlanBuilder("segmented_reduce", layout, self.capabilities)
         layout = self._reads(layout)
-        n, segments = self._items_in(layout["items"]), self._check_offsets(layout)
+        n, segments = self._items_in(layout["items"]), segments_of(self.name, layout)
         parameters: dict[str, Any] = {"subgroups": str(self.mode), "segments": segments}
         if segments:
             parameters |= self._plan_ends(builder, layout)

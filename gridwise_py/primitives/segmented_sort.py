@@ -16,7 +16,7 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import LengthError, LimitError
+from ..errors import LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import BINS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT
 from ..planning.layout import COUNT, Layout, Operand
@@ -37,10 +37,12 @@ from ..types.datatype import (
 from ..types.expression import Operators
 from ..types.operators import Add, operator_context
 from ..types.options import integer
-from .radix_sort import digits_of
+from .key_codes import key_codes, key_context, key_words
+from .radix_sort import digits_of, rank_context, ranking_mode
 from .registry import register
 from .scan import Scan
-from .sort import Sort, SortPairs, key_codes
+from .segments import segments_of
+from .sort import Sort, SortPairs
 from .typed_segments import KeysValuesOffsets
 
 __all__ = ["SegmentedSort"]
@@ -138,12 +140,8 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         self.arguments = tuple(self._arguments())
         self.datatype: Datatype = as_datatype(self._take(dtype, "keys"), self.datatypes)
         self.tuning: SegmentedSortTuning = SegmentedSortTuning.of(tuning)
-        subgroups = self.tuning.subgroups
-        # As for a sort: a CPU does a subgroup vote lane by lane.
-        self.mode: SubgroupMode = self.capabilities.subgroup_mode(
-            False if subgroups is None and self.capabilities.is_cpu else subgroups
-        )
-        self._key_words = -(-self.datatype.itemsize_bytes // 4)
+        self.mode: SubgroupMode = ranking_mode(self.capabilities, self.tuning.subgroups)
+        self._key_words = key_words(self.datatype)
         self._value_words = 0 if self.value_datatype is None else self.value_datatype.itemsize_bytes // 4
         self._shape: SegmentedSortShape = segmented_sort_shape_for(
             self.capabilities, self.mode, self._key_words, self.tuning
@@ -196,12 +194,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
     def _segments(self, layout: Layout) -> int:
         if self.length is not None:
             return -(-layout["keys"].length // self.length)
-        if layout["offsets"].length == 0:
-            raise LengthError(
-                f"{self.name}: offsets has no items, but there is one offset more than segments; give np.zeros(1, "
-                f"np.uint32) for no segments"
-            )
-        return layout["offsets"].length - 1
+        return segments_of(self.name, layout)
 
     @property
     def _most(self) -> int:
@@ -276,10 +269,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
     def _key_context(self, *, tagged: bool, **more: Any) -> dict[str, Any]:
         """Return the template values of the kernels that know keys."""
         return {
-            "key_words": self._key_words,
-            "key_bytes": self.datatype.itemsize_bytes,
-            "key_kind": self.datatype.dtype.kind,
-            "descending": self.descending,
+            **key_context(self.datatype, descending=self.descending),
             "fixed": self.length is not None,
             "tagged": tagged,
             **more,
@@ -287,21 +277,15 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
 
     def _rank_context(self, *, tagged: bool, **more: Any) -> dict[str, Any]:
         """Return the template values of the kernels that rank keys."""
-        shape = self._shape
         held = [{"name": "keys", "words": self._key_words + tagged}]
         return {
             **operator_context(Add, DATATYPES["u32"], self.mode),
             **self._key_context(tagged=tagged),
-            "ballots": True,
+            **rank_context(self._shape, self.mode, self.capabilities),
             "partial": True,
-            "items": shape.items,
             "parts": 1,
-            "rows": shape.workgroup_size // 32,
-            "stage_words": shape.stage_words,
             "held": held,
             "moved": [],
-            "takes_turns": self.mode.kind == "emulated"
-            or (self.mode.kind == "native" and self.capabilities.subgroup_min_size < 32),
             **more,
         }
 

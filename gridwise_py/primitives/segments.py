@@ -36,6 +36,7 @@ __all__ = [
     "heads_of_keys",
     "search_steps",
     "segmented_prefixes",
+    "segments_of",
 ]
 
 #: What keys may be: they are compared, not computed with.
@@ -115,12 +116,7 @@ class SegmentedPrimitive(LookBackPrimitive):
             if flat.fields:
                 raise DatatypeError(f"{type(self).__name__}: keys are numbers, not a struct; give one field of it")
             # The items may be an expression of arrays, too.
-            names = {name: f"key_{name}" for name, _ in flat.arrays}
-            flat = replace(
-                flat, names=tuple(names.get(name, name) for name in flat.names),
-                arrays=tuple((names[name], array) for name, array in flat.arrays),
-            )  # fmt: skip
-            self._key_fusion = Fusion(flat, "keys")
+            self._key_fusion = Fusion(flat.renamed({name: f"key_{name}" for name, _ in flat.arrays}), "keys")
             self.arguments = self._key_fusion.arguments(self.arguments)
             keys = self._key_fusion.datatype
         self._key = as_datatype(keys, KEY_DATATYPES)
@@ -361,6 +357,16 @@ class SegmentedPrimitive(LookBackPrimitive):
             sibling=sibling, counted=True, first=first,
         )  # fmt: skip
 
+    def _prefixes(self, items: np.ndarray, heads: np.ndarray) -> np.ndarray:
+        """Return numpy's scan of each segment; exclusive ones begin with the identity."""
+        inclusive = segmented_prefixes(self.op, items, heads)
+        if not self._exclusive or items.size == 0:
+            return inclusive
+        result = np.empty_like(inclusive)
+        result[1:] = inclusive[:-1]
+        result[heads] = self.op.identity_for(self.datatype)
+        return result
+
     def _segment_context(self, shape: Shape, parts: int, **more: Any) -> dict[str, Any]:
         memory: dict[str, Any] = {}
         if not self._is_plain:
@@ -444,6 +450,17 @@ def search_steps(segments: int, lanes: int, guesses: int = 1) -> int:
         left = max(chunk - 1, left - lanes * chunk)
         steps += 1
     return steps
+
+
+def segments_of(name: str, layout: Layout) -> int:
+    """Return the number of segments that offsets give; raise LengthError where there is no offset."""
+    offsets = layout["offsets"].length
+    if offsets == 0:
+        raise LengthError(
+            f"{name}: offsets has no items, but there is one offset more than segments; give np.zeros(1, np.uint32) "
+            f"for no segments"
+        )
+    return offsets - 1
 
 
 # ---- numpy's results ----

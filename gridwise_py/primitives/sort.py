@@ -37,11 +37,12 @@ from ..types.datatype import (
 from ..types.expression import Operators
 from ..types.options import integer, one_of
 from .base import Primitive
-from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of
+from .key_codes import key_codes
+from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of, ranking_mode
 from .registry import register
 from .typed import InputOutput, KeysValues
 
-__all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive", "key_codes"]
+__all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive"]
 
 # On a CPU adapter a tile's workgroup may wait for a core.
 _SPIN_LIMIT_CPU = 4096
@@ -99,11 +100,7 @@ class SortPrimitive(Primitive):
         self.tuning: SortTuning = SortTuning.of(tuning)
         if self._faults.epoch_bits is not None:
             raise ArgumentError(f"{self.name}: epoch_bits={self._faults.epoch_bits}, but words of sorts always have 1")
-        subgroups = self.tuning.subgroups
-        # A CPU does a subgroup vote lane by lane, so ranking key by key takes fewer steps.
-        self.mode: SubgroupMode = self.capabilities.subgroup_mode(
-            False if subgroups is None and self.capabilities.is_cpu else subgroups
-        )
+        self.mode: SubgroupMode = ranking_mode(self.capabilities, self.tuning.subgroups)
         self._digits = digits_of(self.datatype, self.begin_bit, self.end_bit)
         self._value_words = value_datatype.itemsize_bytes // 4 if value_datatype is not None else 0
         self._shapes = sort_shapes_for(self.capabilities, self.mode, self.datatype, self._value_words, self.tuning)
@@ -447,27 +444,3 @@ def _of_words(keys: np.ndarray) -> np.ndarray:
         return keys
     high, low = (keys[name].astype(np.uint64) for name in keys.dtype.names)
     return high << np.uint64(32) | low
-
-
-def key_codes(keys: np.ndarray, descending: bool = False) -> np.ndarray:
-    """Return unsigned integers whose order is the order of the keys.
-
-    Parameters
-    ----------
-    keys : numpy.ndarray
-        Items of 1 to 8 bytes.
-    descending : bool, default False
-        Order of the keys; NaN comes last in both directions.
-    """
-    unsigned = np.dtype(f"u{keys.dtype.itemsize}")
-    sign = unsigned.type(1 << (8 * unsigned.itemsize - 1))
-    bits = keys.view(unsigned)
-    if keys.dtype.kind in "ub":
-        codes = bits
-    elif keys.dtype.kind == "i":
-        codes = bits ^ sign
-    else:
-        bits = np.where(keys == 0, unsigned.type(0), bits)
-        codes = np.where(bits & sign, ~bits, bits | sign)
-    codes = ~codes if descending else codes
-    return np.where(np.isnan(keys), ~unsigned.type(0), codes) if keys.dtype.kind == "f" else codes

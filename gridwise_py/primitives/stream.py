@@ -181,12 +181,7 @@ class StreamPrimitive(Primitive):
         """Return an expression whose Arrays have names that no other Array of this primitive has."""
         known = {array.place(): leaf for each in self._expressions.values() for leaf, array in each.flat.arrays}
         prefix = f"{name}_" if self._expressions else ""
-        renamed = {leaf: known.get(array.place(), prefix + leaf) for leaf, array in flat.arrays}
-        return replace(
-            flat,
-            names=tuple(renamed.get(leaf, leaf) for leaf in flat.names),
-            arrays=tuple((renamed[leaf], array) for leaf, array in flat.arrays),
-        )
+        return flat.renamed({leaf: known.get(array.place(), prefix + leaf) for leaf, array in flat.arrays})
 
     def _finish(self, arguments: Sequence[Argument]) -> None:
         """Set the arguments: leaves in place of the inputs that are expressions, and the room that was asked for.
@@ -570,10 +565,12 @@ class StreamPrimitive(Primitive):
         return "row" if by_rounds and not field.sparse and field.datatype.elements == 1 else "late"
 
     def _field_text(self, field: Field, by_rounds: bool) -> dict[str, Any]:
+        source = self._source(field, by_rounds)
         return {
             "name": field.argument or "position",
             "outputs": field.outputs,
-            "source": self._source(field, by_rounds),
+            "source": source,
+            "read_together": source == "late" and field.datatype.elements == 1 and not self.splits,
             "elements": field.datatype.elements,
             **_quad(field.datatype.element_bytes),
         }

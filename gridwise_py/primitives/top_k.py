@@ -24,8 +24,10 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, KeyDatatype
 from ..types.expression import Operators
 from ..types.options import integer, one_of
 from .base import Primitive
+from .key_codes import key_codes, key_context, key_words
 from .registry import register
-from .sort import ArgSort, Sort, key_codes
+from .segments import segments_of
+from .sort import ArgSort, Sort
 from .typed import ValuesIndices
 from .typed_segments import ItemsOffsetsRanked
 
@@ -181,7 +183,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
 
     @property
     def _code_bytes(self) -> int:
-        return max(4, self.datatype.itemsize_bytes)
+        return 4 * key_words(self.datatype)
 
     @cached_property
     def _sort_items(self) -> ArgSort:
@@ -463,12 +465,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
 
     def _key_context(self) -> dict[str, Any]:
         """Return what the codes of items depend on."""
-        return {
-            "key_words": self._code_bytes // 4,
-            "key_bytes": self.datatype.itemsize_bytes,
-            "key_kind": self.datatype.dtype.kind,
-            "descending": self._descending,
-        }
+        return key_context(self.datatype, descending=self._descending)
 
     def reference(self, input: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return numpy's results for the same input."""
@@ -564,12 +561,7 @@ class SegmentedTopK(ItemsOffsetsRanked, TopK):  # pyright: ignore[reportIncompat
         builder = PlanBuilder("segmented_top_k", layout, self.capabilities)
         layout = self._reads(layout)
         items, offsets = layout["input"], layout["offsets"]
-        if offsets.length == 0:
-            raise LengthError(
-                "SegmentedTopK: offsets has no items, but there is one offset more than segments; give np.zeros(1, "
-                "np.uint32) for no segments"
-            )
-        segments = offsets.length - 1
+        segments = segments_of(self.name, layout)
         if self.k and segments:
             self._select(
                 builder, items, 0, segments, values=layout["values"], indices=layout["indices"], offsets=offsets
