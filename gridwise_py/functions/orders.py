@@ -211,6 +211,11 @@ def roll(
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of the shape and datatype of `x`.
+
     Raises
     ------
     ArgumentError

@@ -161,7 +161,9 @@ def test_where_a_wrong_suite_is_wrong(tmp_path, text, problem):
 
 
 def test_a_suite_that_is_not_there(tmp_path):
-    with pytest.raises(gw.ArgumentError, match="no suite 'slow'; there are breadth, breadth-full, browser, full, quick"):
+    with pytest.raises(
+        gw.ArgumentError, match="no suite 'slow'; there are breadth, breadth-full, browser, full, quick"
+    ):
         load_suite("slow")
     with pytest.raises(gw.ArgumentError, match=r"none.toml: cannot be read"):
         load_suite(str(tmp_path / "none.toml"))
