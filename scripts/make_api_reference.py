@@ -46,7 +46,7 @@ AREAS = {
     "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
     "where",
     "Operators": "Add Multiply Min Max And Or Xor ArgMin ArgMax MinMax Moments First Last BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ScanAxis Scatter Histogram2D GroupBy Kernel Primitive Run BoundCall batch "
+    "Primitives": f"{CLASSES} ScanAxis SegmentedTopK Scatter Histogram2D GroupBy Kernel Primitive Run BoundCall batch "
     "capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning SegmentedSortTuning StreamTuning HistogramTuning "
     "MatMulTuning ElementwiseTuning",

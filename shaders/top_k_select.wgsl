@@ -138,9 +138,8 @@ fn share(word: u32) -> u32 {
   if (local == 0u) { shared_word = word; }
   return workgroupUniformLoad(&shared_word);
 }
-// Adds up a number of each invocation: the sum before it, and that of all. Hillis and Steele (1986).
-struct Prefix { before: u32, total: u32 }
-fn prefix_sum(x: u32) -> Prefix {
+// Adds up a number of each invocation before this one. Hillis and Steele (1986).
+fn prefix_sum(x: u32) -> u32 {
   var y = x;
   workgroupBarrier();
   sums[local] = y;
@@ -153,7 +152,7 @@ fn prefix_sum(x: u32) -> Prefix {
     sums[local] = y;
   }
   workgroupBarrier();
-  return Prefix(y - x, sums[LANES - 1u]);
+  return y - x;
 }
 
 // Codes that an invocation loads together.
@@ -263,9 +262,9 @@ fn choose_exactly() {
       let each = max(1u, BINS / LANES);
       var mine = 0u;
       for (var b = local * each; b < min((local + 1u) * each, BINS); b++) { mine += atomicLoad(&bins[b]); }
-      let sum = prefix_sum(mine);
-      if (sum.before < left && left <= sum.before + mine) {
-        var before = sum.before;
+      let first = prefix_sum(mine);
+      if (first < left && left <= first + mine) {
+        var before = first;
         var b = local * each;
         while (before + atomicLoad(&bins[b]) < left) {
           before += atomicLoad(&bins[b]);
@@ -290,7 +289,7 @@ fn choose_exactly() {
   let end = min(begin + each, {{ length }});
   var equal = 0u;
   for (var j = begin; j < end; j++) { equal += select(0u, 1u, same(code_at(j), kth)); }
-  var rank = prefix_sum(equal).before;
+  var rank = prefix_sum(equal);
   for (var j = local; j < {{ length }}; j += LANES) {
     let code = code_at(j);
     if (less(code, kth)) {

@@ -199,7 +199,8 @@ def segmented_reduce(
         Of one dimension. Results have its datatype; those of 1 and 2 bytes in numpy become ones of 4.
     offsets : numpy.ndarray or Array, optional
         Segment s is ``x[offsets[s]:offsets[s + 1]]``, as in a CSR matrix. Integers that do not fall, of which those in
-        numpy are checked; an Array is of u32.
+        numpy are checked. An Array is of u32, and is not checked: with offsets that fall or lie beyond `x` the results
+        are undefined, but nothing outside the arrays is read or written.
     op : BinOp or str, default Add
     length : int, optional
         In place of offsets: the items of each segment.
@@ -470,7 +471,8 @@ def segment_ids(offsets: HostItems | Array, *, size: int | None = None, device: 
     Parameters
     ----------
     offsets : numpy.ndarray or Array
-        Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``. The first offset is 0, and they do not fall.
+        Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``. The first offset is 0, and they do not fall; those
+        of an Array are not checked, see `Repeat`.
     size : int, optional
         The number of items. For an Array it must be given.
     device : wgpu.GPUDevice, optional

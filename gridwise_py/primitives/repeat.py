@@ -63,7 +63,10 @@ class Repeat(ValuesRepeated):
     Notes
     -----
     Counts are scanned first; then each workgroup finds the values of its part of the output by a search, and no
-    workgroup waits for another. The sum of all counts must be below 2³².
+    workgroup waits for another.
+
+    The sum of all counts must be below 2³²; offsets begin with 0 and do not fall. Nobody checks this on the GPU. Of
+    others the results are undefined, but nothing outside the arrays is read or written.
 
     Examples
     --------

@@ -565,10 +565,12 @@ class StreamPrimitive(Primitive):
         return "row" if by_rounds and not field.sparse and field.datatype.elements == 1 else "late"
 
     def _field_text(self, field: Field, by_rounds: bool) -> dict[str, Any]:
+        source = self._source(field, by_rounds)
         return {
             "name": field.argument or "position",
             "outputs": field.outputs,
-            "source": self._source(field, by_rounds),
+            "source": source,
+            "read_together": source == "late" and field.datatype.elements == 1 and not self.splits,
             "elements": field.datatype.elements,
             **_quad(field.datatype.element_bytes),
         }

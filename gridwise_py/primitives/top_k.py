@@ -478,7 +478,6 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         return np.take_along_axis(rows, order, axis=1).ravel(), order.ravel().astype(np.uint32)
 
 
-@register("segmented_top_k")
 class SegmentedTopK(ItemsOffsetsRanked, TopK):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Find the k largest or smallest items of each segment, and their indices.
 

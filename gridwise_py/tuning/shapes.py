@@ -119,16 +119,15 @@ class Shapes(Generic[AnyShape]):
 # 263, 420, 744 µs with 128 × 8; 259, 464, 793 with 256 × 4.
 # A CPU adapter compiles fewer rows sooner, and rarely runs them more slowly (lavapipe on 2 cores, CPU time of the first
 # call and of one at 2^20): elementwise 256 × 4 0.28 s and 12 ms, 256 × 1 0.09 s and 8 ms; scan_lookback 256 × 8 1.2 s
-# and 16 ms, 128 × 4 0.4 s and 16 ms; scan of blocks of i64 64 × 4 0.9 s and 40 ms, 64 × 2 0.4 s and 31 ms; stream (a
-# select in blocks) 256 × 8 1.5 s and 35 ms, 64 × 4 0.7 s and 27 ms; by_key 256 × 2 0.7 s and 70 ms, 128 × 2 0.6 s and
-# 51 ms; histogram 64 × 4 0.6 s and 22 ms, 64 × 2 0.3 s and 20 ms.
+# and 16 ms, 128 × 4 0.4 s and 16 ms; stream (a select in blocks) 256 × 8 1.5 s and 35 ms, 64 × 4 0.7 s and 27 ms;
+# by_key 256 × 2 0.7 s and 70 ms, 128 × 2 0.6 s and 51 ms; histogram 64 × 4 0.6 s and 22 ms, 64 × 2 0.3 s and 20 ms.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
     "elementwise": (((None, Shape(256, 1)),), ((None, Shape(256, 1)),)),
     "reduce": (
         ((1 << 22, Shape(256, 4, 264)), (None, Shape(256, 4, 528))),
         ((1 << 20, Shape(64, 4, 32)), (None, Shape(256, 4, 64))),
     ),
-    "scan": (((None, Shape(256, 4, 1056)),), ((None, Shape(64, 2, 64)),)),
+    "scan": (((None, Shape(256, 4, 1056)),), ((None, Shape(64, 4, 64)),)),
     "scan_lookback": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 16))),
         ((None, Shape(128, 4)),),

@@ -113,10 +113,8 @@ Acc({{ round_count(0, rows) }}, {{ round_count(1, rows) }})
       let staged_{{ j }} = select(0u, stage[stage_begin() + place_{{ j }}], place_{{ j }} < length);
       let i_{{ j }} = tile * tile_size() + staged_{{ j }};
 //$ for f in late
-//$ if f.source == "late"
-//$ for e in range(f.elements)
-      let {{ f.name }}_{{ j }}_{{ e }} = load_{{ f.name }}({{ "i_%d" % j if f.elements == 1 else "%du * i_%d + %du" % (f.elements, j, e) }});
-//$ endfor
+//$ if f.read_together
+      let {{ f.name }}_{{ j }} = load_{{ f.name }}(i_{{ j }});
 //$ endif
 //$ endfor
 //$ if runs
@@ -135,10 +133,10 @@ Acc({{ round_count(0, rows) }}, {{ round_count(1, rows) }})
 //$ endif
 //$ if pass.name == "positions"
 //$ for f in late
-//$ if f.source == "index" or f.elements > 1 or splits
-        write_{{ f.name if splits else f.outputs[0] }}(to, i_{{ j }});
+//$ if f.read_together
+        if (to < params.room) { store_{{ f.outputs[0] }}(to, {{ f.name }}_{{ j }}); }
 //$ else
-        if (to < params.room) { store_{{ f.outputs[0] }}(to, {{ f.name }}_{{ j }}_0); }
+        write_{{ f.name if splits else f.outputs[0] }}(to, i_{{ j }});
 //$ endif
 //$ endfor
 //$ if runs

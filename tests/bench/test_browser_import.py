@@ -2,6 +2,7 @@
 
 import copy
 import json
+import random
 import re
 
 import jsonschema
@@ -16,6 +17,7 @@ from gridwise_py.bench.analysis.compare import compare
 from gridwise_py.bench.calibrate.canary import canary_time
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.report.page import Source, report_html
+from gridwise_py.bench.report.page_tables import devices_table
 from gridwise_py.bench.results import browser_file
 from gridwise_py.bench.results.browser_file import BROWSER_SCHEMA_FILE
 from gridwise_py.bench.results.entries import result_of
@@ -26,6 +28,7 @@ from gridwise_py.bench.sampling.samples import Samples
 from gridwise_py.bench.stats.series import SampleClass
 from gridwise_py.cli import main
 from gridwise_py.storage.json_files import write_json
+from helpers.fuzz_results import mutate, try_document
 from helpers.hostile_results import HOSTILE
 from helpers.page_files import BASE, page_file, raw_block, raw_result, two_blocks
 from helpers.results import DEVICE, document, measurement
@@ -133,6 +136,12 @@ def test_each_kind_of_bad_timestamp_is_found(begin, end, expected):
     assert found.gpu_span.invalid == {expected.value: 1}
     assert len(found.gpu_span.samples_ns) == 4
     assert any(f"1 {expected.value}" in warning for warning in found.warnings)
+
+
+def test_a_sample_that_begins_before_the_canary_ended_is_stale():
+    block = raw_block(1000, [400_000] * 5)
+    block["ticks"][0][0] = block["before"][-1][1] - 1
+    assert _one([block]).gpu_span.invalid == {"stale": 1}
 
 
 def test_a_timestamp_of_zero_that_became_a_difference_is_refused():
@@ -442,7 +451,7 @@ def test_an_unknown_primitive_or_datatype_is_data():
 
 
 def test_hostile_names_are_text_in_a_report(tmp_path):
-    texts = [text.encode("utf-8", "replace").decode()[:100] for text in HOSTILE]
+    texts = [text.encode("utf-8", "replace").decode()[:100] for text in HOSTILE[:5]]
     data = page_file([raw_result(two_blocks(i), primitive=text, axes={"datatype": text, "op": text}, position=i,
                                  checks=[{"output": "output", "wrong": text}] * 2) for i, text in enumerate(texts)]
                      + [raw_result([], error=text, position=99) for text in texts], name=texts[0])  # fmt: skip
@@ -468,6 +477,36 @@ def test_any_timestamps_are_judged(data):
     block["before"] = [[data.draw(stamp), data.draw(stamp)] for _ in range(9)]
     found = _one([block])
     assert len(found.gpu_span.samples_ns) + sum(found.gpu_span.invalid.values()) == 4
+
+
+def test_whatever_a_page_file_holds_it_is_read_or_refused():
+    rng = random.Random(0)
+    right = page_file([raw_result(two_blocks(count=4)), raw_result([], error="x", checks=[], position=1)])
+    taken = sum(try_document(json.dumps(mutate(right, rng, rng.choice([1, 1, 2, 4]))).encode()) for _ in range(30))
+    assert 2 < taken < 28
+    content = json.dumps(right).encode()
+    for _ in range(5):
+        assert not try_document(content[: rng.randrange(len(content))])
+
+
+def test_a_report_of_several_devices_has_a_table_of_them():
+    files = {"native": document([measurement("copy", op=None, labels=("copy",))], device=dict(DEVICE))}
+    for name, wrong in (("one", None), ("two", "item 3 is 4")):
+        checks = [{"output": "output", "wrong": wrong}] * 2
+        files[name] = page_file([raw_result(two_blocks(), checks=checks)], name=f"GPU {name}")
+    documents = [document_of(data, name) for name, data in files.items()]
+    found = devices_table(documents, list(files), [])
+    assert [column["title"] for column in found["columns"]] == ["GPU", "by", "file", "copy 2^20", "scan 2^20"]
+    texts = [[cell["text"] for cell in row] for row in found["rows"]]
+    assert [row[0] for row in texts] == ["invented", "GPU one", "GPU two"]
+    assert texts[1][1] == "WebGPU in Google Chrome 156 on vulkan"
+    assert [row[3] for row in texts[1:]] == ["–", "–"]
+    assert texts[2][4] == "WRONG"
+    assert found["rows"][1][4]["sort"] == documents[1].results[0].rates.gbytes_per_s
+    assert devices_table(documents[:1], ["native"], []) is None
+    sources = [Source(name, f"{name}.json", b"{}", read) for name, read in zip(files, documents, strict=True)]
+    assert "GB/s by device" in report_html(sources, raw_limit_mib=0)
+    assert "GB/s by device" not in report_html(sources[:1], raw_limit_mib=0)
 
 
 def test_a_page_file_among_others_is_read_by_every_command(tmp_path):

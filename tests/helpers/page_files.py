@@ -8,7 +8,7 @@ import numpy as np
 
 from gridwise_py.bench.sampling.protocol import SamplingProtocol
 
-__all__ = ["BASE", "CANARY_PASSES", "page_file", "raw_block", "raw_result", "stamps"]
+__all__ = ["BASE", "CANARY_PASSES", "page_file", "raw_block", "raw_result", "two_blocks"]
 
 #: The first timestamp of all. JavaScript's numbers could not hold it.
 BASE = (1 << 60) + 12_345
@@ -16,7 +16,7 @@ CANARY_PASSES = 9
 _WARMUP_NS = [1e5 * (1 + 0.01 * (-1) ** i) for i in range(20)]
 
 
-def stamps(begin: int, lengths: Any, gap: int = 50) -> list[list[int | None]]:
+def _stamps(begin: int, lengths: Any, gap: int = 50) -> list[list[int | None]]:
     """Passes of so many ns one after the other, relative to `BASE`."""
     found: list[list[int | None]] = []
     for length in lengths:
@@ -28,14 +28,14 @@ def stamps(begin: int, lengths: Any, gap: int = 50) -> list[list[int | None]]:
 def raw_block(begin: int, samples: Any, *, canary_ns: int = 10_000, kernels: int = 1, **changed: Any) -> dict[str, Any]:
     """A block of samples of so many ns (of each kernel), a submission each, between canaries."""
     samples = [int(ns) for ns in samples]
-    canary = stamps(begin, [canary_ns] * CANARY_PASSES)
+    canary = _stamps(begin, [canary_ns] * CANARY_PASSES)
     at, ticks, walls = canary[-1][1] + 1000, [], []
     for i in range(0, len(samples), kernels):
-        one = stamps(at, samples[i : i + kernels])
+        one = _stamps(at, samples[i : i + kernels])
         ticks += one
         walls.append(float(one[-1][1] - one[0][0] + 100_000))
         at = one[-1][1] + 1000
-    after = stamps(at, [canary_ns] * CANARY_PASSES)
+    after = _stamps(at, [canary_ns] * CANARY_PASSES)
     count = len(walls)
     block = {
         "counts": [1] * count, "walls": walls, "submits": [5000.0] * count, "encodes": [3000.0] * count,
@@ -60,8 +60,8 @@ def raw_result(blocks: list[dict[str, Any]], **changed: Any) -> dict[str, Any]:
 def page_file(results: list[dict[str, Any]], **changed: Any) -> dict[str, Any]:
     """A whole file, of a device with timestamps in steps of 32 ns."""
     tick = {"trials": 9, "wall": 60.5e6, "ticks": [[0, 60_000_000]]}
-    empty = stamps(1000, [2000] * 64, gap=500)
-    many = stamps(1000, [22_000] * 16, gap=500)
+    empty = _stamps(1000, [2000] * 64, gap=500)
+    many = _stamps(1000, [22_000] * 16, gap=500)
     data = {
         "schema": "gridwise.browser", "schema_version": 1, "bundle_sha256": "b" * 64, "gridwise_py": "0.1.0",
         "suite": "browser", "protocol": SamplingProtocol(samples=100, canary_passes=CANARY_PASSES).to_dict(),

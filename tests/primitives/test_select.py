@@ -111,6 +111,14 @@ def test_subgroups_of_every_size(device, kind, size, order):
         _check(primitive, _inputs(primitive, 128 * 3 * 4 * 2 + 5, share))
 
 
+def test_rounds_of_a_subgroup_go_on_where_the_last_one_ended(device):
+    """A subgroup has two rows in a round, and three in a tile."""
+    for kind in ("runs", "partition in 3", "unique by key"):
+        primitive = _make(device, kind, subgroups="emulated-8", vecs=3, stage=512, order="subgroup")
+        for share in (0.05, 0.5):
+            _check(primitive, _inputs(primitive, 3 * 768 + 5, share), f"{kind} {share}")
+
+
 @pytest.mark.parametrize("kind", ["select", "partition", "runs"])
 def test_without_subgroups(device, kind):
     primitive = _make(device, kind, subgroups=False, workgroup_size=16, vecs=9)

@@ -17,7 +17,7 @@ from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import context_of
 from helpers.strategies import quick_first
 
-SMALL = {"workgroup_size": 16, "vecs": 4}  # tiles of 256 items
+SMALL = {"workgroup_size": 32, "vecs": 2}  # tiles of 256 items
 TILE = 256
 SIZES = (1, 2, 5, TILE - 1, TILE, TILE + 1, 3 * TILE + 7, 100_003)
 ARG = {"argmax": (gw.ArgMax, np.argmax), "argmin": (gw.ArgMin, np.argmin)}

@@ -317,10 +317,21 @@ def lengths_of_segments(n, seed=0):
 
 
 def check_segments(primitive, x, offsets, n=None):
+    """Views at odd offsets, and nothing is written outside."""
     device, k = primitive.device, primitive.k
-    more = {} if n is None else {"n": gw.asarray(np.uint32([n]), device)}
-    run = primitive.execute(input=gw.asarray(x, device), offsets=gw.asarray(offsets, device), trials=3, **more)
-    values, indices = (run.outputs[name].to_numpy().reshape(-1, k) for name in ("values", "indices"))
+    arrays = {
+        "input": gw.asarray(np.concatenate([x[:3], x]), device)[3:],
+        "offsets": gw.asarray(np.append(np.uint32(9), offsets), device)[1:],
+    }
+    size = (offsets.size - 1) * k
+    rooms = {name: gw.full(size + 10, 1, dtype, device) for name, dtype in (("values", x.dtype), ("indices", "u32"))}
+    if n is not None:
+        arrays["n"] = gw.asarray(np.uint32([n]), device)
+    primitive.execute(**arrays, **{name: room[5 : 5 + size] for name, room in rooms.items()}, trials=3)
+    for room in rooms.values():
+        host = room.to_numpy()
+        assert (np.concatenate([host[:5], host[5 + size :]]) == 1).all()
+    values, indices = (rooms[name].to_numpy()[5 : 5 + size].reshape(-1, k) for name in ("values", "indices"))
     end = x.size if n is None else n
     for s in range(offsets.size - 1):
         items = x[min(offsets[s], end) : min(offsets[s + 1], end)]

@@ -29,7 +29,15 @@ from ..results.model import CalibrationData, Results
 from ..results.reader import content_of, parse
 from ..results.rounds import pooled
 from .charts import drift_chart, primitive_charts, roofline_chart, verdict_chart
-from .page_tables import comparison_table, device_card, headlines, page_warnings, results_table, roofline_table
+from .page_tables import (
+    comparison_table,
+    device_card,
+    devices_table,
+    headlines,
+    page_warnings,
+    results_table,
+    roofline_table,
+)  # fmt: skip
 from .roofline import ceilings_text
 from .samples import samples_by_case
 from .vega import ALL, COLOURS, Spec, javascript, load_altair
@@ -143,6 +151,7 @@ def report_html(
         "all": ALL,
         "modes": list(dict.fromkeys(result.mode.value for document in documents for result in document.results)),
         "headlines": headlines(documents, names, left_out),
+        "by_device": devices_table(documents, names, left_out),
         "devices": _devices(documents, names),
         "warnings": warnings,
         "severities": Counter(warning["severity"] for warning in warnings),

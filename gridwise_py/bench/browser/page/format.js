@@ -44,9 +44,13 @@ function timeText(ns) {
 
 /** @param {number} value @returns {string} with three digits, not in powers of ten */
 function digits(value) {
-  if (value >= 99.95) return Math.round(value).toLocaleString("en");
-  return value >= 0.0001 ? String(Number(value.toPrecision(3)).toFixed(Math.max(0, 2 - Math.floor(Math.log10(value))))) : "0";
+  const rounded = Number(value.toPrecision(3));
+  if (rounded >= 100) return rounded.toLocaleString("en");
+  return rounded < 1e-4 ? "0" : rounded.toFixed(2 - Math.floor(Math.log10(rounded)));
 }
+
+/** @param {number} ns @returns {string} the step of a clock, which may be exact */
+const stepText = (ns) => timeText(ns).replace(/\.0+ /, " ");
 
 /** @param {Row} row @returns {string} */
 function speedText({gbs, gflops}) {

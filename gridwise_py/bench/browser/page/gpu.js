@@ -323,8 +323,11 @@ class Gpu {
    * @param {BoundPlan} bound @param {number} wanted_ns @param {number} most @returns {Promise<number>}
    */
   async trialsFor(bound, wanted_ns, most) {
+    const measured = async (trials) => spanOf((await this.timedPasses(bound, 1, trials)).ticks);
     for (let trials = 1; ; ) {
-      const span_ns = spanOf((await this.timedPasses(bound, 1, trials)).ticks);
+      let span_ns = await measured(trials);
+      // Other work may have made it long: it counts when it is long twice.
+      if (span_ns !== null && span_ns >= wanted_ns) span_ns = Math.min(span_ns, await measured(trials) ?? span_ns);
       if (span_ns === null || span_ns >= wanted_ns || trials >= most) return Math.min(trials, most);
       const estimate = 1.2 * wanted_ns * trials / Math.max(span_ns, this.tickStep ?? 1);
       trials = Math.min(most, Math.max(2 * trials, Math.floor(estimate)));

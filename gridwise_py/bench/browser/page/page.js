@@ -82,7 +82,7 @@ function showNotes(texts) {
 /** @param {object} raw */
 function showDevice(raw) {
   const {info, subgroup_size, features} = raw.device, step_ns = raw.calibration?.tick_step ?? null;
-  const clock = !features.includes("timestamp-query") ? "none" : step_ns === null ? null : `steps of ${timeText(step_ns)}`;
+  const clock = !features.includes("timestamp-query") ? "none" : step_ns === null ? null : `steps of ${stepText(step_ns)}`;
   const looks = {safe: "works", tickets: "works, in the order of tickets", no: "does not work: slower kernels run instead"};
   showFacts([
     ["GPU", gpuName(raw.device)],
@@ -109,7 +109,7 @@ function notesOf(raw) {
     !features.includes("timestamp-query") &&
       "This browser gives no GPU timestamps. Times are by the CPU's clock, and include what submitting costs.",
     step_ns > COARSE_STEP_NS &&
-      `This browser rounds the GPU's clock to ${timeText(step_ns)}, so each sample is a run of ${timeText(100 * step_ns)} or more. ${remedy}`,
+      `This browser rounds the GPU's clock to ${stepText(step_ns)}, so each sample is a run of ${timeText(100 * step_ns)} or more. ${remedy}`,
     raw.context.hidden && "This tab was in the background for a while. Browsers slow such tabs down: times may be too long.",
   ];
 }
@@ -118,7 +118,7 @@ function notesOf(raw) {
 function showLinked(figures) {
   showFacts([
     ["GPU", figures.name], ["Browser", figures.browser], ["Measured", `${figures.date}, gridwise_py ${figures.version}`],
-    ["GPU clock", figures.step_ns === null ? "none" : `steps of ${timeText(figures.step_ns)}`],
+    ["GPU clock", figures.step_ns === null ? "none" : `steps of ${stepText(figures.step_ns)}`],
   ]);
   showNotes([
     "These figures came with the link, and nobody has checked them. Start measures this computer's GPU instead.",

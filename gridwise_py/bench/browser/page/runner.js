@@ -147,7 +147,7 @@ class BundleRun {
     const found = tooLong === null ? await caseRun.measure() : Object.assign(caseRun.found, {error: tooLong});
     const labels = number === null ? [] : await this.#addPlan(number);
     raw.results.push(found);
-    if (found.error === null) this.known.set(this.#family(one), {weight: weightOf(one), ns: found.trial_ns});
+    if (found.error === null) this.known.set(this.#family(one), {weight: weightOf(one), ns: Math.min(found.trial_ns, ...found.warmup)});
     this.listener.row(found, roughOf(this.gpu, found, labels), labels);
     if (this.gpu.lost !== null) await this.#reopen();
   }
@@ -165,7 +165,9 @@ class BundleRun {
   /** A trial that is too long for a watchdog would end the device. @returns {string|null} why a case is left out */
   #tooLong(one) {
     const known = this.known.get(this.#family(one));
-    const ns = known ? known.ns * weightOf(one) / known.weight : this.#least_ns(one);
+    // Small sizes of a fast device take their time for launches, which does not grow with n.
+    const isSlow = known !== undefined && known.ns > LONG_TRIAL_NS;
+    const ns = isSlow ? known.ns * weightOf(one) / known.weight : this.#least_ns(one);
     if (ns <= MOST_TRIAL_NS) return null;
     return `TooLong: one trial would take about ${(ns / 1e9).toPrecision(2)} s on this device, and ` +
       `${MOST_TRIAL_NS / 1e9} s is the most that this page tries`;

@@ -11,7 +11,7 @@
 const CHUNK_MS = 4;  // of warm-up work per submission
 const MOST_CHUNK_TRIALS = 2048;
 const BLOCK_NS = 5e8;  // a block of slow work is cut, so that Stop and the time limit are heeded
-const FLUSH_BYTES = 1 << 28;
+const LONG_TRIAL_NS = 1e8;  // of a case whose next size may be too long
 const MOST_TRIAL_NS = 2e9;
 const MOST_ERROR_TEXT = 2000;
 
@@ -35,8 +35,6 @@ class CaseRun {
     /** @type {GPUBuffer[]} */
     this.made = [];
     this.chunk = 1;
-    /** Two buffers: copying one to the other empties the caches. @type {[GPUBuffer, GPUBuffer]|null} */
-    this.flush = null;
     const {primitive, n, axes, work} = this.case;
     this.found = {
       primitive, n, axes, mode: job.mode, position: job.position, round: job.round, plan: String(plan ?? ""), error: null,
@@ -126,16 +124,12 @@ class CaseRun {
 
   #submitChunk() {
     const {gpu, bound} = this;
-    gpu.submit(gpu.commands((encoder) => {
-      for (let i = 0; this.flush && i < this.chunk; ++i) this.#record(encoder, 1, false);
-      if (!this.flush) gpu.encode(encoder, bound, this.chunk);
-    }));
+    gpu.submit(gpu.commands((encoder) => gpu.encode(encoder, bound, this.chunk)));
   }
 
   /** @returns {Promise<number>} the time of a trial at the end, in ns, by the CPU's clock */
   async #warmUp() {
     const {gpu, protocol, found} = this;
-    if (this.mode === "cold") this.#makeFlush();
     const most_s = Math.max(protocol.warmup_s, protocol.max_warmup_s), start = now();
     for (;;) {
       const begin = now();
@@ -159,12 +153,6 @@ class CaseRun {
     }
   }
 
-  #makeFlush() {
-    const {gpu, protocol} = this;
-    const half = Math.min(protocol.flush_bytes ?? FLUSH_BYTES, gpu.device.limits.maxBufferSize) >> 1;
-    this.flush = [this.#keep(gpu.buffer(half)), this.#keep(gpu.buffer(half))];
-  }
-
   // ---- sizes
 
   /** @param {number} trial_ns @returns {Promise<Sizes>} */
@@ -172,7 +160,7 @@ class CaseRun {
     const {gpu, protocol, mode, bound} = this;
     const most = Math.max(1, Math.floor(protocol.max_submission_gpu_s * 1e9 / trial_ns));
     const batch = mode === "batch" ? Math.min(most, Math.max(protocol.batch_trials ?? 1, await this.#batch(trial_ns, most))) : 1;
-    const perSubmission = mode === "cold" || mode === "hot" ? Math.min(protocol.submission_trials, most) : 1;
+    const perSubmission = mode === "hot" ? Math.min(protocol.submission_trials, most) : 1;
     const timed = Math.floor((MAX_QUERIES / 2 - 2 * protocol.canary_passes) / Math.max(1, bound.labels.length));
     const slow = Math.floor(BLOCK_NS / (trial_ns * batch));
     const perBlock = Math.max(1, Math.min(protocol.block_trials, slow, gpu.hasTimestamps ? timed : Infinity));
@@ -248,18 +236,10 @@ class CaseRun {
 
   /** @returns {[GPUCommandBuffer, number]} commands, and the ns that recording them took */
   #encoded(count, batch) {
-    const {gpu} = this, begin = now();
+    const {gpu, bound} = this, begin = now();
     const commands = gpu.commands((encoder) => {
-      for (let i = 0; i < count; ++i) this.#record(encoder, batch, gpu.hasTimestamps);
+      for (let i = 0; i < count; ++i) gpu.encode(encoder, bound, batch, gpu.hasTimestamps);
     });
     return [commands, nsOf(now() - begin)];
-  }
-
-  #record(encoder, trials, timed) {
-    if (this.flush) {
-      const [source, destination] = this.flush;
-      encoder.copyBufferToBuffer(source, 0, destination, 0, source.size);
-    }
-    this.gpu.encode(encoder, this.bound, trials, timed);
   }
 }

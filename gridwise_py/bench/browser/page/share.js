@@ -83,7 +83,7 @@ function markdownOf({name, browser, date, version, rows, software, step_ns}) {
     const values = [nameOfCase(row.primitive, row.axes), itemsText(row.n), timeText(row.ns), speedText(row), percentText(row.of), result];
     return `| ${values.map(cell).join(" | ")} |`;
   });
-  const clock = step_ns === null ? ", times by the CPU's clock" : step_ns > COARSE_STEP_NS ? `, GPU clock in steps of ${timeText(step_ns)}` : "";
+  const clock = step_ns === null ? ", times by the CPU's clock" : step_ns > COARSE_STEP_NS ? `, GPU clock in steps of ${stepText(step_ns)}` : "";
   return [
     `**${cell(name)}**${software ? " (software on the CPU)" : ""}, ${cell(browser)}, gridwise_py ${cell(version)}, ${cell(date)}; medians per trial${clock}`, "",
     "| primitive | n | time | speed | of copy | result |", "| --- | ---: | ---: | ---: | ---: | --- |", ...lines, "",
