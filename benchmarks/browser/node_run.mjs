@@ -63,7 +63,7 @@ const raw = await run(bundle, hostOf(dawn.create(flags), bundle_sha256), {
     const wrong = found.error ?? found.checks.find((check) => check.wrong !== null)?.wrong ?? null;
     bad += wrong === null ? 0 : 1;
     const figures = rough.ns === null ? "" : `${(rough.ns / 1e3).toFixed(1)} µs, ${rough.gbs.toFixed(2)} GB/s, `;
-    console.log(`${nameOfCase(found.primitive, found.axes, found.n)}: ${figures}${wrong ?? "right"}`);
+    console.log(`${nameOfCase(found.primitive, found.axes, found.mode, found.n)}: ${figures}${wrong ?? "right"}`);
   },
 });
 writeFileSync(out, `${JSON.stringify({...raw, name: raw.device.info.description || null})}\n`);

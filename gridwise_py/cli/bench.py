@@ -60,7 +60,8 @@ class _Bench(RawArguments):
 @click.option(
     "--suite",
     metavar="NAME|FILE",
-    help="Run a suite of cases: quick, full, breadth, breadth-full, or a TOML file. PRIMITIVEs and axes restrict it.",
+    help="Run a suite of cases: quick, full, breadth, breadth-full, browser, or a TOML file. PRIMITIVEs and axes "
+    "restrict it.",
 )
 @click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Dispatches per sample.")
 @click.option(

@@ -25,7 +25,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )  # fmt: skip
 @click.option(
     "--suite", default="browser", show_default=True, metavar="NAME|FILE",
-    help="What the page runs: a suite, or a TOML file. PRIMITIVEs and axes restrict it.",
+    help="What the page runs: a suite, or a TOML file. PRIMITIVEs and axes restrict it; a PRIMITIVE that it lacks is "
+    "added.",
 )  # fmt: skip
 @click.option(
     "-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS",
@@ -65,9 +66,11 @@ def _what(suite: str, axes: tuple[str, ...], primitives: tuple[str, ...]) -> tup
     from ..bench.sweep.axes import collect_axes
     from ..bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, Sweep, load_suite, narrowed, need_datatypes
 
-    found = load_suite(suite)
-    sweeps = narrowed(found.sweeps, collect_axes(axes, {}, {}), primitives)
-    if not sweeps:  # none of the suite's: at its sizes
-        sweeps = (Sweep(primitives, {**collect_axes((), {}, DEFAULT_AXES), **collect_axes(axes, {}, {})}),)
+    found, given = load_suite(suite), collect_axes(axes, {}, {})
+    sweeps = narrowed(found.sweeps, given, primitives)
+    named = {name for sweep in sweeps for name in sweep.primitives}
+    others = tuple(name for name in primitives if name not in named)
+    if others:  # what the suite lacks, at the sizes of gridwise bench
+        sweeps = (*sweeps, Sweep(others, {**collect_axes((), {}, DEFAULT_AXES), **given}))
     need_datatypes(sweeps)
     return sweeps, replace(BENCH_PROTOCOL, **found.protocol), found.name

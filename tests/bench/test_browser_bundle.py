@@ -346,12 +346,14 @@ def _call(*words):
 
 def test_the_command_writes_a_page(tmp_path):
     out = tmp_path / "page.html"
-    done = _call("copy", "vector_add", "-a", f"n={N}", "-a", "datatype=u32", "-o", out)
+    done = _call("copy", "vector_add", "map", "-a", f"n={N}", "-a", "datatype=u32", "-o", out)
     assert done.exit_code == 0, done.output
-    assert re.search(r"wrote .*page\.html \(\d+ kB, 2 cases\)", done.output)
+    assert re.search(r"wrote .*page\.html \(\d+ kB, 3 cases\)", done.output)
     content = re.search(r'id="bundle"[^>]*>([^<]*)<', out.read_text())[1]
     bundle = json.loads(zlib.decompress(base64.b64decode(content)))
-    assert [(case["primitive"], case["n"]) for case in bundle["cases"]] == [("copy", N), ("vector_add", N)]
+    assert [(case["primitive"], case["n"]) for case in bundle["cases"]] == [
+        ("copy", N), ("vector_add", N), ("map", N)
+    ]  # fmt: skip
     assert bundle["suite"] == "browser"
     assert bundle["protocol"]["samples"] == 100
 
@@ -366,6 +368,7 @@ def test_the_command_writes_a_page(tmp_path):
         (["sort", "-a", "n=64", "-a", "distribution=zipf"], "the page has no data of the distribution 'zipf'"),
         (["sort", "-a", "n=64", "-a", "datatype=f64"], "the page has no data of float64"),
         (["matmul", "-a", "n=64", "-a", "datatype=u32"], "matmul has no datatype u32"),
+        (["matmul", "-a", "n=2^24"], "needs a buffer of 1,125,899,906,842,624 bytes, and a page has buffers of up to"),
     ],
 )
 def test_what_a_page_cannot_do_is_said(tmp_path, monkeypatch, words, why):

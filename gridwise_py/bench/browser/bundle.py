@@ -54,7 +54,7 @@ from typing import Any
 import numpy as np
 
 from ..._version import __version__
-from ...errors import ArgumentError, GridwiseError
+from ...errors import ArgumentError, GridwiseError, LimitError
 from ...planning.layout import Layout
 from ...planning.plan import Plan
 from ...planning.shaders import prologue
@@ -71,7 +71,7 @@ from ..checks.error_bounds import error_bound
 from ..checks.oracle import Oracle
 from ..sampling.protocol import SamplingProtocol
 from ..sweep.suite import Sweep, in_rounds, plan_jobs
-from .classes import CLASSES, device_classes, own_class
+from .classes import CLASSES, MOST_BUFFER_BYTES, device_classes, own_class
 from .data import Recipe, recipe_for
 
 __all__ = ["SCHEMA", "SCHEMA_VERSION", "bundle_of"]
@@ -241,6 +241,13 @@ def _recipes(case: Case, primitive: Primitive, seed: int, largest: int | None) -
 
 def _case_json(plans: _Plans, case: Case, seed: int) -> dict[str, Any]:
     primitive = case.make(None, own_class(software=False).capabilities())
+    for name, length in case.lengths.items():
+        size_bytes = length * _dtype(case, primitive, name).itemsize
+        if size_bytes > MOST_BUFFER_BYTES:
+            raise LimitError(
+                f"{case}: {name} needs a buffer of {size_bytes:,} bytes, and a page has buffers of up to "
+                f"{MOST_BUFFER_BYTES:,}; take a smaller n"
+            )
     checked = _checked(case, primitive, seed)
     capacities = _capacities(primitive, case.lengths)
     variants: list[int | None] = []
@@ -335,6 +342,8 @@ def bundle_of(
     ------
     ArgumentError
         If the page cannot make the data of a case, cannot check its results, or no browser can run it.
+    LimitError
+        If a case needs larger buffers than pages have.
     """
     jobs = in_rounds(plan_jobs(sweeps), rounds, protocol.seed)
     if any(job.mode is Mode.COLD for job in jobs):

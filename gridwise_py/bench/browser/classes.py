@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ...types.capabilities import Capabilities, LookbackVerdict
 
-__all__ = ["CLASSES", "DeviceClass", "device_classes", "own_class"]
+__all__ = ["CLASSES", "MOST_BUFFER_BYTES", "DeviceClass", "device_classes", "own_class"]
 
 #: The properties that plans depend on, and the values of each, ascending.
 CLASSES: Mapping[str, tuple[Any, ...]] = {
@@ -23,8 +23,8 @@ _VERDICTS = {
     "tickets": LookbackVerdict(coherent=True, progress=True, needs_tickets=True, recovers=True),
     "no": LookbackVerdict(coherent=True, progress=False, needs_tickets=False, recovers=True),
 }
-#: Browsers promise 128 MiB, and the runner leaves out a case whose buffers its device cannot bind.
-_BINDING_BYTES = 1 << 30
+#: The largest buffer of a page. Browsers promise 128 MiB: the runner leaves out a case that its device has no room for.
+MOST_BUFFER_BYTES = 1 << 30
 #: Of the adapters that browsers have on the CPU.
 _SOFTWARE_SUBGROUPS = (0, 4, 8)
 
@@ -70,8 +70,8 @@ class DeviceClass(NamedTuple):
                 "max-compute-invocations-per-workgroup": self.invocations,
                 "max-compute-workgroup-size-x": self.invocations,
                 "max-compute-workgroup-storage-size": self.storage,
-                "max-storage-buffer-binding-size": _BINDING_BYTES,
-                "max-buffer-size": _BINDING_BYTES,
+                "max-storage-buffer-binding-size": MOST_BUFFER_BYTES,
+                "max-buffer-size": MOST_BUFFER_BYTES,
             },
             lookback=_VERDICTS[self.lookback],
             tick_period_ns=1.0,

@@ -47,8 +47,9 @@ def _with_last(x: _Words, value: int) -> _Words:
     return x
 
 
-#: What a step does to the numbers. A result beyond 32 bits keeps its lowest 32.
-STEPS: Mapping[str, Callable[..., _Words]] = {
+#: What a step does to the numbers, with the number that it takes (0 if it takes none). A result beyond 32 bits keeps
+#: its lowest 32.
+STEPS: Mapping[str, Callable[[_Words, int], _Words]] = {
     "hash": _mixed,
     "and_hash": lambda x, seed: x & _mixed(np.arange(x.size, dtype=np.uint32), seed),
     "and": lambda x, k: x & np.uint32(k),
@@ -59,10 +60,10 @@ STEPS: Mapping[str, Callable[..., _Words]] = {
     "times": lambda x, k: x * np.uint32(k),
     "min": lambda x, k: np.minimum(x, np.uint32(k)),
     "less": lambda x, k: (x < np.uint64(k)).astype(np.uint32),
-    "sum": lambda x: np.cumsum(x, dtype=np.uint32),
-    "sort": np.sort,
-    "reverse": lambda x: x[::-1].copy(),
-    "differences": lambda x: np.diff(x, prepend=np.uint32(0)),
+    "sum": lambda x, _: np.cumsum(x, dtype=np.uint32),
+    "sort": lambda x, _: np.sort(x),
+    "reverse": lambda x, _: x[::-1].copy(),
+    "differences": lambda x, _: np.diff(x, prepend=np.uint32(0)),
     "last": _with_last,
 }
 
@@ -93,7 +94,7 @@ class Recipe:
         """Return the items, whose bytes are of `dtype`."""
         x: _Words = np.arange(self.words, dtype=np.uint32)
         for name, *numbers in self.steps:
-            x = STEPS[cast(str, name)](x, *numbers)
+            x = STEPS[cast(str, name)](x, cast(int, numbers[0]) if numbers else 0)
         if self.form == "f32":
             made: np.ndarray = (x.astype(np.float64) * self.scale + self.offset).astype(np.float32)
         else:

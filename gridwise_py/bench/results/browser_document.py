@@ -63,7 +63,7 @@ class _Page:
         self._base = int(data["tick_base"])
         self._now_step_ns = float(data["context"]["now_step_ns"])
         self._protocol: SamplingProtocol = protocol_of(data)
-        found = data["calibration"] or {}
+        found: Mapping[str, Any] = data["calibration"] or {}
         self._has_timestamps = bool(found)
         self._step_ns: float | None = found.get("tick_step")
         #: What the page measured first; None without timestamps.

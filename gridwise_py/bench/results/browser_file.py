@@ -17,13 +17,17 @@ from ...errors import ArgumentError, BadResultsFile
 from ..sampling.protocol import SamplingProtocol
 from .validator import Validator, first_error, problem_of, quick_validator
 
-__all__ = ["BROWSER_SCHEMA", "BROWSER_SCHEMA_FILE", "BROWSER_SCHEMA_VERSION", "check_browser_file", "protocol_of"]
+__all__ = [
+    "BROWSER_SCHEMA", "BROWSER_SCHEMA_FILE", "BROWSER_SCHEMA_VERSION", "check_browser_file", "protocol_of",
+    "with_integers",
+]  # fmt: skip
 
 BROWSER_SCHEMA = "gridwise.browser"
 BROWSER_SCHEMA_VERSION = 1
 BROWSER_SCHEMA_FILE = Path(__file__).resolve().with_name("gridwise.browser.schema.json")
 
 _MOST_STAMPS = 2_000_000
+_MOST_SAMPLES = 200_000
 _MOST_COUNT = (1 << 64) - 1
 #: What sampling leaves in a result.
 _SAMPLED = (
@@ -31,8 +35,19 @@ _SAMPLED = (
 )  # fmt: skip
 
 
+def with_integers(value: Any) -> Any:
+    """Return JSON data in which whole numbers are integers: neither JSON Schema nor JavaScript tells them apart."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: with_integers(item) for name, item in cast(dict[str, Any], value).items()}
+    if isinstance(value, list):
+        return [with_integers(item) for item in cast(list[Any], value)]
+    return value
+
+
 def check_browser_file(data: Mapping[str, Any], name: str) -> None:
-    """Raise BadResultsFile unless JSON data is a page's file; `name` is that of the file."""
+    """Raise BadResultsFile unless JSON data, as `with_integers` returns it, is a page's file, called `name`."""
 
     def fail(where: str, problem: str) -> NoReturn:
         raise BadResultsFile(f"{name}: {where}: {problem}")
@@ -79,6 +94,9 @@ def _contradictions(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "$", f"{len(stamps):,} timestamps; a file has at most {_MOST_STAMPS:,}"
     if any(not 0 <= base + stamp <= _MOST_COUNT for stamp in stamps):
         yield "$.tick_base", f"with {base} some timestamps are below 0 or have more than 64 bits"
+    samples = sum(sum(block["counts"]) for result in data["results"] for block in result["blocks"])
+    if samples > _MOST_SAMPLES:
+        yield "$.results", f"{samples:,} samples; a file has at most {_MOST_SAMPLES:,}"
     is_timed = bool(data["calibration"])
     for i, result in enumerate(data["results"]):
         if result["error"] is None and result["blocks"]:
@@ -88,9 +106,9 @@ def _contradictions(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _stamps(data: Mapping[str, Any]) -> Iterator[int]:
     """Yield all timestamps that were written."""
-    pairs: list[Any] = []
-    calibration = data["calibration"] or {}
-    passes = [*calibration.get("tick_checks", ()), *calibration.get("fma", ())]
+    pairs: list[list[int | None]] = []
+    calibration: Mapping[str, Any] = data["calibration"] or {}
+    passes: list[Mapping[str, Any]] = [*calibration.get("tick_checks", ()), *calibration.get("fma", ())]
     passes += [calibration["floors"][name] for name in ("one", "many")] if "floors" in calibration else []
     passes += [one for ceiling in calibration.get("ceilings", ()) for one in ceiling["passes"]]
     for one in passes:

@@ -3,7 +3,7 @@
 
 const COLOURS = 8;
 const LABEL_HEIGHT = 15;
-const CHARACTER_WIDTH = 6.4;  // of labels, about
+const CHARACTER_WIDTH = 7.2;  // of labels, about
 
 /** @param {string} name @param {Record<string, string|number>} attributes @param {...(Node|string)} children @returns {SVGElement} */
 function svg(name, attributes, ...children) {
@@ -20,10 +20,9 @@ function svg(name, attributes, ...children) {
 function seriesOf(rows) {
   /** @type {Map<string, {n: number, gbs: number}[]>} */
   const series = new Map();
-  const several = new Set(rows.map((row) => row.mode)).size > 1;
   for (const row of rows) {
     if (row.result !== "right" || !row.gbs || row.gflops !== null || !row.n) continue;
-    const label = nameOfCase(row.primitive, row.axes) + (several ? ` ${row.mode}` : "");
+    const label = nameOfCase(row.primitive, row.axes, row.mode);
     series.set(label, [...(series.get(label) ?? []), {n: row.n, gbs: row.gbs}]);
   }
   return [...series].map(([label, points]) => ({label, points: points.sort((a, b) => a.n - b.n)}));
@@ -48,24 +47,45 @@ function spread(wanted, low, high) {
 }
 
 /**
- * Speeds over n, both logarithmic.
+ * Speeds over n, both logarithmic. Names are at the ends of the curves, or, where these are too narrow, in a list below.
  * @param {Row[]} rows @param {number} width  in pixels
- * @returns {SVGElement|null} null if there is nothing to show
+ * @returns {Element[]} empty if there is nothing to show
  */
 function speedChart(rows, width) {
   const series = seriesOf(rows);
-  if (!series.length) return null;
+  if (!series.length) return [];
   const points = series.flatMap(({points}) => points);
   const longest = Math.max(...series.map(({label}) => label.length)) * CHARACTER_WIDTH + 24;
+  const isNarrow = longest > 0.4 * width;
   const area = {
-    left: 52, right: width - Math.min(longest, 0.5 * width), top: 24,
-    bottom: 24 + Math.max(220, series.length * LABEL_HEIGHT + 10),
+    left: 52, right: isNarrow ? width - 8 : width - longest, top: 24,
+    bottom: 24 + (isNarrow ? 240 : Math.max(220, series.length * LABEL_HEIGHT + 10)),
   };
   const [x, y] = [scaleOf(points.map((point) => point.n), area.left + 16, area.right - 16),
     scaleOf(points.map((point) => point.gbs), area.bottom - 12, area.top + 12)];
   const title = `Speed in GB/s over n, of ${series.length} cases; the table has the numbers`;
-  return svg("svg", {viewBox: `0 0 ${width} ${area.bottom + 40}`, width, height: area.bottom + 40, role: "img", "aria-label": title},
-    axesOf(points, x, y, area), ...curvesOf(series, x, y), ...labelsOf(series, x, y, area));
+  const chart = svg("svg",
+    {viewBox: `0 0 ${width} ${area.bottom + 40}`, width, height: area.bottom + 40, role: "img", "aria-label": title},
+    axesOf(points, x, y, area), ...curvesOf(series, x, y), ...(isNarrow ? [] : labelsOf(series, x, y, area)));
+  return isNarrow ? [chart, legendOf(series)] : [chart];
+}
+
+/** @param {{label: string, points: {n: number, gbs: number}[]}[]} series @returns {HTMLUListElement} the fastest first */
+function legendOf(series) {
+  const list = document.createElement("ul");
+  list.className = "legend";
+  const last = ({points}) => points[points.length - 1].gbs;
+  for (const {one, i} of series.map((one, i) => ({one, i})).sort((a, b) => last(b.one) - last(a.one))) {
+    const item = document.createElement("li");
+    item.append(svg("svg", {class: `c${i % COLOURS}`, width: 12, height: 12, "aria-hidden": "true"}, markOf(i, 6, 6)), one.label);
+    list.append(item);
+  }
+  return list;
+}
+
+/** @param {number} i  of the series @param {number} x @param {number} y @returns {SVGElement} a circle, or a square where colours repeat */
+function markOf(i, x, y) {
+  return i < COLOURS ? svg("circle", {cx: x, cy: y, r: 4}) : svg("rect", {x: x - 3.5, y: y - 3.5, width: 7, height: 7});
 }
 
 /** @returns {(value: number) => number} logarithmic, from values to pixels */
@@ -101,8 +121,7 @@ function curvesOf(series, x, y) {
       group.append(svg("polyline", {points: points.map(({n, gbs}) => `${x(n)},${y(gbs)}`).join(" ")}));
     }
     for (const {n, gbs} of points) {
-      const mark = i < COLOURS ? svg("circle", {cx: x(n), cy: y(gbs), r: 4})
-        : svg("rect", {x: x(n) - 3.5, y: y(gbs) - 3.5, width: 7, height: 7});
+      const mark = markOf(i, x(n), y(gbs));
       mark.append(svg("title", {}, `${label}, n=${itemsText(n)}: ${digits(gbs)} GB/s`));
       group.append(mark);
     }
@@ -128,7 +147,7 @@ function kernelBars(rows) {
   const largest = new Map();
   for (const row of rows) {
     if (row.result !== "right" || !row.ns || row.gaps_ns === null || row.kernels.length < 2) continue;
-    const name = `${nameOfCase(row.primitive, row.axes)} ${row.mode}`;
+    const name = nameOfCase(row.primitive, row.axes, row.mode);
     if (!largest.has(name) || largest.get(name).n < row.n) largest.set(name, row);
   }
   return [...largest.values()].map(kernelBar);
@@ -144,7 +163,7 @@ function kernelBar(row) {
     left += width;
     return piece;
   });
-  const name = nameOfCase(row.primitive, row.axes, row.n);
+  const name = nameOfCase(row.primitive, row.axes, row.mode, row.n);
   const texts = parts.map(({label, ns}) => `${label} ${percentText(ns / total)}`);
   const item = document.createElement("li"), heading = document.createElement("div"), list = document.createElement("small");
   heading.textContent = `${name}: ${timeText(row.ns)}`;

@@ -19,12 +19,22 @@ const COARSE_STEP_NS = 10_000;
  * @property {string|null} why  the result is not right
  */
 
-/** @param {string} primitive @param {Record<string, string|null>} axes @param {number|null} [n] @returns {string} */
-function nameOfCase(primitive, axes, n = null) {
-  const plain = [axes.op, axes.datatype].filter(Boolean);
-  const others = Object.entries(axes).filter(([name, value]) => value && name !== "op" && name !== "datatype");
-  const size = n === null ? [] : [`n=${itemsText(n)}`];
-  return [primitive, ...plain, ...others.map(([name, value]) => `${name}=${value}`), ...size].join(" ");
+/** Axes whose values need no name; values of other axes follow the axis' name. */
+const BARE_AXES = ["op", "datatype", "distribution"];
+/** Nearly every case has them, so names do not. */
+const USUAL = ["uniform", "batch"];
+
+/**
+ * The name of a case, as all commands write it.
+ * @param {string} primitive @param {Record<string, string|null>} axes @param {string} mode @param {number|null} [n]
+ * @returns {string}
+ */
+function nameOfCase(primitive, axes, mode, n = null) {
+  const given = Object.entries(axes).filter(([, value]) => value !== null);
+  const bare = BARE_AXES.flatMap((axis) => given.filter(([name]) => name === axis).map(([, value]) => value));
+  const named = given.filter(([name]) => !BARE_AXES.includes(name)).map(([name, value]) => `${name}=${value}`);
+  const name = [primitive, ...bare, ...named, mode].filter((word) => !USUAL.includes(word)).join(" ");
+  return n === null ? name : `${name} n=${itemsText(n)}`;
 }
 
 /** @param {number} n @returns {string} a power of two as such */
@@ -33,13 +43,14 @@ function itemsText(n) {
   return n >= 1024 && Number.isInteger(exponent) ? `2^${exponent}` : n.toLocaleString("en");
 }
 
-/** @param {number|null} ns @returns {string} with three digits */
+/** @param {number|null} ns @returns {string} with three digits, as all commands write it */
 function timeText(ns) {
   if (ns === null) return "–";
   for (const [scale, unit] of [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]]) {
     if (ns >= 0.9995 * scale) return `${digits(ns / scale)} ${unit}`;
   }
-  return `${digits(ns)} ns`;
+  // Shorter times may be means over trials, with fractions of a nanosecond.
+  return `${ns >= 99.95 || Number.isInteger(ns) ? Math.round(ns) : digits(ns)} ns`;
 }
 
 /** @param {number} value @returns {string} with three digits, not in powers of ten */

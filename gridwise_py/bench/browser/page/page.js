@@ -131,23 +131,40 @@ function showLinked(figures) {
 /** All rows, in the order in which they were asked for: they run in another. */
 function showRows() {
   view.rows.sort((a, b) => a.position - b.position);
-  const several = new Set(view.rows.map((row) => row.mode)).size > 1;
-  $("table").tBodies[0].replaceChildren(...view.rows.flatMap((row) => tableRows(row, several)));
+  $("table").tBodies[0].replaceChildren(...view.rows.flatMap(tableRows));
   $("results").hidden = !view.rows.length;
   showCharts();
 }
 
-function tableRows(row, several) {
-  const tr = document.createElement("tr");
-  const name = element("th", nameOfCase(row.primitive, row.axes) + (several ? ` ${row.mode}` : ""));
+// Roles are said, because the layout for phones takes them from rows and cells.
+
+/** @param {string} [className] @returns {HTMLTableRowElement} */
+function rowElement(className = "") {
+  const row = document.createElement("tr");
+  row.className = className;
+  row.setAttribute("role", "row");
+  return row;
+}
+
+/** @param {string} text @param {string} [className] @returns {HTMLTableCellElement} */
+function cellElement(text, className) {
+  const made = element("td", text, className);
+  made.setAttribute("role", "cell");
+  return made;
+}
+
+/** @param {Row} row @returns {HTMLTableRowElement[]} */
+function tableRows(row) {
+  const tr = rowElement();
+  const name = element("th", nameOfCase(row.primitive, row.axes, row.mode));
   name.setAttribute("scope", "row");
-  tr.append(name, ...[itemsText(row.n), timeText(row.ns), speedText(row), percentText(row.of)].map((text) => element("td", text)),
-    element("td", row.result, row.result === "right" ? "right" : "bad"));
+  name.setAttribute("role", "rowheader");
+  tr.append(name, ...[itemsText(row.n), timeText(row.ns), speedText(row), percentText(row.of)].map((text) => cellElement(text)),
+    cellElement(row.result, row.result === "right" ? "right" : "bad"));
   if (row.why === null) return [tr];
-  const why = element("td", row.why);
+  const why = cellElement(row.why);
   why.colSpan = tr.cells.length;
-  const explained = document.createElement("tr");
-  explained.className = "why";
+  const explained = rowElement("why");
   explained.append(why);
   return [tr, explained];
 }
@@ -155,9 +172,9 @@ function tableRows(row, several) {
 function showCharts() {
   const width = Math.floor($("results").clientWidth);
   view.drawnWidth = width;
-  const chart = width ? speedChart(view.rows, width) : null;
-  $("speeds").replaceChildren(...(chart ? [chart] : []));
-  $("speed-figure").hidden = !chart;
+  const charts = width ? speedChart(view.rows, width) : [];
+  $("speeds").replaceChildren(...charts);
+  $("speed-figure").hidden = !charts.length;
   const bars = kernelBars(view.rows);
   $("kernels").replaceChildren(...bars);
   $("kernel-figure").hidden = !bars.length;

@@ -139,7 +139,7 @@ class BundleRun {
 
   async #runJob(job) {
     const {raw, bundle} = this, one = bundle.cases[job.case];
-    this.#say(nameOfCase(one.primitive, one.axes, one.n));
+    this.#say(nameOfCase(one.primitive, one.axes, job.mode, one.n));
     await pause(0);  // the page shows that, and heeds Stop, before data are made
     const number = one.variants[bundle.class_keys.indexOf(raw.class)] ?? null;
     const caseRun = new CaseRun(this.gpu, job, number, this);

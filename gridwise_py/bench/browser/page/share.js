@@ -80,7 +80,7 @@ const cell = (text) => String(text).replace(/[|\\`<>[\]*_\n\r]/g, (character) =>
 function markdownOf({name, browser, date, version, rows, software, step_ns}) {
   const lines = rows.map((row) => {
     const result = row.why === null ? row.result : `${row.result}: ${row.why.slice(0, 100)}`;
-    const values = [nameOfCase(row.primitive, row.axes), itemsText(row.n), timeText(row.ns), speedText(row), percentText(row.of), result];
+    const values = [nameOfCase(row.primitive, row.axes, row.mode), itemsText(row.n), timeText(row.ns), speedText(row), percentText(row.of), result];
     return `| ${values.map(cell).join(" | ")} |`;
   });
   const clock = step_ns === null ? ", times by the CPU's clock" : step_ns > COARSE_STEP_NS ? `, GPU clock in steps of ${stepText(step_ns)}` : "";
