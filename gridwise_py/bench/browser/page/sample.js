@@ -96,7 +96,9 @@ class CaseRun {
     return plan;
   }
 
+  /** @returns {Record<string, GPUBuffer>} by name */
   #arguments() {
+    /** @type {Record<string, GPUBuffer>} */
     const given = {};
     for (const {name, bytes, recipe} of this.case.inputs) given[name] = this.#keep(this.gpu.buffer(bytes, itemsOf(recipe)));
     for (const {name, capacity_bytes} of this.case.outputs) given[name] = this.#keep(this.gpu.buffer(capacity_bytes));
