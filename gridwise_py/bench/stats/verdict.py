@@ -588,9 +588,7 @@ def _by_samples(
     causes = [(Cause.ROUNDS_DIFFER, float(between[0]))]
     causes.append((Cause.TIMES_WANDER if min(old.count, new.count) >= TESTABLE else Cause.UNTESTED, drift))
     if pair.repeatability is None:
-        return _Estimate(
-            statistic, centre, low - step, high + step, p_value, step, max(causes, key=lambda one: one[1])
-        )
+        return _Estimate(statistic, centre, low - step, high + step, p_value, step, max(causes, key=lambda one: one[1]))
     known = difference(old.levels(statistic), new.levels(statistic), pair.repeatability)
     assert known is not None, "the repeatability is known"
     learnt = known.reach(confidences)
