@@ -420,6 +420,14 @@ def test_sizes_are_bounded(monkeypatch):
         _read(page_file([raw_result([many])], calibration=None))
 
 
+def test_a_whole_number_may_be_written_as_a_float():
+    """As JSON Schema has it; found by fuzzing."""
+    data = page_file([raw_result(two_blocks())])
+    floats = json.loads(json.dumps(data), parse_int=lambda text: int(text) if len(text) > 15 else float(text))
+    assert isinstance(floats["results"][0]["blocks"][0]["counts"][0], float)
+    assert _read(floats).results == _read(data).results
+
+
 def test_any_size_of_any_primitive_is_data():
     blocks = [raw_block(1000, [400_000])]
     cases = [(name, n) for name in WORKLOADS for n in (0, 1, 1 << 40)]

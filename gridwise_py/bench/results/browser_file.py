@@ -17,7 +17,10 @@ from ...errors import ArgumentError, BadResultsFile
 from ..sampling.protocol import SamplingProtocol
 from .validator import Validator, first_error, problem_of, quick_validator
 
-__all__ = ["BROWSER_SCHEMA", "BROWSER_SCHEMA_FILE", "BROWSER_SCHEMA_VERSION", "check_browser_file", "protocol_of"]
+__all__ = [
+    "BROWSER_SCHEMA", "BROWSER_SCHEMA_FILE", "BROWSER_SCHEMA_VERSION", "check_browser_file", "protocol_of",
+    "with_integers",
+]  # fmt: skip
 
 BROWSER_SCHEMA = "gridwise.browser"
 BROWSER_SCHEMA_VERSION = 1
@@ -32,8 +35,19 @@ _SAMPLED = (
 )  # fmt: skip
 
 
+def with_integers(value: Any) -> Any:
+    """Return JSON data in which whole numbers are integers: neither JSON Schema nor JavaScript tells them apart."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: with_integers(item) for name, item in cast(dict[str, Any], value).items()}
+    if isinstance(value, list):
+        return [with_integers(item) for item in cast(list[Any], value)]
+    return value
+
+
 def check_browser_file(data: Mapping[str, Any], name: str) -> None:
-    """Raise BadResultsFile unless JSON data is a page's file; `name` is that of the file."""
+    """Raise BadResultsFile unless JSON data, as `with_integers` returns it, is a page's file, called `name`."""
 
     def fail(where: str, problem: str) -> NoReturn:
         raise BadResultsFile(f"{name}: {where}: {problem}")

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from ...errors import BadResultsFile
 from .browser_document import results_of_page
-from .browser_file import BROWSER_SCHEMA, check_browser_file
+from .browser_file import BROWSER_SCHEMA, check_browser_file, with_integers
 from .model import Results
 from .schema import check_document
 
@@ -25,6 +25,8 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[\d.eE+-]*')
 
 def read_results(path: str | Path) -> Results:
     """Return a results file, checked against the schema.
+
+    The file that a page of `gridwise browser` saved is one, too: its timestamps are judged now.
 
     Raises
     ------
@@ -55,7 +57,7 @@ def document_of(data: Any, name: str) -> Results:
     The file that a page of `gridwise browser` saves becomes one: its timestamps are judged here.
     """
     if isinstance(data, dict) and cast(dict[str, Any], data).get("schema") == BROWSER_SCHEMA:
-        found = cast(dict[str, Any], data)
+        found = with_integers(data)
         check_browser_file(found, name)
         document = results_of_page(found)
         check_document(document.to_json(), name)
