@@ -5,7 +5,7 @@
 /** @typedef {{name: string, bytes: number, sha256?: string, values?: number[], errors?: number[]}} Output */
 
 const GOLDEN = 0x9E3779B9;
-const ARRAYS = {u8: Uint8Array, u16: Uint16Array, u32: Uint32Array};
+const ARRAYS = {u8: Uint8Array, u16: Uint16Array};
 
 /** @param {number} x @param {number} seed @returns {number} a hash of a number: 32 bits, as a signed integer */
 function mixed(x, seed) {
@@ -62,13 +62,15 @@ function itemsOf(recipe) {
   const x = new Uint32Array(recipe.words);
   for (let i = 0; i < x.length; ++i) x[i] = i;
   for (const [name, ...numbers] of recipe.steps) STEPS[name](x, ...numbers);
-  if (recipe.as === "f32") return Float32Array.from(x, (value) => value * recipe.scale + recipe.offset);
   if (recipe.as === "u64") {
     const words = new Uint32Array(2 * x.length);
     for (let i = 0; i < x.length; ++i) words[2 * i] = x[i];
     return words;
   }
-  return recipe.as === "u32" ? x : ARRAYS[recipe.as].from(x);
+  if (recipe.as !== "f32") return recipe.as === "u32" ? x : new ARRAYS[recipe.as](x);
+  const reals = new Float32Array(x.length);
+  for (let i = 0; i < x.length; ++i) reals[i] = x[i] * recipe.scale + recipe.offset;
+  return reals;
 }
 
 /** @param {BufferSource} bytes @returns {Promise<string>} in hexadecimal digits */
