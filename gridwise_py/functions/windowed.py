@@ -1,7 +1,7 @@
 """The result of a primitive with one output; large numpy arrays go through it window by window.
 
-Arrays of numpy of 8 MiB and more go window by window: while the GPU works on one, the next is uploaded, and the result of
-the one before is downloaded (`streaming.in_windows`).
+Arrays of numpy of 8 MiB and more go window by window: while the GPU works on one, the next is uploaded, and the result
+of the one before is downloaded (`streaming.in_windows`).
 """
 
 from __future__ import annotations
