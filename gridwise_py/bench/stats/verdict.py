@@ -82,6 +82,7 @@ class Cause(StrEnum):
 
 _IN_PROCESSES = "measure both in several processes (gridwise bench --processes 5)"
 _IN_ROUNDS = "measure both in rounds (gridwise bench --rounds 5)"
+_IN_MORE = "measure both in more processes and rounds (gridwise bench --processes 10 --rounds 3)"
 _CAUSES: dict[Cause, tuple[str, str]] = {
     Cause.FEW_SAMPLES: (
         f"a side has fewer than {LEAST_UNITS} independent samples",
@@ -141,7 +142,7 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     ),
     Cause.NOISE: (
         "the times are too noisy for this threshold",
-        f"{_IN_ROUNDS}, or choose a larger --threshold",
+        f"{_IN_MORE}, or choose a larger --threshold",
     ),
     Cause.NEAR_THRESHOLD: (
         "the difference is about the threshold",
