@@ -648,7 +648,7 @@ def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Gener
     widens = None
     if abs(clock) > max(limit / 2, width / 4):
         widens = Cause.LOAD_DIFFERS if pair.on_cpu else Cause.CLOCK_DIFFERS
-    elif found.step > limit / 2:
+    elif found.step > max(limit / 2, width / 4):
         widens = Cause.CLOCK_STEP
     elif found.widened_by is not None and found.widened_by[1] > width / 2.5:
         widens = found.widened_by[0]
