@@ -5,8 +5,10 @@
 
 BIN := .venv/bin
 SETUP := PYTHON="$(PYTHON)" sh scripts/setup.sh
-# Tests that find no adapter fail. Two workers: lavapipe itself has a thread per core.
-PYTEST := GRIDWISE_REQUIRE_GPU=1 $(BIN)/python -m pytest -n 2
+# Tests that find no adapter fail. Two workers: lavapipe itself has a thread per core. A file runs in one worker: both
+# would compile the same kernels otherwise. Python keeps what it compiles even where the environment forbids that, as
+# containers do: dozens of tests start programs that import the package.
+PYTEST := PYTHONDONTWRITEBYTECODE= GRIDWISE_REQUIRE_GPU=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 SUITE := -m "not slow and not tint and not browser"
 # These tests need Chromium, which set-up does not install.
 ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browser")

@@ -3,8 +3,9 @@
 Usage: python benchmarks/stream_variants.py [--n 2^28] [--cases select,flagged] [--variants "held 2048,held 0"]
        [--shapes "128x16 256x8"] [--shares 0,1/100,1/2,1] [--json FILE]
 
-A variant is where items wait ("held" in registers, or "late": read again when they are written) and the words of
-workgroup memory through which they go in order (0: each is stored to its place directly). All variants of a case take
+A variant is where items wait ("held" in registers, or "late": read again when they are written), the words of workgroup
+memory through which they go in order (0: each is stored to its place directly), and who orders them: "tile" or
+"subgroup". All variants of a case take
 turns. Times are medians of GPU spans of single calls; a rate counts the bytes that must move: inputs once, and what was
 selected. The last column is the time relative to the first variant. Results at 2^20 items are compared with numpy's.
 """
@@ -32,6 +33,7 @@ from gridwise_py.storage.json_files import write_json
 from gridwise_py.tuning.options import StreamTuning
 
 _CHECKED_ITEMS = 1 << 20
+VARIANTS = "held 2048 tile,late 2048 tile,held 2048 subgroup,late 2048 subgroup"
 x = gw.u32("x")
 
 
@@ -94,8 +96,9 @@ def tunings(variants: str, shapes: str) -> dict[str, StreamTuning]:
         size, _, vecs = shape.partition("x")
         numbers: dict[str, Any] = {"workgroup_size": int(size), "vecs": int(vecs)} if shape else {}
         for variant in variants.split(","):
-            items, stage = variant.split()
-            found[f"{variant} {shape}".strip()] = StreamTuning(items=items, stage=int(stage), **numbers)  # pyright: ignore
+            items, stage, *order = variant.split()
+            more = {**numbers, **({"order": order[0]} if order else {})}
+            found[f"{variant} {shape}".strip()] = StreamTuning(items=items, stage=int(stage), **more)  # pyright: ignore
     return found
 
 
@@ -120,7 +123,7 @@ def moved_bytes(primitive: gw.Primitive, arrays: dict[str, gw.Array]) -> int:
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--n", "n_text", default="2^28", show_default=True, help="Items.")
 @click.option("--cases", default=",".join(CASES), show_default=True, help="By commas.")
-@click.option("--variants", default="held 2048,held 0,late 2048", show_default=True, help="By commas.")
+@click.option("--variants", default=VARIANTS, show_default=True, help="By commas.")
 @click.option("--shapes", default="", help='Such as "128x16 256x8"; by default the library\'s.')
 @click.option("--shares", default="", help="By commas; by default 1/2, and 1/8 for runs.")
 @click.option("--rounds", default=5, show_default=True)

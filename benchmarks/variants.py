@@ -207,7 +207,7 @@ def shapes(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
         return sorts(device, kernel, n)
     own = shapes_for(kernel, plain).at(n)
     every = dict.fromkeys([own, *candidates_for(kernel, plain, plain.subgroup_mode(None))])
-    return {" x ".join(map(str, astuple(shape))): make_for(kernel, device, plain, shape) for shape in every}
+    return {" x ".join(map(str, astuple(shape))): make_for(kernel, device, plain, shape, n) for shape in every}
 
 
 def sorts(device, kernel: str, n: int) -> dict[str, gw.Primitive]:

@@ -115,7 +115,7 @@ def by_numpy(x, y, depth, radius, room, width=WIDTH, height=HEIGHT):
     rectangles = rectangle(*leaves, width, height).numpy(x=x, y=y, radius=radius)
     order = np.argsort(depth, kind="stable")
     mine = rectangles[order]
-    counts = (mine >> 16 & 0xFF) * (mine >> 24)
+    counts = ((mine >> 16 & 0xFF) * (mine >> 24)).astype(np.int64)
     owner = np.repeat(np.arange(len(order)), counts)[:room]
     rank = np.arange(owner.size) - (np.cumsum(counts) - counts)[owner]
     of = mine[owner].astype(np.int64)

@@ -43,19 +43,6 @@ from . import extras as _extras
 from . import namespace as _namespace
 from . import primitives as _primitives
 from ._version import __version__ as __version__
-from .array_functions import (
-    arange,
-    digitize,
-    full,
-    full_like,
-    ones,
-    ones_like,
-    searchsorted,
-    take,
-    zeros,
-    zeros_like,
-)
-from .bin_functions import bincount, histogram, histogram2d, reduce_by_index, scatter_add
 from .errors import (
     AdapterError,
     ArgumentError,
@@ -79,7 +66,20 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
-from .functions import (
+from .functions.arrays import (
+    arange,
+    digitize,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    searchsorted,
+    take,
+    zeros,
+    zeros_like,
+)
+from .functions.bins import bincount, histogram, histogram2d, reduce_by_index, scatter_add
+from .functions.core import (
     add,
     argsort,
     cumprod,
@@ -96,16 +96,10 @@ from .functions import (
     sort_pairs,
     sum,
 )
-from .group_functions import Groups, group_by
-from .order_functions import flip, lexsort, put, roll, transpose
-from .planning.layout import Layout, Operand
-from .planning.plan import Plan, Work
-from .planning.signature import Argument, Product, SameAs, Signature, UpTo
-from .primitives import *  # noqa: F403
-from .profiling.profile import Profile, profile
-from .profiling.report import KeyAverage, KeyAverages
-from .ranking_functions import TopItems, argpartition, partition, top_k
-from .reduction_functions import (
+from .functions.groups import Groups, group_by
+from .functions.orders import flip, lexsort, put, roll, transpose
+from .functions.rankings import TopItems, argpartition, partition, top_k
+from .functions.reductions import (
     MinAndMax,
     all,
     any,
@@ -118,18 +112,7 @@ from .reduction_functions import (
     std,
     var,
 )
-from .runtime.array import Array, asarray, empty, empty_like, pinned_empty
-from .runtime.batch import batch
-from .runtime.bound_call import BoundCall
-from .runtime.chunked_array import ChunkedArray
-from .runtime.context import capabilities, empty_cache, memory_stats, timing_helper
-from .runtime.device import AdapterDescription, default_device, hold_clock, list_adapters, request_device
-from .runtime.event import Event, synchronize
-from .runtime.memory import MemoryStats
-from .runtime.pinned import PinnedArray
-from .runtime.run import Run
-from .runtime.sequence import Sequence, SequenceRun, capture
-from .segment_functions import (
+from .functions.segments import (
     ReducedByKey,
     reduce_by_key,
     repeat,
@@ -139,8 +122,9 @@ from .segment_functions import (
     segmented_scan,
     segmented_sort,
     segmented_sort_pairs,
+    segmented_top_k,
 )
-from .selection_functions import (
+from .functions.selections import (
     compress,
     flatnonzero,
     nonzero,
@@ -152,7 +136,7 @@ from .selection_functions import (
     unique_inverse,
     unique_values,
 )
-from .set_functions import (
+from .functions.sets import (
     MergedPairs,
     intersect1d,
     isin,
@@ -161,6 +145,23 @@ from .set_functions import (
     setxor1d,
     union1d,
 )
+from .planning.layout import Layout, Operand
+from .planning.plan import Plan, Work
+from .planning.signature import Argument, Product, SameAs, Signature, UpTo
+from .primitives import *  # noqa: F403
+from .profiling.profile import Profile, profile
+from .profiling.report import KeyAverage, KeyAverages
+from .runtime.array import Array, asarray, empty, empty_like, pinned_empty
+from .runtime.batch import batch
+from .runtime.bound_call import BoundCall
+from .runtime.chunked_array import ChunkedArray
+from .runtime.context import capabilities, empty_cache, memory_stats, timing_helper
+from .runtime.device import AdapterDescription, default_device, hold_clock, list_adapters, request_device
+from .runtime.event import Event, synchronize
+from .runtime.memory import MemoryStats
+from .runtime.pinned import PinnedArray
+from .runtime.run import Run
+from .runtime.sequence import Sequence, SequenceRun, capture
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
@@ -409,6 +410,7 @@ __all__ = [
     "segmented_scan",
     "segmented_sort",
     "segmented_sort_pairs",
+    "segmented_top_k",
     "setdiff1d",
     "setxor1d",
     "sign",

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from .errors import ArgumentError
 
 __all__ = [
+    "SCAN_STRATEGIES",
     "VARIABLES",
     "ScanStrategy",
     "adapter",
@@ -51,12 +52,8 @@ VARIABLES: dict[str, str] = {
 }
 
 ScanStrategy = Literal["auto", "reduce_then_scan", "lookback"]
+SCAN_STRATEGIES: tuple[ScanStrategy, ...] = get_args(ScanStrategy)
 
-_SCAN_STRATEGIES: dict[str, ScanStrategy] = {
-    "auto": "auto",
-    "reduce_then_scan": "reduce_then_scan",
-    "lookback": "lookback",
-}
 _FLAGS = {"1": True, "0": False, "on": True, "off": False}
 
 _Value = TypeVar("_Value")
@@ -102,7 +99,8 @@ def launch_blocking() -> bool:
 
 def scan_strategy() -> ScanStrategy:
     """``GRIDWISE_SCAN_STRATEGY``: the strategy of a `Scan` without ``strategy=``; read when it is first bound."""
-    return _one_of("GRIDWISE_SCAN_STRATEGY", _SCAN_STRATEGIES, "auto")
+    known: dict[str, ScanStrategy] = {name: name for name in SCAN_STRATEGIES}
+    return _one_of("GRIDWISE_SCAN_STRATEGY", known, "auto")
 
 
 def shader_checks() -> bool:

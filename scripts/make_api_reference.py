@@ -34,8 +34,8 @@ AREAS = {
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
     "One-shot functions": "add take put group_by Groups count flip roll transpose lexsort "
-    "segmented_sort segmented_sort_pairs reduce_by_key ReducedByKey scan_by_key segmented_reduce segmented_scan "
-    "segment_ids repeat sum prod min max minmax MinAndMax argmin argmax any all find mean var std "
+    "segmented_sort segmented_sort_pairs segmented_top_k reduce_by_key ReducedByKey scan_by_key segmented_reduce "
+    "segmented_scan segment_ids repeat sum prod min max minmax MinAndMax argmin argmax any all find mean var std "
     "reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
     "argsort sort_pairs top_k TopItems partition argpartition matmul "
     "searchsorted digitize histogram histogram2d bincount reduce_by_index scatter_add "
@@ -46,7 +46,7 @@ AREAS = {
     "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
     "where",
     "Operators": "Add Multiply Min Max And Or Xor ArgMin ArgMax MinMax Moments First Last BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ScanAxis Scatter Histogram2D GroupBy Kernel Primitive Run BoundCall batch "
+    "Primitives": f"{CLASSES} ScanAxis SegmentedTopK Scatter Histogram2D GroupBy Kernel Primitive Run BoundCall batch "
     "capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning SegmentedSortTuning StreamTuning HistogramTuning "
     "MatMulTuning ElementwiseTuning",

@@ -159,6 +159,7 @@ _WGSL = {
     "shaders/lib/stream_pack.wgsl": _STREAM,
     "shaders/lib/stream_params.wgsl": _STREAM,
     "shaders/lib/stream_quad.wgsl": _STREAM,
+    "shaders/lib/stream_rounds.wgsl": _STREAM,
     "shaders/lib/stream_state.wgsl": _STREAM,
     "shaders/lib/stream_tile.wgsl": _STREAM,
     "shaders/lib/accumulators.wgsl": "primitives/item_datatypes",

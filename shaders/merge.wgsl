@@ -2,16 +2,13 @@
 // Here the runs are {{ "pairs of neighbouring runs of one array, which a sort has made" if runs else "two inputs" }}.
 // Source: O. Green, R. McColl, D. Bader, "GPU Merge Path - A GPU Merging Algorithm" (2012).
 // merge_partition.wgsl has found which parts of the two make each tile. A workgroup copies both into workgroup memory and
-// merges them there (lib/merge_path.wgsl). Each part is read from the beginning of a line of the cache on, so that subgroups
-// read whole ones.
+// merges them there (lib/merge_path.wgsl).
 // Forward progress: no workgroup waits for another.
 // Bindings: params, {{ "input" if runs else "a, b" }}, splits, output, and of pairs the values of each.
 
 struct Params {
 //$ include "lib/merge_params.wgsl"
   tiles: u32,
-  shift_a: u32,  // key 0 lies so many keys behind the beginning of a line
-  shift_b: u32,
 //$ for lines in fields.values()
   {{ lines }}
 //$ endfor
@@ -21,7 +18,6 @@ struct Params {
 //$ include "lib/merge_order.wgsl"
 //$ include "lib/merge_runs.wgsl"
 //$ include "lib/merge_path.wgsl"
-const LAST_OF_LINE: u32 = {{ line_keys - 1 }}u;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -51,26 +47,21 @@ fn main(
   let first_b = first - split;
 //$ endif
 
-  // Places in a row: those of the first part from the beginning of a line on, rounded up to a line, then the other's.
-  let skip_a = (first_a + params.shift_a) & LAST_OF_LINE;
-  let places_a = (skip_a + count_a + LAST_OF_LINE) & ~LAST_OF_LINE;
-  let skip_b = ((first_b + params.shift_b) & LAST_OF_LINE) + places_a;
-//$ for r in range(rounds)
-  let place_{{ r }} = local + {{ r * workgroup_size }}u;
-  let is_a_{{ r }} = place_{{ r }} < places_a;
-  let at_{{ r }} = place_{{ r }} - select(skip_b, skip_a, is_a_{{ r }});
-  let is_key_{{ r }} = at_{{ r }} < select(count_b, count_a, is_a_{{ r }});
-  var key_{{ r }}: Key;
+//$ for k in range(items)
+  let at_{{ k }} = local + {{ k * workgroup_size }}u;
+  var key_{{ k }}: Key;
 //$ if runs
-  if (is_key_{{ r }}) { key_{{ r }} = key_input(select(first_b, first_a, is_a_{{ r }}) + at_{{ r }}); }
+  if (at_{{ k }} < count) { key_{{ k }} = key_input(select(first_b - count_a, first_a, at_{{ k }} < count_a) + at_{{ k }}); }
 //$ else
-  if (is_key_{{ r }}) {
-    if (is_a_{{ r }}) { key_{{ r }} = key_a(first_a + at_{{ r }}); } else { key_{{ r }} = key_b(first_b + at_{{ r }}); }
+  if (at_{{ k }} < count_a) {
+    key_{{ k }} = key_a(first_a + at_{{ k }});
+  } else if (at_{{ k }} < count) {
+    key_{{ k }} = key_b(first_b + at_{{ k }} - count_a);
   }
 //$ endif
 //$ endfor
-//$ for r in range(rounds)
-  if (is_key_{{ r }}) { keys[at_{{ r }} + select(count_a, 0u, is_a_{{ r }})] = key_{{ r }}; }
+//$ for k in range(items)
+  keys[at_{{ k }}] = key_{{ k }};
 //$ endfor
   workgroupBarrier();
   merge_runs(0u, count_a, count, min(local * ITEMS, count));

@@ -8,6 +8,7 @@ struct Params {
   capacity: u32,  // items that there is room for
 //$ endif
   tiles: u32,
+  workgroups: u32,
   tile_items: u32,
 //$ if fixed
   length: u32,  // of each segment
@@ -33,25 +34,29 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   @builtin(local_invocation_index) local: u32,
 ) {
-  let t = workgroup_index(workgroup, grid);
-  if (t >= params.tiles) { return; }
-  let tile = long_tile(t);
-//$ if not fixed
-  if (tile.x >= tile.y) { return; }
-//$ endif
+  let workgroup_number = workgroup_index(workgroup, grid);
+  if (workgroup_number >= params.workgroups) { return; }
   use_digit(params.digit);
-  for (var i = local; i < COPIES * BINS; i += WORKGROUP_SIZE) { atomicStore(&counters[i], 0u); }
-  workgroupBarrier();
-  let copy = (local & (COPIES - 1u)) * BINS;
-  for (var i = tile.x + local; i < tile.y; i += WORKGROUP_SIZE) {
-    atomicAdd(&counters[copy + ranked_digit(key_encode(load_keys_input(i)))], 1u);
-  }
-  workgroupBarrier();
-  for (var bin = local; bin < BINS; bin += WORKGROUP_SIZE) {
-    var total = 0u;
+  for (var t = workgroup_number; t < params.tiles; t += params.workgroups) {
+    let tile = long_tile(t);
+//$ if not fixed
+    // No tile behind it is used.
+    if (tile.x >= tile.y) { break; }
+//$ endif
+    for (var i = local; i < COPIES * BINS; i += WORKGROUP_SIZE) { atomicStore(&counters[i], 0u); }
+    workgroupBarrier();
+    let copy = (local & (COPIES - 1u)) * BINS;
+    for (var i = tile.x + local; i < tile.y; i += WORKGROUP_SIZE) {
+      atomicAdd(&counters[copy + ranked_digit(key_encode(load_keys_input(i)))], 1u);
+    }
+    workgroupBarrier();
+    for (var bin = local; bin < BINS; bin += WORKGROUP_SIZE) {
+      var total = 0u;
 //$ for c in range(copies)
-    total += atomicLoad(&counters[{{ c }}u * BINS + bin]);
+      total += atomicLoad(&counters[{{ c }}u * BINS + bin]);
 //$ endfor
-    store_counts(t * BINS + bin, total);
+      store_counts(t * BINS + bin, total);
+    }
+    workgroupBarrier();
   }
 }

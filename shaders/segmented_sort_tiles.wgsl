@@ -1,6 +1,7 @@
 // Sorts short segments: a workgroup takes whole ones that lie side by side, at most a tile of items, and sorts all of them
 // at once, by key and then by the number of the segment. All passes run in workgroup memory; each item is read and written
 // once.
+// With offsets a workgroup has the segments of several windows, and takes as many windows together as a tile holds.
 // Forward progress: no workgroup waits for another.
 // Bindings: params, keys (and values), in and out{{ "" if fixed else ", offsets, windows" }}.
 
@@ -11,7 +12,10 @@ struct Params {
   capacity: u32,  // items that there is room for
 //$ endif
   tiles: u32,
-//$ if fixed
+//$ if not fixed
+  windows: u32,
+  group_windows: u32,  // of a workgroup
+//$ else
   length: u32,  // of each segment
   tile_length: u32,  // of all segments of a tile
 //$ endif
@@ -86,16 +90,32 @@ fn main(
 ) {
   let tile = workgroup_index(workgroup, grid);
   if (tile >= params.tiles) { return; }
+  rank_enter(lanes);
 //$ if fixed
   let begin = tile * params.tile_length;
   let end = min(begin + params.tile_length, {{ used.n }});
+  if (begin >= end) { return; }
 //$ else
-  let window = load4_windows(4u * tile);  // segments from and to, items from and to
+  let windows_end = min((tile + 1u) * params.group_windows, params.windows);
+  var next = tile * params.group_windows;
+  while (next < windows_end) {
+  var window = load4_windows(4u * next);  // segments from and to, items from and to
+  next++;
+  while (next < windows_end) {
+    let another = load4_windows(4u * next);
+    if (window.z >= window.w) {
+      window = another;
+    } else if (another.z < another.w) {
+      // A long segment may lie between the two.
+      if (another.z != window.w || another.w - window.z > TILE) { break; }
+      window = vec4<u32>(window.x, another.y, window.z, another.w);
+    }
+    next++;
+  }
   let begin = window.z;
   let end = window.w;
+  if (begin >= end) { continue; }
 //$ endif
-  if (begin >= end) { return; }
-  rank_enter(lanes);
   let count = end - begin;
   let rounds = (count + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
   row_items = 32u * rounds;
@@ -147,4 +167,7 @@ fn main(
 //$ endif
   }
 //$ endfor
+//$ if not fixed
+  }
+//$ endif
 }

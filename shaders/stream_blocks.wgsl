@@ -33,7 +33,7 @@ fn main(
     let count = tile_count(tile);
     tile_rank();
 //$ if staged
-//$ if not splits
+//$ if not splits and not rounds
     if (local == 0u) { staged_items = {{ "count.total" if words == 1 else "count.total.x" }}; }
 //$ endif
     stage_first(tile, count);

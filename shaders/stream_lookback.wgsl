@@ -46,7 +46,7 @@ fn main(
   let count = tile_count(tile);
   if (is_leader()) {
     state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), count.total);
-//$ if staged and not splits
+//$ if staged and not splits and not rounds
     staged_items = {{ "count.total" if words == 1 else "count.total.x" }};
 //$ endif
   }

@@ -4,7 +4,7 @@
 // codes are equal or the parts differ much, the k-th smallest code is found exactly, digit by digit, and of the codes that
 // equal it the first ones are taken. So the choice never depends on timing.
 // Forward progress: no workgroup waits for another.
-// Bindings: params, {{ "codes" if source == "codes" else "input" }}{{ ", list" if listed }}, {{ "chosen" if result == "places" else "values, indices" }}.
+// Bindings: params, {{ "codes" if source == "codes" else "input" }}{{ ", list" if listed }}{{ ", offsets" if segmented }}, {{ "chosen" if result == "places" else "values, indices" }}.
 
 struct Params {
   n: u32,  // {{ "codes" if source == "codes" else "items of all rows" }}
@@ -13,7 +13,9 @@ struct Params {
   capacity: u32,  // items of the window that there is room for
 //$ endif
   blocks: u32,  // rows
+//$ if not segmented
   length: u32,  // of a row
+//$ endif
   k: u32,
   slots: u32,  // a power of two of at least 2 k; 0 to find the k-th smallest exactly
 //$ if listed
@@ -24,12 +26,14 @@ struct Params {
 //$ endfor
 }
 {{ bindings }}
+//$ set length = "row_length" if segmented else "params.length"
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/top_k_items.wgsl"
 const LANES: u32 = {{ workgroup_size }}u;
 const ROOM: u32 = {{ room }}u;  // entries in workgroup memory
 const BINS: u32 = 256u;
 const NO_PLACE: u32 = 0xffffffffu;
+const COMPARISONS: u32 = 128u;  // that an invocation makes rather than wait for each step of a network
 
 // Candidates: a code, and its place in the row.
 var<workgroup> codes: array<Key, ROOM>;
@@ -39,6 +43,11 @@ var<workgroup> sums: array<u32, LANES>;
 var<workgroup> collected: atomic<u32>;
 var<workgroup> shared_word: u32;
 var<private> local: u32;
+//$ if segmented
+// Rows are segments given by offsets. Where one has fewer than k items, the rest of its results have no place.
+var<private> row_begin: u32;
+var<private> row_length: u32;
+//$ endif
 var<private> row: u32;
 
 //$ if source == "codes"
@@ -46,8 +55,10 @@ fn code_at(j: u32) -> Key { return load_codes(j); }
 //$ else
 //$ if listed
 fn item_at(j: u32) -> u32 { return place_of(j); }
+//$ elif segmented
+fn item_at(j: u32) -> u32 { return row_begin + j; }
 //$ else
-fn item_at(j: u32) -> u32 { return row * params.length + j; }
+fn item_at(j: u32) -> u32 { return row * {{ length }} + j; }
 //$ endif
 fn code_at(j: u32) -> Key {
   let i = item_at(j);
@@ -59,8 +70,40 @@ fn code_at(j: u32) -> Key {
 fn comes_before(a: u32, b: u32) -> bool {
   return less(codes[a], codes[b]) || (same(codes[a], codes[b]) && places[a] < places[b]);
 }
-// Sorts the first `size` entries, a power of two, by code and place: Batcher's bitonic network (1968).
+// Sorts the first `size` entries, a power of two, by code and place.
 fn sort_entries(size: u32) {
+  if (size * size <= COMPARISONS * LANES) { sort_by_ranks(size); } else { sort_by_exchanges(size); }
+}
+// The place of an entry is the number of entries that come before it: as many comparisons as pairs, but only two waits.
+fn sort_by_ranks(size: u32) {
+  let shares = min(LANES / size, size);  // invocations that share the comparisons of an entry
+  let e = local % size;
+  let share_items = size / shares;
+  let first = (local / size) * share_items;
+  workgroupBarrier();
+  let code = codes[e];
+  let place = places[e];
+  if (first < size) {
+    var before = 0u;
+    for (var o = first; o < first + share_items; o++) {
+      let other = codes[o];
+      // Entries that only fill up are equal: these stay where they are.
+      let of_equal = same(other, code) && (places[o] < place || (places[o] == place && o < e));
+      before += select(0u, 1u, less(other, code) || of_equal);
+    }
+    sums[local] = before;
+  }
+  workgroupBarrier();
+  if (local < size) {
+    var rank = 0u;
+    for (var p = local; p < size * shares; p += size) { rank += sums[p]; }
+    codes[rank] = code;
+    places[rank] = place;
+  }
+  workgroupBarrier();
+}
+// Batcher's bitonic network (1968).
+fn sort_by_exchanges(size: u32) {
   for (var width = 2u; width <= size; width <<= 1u) {
     for (var d = width >> 1u; d > 0u; d >>= 1u) {
       workgroupBarrier();
@@ -95,9 +138,8 @@ fn share(word: u32) -> u32 {
   if (local == 0u) { shared_word = word; }
   return workgroupUniformLoad(&shared_word);
 }
-// Adds up a number of each invocation: the sum before it, and that of all. Hillis and Steele (1986).
-struct Prefix { before: u32, total: u32 }
-fn prefix_sum(x: u32) -> Prefix {
+// Adds up a number of each invocation before this one. Hillis and Steele (1986).
+fn prefix_sum(x: u32) -> u32 {
   var y = x;
   workgroupBarrier();
   sums[local] = y;
@@ -110,23 +152,27 @@ fn prefix_sum(x: u32) -> Prefix {
     sums[local] = y;
   }
   workgroupBarrier();
-  return Prefix(y - x, sums[LANES - 1u]);
+  return y - x;
 }
 
+// Codes that an invocation loads together.
+//$ set together = 8 if key_words == 1 else 4
 // A code that at least k codes do not exceed. Codes whose places agree modulo the number of parts are one part.
 fn bound() -> Key {
   let parts = max(params.slots, LANES);
   for (var s = local; s < parts; s += LANES) {
     var found = NO_CODE;
     var j = s;
-    // Four loads in flight.
-    while (j + 3u * parts < params.length) {
-      let first = least(code_at(j), code_at(j + parts));
-      let second = least(code_at(j + 2u * parts), code_at(j + 3u * parts));
-      found = least(found, least(first, second));
-      j += 4u * parts;
+    while (j + {{ together - 1 }}u * parts < {{ length }}) {
+//$ for t in range(together)
+      let code_{{ t }} = code_at(j + {{ t }}u * parts);
+//$ endfor
+//$ for t in range(together)
+      found = least(found, code_{{ t }});
+//$ endfor
+      j += {{ together }}u * parts;
     }
-    while (j < params.length) {
+    while (j < {{ length }}) {
       found = least(found, code_at(j));
       j += parts;
     }
@@ -147,18 +193,16 @@ fn collect(limit: Key) -> u32 {
   if (local == 0u) { atomicStore(&collected, 0u); }
   workgroupBarrier();
   var j = local;
-  while (j + 3u * LANES < params.length) {
-    let code_0 = code_at(j);
-    let code_1 = code_at(j + LANES);
-    let code_2 = code_at(j + 2u * LANES);
-    let code_3 = code_at(j + 3u * LANES);
-    collect_one(code_0, j, limit);
-    collect_one(code_1, j + LANES, limit);
-    collect_one(code_2, j + 2u * LANES, limit);
-    collect_one(code_3, j + 3u * LANES, limit);
-    j += 4u * LANES;
+  while (j + {{ together - 1 }}u * LANES < {{ length }}) {
+//$ for t in range(together)
+    let code_{{ t }} = code_at(j + {{ t }}u * LANES);
+//$ endfor
+//$ for t in range(together)
+    collect_one(code_{{ t }}, j + {{ t }}u * LANES, limit);
+//$ endfor
+    j += {{ together }}u * LANES;
   }
-  while (j < params.length) {
+  while (j < {{ length }}) {
     collect_one(code_at(j), j, limit);
     j += LANES;
   }
@@ -178,7 +222,7 @@ fn collect_one(code: Key, place: u32, limit: Key) {
 fn choose_exactly() {
   var some = Key();
   var every = NO_CODE;
-  for (var j = local; j < params.length; j += LANES) {
+  for (var j = local; j < {{ length }}; j += LANES) {
     let code = code_at(j);
     some |= code;
     every &= code;
@@ -209,7 +253,7 @@ fn choose_exactly() {
       workgroupBarrier();
       for (var b = local; b < BINS; b += LANES) { atomicStore(&bins[b], 0u); }
       workgroupBarrier();
-      for (var j = local; j < params.length; j += LANES) {
+      for (var j = local; j < {{ length }}; j += LANES) {
         let code = code_at(j);
         if (same(code & known, kth)) { atomicAdd(&bins[(code{{ word }} >> shift) & 255u], 1u); }
       }
@@ -218,9 +262,9 @@ fn choose_exactly() {
       let each = max(1u, BINS / LANES);
       var mine = 0u;
       for (var b = local * each; b < min((local + 1u) * each, BINS); b++) { mine += atomicLoad(&bins[b]); }
-      let sum = prefix_sum(mine);
-      if (sum.before < left && left <= sum.before + mine) {
-        var before = sum.before;
+      let first = prefix_sum(mine);
+      if (first < left && left <= first + mine) {
+        var before = first;
         var b = local * each;
         while (before + atomicLoad(&bins[b]) < left) {
           before += atomicLoad(&bins[b]);
@@ -240,13 +284,13 @@ fn choose_exactly() {
 //$ endfor
   // Those below it in any order, then the first `left` that equal it, by consecutive parts of the row.
   if (local == 0u) { atomicStore(&collected, 0u); }
-  let each = (params.length + LANES - 1u) / LANES;
-  let begin = min(local * each, params.length);
-  let end = min(begin + each, params.length);
+  let each = ({{ length }} + LANES - 1u) / LANES;
+  let begin = min(local * each, {{ length }});
+  let end = min(begin + each, {{ length }});
   var equal = 0u;
   for (var j = begin; j < end; j++) { equal += select(0u, 1u, same(code_at(j), kth)); }
-  var rank = prefix_sum(equal).before;
-  for (var j = local; j < params.length; j += LANES) {
+  var rank = prefix_sum(equal);
+  for (var j = local; j < {{ length }}; j += LANES) {
     let code = code_at(j);
     if (less(code, kth)) {
       let at = atomicAdd(&collected, 1u);
@@ -274,7 +318,14 @@ fn main(
   if (block >= params.blocks) { return; }
   row = block;
   local = invocation;
-  var count = params.length;
+//$ if segmented
+  let row_end = min(load_offsets(row + 1u), {{ used.n }});
+  row_begin = min(load_offsets(row), row_end);
+  row_length = row_end - row_begin;
+  var count = share(row_length);
+//$ else
+  var count = {{ length }};
+//$ endif
   if (count <= ROOM) {
     for (var j = local; j < count; j += LANES) {
       codes[j] = code_at(j);
@@ -288,6 +339,14 @@ fn main(
       count = params.k;
     }
   }
+//$ if segmented
+  // There may be fewer than k.
+  for (var e = count + local; e < params.k; e += LANES) {
+    codes[e] = NO_CODE;
+    places[e] = NO_PLACE;
+  }
+  count = max(count, params.k);
+//$ endif
   sort_entries(pad_entries(count));
 //$ if result == "places" or not sorted
   // By their places alone.
@@ -305,7 +364,11 @@ fn main(
 //$ else
     let at = row * params.k + e;
     let i = item_at(place);
+//$ if segmented
+    let counts = place < row_length;
+//$ else
     let counts = i < {{ used.n }};
+//$ endif
     store_indices(at, select(NO_PLACE, {{ "i" if listed else "place" }}, counts));
     if (counts) { store_values(at, load_input(i)); } else { store_values(at, Key()); }
 //$ endif

@@ -1,6 +1,8 @@
 // output[b, j, i] = input[b, i, j]: matrices with rows and columns exchanged, through tiles in workgroup memory.
 // A tile has 32 columns; its rows are one item longer in workgroup memory, so that the items of a column lie in different
 // banks. Where rows (or columns) are whole quads, four items are loaded (or stored) at once.
+// Tiles are taken by bands of columns, so that those at work at one time are about a square: what they read and what they write
+// then lies in long pieces.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one buffer for both).
 
 struct Params {
@@ -17,6 +19,7 @@ struct Params {
 //$ include "lib/quad.wgsl"
 const SIDE: u32 = 32u;
 const STRIDE: u32 = SIDE + 1u;
+const BAND: u32 = {{ band }}u;  // tiles
 const PLANES: u32 = {{ planes }}u;  // squares of a tile, one below the other
 var<workgroup> tile: array<Item, PLANES * SIDE * STRIDE>;
 
@@ -30,8 +33,11 @@ fn main(
   if (block >= params.blocks) { return; }
   let matrix = block / (params.tiles_down * params.tiles_across);
   let in_matrix = block % (params.tiles_down * params.tiles_across);
-  let first_row = in_matrix / params.tiles_across * (PLANES * SIDE);
-  let first_column = in_matrix % params.tiles_across * SIDE;
+  let band = in_matrix / (params.tiles_down * BAND);
+  let in_band = in_matrix % (params.tiles_down * BAND);
+  let width = min(BAND, params.tiles_across - band * BAND);
+  let first_row = in_band / width * (PLANES * SIDE);
+  let first_column = (band * BAND + in_band % width) * SIDE;
   let begin = matrix * params.rows * params.columns;
 //$ if quads_in
 //$ set step_rows = lanes // 8

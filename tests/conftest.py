@@ -23,10 +23,12 @@ import wgpu
 
 import gridwise_py as gw
 
-# Seeded, as all random inputs are, and without a deadline: the first example compiles shaders.
+# Seeded, as all random inputs are, and without a deadline: the first example compiles shaders. Where slow tests are
+# left out, tests that name no number of examples run fewer.
 hypothesis.settings.register_profile(
     "gridwise", deadline=None, derandomize=True, database=None, max_examples=25, print_blob=False
 )
+hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("gridwise"), max_examples=10)
 hypothesis.settings.load_profile("gridwise")
 
 REFUSED = "refused by GRIDWISE_TEST_REFUSE_FEATURES"
@@ -40,6 +42,8 @@ def _flag(name: str) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if "not slow" in config.option.markexpr:
+        hypothesis.settings.load_profile("quick")
     if "PYTEST_XDIST_WORKER" not in os.environ:  # workers share the folder of the process that started them
         folder = tempfile.TemporaryDirectory(prefix="gridwise-cache-")
         config.add_cleanup(folder.cleanup)

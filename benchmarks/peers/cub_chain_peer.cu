@@ -52,9 +52,10 @@ unsigned blocks_of(size_t n) { return static_cast<unsigned>((n + kThreads - 1) /
 
 template <typename T>
 struct Buffer {
-  explicit Buffer(size_t items) { CHECK(cudaMalloc(&pointer, std::max<size_t>(items, 1) * sizeof(T))); }
+  explicit Buffer(size_t items) : items(items) { CHECK(cudaMalloc(&pointer, std::max<size_t>(items, 1) * sizeof(T))); }
   ~Buffer() { cudaFree(pointer); }
   Buffer(const Buffer&) = delete;
+  size_t items;
   T* pointer = nullptr;
 };
 
@@ -71,9 +72,16 @@ void load(const std::string& name, const std::string& path, size_t bytes) {
   CHECK(cudaMemcpy(buffer->pointer, host.data(), bytes, cudaMemcpyHostToDevice));
   loaded[name] = std::move(buffer);
 }
+// Data of another length is that of another case.
 template <typename T>
-const T* input(const std::string& name) {
-  return reinterpret_cast<const T*>(loaded.at(name)->pointer);
+const T* input(const std::string& name, int n) {
+  const auto found = loaded.find(name);
+  if (found == loaded.end()) throw std::runtime_error(name + " is not loaded");
+  const size_t items = found->second->items / sizeof(T);
+  if (items != static_cast<size_t>(n)) {
+    throw std::runtime_error(name + " has " + std::to_string(items) + " items, and the case " + std::to_string(n));
+  }
+  return reinterpret_cast<const T*>(found->second->pointer);
 }
 
 uint64_t checksum(const uint32_t* words, size_t count) {
@@ -116,7 +124,7 @@ struct Group : Chain {
     temporary.room_for([&](void* p, size_t& size) { return reduce(p, size); });
   }
   cudaError_t sort(void* p, size_t& size) {
-    return cub::DeviceRadixSort::SortPairs(p, size, input<uint32_t>("keys"), keys.pointer, input<uint32_t>("values"),
+    return cub::DeviceRadixSort::SortPairs(p, size, input<uint32_t>("keys", n), keys.pointer, input<uint32_t>("values", n),
                                            values.pointer, n, 0, bits);
   }
   cudaError_t reduce(void* p, size_t& size) {
@@ -208,7 +216,7 @@ struct Splats : Chain {
   }
   ~Splats() override { cudaFreeHost(total); }
   cudaError_t by_depth(void* p, size_t& size) {
-    return cub::DeviceRadixSort::SortPairs(p, size, input<float>("depth"), depths.pointer, places.pointer, order.pointer, n);
+    return cub::DeviceRadixSort::SortPairs(p, size, input<float>("depth", n), depths.pointer, places.pointer, order.pointer, n);
   }
   cudaError_t scan(void* p, size_t& size) {
     return cub::DeviceScan::InclusiveSum(p, size, counts.pointer, ends.pointer, n);
@@ -218,7 +226,8 @@ struct Splats : Chain {
                                            0, kDepthFirst ? bits : 32 + bits);
   }
   void run() override {
-    const auto *x = input<float>("x"), *y = input<float>("y"), *depth = input<float>("depth"), *r = input<float>("radius");
+    const auto *x = input<float>("x", n), *y = input<float>("y", n), *r = input<float>("radius", n);
+    const float* depth = input<float>("depth", n);
     const uint32_t* ordered = nullptr;
     size_t size = temporary.bytes;
     if (kDepthFirst) {

@@ -32,7 +32,7 @@ class CubServer:
     def __init__(self, program: Path, folder: Path):
         self._program, self._folder = program, folder
         self._process: subprocess.Popen[str] | None = None
-        self._loaded: set[str] = set()
+        self._loaded: dict[str, np.ndarray] = {}
 
     def ask(self, *words: object) -> dict[str, Any]:
         """Send a command, and return the answer.
@@ -68,8 +68,8 @@ class CubServer:
         return answer
 
     def load(self, name: str, items: np.ndarray) -> None:
-        """Copy data to the GPU, if it is not there yet."""
-        if name in self._loaded:
+        """Copy data to the GPU, if it is not there yet; other data of the same name is replaced."""
+        if self._loaded.get(name) is items:
             return
         path = self._folder / f"{name.replace('/', '_of_')}.bin"
         items.tofile(path)
@@ -77,7 +77,7 @@ class CubServer:
             self.ask("load", name, path, items.nbytes)
         finally:
             path.unlink()
-        self._loaded.add(name)
+        self._loaded[name] = items
 
     def forget(self) -> None:
         """Free all data."""

@@ -7,9 +7,11 @@ import click
 from .._version import __version__
 from .ab import ab
 from .bench import bench
+from .browser import browser
 from .calibrate import calibrate
 from .compare import compare
 from .endings import Commands
+from .import_page import import_page
 from .info import info
 from .plot import plot
 from .report import report
@@ -29,8 +31,10 @@ def main() -> None:
 
 main.add_command(ab)
 main.add_command(bench)
+main.add_command(browser)
 main.add_command(calibrate)
 main.add_command(compare)
+main.add_command(import_page)
 main.add_command(info)
 main.add_command(plot)
 main.add_command(report)

@@ -54,13 +54,14 @@ class _Bench(RawArguments):
 @click.option(
     "-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS",
     help="An axis of a sweep: n[pow2]=[16:28:2], datatype=u32,f32, distribution=uniform,few, run=1,8,1000 (mean "
-    "length of runs of equal keys), segment[pow2]=[4:16:4] (items of a segment or row), bins=256,65536, "
-    "share=0,0.01,0.5,1 (of items selected), along=rows,columns. Repeat for more axes.",
+    "length of runs of equal keys, or rows of a key), segment[pow2]=[4:16:4] (items of a segment or row), "
+    "bins=256,65536, share=0,0.01,0.5,1 (of items selected), along=rows,columns. Repeat for more axes.",
 )  # fmt: skip
 @click.option(
     "--suite",
     metavar="NAME|FILE",
-    help="Run a suite of cases: quick, full, breadth, breadth-full, or a TOML file. PRIMITIVEs and axes restrict it.",
+    help="Run a suite of cases: quick, full, breadth, breadth-full, browser, or a TOML file. PRIMITIVEs and axes "
+    "restrict it.",
 )
 @click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Dispatches per sample.")
 @click.option(

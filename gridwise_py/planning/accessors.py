@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 __all__ = ["ELEMENT_BYTES", "Accessors", "Chooser", "Range", "Variable", "bindings", "declaration", "quad_type"]
 
@@ -478,10 +479,11 @@ class Accessors:
             yield "}"
 
 
+@lru_cache(maxsize=512)
 def bindings(
-    declarations: Sequence[str],
-    places: Sequence[Variable | Chooser],
-    arguments: Sequence[Accessors],
+    declarations: tuple[str, ...],
+    places: tuple[Variable | Chooser, ...],
+    arguments: tuple[Accessors, ...],
     *,
     by_segment: bool,
 ) -> str:
@@ -489,11 +491,11 @@ def bindings(
 
     Parameters
     ----------
-    declarations : sequence of str
+    declarations : tuple of str
         Of the storage bindings; see `declaration`.
-    places : sequence of Variable or Chooser
+    places : tuple of Variable or Chooser
         The parts of buffers and chunks that are bound.
-    arguments : sequence of Accessors
+    arguments : tuple of Accessors
     by_segment : bool
         Whether the kernel chooses the segment of a whole tile.
     """

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from ..errors import LimitError, ShaderError
 from ..types.capabilities import Capabilities
@@ -18,7 +17,6 @@ from .plan import (
     BufferSpec,
     Copy,
     CountedWork,
-    Fill,
     Kernel,
     Plan,
     Shader,
@@ -32,7 +30,7 @@ from .sink import Sink, sink_text
 from .source import Source, source_text
 from .windows import binding_limit
 
-__all__ = ["PlanBuilder"]
+__all__ = ["Part", "PlanBuilder"]
 
 #: How a text names what it has to do: of all items that there is room for, or of those that the GPU counted.
 _USED = {
@@ -60,10 +58,12 @@ class _Frozen(tuple[tuple[str, Any], ...]):
 
 
 def _freeze(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return _Frozen((key, _freeze(item)) for key, item in cast(Mapping[str, Any], value).items())
+    if isinstance(value, (str, int)):  # most are, and asking whether something is a Mapping is slow
+        return value
     if isinstance(value, (list, tuple)):
-        return tuple(_freeze(item) for item in cast(Sequence[Any], value))
+        return tuple([_freeze(item) for item in cast(Sequence[Any], value)])
+    if isinstance(value, Mapping):
+        return _Frozen([(key, _freeze(item)) for key, item in cast(Mapping[str, Any], value).items()])
     return value
 
 
@@ -73,6 +73,14 @@ def _thaw(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_thaw(item) for item in cast(tuple[Any, ...], value)]
     return value
+
+
+class Part(Protocol):
+    """A primitive whose plan may be a part of another's; see `PlanBuilder.include`."""
+
+    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add its steps, and return what a plan reports of them; `layout` has its arguments by their names."""
+        ...
 
 
 class PlanBuilder:
@@ -98,35 +106,46 @@ class PlanBuilder:
         self._feeds: list[Copy] = []
         self._siblings: list[Kernel] = []
         self._shaders: dict[str, Shader] = {}
-        #: What names of temporary memory begin with.
-        self._stage = ""
+        #: The names of the part that is being added, and of those that it is in.
+        self._part: tuple[str, ...] = ()
         for operand in (part for argument in layout.values() for part in argument.parts if part.length):
             known = self._buffers.get(operand.buffer)
             size_bytes = max(operand.begin_bytes + operand.size_bytes, known.size_bytes if known else 0)
             self._buffers[operand.buffer] = BufferSpec(operand.buffer, "argument", size_bytes)
 
-    @contextmanager
-    def uncounted(self) -> Generator[None]:
-        """Add kernels that work on all items there is room for, of arrays that are not the call's."""
-        count, self.count = self.count, None
-        try:
-            yield
-        finally:
-            self.count = count
+    def include(self, name: str, part: Part, operands: Mapping[str, Operand], *, counted: bool) -> dict[str, Any]:
+        """Add the steps of another primitive, as a part of this plan.
 
-    @contextmanager
-    def stage(self, name: str) -> Generator[None]:
-        """Let kernels that follow have temporary memory of their own, whatever earlier ones called theirs."""
-        before, self._stage = self._stage, f"{self._stage}{name}_"
-        try:
-            yield
-        finally:
-            self._stage = before
+        Whatever names the parts of a plan use, they stay apart. A kernel of a part is called ``NAME: LABEL``, its
+        temporary memory and constants ``NAME/BUFFER``; in a part of a part both names come first. The uniform buffers
+        are numbered through the whole plan. What the part reports is returned, and is not in this plan's parameters
+        unless the caller puts it there. The texts of the kernels are those of the part's own plan.
 
-    def _in_stage(self, name: str) -> str:
-        """Return the buffer that a name stands for: this stage's temporary memory of that name, if there is any."""
-        own = self._stage + name
-        return own if own in self._buffers else name
+        Parameters
+        ----------
+        name : str
+            What people call the part. Two of one name share their temporary memory: they must be of the same lengths.
+        part : Part
+            The other primitive.
+        operands : mapping from str to Operand
+            What the part has for its arguments, by their names: arguments of this plan, its temporary memory, or
+            expressions of either.
+        counted : bool
+            Whether the count of the call, if it has one, is that of the part's items. Otherwise all of them count.
+
+        Returns
+        -------
+        dict
+            What the part reports.
+        """
+        before = self._part, self.count
+        self._part = (*self._part, name)
+        if not counted:
+            self.count = None
+        try:
+            return part.add_to(self, Layout({**operands, **({} if self.count is None else {COUNT: self.count})}))
+        finally:
+            self._part, self.count = before
 
     def counted_work(self, items: int, read_bytes: int, write_bytes: int) -> tuple[CountedWork, ...]:
         """Return the part of the work that depends on the count: bytes of each of at most `items` items."""
@@ -149,7 +168,7 @@ class PlanBuilder:
                 f"{self._primitive}: temporary memory {name!r} needs {size_bytes} bytes, but the device's "
                 f"max-buffer-size is {limit} bytes; split the input into smaller parts"
             )
-        name = self._stage + name
+        name = self._in_part(name)
         self._buffers[name] = BufferSpec(name, "scratch", size_bytes)
         return Operand(items, name, 0, True, size_bytes, item_bytes)
 
@@ -159,42 +178,17 @@ class PlanBuilder:
 
     def constant(self, name: str, words: tuple[int, ...]) -> str:
         """Add a buffer with fixed contents and return its name."""
+        name = self._in_part(name)
         self._buffers[name] = BufferSpec(name, "constant", 4 * len(words), words)
         return name
 
     def step(self, step: Step) -> None:
         """Add a step that is not a kernel."""
-        if isinstance(step, Fill):
-            step = replace(step, buffer=self._in_stage(step.buffer))
         self._steps.append(step)
 
-    def include(self, plan: Plan, name: str) -> None:
-        """Add the steps of another plan, whose arguments are arguments and scratch of this one.
-
-        Parameters
-        ----------
-        plan : Plan
-            Of a layout of operands of this builder. Its work and parameters are not taken over.
-        name : str
-            What its other buffers are called, with their own name behind it.
-        """
-        own = {spec.name: f"{name}_{spec.name}" for spec in plan.buffers if spec.role != "argument"}
-        self._buffers |= {
-            own[spec.name]: replace(spec, name=own[spec.name]) for spec in plan.buffers if spec.name in own
-        }
-
-        def renamed(step: Step) -> Step:
-            if isinstance(step, Kernel):
-                bindings = (replace(each, buffer=own.get(each.buffer, each.buffer)) for each in step.bindings)
-                return replace(step, bindings=tuple(bindings))
-            names = {
-                key: own.get(getattr(step, key), getattr(step, key)) for key in _BUFFERS_OF_STEPS if hasattr(step, key)
-            }
-            return replace(step, **names)
-
-        self._steps += [renamed(step) for step in plan.steps]
-        self._siblings += plan.siblings
-        self._shaders |= plan.shaders
+    def _in_part(self, name: str) -> str:
+        """Return the name in the plan of a buffer of the part that is being added."""
+        return "/".join((*self._part, name))
 
     def kernel(
         self,
@@ -207,7 +201,7 @@ class PlanBuilder:
         workgroups: int,
         constants: Mapping[str, int],
         context: Mapping[str, Any],
-        atomics: Mapping[str, tuple[str, str]] | None = None,
+        atomics: Mapping[str, tuple[Operand, str]] | None = None,
         trusted: bool = True,
         features: tuple[str, ...] = (),
         sibling: bool = False,
@@ -234,8 +228,8 @@ class PlanBuilder:
             Values of overrides.
         context : mapping
             Values for the template.
-        atomics : mapping from str to (str, str), optional
-            Further variables of the text, with the scratch buffer that each stands for, and their WGSL types.
+        atomics : mapping from str to (Operand, str), optional
+            Further variables of the text, with the memory that each stands for, and their WGSL types.
         trusted : bool
             Whether the text holds no user's WGSL.
         features : tuple of str
@@ -256,6 +250,7 @@ class PlanBuilder:
         first : int
             The first item of the window.
         """
+        label = ": ".join((*self._part, label))
         counted = counted and self.count is not None
         if counted:
             assert self.count is not None, "asked above"
@@ -301,8 +296,8 @@ class PlanBuilder:
                 bindings.append(Binding(index, buffer, part.access, *place))
                 kind = f"array<{part.element}>"
                 declarations.append(accessors.declaration(index, part.access, part.var_of(segment), kind))
-        for index, (var, (buffer, element)) in enumerate((atomics or {}).items(), len(bindings)):
-            bindings.append(Binding(index, self._in_stage(buffer), "read_write"))
+        for index, (var, (memory, element)) in enumerate((atomics or {}).items(), len(bindings)):
+            bindings.append(Binding(index, memory.buffer, "read_write"))
             declarations.append(accessors.declaration(index, "read_write", var, element))
         self._check_bindings(label, len(declarations), parts, chunks)
         values = {**params, **{f"{name}_offset": operand.offset for name, operand in operands.items()}}
@@ -321,7 +316,9 @@ class PlanBuilder:
         places = [part.place for part in (*parts.values(), *chunks.values())]
         values_of_text = {
             **context,
-            "bindings": accessors.bindings(declarations, places, named, by_segment="by_segment" in context)
+            "bindings": accessors.bindings(
+                tuple(declarations), tuple(places), tuple(named), by_segment="by_segment" in context
+            )
             + (_ITEM_COUNT if counted else "")
             + "".join(text.text for text in texts.values()),
             "counted": counted,
@@ -430,9 +427,6 @@ def _feed(shader: str, source: Operand, params_name: str, fields: Sequence[str],
     return Copy(source.buffer, source.first_byte, params_name, 4 * fields.index(field), 4)
 
 
-# The fields of steps other than kernels that name buffers.
-_BUFFERS_OF_STEPS = ("buffer", "source", "destination")
-
-
 def _names(step: Step) -> tuple[str, ...]:
-    return tuple(getattr(step, name) for name in _BUFFERS_OF_STEPS if hasattr(step, name))
+    """Return the buffers of a step other than a kernel."""
+    return tuple(getattr(step, name) for name in ("buffer", "source", "destination") if hasattr(step, name))

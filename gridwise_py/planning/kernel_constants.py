@@ -10,11 +10,11 @@ __all__ = [
     "MORE_FOLLOWS", "RAW_INPUT", "RAW_OUTPUT", "ROUTES_FIRST_BIN", "ROUTES_UNFIXED",
 ]  # fmt: skip
 
-#: Bits of ``params.flags``: input or output are accumulators, not items; a carry comes before the first tile.
+#: Bits of ``params.flags``: input or output are accumulators, not items; a carry comes before the first tile; another
+#: window follows.
 RAW_INPUT = 1
 RAW_OUTPUT = 2
 HAS_CARRY = 4
-#: And: another window follows this one.
 MORE_FOLLOWS = 8
 
 #: Values of a digit of a radix sort.

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .builder import PlanBuilder
 from .faults import HEALTHY, Faults
 
@@ -67,8 +67,7 @@ class ChainedState:
         wide = capabilities.features.issuperset(_WIDE)
         if form is None:
             form = "u64" if wide else "u32x2"
-        if form not in STATES:
-            raise ArgumentError(f"state={form!r} is unknown; known are {', '.join(STATES)}")
+        one_of("state", form, STATES)
         if form == "u64" and not wide:
             raise ArgumentError(
                 f"state='u64' needs the features {' and '.join(map(repr, _WIDE))}, which the device of "
@@ -91,9 +90,8 @@ class ChainedState:
         need states of their own (the epoch), named by `suffix`. `words` is the size of an accumulator.
         """
         wide = self.form == "u64"
-        control, states = f"control{suffix}", f"states{suffix}"
-        builder.scratch(control, 4)
-        builder.scratch(states, 2 * words * tiles)
+        control = builder.scratch(f"control{suffix}", 4)
+        states = builder.scratch(f"states{suffix}", 2 * words * tiles)
         return {
             "constants": {
                 "SPIN_LIMIT": self.spin_limit,

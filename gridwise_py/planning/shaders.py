@@ -65,6 +65,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,  # WGSL, not HTML
+        auto_reload=False,  # files do not change while a process runs, and each include would ask for the file's time
         bytecode_cache=TemplateCache(),
     )
     cast(dict[str, Any], environment.globals)["constants"] = KERNEL_CONSTANTS

@@ -16,7 +16,7 @@ from ..types.capabilities import Capabilities
 from .layout import Layout, Operand
 from .plan import Plan
 
-__all__ = ["Window", "binding_limit", "check_bindings", "part_of", "windows_of"]
+__all__ = ["Window", "binding_limit", "check_bindings", "part_of", "window_of_all", "windows_of"]
 
 # Kernels count items in 32 bits, and add a tile to them.
 _MOST_ITEMS = 1 << 30
@@ -66,6 +66,11 @@ class Window:
     piece_length: int
     operands: Mapping[str, Operand]
 
+    @classmethod
+    def only(cls, length: int, operands: Mapping[str, Operand]) -> Window:
+        """Return the one window of `length` items, with the operands as they are."""
+        return cls(0, 1, 0, length, length, operands)
+
     def label(self, kernel: str) -> str:
         """Return what a person calls the kernel's dispatch for this window."""
         return kernel if self.count == 1 else f"{kernel} (window {self.index + 1} of {self.count})"
@@ -107,7 +112,7 @@ def windows_of(
     }
     if not streams:  # expressions of arrays that are read in any order, as a flip reads one
         length = next(iter(operands.values())).length
-        return [Window(0, 1, 0, length, length, operands)] if length else []
+        return [Window.only(length, operands)] if length else []
     ranges: list[tuple[int, int, int]] = []
     for first, length in _pieces(list(streams.values())):
         step = _capacity(names, streams, first, length, capabilities, multiple)
@@ -119,6 +124,24 @@ def windows_of(
         )
         for index, (first, length, piece) in enumerate(ranges)
     ]  # fmt: skip
+
+
+def window_of_all(primitive: str, length: int, operands: Mapping[str, Operand], capabilities: Capabilities) -> Window:
+    """Return the one window of items of several numbers, which windows cannot split: layouts count their numbers.
+
+    Raises
+    ------
+    LimitError
+        If one binding does not reach an operand.
+    """
+    limit = binding_limit(capabilities)
+    for name, operand in operands.items():
+        if operand.chunks or operand.nbytes > limit:
+            raise LimitError(
+                f"{primitive}: {name} has {operand.nbytes} bytes, but items of several numbers must fit one binding "
+                f"(max-storage-buffer-binding-size {limit} bytes); give their fields as arrays, or smaller parts"
+            )
+    return Window.only(length, operands)
 
 
 def _cut(operand: Operand, first: int, length: int, capabilities: Capabilities) -> Operand:

@@ -29,7 +29,7 @@ from .segmented import SegmentedReduce, SegmentedScan
 from .segmented_sort import SegmentedSort
 from .select import Select
 from .sort import ArgSort, Sort, SortPairs
-from .top_k import TopK
+from .top_k import SegmentedTopK, TopK
 from .transpose import Transpose
 from .unique import Unique
 from .vector_add import VectorAdd
@@ -61,6 +61,7 @@ __all__ = [
     "SegmentedReduce",
     "SegmentedScan",
     "SegmentedSort",
+    "SegmentedTopK",
     "Select",
     "Sort",
     "SortPairs",

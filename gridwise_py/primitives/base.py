@@ -6,8 +6,8 @@ import functools
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self, cast
 
 import wgpu
 
@@ -32,7 +32,7 @@ from ..runtime.bound_call import (
 )
 from ..runtime.chunked_array import Items, check_usable
 from ..runtime.context import context_of
-from ..runtime.counts import with_count
+from ..runtime.counts import has_count, with_count
 from ..runtime.encoders import check_encoder, check_session
 from ..runtime.known_calls import KnownCall
 from ..runtime.run import Measurement, Run
@@ -83,8 +83,8 @@ class Primitive(ABC):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Return an instance; of one that reads an expression, the methods take the leaves by their names."""
-        given = (*args, *(value for name, value in kwargs.items() if name != "output"))
-        is_fused = any(isinstance(value, FUSED) for value in given)
+        options = (*args, *(value for name, value in kwargs.items() if name != "output"))
+        is_fused = any(isinstance(value, FUSED) for option in options for value in _listed(option))
         return super().__new__(_taking_leaves(cls) if is_fused else cls)
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
@@ -111,11 +111,24 @@ class Primitive(ABC):
         """The expressions that it reads in place of arrays."""
         return () if self._fusion is None else (self._fusion,)
 
+    @functools.cached_property
+    def _fused_arrays(self) -> dict[str, Array]:
+        """The Arrays that are part of its expressions, by the names of their leaves."""
+        return {name: array for fusion in self._fusions for name, array in fusion.arrays.items()}
+
     def _reads(self, layout: Layout) -> Layout:
         """Return what kernels read and write: the arguments, or expressions in their place."""
         for fusion in self._fusions:
             layout = fusion.reads(layout)
         return layout if self._mapped is None else self._mapped.writes(layout)
+
+    def _operands_of(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        """Return numpy arrays as `reference` takes them: the items of each expression in place of its leaves."""
+        for fusion in self._fusions:
+            names = [*fusion.flat.names, *(name for name, _ in fusion.flat.scalars)]
+            leaves = {name: arrays.pop(name) for name in names if name in arrays}
+            arrays[fusion.argument] = value_of(fusion.flat, leaves)
+        return arrays
 
     def _take(self, items: Any, argument: str = "input") -> Any:
         """Return the datatype of an argument's items. If they are an expression, its leaves become the arguments."""
@@ -235,9 +248,8 @@ class Primitive(ABC):
 
     def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> BoundCall[Any]:
         """Take a call through its stations: arguments, plan, binding. Nothing changes before all checks are done."""
-        for fusion in self._fusions:
-            if fusion.flat.arrays:
-                arrays = {**fusion.arrays, **arrays}
+        if self._fused_arrays:
+            arrays = {**self._fused_arrays, **arrays}
         check_process()  # before any lock, which a thread may have held when the process was forked
         check_trials(trials)
         device, context, last_call = self.device, self._context, self._last_call
@@ -248,7 +260,7 @@ class Primitive(ABC):
         if known is not None and last is not None and last.has_key_of(arrays):
             key = last.key
         else:
-            if COUNT in arrays or any(type(array) is Array and array.count is not None for array in arrays.values()):
+            if has_count(arrays):
                 arrays = with_count(self.signature, arrays)
             if last is not None:
                 arrays = last.with_given(self.signature, arrays)
@@ -436,17 +448,17 @@ class Primitive(ABC):
         return f"{self.name}({self.capabilities.adapter})"
 
 
+def _listed(option: Any) -> Sequence[Any]:
+    return cast(Sequence[Any], option) if isinstance(option, (list, tuple)) else (option,)
+
+
 @functools.cache
 def _taking_leaves(cls: Any) -> Any:
     """Return the subclass of a primitive's class whose methods take any names, in place of those of `typed`."""
 
     def reference(self: Any, **arrays: Any) -> Any:
         """Return numpy's result for the same leaves."""
-        for fusion in self._fusions:
-            names = [*fusion.flat.names, *(name for name, _ in fusion.flat.scalars)]
-            leaves = {name: arrays.pop(name) for name in names if name in arrays}
-            arrays[fusion.argument] = value_of(fusion.flat, leaves)
-        return cls.reference(self, **arrays)
+        return cls.reference(self, **self._operands_of(arrays))
 
     methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
     return type(cls.__name__, (cls,), {**methods, "reference": reference, "__module__": cls.__module__})

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lcm, prod
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
-from ..planning.builder import PlanBuilder
+from ..planning.builder import Part, PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import SameAs
@@ -24,10 +24,12 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype, as_datatype
 from ..types.expression import leaf
 from ..types.operators import Add, And, BinOp, Max, Min, Or, Xor, operator_context
+from ..types.options import one_of
 from ..types.program import Flat
 from .base import Primitive
 from .by_key import ReduceByKey
 from .fusion import FUSED, Fusion, flat_of
+from .key_codes import key_context
 from .run_length import RunLength
 from .sort import Sort, SortPairs
 
@@ -54,7 +56,6 @@ _ATOMICS = {Add: "atomicAdd", Min: "atomicMin", Max: "atomicMax", And: "atomicAn
 
 # Readings of the items, one for each range of bins, that take as long as a sort by bins.
 _MOST_RANGES = 16
-_STRATEGIES = ("auto", "tables", "sort")
 
 #: How items get to their bins.
 BinStrategy: TypeAlias = Literal["auto", "tables", "sort"]
@@ -221,9 +222,7 @@ class BinnedPrimitive(Primitive):
         tuning: HistogramTuning | None, capabilities: Capabilities | None,
     ):  # fmt: skip
         super().__init__(device, capabilities=capabilities)
-        if strategy not in _STRATEGIES:
-            raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
-        self.strategy: BinStrategy = strategy
+        self.strategy: BinStrategy = one_of("strategy", strategy, get_args(BinStrategy))
         self._asked_order = bool(deterministic)
         self.tuning: HistogramTuning = HistogramTuning.of(tuning)
         self._fused: dict[str, Fusion] = {}
@@ -252,11 +251,7 @@ class BinnedPrimitive(Primitive):
 
     def _fuse(self, argument: str, flat: Flat) -> None:
         if self._fused:  # others may be expressions of Arrays, too
-            names = {name: f"{argument}_{name}" for name, _ in flat.arrays}
-            flat = replace(
-                flat, names=tuple(names.get(name, name) for name in flat.names),
-                arrays=tuple((names[name], array) for name, array in flat.arrays),
-            )  # fmt: skip
+            flat = flat.renamed({name: f"{argument}_{name}" for name, _ in flat.arrays})
         self._fused[argument] = fusion = Fusion(flat, argument)
         like = next(each.length for each in self.arguments if each.name == argument)
         self.arguments = fusion.arguments(self.arguments)
@@ -309,8 +304,8 @@ class BinnedPrimitive(Primitive):
     def _make_steps(self) -> None:
         """Make the primitives that sort by bins and combine the runs."""
         capabilities, result = self.capabilities, self.result_datatype
-        self._sort: Primitive
-        self._runs: Primitive
+        self._sort: Part
+        self._runs: Part
         if self._values is None:
             self._sort = Sort(self._device, "u32", capabilities=capabilities)
             self._runs = RunLength(
@@ -450,8 +445,8 @@ class BinnedPrimitive(Primitive):
                 moved = builder.scratch("ordered_values", n, size)
                 sorted_by = {"keys": places, "values": values, "output_keys": ordered, "output_values": moved}
                 runs = {"keys": ordered, "items": moved, "output_keys": keys, "output_values": results, "count": count}
-            builder.include(self._sort.plan(Layout(sorted_by)), "sort")
-            builder.include(self._runs.plan(Layout(runs)), "runs")
+            builder.include("sort", self._sort, sorted_by, counted=False)
+            builder.include("runs", self._runs, runs, counted=False)
             reads = {"keys": keys.by_words(), "results": results.by_words(), "count": count.by_words()}
             self._add_scatter(builder, "scatter", reads, output, room, {"bins": self.bins}, fills=False)
         read_bytes = sum(layout[name].nbytes for name in names)
@@ -557,10 +552,7 @@ class BinnedPrimitive(Primitive):
                 for axis, keys in zip(self.axes, self._tables, strict=True)
             ],
             "searches": any(axis.kind == "edges" for axis in self.axes),
-            "key_words": self._key_words,
-            "key_bytes": key.itemsize_bytes,
-            "key_kind": key.dtype.kind,
-            "descending": False,
+            **key_context(key),
         }
 
     def _all_fields(self) -> dict[str, int]:

@@ -9,25 +9,23 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
+from ..settings import ScanStrategy
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .registry import register
-from .scan import ScanKind
-from .segments import SegmentedPrimitive, SegmentStrategy, heads_of_keys, segmented_prefixes
+from .scan import KINDS, ScanKind
+from .segments import SegmentedPrimitive, heads_of_keys, segmented_prefixes
 from .typed_segments import KeysItems, KeysItemsReduced
 
 __all__ = ["ReduceByKey", "ScanByKey"]
-
-_KINDS = ("inclusive", "exclusive")
 
 
 @register("scan_by_key")
@@ -97,7 +95,7 @@ class ScanByKey(KeysItems, SegmentedPrimitive):  # pyright: ignore[reportIncompa
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
-        strategy: SegmentStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         deterministic: bool = False,
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
@@ -112,9 +110,7 @@ class ScanByKey(KeysItems, SegmentedPrimitive):  # pyright: ignore[reportIncompa
             tuning=tuning,
             capabilities=capabilities,
         )
-        if kind not in _KINDS:
-            raise ArgumentError(f"kind={kind!r} is unknown; known are {', '.join(_KINDS)}")
-        self.kind = kind
+        self.kind: ScanKind = one_of("kind", kind, KINDS)
         self._exclusive = kind == "exclusive"
 
     def plan(self, layout: Layout) -> Plan:
@@ -132,14 +128,7 @@ class ScanByKey(KeysItems, SegmentedPrimitive):  # pyright: ignore[reportIncompa
 
     def reference(self, keys: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""
-        heads = heads_of_keys(keys)
-        inclusive = segmented_prefixes(self.op, items, heads)
-        if self.kind == "inclusive" or items.size == 0:
-            return inclusive
-        result = np.empty_like(inclusive)
-        result[1:] = inclusive[:-1]
-        result[heads] = self.op.identity_for(self.datatype)
-        return result
+        return self._prefixes(items, heads_of_keys(keys))
 
 
 @register("reduce_by_key")
@@ -215,7 +204,7 @@ class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[repo
         op: BinOpLike = Add,
         *,
         size: int | None = None,
-        strategy: SegmentStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         deterministic: bool = False,
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
@@ -241,14 +230,8 @@ class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[repo
         """Return the plan: one dispatch (look-back), or three."""
         builder = PlanBuilder("reduce_by_key", layout, self.capabilities)
         layout = self._reads(layout)
-        self._check_lengths(layout)
+        parameters = self.add_to(builder, layout)
         n, item_bytes = self._items_in(layout["items"]), self.datatype.itemsize_bytes
-        parameters: dict[str, Any] = {"subgroups": str(self.mode)}
-        if n:
-            parameters |= self._plan_items(builder, layout)
-        else:
-            count = layout["count"]
-            builder.step(Fill(count.buffer, count.first_byte, 4))
         read_bytes = layout["keys"].nbytes + layout["items"].nbytes
         runs, run_bytes = layout["output_keys"].length, self.key_datatype.itemsize_bytes + item_bytes
         counted = (
@@ -257,6 +240,16 @@ class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[repo
         )
         work = Work(n, read_bytes, runs * run_bytes + 4, max(0, n - 1), counted)
         return builder.build(work, parameters)
+
+    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the steps to a plan; see `PlanBuilder.include`."""
+        self._check_lengths(layout)
+        parameters: dict[str, Any] = {"subgroups": str(self.mode)}
+        if self._items_in(layout["items"]):
+            return parameters | self._plan_items(builder, layout)
+        count = layout["count"]
+        builder.step(Fill(count.buffer, count.first_byte, 4))
+        return parameters
 
     def reference(self, keys: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return numpy's result for the same input: keys, values, and their number. It knows of no `size`."""

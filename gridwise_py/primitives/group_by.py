@@ -11,7 +11,7 @@ import wgpu
 
 from ..call_errors import explained
 from ..planning.builder import PlanBuilder
-from ..planning.layout import COUNT, Layout, Operand
+from ..planning.layout import Layout, Operand
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
 from ..planning.sink import Sink
@@ -27,9 +27,10 @@ from .base import Primitive
 from .by_key import ReduceByKey
 from .fusion import Fusion
 from .group_spec import GroupPass, GroupSpec, Store, group_spec, key_expression, parts_of
+from .key_codes import key_codes
 from .mapped_output import MappedOutput
 from .segments import heads_of_keys, segmented_prefixes
-from .sort import Roles, SortPrimitive, key_codes
+from .sort import Roles, SortPrimitive
 
 __all__ = ["GroupBy"]
 
@@ -49,7 +50,8 @@ class _RowSort(SortPrimitive):
         self, device: wgpu.GPUDevice | None, keys: Datatype, values: Datatype | None, end_bit: int | None, *,
         are_positions: bool, tuning: SortTuning | None, capabilities: Capabilities | None,
     ):  # fmt: skip
-        self._roles = Roles("keys", "sorted_keys", None if are_positions else "values", "sorted_values")  # pyright: ignore[reportIncompatibleVariableOverride, reportAttributeAccessIssue]
+        moved = () if values is None else (None if are_positions else "values", "sorted_values")
+        self._roles = Roles("keys", "sorted_keys", *moved)  # pyright: ignore[reportIncompatibleVariableOverride, reportAttributeAccessIssue]
         super().__init__(
             device, keys, values, descending=False, begin_bit=0, end_bit=end_bit, overwrite_input=False, strategy=None,
             tuning=tuning, capabilities=capabilities,
@@ -380,20 +382,20 @@ class GroupBy(Primitive):
         sorted_keys = builder.scratch("group_keys", n, spec.datatype.itemsize_bytes)
         datatype, values = self._value_datatype(), dict[str, Operand]()
         if datatype is not None:
-            values = {"output": builder.scratch("group_values", n, datatype.itemsize_bytes)}
+            values = {"sorted_values": builder.scratch("group_values", n, datatype.itemsize_bytes)}
             if not self._gathers:
-                values = {"input": self._carried_values(layout, n), **values}
-        with builder.stage("sort"):
-            sort = self._sort.add_to(builder, {"input": keys, "output": sorted_keys}, values)
-        for number, (own, reduction) in enumerate(zip(spec.passes, self._reductions, strict=True)):
+                values = {"values": self._carried_values(layout, n), **values}
+        sorted_by = {"keys": keys, "sorted_keys": sorted_keys, **values}
+        sort = builder.include("sort", self._sort, sorted_by, counted=True)
+        several = len(spec.passes) > 1
+        for number, (own, reduction) in enumerate(zip(spec.passes, self._reductions, strict=True), 1):
             operands = {
                 "keys": sorted_keys,
-                "items": self._items(layout, n, own, sorted_keys, values.get("output")),
+                "items": self._items(layout, n, own, sorted_keys, values.get("sorted_values")),
                 **reduction.outputs_in(layout),
-                **({COUNT: layout[COUNT]} if COUNT in layout else {}),
             }
-            with builder.stage(f"reduce_{number}"):
-                reduction.add_to(builder, Layout(operands))
+            name = f"reduction {number} of {len(spec.passes)}" if several else "reduction"
+            builder.include(name, reduction, operands, counted=True)
         return {
             "sorted_along": "positions" if self._gathers else "values" if values else "nothing",
             "reductions": len(spec.passes),

@@ -79,8 +79,6 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
     """
 
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
-    # Keys that a subgroup reads at once: a line of the cache. Each part of a tile is read from the beginning of one on.
-    _line_keys: ClassVar[int] = 32
     arguments = (
         Argument("a", chunked=True, ascending=True),
         Argument("b", chunked=True, ascending=True),
@@ -164,10 +162,9 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
         params = {f"n_{name}": length for name, length in lengths.items()}
         params |= {f"capacity_{name}": length for name, length in lengths.items()}
         fed = {f"n_{name[0]}": layout[name] for name in _COUNTS} if self.counted else {}
-        quads = self._stores_quads(layout["output"])
         names = () if self.value_datatype is None else ("a_values", "b_values")
         values = {name: self._bound(builder, name, layout[name]).by_words() for name in names}
-        writes = {"output": layout["output"] if quads else layout["output"].by_words()}
+        writes = {"output": layout["output"].by_words()}
         if values:
             writes["output_values"] = layout["output_values"].by_words()
         context = {**order.context(), "runs": False, "key_operands": ["a", "b"]}
@@ -190,15 +187,12 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
                 "merge", "merge.wgsl",
                 reads={**inputs, **values, "splits": splits},
                 writes=writes,
-                params={
-                    **params, "tiles": tiles, **{f"shift_{a}": self._shift(inputs[a]) for a in ("a", "b")},
-                },
+                params={**params, "tiles": tiles},
                 workgroups=tiles, constants={"WORKGROUP_SIZE": each.workgroup_size},
                 fed={} if each != shape else fed, trusted=order.trusted, sibling=each != shape,
                 context={
-                    **context, "key_output": "output", "quads": quads, "values": bool(values),
+                    **context, "key_output": "output", "values": bool(values),
                     "workgroup_size": each.workgroup_size, "items": order.items(each, self.capabilities),
-                    "line_keys": self._line_keys, "rounds": self._rounds(tile, each),
                 },
             )  # fmt: skip
 
@@ -208,20 +202,6 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
         if operand.length or builder.has(operand):
             return operand
         return builder.scratch(f"no_{name}", 1, operand.item_bytes)
-
-    @classmethod
-    def _rounds(cls, tile: int, shape: Shape) -> int:
-        """Return how many keys an invocation reads at most: both parts begin at a line, and that of a ends at one."""
-        return -(-(tile + 3 * (cls._line_keys - 1)) // shape.workgroup_size)
-
-    @classmethod
-    def _shift(cls, operand: Operand) -> int:
-        """Return how far behind the beginning of a line the first key lies; 0 where there are several such places."""
-        return 0 if operand.chunks else operand.offset % cls._line_keys
-
-    def _stores_quads(self, output: Operand) -> bool:
-        """Whether an invocation stores four keys at once."""
-        return self._order.stores_quads(output)
 
     @staticmethod
     def _step(n: int) -> int:

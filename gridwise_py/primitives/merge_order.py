@@ -9,13 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
-from ..planning.layout import Operand
 from ..planning.signature import Argument, SameAs
 from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, Struct, as_datatype
 from ..types.traced import Traced, traced_order
-from .sort import key_codes
+from .key_codes import key_codes
 
 __all__ = ["PARTITION_SIZE", "Less", "MergeOrder", "first_step", "merged_order", "most_keys", "value_arguments"]
 
@@ -107,10 +106,6 @@ class MergeOrder:
                 f"max-compute-workgroup-storage-size, {limit_bytes} bytes; use a smaller workgroup_size"
             )
         return max(1, items - 1 + items % 2)
-
-    def stores_quads(self, output: Operand) -> bool:
-        """Whether an invocation can store four keys at once."""
-        return output.vec4 and not output.chunks and output.item_bytes == 4 and self.datatype.elements == 1
 
     def is_before(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return, item by item, whether a goes before b."""

@@ -79,7 +79,6 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
 
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     takes_count = True
-    _line_keys: ClassVar[int] = 32
     arguments = (
         Argument("input", chunked=True),
         Argument("output", is_output=True, length=SameAs("input"), chunked=True),
@@ -174,21 +173,20 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
         self, builder: PlanBuilder, n: int, shape: Shape, inputs: Mapping[str, Operand],
         outputs: Mapping[str, Operand], *, sibling: bool = False,
     ) -> None:  # fmt: skip
-        quads, tiles = self._order.stores_quads(outputs["keys"]), -(-n // self._tile(shape))
+        tiles = -(-n // self._tile(shape))
         builder.kernel(
             "merge sort (tiles)", "merge_sort_tile.wgsl",
-            reads=_named("input", inputs), writes=_named("output", outputs, quads),
+            reads=_named("input", inputs), writes=_named("output", outputs),
             params={"n": n, "tiles": tiles}, workgroups=tiles,
             constants={"WORKGROUP_SIZE": shape.workgroup_size}, counted=True, sibling=sibling,
             trusted=self._order.trusted,
-            context=self._template(shape, key_output="output", quads=quads, values="values" in inputs),
+            context=self._template(shape, key_output="output", values="values" in inputs),
         )  # fmt: skip
 
     def _add_merge(
         self, builder: PlanBuilder, n: int, shape: Shape, run: int, inputs: Mapping[str, Operand],
         outputs: Mapping[str, Operand], *, sibling: bool = False,
     ) -> None:  # fmt: skip
-        quads, values = self._order.stores_quads(outputs["keys"]), "values" in inputs
         tile = self._tile(shape)
         tiles = -(-n // tile)
         splits = builder.scratch("splits", tiles).by_words()
@@ -203,17 +201,11 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
             workgroups=blocks, constants={"WORKGROUP_SIZE": PARTITION_SIZE},
             context=self._template(shape, key_output="", values=False), **more,
         )  # fmt: skip
-        lines = self._line_keys
-        shift = 0 if inputs["keys"].chunks else inputs["keys"].offset % lines
         builder.kernel(
             "merge", "merge.wgsl",
-            reads={**reads, "splits": splits}, writes=_named("output", outputs, quads),
-            params={**params, "shift_a": shift, "shift_b": shift}, workgroups=tiles,
-            constants={"WORKGROUP_SIZE": shape.workgroup_size},
-            context=self._template(
-                shape, key_output="output", quads=quads, values=values, line_keys=lines,
-                rounds=-(-(tile + 3 * (lines - 1)) // shape.workgroup_size),
-            ), **more,
+            reads={**reads, "splits": splits}, writes=_named("output", outputs), params=params,
+            workgroups=tiles, constants={"WORKGROUP_SIZE": shape.workgroup_size},
+            context=self._template(shape, key_output="output", values="values" in inputs), **more,
         )  # fmt: skip
 
     def reference(self, **arrays: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
@@ -228,9 +220,9 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
         return items[order] if self.value_datatype is None else (items[order], arrays["values"][order])
 
 
-def _named(name: str, operands: Mapping[str, Operand], quads: bool = False) -> dict[str, Operand]:
+def _named(name: str, operands: Mapping[str, Operand]) -> dict[str, Operand]:
     """Return keys and values by the names that kernels have for them."""
-    found = {name: operands["keys"] if quads else operands["keys"].by_words()}
+    found = {name: operands["keys"].by_words()}
     if "values" in operands:
         found[f"{name}_values"] = operands["values"].by_words()
     return found

@@ -5,7 +5,7 @@ Every check comes before anything is uploaded: `checked` returns a call that can
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
@@ -13,6 +13,7 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, OverlapError
+from ..planning.signature import Signature
 from ..runtime.array import Array, asarray, check_numpy_out, host_array, is_python, without_complex128
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
@@ -25,8 +26,9 @@ from .fusion import EXPRESSIONS, flat_of
 from .operator import OperatorPrimitive, check_conversion
 
 __all__ = [
-    "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "check_gpu_out",
-    "checked", "device_of", "kept_primitive", "one_shot", "stored_leaves", "without_doubles",
+    "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",
+    "check_gpu_out", "check_not_chunked", "check_one_length", "checked", "device_of", "kept_primitive", "one_shot",
+    "stored_leaves", "without_doubles",
 ]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
@@ -99,6 +101,38 @@ def argument_array(call: str, name: str, value: Any) -> np.ndarray:
         raise ArgumentError(
             f"{call}: numpy makes no array of {name} ({error}); give one array of one dimension"
         ) from error
+
+
+def argument_items(call: str, name: str, value: Any, *, chunked: bool = False) -> Any:
+    """Return an argument of one dimension: what is on the GPU as it is, all else as numpy makes an array of it.
+
+    Raises
+    ------
+    ArgumentError
+        If it has another number of dimensions, or is a `ChunkedArray` without `chunked`.
+    """
+    if not chunked:
+        check_not_chunked(call, name, value)
+    items = value if isinstance(value, Items) else argument_array(call, name, value)
+    if items.ndim != 1:
+        raise ArgumentError(
+            f"{call}: {name} has shape {items.shape}, but {call} works along one dimension; for all items give "
+            f"{name}.ravel()"
+        )
+    return items
+
+
+def check_not_chunked(call: str, name: str, value: Any) -> None:
+    """Raise ArgumentError where an argument is a `ChunkedArray`, but must lie in one buffer."""
+    if isinstance(value, ChunkedArray):
+        raise ArgumentError(f"{call}: {name} is {value!r}, but must be one Array; work on its chunks one by one")
+
+
+def check_one_length(call: str, sizes: Mapping[str, int], items: str = "items") -> None:
+    """Raise LengthError unless all arguments have the same number of items, or of what these are called."""
+    if len(set(sizes.values())) > 1:
+        described = ", ".join(f"{name} has {size} {items}" for name, size in sizes.items())
+        raise LengthError(f"{call}: lengths differ: {described}; slice them to one length")
 
 
 def _check_dimension(call: str, name: str, items: Any, others: Mapping[str, Any]) -> None:
@@ -305,16 +339,11 @@ def checked(
     signature.check_lengths(lengths)
     on_gpu = any(isinstance(value, Items) for value in inputs.values())
     outs = _named_outs(call, signature.outputs, out)
-    for name, value in outs.items():
-        length, wanted = signature.output_length(name, lengths), signature.datatype(name)
-        assert length is not None, "the outputs of one-shot functions have a length"
-        assert wanted is not None, "and a datatype"
-        shape = (length,) if out_shape is None else out_shape
+    for value, shape, wanted in _wanted(signature, outs, lengths, out_shape):
         if on_gpu:
             check_gpu_out(call, value, shape, wanted, device)
         else:
-            dtype = wanted.dtype if out_dtype is None else out_dtype
-            check_numpy_out(value, shape, dtype, "the result", call)
+            check_numpy_out(value, shape, wanted.dtype if out_dtype is None else out_dtype, "the result", call)
     if not on_gpu and len(outs) > 1 and np.may_share_memory(*outs.values()):
         raise OverlapError(f"{call}: the arrays of out= share memory; give separate ones")
     return CheckedCall(primitive, given, outs, on_gpu)
@@ -368,12 +397,20 @@ def _checked_fused(
     lengths = {name: int(given[name].size) for name in signature.inputs}
     signature.check_lengths(lengths)
     outs = _named_outs(call, signature.outputs, out)
-    for name, value in outs.items():
-        length, wanted = signature.output_length(name, lengths), signature.datatype(name)
-        assert length is not None, "the outputs of one-shot functions have a length"
-        assert wanted is not None, "and a datatype"
-        check_gpu_out(call, value, (length,) if out_shape is None else out_shape, wanted, device)
+    for value, shape, wanted in _wanted(signature, outs, lengths, out_shape):
+        check_gpu_out(call, value, shape, wanted, device)
     return CheckedCall(primitive, given, outs, on_gpu=True)
+
+
+def _wanted(
+    signature: Signature, outs: Mapping[str, Any], lengths: Mapping[str, int], out_shape: tuple[int, ...] | None
+) -> Iterator[tuple[Any, tuple[int, ...], Datatype]]:
+    """Yield what a caller gave for each output, and the shape and datatype that it must have."""
+    for name, value in outs.items():
+        length, datatype = signature.output_length(name, lengths), signature.datatype(name)
+        assert length is not None, "the outputs of one-shot functions have a length"
+        assert datatype is not None, "and a datatype"
+        yield value, (length,) if out_shape is None else out_shape, datatype
 
 
 def on_several_dimensions(given: Mapping[str, Any]) -> bool:

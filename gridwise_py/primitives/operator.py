@@ -260,7 +260,7 @@ class OperatorPrimitive(Primitive):
         items: int | None = None,
         counted: bool = False,
         constants: Mapping[str, int] | None = None,
-        atomics: Mapping[str, tuple[str, str]] | None = None,
+        atomics: Mapping[str, tuple[Operand, str]] | None = None,
         features: tuple[str, ...] = (),
         sibling: bool = False,
         **context: Any,

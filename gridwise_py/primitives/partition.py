@@ -11,12 +11,13 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.signature import Argument, SameAs, UpTo
+from ..settings import ScanStrategy
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import ITEM_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from .registry import register
-from .stream import FLAGS, Field, Mark, StreamPrimitive, StreamStrategy, count_argument
+from .stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
 from .typed_streams import InputParts
 
 __all__ = ["Partition"]
@@ -78,7 +79,7 @@ class Partition(InputParts, StreamPrimitive):  # pyright: ignore[reportIncompati
         parts: int | None = None,
         flag_dtype: ItemDatatypeLike = "bool",
         size: int | None = None,
-        strategy: StreamStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         tuning: StreamTuning | None = None,
         capabilities: Capabilities | None = None,
     ):

@@ -12,13 +12,24 @@ from ..planning.faults import HEALTHY, Faults
 from ..planning.kernel_constants import BINS, CONTROL_WORDS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT, ROUTES_FIRST_BIN
 from ..planning.layout import Operand
 from ..planning.plan import Fill
+from ..tuning.segmented_sort_shapes import SegmentedSortShape
 from ..tuning.shapes import Shapes
 from ..tuning.sort_shapes import SortShape
-from ..types.capabilities import Capabilities, SubgroupMode
+from ..types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
 from ..types.datatype import DATATYPES, Datatype
 from ..types.operators import Add, operator_context
+from .key_codes import key_context, key_words
 
-__all__ = ["ONESWEEP", "REDUCE_THEN_SCAN", "SortConfig", "SortStrategy", "add_sort", "digits_of"]
+__all__ = [
+    "ONESWEEP",
+    "REDUCE_THEN_SCAN",
+    "SortConfig",
+    "SortStrategy",
+    "add_sort",
+    "digits_of",
+    "rank_context",
+    "ranking_mode",
+]
 
 ONESWEEP, REDUCE_THEN_SCAN = "onesweep", "reduce_then_scan"
 SortStrategy: TypeAlias = Literal["onesweep", "reduce_then_scan"]
@@ -54,6 +65,25 @@ def digits_of(datatype: Datatype, begin_bit: int, end_bit: int | None) -> tuple[
             found.append(first | width << DIGIT_WIDTH_SHIFT | word << DIGIT_WORD_SHIFT)
             first += width
     return tuple(found) or (0,)
+
+
+def ranking_mode(capabilities: Capabilities, subgroups: SubgroupsLike) -> SubgroupMode:
+    """Return the form of subgroups that keys of a tile are ranked with."""
+    # A CPU does a subgroup vote lane by lane, so ranking key by key takes fewer steps.
+    return capabilities.subgroup_mode(False if subgroups is None and capabilities.is_cpu else subgroups)
+
+
+def rank_context(
+    shape: SortShape | SegmentedSortShape, mode: SubgroupMode, capabilities: Capabilities
+) -> dict[str, Any]:
+    """Return template values of lib/sort_rank.wgsl."""
+    return {
+        "ballots": True,
+        "items": shape.items,
+        "rows": shape.workgroup_size // 32,
+        "stage_words": shape.stage_words,
+        "takes_turns": mode.kind == "emulated" or (mode.kind == "native" and capabilities.subgroup_min_size < 32),
+    }
 
 
 @dataclass(frozen=True)
@@ -93,11 +123,6 @@ class SortConfig:
     spin_limit: int
     faults: Faults = HEALTHY
 
-    @property
-    def key_words(self) -> int:
-        """32-bit words of a key in registers."""
-        return -(-self.key.itemsize_bytes // 4)
-
     def digits_for(self, in_place: bool) -> tuple[int, ...]:
         """Return the digits of the passes; in place their number is even, so that the last one writes the input."""
         return self.digits + (0,) * (len(self.digits) % 2 if in_place else 0)
@@ -106,30 +131,22 @@ class SortConfig:
         """Return the template values of all kernels."""
         return {
             **operator_context(Add, DATATYPES["u32"], self.mode),
-            "key_words": self.key_words,
-            "key_bytes": self.key.itemsize_bytes,
-            "key_kind": self.key.dtype.kind,
-            "descending": self.descending,
+            **key_context(self.key, descending=self.descending),
             "encodes": self.descending or self.key.dtype.kind != "u" or self.key.itemsize_bytes < 4,
             **more,
         }
 
     def tile_context(self, *, all_held: bool, **more: Any) -> dict[str, Any]:
         """Return template values of kernels that rank tiles; with `all_held` values are in registers, as keys are."""
-        moved = [{"name": "keys", "words": self.key_words, "generated": False}]
+        moved = [{"name": "keys", "words": key_words(self.key), "generated": False}]
         if self.value_words:
             moved.append({"name": "values", "words": self.value_words, "generated": self.generated})
         return self.context(
-            ballots=True,
-            items=self.shape.items,
+            **rank_context(self.shape, self.mode, self.capabilities),
             parts=self.shape.parts,
-            rows=self.shape.workgroup_size // 32,
-            stage_words=self.shape.stage_words,
             moved=moved,
             held=moved if all_held else moved[:1],
             by_segment=True,
-            takes_turns=self.mode.kind == "emulated"
-            or (self.mode.kind == "native" and self.capabilities.subgroup_min_size < 32),
             **more,
         )
 
@@ -145,11 +162,8 @@ class _Sort:
         values: Mapping[str, Operand],
         *,
         sibling: bool,
-        counted: bool = True,
-        suffix: str = "",
     ):
         self.builder, self.config, self.sibling = builder, config, sibling
-        self.counted, self.suffix = counted, suffix
         self.n = keys["input"].length
         self.operands = {
             **{f"keys_{place}": operand for place, operand in keys.items()},
@@ -186,13 +200,9 @@ class _Sort:
             context=context,
             features=self.features,
             sibling=self.sibling,
-            counted=counted and self.counted,
+            counted=counted,
             **more,
         )
-
-    def scratch(self, name: str, items: int, item_bytes: int = 4, *, in_chunks: bool = False) -> Operand:
-        """Add temporary memory of this sort."""
-        return self.builder.scratch(f"{name}{self.suffix}", items, item_bytes, in_chunks=in_chunks)
 
     def small(self) -> None:
         """Sort in one workgroup."""
@@ -213,16 +223,16 @@ class _Sort:
         """Sort in passes over the whole input; return the parameters that a plan reports."""
         config, builder, shape = self.config, self.builder, self.config.shape
         if "keys_output" not in self.operands:
-            self.operands["keys_output"] = self.scratch(
+            self.operands["keys_output"] = builder.scratch(
                 "sorted_keys", self.n, config.key.itemsize_bytes, in_chunks=True
             )
         temporary = self.n if len(self.digits) > 1 else 1
         for what, item_bytes in (("keys", config.key.itemsize_bytes), ("values", 4 * config.value_words)):
             if item_bytes:
-                self.operands[f"{what}_temporary"] = self.scratch(
+                self.operands[f"{what}_temporary"] = builder.scratch(
                     f"temporary_{what}", temporary, item_bytes, in_chunks=True
                 )
-        routes = self.scratch("routes", ROUTES_FIRST_BIN + BINS * len(self.digits))
+        routes = builder.scratch("routes", ROUTES_FIRST_BIN + BINS * len(self.digits))
         self.histogram(routes)
         tiles = -(-self.n // shape.tile_items)
         per_block = min(-(-tiles // shape.max_blocks), shape.max_tiles_per_block)
@@ -238,18 +248,18 @@ class _Sort:
             for index, digit in enumerate(self.digits[:1] if self.sibling else self.digits)
         ]
         if config.strategy == ONESWEEP:
-            states = self.scratch("states", CONTROL_WORDS + tiles * BINS)
+            states = builder.scratch("states", CONTROL_WORDS + tiles * BINS)
             for index, params in enumerate(passes):
                 if config.faults.stall_every and not self.sibling:
                     # One epoch bit tells a pass from the previous one only if every tile publishes.
                     builder.step(Fill(states.buffer, 0, states.size_bytes))
-                self.move(index, params, tiles, {"routes": routes}, lookback=True)
+                self.move(index, params, tiles, {"routes": routes}, states)
             return {"tiles": tiles, "blocks": tiles}
-        counts, offsets = (self.scratch(name, blocks * BINS) for name in ("counts", "offsets"))
+        counts, offsets = (builder.scratch(name, blocks * BINS) for name in ("counts", "offsets"))
         for index, params in enumerate(passes):
             params |= {"blocks": blocks, "tiles_per_block": per_block}
             self.count_blocks(index, params | {"block_items": per_block * shape.tile_items}, routes, counts, offsets)
-            self.move(index, params, blocks, {"routes": routes, "offsets": offsets}, lookback=False)
+            self.move(index, params, blocks, {"routes": routes, "offsets": offsets})
         return {"tiles": tiles, "blocks": blocks}
 
     def histogram(self, routes: Operand) -> None:
@@ -259,7 +269,7 @@ class _Sort:
         # A block adds 256 counts per digit to the shared ones: that must not be more work than counting its keys.
         block_items = max(_LEAST_CHUNKS, -(-self.n // (shape.count_blocks * chunk))) * chunk
         blocks = -(-self.n // block_items)
-        sums = self.scratch("sums", CONTROL_WORDS + BINS * len(self.digits))
+        sums = self.builder.scratch("sums", CONTROL_WORDS + BINS * len(self.digits))
         self.add(
             "histogram", "sort_histogram.wgsl",
             reads={"keys_input": self.operands["keys_input"]},
@@ -274,7 +284,7 @@ class _Sort:
                 "SPIN_LIMIT": min(config.spin_limit, _HISTOGRAM_SPINS),
                 "STALL_EVERY": config.faults.stall_every,
             },
-            atomics={"sums": (sums.buffer, "array<atomic<u32>>")},
+            atomics={"sums": (sums, "array<atomic<u32>>")},
             context=config.context(
                 digits=len(self.digits), histogram=True, in_place=self.in_place, places=_PLACES[:1],
                 vec4=config.key.itemsize_bytes == 4, tickets=False,
@@ -313,21 +323,22 @@ class _Sort:
         )  # fmt: skip
 
     def move(
-        self, index: int, params: Mapping[str, int], workgroups: int, tables: Mapping[str, Operand], *, lookback: bool
-    ) -> None:
-        """Move all items by one digit."""
+        self, index: int, params: Mapping[str, int], workgroups: int, tables: Mapping[str, Operand],
+        states: Operand | None = None,
+    ) -> None:  # fmt: skip
+        """Move all items by one digit; with the states of a look-back, or by the offsets of blocks."""
         config = self.config
         tiled = {name: replace(operand, vec4=False) for name, operand in self.operands.items()}
         more: dict[str, Any] = {}
-        if lookback:
+        if states is not None:
             more["constants"] = {
                 "EPOCH_BITS": 1,
                 "SPIN_LIMIT": config.spin_limit,
                 "STALL_EVERY": config.faults.stall_every,
             }
-            more["atomics"] = {"states": (f"states{self.suffix}", "array<atomic<u32>>")}
+            more["atomics"] = {"states": (states, "array<atomic<u32>>")}
         self.add(
-            f"pass {index}", "sort_pass_lookback.wgsl" if lookback else "sort_pass_offsets.wgsl",
+            f"pass {index}", "sort_pass_offsets.wgsl" if states is None else "sort_pass_lookback.wgsl",
             reads={name: o for name, o in tiled.items() if name.endswith("_input")} | dict(tables),
             writes={name: o for name, o in tiled.items() if not name.endswith("_input")},
             params=params,
@@ -346,9 +357,6 @@ def add_sort(
     configs: Shapes[SortConfig],
     keys: Mapping[str, Operand],
     values: Mapping[str, Operand],
-    *,
-    counted: bool = True,
-    suffix: str = "",
 ) -> dict[str, Any]:
     """Add the kernels of a sort to a plan.
 
@@ -360,10 +368,6 @@ def add_sort(
     keys, values : mapping from {"input", "output"} to Operand
         `keys` has no output if only the values are wanted. `values` has no input if they are generated, and is empty
         if there are none.
-    counted : bool
-        Whether only so many keys count as the GPU says, in a call with a count.
-    suffix : str
-        Ends the names of its temporary memory, where a plan has several sorts.
 
     Returns
     -------
@@ -383,8 +387,7 @@ def add_sort(
     largest = configs.rows[-1][1]
     is_small = n <= largest.shape.tile_items
     config = largest if is_small else configs.at(n)
-    options: dict[str, Any] = {"counted": counted, "suffix": suffix}
-    small = _Sort(builder, largest, keys, values, sibling=not is_small, **options)
+    small = _Sort(builder, largest, keys, values, sibling=not is_small)
     parameters = {
         "strategy": "one workgroup" if is_small else config.strategy,
         "shape": configs.source,
@@ -398,11 +401,11 @@ def add_sort(
         return parameters
     for _, other in configs.rows:
         if is_small or other is not config:
-            _Sort(builder, other, keys, values, sibling=True, **options).large()
+            _Sort(builder, other, keys, values, sibling=True).large()
     small.small()
     if is_small:
         return parameters
-    parameters |= _Sort(builder, config, keys, values, sibling=False, **options).large()
+    parameters |= _Sort(builder, config, keys, values, sibling=False).large()
     if config.strategy == ONESWEEP:
         parameters |= {
             "tickets": config.tickets, "spin_limit": config.spin_limit, "look_back_window": config.shape.look

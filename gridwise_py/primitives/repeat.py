@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, LengthError, LimitError
 from ..planning.builder import PlanBuilder
-from ..planning.layout import COUNT, Layout, Operand
+from ..planning.layout import Layout, Operand
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
 from ..planning.windows import binding_limit
@@ -20,7 +21,7 @@ from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.expression import Operators
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .registry import register
 from .scan import Scan
 from .segments import search_steps
@@ -28,7 +29,6 @@ from .typed_segments import ValuesRepeated
 
 __all__ = ["Repeat"]
 
-_BY = ("counts", "offsets")
 _U32 = DATATYPES["u32"]
 
 
@@ -63,7 +63,10 @@ class Repeat(ValuesRepeated):
     Notes
     -----
     Counts are scanned first; then each workgroup finds the values of its part of the output by a search, and no
-    workgroup waits for another. The sum of all counts must be below 2³².
+    workgroup waits for another.
+
+    The sum of all counts must be below 2³²; offsets begin with 0 and do not fall. Nobody checks this on the GPU. Of
+    others the results are undefined, but nothing outside the arrays is read or written.
 
     Examples
     --------
@@ -98,9 +101,7 @@ class Repeat(ValuesRepeated):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        if by not in _BY:
-            raise ArgumentError(f"by={by!r} is unknown; known are {', '.join(_BY)}")
-        self.by = by
+        self.by = one_of("by", by, ("counts", "offsets"))
         self.size: int = integer("size", size, 1)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("elementwise", self.capabilities, tuning=self.tuning)
@@ -118,7 +119,11 @@ class Repeat(ValuesRepeated):
         )
         taken = self._take(dtype, "values") if self._has_values else "u32"
         self.datatype: Datatype = as_datatype(taken, self.datatypes)
-        self._scan = Scan(device, "u32", capabilities=capabilities)
+
+    @cached_property
+    def _scan(self) -> Scan:
+        """Scans the counts."""
+        return Scan(self._device, "u32", capabilities=self.capabilities)
 
     @classmethod
     def at_size(cls, n: int, run: int = 8, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
@@ -163,8 +168,8 @@ class Repeat(ValuesRepeated):
         parameters: dict[str, Any] = {}
         if self.by == "counts":
             ends = builder.scratch("ends", segments)
-            scan = Layout({"input": layout["counts"], "output": ends, **_count_of(layout)})
-            parameters = self._scan.add_to(builder, scan)
+            scanned = {"input": layout["counts"], "output": ends}
+            parameters = builder.include("ends", self._scan, scanned, counted=True)
             reads: dict[str, Operand] = {"ends": ends}
         else:
             reads = {"offsets": layout["offsets"]}
@@ -208,8 +213,3 @@ class Repeat(ValuesRepeated):
         values = arrays["values"] if self._has_values else np.arange(counts.size, dtype=np.uint32)
         repeated = np.repeat(values, counts)
         return repeated, np.array([repeated.size], dtype=np.uint32)
-
-
-def _count_of(layout: Layout) -> dict[str, Operand]:
-    """Return the number of values that count, where only the GPU knows it."""
-    return {COUNT: layout[COUNT]} if COUNT in layout else {}

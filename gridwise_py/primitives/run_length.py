@@ -10,12 +10,13 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.signature import Argument, UpTo
+from ..settings import ScanStrategy
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from .registry import register
-from .stream import Field, Mark, StreamPrimitive, StreamStrategy, count_argument
+from .stream import Field, Mark, StreamPrimitive, count_argument
 from .typed_streams import KeysRuns
 from .unique import run_heads
 
@@ -81,7 +82,7 @@ class RunLength(KeysRuns, StreamPrimitive):  # pyright: ignore[reportIncompatibl
         outputs: Sequence[str] = _OUTPUTS,
         equal_nan: bool = True,
         size: int | None = None,
-        strategy: StreamStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         tuning: StreamTuning | None = None,
         capabilities: Capabilities | None = None,
     ):

@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import wgpu
 
-from .. import settings
 from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import HAS_CARRY, RAW_INPUT, RAW_OUTPUT
 from ..planning.layout import COUNT, Layout
-from ..planning.lookback_state import SPIN_LIMIT, ChainedState
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import windows_of
-from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
+from ..settings import ScanStrategy
 from ..tuning.options import ScanTuning
-from ..tuning.shapes import Shape, look_back_tiles
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
-from .operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
+from ..types.options import one_of
+from .look_back import LookBackPrimitive
+from .operator import blocks_of, over_blocks
 from .reduce import wider
 from .registry import register
 from .typed import InputOutput
 
-__all__ = ["Scan", "ScanKind"]
+__all__ = ["KINDS", "Scan", "ScanKind"]
 
 ScanKind: TypeAlias = Literal["inclusive", "exclusive"]
+KINDS: tuple[ScanKind, ...] = get_args(ScanKind)
 
-_KINDS = ("inclusive", "exclusive")
-_STRATEGIES = ("auto", "reduce_then_scan", "lookback")
 # lavapipe ends all loops of an invocation after 65,535 iterations; a recomputed tile takes about 100.
 _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
 
 @register("scan")
-class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Scan(InputOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Compute all prefix sums of the input under an associative operator.
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
@@ -119,6 +116,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     """
 
     takes_count = True
+    _kernel = "scan_lookback"
     _writes_all = True
     arguments = (
         Argument("input", chunked=True),
@@ -138,7 +136,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         *,
         result_dtype: ItemDatatypeLike | None = None,
         output: Operators | None = None,
-        strategy: Literal["auto", "reduce_then_scan", "lookback"] | None = None,
+        strategy: ScanStrategy | None = None,
         deterministic: bool = False,
         compensated: bool = False,
         tuning: ScanTuning | None = None,
@@ -149,40 +147,11 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             device, dtype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
             subgroups=self.tuning.subgroups, output=output, capabilities=capabilities,
         )  # fmt: skip
-        _check("kind", kind, _KINDS)
-        self.kind = kind
-        # None leaves the choice to the environment.
-        if strategy is not None:
-            _check("strategy", strategy, _STRATEGIES)
-        self._requested: settings.ScanStrategy | None = strategy
-        if self._fixed_order is not None:
-            if self._requested == "lookback":
-                raise ArgumentError(
-                    f"strategy='lookback' together with {self._fixed_order}: how a look-back groups its additions "
-                    f"depends on timing; leave out one of the two"
-                )
-            self._requested = "reduce_then_scan"
+        self.kind: ScanKind = one_of("kind", kind, KINDS)
+        self._set_up(strategy)
         if self._requested == "lookback":
             # Its fallback reads the input again.
             self.arguments = tuple(replace(argument, overlap="never") for argument in self.arguments)
-        spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
-        self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
-        self._blocks_shapes = self._shapes_for("scan", self.tuning)
-        self._lookback_shapes = self._shapes_for("scan" if self._fixed_order else "scan_lookback", self.tuning)
-
-    @cached_property
-    def strategy(self) -> settings.ScanStrategy:
-        """The requested strategy, by argument or environment; ``"auto"`` if none was requested.
-
-        `deterministic` and `compensated` request reduce-then-scan. The environment is read once, when this or the
-        first plan needs it.
-        """
-        return settings.scan_strategy() if self._requested is None else self._requested
-
-    @cached_property
-    def _lookback(self) -> LookBackChoice:
-        """What is known about look-back on the device: tested at the first plan that depends on it."""
-        return look_back_choice(self.capabilities, self._device, self._state.form)
 
     @cached_property
     def inclusive(self) -> Scan:
@@ -198,22 +167,11 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             capabilities=self.capabilities,
         )  # fmt: skip
 
-    def _takes_tickets(self) -> bool:
-        """Whether a look-back takes its tiles from a counter."""
-        return self._lookback.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
-
-    @property
-    def state(self) -> str:
-        """Form of the look-back's state words."""
-        return self._state.form
-
-    def choose_strategy(self, in_place: bool) -> str:
+    def choose_strategy(self, in_place: bool = False) -> str:
         """Return the strategy for a call; with ``"auto"`` this may test the device."""
         if in_place and self._requested != "lookback":  # which no environment asks for in place
             return "reduce_then_scan"
-        if self.strategy != "auto":
-            return self.strategy
-        return "lookback" if self._lookback.safe else "reduce_then_scan"
+        return super().choose_strategy()
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: three dispatches or fewer (reduce-then-scan), or one (look-back); more in windows."""
@@ -226,13 +184,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         return builder.build(Work(n, operand.nbytes, n * result_bytes, max(0, n - 1), counted), parameters)
 
     def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        """Add the kernels to a plan, whose operands ``input`` and ``output`` may be temporary memory, too.
-
-        Returns
-        -------
-        dict
-            What the plan reports.
-        """
+        """Add the steps to a plan; see `PlanBuilder.include`."""
         n = self._items_in(layout["input"])
         strategy = self.choose_strategy(in_place=n > 0 and layout.shares("input", "output"))
         parameters: dict[str, Any] = {
@@ -278,7 +230,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
                     exclusive=self.kind == "exclusive", carries=part.of_blocks(carries, words),
                     flags=HAS_CARRY if blocks > 1 else 0, counted=True, sibling=sibling,
                 )  # fmt: skip
-        return self._blocks_parameters(shape, windows)
+        return self._blocks_parameters(shape, self._blocks_shapes, windows)
 
     def _plan_compensated(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         n = layout["input"].length
@@ -296,20 +248,11 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
                 input=part.window.operands["input"], output=part.window.operands["output"],
                 carries=part.of_blocks(carries, 2), exclusive=self.kind == "exclusive", counted=True,
             )  # fmt: skip
-        return self._blocks_parameters(shape, windows)
-
-    def _blocks_parameters(self, shape: Shape, windows: Sequence[BlockWindow]) -> dict[str, Any]:
-        return {
-            "workgroup_size": shape.workgroup_size,
-            "vecs": shape.vecs,
-            "shape": self._blocks_shapes.source,
-            "blocks": blocks_of(windows),
-            "windows": len(windows),
-        }
+        return self._blocks_parameters(shape, self._blocks_shapes, windows)
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         n = self._items_in(layout["input"])
-        shape = self._lookback_shapes.at(n)
+        shape = self._shapes.at(n)
         if layout["input"].overlaps(layout["output"]):
             raise OverlapError(
                 "scan: strategy='lookback' cannot work in place, since a stalled tile is read again; leave out "
@@ -326,7 +269,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
                 f"scan: tickets=False with {max(tiles)} tiles on a CPU adapter, which may start any of them first and "
                 f"ends long loops early; at most {_MAX_TILES_WITHOUT_TICKETS_ON_CPU} tiles, or leave out tickets="
             )
-        look = look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
+        look = self._look()
         carried = len(windows) > 1
         words = self._accumulator.words
         carries = builder.scratch("carries", words * (len(windows) + 1))
@@ -334,23 +277,14 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             state = self._state.add_to(builder, count, f"_{window.index}" if carried else "", words=words)
             if carried:  # reads the total of all earlier windows, writes the total up to the end of this one
                 state["carries"] = replace(carries, offset=words * window.index, length=2 * words).by_words()
-            for each in (shape, *(() if carried else self._lookback_shapes.others(n))):
+            for each in (shape, *(() if carried else self._shapes.others(n))):
                 self._add(
                     builder, window.label("scan"), "scan_lookback.wgsl", each, **window.operands,
                     params={"tiles": count}, workgroups=count, flags=HAS_CARRY if window.index else 0,
                     carry_out=carried, carried=carried, exclusive=self.kind == "exclusive", look=look,
                     tickets=tickets, counted=True, sibling=each != shape, **state,
                 )  # fmt: skip
-        return {
-            "workgroup_size": shape.workgroup_size,
-            "vecs": shape.vecs,
-            "shape": self._lookback_shapes.source,
-            "tiles": sum(tiles),
-            "windows": len(windows),
-            "tickets": tickets,
-            "look_back_window": look * self.mode.size,
-            **self._state.parameters(),
-        }
+        return self._lookback_parameters(shape, tiles, tickets=tickets, look=look)
 
     def reference(self, input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input, in the dtype of the result."""
@@ -361,11 +295,6 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             first = np.array([self.op.identity_for(self.result_datatype)], dtype=inclusive.dtype)
             results = np.concatenate([first, inclusive[:-1]])
         return results if self._mapped is None else self._mapped.value(results)
-
-
-def _check(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ArgumentError(f"{name}={value!r} is unknown; known are {', '.join(known)}")
 
 
 def prefixes(op: BinOp, items: np.ndarray) -> np.ndarray:

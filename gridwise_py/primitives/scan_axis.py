@@ -20,14 +20,14 @@ from ..tuning.options import AxisTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, memory_context, operator_context
+from ..types.options import one_of
 from .operator import OperatorPrimitive
 from .reduce_axis import array_shape, axes_of
-from .scan import ScanKind
+from .scan import KINDS, ScanKind
 from .typed import InputOutput
 
 __all__ = ["ScanAxis"]
 
-_KINDS = ("inclusive", "exclusive")
 # Longer rows than this have a workgroup each; a column has an invocation.
 _SHORT_ROW = 32
 # With as many workgroups of rows, or invocations of columns, a GPU is busy: more parts would only read items twice.
@@ -151,8 +151,7 @@ class ScanAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompa
             device, dtype, op, result_dtype=result_dtype, deterministic=deterministic,
             subgroups=self.tuning.subgroups, capabilities=capabilities,
         )  # fmt: skip
-        if kind not in _KINDS:
-            raise ArgumentError(f"kind={kind!r} is unknown; known are {', '.join(_KINDS)}")
+        one_of("kind", kind, KINDS)
         if include_initial and kind == "exclusive":
             raise ArgumentError("include_initial=True is for inclusive scans: exclusive ones begin with the identity")
         for field in ("team", "strip"):

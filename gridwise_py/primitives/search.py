@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, DatatypeError, LimitError
+from ..errors import DatatypeError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
@@ -21,7 +21,9 @@ from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
 from ..types.expression import Operators
+from ..types.options import one_of
 from .base import Primitive
+from .key_codes import key_context
 from .registry import register
 from .typed import SortedQueries
 
@@ -29,7 +31,6 @@ __all__ = ["SEARCHED_DATATYPES", "IsIn", "Search", "SearchSide"]
 
 #: Before or behind the keys that equal a query.
 SearchSide: TypeAlias = Literal["left", "right"]
-_SIDES = ("left", "right")
 # Bytes of the table of keys in workgroup memory: eight such workgroups fit on a multiprocessor that has 64 KiB.
 _TABLE_BYTES = 8192
 # Samples cost a pass over the keys, and save half of the steps of each query.
@@ -118,9 +119,7 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
     ):
         super().__init__(device, capabilities=capabilities)
         self.datatype: Datatype = as_datatype(dtype, self.datatypes)
-        if side not in _SIDES:
-            raise ArgumentError(f"side={side!r} is unknown; known are {', '.join(_SIDES)}")
-        self.side: SearchSide = side
+        self.side: SearchSide = one_of("side", side, get_args(SearchSide))
         self.sorter: bool = bool(sorter)
         if self.sorter:
             length = SameAs("sorted", "every key needs one index")
@@ -193,7 +192,7 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
                     workgroups=blocks,
                     constants={"WORKGROUP_SIZE": each.workgroup_size},
                     context={
-                        **self._key_context(),
+                        **key_context(self.datatype),
                         "side": self.side,
                         "member": self._member,
                         "sorter": self.sorter,
@@ -224,19 +223,9 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
             params={"blocks": blocks, "length": keys.length, "levels": levels, "samples_length": samples.length},
             workgroups=blocks,
             constants={"WORKGROUP_SIZE": workgroup_size},
-            context=self._key_context(),
+            context=key_context(self.datatype),
         )  # fmt: skip
         return samples
-
-    def _key_context(self) -> dict[str, Any]:
-        """Return what the codes of keys depend on."""
-        item_bytes = self.datatype.itemsize_bytes
-        return {
-            "key_words": -(-item_bytes // 4),
-            "key_bytes": item_bytes,
-            "key_kind": self.datatype.dtype.kind,
-            "descending": False,
-        }
 
     def reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:
         """Return the result of numpy's searchsorted."""

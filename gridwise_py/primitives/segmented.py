@@ -10,28 +10,28 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, LengthError, LimitError
+from ..errors import LengthError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.source import Source
 from ..planning.windows import binding_limit
+from ..settings import ScanStrategy
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .reduce_axis import ReduceAxis
 from .registry import register
-from .scan import ScanKind
-from .segments import SegmentedPrimitive, SegmentStrategy, segmented_prefixes
+from .scan import KINDS, ScanKind
+from .segments import SegmentedPrimitive, segmented_prefixes, segments_of
 from .typed_segments import ItemsOffsets
 
 __all__ = ["SegmentedReduce", "SegmentedScan"]
 
-_KINDS = ("inclusive", "exclusive")
 _OFFSETS = Argument("offsets", datatype=DATATYPES["u32"], is_apart=True)
 
 
@@ -49,15 +49,6 @@ class _ByOffsets(SegmentedPrimitive):
     def at_size(cls, n: int, segment: int = 1024, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the lengths for segments of equal length, of which the last may be shorter."""
         return {}, {"items": n, "offsets": -(-n // segment) + 1}
-
-    def _check_offsets(self, layout: Layout) -> int:
-        """Return the number of segments."""
-        if layout["offsets"].length == 0:
-            raise LengthError(
-                f"{self.name}: offsets has no items, but there is one offset more than segments; give np.zeros(1, "
-                f"np.uint32) for no segments"
-            )
-        return layout["offsets"].length - 1
 
 
 def _heads_of_offsets(offsets: np.ndarray, n: int) -> np.ndarray:
@@ -133,7 +124,7 @@ class SegmentedScan(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompat
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
-        strategy: SegmentStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         deterministic: bool = False,
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
@@ -141,16 +132,14 @@ class SegmentedScan(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompat
         super().__init__(
             device, dtype, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
         )
-        if kind not in _KINDS:
-            raise ArgumentError(f"kind={kind!r} is unknown; known are {', '.join(_KINDS)}")
-        self.kind = kind
+        self.kind: ScanKind = one_of("kind", kind, KINDS)
         self._exclusive = kind == "exclusive"
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch (look-back), or three."""
         builder = PlanBuilder("segmented_scan", layout, self.capabilities)
         layout = self._reads(layout)
-        n, segments = self._items_in(layout["items"]), self._check_offsets(layout)
+        n, segments = self._items_in(layout["items"]), segments_of(self.name, layout)
         parameters: dict[str, Any] = {"kind": self.kind, "subgroups": str(self.mode), "segments": segments}
         if n:
             parameters |= self._plan_items(builder, layout)
@@ -161,14 +150,7 @@ class SegmentedScan(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompat
 
     def reference(self, items: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""
-        heads = _heads_of_offsets(offsets, items.size)
-        inclusive = segmented_prefixes(self.op, items, heads)
-        if self.kind == "inclusive" or items.size == 0:
-            return inclusive
-        result = np.empty_like(inclusive)
-        result[1:] = inclusive[:-1]
-        result[heads] = self.op.identity_for(self.datatype)
-        return result
+        return self._prefixes(items, _heads_of_offsets(offsets, items.size))
 
 
 @register("segmented_reduce")
@@ -244,7 +226,7 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
         op: BinOpLike = Add,
         *,
         length: int | None = None,
-        strategy: SegmentStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         deterministic: bool = False,
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
@@ -266,7 +248,7 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
             return self._plan_rows(self._reads(layout), self.length)
         builder = PlanBuilder("segmented_reduce", layout, self.capabilities)
         layout = self._reads(layout)
-        n, segments = self._items_in(layout["items"]), self._check_offsets(layout)
+        n, segments = self._items_in(layout["items"]), segments_of(self.name, layout)
         parameters: dict[str, Any] = {"subgroups": str(self.mode), "segments": segments}
         if segments:
             parameters |= self._plan_ends(builder, layout)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import LengthError, LimitError
+from ..errors import LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import BINS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT
 from ..planning.layout import COUNT, Layout, Operand
@@ -36,10 +37,12 @@ from ..types.datatype import (
 from ..types.expression import Operators
 from ..types.operators import Add, operator_context
 from ..types.options import integer
-from .radix_sort import digits_of
+from .key_codes import key_codes, key_context, key_words
+from .radix_sort import digits_of, rank_context, ranking_mode
 from .registry import register
 from .scan import Scan
-from .sort import Sort, SortPairs, key_codes
+from .segments import segments_of
+from .sort import Sort, SortPairs
 from .typed_segments import KeysValuesOffsets
 
 __all__ = ["SegmentedSort"]
@@ -50,6 +53,8 @@ _COPIES = 8
 # Tiles whose counts one workgroup adds up; more where there would be many groups.
 _GROUP_TILES, _MOST_GROUPS = 32, 256
 _LIST_WORKGROUP_SIZE = 64
+# Workgroups that share the tiles of long segments: several for each that runs at a time, so that all end together.
+_MOST_LONG_WORKGROUPS = 2048
 
 
 @register("segmented_sort")
@@ -108,6 +113,8 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
     """
 
     takes_count = True
+    #: Most workgroups that share the tiles of long segments; tests set fewer.
+    _long_workgroups: ClassVar[int] = _MOST_LONG_WORKGROUPS
     #: Without values and offsets.
     arguments = (Argument("keys"), Argument("output_keys", is_output=True, length=SameAs("keys")))
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
@@ -133,18 +140,18 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         self.arguments = tuple(self._arguments())
         self.datatype: Datatype = as_datatype(self._take(dtype, "keys"), self.datatypes)
         self.tuning: SegmentedSortTuning = SegmentedSortTuning.of(tuning)
-        subgroups = self.tuning.subgroups
-        # As for a sort: a CPU does a subgroup vote lane by lane.
-        self.mode: SubgroupMode = self.capabilities.subgroup_mode(
-            False if subgroups is None and self.capabilities.is_cpu else subgroups
-        )
-        self._key_words = -(-self.datatype.itemsize_bytes // 4)
+        self.mode: SubgroupMode = ranking_mode(self.capabilities, self.tuning.subgroups)
+        self._key_words = key_words(self.datatype)
         self._value_words = 0 if self.value_datatype is None else self.value_datatype.itemsize_bytes // 4
         self._shape: SegmentedSortShape = segmented_sort_shape_for(
             self.capabilities, self.mode, self._key_words, self.tuning
         )
         self._digits = digits_of(self.datatype, 0, None)
-        self._scan = Scan(device, "u32", capabilities=capabilities)
+
+    @cached_property
+    def _scan(self) -> Scan:
+        """Scans the tiles of long segments."""
+        return Scan(self._device, "u32", capabilities=self.capabilities)
 
     def _arguments(self) -> list[Argument]:
         values = self.value_datatype is not None
@@ -187,12 +194,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
     def _segments(self, layout: Layout) -> int:
         if self.length is not None:
             return -(-layout["keys"].length // self.length)
-        if layout["offsets"].length == 0:
-            raise LengthError(
-                f"{self.name}: offsets has no items, but there is one offset more than segments; give np.zeros(1, "
-                f"np.uint32) for no segments"
-            )
-        return layout["offsets"].length - 1
+        return segments_of(self.name, layout)
 
     @property
     def _most(self) -> int:
@@ -254,21 +256,20 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
             counted=True,
         )  # fmt: skip
         reads = {"offsets": layout["offsets"].by_words(), "windows": table}
-        self._add_tiles(builder, layout, windows, {}, reads)
+        tiles = -(-windows // shape.group_windows)
+        self._add_tiles(builder, layout, tiles, {"windows": windows, "group_windows": shape.group_windows}, reads)
         if not longs:
-            return {"tiles": windows}
+            return {"tiles": tiles}
         # A long segment has at least `most` + 1 items, and at most one tile that is not full.
-        tiles = n // shape.tile_items + min(n // (shape.most + 1), segments)
-        self._add_passes(builder, layout, tiles, {}, {"list": self._add_list(builder, writes, windows, tiles)})
-        return {"tiles": windows, "long_tiles": tiles}
+        long_tiles = n // shape.tile_items + min(n // (shape.most + 1), segments)
+        reads = {"list": self._add_list(builder, writes, windows, long_tiles)}
+        self._add_passes(builder, layout, long_tiles, {}, reads)
+        return {"tiles": tiles, "long_tiles": long_tiles}
 
     def _key_context(self, *, tagged: bool, **more: Any) -> dict[str, Any]:
         """Return the template values of the kernels that know keys."""
         return {
-            "key_words": self._key_words,
-            "key_bytes": self.datatype.itemsize_bytes,
-            "key_kind": self.datatype.dtype.kind,
-            "descending": self.descending,
+            **key_context(self.datatype, descending=self.descending),
             "fixed": self.length is not None,
             "tagged": tagged,
             **more,
@@ -276,21 +277,15 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
 
     def _rank_context(self, *, tagged: bool, **more: Any) -> dict[str, Any]:
         """Return the template values of the kernels that rank keys."""
-        shape = self._shape
         held = [{"name": "keys", "words": self._key_words + tagged}]
         return {
             **operator_context(Add, DATATYPES["u32"], self.mode),
             **self._key_context(tagged=tagged),
-            "ballots": True,
+            **rank_context(self._shape, self.mode, self.capabilities),
             "partial": True,
-            "items": shape.items,
             "parts": 1,
-            "rows": shape.workgroup_size // 32,
-            "stage_words": shape.stage_words,
             "held": held,
             "moved": [],
-            "takes_turns": self.mode.kind == "emulated"
-            or (self.mode.kind == "native" and self.capabilities.subgroup_min_size < 32),
             **more,
         }
 
@@ -330,8 +325,8 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
     def _add_list(self, builder: PlanBuilder, tables: Mapping[str, Operand], windows: int, tiles: int) -> Operand:
         """Add the kernels that list the tiles of long segments."""
         ends = builder.scratch("long_tile_ends", windows)
-        with builder.uncounted():
-            self._scan.add_to(builder, Layout({"input": replace(tables["long_tiles"], vec4=True), "output": ends}))
+        scanned = {"input": replace(tables["long_tiles"], vec4=True), "output": ends}
+        builder.include("long tiles", self._scan, scanned, counted=False)
         found = builder.scratch("long_tile_list", 4 * tiles)
         builder.kernel(
             "list long tiles", "segmented_sort_list.wgsl",
@@ -367,15 +362,20 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         totals = builder.scratch("group_totals", BINS * groups).by_words()
         grouped = {"tiles": tiles, "groups": groups, "group_tiles": group_tiles}
         fixed = {"fixed": self.length is not None}
+        # Most tiles that there may be are not used where most segments are short: then few workgroups find that out.
+        workgroups = tiles if self.length is not None else min(tiles, self._long_workgroups)
         source = "input"
         for index, digit in enumerate(self._digits):
             # The last pass writes the output.
             destination = "temporary" if (len(self._digits) - index) % 2 == 0 else "output"
-            tiled = {"n": n, "tiles": tiles, "tile_items": shape.tile_items, **params, "digit": digit}
+            tiled = {
+                "n": n, "tiles": tiles, "workgroups": workgroups, "tile_items": shape.tile_items, **params,
+                "digit": digit,
+            }  # fmt: skip
             builder.kernel(
                 f"count {index}", "segmented_sort_count.wgsl",
                 reads={"keys_input": places[source]["keys"], **reads}, writes={"counts": counts}, params=tiled,
-                workgroups=tiles, constants={"WORKGROUP_SIZE": 256},
+                workgroups=workgroups, constants={"WORKGROUP_SIZE": 256},
                 context=self._key_context(tagged=False, copies=_COPIES), counted=True,
             )  # fmt: skip
             builder.kernel(
@@ -396,7 +396,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
                 },
                 writes={f"{kind}_output": operand for kind, operand in places[destination].items()},
                 params={**tiled, "identity_bits": 0},
-                workgroups=tiles, constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                workgroups=workgroups, constants={"WORKGROUP_SIZE": shape.workgroup_size},
                 context=self._rank_context(tagged=False, value_words=self._value_words), features=self._features,
                 counted=True,
             )  # fmt: skip

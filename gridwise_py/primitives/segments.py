@@ -8,41 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
 
-from .. import settings
-from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
+from ..errors import DatatypeError, LengthError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import HAS_CARRY, MORE_FOLLOWS
 from ..planning.layout import Layout, Operand
-from ..planning.lookback_state import SPIN_LIMIT, ChainedState
 from ..planning.source import Source
-from ..planning.windows import Window, binding_limit, windows_of
-from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
+from ..planning.windows import Window, window_of_all, windows_of
+from ..settings import ScanStrategy
 from ..tuning.options import ScanTuning
-from ..tuning.shapes import Shape, look_back_tiles
+from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities
 from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
 from .fusion import FUSED, Fusion, flat_of
-from .operator import BlockWindow, OperatorPrimitive, block_split, blocks_of
+from .look_back import LookBackPrimitive
+from .operator import BlockWindow, block_split, blocks_of
 from .reduce import wider
 
 __all__ = [
     "KEY_DATATYPES",
-    "SegmentStrategy",
     "SegmentedPrimitive",
     "heads_of_keys",
     "search_steps",
     "segmented_prefixes",
+    "segments_of",
 ]
-
-SegmentStrategy: TypeAlias = Literal["auto", "reduce_then_scan", "lookback"]
-_STRATEGIES = ("auto", "reduce_then_scan", "lookback")
 
 #: What keys may be: they are compared, not computed with.
 KEY_DATATYPES: Mapping[str, Datatype] = {
@@ -54,7 +49,7 @@ _MOST_WORDS = 3
 _STAGED_BYTES = 8192
 
 
-class SegmentedPrimitive(OperatorPrimitive):
+class SegmentedPrimitive(LookBackPrimitive):
     """Base of primitives that combine items within segments.
 
     Parameters
@@ -80,8 +75,7 @@ class SegmentedPrimitive(OperatorPrimitive):
     #: The other arguments that are read, and those that are written.
     _also_read: ClassVar[tuple[str, ...]] = ()
     _also_written: ClassVar[tuple[str, ...]] = ()
-    #: Of the table of shapes.
-    _kernel: ClassVar[str] = "segmented"
+    _kernel = "segmented"
     takes_count = True
     #: The datatype of the keys, where there are any.
     _key: Datatype | None = None
@@ -94,7 +88,7 @@ class SegmentedPrimitive(OperatorPrimitive):
         items: Any = "u32",
         op: BinOpLike = Add,
         *,
-        strategy: SegmentStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         deterministic: bool = False,
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
@@ -113,20 +107,7 @@ class SegmentedPrimitive(OperatorPrimitive):
                 f"{type(self).__name__}: items of {self.datatype} are {self._accumulator.words} words, but at most "
                 f"{_MOST_WORDS} are combined; use structs of up to {_MOST_WORDS} fields"
             )
-        if strategy is not None and strategy not in _STRATEGIES:
-            raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
-        self._requested: SegmentStrategy | None = strategy
-        if self._fixed_order is not None:
-            if strategy == "lookback":
-                raise ArgumentError(
-                    f"strategy='lookback' together with {self._fixed_order}: how a look-back groups its additions "
-                    f"depends on timing; leave out one of the two"
-                )
-            self._requested = "reduce_then_scan"
-        spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
-        self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
-        self._blocks_shapes = self._shapes_for("scan", self.tuning)
-        self._shapes = self._shapes_for("scan" if self._fixed_order else self._kernel, self.tuning)
+        self._set_up(strategy)
 
     def _take_keys(self, keys: Any) -> Datatype:
         """Return the datatype of the keys. If they are an expression, its leaves become the arguments."""
@@ -135,12 +116,7 @@ class SegmentedPrimitive(OperatorPrimitive):
             if flat.fields:
                 raise DatatypeError(f"{type(self).__name__}: keys are numbers, not a struct; give one field of it")
             # The items may be an expression of arrays, too.
-            names = {name: f"key_{name}" for name, _ in flat.arrays}
-            flat = replace(
-                flat, names=tuple(names.get(name, name) for name in flat.names),
-                arrays=tuple((names[name], array) for name, array in flat.arrays),
-            )  # fmt: skip
-            self._key_fusion = Fusion(flat, "keys")
+            self._key_fusion = Fusion(flat.renamed({name: f"key_{name}" for name, _ in flat.arrays}), "keys")
             self.arguments = self._key_fusion.arguments(self.arguments)
             keys = self._key_fusion.datatype
         self._key = as_datatype(keys, KEY_DATATYPES)
@@ -165,31 +141,7 @@ class SegmentedPrimitive(OperatorPrimitive):
     def _quads(self) -> int:
         return 1
 
-    @cached_property
-    def strategy(self) -> settings.ScanStrategy:
-        """The requested strategy, by argument or environment; ``"auto"`` if none was requested."""
-        return settings.scan_strategy() if self._requested is None else self._requested
-
-    @cached_property
-    def _lookback(self) -> LookBackChoice:
-        return look_back_choice(self.capabilities, self._device, self._state.form)
-
-    @property
-    def state(self) -> str:
-        """Form of the look-back's state words."""
-        return self._state.form
-
-    def choose_strategy(self) -> str:
-        """Return the strategy for a call; with ``"auto"`` this may test the device."""
-        if self.strategy != "auto":
-            return self.strategy
-        return "lookback" if self._lookback.safe else "reduce_then_scan"
-
     # ---- plans ----
-
-    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        """Add the kernels to the plan of a larger primitive; there are items."""
-        return self._plan_items(builder, layout)
 
     def _plan_items(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         """Add the kernels; there are items or segments."""
@@ -220,16 +172,9 @@ class SegmentedPrimitive(OperatorPrimitive):
         if items.length == 0:  # offsets may have segments all the same
             words = builder.constant("nothing", (0,) * 16)
             nothing = Operand(0, words, size_bytes=64, item_bytes=items.item_bytes)
-            return Window(0, 1, 0, 0, 0, {name: nothing for name in self._per_item})
-        limit = binding_limit(self.capabilities)
-        for name in self._per_item:
-            if layout[name].nbytes > limit:
-                raise LimitError(
-                    f"{self.name}: {name} has {layout[name].nbytes} bytes, but items of several numbers must fit one "
-                    f"binding (max-storage-buffer-binding-size {limit} bytes); give their fields as arrays, or smaller "
-                    f"parts"
-                )
-        return Window(0, 1, 0, items.length, items.length, {name: layout[name] for name in self._per_item})
+            return Window.only(0, {name: nothing for name in self._per_item})
+        operands = {name: layout[name] for name in self._per_item}
+        return window_of_all(self.name, items.length, operands, self.capabilities)
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout, parts: Sequence[BlockWindow]) -> dict[str, Any]:
         n = self._items_in(layout["items"])
@@ -263,13 +208,7 @@ class SegmentedPrimitive(OperatorPrimitive):
             )
             for part in parts[:1] if sibling else parts:
                 add(each, part, emits=True, sibling=sibling)
-        return {
-            "workgroup_size": shape.workgroup_size,
-            "vecs": shape.vecs,
-            "shape": self._blocks_shapes.source,
-            "blocks": blocks,
-            "windows": len(parts),
-        }
+        return self._blocks_parameters(shape, self._blocks_shapes, parts)
 
     def _add_single(
         self,
@@ -314,13 +253,7 @@ class SegmentedPrimitive(OperatorPrimitive):
             self._add_single(
                 builder, "complete", "segmented_fixup.wgsl", each, blocks, {"output": output}, totals, sibling
             )
-        return {
-            "workgroup_size": shape.workgroup_size,
-            "vecs": shape.vecs,
-            "shape": self._shapes.source,
-            "blocks": blocks,
-            "windows": len(windows),
-        }
+        return self._blocks_parameters(shape, self._shapes, windows)
 
     def _operator_params(self) -> dict[str, int]:
         """Return the fields of `Params` that belong to the operator."""
@@ -333,8 +266,7 @@ class SegmentedPrimitive(OperatorPrimitive):
         shape = self._shapes.at(self._items_in(layout["items"]))
         lengths = [window.length // self.datatype.elements for window in windows]
         tiles = [max(1, -(-length // shape.tile_items)) for length in lengths]
-        tickets = self._lookback.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
-        look = look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
+        tickets, look = self._takes_tickets(), self._look()
         carried = len(windows) > 1
         chain_words = 1 + self._accumulator.words
         words = chain_words if self._emission == "runs" else self._accumulator.words
@@ -350,16 +282,7 @@ class SegmentedPrimitive(OperatorPrimitive):
                     written={"carries": part} if carried else {}, workgroups=count, sibling=each != shape,
                     carried=carried, look=look, tickets=tickets, **state,
                 )  # fmt: skip
-        return {
-            "workgroup_size": shape.workgroup_size,
-            "vecs": shape.vecs,
-            "shape": self._shapes.source,
-            "tiles": sum(tiles),
-            "windows": len(windows),
-            "tickets": tickets,
-            "look_back_window": look * self.mode.size,
-            **self._state.parameters(),
-        }
+        return self._lookback_parameters(shape, tiles, tickets=tickets, look=look)
 
     @property
     def _label(self) -> str:
@@ -391,7 +314,7 @@ class SegmentedPrimitive(OperatorPrimitive):
         written: Mapping[str, Operand] | None = None,
         emits: bool = True,
         constants: Mapping[str, int] | None = None,
-        atomics: Mapping[str, tuple[str, str]] | None = None,
+        atomics: Mapping[str, tuple[Operand, str]] | None = None,
         features: tuple[str, ...] = (),
         sibling: bool = False,
         **context: Any,
@@ -433,6 +356,16 @@ class SegmentedPrimitive(OperatorPrimitive):
             features=tuple(dict.fromkeys((*self._kernel_features(), *features))),
             sibling=sibling, counted=True, first=first,
         )  # fmt: skip
+
+    def _prefixes(self, items: np.ndarray, heads: np.ndarray) -> np.ndarray:
+        """Return numpy's scan of each segment; exclusive ones begin with the identity."""
+        inclusive = segmented_prefixes(self.op, items, heads)
+        if not self._exclusive or items.size == 0:
+            return inclusive
+        result = np.empty_like(inclusive)
+        result[1:] = inclusive[:-1]
+        result[heads] = self.op.identity_for(self.datatype)
+        return result
 
     def _segment_context(self, shape: Shape, parts: int, **more: Any) -> dict[str, Any]:
         memory: dict[str, Any] = {}
@@ -517,6 +450,17 @@ def search_steps(segments: int, lanes: int, guesses: int = 1) -> int:
         left = max(chunk - 1, left - lanes * chunk)
         steps += 1
     return steps
+
+
+def segments_of(name: str, layout: Layout) -> int:
+    """Return the number of segments that offsets give; raise LengthError where there is no offset."""
+    offsets = layout["offsets"].length
+    if offsets == 0:
+        raise LengthError(
+            f"{name}: offsets has no items, but there is one offset more than segments; give np.zeros(1, np.uint32) "
+            f"for no segments"
+        )
+    return offsets - 1
 
 
 # ---- numpy's results ----

@@ -7,13 +7,14 @@ import wgpu
 
 from ..call_errors import explained
 from ..planning.signature import Argument, SameAs, UpTo
+from ..settings import ScanStrategy
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.expression_functions import StructExpression
 from .registry import register
-from .stream import FLAGS, Field, Mark, StreamPrimitive, StreamStrategy, count_argument
+from .stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
 from .typed_streams import InputFlags
 
 __all__ = ["FlatNonzero", "Select"]
@@ -82,7 +83,7 @@ class Select(InputFlags, StreamPrimitive):  # pyright: ignore[reportIncompatible
         where: Operators | None = None,
         flag_dtype: ItemDatatypeLike = "bool",
         size: int | None = None,
-        strategy: StreamStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         tuning: StreamTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
@@ -134,7 +135,7 @@ class FlatNonzero(StreamPrimitive):
         dtype: ItemDatatypeLike | Operators = "u32",
         *,
         size: int | None = None,
-        strategy: StreamStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         tuning: StreamTuning | None = None,
         capabilities: Capabilities | None = None,
     ):

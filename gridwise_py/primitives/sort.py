@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 import wgpu
@@ -35,15 +35,15 @@ from ..types.datatype import (
     as_datatype,
 )
 from ..types.expression import Operators
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .base import Primitive
-from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of
+from .key_codes import key_codes
+from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of, ranking_mode
 from .registry import register
 from .typed import InputOutput, KeysValues
 
-__all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive", "key_codes"]
+__all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive"]
 
-_STRATEGIES = (ONESWEEP, REDUCE_THEN_SCAN)
 # On a CPU adapter a tile's workgroup may wait for a core.
 _SPIN_LIMIT_CPU = 4096
 
@@ -94,17 +94,13 @@ class SortPrimitive(Primitive):
         self.overwrite_input = overwrite_input
         self.begin_bit: int = integer("begin_bit", begin_bit)
         self.end_bit: int | None = None if end_bit is None else integer("end_bit", end_bit)
-        if strategy is not None and strategy not in _STRATEGIES:
-            raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
-        self._requested: SortStrategy | None = strategy
+        self._requested: SortStrategy | None = (
+            None if strategy is None else one_of("strategy", strategy, get_args(SortStrategy))
+        )
         self.tuning: SortTuning = SortTuning.of(tuning)
         if self._faults.epoch_bits is not None:
             raise ArgumentError(f"{self.name}: epoch_bits={self._faults.epoch_bits}, but words of sorts always have 1")
-        subgroups = self.tuning.subgroups
-        # A CPU does a subgroup vote lane by lane, so ranking key by key takes fewer steps.
-        self.mode: SubgroupMode = self.capabilities.subgroup_mode(
-            False if subgroups is None and self.capabilities.is_cpu else subgroups
-        )
+        self.mode: SubgroupMode = ranking_mode(self.capabilities, self.tuning.subgroups)
         self._digits = digits_of(self.datatype, self.begin_bit, self.end_bit)
         self._value_words = value_datatype.itemsize_bytes // 4 if value_datatype is not None else 0
         self._shapes = sort_shapes_for(self.capabilities, self.mode, self.datatype, self._value_words, self.tuning)
@@ -151,16 +147,27 @@ class SortPrimitive(Primitive):
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for up to one tile, else a histogram and one or three dispatches per digit."""
-        keys_in, keys_out, values_in, values_out = self._roles
         builder = PlanBuilder(self.name.lower(), layout, self.capabilities)
         layout = self._reads(layout)
-        operand = layout[keys_in]
+        operand = layout[self._roles.keys_in]
         n, key_bytes = operand.length, self.datatype.itemsize_bytes
+        parameters = self.add_to(builder, layout)
+        value_bytes = self.value_datatype.itemsize_bytes if self.value_datatype is not None else 0
+        read = value_bytes if self._roles.values_in is not None else 0
+        written = (key_bytes if self._roles.keys_out is not None else 0) + value_bytes
+        read_bytes = operand.nbytes + n * read
+        counted = builder.counted_work(n, read_bytes // max(n, 1), written)
+        return builder.build(Work(n, read_bytes, n * written, counted=counted), parameters)
+
+    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the steps to a plan; see `PlanBuilder.include`."""
+        keys_in, keys_out, values_in, values_out = self._roles
+        operand = layout[keys_in]
         keys = {"input": operand}
         values: dict[str, Operand] = {}
         if keys_out is not None:
             keys["output"] = layout[keys_out]
-            if self.overwrite_input and n and keys["output"] != operand:
+            if self.overwrite_input and operand.length and keys["output"] != operand:
                 raise ArgumentError(
                     f"{self.name}: overwrite_input=True sorts in place; leave out {keys_out}=, or make a {self.name} "
                     f"without overwrite_input"
@@ -168,25 +175,7 @@ class SortPrimitive(Primitive):
         if values_out is not None:
             values = {"input": layout[values_in]} if values_in is not None else {}
             values["output"] = layout[values_out]
-        parameters = add_sort(builder, self._configs, keys, values)
-        value_bytes = self.value_datatype.itemsize_bytes if self.value_datatype is not None else 0
-        read = value_bytes if values_in is not None else 0
-        written = (key_bytes if keys_out is not None else 0) + value_bytes
-        read_bytes = operand.nbytes + n * read
-        counted = builder.counted_work(n, read_bytes // max(n, 1), written)
-        return builder.build(Work(n, read_bytes, n * written, counted=counted), parameters)
-
-    def add_to(
-        self,
-        builder: PlanBuilder,
-        keys: Mapping[str, Operand],
-        values: Mapping[str, Operand],
-        *,
-        counted: bool = True,
-        suffix: str = "",
-    ) -> dict[str, Any]:
-        """Add this sort to the plan of another primitive; see `add_sort`."""
-        return add_sort(builder, self._configs, keys, values, counted=counted, suffix=suffix)
+        return add_sort(builder, self._configs, keys, values)
 
     def _order(self, keys: np.ndarray) -> np.ndarray:
         codes = key_codes(keys, self.descending)
@@ -455,27 +444,3 @@ def _of_words(keys: np.ndarray) -> np.ndarray:
         return keys
     high, low = (keys[name].astype(np.uint64) for name in keys.dtype.names)
     return high << np.uint64(32) | low
-
-
-def key_codes(keys: np.ndarray, descending: bool = False) -> np.ndarray:
-    """Return unsigned integers whose order is the order of the keys.
-
-    Parameters
-    ----------
-    keys : numpy.ndarray
-        Items of 1 to 8 bytes.
-    descending : bool, default False
-        Order of the keys; NaN comes last in both directions.
-    """
-    unsigned = np.dtype(f"u{keys.dtype.itemsize}")
-    sign = unsigned.type(1 << (8 * unsigned.itemsize - 1))
-    bits = keys.view(unsigned)
-    if keys.dtype.kind in "ub":
-        codes = bits
-    elif keys.dtype.kind == "i":
-        codes = bits ^ sign
-    else:
-        bits = np.where(keys == 0, unsigned.type(0), bits)
-        codes = np.where(bits & sign, ~bits, bits | sign)
-    codes = ~codes if descending else codes
-    return np.where(np.isnan(keys), ~unsigned.type(0), codes) if keys.dtype.kind == "f" else codes

@@ -9,8 +9,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
@@ -22,24 +22,22 @@ from ..planning.kernel_constants import CONTROL_WORDS, HAS_CARRY
 from ..planning.layout import Layout, Operand
 from ..planning.lookback_state import SPIN_LIMIT, reads_by_rmw
 from ..planning.plan import CountedWork, Fill, Plan, Work
-from ..planning.signature import Argument, SameAs, Signature, UpTo
-from ..planning.windows import Window, binding_limit, windows_of
-from ..runtime.bound_call import BoundCall
+from ..planning.signature import Argument, SameAs, UpTo
+from ..planning.windows import Window, window_of_all, windows_of
 from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
+from ..settings import SCAN_STRATEGIES, ScanStrategy
 from ..tuning.options import StreamTuning
 from ..tuning.shapes import Shape, Shapes, look_back_tiles, shapes_for
 from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
 from ..types.evaluation import value_of
-from ..types.options import integer
+from ..types.options import integer, one_of
 from ..types.program import Flat
 from .base import Primitive
 from .fusion import FUSED, Fusion, flat_of
 
-__all__ = ["FLAGS", "Field", "Mark", "StreamPrimitive", "StreamStrategy", "count_argument"]
+__all__ = ["FLAGS", "Field", "Mark", "StreamPrimitive", "count_argument"]
 
-StreamStrategy: TypeAlias = Literal["auto", "reduce_then_scan", "lookback"]
-_STRATEGIES = ("auto", "reduce_then_scan", "lookback")
 _COUNT_MOST = 1 << 32
 #: What flags may be.
 FLAGS = STORAGE_DATATYPES
@@ -138,27 +136,19 @@ class StreamPrimitive(Primitive):
     #: The input with the place of each item's result, where every item has one; nothing is selected then.
     places: str | None = None
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Return an instance; the methods of one that reads expressions take their leaves by name."""
-        values = [*args, *(value for option in kwargs.values() for value in _listed(option))]
-        fused = any(isinstance(value, FUSED) for value in values)
-        return object.__new__(_taking_leaves(cls) if fused else cls)
-
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
         *,
         size: int | None,
-        strategy: StreamStrategy | None,
+        strategy: ScanStrategy | None,
         tuning: StreamTuning | None,
         capabilities: Capabilities | None,
     ):
         super().__init__(device, capabilities=capabilities)
-        if strategy is not None and strategy not in _STRATEGIES:
-            raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
+        self.strategy: ScanStrategy = "auto" if strategy is None else one_of("strategy", strategy, SCAN_STRATEGIES)
         if self._faults.epoch_bits not in (None, 1):
             raise ArgumentError(f"{self.name}: epoch_bits={self._faults.epoch_bits}, but its words always have 1")
-        self.strategy: StreamStrategy = "auto" if strategy is None else strategy
         self.size: int | None = None if size is None else integer("size", size, 0)
         self.tuning: StreamTuning = StreamTuning.of(tuning)
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(self.tuning.subgroups)
@@ -191,12 +181,7 @@ class StreamPrimitive(Primitive):
         """Return an expression whose Arrays have names that no other Array of this primitive has."""
         known = {array.place(): leaf for each in self._expressions.values() for leaf, array in each.flat.arrays}
         prefix = f"{name}_" if self._expressions else ""
-        renamed = {leaf: known.get(array.place(), prefix + leaf) for leaf, array in flat.arrays}
-        return replace(
-            flat,
-            names=tuple(renamed.get(leaf, leaf) for leaf in flat.names),
-            arrays=tuple((renamed[leaf], array) for leaf, array in flat.arrays),
-        )
+        return flat.renamed({leaf: known.get(array.place(), prefix + leaf) for leaf, array in flat.arrays})
 
     def _finish(self, arguments: Sequence[Argument]) -> None:
         """Set the arguments: leaves in place of the inputs that are expressions, and the room that was asked for.
@@ -258,20 +243,17 @@ class StreamPrimitive(Primitive):
         several = any(field.datatype.elements > 1 for field in self.fields)
         return not self._expressions and not several and self.places is None
 
-    @cached_property
-    def signature(self) -> Signature:
-        """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
-        return Signature.of(self, {k: rule for each in self._expressions.values() for k, rule in each.values.items()})
+    @property
+    def _fusions(self) -> tuple[Fusion, ...]:
+        return tuple(self._expressions.values())
 
-    def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> BoundCall[Any]:
-        bound = {name: array for each in self._expressions.values() for name, array in each.arrays.items()}
-        return super()._bind({**bound, **arrays} if bound else arrays, trials)
+    def _operands_of(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        return arrays  # `reference` takes leaves: several expressions may share one
 
     def reference(self, **arrays: Any) -> tuple[np.ndarray, ...]:
         """Return numpy's outputs for the same inputs, or for the same leaves of expressions."""
         name, per = self._measure
-        bound = {leaf: array for each in self._expressions.values() for leaf, array in each.arrays.items()}
-        known = {**{leaf: array.to_numpy() for leaf, array in bound.items()}, **arrays}
+        known = {**{leaf: array.to_numpy() for leaf, array in self._fused_arrays.items()}, **arrays}
         size = np.asarray(known[name]).size // per
         given: dict[str, np.ndarray] = {}
         for operand in self._inputs_of(self.fields):
@@ -337,6 +319,11 @@ class StreamPrimitive(Primitive):
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch, or three where look-back is not safe; more in windows."""
         builder = PlanBuilder(self._label, layout, self.capabilities)
+        parameters = self.add_to(builder, layout)
+        return builder.build(self._work(builder, layout, self._items(layout)), parameters)
+
+    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the steps to a plan; see `PlanBuilder.include`."""
         n = self._items(layout)
         reads = self._read(layout, n)
         if n >= _COUNT_MOST:
@@ -351,7 +338,7 @@ class StreamPrimitive(Primitive):
         else:
             count = layout[self._count_name]
             builder.step(Fill(count.buffer, count.first_byte, count.nbytes))
-        return builder.build(self._work(builder, layout, n), parameters)
+        return parameters
 
     def _work(self, builder: PlanBuilder, layout: Layout, n: int) -> Work:
         """Return what there is room for; the counts say how many items are written."""
@@ -386,16 +373,8 @@ class StreamPrimitive(Primitive):
         if all(field.datatype.elements == 1 for field in self._written):
             windows = windows_of(reads, list(reads), self.capabilities, self._shapes.at(n).tile_items)
             # Without any where nothing is read from the first item to the last.
-            return windows or [Window(0, 1, 0, n, n, dict(reads))]
-        limit = binding_limit(self.capabilities)
-        for name, operand in reads.items():
-            if operand.chunks or operand.nbytes > limit:
-                raise LimitError(
-                    f"{self.name}: {name} has {operand.nbytes} bytes, but items of several numbers must fit one "
-                    f"binding (max-storage-buffer-binding-size {limit} bytes); give their fields as arrays, or smaller "
-                    f"parts"
-                )
-        return [Window(0, 1, 0, n, n, dict(reads))]
+            return windows or [Window.only(n, dict(reads))]
+        return [window_of_all(self.name, n, dict(reads), self.capabilities)]
 
     def _room(self, layout: Layout) -> int:
         """Return the items for which all outputs have room."""
@@ -413,8 +392,9 @@ class StreamPrimitive(Primitive):
         carries = self._carries(builder, windows)
         outputs = {name: layout[name] for name in self.signature.outputs if layout[name].length}
         for window, count, carry in zip(windows, tiles, carries, strict=True):
-            states = f"states_{window.index}" if carry else "states"
-            builder.scratch(states, CONTROL_WORDS + self._words * count)
+            states = builder.scratch(
+                f"states_{window.index}" if carry else "states", CONTROL_WORDS + self._words * count
+            )
             for each in (shape, *(() if carry else self._shapes.others(n))):
                 self._add(
                     builder, window.label(self._label), "stream_lookback.wgsl", each, window, n,
@@ -507,7 +487,7 @@ class StreamPrimitive(Primitive):
         params: Mapping[str, int],
         workgroups: int,
         constants: Mapping[str, int] | None = None,
-        atomics: Mapping[str, tuple[str, str]] | None = None,
+        atomics: Mapping[str, tuple[Operand, str]] | None = None,
         sibling: bool = False,
         **context: Any,
     ) -> None:
@@ -570,11 +550,27 @@ class StreamPrimitive(Primitive):
             **_quad(mark.datatype.itemsize_bytes),
         }
 
-    def _field_text(self, field: Field) -> dict[str, Any]:
+    def _rounds(self, shape: Shape, stage_words: int) -> list[list[int]]:
+        """Return the rows that go through workgroup memory together, if each subgroup has a part of it."""
+        if self.mode.kind == "none" or self.tuning.order != "subgroup":
+            return []
+        rows = max(1, self._stage() // (4 * shape.workgroup_size * stage_words))
+        return [list(range(first, min(first + rows, shape.vecs))) for first in range(0, shape.vecs, rows)]
+
+    def _source(self, field: Field, by_rounds: bool) -> str:
+        if field.argument is None:
+            return "index"
+        if self._is_held(field):
+            return "held"
+        return "row" if by_rounds and not field.sparse and field.datatype.elements == 1 else "late"
+
+    def _field_text(self, field: Field, by_rounds: bool) -> dict[str, Any]:
+        source = self._source(field, by_rounds)
         return {
             "name": field.argument or "position",
             "outputs": field.outputs,
-            "source": "held" if self._is_held(field) else "index" if field.argument is None else "late",
+            "source": source,
+            "read_together": source == "late" and field.datatype.elements == 1 and not self.splits,
             "elements": field.datatype.elements,
             **_quad(field.datatype.element_bytes),
         }
@@ -582,20 +578,27 @@ class StreamPrimitive(Primitive):
     def _text(self, shape: Shape) -> dict[str, Any]:
         """Return the template values."""
         words, runs = self._words, self._writes_lengths
-        kept = [field for field in self._written if self._is_held(field)]
-        held = {field.argument: _quad(field.datatype.itemsize_bytes) | {"name": field.argument} for field in kept}
-        marks = [self._mark_text(mark, mark.argument in held) for mark in self.marks]
-        fields = [self._field_text(field) for field in self._written]
-        late = [field for field in fields if field["source"] != "held"]
-        # What goes through workgroup memory, one after the other: positions, and the fields that registers hold.
-        passes: list[dict[str, Any]] = [{"name": "positions", "held": False, "words": 1}] if late or runs else []
+        kept = {
+            field.argument: _quad(field.datatype.itemsize_bytes) | {"name": field.argument}
+            for field in self._written
+            if self._is_held(field)
+        }
+        marks = [self._mark_text(mark, mark.argument in kept) for mark in self.marks]
+        by_rounds = bool(self._rounds(shape, 1)) and self._stage() > 0
+        fields = [self._field_text(field, by_rounds) for field in self._written]
+        late = [field for field in fields if field["source"] in ("index", "late")]
+        # What goes through workgroup memory, one after the other: positions, and items from registers or by rows.
+        passes: list[dict[str, Any]] = []
+        if late or runs:
+            passes.append({"name": "positions", "held": False, "reloaded": False, "words": 1})
         for field in fields:
-            if field["source"] == "held":
-                item_words = max(1, int(field["bytes"]) // 4)
-                more = {"held": True, "field": field, "words": item_words, "picks": field["picks"]}
-                passes.append({"name": field["name"], **more})
+            if field["source"] in ("held", "row"):
+                of_items = {"words": max(1, int(field["bytes"]) // 4), "picks": field["picks"], "field": field}
+                held = field["source"] == "held"
+                passes.append({"name": field["name"], "held": held, "reloaded": not held, **of_items})
         stage_words = max([int(each["words"]) for each in passes], default=1)
         stage = self._stage() if passes else 0
+        rounds = self._rounds(shape, stage_words) if stage else []
         kind = {
             "suffix": "", "type": "u32", "combine": "add", "identity": "0u", "subgroup_reduce": "subgroupAdd",
             "subgroup_exclusive_scan": "subgroupExclusiveAdd",
@@ -610,13 +613,15 @@ class StreamPrimitive(Primitive):
             "splits": self.splits,
             "dense": self.places is not None,
             "marks": marks,
-            "held": list(held.values()),
+            "held": list(kept.values()),
             "moved": fields,
             "late": late,
             "passes": passes,
             "staged": stage > 0,
             "part_items": stage // stage_words,
             "stage_words": stage_words,
+            "rounds": rounds,
+            **({"round_rows": len(rounds[0]), "workgroup_size": shape.workgroup_size} if rounds else {}),
             "vecs": shape.vecs,
             "pack": 4 if self.mode.size <= 32 else 2,
             "kinds": [kind] if words == 1 else [kind, pair],
@@ -625,17 +630,6 @@ class StreamPrimitive(Primitive):
             "subgroups": self.mode.kind,
             "emulated_size": self.mode.size,
         }
-
-
-def _listed(option: Any) -> Sequence[Any]:
-    return cast(Sequence[Any], option) if isinstance(option, (list, tuple)) else [option]
-
-
-@cache
-def _taking_leaves(cls: type[Any]) -> type[Any]:
-    """Return the subclass of a class whose methods take any names, in place of those of `typed`."""
-    methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
-    return type(cls.__name__, (cls,), {**methods, "__module__": cls.__module__})
 
 
 # Workgroups of kernels that give each a block of tiles; as those of scans.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import wgpu
@@ -22,16 +22,18 @@ from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
 from ..types.expression import Operators
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .base import Primitive
+from .key_codes import key_codes, key_context, key_words
 from .registry import register
-from .sort import ArgSort, Sort, key_codes
+from .segments import segments_of
+from .sort import ArgSort, Sort
 from .typed import ValuesIndices
+from .typed_segments import ItemsOffsetsRanked
 
-__all__ = ["TopK", "TopKMode"]
+__all__ = ["SegmentedTopK", "TopK", "TopKMode"]
 
 TopKMode: TypeAlias = Literal["largest", "smallest"]
-_MODES = ("largest", "smallest")
 # Of top_k_select.wgsl: the entries (a code and a place) that it has workgroup memory for. With codes of 8 bytes and 512
 # invocations all takes 15 of the 16 KiB that every device has.
 _SELECT_ROOM = 1024
@@ -154,9 +156,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
     ):
         super().__init__(device, capabilities=capabilities)
         self.k: int = integer("k", k, 0)
-        if mode not in _MODES:
-            raise ArgumentError(f"mode={mode!r} is unknown; known are {', '.join(_MODES)}")
-        self.mode: TopKMode = mode
+        self.mode: TopKMode = one_of("mode", mode, get_args(TopKMode))
         self.sorted: bool = bool(sorted)
         self.row_length: int | None = None if row_length is None else integer("row_length", row_length, 1)
         if self.row_length is not None and self.k > self.row_length:
@@ -183,7 +183,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
 
     @property
     def _code_bytes(self) -> int:
-        return max(4, self.datatype.itemsize_bytes)
+        return 4 * key_words(self.datatype)
 
     @cached_property
     def _sort_items(self) -> ArgSort:
@@ -365,12 +365,16 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         chosen: Operand | None = None,
         values: Operand | None = None,
         indices: Operand | None = None,
+        offsets: Operand | None = None,
         sibling: bool = False,
     ) -> None:
-        """Add the kernel that chooses k of each row: of codes the groups, into `chosen`, of items the results."""
+        """Add the kernel that chooses k of each row: of codes the groups, into `chosen`, of items the results.
+
+        With `offsets` rows are segments of any lengths, and `length` says nothing.
+        """
         slots = max(_SELECT_INVOCATIONS, 1 << (2 * self.k - 1).bit_length())
         lanes = _SELECT_INVOCATIONS
-        if self.row_length is None and not self.capabilities.is_cpu:
+        if self.row_length is None and offsets is None and not self.capabilities.is_cpu:
             most = self.capabilities.limits["max-compute-invocations-per-workgroup"]
             lanes = min(_SELECT_INVOCATIONS_ALONE[self._code_bytes // 4], 1 << most.bit_length() - 1)
         outputs = {"chosen": chosen, "values": values, "indices": indices}
@@ -379,17 +383,19 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
             reads={
                 "input" if chosen is None else "codes": items.by_words(),
                 **({} if listed is None else {"list": listed.list.by_words()}),
+                **({} if offsets is None else {"offsets": offsets.by_words()}),
             },
             writes={name: each.by_words() for name, each in outputs.items() if each is not None},
             params={
-                "n": items.length, "blocks": rows, "length": length, "k": self.k,
+                "n": items.length, "blocks": rows, **({} if offsets is not None else {"length": length}), "k": self.k,
                 "slots": slots if slots <= _SELECT_ROOM else 0,
                 **({} if listed is None else {"group_log2": _log2(listed.group)}),
             },
             workgroups=rows,
             constants={},
             context={
-                **self._key_context(), "listed": listed is not None, "sorted": self.sorted,
+                **self._key_context(), "listed": listed is not None, "segmented": offsets is not None,
+                "sorted": self.sorted,
                 "source": "items" if chosen is None else "codes", "result": "items" if chosen is None else "places",
                 "workgroup_size": lanes, "room": _SELECT_ROOM,
             },
@@ -400,7 +406,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
 
     def _add_full_sort(self, builder: PlanBuilder, items: Operand, values: Operand, indices: Operand) -> None:
         order = builder.scratch("order", items.length)
-        self._sort_items.add_to(builder, {"input": items}, {"output": order})
+        builder.include("sort", self._sort_items, {"input": items, "output": order}, counted=True)
         self._gather(builder, items, order, None, values, indices)
 
     def _add_sorted_delegates(
@@ -408,7 +414,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
     ) -> None:
         minima = self._add_minima(builder, items, None, group, "")
         order = builder.scratch("order", minima.length)
-        self._sort_codes.add_to(builder, {"input": minima}, {"output": order}, counted=False, suffix="_minima")
+        builder.include("sort minima", self._sort_codes, {"input": minima, "output": order}, counted=False)
         listed = _Listed(self._in_order(builder, order, "groups"), group, self.k)
         codes = builder.scratch("codes", listed.items, self._code_bytes)
         shape = self._shapes.at(items.length)
@@ -421,13 +427,13 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
             context={**self._key_context(), "listed": True}, counted=True,
         )  # fmt: skip
         order = builder.scratch("order_of_codes", listed.items)
-        self._sort_codes.add_to(builder, {"input": codes}, {"output": order}, counted=False, suffix="_codes")
+        builder.include("sort codes", self._sort_codes, {"input": codes, "output": order}, counted=False)
         self._gather(builder, items, order, listed, values, indices)
 
     def _in_order(self, builder: PlanBuilder, order: Operand, name: str) -> Operand:
         """Return the first k places of an order, ascending."""
         first, found = replace(order, length=self.k), builder.scratch(name, self.k)
-        self._sort_places.add_to(builder, {"input": first, "output": found}, {}, counted=False, suffix=f"_{name}")
+        builder.include(f"sort {name}", self._sort_places, {"input": first, "output": found}, counted=False)
         return found
 
     def _gather(
@@ -459,12 +465,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
 
     def _key_context(self) -> dict[str, Any]:
         """Return what the codes of items depend on."""
-        return {
-            "key_words": self._code_bytes // 4,
-            "key_bytes": self.datatype.itemsize_bytes,
-            "key_kind": self.datatype.dtype.kind,
-            "descending": self._descending,
-        }
+        return key_context(self.datatype, descending=self._descending)
 
     def reference(self, input: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return numpy's results for the same input."""
@@ -475,3 +476,111 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         if not self.sorted:
             order.sort(axis=1)
         return np.take_along_axis(rows, order, axis=1).ravel(), order.ravel().astype(np.uint32)
+
+
+class SegmentedTopK(ItemsOffsetsRanked, TopK):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+    """Find the k largest or smallest items of each segment, and their indices.
+
+    Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix. For rows of one length
+    take `TopK` with `row_length`.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    dtype : Datatype, str or numpy dtype, or expression, default "u32"
+        Datatype of the items: bool, or integers and floats of 8 to 64 bits.
+    k : int, default 1
+        How many of each segment, from 0 to 1,024.
+    mode : {"largest", "smallest"}, default "largest"
+    sorted : bool, default True
+        Whether the best item comes first. Otherwise they are in the order of their indices.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+
+    See Also
+    --------
+    execute : takes ``input``, shape (n,), and ``offsets`` of u32, shape (segments + 1,); gives ``values`` and
+        ``indices`` (u32), shape (segments · k,), segment by segment. Indices count from the beginning of the segment.
+
+    Notes
+    -----
+    Which items are chosen, and their order, is as for `TopK`. Where a segment has fewer than k items, its other
+    ``indices`` are 2³² − 1 and its other ``values`` 0.
+
+    Offsets must not fall, which nobody checks on the GPU. Those behind the last item count as the end of the items, and
+    a segment whose end lies before its beginning is empty, so nothing outside the arrays is read.
+
+    One dispatch, in which each segment has a workgroup: a few long segments leave most of a GPU idle. Up to 1,024 items
+    are sorted in workgroup memory; of more, those up to a bound that at least k items do not exceed.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.array([3, 9, 2, 9, 5], dtype=np.uint32), device)
+    >>> offsets = gw.asarray(np.array([0, 4, 4, 5], dtype=np.uint32), device)
+    >>> run = gw.SegmentedTopK(device, "u32", 2).execute(input=x, offsets=offsets)
+    >>> run.outputs["values"].to_numpy(), run.outputs["indices"].to_numpy().astype(np.int32)
+    (array([9, 9, 0, 0, 5, 0], dtype=uint32), array([ 1,  3, -1, -1,  0, -1], dtype=int32))
+    """
+
+    arguments = (
+        Argument("input"),
+        Argument("offsets", datatype=DATATYPES["u32"], is_apart=True),
+        *(each for each in TopK.arguments if each.is_output),
+    )
+
+    @explained()
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        dtype: KeyDatatypeLike | Operators = "u32",
+        k: int = 1,
+        *,
+        mode: TopKMode = "largest",
+        sorted: bool = True,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, dtype, k, mode=mode, sorted=sorted, capabilities=capabilities)
+        if self.k > _SELECT_ROOM:
+            raise LimitError(
+                f"SegmentedTopK: k={self.k}, but one workgroup chooses at most {_SELECT_ROOM} items of a segment; for "
+                f"more, sort the segments with SegmentedSort"
+            )
+
+    def _results_of(self, lengths: Mapping[str, int]) -> int:
+        return max(lengths["offsets"] - 1, 0) * self.k
+
+    @classmethod
+    def at_size(cls, n: int, k: int = 100, segment: int = 1024, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return the options and lengths for a benchmark: segments of one length, of which the last may be shorter."""
+        return {"k": min(k, segment)}, {"input": n, "offsets": -(-n // segment) + 1}
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: one dispatch."""
+        builder = PlanBuilder("segmented_top_k", layout, self.capabilities)
+        layout = self._reads(layout)
+        items, offsets = layout["input"], layout["offsets"]
+        segments = segments_of(self.name, layout)
+        if self.k and segments:
+            self._select(
+                builder, items, 0, segments, values=layout["values"], indices=layout["indices"], offsets=offsets
+            )
+        item_bytes = items.nbytes // max(items.length, 1)
+        written = segments * self.k * (self.datatype.itemsize_bytes + 4)
+        counted = builder.counted_work(items.length, item_bytes, 0)
+        work = Work(items.length, items.nbytes + offsets.nbytes, written, counted=counted)
+        return builder.build(work, {"k": self.k, "segments": segments})
+
+    def reference(self, input: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return numpy's results for the same input."""
+        segments = offsets.size - 1
+        values = np.zeros((segments, self.k), input.dtype)
+        indices = np.full((segments, self.k), 0xFFFFFFFF, np.uint32)
+        codes = key_codes(input, self._descending)
+        for s, (begin, end) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
+            order = np.argsort(codes[begin:end], kind="stable")[: self.k]
+            if not self.sorted:
+                order.sort()
+            values[s, : order.size], indices[s, : order.size] = input[begin:end][order], order
+        return values.ravel(), indices.ravel()

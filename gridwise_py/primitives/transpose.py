@@ -7,7 +7,7 @@ one word longer.
 from __future__ import annotations
 
 from math import isqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
@@ -74,6 +74,8 @@ class Transpose(InputOutput):
     """
 
     datatypes = STORAGE_DATATYPES
+    # A thousand workgroups at work are then at 32 tiles from left to right, and at as many from top to bottom.
+    _band_tiles: ClassVar[int] = 32
     arguments = (
         Argument("input", length=Product(("batch", "rows", "columns")), any_shape=True, in_order=False),
         Argument("output", is_output=True, length=Product(("batch", "rows", "columns")), any_shape=True),
@@ -162,7 +164,8 @@ class Transpose(InputOutput):
             workgroups=blocks,
             constants={},
             context={
-                "sink": described(self.datatype), "planes": planes, "lanes": shape.workgroup_size, **quads,
+                "sink": described(self.datatype), "planes": planes, "lanes": shape.workgroup_size,
+                "band": self._band_tiles, **quads,
             },
             units={
                 "input": (4 if quads["quads_in"] else 1) * item_bytes,

@@ -14,7 +14,15 @@ from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from .base import Primitive
 
-__all__ = ["ItemsIndices", "ItemsOffsets", "KeysItems", "KeysItemsReduced", "KeysValuesOffsets", "ValuesRepeated"]
+__all__ = [
+    "ItemsIndices",
+    "ItemsOffsets",
+    "ItemsOffsetsRanked",
+    "KeysItems",
+    "KeysItemsReduced",
+    "KeysValuesOffsets",
+    "ValuesRepeated",
+]
 
 
 class KeysItems(Primitive):
@@ -418,4 +426,69 @@ class ValuesRepeated(Primitive):
         trials: int = 1,
     ) -> Run[Array]:
         arrays = given(values=values, counts=counts, offsets=offsets, output=output, count=count, n=n)
+        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
+
+
+class ItemsOffsetsRanked(Primitive):
+    """Primitives that choose items of each segment, and tell where they were."""
+
+    @explained()
+    def bind(
+        self,
+        *,
+        input: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        offsets: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        indices: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+    ) -> BoundCall[Array]:
+        return self._bind(given(input=input, offsets=offsets, values=values, indices=indices, n=n))
+
+    @explained()
+    def record(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        input: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        offsets: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        indices: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+    ) -> dict[str, Array]:
+        arrays = given(input=input, offsets=offsets, values=values, indices=indices, n=n)
+        return self._record(arrays, encoder, trials, timing)
+
+    @explained()
+    def execute(
+        self,
+        *,
+        input: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        offsets: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        indices: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        encoder: wgpu.GPUCommandEncoder | None = None,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[Array]:
+        arrays = given(input=input, offsets=offsets, values=values, indices=indices, n=n)
+        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
+
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(
+        self,
+        *,
+        input: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        offsets: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        indices: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[Array]:
+        arrays = given(input=input, offsets=offsets, values=values, indices=indices, n=n)
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)

@@ -7,12 +7,13 @@ import wgpu
 
 from ..call_errors import explained
 from ..planning.signature import Argument, SameAs, UpTo
+from ..settings import ScanStrategy
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from .registry import register
-from .stream import Field, Mark, StreamPrimitive, StreamStrategy, count_argument
+from .stream import Field, Mark, StreamPrimitive, count_argument
 from .typed_streams import KeysKept
 
 __all__ = ["RunNumbers", "Unique", "run_heads"]
@@ -71,7 +72,7 @@ class Unique(KeysKept, StreamPrimitive):  # pyright: ignore[reportIncompatibleMe
         *,
         equal_nan: bool = True,
         size: int | None = None,
-        strategy: StreamStrategy | None = None,
+        strategy: ScanStrategy | None = None,
         tuning: StreamTuning | None = None,
         capabilities: Capabilities | None = None,
     ):

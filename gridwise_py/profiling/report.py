@@ -16,6 +16,7 @@ from ..display.quantities import format_time
 from ..display.terminal import clean, clean_lines
 from ..errors import ArgumentError
 from ..runtime.context import context_of
+from ..types.options import one_of
 
 __all__ = ["KeyAverage", "KeyAverages", "Record", "averages"]
 
@@ -154,9 +155,7 @@ class KeyAverages(Sequence[KeyAverage]):
         """
         if sort_by is None:
             return list(self._rows)
-        if sort_by not in _SORT_KEYS:
-            raise ArgumentError(f"sort_by={sort_by!r} is unknown; known are {', '.join(_SORT_KEYS)}")
-        column = _SORT_KEYS[sort_by]
+        column = _SORT_KEYS[one_of("sort_by", sort_by, _SORT_KEYS)]
         if column == "name":
             return sorted(self._rows, key=lambda row: row.name)
         known = [row for row in self._rows if getattr(row, column) is not None]

@@ -901,13 +901,12 @@ def empty(
     LimitError
         If the Array is larger than the device's largest buffer.
     """
-    asked: Any = dtype
-    if isinstance(asked, wgpu.GPUDevice):
+    if isinstance(dtype, wgpu.GPUDevice):
         raise ArgumentError("dtype is a device; give device= by its name")
     lengths = checked_shape(shape)
     device = device if device is not None else default_device()
     context = context_of(device)
-    found = default_float(context) if asked is None else as_datatype(asked, ITEM_DATATYPES)
+    found = default_float(context) if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
     return new_array(context, prod(lengths), found, label=label, shape=kept_shape(lengths))
 
 

@@ -335,7 +335,8 @@ def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
     }
 
 
-_PROBE = """
+#: Writes how many lanes a subgroup has.
+SUBGROUP_PROBE = """
 @group(0) @binding(0) var<storage, read_write> sizes: array<u32>;
 @compute @workgroup_size(128)
 fn main(@builtin(subgroup_size) size: u32, @builtin(local_invocation_index) i: u32) {
@@ -348,7 +349,7 @@ def _probe_subgroup_size(device: wgpu.GPUDevice) -> int | None:
     """Run a kernel that says how large its subgroups are; what the adapter says is not to be believed."""
     if "subgroup" not in device.features:
         return None
-    module = create_shader_module(device, label="gridwise subgroup probe", code=_PROBE, trusted=False)
+    module = create_shader_module(device, label="gridwise subgroup probe", code=SUBGROUP_PROBE, trusted=False)
     pipeline = device.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "main"})
     buffer = device.create_buffer(size=4, usage=wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC)
     group = device.create_bind_group(

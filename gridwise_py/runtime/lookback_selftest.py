@@ -8,6 +8,7 @@ fallback is the rule. So a device is tried before it is trusted, and the verdict
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -27,19 +28,21 @@ from .context import context_of
 from .device import device_key
 from .executor import BufferRange, Executor
 
-__all__ = ["LookBackChoice", "look_back_choice", "lookback_verdict", "probe_plan"]
+__all__ = [
+    "AGAIN_AT_MOST", "DISPATCHES", "STALLED", "STALLED_DISPATCHES", "TILES", "LookBackChoice", "ProbeCounts",
+    "look_back_choice", "lookback_verdict", "probe_plan", "verdict_of",
+]  # fmt: skip
 
 _FORMAT = 1  # of the file
 _KIND = "lookback"
-# More workgroups than any GPU runs at once, so that some wait for others that have not started.
-_TILES = 8192
-_DISPATCHES = 32
-_STALLED_DISPATCHES = 4
-# Where tiles never post, every wait is in vain; a short one keeps the test short.
-_STALLED_SPIN_LIMIT = 16
-_STALL_EVERY = 5
-# By tiles: so many may be computed again; a busy machine is no reason to give up half the speed.
-_AGAIN_AT_MOST = 0.01
+#: More workgroups than any GPU runs at once, so that some wait for others that have not started.
+TILES = 8192
+DISPATCHES = 32
+STALLED_DISPATCHES = 4
+#: Options of `probe_plan` for tiles that never publish. Every poll then fails; few of them keep the test short.
+STALLED: Mapping[str, int] = {"stall_every": 5, "spin_limit": 16}
+#: The share of tiles that may be computed again; a busy machine is no reason to give up half the speed.
+AGAIN_AT_MOST = 0.01
 
 
 def probe_plan(
@@ -52,19 +55,70 @@ def probe_plan(
     """
     layout = Layout.separate(counts=3)
     builder = PlanBuilder("lookback probe", layout, capabilities)
-    words = ChainedState.choose(capabilities, state, spin_limit, Faults(stall_every)).add_to(builder, _TILES)
+    words = ChainedState.choose(capabilities, state, spin_limit, Faults(stall_every)).add_to(builder, TILES)
     builder.kernel(
         "lookback probe", "lookback_probe.wgsl", reads={}, writes={},
-        params={"tiles": _TILES}, workgroups=_TILES,
+        params={"tiles": TILES}, workgroups=TILES,
         constants=words["constants"] | {"WORKGROUP_SIZE": 64},
         context={"tickets": tickets, **{name: words[name] for name in ("control", "state", "read_by_rmw")}},
-        atomics=words["atomics"] | {"counts": ("counts", "array<atomic<u32>>")},
+        atomics=words["atomics"] | {"counts": (layout["counts"], "array<atomic<u32>>")},
         features=words["features"],
     )  # fmt: skip
     return builder.build(Work(0, 0, 0), {"tickets": tickets})
 
 
-def _count(device: wgpu.GPUDevice, executor: Executor, plan: Plan, dispatches: int) -> tuple[int, int, int]:
+class ProbeCounts(NamedTuple):
+    """What some dispatches of the self-test counted.
+
+    Attributes
+    ----------
+    tickets, stalled : bool
+        Whether tiles took tickets; whether some tiles never published.
+    dispatches : int
+    wrong, again, finished : int
+        Tiles with a wrong sum, tiles that were computed again, tiles that finished.
+    """
+
+    tickets: bool
+    stalled: bool
+    dispatches: int
+    wrong: int
+    again: int
+    finished: int
+
+    @property
+    def right(self) -> bool:
+        """Whether every sum was right and every tile finished."""
+        return self.wrong == 0 and self.finished == self.dispatches * TILES
+
+    @property
+    def progress(self) -> bool:
+        """Whether hardly any tile was computed again."""
+        return self.again <= AGAIN_AT_MOST * self.dispatches * TILES
+
+
+def verdict_of(tests: Sequence[ProbeCounts], duration_ns: float | None = None) -> LookbackVerdict:
+    """Return the verdict from the counts of a self-test.
+
+    Parameters
+    ----------
+    tests : sequence of ProbeCounts
+        Without tickets; if tiles then made no progress, with tickets; then with stalled tiles, with tickets or without
+        as in the test before.
+    duration_ns : float, optional
+        Of the self-test.
+    """
+    plain, stalled = ([test for test in tests if test.stalled is kind] for kind in (False, True))
+    last = plain[-1]
+    coherent = all(test.right for test in plain)
+    recovers = bool(stalled) and all(test.right and test.again > 0 for test in stalled)
+    return LookbackVerdict(coherent, last.progress, last.progress and last.tickets, recovers, duration_ns)
+
+
+def _count(
+    device: wgpu.GPUDevice, executor: Executor, state: str, *, tickets: bool, stalled: bool, dispatches: int
+) -> ProbeCounts:
+    plan = probe_plan(context_of(device).capabilities, state, tickets=tickets, **(STALLED if stalled else {}))
     size = plan.buffer("counts").size_bytes
     usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
     counts = device.create_buffer(label="gridwise lookback probe", size=size, usage=usage)
@@ -74,32 +128,25 @@ def _count(device: wgpu.GPUDevice, executor: Executor, plan: Plan, dispatches: i
     wait_idle(device)
     found = np.zeros(3, dtype=np.uint32)
     context_of(device).read_buffer(counts, 0, found)
-    wrong, again, finished = (int(count) for count in found)
-    return wrong, again, finished
+    return ProbeCounts(tickets, stalled, dispatches, *(int(count) for count in found))
 
 
 def _test(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
     begin = time.perf_counter_ns()
     capabilities = context_of(device).capabilities
     executor = Executor(device)  # of its own, so that nothing of the test is kept
-    coherent, progress, tickets = True, False, False
     # Side by side; those with tickets are needed on few adapters.
-    stalled = {"stall_every": _STALL_EVERY, "spin_limit": _STALLED_SPIN_LIMIT}
     _kept = executor.pipelines_of(
-        probe_plan(capabilities, state, tickets=False), probe_plan(capabilities, state, tickets=False, **stalled)
+        probe_plan(capabilities, state, tickets=False), probe_plan(capabilities, state, tickets=False, **STALLED)
     )
+    tests: list[ProbeCounts] = []
     for tickets in (False, True):
-        plan = probe_plan(capabilities, state, tickets=tickets)
-        wrong, again, finished = _count(device, executor, plan, _DISPATCHES)
-        coherent = coherent and wrong == 0 and finished == _DISPATCHES * _TILES
-        progress = again <= _AGAIN_AT_MOST * _DISPATCHES * _TILES
-        if progress:
+        tests.append(_count(device, executor, state, tickets=tickets, stalled=False, dispatches=DISPATCHES))
+        if tests[-1].progress:
             break
-    plan = probe_plan(capabilities, state, tickets=tickets, **stalled)
-    wrong, again, finished = _count(device, executor, plan, _STALLED_DISPATCHES)
-    recovers = wrong == 0 and again > 0 and finished == _STALLED_DISPATCHES * _TILES
-    duration_ns = float(time.perf_counter_ns() - begin)
-    return LookbackVerdict(coherent, progress, progress and tickets, recovers, duration_ns)
+    tickets = tests[-1].tickets
+    tests.append(_count(device, executor, state, tickets=tickets, stalled=True, dispatches=STALLED_DISPATCHES))
+    return verdict_of(tests, float(time.perf_counter_ns() - begin))
 
 
 def _load(key: dict[str, str]) -> LookbackVerdict | None:

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, TypeAlias
 from ..errors import ArgumentError
 from ..planning.lookback_state import STATES
 from ..types.capabilities import Capabilities, SubgroupsLike
-from ..types.options import integer
+from ..types.options import integer, one_of
 
 __all__ = [
     "AxisTuning",
@@ -143,9 +143,7 @@ def _truth(name: str, value: Any) -> bool:
 
 
 def _state_form(name: str, value: Any) -> str:
-    if value not in STATES:
-        raise ArgumentError(f"{name}={value!r} is unknown; known are {', '.join(STATES)}")
-    return value
+    return one_of(name, value, STATES)
 
 
 def _stage_items(name: str, value: Any) -> int:
@@ -153,15 +151,15 @@ def _stage_items(name: str, value: Any) -> int:
 
 
 def _held_or_late(name: str, value: Any) -> str:
-    if value not in ("held", "late"):
-        raise ArgumentError(f"{name}={value!r} is unknown; known are held, late")
-    return value
+    return one_of(name, value, ("held", "late"))
+
+
+def _tile_or_subgroup(name: str, value: Any) -> str:
+    return one_of(name, value, ("tile", "subgroup"))
 
 
 def _merge(name: str, value: Any) -> str:
-    if value not in ("none", "quad", "tile"):
-        raise ArgumentError(f"{name}={value!r} is unknown; known are none, quad, tile")
-    return value
+    return one_of(name, value, ("none", "quad", "tile"))
 
 
 def _subgroups(name: str, value: Any) -> Any:
@@ -322,6 +320,8 @@ class StreamTuning(Tuning):
     items : {None, "held", "late"}, optional
         Whether items stay in registers from the load of their tile until they are written, or are read when they are
         written.
+    order : {None, "tile", "subgroup"}, optional
+        Whether items go through workgroup memory in the order of the whole tile, or each subgroup orders its own.
     look : int, optional
         Look-back only: tiles that a lane polls per round, 1 to 32.
     tickets : bool, optional
@@ -337,6 +337,7 @@ class StreamTuning(Tuning):
     vecs: int | None = None
     stage: int | None = None
     items: Literal["held", "late"] | None = None
+    order: Literal["tile", "subgroup"] | None = None
     look: int | None = None
     tickets: bool | None = None
     spin_limit: int | None = None
@@ -344,8 +345,8 @@ class StreamTuning(Tuning):
 
     def __post_init__(self) -> None:
         self._check(
-            workgroup_size=_INVOCATIONS, vecs=_VECS, stage=_stage_items, items=_held_or_late, look=_LOOK,
-            tickets=_truth, spin_limit=_word, subgroups=_subgroups,
+            workgroup_size=_INVOCATIONS, vecs=_VECS, stage=_stage_items, items=_held_or_late, order=_tile_or_subgroup,
+            look=_LOOK, tickets=_truth, spin_limit=_word, subgroups=_subgroups,
         )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ __all__ = ["SegmentedSortShape", "segmented_sort_shape_for"]
 # Keys of an invocation by the words of a key. An H200 has 64 KiB of workgroup memory and 64 Ki registers on a
 # multiprocessor: with these, two workgroups of 512 share one. A key and its tag are two words of registers, or three.
 _GPU_ITEMS, _GPU_WORKGROUP_SIZE = {1: 12, 2: 8}, 512
-_CPU_ITEMS, _CPU_WORKGROUP_SIZE = {1: 8, 2: 8}, 256
+_CPU_ITEMS, _CPU_WORKGROUP_SIZE = {1: 4, 2: 4}, 256
 # A tag has 16 bits for the position in a tile.
 _MOST_TILE_ITEMS = 1 << 16
 
@@ -28,7 +28,7 @@ class SegmentedSortShape:
     items : int
         Keys per invocation and tile.
     window : int
-        Items of a window: a workgroup takes the short segments that begin in it.
+        Items of a window: a workgroup takes the short segments that begin in some neighbouring windows.
     stage_words : int
         Words of workgroup memory for the counters of the rows and for a word of each key.
     """
@@ -47,6 +47,11 @@ class SegmentedSortShape:
     def most(self) -> int:
         """Items of the longest segment that is sure to fit into a tile, wherever in a window it begins."""
         return self.tile_items - self.window + 1
+
+    @property
+    def group_windows(self) -> int:
+        """Windows of a workgroup: a tile holds their segments, unless the last one is longer than a window."""
+        return max(1, self.tile_items // self.window - 1)
 
 
 def segmented_sort_shape_for(
@@ -100,9 +105,9 @@ def segmented_sort_shape_for(
             f"max-compute-workgroup-storage-size, {storage_bytes} bytes"
         )
     tile_items = size * items
-    # A third: windows of short segments are then two thirds empty, which costs nothing, and segments of up to two
-    # thirds of a tile are short.
-    window = max(1, tile_items // 3) if tuning.window is None else tuning.window
+    # A sixth: a workgroup takes five of them together, so tiles are at least five sixths full where segments are short,
+    # and segments of up to five sixths of a tile are short.
+    window = max(1, tile_items // 6) if tuning.window is None else tuning.window
     if window > tile_items:
         raise ArgumentError(
             f"window={window} items, but a tile has {tile_items} (workgroup_size={size}, items={items})"

@@ -116,17 +116,21 @@ class Shapes(Generic[AnyShape]):
 # Not measured yet.
 # by_key: 2^28 items of u32 in runs of 8 on an H200: scan 856 µs and reduce 874 with 256 × 8, 850 and 930 with 128 × 8,
 # 872 and 1,215 with 512 × 4. segmented: as scans by key. segmented_reduce, 2^28 items in segments of 2^16, 2^10, 2^4:
-# 263, 420, 744 µs with 128 × 8; 259, 464, 793 with 256 × 4. A CPU adapter compiles fewer rows sooner.
+# 263, 420, 744 µs with 128 × 8; 259, 464, 793 with 256 × 4.
+# A CPU adapter compiles fewer rows sooner, and rarely runs them more slowly (lavapipe on 2 cores, CPU time of the first
+# call and of one at 2^20): elementwise 256 × 4 0.28 s and 12 ms, 256 × 1 0.09 s and 8 ms; scan_lookback 256 × 8 1.2 s
+# and 16 ms, 128 × 4 0.4 s and 16 ms; stream (a select in blocks) 256 × 8 1.5 s and 35 ms, 64 × 4 0.7 s and 27 ms;
+# by_key 256 × 2 0.7 s and 70 ms, 128 × 2 0.6 s and 51 ms; histogram 64 × 4 0.6 s and 22 ms, 64 × 2 0.3 s and 20 ms.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
-    "elementwise": (((None, Shape(256, 1)),), ((None, Shape(256, 4)),)),
+    "elementwise": (((None, Shape(256, 1)),), ((None, Shape(256, 1)),)),
     "reduce": (
         ((1 << 22, Shape(256, 4, 264)), (None, Shape(256, 4, 528))),
-        ((1 << 20, Shape(64, 8, 32)), (None, Shape(256, 4, 64))),
+        ((1 << 20, Shape(64, 4, 32)), (None, Shape(256, 4, 64))),
     ),
     "scan": (((None, Shape(256, 4, 1056)),), ((None, Shape(64, 4, 64)),)),
     "scan_lookback": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 16))),
-        ((None, Shape(256, 8)),),
+        ((None, Shape(128, 4)),),
     ),
     "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
     "transpose": (((None, Shape(256, 2)),), ((None, Shape(256, 2)),)),
@@ -134,22 +138,22 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
     "top_k": (((None, Shape(256, 8)),), ((None, Shape(64, 8)),)),
     "by_key": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
-        ((None, Shape(256, 2)),),
+        ((None, Shape(128, 2)),),
     ),
     "segmented": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 8))),
-        ((None, Shape(256, 2)),),
+        ((None, Shape(128, 2)),),
     ),
     "segmented_reduce": (((1 << 22, Shape(256, 4, 1056)), (None, Shape(128, 8, 1056))), ((None, Shape(64, 4, 64)),)),
-    "histogram": (((1 << 20, Shape(256, 2, 264)), (None, Shape(512, 4, 528))), ((None, Shape(64, 4, 32)),)),
+    "histogram": (((1 << 20, Shape(256, 2, 264)), (None, Shape(512, 4, 528))), ((None, Shape(64, 2, 32)),)),
     "histogram_ranges": (((None, Shape(1024, 4, 264)),), ((None, Shape(64, 4, 32)),)),
     "stream": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
-        ((None, Shape(256, 8)),),
+        ((None, Shape(64, 4)),),
     ),
     "stream_split": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 16))),
-        ((None, Shape(256, 8)),),
+        ((None, Shape(64, 4)),),
     ),
 }
 
@@ -180,7 +184,10 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
             for w, v, b in ((256, 4, 264), (256, 4, 528), (256, 4, 1056), (256, 8, 528), (512, 2, 264), (512, 4, 132),
                             (512, 4, 264), (512, 8, 132), (1024, 2, 264), (1024, 4, 132))
         ),
-        tuple(Shape(w, v, b) for w, v, b in ((64, 8, 16), (64, 8, 32), (64, 8, 64), (256, 4, 32), (256, 4, 64))),
+        tuple(
+            Shape(w, v, b)
+            for w, v, b in ((64, 4, 32), (64, 8, 16), (64, 8, 32), (64, 8, 64), (256, 4, 32), (256, 4, 64))
+        ),
     ),
     "scan": (
         tuple(
@@ -194,7 +201,7 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
             Shape(w, v)
             for w, v in ((128, 8), (128, 12), (128, 16), (256, 4), (256, 8), (256, 12), (512, 2), (512, 4), (1024, 2))
         ),
-        tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
+        tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 4), (128, 16), (256, 8), (256, 16))),
     ),
     "search": (
         tuple(Shape(w, v) for w, v in ((128, 4), (128, 8), (256, 1), (256, 2), (256, 4), (256, 8), (512, 2), (512, 4))),
@@ -216,7 +223,7 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         tuple(
             Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
         ),
-        tuple(Shape(w, v) for w, v in ((64, 8), (128, 8), (256, 4), (256, 8))),
+        tuple(Shape(w, v) for w, v in ((64, 8), (128, 2), (128, 8), (256, 4), (256, 8))),
     ),
     "segmented_reduce": (
         tuple(
@@ -230,7 +237,7 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         tuple(
             Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
         ),
-        tuple(Shape(w, v) for w, v in ((64, 8), (128, 8), (256, 4), (256, 8))),
+        tuple(Shape(w, v) for w, v in ((64, 8), (128, 2), (128, 8), (256, 4), (256, 8))),
     ),
     "histogram": (
         tuple(
@@ -238,7 +245,7 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
             for w, v, b in ((256, 4, 528), (256, 4, 1056), (512, 2, 528), (512, 4, 264), (512, 4, 528), (512, 8, 528),
                             (1024, 2, 264), (1024, 4, 264))
         ),
-        tuple(Shape(w, v, b) for w, v, b in ((64, 4, 16), (64, 4, 32), (64, 8, 32), (256, 4, 32))),
+        tuple(Shape(w, v, b) for w, v, b in ((64, 2, 32), (64, 4, 16), (64, 4, 32), (64, 8, 32), (256, 4, 32))),
     ),
     "histogram_ranges": (
         tuple(
@@ -253,14 +260,14 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
             Shape(w, v)
             for w, v in ((128, 8), (128, 12), (128, 16), (256, 4), (256, 8), (256, 16), (512, 2), (512, 4), (512, 8))
         ),
-        tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
+        tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
     ),
     "stream_split": (
         tuple(
             Shape(w, v)
             for w, v in ((128, 8), (128, 12), (128, 16), (256, 4), (256, 8), (256, 16), (512, 2), (512, 4), (512, 8))
         ),
-        tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
+        tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
     ),
 }  # fmt: skip
 

@@ -1,13 +1,16 @@
-"""Checks arguments that are integers."""
+"""Checks arguments that are integers, or one of a few words."""
 
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 from ..errors import ArgumentError
 
-__all__ = ["integer"]
+__all__ = ["integer", "one_of"]
+
+_Word = TypeVar("_Word")
 
 
 def integer(name: str, value: Any, least: int | None = None) -> int:
@@ -34,3 +37,17 @@ def integer(name: str, value: Any, least: int | None = None) -> int:
     if number is None or (least is not None and number < least):
         raise ArgumentError(f"{name} must be an integer{at_least}, not {value!r}")
     return number
+
+
+def one_of(name: str, value: _Word, known: Iterable[str]) -> _Word:
+    """Return an argument that must be one of a few words.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none of them.
+    """
+    words = tuple(known)
+    if value not in words:
+        raise ArgumentError(f"{name}={value!r} is unknown; known are {', '.join(words)}")
+    return value

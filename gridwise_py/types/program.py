@@ -6,7 +6,7 @@ text that is written from a program is the same for ``2 * x`` and ``3 * y``.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, cast
@@ -260,6 +260,14 @@ class Flat:
     def without_arrays(self) -> Flat:
         """Return it with names in place of arrays: what is equal for calls with other arrays."""
         return replace(self, arrays=())
+
+    def renamed(self, names: Mapping[str, str]) -> Flat:
+        """Return it with other names of some leaves."""
+        return replace(
+            self,
+            names=tuple(names.get(name, name) for name in self.names),
+            arrays=tuple((names.get(name, name), array) for name, array in self.arrays),
+        )
 
 
 def part_of(flat: Flat, results: Sequence[int], fields: tuple[str, ...] = ()) -> Flat:

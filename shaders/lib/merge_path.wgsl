@@ -64,17 +64,5 @@ fn staged_place(i: u32) -> u32 { return keys[i]{{ ".x" if key_words > 1 }}; }
 
 // The tile's keys leave workgroup memory for the output, from item `first` on.
 fn store_keys(first: u32, count: u32, local: u32) {
-//$ if quads
-  for (var i = 4u * local; i < count; i += 4u * WORKGROUP_SIZE) {
-    if (i + 4u <= count) {
-      store4_output(first + i, vec4<u32>(
-        key_decode(keys[i]), key_decode(keys[i + 1u]), key_decode(keys[i + 2u]), key_decode(keys[i + 3u]),
-      ));
-    } else {
-      for (var k = i; k < count; k++) { store_key(first + k, keys[k]); }
-    }
-  }
-//$ else
   for (var i = local; i < count; i += WORKGROUP_SIZE) { store_key(first + i, keys[i]); }
-//$ endif
 }

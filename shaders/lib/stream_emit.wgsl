@@ -6,8 +6,8 @@
 
 //$ for f in moved
 //$ for output in f.outputs
-// `at` is the place in the output{{ ", `i` the item" if f.source != "held" }}; what does not fit is only counted.
-//$ if f.source == "held"
+// `at` is the place in the output{{ ", `i` the item" if f.source in ("index", "late") }}; what does not fit is only counted.
+//$ if f.source in ("held", "row")
 fn write_{{ output }}(at: u32, item: {{ f.item }}) {
   if (at < params.room) { store_{{ output }}(at, item); }
 }
@@ -29,7 +29,7 @@ fn write_{{ output }}(at: u32, i: u32) {
 //$ endfor
 
 //$ if splits
-// Where item i of the tile goes among the tile's items, from the ranks that it has, or would have, among those with a mark.
+// Where item i of {{ "a round" if rounds else "the tile" }} goes among its items, from the ranks that it has, or would have, among those with a mark.
 fn place_of(i: u32, marked: bool, rank: u32{{ ", also_marked: bool, other_rank: u32" if two }}, total: Acc) -> u32 {
 //$ if two
   return select(select(total.x + total.y + i - rank - other_rank, total.x + other_rank, also_marked), rank, marked);
@@ -37,33 +37,36 @@ fn place_of(i: u32, marked: bool, rank: u32{{ ", also_marked: bool, other_rank: 
   return select(total + i - rank, rank, marked);
 //$ endif
 }
-// Where a place in the tile lies: the output, and the place in it.
+// Where a place among the items from `first` on lies: the output, and the place in it.
 struct Place { output: u32, at: u32 }
-fn place_in_output(place: u32, tile: u32, before: Acc, total: Acc) -> Place {
+fn place_in_output(place: u32, first: u32, before: Acc, total: Acc) -> Place {
 //$ if two
   if (place < total.x) { return Place(0u, before.x + place); }
   if (place < total.x + total.y) { return Place(1u, before.y + place - total.x); }
-  return Place(2u, params.first + tile * tile_size() - before.x - before.y + place - total.x - total.y);
+  return Place(2u, params.first + first - before.x - before.y + place - total.x - total.y);
 //$ else
   if (place < total) { return Place(0u, before + place); }
-  return Place(1u, params.first + tile * tile_size() - before + place - total);
+  return Place(1u, params.first + first - before + place - total);
 //$ endif
 }
 //$ for f in moved
-fn write_{{ f.name }}(to: Place, {{ "item: " ~ f.item if f.source == "held" else "i: u32" }}) {
+fn write_{{ f.name }}(to: Place, {{ "item: " ~ f.item if f.source in ("held", "row") else "i: u32" }}) {
 //$ for output in f.outputs
-  {{ "else " if not loop.first }}{{ "if (to.output == %du) " % loop.index0 if not loop.last }}{ write_{{ output }}(to.at, {{ "item" if f.source == "held" else "i" }}); }
+  {{ "else " if not loop.first }}{{ "if (to.output == %du) " % loop.index0 if not loop.last }}{ write_{{ output }}(to.at, {{ "item" if f.source in ("held", "row") else "i" }}); }
 //$ endfor
 }
 //$ endfor
 //$ endif
 
+//$ macro row_count(k, r)
+{{ "(row_counts_%d[%d] >> %du) & %s" % (k, r // pack, (r % pack) * width, mask) -}}
+//$ endmacro
 //$ macro ranks(r)
 //$ for m in marks
 //$ set k, g, shift = loop.index0, r // pack, (r % pack) * width
   let bits_{{ k }}_{{ r }} = (marks_{{ k }}[{{ r // 8 }}] >> {{ 4 * (r % 8) }}u) & 15u;
   let rank_{{ k }}_{{ r }} = row_{{ k }} + ((ranks_{{ k }}[{{ g }}] >> {{ shift }}u) & {{ mask }});
-  row_{{ k }} += ((last_ranks_{{ k }}[{{ g }}] >> {{ shift }}u) & {{ mask }}) + ((last_counts_{{ k }}[{{ g }}] >> {{ shift }}u) & {{ mask }});
+  row_{{ k }} += {{ row_count(k, r) }};
 //$ endfor
 //$ endmacro
 // Ranks of the next item of a row: running sums, since population counts are slow (15 % of a select on an H200).
@@ -102,6 +105,8 @@ fn emit_tile(tile: u32, before: Acc, count: TileCount) {
   }
 //$ endfor
 }
+//$ elif rounds
+//$ include "lib/stream_rounds.wgsl"
 //$ elif staged
 // Through workgroup memory in the order in which they are written, PART items at a time: so neighbouring invocations write
 // neighbouring items.
@@ -161,7 +166,7 @@ fn stage_{{ pass.name }}(tile: u32, part: u32, count: TileCount) {
 fn write_{{ pass.name }}_part(tile: u32, part: u32, length: u32, before: Acc, total: Acc) {
   for (var j = local; j < length; j += WORKGROUP_SIZE) {
 //$ if splits
-    let to = place_in_output(part * PART + j, tile, before, total);
+    let to = place_in_output(part * PART + j, tile * tile_size(), before, total);
 //$ else
     let to = {{ "before" if words == 1 else "before.x" }} + part * PART + j;
 //$ endif
@@ -239,7 +244,7 @@ fn emit_tile(tile: u32, before: Acc, count: TileCount) {
 //$ set one = "(bits_0_%d & %du) != 0u, next_0_%d" % (r, 2 ** j, r)
 //$ set other = ", (bits_1_%d & %du) != 0u, next_1_%d" % (r, 2 ** j, r) if two else ""
   if (i + {{ j }}u < n) {
-    let to_{{ j }} = place_in_output(place_of(i + {{ j }}u - tile * tile_size(), {{ one }}{{ other }}, count.total), tile, before, count.total);
+    let to_{{ j }} = place_in_output(place_of(i + {{ j }}u - tile * tile_size(), {{ one }}{{ other }}, count.total), tile * tile_size(), before, count.total);
 //$ else
   if ((bits_0_{{ r }} & {{ 2 ** j }}u) != 0u) {
     let to_{{ j }} = before + next_0_{{ r }};

@@ -1,6 +1,6 @@
 // A tile of a stream: its marks, its items that stay in registers, and the ranks of its marks.
 // Ranking: a lane has at most 4 marks in a row, so the counts of {{ pack }} rows are packed into one word, and one exclusive
-// sum over the subgroup ranks {{ pack }} rows. Of {{ "64 lanes an exclusive sum is at most 252, which a byte holds" if pack == 4 else "128 lanes a sum is at most 512, which half a word holds" }}.
+// sum over the subgroup ranks {{ pack }} rows. Of {{ "32 lanes a sum is at most 128, which a byte holds" if pack == 4 else "128 lanes a sum is at most 512, which half a word holds" }}.
 //$ from "lib/stream_quad.wgsl" import guarded_quad
 //$ set groups = (vecs + pack - 1) // pack
 //$ set words_of_marks = (vecs + 7) // 8
@@ -8,8 +8,7 @@
 //$ for m in marks
 var<private> marks_{{ loop.index0 }}: array<u32, {{ words_of_marks }}>;
 var<private> ranks_{{ loop.index0 }}: array<u32, {{ groups }}>;
-var<private> last_ranks_{{ loop.index0 }}: array<u32, {{ groups }}>;  // of the subgroup's last lane
-var<private> last_counts_{{ loop.index0 }}: array<u32, {{ groups }}>;
+var<private> row_counts_{{ loop.index0 }}: array<u32, {{ groups }}>;  // of the whole subgroup
 //$ endfor
 //$ for f in held
 var<private> held_{{ f.name }}: array<{{ f.quad }}, VECS>;
@@ -115,8 +114,7 @@ fn tile_rank() {
 //$ set first = g * pack
   let counts_{{ k }}_{{ g }} = packed_counts(marks_{{ k }}[{{ first // 8 }}] >> {{ 4 * (first % 8) }}u);
   ranks_{{ k }}[{{ g }}] = sg_scan(counts_{{ k }}_{{ g }}).exclusive;
-  last_ranks_{{ k }}[{{ g }}] = sg_last(ranks_{{ k }}[{{ g }}]);
-  last_counts_{{ k }}[{{ g }}] = sg_last(counts_{{ k }}_{{ g }});
+  row_counts_{{ k }}[{{ g }}] = sg_last(ranks_{{ k }}[{{ g }}] + counts_{{ k }}_{{ g }});
 //$ endfor
 //$ endfor
 }

@@ -144,7 +144,7 @@ def test_the_flops_of_the_fma_kernel_are_those_that_it_does(device):
 
 
 def test_the_fma_kernel_never_stores(device):
-    bound = bind_own(device, "fma", 256, 1, {"ROUNDS": probes._FMA_ROUNDS})
+    bound = bind_own(device, "fma", 256, 1, {"ROUNDS": probes.FMA_ROUNDS})
     encoder = device.create_command_encoder()
     bound.encode(encoder)
     device.queue.submit([encoder.finish()])

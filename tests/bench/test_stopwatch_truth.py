@@ -9,7 +9,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.mode import Mode
-from gridwise_py.bench.sampling.measure import _warnings
+from gridwise_py.bench.sampling.conditions import Conditions
 from gridwise_py.bench.sampling.protocol import SamplingProtocol
 from gridwise_py.bench.sampling.sampler import Sampler, WarmUp
 from gridwise_py.bench.sampling.samples import Samples
@@ -98,11 +98,10 @@ def test_a_block_has_no_more_samples_than_there_are_timestamps(device, require):
 
 
 @pytest.mark.parametrize(("trial_ns", "said"), [(99e6, False), (100.4e6, False), (106e6, True), (2.5e9, True)])
-def test_a_long_trial_is_never_as_long_as_what_it_exceeds(device, trial_ns, said):
-    sampler = _sampler(device)
+def test_a_long_trial_is_never_as_long_as_what_it_exceeds(trial_ns, said):
     warm = WarmUp(0.3, trial_ns, stationary=True)
-    samples = Samples(["k"] * sampler.kernels, Mode.HOT, 1, False)
-    found = [w for w in _warnings(device, samples, SamplingProtocol(), sampler, warm, None) if "one trial takes" in w]
+    conditions = Conditions(SamplingProtocol(), Mode.HOT, warm, 1, 1, 1, 1.0, "device_poll", True)
+    found = [w for w in conditions.warnings(Samples(["k"], Mode.HOT, 1, False)) if "one trial takes" in w]
     assert bool(found) == said
     for text in found:
         taken, limit = text.removeprefix("one trial takes ").split(" of GPU time")[0].split(", more than the ")

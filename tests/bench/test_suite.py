@@ -103,7 +103,7 @@ def test_each_round_visits_every_case_in_an_order_of_its_own():
 
 
 def test_the_suites_that_come_with_it_are_well():
-    assert suite_names() == ["breadth", "breadth-full", "full", "quick"]
+    assert suite_names() == ["breadth", "breadth-full", "browser", "full", "quick"]
     found = {}
     for name in suite_names():
         suite = load_suite(name)
@@ -161,7 +161,9 @@ def test_where_a_wrong_suite_is_wrong(tmp_path, text, problem):
 
 
 def test_a_suite_that_is_not_there(tmp_path):
-    with pytest.raises(gw.ArgumentError, match="no suite 'slow'; there are breadth, breadth-full, full, quick"):
+    with pytest.raises(
+        gw.ArgumentError, match="no suite 'slow'; there are breadth, breadth-full, browser, full, quick"
+    ):
         load_suite("slow")
     with pytest.raises(gw.ArgumentError, match=r"none.toml: cannot be read"):
         load_suite(str(tmp_path / "none.toml"))

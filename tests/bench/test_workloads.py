@@ -175,6 +175,33 @@ def test_a_wrong_reduction_to_a_struct_is_found(name):
     assert mismatch(primitive, inputs, {"output": wrong}) is not None
 
 
+def test_a_group_by_has_scattered_keys_and_as_many_rows_of_each(device):
+    case = _case("group_by", 100_000, run="20")
+    keys = _inputs(case)["keys"]
+    assert case.options["key_bits"] == 13
+    assert keys.max() < 5000
+    assert 4900 < np.unique(keys).size <= 5000
+    assert np.count_nonzero(np.diff(keys.astype(np.int64))) > 99_000
+    measured = measure_case(device, _case("group_by", 3001, "f32"), SHORT, "latency")
+    assert measured.error is None
+    assert measured.correct, measured.mismatches
+
+
+def test_a_wrong_sum_of_a_group_is_found():
+    case = _case("group_by", 3001, "f32")
+    primitive, inputs = case.make(None, FULL), _inputs(case)
+    right = dict(zip(primitive.signature.outputs, primitive.reference(**inputs), strict=True))
+    assert mismatch(primitive, inputs, right | {"total": right["total"] * np.float32(1 + 1e-7)}) is None
+    wrong = right["total"].copy()
+    wrong[5] += np.float32(1e-3)
+    assert mismatch(primitive, inputs, right | {"total": wrong}).index == 5
+
+
+def test_a_subclass_is_compared_on_the_data_of_its_own_workload(device):
+    inputs, _ = random_arguments(gw.SegmentedTopK(device), 5000)
+    np.testing.assert_array_equal(inputs["offsets"], [0, 1024, 2048, 3072, 4096, 5000])
+
+
 @pytest.mark.parametrize("name", ["scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce", "reduce_axis"])
 def test_sums_of_floats_in_groups_may_round_and_not_more(name):
     """By how much, the items of the group say: a group of small numbers beside one of large ones has a small bound."""

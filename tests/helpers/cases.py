@@ -232,7 +232,10 @@ def _streams(capabilities: gw.Capabilities) -> Iterator[Case]:
         for options in every:
             for strategy in ("lookback", "reduce_then_scan"):
                 yield Case(name, options | {"strategy": strategy}, capabilities)
-        for how in ({"stage": 0}, {"items": "late"}, {"stage": 0, "items": "late"}):
+        for how in (
+            {"stage": 0}, {"items": "late"}, {"stage": 0, "items": "late"}, {"order": "subgroup", "items": "held"},
+            {"order": "subgroup", "items": "late"},
+        ):  # fmt: skip
             yield Case(name, every[0] | {"strategy": "lookback", "vecs": 3, **how}, capabilities)
         for mode in SUBGROUPS:
             yield Case(name, every[1] | {"strategy": "lookback", "subgroups": mode}, capabilities)
@@ -353,11 +356,15 @@ def _in_chunks(case: Case, n: int) -> gw.Layout:
 
 @lru_cache(maxsize=2)
 def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shader]]:
-    """Every composed text of every case, or of a few: by its sha256, the name of a case that has it, and the shader."""
+    """Every composed text of every case, or of a few: by its sha256, the name of a case that has it, and the shader.
+
+    Of a few, each case lies in one way of `layouts` on each adapter.
+    """
     found: dict[str, tuple[str, Shader]] = {}
-    for capabilities in (FULL, CPU):
-        for case in cases(capabilities) if every else few_cases(capabilities):
-            for how, layout in layouts(case, n):
+    for turn, capabilities in enumerate((FULL, CPU)):
+        for number, case in enumerate(cases(capabilities) if every else few_cases(capabilities), turn):
+            ways = list(layouts(case, n))
+            for how, layout in ways if every else [ways[number % len(ways)]]:
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}", shader))
         for state in STATES:
@@ -383,7 +390,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
     own = (
         *instrument_plans(n),
         *array_plans(n),
-        *counted_plans(n),
+        *counted_plans(n, every=every),
         *segment_plans(n),
         *struct_plans(n),
         *top_k_plans(),
@@ -404,9 +411,9 @@ def _converts(items: str, results: str) -> bool:
     return True
 
 
-def counted_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+def counted_plans(n: int, *, every: bool = True) -> Iterator[tuple[str, gw.Plan]]:
     """Every primitive of which only so many items count as the GPU says, with the state words that it has."""
-    for case in cases():
+    for case in cases() if every else few_cases():
         sums = case.options.get("op", gw.Add) is gw.Add and case.options["dtype"] in ("u32", "f32")
         if case.cls.takes_count and (sums or "result_dtype" in case.options):
             lengths = case.lengths(n)
@@ -613,6 +620,9 @@ def top_k_plans() -> Iterator[tuple[str, gw.Plan]]:
         rows = gw.TopK(None, datatype, 50, row_length=1 << 14, capabilities=FULL)
         found = (n >> 14) * 50
         yield f"top_k-{datatype}-rows", rows.plan(gw.Layout.separate(sizes, input=n, values=found, indices=found))
+        segments = gw.SegmentedTopK(None, datatype, 50, capabilities=FULL)
+        lengths = {"input": n, "offsets": 1001, "values": 50_000, "indices": 50_000, "n": 1}
+        yield f"segmented_top_k-{datatype}", segments.plan(gw.Layout.separate(sizes, **lengths))
     computed = gw.TopK(None, gw.f32("x") * 2, 1000, capabilities=FULL)
     yield "top_k-expression", computed.plan(gw.Layout.separate(x=n, values=1000, indices=1000))
 

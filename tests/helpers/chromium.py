@@ -150,10 +150,14 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
-    def open(self, path: Path, ready: str) -> None:
-        """Open a file and wait until the expression is true."""
-        self.call("Page.navigate", url=path.resolve().as_uri())
+    def open(self, path: Path, ready: str, fragment: str = "") -> None:
+        """Open a file, with ``#`` and what follows it, and wait until the expression is true."""
+        self.call("Page.navigate", url=path.resolve().as_uri() + fragment)
         self.wait(ready)
+
+    def run_first(self, script: str) -> None:
+        """Run a script in each page that is opened from now on, before its own."""
+        self.call("Page.addScriptToEvaluateOnNewDocument", source=script)
 
     def wait(self, expression: str) -> None:
         """Wait until an expression is true."""
@@ -196,14 +200,14 @@ class Page:
 
 
 @contextlib.contextmanager
-def browser(chromium: str, *, timeout_s: float = 30.0) -> Iterator[Callable[[], Page]]:
-    """Start Chromium; give a function that opens a page in it."""
+def browser(chromium: str, *flags: str, timeout_s: float = 30.0) -> Iterator[Callable[[], Page]]:
+    """Start Chromium, with further flags; give a function that opens a page in it."""
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()
     with contextlib.ExitStack() as stack:
         for end in (to_write, from_read):
             stack.callback(os.close, end)
-        with started(chromium, "--remote-debugging-pipe", pipes=(to_read, from_write)):
+        with started(chromium, "--remote-debugging-pipe", *flags, pipes=(to_read, from_write)):
             os.close(to_read)
             os.close(from_write)
             pipe = _Pipe(to_write, from_read, timeout_s)

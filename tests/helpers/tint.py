@@ -16,9 +16,10 @@ from typing import Any
 
 from helpers.chromium import NAMES, find_chromium, started
 
-__all__ = ["Report", "TintError", "ask", "compile_texts"]
+__all__ = ["WEBGPU_FLAGS", "Report", "TintError", "ask", "compile_texts"]
 
-_FLAGS = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-webgpu-developer-features")
+#: WebGPU on SwiftShader, with timestamps as they are.
+WEBGPU_FLAGS = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-webgpu-developer-features")
 
 # Module by module: a text that Tint refuses has an error among its messages, the next is not disturbed.
 _PAGE = """<!doctype html><meta charset="utf-8"><script>
@@ -107,7 +108,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 def _browse(server: _Server, chromium: str, timeout_s: float) -> None:
-    with started(chromium, *_FLAGS, f"http://127.0.0.1:{server.server_port}/") as process:
+    with started(chromium, *WEBGPU_FLAGS, f"http://127.0.0.1:{server.server_port}/") as process:
         waited = 0.0
         while not server.reported.wait(0.25) and process.poll() is None and waited < timeout_s:
             waited += 0.25

@@ -38,12 +38,12 @@ def _plans(case: Case, sizes=SIZES):
             yield n, how, case.plan(layout)
 
 
-def _one_in_three(cases):
-    """Every third case; the others run with `make test-all`."""
-    return [pytest.param(case, marks=pytest.mark.slow if i % 3 else ()) for i, case in enumerate(cases)]
+def _one_in_five(cases):
+    """Every fifth case; the others run with `make test-all`."""
+    return [pytest.param(case, marks=pytest.mark.slow if i % 5 else ()) for i, case in enumerate(cases)]
 
 
-@pytest.mark.parametrize("case", _one_in_three(few_cases() + few_cases(CPU)[:20]), ids=str)
+@pytest.mark.parametrize("case", _one_in_five(few_cases() + few_cases(CPU)[:20]), ids=str)
 def test_json_gives_an_equal_plan(case):
     for n, how, plan in _plans(case, (0, 3, 100_003)):
         text = plan.to_json()
@@ -56,7 +56,7 @@ def test_json_gives_an_equal_plan(case):
             assert sha256(shader.text) == key
 
 
-@pytest.mark.parametrize("case", _one_in_three(few_cases()), ids=str)
+@pytest.mark.parametrize("case", _one_in_five(few_cases()), ids=str)
 def test_the_same_layout_gives_an_equal_plan(case):
     """Whether one instance makes it twice, with others between, or another instance."""
     for n in (1, 70_001):
@@ -81,7 +81,7 @@ def _same_kernels(cases):
     return [case for case in cases if case.name != "search" and case.options.get("k", 0) <= 1024]
 
 
-@pytest.mark.parametrize("case", _one_in_three(_same_kernels(few_cases() + few_cases(CPU)[::7])), ids=str)
+@pytest.mark.parametrize("case", _one_in_five(_same_kernels(few_cases() + few_cases(CPU)[::7])), ids=str)
 def test_a_new_n_needs_no_new_pipeline(case):
     """Whatever the first n was: a plan brings those of the other lengths along."""
     for index, (how, _) in enumerate(layouts(case, 16)):
@@ -113,7 +113,7 @@ def test_small_inputs_have_a_shape_of_their_own_where_the_table_says_so():
         assert least.parameters["workgroup_size"] == 256
 
 
-@pytest.mark.parametrize("case", _one_in_three(few_cases()), ids=str)
+@pytest.mark.parametrize("case", _one_in_five(few_cases()), ids=str)
 def test_plans_are_consistent(case):
     for n, how, plan in _plans(case):
         for kernel in plan.kernels:
@@ -165,9 +165,13 @@ def test_no_items_need_no_kernel():
         assert len(plan.kernels) == (1 if is_part else 0)
 
 
-def test_features_are_those_of_the_texts():
-    every = {str(c): c for c in cases(FULL)}
-    for case in every.values():
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["few cases", "every case"])
+def many(request):
+    return list(cases(FULL)) if request.param else few_cases()
+
+
+def test_features_are_those_of_the_texts(many):
+    for case in many:
         plan = case.plan(gw.Layout.separate(**case.lengths(100_000)))
         default = ("sort" in case.name and case.name not in MERGES) or case.name in STREAMS
         sorts = case.options.get("k", 0) > 1024 or case.options.get("bins", 0) > 2**16
@@ -189,8 +193,8 @@ def test_without_features_plans_need_none():
         assert case.plan(gw.Layout.separate(**case.lengths(100_000))).features == frozenset()
 
 
-def test_only_our_own_texts_are_trusted():
-    for case in cases(FULL):
+def test_only_our_own_texts_are_trusted(many):
+    for case in many:
         plan = case.plan(gw.Layout.separate(**case.lengths(100_000)))
         own = "op" not in case.options or case.options["op"].builtin
         assert all(shader.trusted == own for shader in plan.shaders.values()), case

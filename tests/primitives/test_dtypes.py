@@ -66,7 +66,7 @@ def test_every_dtype_gives_numpys_values_in_numpys_dtype(device, name, dtype):
         gw.min(_items(dtype, 0), device=device)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64", "int64"])
+@pytest.mark.parametrize("dtype", quick_first(["int8", "uint64"], ["uint16", "int32", "int64"]))
 def test_extremes(device, dtype):
     info = np.iinfo(dtype)
     for value in (info.min, info.max):
@@ -106,9 +106,10 @@ def test_add_promotes_as_numpy_does(device, first, second):
 @pytest.mark.parametrize(
     ("items", "dtype"),
     quick_first(
-        [("uint8", "int8"), ("int16", "uint8"), ("int32", "float64"), ("int64", "float32"), ("float64", "int64")],
-        [("int8", "int8"), ("uint8", "uint16"), ("int64", "int32"), ("bool", "uint32"), ("bool", "bool"),
-         ("float32", "int16"), ("int32", "bool"), ("float16", "float32"), ("float64", "float32")],
+        [("int16", "uint8"), ("int32", "float64"), ("float64", "int64")],
+        [("uint8", "int8"), ("int64", "float32"), ("int8", "int8"), ("uint8", "uint16"), ("int64", "int32"),
+         ("bool", "uint32"), ("bool", "bool"), ("float32", "int16"), ("int32", "bool"), ("float16", "float32"),
+         ("float64", "float32")],
     ),
 )  # fmt: skip
 def test_a_dtype_is_what_items_become_before_they_are_combined(device, items, dtype):
@@ -163,11 +164,13 @@ def test_other_functions_keep_the_dtype(device):
      array.array("h", [1, -2]), memoryview(b"abc"), [np.uint8(200), np.uint8(100)], np.uint64(2**63)],
     ids=lambda values: f"{type(values).__name__} of {np.asarray(values).tolist()}",
 )  # fmt: skip
-def test_what_is_no_array(device, values):
-    for name in ("sum", "prod", "cumsum"):
+@pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "max"])
+def test_what_is_no_array(device, values, name):
+    if name == "max" and not np.size(values):
+        with pytest.raises(gw.EmptyReductionError):
+            gw.max(values, device=device)
+    else:
         _check(device, name, values)
-    if np.size(values):
-        _check(device, "max", values)
 
 
 class OnlyDLPack:
@@ -243,8 +246,9 @@ def test_arrays_of_lists_and_numbers(device):
 @pytest.mark.parametrize(
     ("items", "result"),
     quick_first(
-        [("uint8", "uint64"), ("int16", "int8"), ("float16", "float16"), ("bool", "bool")],
-        [("uint8", "uint8"), ("uint32", "uint64"), ("bool", "int64"), ("int64", "int16"), ("float32", "float64"),
+        [("uint8", "uint64"), ("float16", "float16")],
+        [("int16", "int8"), ("bool", "bool"), ("uint8", "uint8"), ("uint32", "uint64"), ("bool", "int64"),
+         ("int64", "int16"), ("float32", "float64"),
          ("int64", "int64")],
     ),
 )  # fmt: skip
@@ -319,7 +323,7 @@ def _every_function(device, data):
     _same(found, want)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_any_array_through_any_function(device, data):
     with pytest.MonkeyPatch.context() as patch:

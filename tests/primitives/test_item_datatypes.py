@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from helpers.strategies import assert_same, make_primitive
+from helpers.strategies import assert_same, make_primitive, quick_first
 
 pytestmark = pytest.mark.thin(1)
 
@@ -25,7 +25,7 @@ WIDER = (
     ("f16", "f32"), ("f32", "f64"), ("bool", "u32"), ("i8", "i32"), ("u16", "u32"),
 )  # fmt: skip
 OTHERS = (("i8", "f32"), ("u32", "u8"), ("i64", "i16"), ("i32", "u64"), ("f16", "f64"), ("u8", "i16"), ("u64", "f64"))
-QUICK = (("u8", "u8"), ("i8", "i64"), ("f16", "f32"), ("i64", "i64"), ("f64", "f64"), ("i16", "i16"), ("u8", "i16"))
+QUICK = (("u8", "u8"), ("i8", "i64"), ("f16", "f32"), ("i64", "i64"), ("u8", "i16"))
 NIGHTLY = tuple(pair for pair in (*ALIKE, *WIDER, *OTHERS) if pair not in QUICK)
 STATES = ("u64", "u32x2")
 
@@ -134,7 +134,7 @@ def test_an_empty_result_leaves_its_neighbours(device):
 
 
 @pytest.mark.parametrize(
-    ("name", "result"), [("u8", "u8"), ("i8", "i32"), ("f16", "f16"), ("i64", "i64"), ("u16", "u64")]
+    ("name", "result"), quick_first([("u8", "u8"), ("f16", "f16"), ("u16", "u64")], [("i8", "i32"), ("i64", "i64")])
 )
 @pytest.mark.parametrize("n", [1, 6, 3 * TILE + 5])
 def test_views_begin_anywhere_and_leave_their_neighbours(device, name, result, n):
@@ -180,7 +180,9 @@ def test_results_of_another_size_are_not_written_in_place(device):
         gw.Scan(device, "u8", result_dtype="u64").execute(input=items, output=buffer)
 
 
-@pytest.mark.parametrize(("name", "result"), [("u8", "u64"), ("i8", "i8"), ("f16", "f32"), ("i64", "i64")])
+@pytest.mark.parametrize(
+    ("name", "result"), quick_first([("u8", "u64"), ("f16", "f32")], [("i8", "i8"), ("i64", "i64")])
+)
 @pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
 def test_in_windows(device, name, result, strategy):
     """A binding holds four tiles of the larger of items and results."""
@@ -289,7 +291,7 @@ def test_minimum_and_maximum_of_floats_as_numpy(device, name, op):
     assert np.signbit(lowest[0]) == (op == "min")  # −0 below +0
 
 
-@pytest.mark.parametrize("name", ["u8", "i8", "u16", "i16", "u64", "i64"])
+@pytest.mark.parametrize("name", quick_first(["u8", "i16", "i64"], ["i8", "u16", "u64"]))
 def test_extremes_of_integers(device, name):
     info = np.iinfo(_dtype(name))
     wide = "u64" if name.startswith("u") else "i64"

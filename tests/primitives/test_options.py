@@ -53,7 +53,15 @@ TUNINGS |= dict.fromkeys(
 STREAMS = {"select": "late", "partition": "late", "unique": "held", "run_length": "held"}
 TUNINGS |= {
     name: gw.StreamTuning(
-        workgroup_size=64, vecs=2, stage=256, items=items, look=3, tickets=True, spin_limit=9, subgroups="emulated-8"
+        workgroup_size=64,
+        vecs=2,
+        stage=256,
+        items=items,
+        order="subgroup",
+        look=3,
+        tickets=True,
+        spin_limit=9,
+        subgroups="emulated-8",
     )
     for name, items in STREAMS.items()
 }

@@ -62,6 +62,15 @@ def test_transpose_in_other_shapes(device, workgroup_size, vecs):
         assert got.tobytes() == np.ascontiguousarray(x.reshape(rows, columns).T).tobytes()
 
 
+@pytest.mark.parametrize("columns", [1024, 1025, 2 * 1024 + 31, 3000])
+def test_transpose_in_several_bands(device, columns):
+    """A band has 32 tiles of 32 columns; the last one may have fewer."""
+    x = np.arange(2 * 70 * columns, dtype=np.uint32).reshape(2, 70, columns)
+    transpose = gw.Transpose(device, "u32", rows=70, columns=columns, batch=2)
+    got = transpose.execute(input=gw.asarray(x.reshape(-1), device)).output.to_numpy()
+    np.testing.assert_array_equal(got.reshape(2, columns, 70), x.transpose(0, 2, 1))
+
+
 @pytest.mark.parametrize(
     ("tuning", "message"),
     [

@@ -106,6 +106,7 @@ def test_keys_in_segments_and_queries_in_windows(device, datatype):
 
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("datatype", ["i32", "f64"])
+@pytest.mark.thin(1)
 def test_keys_in_any_order_with_the_indices_that_sort_them(device, datatype, side):
     for length in (1, 3000):
         keys, queries = numbers(datatype, length, 1), numbers(datatype, 500, 2)

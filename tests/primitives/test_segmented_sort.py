@@ -14,7 +14,7 @@ pytestmark = pytest.mark.thin(1)
 #: Tiles of 1,024, windows of 300: segments of more than 725 are long.
 SMALL = {"workgroup_size": 256, "items": 4, "window": 300}
 TILE, MOST = 1024, 725
-OFFSETS = ("each", "eights", "around", "long", "one", "none", "empties", "all empty", "inner", "mixed")
+OFFSETS = ("each", "eights", "around", "long", "one", "none", "empties", "all empty", "inner", "mixed", "overhang")
 
 
 def _offsets(kind, n, rng):
@@ -31,6 +31,7 @@ def _offsets(kind, n, rng):
     lengths = {
         "each": [1], "eights": [8], "around": [MOST - 1, MOST, MOST + 1, 0, TILE - 1, TILE, TILE + 1, 1],
         "long": [5000], "one": [n + 1], "mixed": [3, 2000, 0, 1, 700, 800, 31, 33],
+        "overhang": [299, 300, MOST],  # the windows in which these begin have more than a tile
     }[kind]  # fmt: skip
     bounds = np.cumsum(
         [0, *itertools.islice(itertools.cycle(lengths), n // max(lengths) * len(lengths) + len(lengths))]
@@ -118,6 +119,16 @@ def test_the_librarys_own_shape(device):
     keys, rng = keys_of("u32", 60_000), np.random.default_rng(7)
     for kind in ("eights", "mixed", "long", "empties"):
         _check(gw.SegmentedSort(device, "u32"), device, keys, _offsets(kind, keys.size, rng))
+
+
+@pytest.mark.parametrize("value", [None, "f64"])
+def test_workgroups_that_take_several_tiles_of_long_segments(device, monkeypatch, value):
+    monkeypatch.setattr(gw.SegmentedSort, "_long_workgroups", 3)
+    sort = gw.SegmentedSort(device, "u32", value, tuning=gw.SegmentedSortTuning(**SMALL))
+    keys, rng = keys_of("u32", 20_011), np.random.default_rng(9)
+    values = None if value is None else rng.random(keys.size)
+    for kind in ("long", "mixed", "eights", "one"):
+        _check(sort, device, keys, _offsets(kind, keys.size, rng), values, trials=2)
 
 
 def test_segments_with_the_same_keys_and_with_digits_that_agree(device, sort):

@@ -569,3 +569,18 @@ def test_offsets_that_fall_reach_nothing_outside(device):
     assert set(got[:50]) | set(got[549:]) == {7}
     scanned = gw.SegmentedScan(device, tuning=TUNING).execute(items=items, offsets=gw.asarray(offsets, device)).output
     assert scanned.to_numpy().max() <= 3000
+
+
+@pytest.mark.parametrize("by", ["offsets", "counts"])
+def test_a_repeat_by_wild_numbers_reaches_nothing_outside(device, by):
+    """Offsets that fall; counts whose sum wraps."""
+    rng = np.random.default_rng(17)
+    wild = rng.integers(0, 2**32, 501 if by == "offsets" else 500).astype(np.uint32)
+    values = gw.asarray(np.r_[np.full(50, 9), np.arange(1000, 1500), np.full(50, 9)].astype(np.uint32), device)
+    room = gw.full(3000, 7, "u32", device)
+    repeat = gw.Repeat(device, "u32", size=2900, by=by)
+    run = repeat.execute(values=values[50:550], output=room[50:2950], **{by: gw.asarray(wild, device)})
+    got = room.to_numpy()
+    assert set(got[:50]) | set(got[2950:]) == {7}
+    assert set(got[50:2950]) <= {7, *range(1000, 1500)}
+    assert run.output.to_numpy().size <= 2900

@@ -28,6 +28,16 @@ KINDS = {
     "runs": (gw.RunLength, {}),
     "runs 8 bytes": (gw.RunLength, {"dtype": "f64", "equal_nan": False}),
 }
+#: How items get to the outputs.
+FORMS = {
+    "default": {},
+    "held, tile": {"stage": 512, "items": "held", "order": "tile"},
+    "late, tile": {"stage": 512, "items": "late", "order": "tile"},
+    "held, subgroup": {"stage": 512, "items": "held", "order": "subgroup"},
+    "late, subgroup": {"stage": 512, "items": "late", "order": "subgroup"},
+    "held": {"stage": 0, "items": "held"},
+    "late": {"stage": 0, "items": "late"},
+}
 SHARES = (0.0, 0.01, 0.5, 1.0, "alternating")
 
 
@@ -73,11 +83,10 @@ def _make(device, kind, **options):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("form", [(None, None), (512, "held"), (512, "late"), (0, "held"), (0, "late")])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_share_at_every_size(device, kind, form, strategy):
-    stage, items = form
-    primitive = _make(device, kind, strategy=strategy, stage=stage, items=items)
+    primitive = _make(device, kind, strategy=strategy, **FORMS[form])
     for n in (0, 1, 3, TILE - 1, TILE, TILE + 1, 5 * TILE + 7):
         for share in SHARES:
             _check(primitive, _inputs(primitive, n, share), f"{n} items, share {share}")
@@ -92,12 +101,22 @@ def test_shapes_of_the_table(device, kind):
             _check(primitive, _inputs(primitive, n, share), f"{n} items, share {share}")
 
 
+@pytest.mark.parametrize("order", ["tile", "subgroup"])
 @pytest.mark.parametrize("size", [2, 4, 8, 16, 32, 64, 128])
 @pytest.mark.parametrize("kind", ["select", "partition in 3", "runs"])
-def test_subgroups_of_every_size(device, kind, size):
-    primitive = _make(device, kind, subgroups=f"emulated-{size}", workgroup_size=128, vecs=2)
+def test_subgroups_of_every_size(device, kind, size, order):
+    tuning = {"workgroup_size": 128, "vecs": 3, "stage": 1024, "order": order}
+    primitive = _make(device, kind, subgroups=f"emulated-{size}", **tuning)
     for share in (0.5, 1.0):
-        _check(primitive, _inputs(primitive, 128 * 2 * 4 * 2 + 5, share))
+        _check(primitive, _inputs(primitive, 128 * 3 * 4 * 2 + 5, share))
+
+
+def test_rounds_of_a_subgroup_go_on_where_the_last_one_ended(device):
+    """A subgroup has two rows in a round, and three in a tile."""
+    for kind in ("runs", "partition in 3", "unique by key"):
+        primitive = _make(device, kind, subgroups="emulated-8", vecs=3, stage=512, order="subgroup")
+        for share in (0.05, 0.5):
+            _check(primitive, _inputs(primitive, 3 * 768 + 5, share), f"{kind} {share}")
 
 
 @pytest.mark.parametrize("kind", ["select", "partition", "runs"])

@@ -17,7 +17,7 @@ from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import context_of
 from helpers.strategies import quick_first
 
-SMALL = {"workgroup_size": 16, "vecs": 4}  # tiles of 256 items
+SMALL = {"workgroup_size": 32, "vecs": 2}  # tiles of 256 items
 TILE = 256
 SIZES = (1, 2, 5, TILE - 1, TILE, TILE + 1, 3 * TILE + 7, 100_003)
 ARG = {"argmax": (gw.ArgMax, np.argmax), "argmin": (gw.ArgMin, np.argmin)}
@@ -251,8 +251,7 @@ def test_a_deterministic_variance_has_the_same_bits_in_every_shape(device):
 # ---- other operators
 
 
-@pytest.mark.parametrize("dtype", ["u32", "i8", "u64", "bool", *(pytest.param(d, marks=pytest.mark.slow) for d in
-                                   ("i32", "u8", "u16", "i16", "i64"))])  # fmt: skip
+@pytest.mark.parametrize("dtype", quick_first(["i8", "u64"], ["bool", "u32", "i32", "u8", "u16", "i16", "i64"]))
 def test_bits(device, dtype):
     numpy_type = gw.STORAGE_DATATYPES[dtype].dtype
     rng = np.random.default_rng(9)
@@ -357,7 +356,7 @@ def test_functions_are_numpys(items):
         assert _number(gw.find(given_items)) == (places[0] if places.size else items.size)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "int8", "uint16", "bool", "uint32"])
+@pytest.mark.parametrize("dtype", quick_first(["float16", "int8", "uint32"], ["uint16", "bool"]))
 def test_moments_of_other_items(device, dtype):
     items = np.random.default_rng(12).integers(0, 100, 777).astype(dtype)
     exact = items.astype(np.float64)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import gridwise_py as gw
 from helpers.strategies import make_primitive
 
-SMALL = {"workgroup_size": 16, "vecs": 4, "subgroups": "none"}  # tiles of 256 items, whatever their size
+SMALL = {"workgroup_size": 32, "vecs": 2, "subgroups": "none"}  # tiles of 256 items, whatever their size
 TILE = 256
 SIZES = (1, 2, 3, 4, 5, TILE - 1, TILE, TILE + 1, 5 * TILE + 7)
 MASK = 2**32 - 1

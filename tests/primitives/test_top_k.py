@@ -303,3 +303,92 @@ def test_wrong_arguments(device, call, error, words):
     x = gw.asarray(np.arange(8, dtype=np.uint32), device)
     with pytest.raises(error, match=words):
         call(x)
+
+
+# ---- segments
+
+
+def lengths_of_segments(n, seed=0):
+    """Offsets of segments around what a workgroup and its memory hold, empty ones, and items in no segment."""
+    lengths = [0, 1, 2, 16, 17, 255, 256, 257, 0, 1023, 1024, 1025, 0, 0, 3000, 5, 7001]
+    offsets = 3 + np.cumsum([0, *np.random.default_rng(seed).permutation(lengths)])
+    assert offsets[-1] < n
+    return offsets.astype(np.uint32)
+
+
+def check_segments(primitive, x, offsets, n=None):
+    """Views at odd offsets, and nothing is written outside."""
+    device, k = primitive.device, primitive.k
+    arrays = {
+        "input": gw.asarray(np.concatenate([x[:3], x]), device)[3:],
+        "offsets": gw.asarray(np.append(np.uint32(9), offsets), device)[1:],
+    }
+    size = (offsets.size - 1) * k
+    rooms = {name: gw.full(size + 10, 1, dtype, device) for name, dtype in (("values", x.dtype), ("indices", "u32"))}
+    if n is not None:
+        arrays["n"] = gw.asarray(np.uint32([n]), device)
+    primitive.execute(**arrays, **{name: room[5 : 5 + size] for name, room in rooms.items()}, trials=3)
+    for room in rooms.values():
+        host = room.to_numpy()
+        assert (np.concatenate([host[:5], host[5 + size :]]) == 1).all()
+    values, indices = (rooms[name].to_numpy()[5 : 5 + size].reshape(-1, k) for name in ("values", "indices"))
+    end = x.size if n is None else n
+    for s in range(offsets.size - 1):
+        items = x[min(offsets[s], end) : min(offsets[s + 1], end)]
+        order = expected(items, k, primitive.mode, primitive.sorted)
+        note = (s, items.size)
+        assert indices[s, : order.size].tolist() == order.tolist(), note
+        assert values[s, : order.size].tobytes() == items[order].tobytes(), note
+        assert (indices[s, order.size :] == 0xFFFFFFFF).all(), note
+        assert not values[s, order.size :].any(), note
+
+
+@pytest.mark.parametrize("datatype", quick_first(["f32"], DATATYPES))
+def test_of_each_segment(device, datatype):
+    x = keys_of(datatype, 14_000) if datatype != "f32" else floats(14_000)
+    offsets = lengths_of_segments(x.size)
+    for k, options in ((1, {}), (20, {"mode": "smallest"}), (1024, {"sorted": False}), (600, {"mode": "smallest"})):
+        check_segments(gw.SegmentedTopK(device, datatype, k, **options), x, offsets)
+
+
+def test_of_segments_whose_codes_do_not_fit(device):
+    """All equal, and so that the last code is that of what fills up."""
+    for make in (DISTRIBUTIONS["all the last code"], DISTRIBUTIONS["two numbers"]):
+        x = make(14_000)
+        for k, mode in ((100, "smallest"), (700, "largest")):
+            check_segments(gw.SegmentedTopK(device, "u32", k, mode=mode), x, lengths_of_segments(x.size))
+
+
+def test_counted_items_of_segments(device):
+    x = keys_of("u32", 14_000)
+    primitive = gw.SegmentedTopK(device, "u32", 9)
+    for n in (14_000, 6_000, 1, 0):
+        check_segments(primitive, x, lengths_of_segments(x.size), n)
+
+
+def test_offsets_out_of_range_read_nothing_outside(device):
+    """They count as the end of the items; where they fall, the segment is empty."""
+    whole = gw.asarray(np.arange(1, 301, dtype=np.uint32), device)
+    offsets = gw.asarray(np.uint32([40, 90, 60, 1000, 0xFFFFFFFF, 10]), device)
+    run = gw.SegmentedTopK(device, "u32", 2).execute(input=whole[:100], offsets=offsets)
+    assert run.outputs["values"].tolist() == [90, 89, 0, 0, 100, 99, 0, 0, 0, 0]
+    none = 0xFFFFFFFF
+    assert run.outputs["indices"].tolist() == [49, 48, none, none, 39, 38, none, none, none, none]
+    with pytest.raises(gw.ArgumentError, match="offsets are from 0 to 101, but there are 100 items"):
+        gw.segmented_top_k(np.arange(100), [0, 101], 2)
+
+
+def test_segments_as_a_function(device):
+    x, offsets = keys_of("i16", 500), [0, 7, 7, 300]
+    found = gw.segmented_top_k(x, offsets, 9, mode="smallest")
+    assert (found.values.shape, found.values.dtype, found.indices.dtype) == ((3, 9), np.int16, np.intp)
+    assert found.indices[0].tolist() == [*expected(x[:7], 9, "smallest"), -1, -1]
+    assert found.indices[1].tolist() == [-1] * 9
+    assert (x[7:300][found.indices[2]] == found.values[2]).all()
+    on_gpu = gw.segmented_top_k(-gw.asarray(x.astype(np.int32), device), gw.asarray(np.uint32(offsets), device), 3)
+    assert (on_gpu.indices.shape, on_gpu.indices.dtype) == ((3, 3), np.uint32)
+    assert on_gpu.values.to_numpy()[2].tolist() == np.sort(-x[7:300].astype(int))[::-1][:3].tolist()
+    assert gw.segmented_top_k(x, [0], 3).values.shape == (0, 3)
+    assert gw.segmented_top_k(x, offsets, 0).indices.shape == (3, 0)
+    with pytest.raises(gw.LimitError, match="k=1025, but one workgroup chooses at most 1024"):
+        gw.segmented_top_k(x, offsets, 1025)

@@ -946,17 +946,135 @@ def test_a_wrong_graph_is_found(device, monkeypatch):
     assert not any(ours.check().values())
 
 
-@pytest.mark.slow
-def test_chains_are_compared_with_numpy(device, tmp_path):
+#: Speaks like cub_chain_peer, and does what its kernels do with numpy; after WRONG a checksum is another.
+_INVENTED_CHAIN = """#!{python}
+import sys
+import numpy as np
+
+WRONG = {wrong}
+data = {{}}
+
+
+def of(name, dtype, n):
+    items = data[name].view(dtype)
+    assert items.size == n, name
+    return items
+
+
+def checksum(items):
+    words = np.ascontiguousarray(items).view(np.uint32).ravel()
+    return (sum((i + 1) * int(word) for i, word in enumerate(words)) + WRONG) % 2**64
+
+
+def group(n, bits):
+    keys, values = of("keys", np.uint32, n), of("values", np.uint32, n)
+    order = np.argsort(keys & np.uint32(2**bits - 1), kind="stable")
+    keys, values = keys[order], values[order]
+    heads = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    return [keys[heads], np.add.reduceat(values, heads, dtype=np.uint32)]
+
+
+def splats(n, width, height, room, depth_first):
+    x, y, depth, radius = (of(name, np.float32, n) for name in ("x", "y", "depth", "radius"))
+    across, down = -(-width // 16), -(-height // 16)
+    def cut(at, tiles):
+        return np.clip(np.floor(at / np.float32(16)), 0, tiles).astype(int)
+    left, top = cut(x - radius, across), cut(y - radius, down)
+    right, bottom = cut(x + radius + np.float32(16), across), cut(y + radius + np.float32(16), down)
+    pairs = [
+        (row * across + column, i)
+        for i in (np.argsort(depth, kind="stable") if depth_first else range(n))
+        for row in range(top[i], bottom[i])
+        for column in range(left[i], right[i])
+    ]
+    assert len(pairs) <= room
+    pairs.sort(key=lambda pair: pair[0] if depth_first else (pair[0], depth[pair[1]]))
+    tiles, owners = np.array(pairs, np.uint32).T
+    ranges = np.zeros((across * down, 2), np.uint32)
+    for tile in np.unique(tiles):
+        ranges[tile] = np.searchsorted(tiles, tile), np.searchsorted(tiles, tile, side="right")
+    return [ranges, owners]
+
+
+for line in sys.stdin:
+    command, *words = line.split()
+    if command == "load":
+        data[words[0]] = np.fromfile(words[1], np.uint8)
+        print("{{}}", flush=True)
+    elif command == "time":
+        print('{{"gpu_ns": %s, "wall_ns": %s}}' % (int(words[1]) * [5e9], int(words[1]) * [6e9]), flush=True)
+    else:
+        sums = [checksum(items) for items in globals()[command](*map(int, words))]
+        print('{{"count": 0, "checksums": %s}}' % sums, flush=True)
+"""
+
+
+def _invented_chain(tmp_path, wrong=0):
+    program = tmp_path / "invented_chain"
+    program.write_text(_INVENTED_CHAIN.format(python=sys.executable, wrong=wrong))
+    program.chmod(0o755)
+    return program
+
+
+def _chains(tmp_path, *words):
     path = tmp_path / "chain.json"
-    words = ("--ours-only", "--rows", "5000", "--groups", "70", "--splats", "500", "--rounds", 1, "--samples", 1)
-    done = _run("chain_peer", *words, "--warmup-s", 0, "--json", path)
+    done = _run("chain_peer", *words, "--rounds", 1, "--samples", 1, "--warmup-s", 0, "--json", path)
+    return done, json.loads(path.read_text())["results"]
+
+
+def test_group_by_beside_cub(device, require, tmp_path):
+    """Each case has data of its own on the other side, too."""
+    require("timestamp-query")
+    cub = ("--cub", _invented_chain(tmp_path))
+    done, results = _chains(tmp_path, "--rows", "700,5000", "--groups", "70", "--table", 0, "--splats", 0, *cub)
     assert done.exit_code == 0, done.output
-    results = json.loads(path.read_text())["results"]
-    assert list(results) == ["group: 5,000 rows, keys below 70", "splats: 500"]
-    sides = [side for sides in results.values() for side in sides.values()]
-    assert len(sides) == 3
-    assert all(side["right"] and side["gpu_ns"] > 0 < side["wall_ns"] for side in sides)
+    assert list(results) == [f"group: {n} rows, keys below 70" for n in ("700", "5,000")]
+    for sides in results.values():
+        assert list(sides) == ["ours", "ours, key_bits=7", "CUB, 32 bits", "CUB, 7 bits"]
+        assert all(side["right"] for side in sides.values())
+        known, used = sides["ours, key_bits=7"], sides["CUB, 7 bits"]
+        assert used["ratio"] == {clock: used[clock] / known[clock] for clock in ("gpu_ns", "wall_ns")}
+        assert used["mark"] == ["gpu_ns", 1.0]
+    assert done.output.count("mark 1 × gpu: reached") == 2
+    cub = ("--cub", _invented_chain(tmp_path, wrong=1))
+    done, results = _chains(tmp_path, "--rows", "700", "--groups", "70", "--table", 0, "--splats", 0, *cub)
+    assert done.exit_code == 4, done.output
+    assert [side["right"] for side in results["group: 700 rows, keys below 70"].values()] == [True, True, False, False]
+
+
+def test_tables_beside_those_that_are_installed(device, require, monkeypatch, tmp_path):
+    require("timestamp-query")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    pytest.importorskip("pandas")
+    done, results = _chains(tmp_path, "--ours-only", "--rows", 0, "--table", "5000", "--splats", 0)
+    assert done.exit_code == 0, done.output
+    (sides,) = results.values()
+    assert sides["polars"] == {
+        "gpu_ns": None, "wall_ns": None, "ratio": {"gpu_ns": None, "wall_ns": None}, "right": None, "rounds": None,
+        "skipped": "polars is not installed", "mark": ["wall_ns", 20.0],
+    }  # fmt: skip
+    ours, transfers, pandas = sides["ours"], sides["ours, with transfers"], sides["pandas"]
+    assert [side["right"] for side in (ours, transfers, pandas)] == [True, True, True]
+    assert ours["gpu_ns"] > 0
+    assert (transfers["gpu_ns"], pandas["gpu_ns"]) == (None, None)
+    assert pandas["ratio"]["wall_ns"] == pandas["wall_ns"] / ours["wall_ns"]
+    example = _script("chain_peer").load_example("group_by")
+    expected = example.by_numpy(*example.table(5000))
+    assert not example.agree({**expected, "total": expected["total"] * 1.001}, expected)
+
+
+@pytest.mark.slow
+def test_splats_beside_cub(device, require, tmp_path):
+    require("timestamp-query")
+    cub = ("--cub", _invented_chain(tmp_path))
+    done, results = _chains(tmp_path, "--rows", 0, "--table", 0, "--splats", "300,500", *cub)
+    assert done.exit_code == 0, done.output
+    assert [title.partition(",")[0] for title in results] == ["splats: 300", "splats: 500"]
+    for sides in results.values():
+        assert list(sides) == ["ours", "CUDA, as in the paper", "CUDA, by depth first"]
+        assert all(side["right"] for side in sides.values())
+    assert done.output.count("mark 1.5 × wall: reached") == 2
 
 
 def test_searches_are_measured_with_and_without_samples(device, tmp_path):

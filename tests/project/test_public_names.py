@@ -39,7 +39,7 @@ SINCE = {
         And ArgMax ArgMin First Last MinAndMax MinMax Moments Or Xor all any argmax argmin find mean minmax std var
         Scatter SegmentedSort SegmentedSortTuning Transpose lexsort put roll segmented_sort segmented_sort_pairs
         transpose
-        TopItems TopK argpartition partition top_k
+        TopItems TopK argpartition partition top_k SegmentedTopK segmented_top_k
         ReducedByKey reduce_by_key repeat scan_by_key segment_ids segmented_reduce segmented_scan
         HistogramTuning bincount histogram histogram2d reduce_by_index scatter_add
         Merge MergeSort MergedPairs intersect1d isin merge setdiff1d setxor1d union1d

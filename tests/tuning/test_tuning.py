@@ -248,6 +248,25 @@ def test_a_table_that_is_wrong_here_is_an_error_and_nothing_is_kept(fresh_device
     assert list(folder.iterdir()) == []
 
 
+def test_every_kernel_of_the_table_can_be_tuned(device):
+    """And its primitive at that size uses the shapes of its row."""
+    assert set(TUNED_KERNELS) == set(KERNELS)
+    plain = dataclasses.replace(gw.capabilities(device), tuning=None)
+    for kernel in KERNELS:
+        shape = shapes_for(kernel, plain).at(70_000)
+        primitive = tune_module.make_for(kernel, device, plain, shape, 70_000)
+        lengths = primitive.at_size(70_000)[1]
+        for output in primitive.signature.outputs:
+            length = primitive.signature.output_length(output, lengths)
+            lengths = {**lengths, output: 70_000 if length is None else length}
+        plan = primitive.plan(gw.Layout.separate(**lengths))
+        found = json.dumps({kernel: [[None, tuning_of(kernel, shape).to_dict()]]})
+        tuned_capabilities = dataclasses.replace(plain, tuning=tuned.findings_of(json.loads(found)))
+        again = type(primitive)(device, capabilities=tuned_capabilities, **tune_module.options_for(kernel, 70_000))
+        assert plan.parameters["shape"] == "argument", kernel
+        assert again.plan(gw.Layout.separate(**lengths)).parameters["shape"] == "tuned", kernel
+
+
 def test_unknown_kernels_are_refused(device):
     with pytest.raises(gw.ArgumentError, match=r"'sorting'.*elementwise"):
         tune(device, ["sorting"])
@@ -262,8 +281,8 @@ def test_a_wrong_candidate_is_found_by_its_result(fresh_device, folder, monkeypa
             operand = layout["input"]
             return super().plan(gw.Layout({**layout, "input": dataclasses.replace(operand, length=operand.length - 1)}))
 
-    def make_for(kernel, device, plain, shape):
-        good = make(kernel, device, plain, shape)
+    def make_for(kernel, device, plain, shape, n):
+        good = make(kernel, device, plain, shape, n)
         return _Off(device, capabilities=good.capabilities) if shape.workgroup_size == 32 else good
 
     monkeypatch.setattr(tune_module, "make_for", make_for)
@@ -281,7 +300,7 @@ def test_every_candidate_gives_right_results_on_this_adapter(device, kernel):
     plain = dataclasses.replace(gw.capabilities(device), tuning=None)
     n = 70_001
     for shape in candidates_for(kernel, plain, plain.subgroup_mode(None)):
-        primitive = tune_module.make_for(kernel, device, plain, shape)
+        primitive = tune_module.make_for(kernel, device, plain, shape, n)
         inputs, arrays = random_arguments(primitive, n)
         run = primitive.execute(**arrays)
         assert run.plan.parameters["workgroup_size"] == shape.workgroup_size

@@ -219,21 +219,19 @@ def compare(
         if result.is_wrong
     )
     if across:
-        notes = ("One of the adapters is software on the CPU: its times are the CPU's.",)
         cpu = old.device.is_cpu or new.device.is_cpu
+        notes = ("One of the adapters is software on the CPU: its times are the CPU's.",) * cpu + _page_note(old, new)
         ranks = tuple(_ranks({"OLD": old, "NEW": new}))
         obstacles = () if ranks else ("the files have no case in common that was measured in both",)
         remedy = "" if ranks else _SAME_CASES
-        return Comparison(
-            *names, threshold, gate, obstacles, ranks=ranks, wrong=wrong, notes=notes if cpu else (), remedy=remedy
-        )
+        return Comparison(*names, threshold, gate, obstacles, ranks=ranks, wrong=wrong, notes=notes, remedy=remedy)
     firm, soft = _obstacles(old, new)
     if firm:
         return Comparison(*names, threshold, gate, tuple(text for text, _ in firm), wrong=wrong, remedy=firm[-1][1])
     if soft and not force:
         return Comparison(*names, threshold, gate, tuple(soft), wrong=wrong, remedy=_SAME_CONDITIONS)
     rows, broken, notes, same = _rows(old, new, threshold, gate, gate_walls, same_file, spreads)
-    notes = (*_clock_note(old, new), *notes)
+    notes = (*_page_note(old, new), *_clock_note(old, new), *notes)
     forced = tuple(f"compared although they differ (--force): {text}" for text in soft)
     return Comparison(
         *names,
@@ -275,8 +273,22 @@ def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[
     return firm, soft
 
 
+def _page_note(old: Results, new: Results) -> tuple[str, ...]:
+    """Return what can be compared, if only one file is of a page in a browser."""
+    if (old.context.browser is None) == (new.context.browser is None):
+        return ()
+    side = "NEW" if old.context.browser is None else "OLD"
+    return (
+        f"{side} was measured by a page in a browser: GPU times say what the same WGSL reaches with either compiler. "
+        f"They are no measure of a change of gridwise_py, because a browser keeps checks of indices and loops in every "
+        f"kernel. CPU walls cannot be compared: they contain the browser's own processes",
+    )
+
+
 def _clock_note(old: Results, new: Results) -> tuple[str, ...]:
     """Return a note if one file was measured with the GPU's clock held, and the other one without."""
+    if old.context.browser or new.context.browser:
+        return ()  # a page cannot hold the clock
     states = old.context.clock, new.context.clock
     if "held" not in states or states[0] == states[1]:
         return ()
@@ -348,6 +360,8 @@ def _rows(
         for side, mine, other in (("OLD", before, after), ("NEW", after, before))
         if mine.keys() - other.keys()
     ]
+    # A visit to a page is one process, in another browser or on another day.
+    of_page = old.context.browser is not None or new.context.browser is not None
     rows: list[Row] = []
     pairs: list[Pair | None] = []
     broken: list[str] = []
@@ -388,7 +402,7 @@ def _rows(
                 new.device.is_cpu,
                 old_processes=old_processes,
                 new_processes=new_processes,
-                varies_by_process=part.is_wall or key.mode is Mode.LATENCY,
+                varies_by_process=part.is_wall or key.mode is Mode.LATENCY or of_page,
                 loaded=_is_loaded([*old_rounds, *new_rounds]),
                 repeatability=_repeatability(spreads, key.mode, part, [*old_blocks, *new_blocks]),
             )

@@ -30,6 +30,7 @@ __all__ = [
     "calibration_of",
     "fastest_canary_ns",
     "note_canary",
+    "unit_problems",
     "unit_warnings",
 ]
 
@@ -199,14 +200,17 @@ def tick_check_of(device: wgpu.GPUDevice) -> TickCheck:
 
 def unit_warnings(device: wgpu.GPUDevice) -> list[str]:
     """Return a warning if a tick is not as long as the driver says: then no GPU time can be trusted."""
-    check = tick_check_of(device)
+    return unit_problems(tick_check_of(device), context_of(device).timing_helper.tick_period_ns)
+
+
+def unit_problems(check: TickCheck, period_ns: float) -> list[str]:
+    """Return the warning of `unit_warnings` about a check of the tick."""
     if check.ok:
         return []
-    period = context_of(device).timing_helper.tick_period_ns
     return [
         f"the unit of GPU times is doubtful: work of {check.wall_ns * 1e-6:.1f} ms on the CPU's clock reads "
-        f"{check.span_ns * 1e-6:.1f} ms by timestamps at {period:g} ns a tick (ratio {check.ratio:.3f}, not within 0.8 "
-        f"to 1.02)"
+        f"{check.span_ns * 1e-6:.1f} ms by timestamps at {period_ns:g} ns a tick (ratio {check.ratio:.3f}, not within "
+        f"0.8 to 1.02)"
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import wgpu
@@ -22,25 +22,35 @@ from ...runtime.run import bracket
 from .classify import classify
 
 __all__ = [
+    "FMA_ROUNDS",
+    "MOST_FMA_WORKGROUPS",
+    "TICK_ROUNDS",
+    "Passes",
     "TickCheck",
     "Triad",
     "cache_knee_bytes",
     "ceilings",
     "check_tick",
     "copy_item_ns",
+    "floors_from",
     "floors_ns",
+    "fma_flops",
     "fma_gflops",
     "keep_busy",
     "powers_of_two",
+    "speed_from",
     "synchronising_ns",
 ]
 
 _TICK_CHECK_S = 0.06
-_TICK_ROUNDS = 16_384
-_FMA_ROUNDS, _FMA_FLOPS_PER_ROUND, _FMA_WORKGROUP = 256, 64, 256
-_MAX_FMA_WORKGROUPS = 16_384
+#: Rounds of the canary in the check of the tick.
+TICK_ROUNDS = 16_384
+#: Of the kernel of multiply-adds.
+FMA_ROUNDS, MOST_FMA_WORKGROUPS = 256, 16_384
+_FMA_FLOPS_PER_ROUND, _FMA_WORKGROUP = 64, 256
 _PASSES = 64
 _MANY_DISPATCHES = 101
+_COARSE_STEP_NS = 1000.0  # empty passes take some µs
 _MIN_CEILING_BYTES = 1 << 16
 _CEILING_REPEATS = 7
 _TILE_BYTES = 8 << 20
@@ -92,17 +102,32 @@ def _stamps(
     return session.ticks().reshape(passes, -1, 2), float(t2 - t0)
 
 
-def _timed(
-    device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Run passes in one submission; return their valid lengths and the gaps between them in ns, and the wall."""
+class Passes(NamedTuple):
+    """Passes of one submission.
+
+    Attributes
+    ----------
+    lengths_ns, gaps_ns : numpy.ndarray
+        Valid lengths, and the gaps between valid neighbours.
+    """
+
+    lengths_ns: NDArray[np.float64]
+    gaps_ns: NDArray[np.float64]
+
+    @classmethod
+    def judged(cls, ticks: NDArray[np.uint64], wall_ns: float, period_ns: float) -> Passes:
+        """Return passes from their ticks, shape (passes, kernels, 2), and the wall of their submission."""
+        lengths = classify(ticks, period_ns, [0] * len(ticks), [wall_ns]).span_ns
+        ends, begins = ticks[:-1, -1, 1], ticks[1:, 0, 0]
+        usable = ~np.isnan(lengths[:-1]) & ~np.isnan(lengths[1:]) & (begins >= ends)
+        gaps = (begins - ends)[usable].astype(np.float64) * period_ns
+        return cls(lengths[~np.isnan(lengths)], gaps)
+
+
+def _timed(device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1) -> Passes:
+    """Run passes in one submission."""
     ticks, wall_ns = _stamps(device, bound, passes, trials)
-    period_ns = context_of(device).timing_helper.tick_period_ns
-    lengths = classify(ticks, period_ns, [0] * passes, [wall_ns]).span_ns
-    ends, begins = ticks[:-1, -1, 1], ticks[1:, 0, 0]
-    usable = ~np.isnan(lengths[:-1]) & ~np.isnan(lengths[1:]) & (begins >= ends)
-    gaps = (begins - ends)[usable].astype(np.float64) * period_ns
-    return lengths[~np.isnan(lengths)], gaps, wall_ns
+    return Passes.judged(ticks, wall_ns, context_of(device).timing_helper.tick_period_ns)
 
 
 def _median(values: Sequence[float] | NDArray[np.float64]) -> float | None:
@@ -123,7 +148,7 @@ def keep_busy(device: wgpu.GPUDevice, seconds: float) -> None:
 
 def check_tick(device: wgpu.GPUDevice, seconds: float = _TICK_CHECK_S) -> TickCheck:
     """Time a pass of over 50 ms by timestamps and by the CPU's clock."""
-    bound = bind_own(device, "canary", 256, constants={"ROUNDS": _TICK_ROUNDS})
+    bound = bind_own(device, "canary", 256, constants={"ROUNDS": TICK_ROUNDS})
     _timed(device, bound)  # compiles
     trials = 1
     while True:
@@ -153,17 +178,40 @@ def floors_ns(device: wgpu.GPUDevice) -> dict[str, float | None]:
     """Return the times of a one-workgroup kernel that does nothing; an empty pass reads 0 on some systems."""
     nothing = bind_nothing(device)
     _timed(device, nothing)
-    one, gaps, _ = _timed(device, nothing, passes=_PASSES)
-    many, _, _ = _timed(device, nothing, passes=_PASSES // 4, trials=_MANY_DISPATCHES)
-    empty_pass, long_pass = _median(one), _median(many)
+    one = _timed(device, nothing, passes=_PASSES)
+    many = _timed(device, nothing, passes=_PASSES // 4, trials=_MANY_DISPATCHES)
+    return floors_from(one, many, _MANY_DISPATCHES, _submissions(device, nothing))
+
+
+def floors_from(
+    one: Passes,
+    many: Passes,
+    dispatches: int,
+    submissions: Sequence[tuple[float, float]],
+    step_ns: float | None = None,
+) -> dict[str, float | None]:
+    """Return the floors from measured times.
+
+    Parameters
+    ----------
+    one, many : Passes
+        Passes of one dispatch, and of `dispatches`, that do nothing.
+    dispatches : int
+    submissions : sequence of (float, float)
+        Times of submitting and of waiting, in ns.
+    step_ns : float, optional
+        The step of the GPU's clock. With a coarse one, most empty passes read 0, and the rest a step: no time is known.
+    """
+    coarse = step_ns is not None and step_ns > _COARSE_STEP_NS
+    empty_pass, long_pass = (None if coarse else _median(passes.lengths_ns) for passes in (one, many))
     further = None
     if empty_pass is not None and long_pass is not None:
-        further = (long_pass - empty_pass) / (_MANY_DISPATCHES - 1)
+        further = (long_pass - empty_pass) / (dispatches - 1)
     return {
         "empty_pass": empty_pass,
         "further_dispatch": further,
-        "gap_between_passes": _median(gaps),
-        "submission": _median([submit + wait for submit, wait in _submissions(device, nothing)]),
+        "gap_between_passes": None if coarse else _median(one.gaps_ns),
+        "submission": _median([submit + wait for submit, wait in submissions]),
     }
 
 
@@ -243,10 +291,14 @@ def ceilings(device: wgpu.GPUDevice, sizes_bytes: Sequence[int]) -> dict[str, li
         ):
             call = primitive.bind(**arrays)
             ns = _pass_ns(device, call.bound_plan)
-            moved = call.plan.work.moved_bytes
             if ns is not None:
-                found[name].append({"array_bytes": size, "moved_bytes": moved, "gbytes_per_s": moved / ns})
+                found[name].append(speed_from(size, call.plan.work.moved_bytes, ns))
     return found
+
+
+def speed_from(array_bytes: int, moved_bytes: int, ns: float) -> dict[str, float]:
+    """Return the speed of one dispatch of a copy or a triad."""
+    return {"array_bytes": array_bytes, "moved_bytes": moved_bytes, "gbytes_per_s": moved_bytes / ns}
 
 
 def copy_item_ns(device: wgpu.GPUDevice, items: int = 1 << 20) -> float:
@@ -275,11 +327,11 @@ def _pass_ns(device: wgpu.GPUDevice, bound: BoundPlan) -> float | None:
     """Return the time of one dispatch, from passes of about a millisecond."""
     trials = 1
     while True:
-        lengths, _, _ = _timed(device, bound, trials=trials)
+        lengths = _timed(device, bound, trials=trials).lengths_ns
         if not lengths.size or lengths[0] >= 1e6 or trials >= 512:
             break
         trials = min(512, max(2 * trials, int(1.2e6 * trials / max(lengths[0], 1.0))))
-    times = [float(x) for _ in range(_CEILING_REPEATS) for x in _timed(device, bound, trials=trials)[0]]
+    times = [float(x) for _ in range(_CEILING_REPEATS) for x in _timed(device, bound, trials=trials).lengths_ns]
     ns = _median(times)
     return None if not ns else ns / trials
 
@@ -311,18 +363,22 @@ def cache_knee_bytes(copies: Sequence[Mapping[str, float]]) -> int | None:
     return int(copies[last + 1]["moved_bytes"]) if last + 1 < len(copies) else None
 
 
+def fma_flops(workgroups: int) -> int:
+    """Return the operations of a dispatch of the kernel of multiply-adds, two for each."""
+    return workgroups * _FMA_WORKGROUP * FMA_ROUNDS * _FMA_FLOPS_PER_ROUND
+
+
 def fma_gflops(device: wgpu.GPUDevice) -> float | None:
     """Return the throughput of f32 multiply-adds, in 10^9 operations per second, two for each."""
     workgroups = 16
     while True:
-        bound = bind_own(device, "fma", 256, workgroups, {"ROUNDS": _FMA_ROUNDS})
+        bound = bind_own(device, "fma", 256, workgroups, {"ROUNDS": FMA_ROUNDS})
         _timed(device, bound)
-        lengths, _, _ = _timed(device, bound)
-        if not lengths.size or lengths[0] >= 5e6 or workgroups >= _MAX_FMA_WORKGROUPS:
+        lengths = _timed(device, bound).lengths_ns
+        if not lengths.size or lengths[0] >= 5e6 or workgroups >= MOST_FMA_WORKGROUPS:
             break
         workgroups *= 4
     limit = max(1, int(2e7 / max(lengths[0], 1.0))) if lengths.size else 1
-    times = [float(x) for _ in range(5) for x in _timed(device, bound, trials=limit)[0]]
+    times = [float(x) for _ in range(5) for x in _timed(device, bound, trials=limit).lengths_ns]
     ns = _median(times)
-    flops = workgroups * _FMA_WORKGROUP * _FMA_ROUNDS * _FMA_FLOPS_PER_ROUND * limit
-    return flops / ns if ns else None
+    return fma_flops(workgroups) * limit / ns if ns else None

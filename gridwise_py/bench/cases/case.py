@@ -60,6 +60,11 @@ class Case:
         return WORKLOADS[self.primitive]
 
     @property
+    def numbers(self) -> dict[str, str | int | float]:
+        """The further axes, and n, as the makers of data receive them."""
+        return {name: _number(value) for name, value in self.others} | {"n": self.n}
+
+    @property
     def _at_size(self) -> tuple[dict[str, Any], dict[str, int]]:
         return self.workload.kind.at_size(self.n, **{name: _number(value) for name, value in self.others})
 
@@ -88,7 +93,7 @@ class Case:
         found: dict[str, np.ndarray] = {}
         lengths = self.lengths
         distributed = self.workload.distributed or next(iter(lengths))
-        axes = {name: _number(value) for name, value in self.others} | {"n": self.n}
+        axes = self.numbers
         for argument, length in lengths.items():
             # An argument of any datatype has that of the case.
             dtype = (primitive.signature.datatype(argument) or as_datatype(self.datatype)).dtype

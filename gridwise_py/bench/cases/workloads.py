@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ...primitives import REGISTRY
+from ...primitives import REGISTRY, SegmentedTopK
 from ...primitives.base import Primitive
 from ...primitives.operator import OperatorPrimitive
 from ...primitives.sort import SortPrimitive
 from ...types.datatype import Datatype
-from .data import Maker, equal_segments, flags, random_counts, random_indices, random_runs
+from .data import Maker, equal_segments, flags, random_counts, random_indices, random_runs, scattered_keys
 from .distributions import UNIFORM
+from .group_sums import GroupSums
 from .struct_reductions import STRUCT_REDUCTIONS
 
 __all__ = ["USUAL_AXES", "WORKLOADS", "Workload"]
@@ -88,7 +89,9 @@ _ROWS: Mapping[str, Workload] = {
     ),
     "top_k": Workload(REGISTRY["top_k"], ("k", "distribution")),
     "segmented_sort": Workload(REGISTRY["segmented_sort"], ("segment", "distribution")),
+    "segmented_top_k": Workload(SegmentedTopK, ("k", "segment", "distribution"), {"offsets": equal_segments}),
     "search": Workload(REGISTRY["search"], ("distribution",), distributed="queries"),
+    "group_by": Workload(GroupSums, ("run",), {"keys": scattered_keys}),
     **{name: Workload(kind) for name, kind in STRUCT_REDUCTIONS.items()},
 }
 
@@ -99,8 +102,8 @@ def _with_usual_axes(workload: Workload) -> Workload:
     return replace(workload, axes=(*usual, *workload.axes))
 
 
-#: By name: all primitives of the registry, and reductions of expressions.
+#: By name: all primitives of the registry, and others.
 WORKLOADS: Mapping[str, Workload] = {
     name: _with_usual_axes(_ROWS[name] if name in _ROWS else Workload(REGISTRY[name]))
-    for name in (*REGISTRY, *STRUCT_REDUCTIONS)
+    for name in dict.fromkeys((*REGISTRY, *_ROWS))
 }

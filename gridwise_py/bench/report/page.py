@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._version import __version__
+from ...display.own_page import content_policy, inline_text
 from ...display.terminal import clean
 from ...errors import ArgumentError
 from ..analysis.compare import compare
@@ -28,14 +29,21 @@ from ..results.model import CalibrationData, Results
 from ..results.reader import content_of, parse
 from ..results.rounds import pooled
 from .charts import drift_chart, primitive_charts, roofline_chart, verdict_chart
-from .page_tables import comparison_table, device_card, headlines, page_warnings, results_table, roofline_table
+from .page_tables import (
+    comparison_table,
+    device_card,
+    devices_table,
+    headlines,
+    page_warnings,
+    results_table,
+    roofline_table,
+)  # fmt: skip
 from .roofline import ceilings_text
 from .samples import samples_by_case
 from .vega import ALL, COLOURS, Spec, javascript, load_altair
 
 if TYPE_CHECKING:
     import jinja2
-    from markupsafe import Markup
 
 __all__ = ["PAGE_FOLDER", "Source", "read_sources", "report_html"]
 
@@ -143,6 +151,7 @@ def report_html(
         "all": ALL,
         "modes": list(dict.fromkeys(result.mode.value for document in documents for result in document.results)),
         "headlines": headlines(documents, names, left_out),
+        "by_device": devices_table(documents, names, left_out),
         "devices": _devices(documents, names),
         "warnings": warnings,
         "severities": Counter(warning["severity"] for warning in warnings),
@@ -283,24 +292,13 @@ def _environment() -> jinja2.Environment:
     )
 
 
-def _script(text: str) -> tuple[Markup, str]:
-    """Return the text of a script, and its hash for the policy."""
-    from markupsafe import Markup
-
-    # With newlines as a browser reads them, and without a text that ends the element.
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
-    digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-    return Markup(text), f"'sha256-{digest}'"
-
-
 def _render(context: Mapping[str, Any], shared: Mapping[str, Any]) -> str:
     from markupsafe import Markup
 
-    scripts = [_script(javascript()), _script((PAGE_FOLDER / "report.js").read_text(encoding="utf-8"))]
-    policy = (
-        f"default-src 'none'; script-src {' '.join(digest for _, digest in scripts)}; style-src 'unsafe-inline'; "
-        f"img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
+    scripts = [inline_text(javascript()), inline_text((PAGE_FOLDER / "report.js").read_text(encoding="utf-8"))]
+    policy = content_policy(scripts, images="data: blob:")
     style = Markup((PAGE_FOLDER / "report.css").read_text(encoding="utf-8"))
     template = _environment().get_template("report.html")
-    return template.render(**context, shared=shared, policy=policy, scripts=[text for text, _ in scripts], style=style)
+    return template.render(
+        **context, shared=shared, policy=policy, scripts=[script.text for script in scripts], style=style
+    )

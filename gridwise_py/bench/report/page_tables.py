@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -13,7 +14,7 @@ from ..analysis.compare import Comparison, Rank
 from ..analysis.lines import gpu_text, time_text, timed_text
 from ..analysis.remarks import Remark, remarks
 from ..analysis.roofline import Point
-from ..results.model import Result, Results
+from ..results.model import Host, Result, Results
 from ..stats.series import Series
 from .comparison import (
     HEADINGS,
@@ -28,7 +29,9 @@ from .roofline import HEADINGS as ROOFLINE_HEADINGS
 from .roofline import point_cells
 from .table import copy_shares
 
-__all__ = ["comparison_table", "device_card", "headlines", "page_warnings", "results_table", "roofline_table"]
+__all__ = [
+    "comparison_table", "device_card", "devices_table", "headlines", "page_warnings", "results_table", "roofline_table",
+]  # fmt: skip
 
 # A longer table is slow to sort, and too long to read.
 _MOST_ROWS = 2_000
@@ -94,6 +97,48 @@ def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list
         columns.remove("file")
         found = [[*row[:2], *row[3:]] for row in found]
     return _table(columns, ("n", "time", "GB/s", "of copy", "G items/s"), found, "The summary", left_out)
+
+
+def devices_table(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table | None:
+    """Return the table with a row for each file and a column for each primitive; None for files of one device.
+
+    A cell has the GB/s of the fastest case of the primitive at the largest n that most files have, so that a column has
+    one n.
+
+    Parameters
+    ----------
+    documents : sequence of Results
+        Pooled.
+    names : sequence of str
+    left_out : list of str
+        Takes what was left out.
+    """
+    if len({(document.device.adapter, document.device.backend) for document in documents}) < 2:
+        return None
+    sizes: dict[str, Counter[int]] = {}
+    for document in documents:
+        for primitive, n in {(result.primitive, result.n) for result in document.results}:
+            sizes.setdefault(primitive, Counter())[n] += 1
+    largest = {primitive: max(counts, key=lambda n: (counts[n], n)) for primitive, counts in sizes.items()}
+    titles = {primitive: f"{primitive} {format_count(n)}" for primitive, n in largest.items()}
+    rows: list[Row] = []
+    for document, name in zip(documents, names, strict=True):
+        row = [_cell(document.device.title), _cell(document.device.backend), _cell(name)]
+        for primitive, n in largest.items():
+            of_size = [result for result in document.results if (result.primitive, result.n) == (primitive, n)]
+            row.append(_speed_cell(of_size))
+        rows.append(row)
+    columns = ["GPU", "by", "file", *titles.values()]
+    return _table(columns, titles.values(), rows, "The table of devices", left_out)
+
+
+def _speed_cell(results: Sequence[Result]) -> Cell:
+    """Return the GB/s of the fastest of some results; or that all were wrong or failed."""
+    right = _fastest(results)
+    if right:
+        (fastest,) = right.values()
+        return _cell(format_number(fastest.rates.gbytes_per_s), fastest.rates.gbytes_per_s)
+    return _cell("WRONG" if any(result.is_wrong for result in results) else "–")
 
 
 def _fastest(results: Sequence[Result]) -> dict[str, Result]:
@@ -195,8 +240,8 @@ def device_card(document: Results, name: str, file_name: str, content: bytes) ->
         ("floors, measured", ", ".join(floors) or None),
         ("cases", f"{len(document.results)}"),
         ("measured", context.time.replace("T", " ")),
-        ("versions", ", ".join(f"{key} {value}" for key, value in context.versions.items())),
-        ("host", f"{host.system} {host.release}, {host.machine}, {host.cpu_count} CPUs"),
+        ("versions", ", ".join(f"{key} {value}" for key, value in context.versions.items() if value is not None)),
+        ("host", _host(host)),
         ("commit", commit),
         ("command", None if not context.command else f"gridwise {' '.join(context.command)}"),
         ("suite", context.suite),
@@ -209,6 +254,13 @@ def device_card(document: Results, name: str, file_name: str, content: bytes) ->
         "type": clean(device.adapter_type),
         "pairs": [(key, clean(str(value))) for key, value in pairs if value not in (None, "")],
     }
+
+
+def _host(host: Host) -> str:
+    """Return what is known of a host: a page knows little."""
+    system = f"{host.system} {host.release}".strip()
+    cpus = None if host.cpu_count is None else f"{host.cpu_count} CPUs"
+    return ", ".join(filter(None, (system, host.machine, cpus)))
 
 
 # ---- results

@@ -77,7 +77,7 @@ class Context(Record):
     time : str
         When it began, ISO 8601, UTC.
     versions : mapping
-        Of gridwise_py, wgpu, numpy and Python.
+        Of gridwise_py, wgpu, numpy and Python; of a page's file, of the browser.
     host : Host
     byteorder : str or None
     git : Git or None
@@ -103,6 +103,11 @@ class Context(Record):
     suite: str | None = None
     resumed: tuple[str, ...] = left_out(())
     clock: str | None = left_out()
+
+    @property
+    def browser(self) -> str | None:
+        """The browser whose page measured; None if gridwise_py did."""
+        return self.versions.get("browser")
 
 
 # ---- the device

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ...errors import BadResultsFile
+from .browser_document import results_of_page
+from .browser_file import BROWSER_SCHEMA, check_browser_file, with_integers
 from .model import Results
 from .schema import check_document
 
@@ -23,6 +25,8 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[\d.eE+-]*')
 
 def read_results(path: str | Path) -> Results:
     """Return a results file, checked against the schema.
+
+    The file that a page of `gridwise browser` saved is one, too: its timestamps are judged now.
 
     Raises
     ------
@@ -48,9 +52,18 @@ def parse(content: bytes, name: str) -> Results:
 
 
 def document_of(data: Any, name: str) -> Results:
-    """Return JSON data as a results document; raise BadResultsFile if it is not one."""
+    """Return JSON data as a results document; raise BadResultsFile if it is not one.
+
+    The file that a page of `gridwise browser` saves becomes one: its timestamps are judged here.
+    """
+    if isinstance(data, dict) and cast(dict[str, Any], data).get("schema") == BROWSER_SCHEMA:
+        found = with_integers(data)
+        check_browser_file(found, name)
+        document = results_of_page(found)
+        check_document(document.to_json(), name)
+        return document
     check_document(data, name)
-    return Results.from_json(data)
+    return Results.from_json(cast(dict[str, Any], data))
 
 
 def parse_json(content: bytes, name: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, cast
 
 from ...errors import BadResultsFile
 from .model import SCHEMA, SCHEMA_VERSION
-from .validator import Validator, first_error, quick_validator
+from .validator import Validator, first_error, problem_of, quick_validator
 
 __all__ = ["SCHEMA_FILE", "check_document", "check_part"]
 
@@ -76,7 +76,7 @@ def _schema_problem(value: Any, part: str | None) -> tuple[str, str]:
     error = first_error(_validator(part), value)
     if error is None:
         return "", ""
-    return error.json_path, error.message if len(error.message) < 200 else f"{error.message[:200]}…"
+    return problem_of(error)
 
 
 @lru_cache(maxsize=4)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
-__all__ = ["Validator", "first_error", "quick_validator"]
+__all__ = ["Validator", "first_error", "problem_of", "quick_validator"]
 
 
 class Validator(Protocol):
@@ -37,6 +37,11 @@ def first_error(validator: Validator, value: Any) -> ValidationError | None:
 
     # `best_match` has no type of its result in typeshed.
     return cast(Any, exceptions).best_match(validator.iter_errors(value))
+
+
+def problem_of(error: ValidationError) -> tuple[str, str]:
+    """Return where and how a value violates a schema."""
+    return error.json_path, error.message if len(error.message) < 200 else f"{error.message[:200]}…"
 
 
 def _numbers(schema: Any) -> Iterator[float]:

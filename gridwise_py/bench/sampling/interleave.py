@@ -83,8 +83,7 @@ def random_arguments(primitive: Primitive, n: int, seed: int = 0) -> tuple[dict[
 
 
 def _random_inputs(primitive: Primitive, n: int, seed: int) -> dict[str, np.ndarray]:
-    name = next((name for name, workload in WORKLOADS.items() if isinstance(primitive, workload.kind)), None)
-    if name is not None:
+    for name in (name for name, workload in WORKLOADS.items() if isinstance(primitive, workload.kind)):
         case = Case.usual(name, n)
         if set(case.lengths) == set(primitive.signature.inputs):
             return case.inputs(primitive, seed)

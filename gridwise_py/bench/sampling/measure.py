@@ -11,7 +11,6 @@ import numpy as np
 import wgpu
 
 from ...backend.wgpu_native import submit, wait_idle, wait_method
-from ...display.quantities import format_time
 from ...errors import ArgumentError, DatatypeError, GridwiseError, OverlapError, TimingUnavailable
 from ...primitives.base import Primitive
 from ...runtime.array import Array, asarray
@@ -22,16 +21,16 @@ from ...runtime.context import context_of
 from ...runtime.executor import BoundPlan
 from ...runtime.gpu_clock import observe
 from ..calibrate.calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
-from ..calibrate.canary import is_slower
 from ..calibrate.kernels import bind_flush
 from ..cases.case import Case
 from ..cases.mode import MODES, Mode, ModeLike
 from ..checks.check import Mismatch, mismatch
 from ..checks.oracle import Oracle
 from ..stats.series import StopReason
+from .conditions import Conditions
 from .measurement import Measurement
 from .protocol import SamplingProtocol
-from .sampler import Sampler, WarmUp
+from .sampler import Sampler
 from .samples import Samples
 
 __all__ = ["measure", "measure_case"]
@@ -39,8 +38,6 @@ __all__ = ["measure", "measure_case"]
 _FLUSH_BYTES = 256 << 20
 _MAX_FLUSH_BYTES = 1 << 30
 _FLUSH_FACTOR = 4
-# A trial that exceeds the maximum of a submission by less than this factor gets no warning: its time is an estimate.
-_LONG_TRIAL = 1.05
 
 Check: TypeAlias = bool | Callable[[dict[str, Array]], Mismatch | None]
 
@@ -241,19 +238,21 @@ def _sampled(unsampled: Measurement, subject: _Subject, protocol: SamplingProtoc
     mismatches = unsampled.mismatches + subject.checker.wrong()
     if samples.settled.canary is not None:
         note_canary(device, samples.settled.canary.median_ns)
-    in_force |= {
-        "submission_trials": sampler.submission_trials,
-        "batch_trials": sampler.batch_trials if mode is Mode.BATCH else None,
-        "block_trials": sampler.block_samples,
-        "block_samples": samples.block_samples,
-        "left_out_blocks": [i for i, kept in enumerate(samples.settled.kept) if not kept],
-        "fastest_canary_ns": fastest_ns,
-        "warmup_measured_s": warm.seconds,
-        "sampling_measured_s": ended.seconds,
-        "stationary": warm.stationary,
-        "wait_method": wait_method(device),
-    }
-    warnings += _warnings(device, samples, protocol, sampler, warm, fastest_ns)
+    conditions = Conditions(
+        protocol=protocol,
+        mode=mode,
+        warm=warm,
+        batch_trials=sampler.batch_trials,
+        submission_trials=sampler.submission_trials,
+        block_samples=sampler.block_samples,
+        sampling_s=ended.seconds,
+        wait_method=wait_method(device),
+        has_timestamps=context.has_timestamps,
+        tick_step_ns=context.capabilities.tick_step_ns,
+        fastest_canary_ns=fastest_ns,
+    )
+    in_force |= conditions.in_force(samples)
+    warnings += conditions.warnings(samples)
     return replace(
         unsampled,
         protocol=in_force,
@@ -299,43 +298,6 @@ def _sample(sampler: Sampler, protocol: SamplingProtocol, samples: Samples) -> _
             reason = StopReason.TIMEOUT
         if reason is not None:
             return _Ended({"blocks": observations} if observations else {}, reason, elapsed)
-
-
-def _warnings(
-    device: wgpu.GPUDevice,
-    samples: Samples,
-    protocol: SamplingProtocol,
-    sampler: Sampler,
-    warm: WarmUp,
-    fastest_ns: float | None,
-) -> list[str]:
-    found: list[str] = []
-    mode = sampler.mode
-    capabilities = context_of(device).capabilities
-    if not warm.stationary:
-        found.append(f"times were not stationary after {warm.seconds:.2f} s of warm-up")
-    canary = samples.settled.canary
-    if canary is not None and fastest_ns is not None and is_slower(canary, fastest_ns):
-        found.append(
-            f"the clock was below its best: the canary kernel took {canary.median_ns * 1e-3:.1f} µs, and "
-            f"{fastest_ns * 1e-3:.1f} µs at the fastest that was seen on this device"
-        )
-    if not context_of(device).has_timestamps:
-        found.append("the device has no timestamp-query: times are CPU walls")
-    if wait_method(device) == "read_buffer":
-        found.append("each wait reads a buffer, which adds over 130 µs to CPU walls")
-    if protocol.batch_trials is not None and mode is Mode.BATCH and sampler.batch_trials < protocol.batch_trials:
-        found.append(
-            f"batch_trials={protocol.batch_trials} was cut to {sampler.batch_trials}, to keep a submission below "
-            f"{protocol.max_submission_gpu_s:g} s of GPU time (max_submission_gpu_s)"
-        )
-    most_ns = protocol.max_submission_gpu_s * 1e9
-    if warm.trial_ns > _LONG_TRIAL * most_ns:
-        found.append(
-            f"one trial takes {format_time(warm.trial_ns)}, more than the {format_time(most_ns)} of GPU time that a "
-            f"submission should have (max_submission_gpu_s)"
-        )
-    return found + samples.warnings(capabilities.tick_step_ns)
 
 
 def _flush_bytes(device: wgpu.GPUDevice, protocol: SamplingProtocol) -> int:

@@ -24,7 +24,7 @@ from ..cases.mode import Mode
 from ..stats.statistics import is_stationary
 from .protocol import SamplingProtocol
 
-__all__ = ["Block", "Sampler", "WarmUp"]
+__all__ = ["Block", "Sampler", "WarmUp", "looks_stationary", "previous_end"]
 
 _CHUNK_S = 0.004  # of warm-up work per submission: short gaps, and many samples
 _MAX_CHUNK_TRIALS = 2048
@@ -70,6 +70,8 @@ class Block:
         Before and after.
     previous_end_ticks : int or None
         The last timestamp of the canary before the block: a sample that begins earlier is stale.
+    wall_step_ns : float
+        The step of the CPU's clock: a wall may be longer than it was read by as much.
     """
 
     ticks: NDArray[np.uint64] | None
@@ -79,6 +81,18 @@ class Block:
     encodes_ns: tuple[float, ...]
     canaries: tuple[CanaryTime | None, CanaryTime | None]
     previous_end_ticks: int | None = None
+    wall_step_ns: float = 0.0
+
+
+def looks_stationary(chunks_ns: Sequence[float]) -> bool:
+    """Whether the times of the latest chunks of a warm-up were stationary."""
+    return len(chunks_ns) >= 3 and is_stationary(chunks_ns[-_STATIONARY_WINDOW:])
+
+
+def previous_end(canary: NDArray[np.uint64]) -> int | None:
+    """Return the last timestamp of a canary, shape (runs, 2); None if it is not valid."""
+    begin, end = (int(stamp) for stamp in canary[-1])
+    return end if 0 < begin < end else None
 
 
 class Sampler:
@@ -193,7 +207,7 @@ class Sampler:
                 chunks.clear()
             else:
                 chunks.append(trial_ns)
-            stationary = len(chunks) >= 3 and is_stationary(chunks[-_STATIONARY_WINDOW:])
+            stationary = looks_stationary(chunks)
             if elapsed >= (protocol.warmup_s if stationary else max(protocol.max_warmup_s, protocol.warmup_s)):
                 clock_up = self._clock_is_up(fastest_canary_ns)
                 if clock_up or elapsed >= protocol.max_clock_warmup_s:
@@ -271,7 +285,7 @@ class Sampler:
             commands, encode_ns = encoded[i] if encoded else self._encode(count, session)
             t0, t1, t2 = bracket(device, lambda commands=commands: submit(device, [commands], self._bound.title))
             walls.append((t2 - t0, t1 - t0, encode_ns, count))
-        ticks, canaries, previous_end = None, (None, None), None
+        ticks, canaries, previous_end_ticks = None, (None, None), None
         if session is not None:
             after = self._canary_commands(session)
             submit(device, [after], "canary")
@@ -279,8 +293,7 @@ class Sampler:
             stamps = session.ticks()
             passes = self._protocol.canary_passes
             canaries = (self._canary_time(stamps[:passes]), self._canary_time(stamps[-passes:]))
-            begin, end = (int(stamp) for stamp in stamps[passes - 1])
-            previous_end = end if 0 < begin < end else None
+            previous_end_ticks = previous_end(stamps[:passes])
             ticks = stamps[passes:-passes].reshape(samples, self.kernels, 2)
         return Block(
             ticks,
@@ -289,7 +302,7 @@ class Sampler:
             tuple(float(submit) for _, submit, *_ in walls),
             tuple(float(encode) for *_, encode, _ in walls),
             canaries,
-            previous_end,
+            previous_end_ticks,
         )
 
     def _encode(self, count: int, session: TimingSession | None) -> tuple[wgpu.GPUCommandBuffer, int]:

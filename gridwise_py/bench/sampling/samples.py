@@ -92,7 +92,9 @@ class Samples:
         if block.ticks is not None and period_ns is not None:
             self._timed = True
             previous = self._last_end if block.previous_end_ticks is None else block.previous_end_ticks
-            found = classify(block.ticks, period_ns, block.submissions, block.walls_ns, previous_end_ticks=previous)
+            # The bound of a span; the wall itself stays as it was read.
+            longest_ns = [wall_ns + block.wall_step_ns for wall_ns in block.walls_ns]
+            found = classify(block.ticks, period_ns, block.submissions, longest_ns, previous_end_ticks=previous)
             self._last_end = found.last_end_ticks
             sums = count_invalid(found.sum_classes)
             judged = replace(

@@ -22,6 +22,7 @@ from ...primitives import (
     SegmentedScan,
     Select,
     TopK,
+    Transpose,
     VectorAdd,
 )
 from ...primitives.base import Primitive
@@ -36,9 +37,9 @@ from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
 from ..stats.verdict import Pair, VerdictKind, judge_all
 
-__all__ = ["TUNED_KERNELS", "Choice", "Trial", "make_for", "tune"]
+__all__ = ["TUNED_KERNELS", "Choice", "Trial", "make_for", "options_for", "tune"]
 
-#: The primitives that kernels are measured with, of u32, and their options.
+#: The primitives that kernels are measured with, of u32, and their options besides those of `Primitive.at_size`.
 _SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, Any]]] = {
     "elementwise": (VectorAdd, {}),
     "reduce": (Reduce, {}),
@@ -51,8 +52,10 @@ _SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, Any]]] = {
     "segmented": (SegmentedScan, {"strategy": "lookback"}),
     "segmented_reduce": (SegmentedReduce, {}),
     "histogram": (Histogram, {}),
+    "histogram_ranges": (Histogram, {"bins": 1 << 15}),
     "merge": (Merge, {}),
-    "top_k": (TopK, {"k": 100}),
+    "top_k": (TopK, {}),
+    "transpose": (Transpose, {}),
 }
 
 #: The kernels that are tuned, by the names in tuning/shapes.py.
@@ -174,11 +177,16 @@ def tune(
     return tuple(choices)
 
 
-def make_for(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, shape: Shape) -> Primitive:
-    """Return the primitive to measure a kernel with, in one shape for all lengths."""
+def make_for(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, shape: Shape, n: int) -> Primitive:
+    """Return the primitive to measure a kernel with at size n, in one shape for all lengths."""
+    make = cast(Callable[..., Primitive], _SUBJECTS[kernel][0])
+    return make(device, tuning=tuning_of(kernel, shape), capabilities=plain, **options_for(kernel, n))
+
+
+def options_for(kernel: str, n: int) -> dict[str, Any]:
+    """Return the options of the primitive that a kernel is measured with at size n."""
     kind, options = _SUBJECTS[kernel]
-    make = cast(Callable[..., Primitive], kind)
-    return make(device, tuning=tuning_of(kernel, shape), capabilities=plain, **options)
+    return {**kind.at_size(n)[0], **options}
 
 
 def _choose(
@@ -188,7 +196,7 @@ def _choose(
     mode = plain.subgroup_mode(None)
     shapes = list(dict.fromkeys([default, *candidates_for(kernel, plain, mode)]))
     progress(f"{kernel}, {n:,} items: {len(shapes)} shapes")
-    primitives = {_name(shape): make_for(kernel, device, plain, shape) for shape in shapes}
+    primitives = {_name(shape): make_for(kernel, device, plain, shape, n) for shape in shapes}
     first = primitives[_name(default)]
     inputs, arrays = random_arguments(first, n, protocol.seed)
     found = interleaved(primitives, arrays, rounds=rounds, protocol=protocol, check=checker(first, inputs))

@@ -7,38 +7,37 @@ Arrays on the GPU; where only the GPU knows their length they carry their count,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import wgpu
 
-from .array_functions import full
-from .call_errors import explained
-from .errors import ArgumentError, LengthError
-from .primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort
-from .primitives.fusion import EXPRESSIONS, flat_of
-from .primitives.one_shot import (
+from ..call_errors import explained
+from ..errors import ArgumentError, LengthError
+from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
+from ..primitives.fusion import EXPRESSIONS
+from ..primitives.one_shot import (
     REMEDIES,
     HostItems,
     argument_array,
-    argument_datatype,
-    device_of,
+    argument_items,
     kept_primitive,
-    stored_leaves,
-    without_doubles,
 )  # fmt: skip
-from .primitives.scan import ScanKind
-from .primitives.segments import KEY_DATATYPES
-from .runtime.array import Array, asarray, empty
-from .runtime.chunked_array import ChunkedArray
-from .types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype
-from .types.expression import Expression
-from .types.operators import Add, BinOpLike
+from ..primitives.scan import ScanKind
+from ..primitives.segments import KEY_DATATYPES
+from ..primitives.top_k import TopKMode
+from ..runtime.array import Array, empty
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype
+from ..types.expression import Expression
+from ..types.operators import Add, BinOpLike
+from ..types.options import integer
+from .arrays import full
+from .inputs import Inputs
+from .rankings import TopItems
 
 __all__ = [
     "ReducedByKey", "reduce_by_key", "repeat", "scan_by_key", "segment_ids", "segmented_reduce", "segmented_scan",
-    "segmented_sort", "segmented_sort_pairs",
+    "segmented_sort", "segmented_sort_pairs", "segmented_top_k",
 ]  # fmt: skip
 
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
@@ -55,15 +54,8 @@ class ReducedByKey(NamedTuple):
     values: Any
 
 
-class _Inputs:
-    """The inputs of a call: for each a datatype or a program, and the arrays by the names of arguments."""
-
-    def __init__(self, call: str, device: wgpu.GPUDevice | None):
-        self._call = call
-        self._arrays: dict[str, Any] = {}
-        self._sizes: dict[str, int] = {}
-        self._device = device
-        self.on_gpu = False
+class _Inputs(Inputs):
+    """Inputs of one dimension, and offsets."""
 
     def take(self, name: str, value: Any, known: Mapping[str, Datatype], *, widens: bool = True) -> Any:
         """Take an argument; return its datatype, or the program of an expression.
@@ -71,32 +63,11 @@ class _Inputs:
         With `widens` items of 1 and 2 bytes in numpy become ones of 4.
         """
         if isinstance(value, EXPRESSIONS):
-            flat = flat_of(value)
-            stored = stored_leaves(self._call, flat)
-            names = {leaf: f"{name}_{leaf}" for leaf in stored}
-            self._arrays |= {names[leaf]: array for leaf, array in stored.items()}
-            self.on_gpu = True
-            return replace(flat, names=tuple(names[leaf] for leaf in flat.names), arrays=())
-        if isinstance(value, ChunkedArray):
-            raise ArgumentError(
-                f"{self._call}: {name} is {value!r}, but must be one Array; work on its chunks one by one"
-            )
-        items = value if isinstance(value, Array) else argument_array(self._call, name, value)
-        if items.ndim != 1:
-            raise ArgumentError(
-                f"{self._call}: {name} has shape {items.shape}, but {self._call} works along one dimension; for all "
-                f"items give {name}.ravel()"
-            )
-        if isinstance(items, Array):
-            self.on_gpu = True
-        else:
-            if widens and items.dtype.kind in _WIDENED and items.dtype.itemsize < 4:
-                items = items.astype(_WIDENED[items.dtype.kind])
-            items = without_doubles(value, items, device_of(*self._arrays.values(), device=self._device))
-        datatype = argument_datatype(self._call, name, value, items.dtype, known)
-        self._arrays[name] = items
-        self._sizes[name] = items.size
-        return datatype
+            return self.take_expression(name, value)
+        items = argument_items(self._call, name, value)
+        if widens and isinstance(items, np.ndarray) and items.dtype.kind in _WIDENED and items.dtype.itemsize < 4:
+            items = items.astype(_WIDENED[items.dtype.kind])
+        return self.take_items(name, value, items, known)
 
     def take_offsets(self, offsets: Any, items: int | None) -> int:
         """Take offsets; return the number of segments."""
@@ -109,26 +80,9 @@ class _Inputs:
             raise LengthError(f"{self._call}: offsets has no items; for no segments give [0]")
         return self._sizes["offsets"] - 1
 
-    def size_of(self, name: str) -> int | None:
-        """Return the number of items of an argument; None for an expression, which has as many as its Arrays."""
-        return self._sizes.get(name)
-
-    def check_lengths(self, *names: str) -> None:
-        """Raise where arrays with one item for each other's have different lengths."""
-        sizes = {name: self._sizes[name] for name in names if name in self._sizes}
-        if len(set(sizes.values())) > 1:
-            described = ", ".join(f"{name} has {size} items" for name, size in sizes.items())
-            raise LengthError(f"{self._call}: lengths differ: {described}; slice them to one length")
-
-    @property
-    def device(self) -> wgpu.GPUDevice:
-        """The device of the call."""
-        return device_of(*self._arrays.values(), device=self._device)
-
-    def run(self, primitive: Any, **outputs: Array) -> dict[str, Any]:
+    def run(self, primitive: Any, **more: Array) -> dict[str, Any]:
         """Return the outputs of a primitive, as the caller gets them; what is not on the GPU is uploaded."""
-        arrays = {name: asarray(items, primitive.device) for name, items in self._arrays.items()}
-        found = primitive.bind(**arrays, **outputs).execute().outputs
+        found = self.outputs(primitive, **more)
         return found if self.on_gpu else {name: output.to_numpy() for name, output in found.items()}
 
 
@@ -245,7 +199,8 @@ def segmented_reduce(
         Of one dimension. Results have its datatype; those of 1 and 2 bytes in numpy become ones of 4.
     offsets : numpy.ndarray or Array, optional
         Segment s is ``x[offsets[s]:offsets[s + 1]]``, as in a CSR matrix. Integers that do not fall, of which those in
-        numpy are checked; an Array is of u32.
+        numpy are checked. An Array is of u32, and is not checked: with offsets that fall or lie beyond `x` the results
+        are undefined, but nothing outside the arrays is read or written.
     op : BinOp or str, default Add
     length : int, optional
         In place of offsets: the items of each segment.
@@ -390,6 +345,60 @@ def _segmented_sort(
     return inputs.run(primitive)
 
 
+@explained({"largest": "give mode='largest' or mode='smallest'"})
+def segmented_top_k(
+    x: Segmentable, offsets: HostItems | Array, k: int, *, mode: TopKMode = "largest", sorted: bool = True,
+    device: wgpu.GPUDevice | None = None,
+) -> TopItems:  # fmt: skip
+    """Return the k largest or smallest items of each segment, and their indices.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array or expression
+        Of one dimension, of bools, integers or floats.
+    offsets : numpy.ndarray or Array
+        As for `segmented_reduce`.
+    k : int
+        From 0 to 1,024.
+    mode : {"largest", "smallest"}, default "largest"
+    sorted : bool, default True
+        Whether the best item comes first. Otherwise they are in the order of their indices.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    TopItems
+        ``values`` and ``indices``, shape (segments, k). Indices count from the beginning of the segment. Where a
+        segment has fewer than k items, its other values are 0, and its other indices −1 (of intp, for numpy) or
+        2³² − 1 (of u32, for Arrays).
+
+    Notes
+    -----
+    Of equal items the first ones are chosen, and come first; a NaN is chosen after every number, in both modes. See
+    `SegmentedTopK`; for rows of one length `top_k` with two dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.segmented_top_k(np.array([3, 9, 2, 9, 5], dtype=np.uint32), [0, 4, 4, 5], 2)
+    TopItems(values=array([[9, 9],
+           [0, 0],
+           [5, 0]], dtype=uint32), indices=array([[ 1,  3],
+           [-1, -1],
+           [ 0, -1]]))
+    """
+    inputs = _Inputs("gw.segmented_top_k()", device)
+    datatype = inputs.take("input", x, STORAGE_DATATYPES, widens=False)
+    segments = inputs.take_offsets(offsets, inputs.size_of("input"))
+    k = integer("k", k, 0)
+    primitive = kept_primitive(SegmentedTopK, inputs.device, datatype, k, mode=mode, sorted=bool(sorted))
+    values, indices = (each.reshape(segments, k) for each in inputs.run(primitive).values())
+    if isinstance(indices, Array):
+        return TopItems(values, indices)
+    return TopItems(values, indices.view(np.int32).astype(np.intp))
+
+
 @explained(REMEDIES)
 def repeat(
     x: Segmentable, repeats: int | HostItems | Array, *, size: int | None = None, device: wgpu.GPUDevice | None = None
@@ -462,7 +471,8 @@ def segment_ids(offsets: HostItems | Array, *, size: int | None = None, device: 
     Parameters
     ----------
     offsets : numpy.ndarray or Array
-        Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``. The first offset is 0, and they do not fall.
+        Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``. The first offset is 0, and they do not fall; those
+        of an Array are not checked, see `Repeat`.
     size : int, optional
         The number of items. For an Array it must be given.
     device : wgpu.GPUDevice, optional

@@ -13,26 +13,27 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from .call_errors import explained
-from .errors import ArgumentError, LengthError
-from .extras import imported
-from .primitives import GroupBy, count
-from .primitives.fusion import EXPRESSIONS, flat_of
-from .primitives.group_spec import group_spec, is_aggregate_name
-from .primitives.one_shot import (
+from ..call_errors import explained
+from ..errors import ArgumentError
+from ..extras import imported
+from ..primitives import GroupBy, count
+from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..primitives.group_spec import group_spec, is_aggregate_name
+from ..primitives.one_shot import (
     HostItems,
     argument_array,
     argument_datatype,
+    check_not_chunked,
+    check_one_length,
     device_of,
     kept_primitive,
     stored_leaves,
     without_doubles,
 )
-from .runtime.array import Array, asarray
-from .runtime.chunked_array import ChunkedArray
-from .types.datatype import STORAGE_DATATYPES
-from .types.expression import LEAF_DATATYPES, Expression, index
-from .types.expression_functions import StructExpression
+from ..runtime.array import Array, asarray
+from ..types.datatype import STORAGE_DATATYPES
+from ..types.expression import LEAF_DATATYPES, Expression, index
+from ..types.expression_functions import StructExpression
 
 __all__ = ["Groups", "group_by"]
 
@@ -243,19 +244,14 @@ class _Call:
             if isinstance(value, EXPRESSIONS):
                 self._columns[id(value)] = value
                 continue
-            if isinstance(value, ChunkedArray):
-                raise ArgumentError(
-                    f"{_CALL}: {name} is {value!r}, but must be one Array; work on its chunks one by one"
-                )
+            check_not_chunked(_CALL, name, value)
             items = value if isinstance(value, Array) else argument_array(_CALL, name, value)
             if items.ndim != 1:
                 raise ArgumentError(f"{_CALL}: {name} has shape {items.shape}, but columns have one dimension")
             argument_datatype(_CALL, name, value, items.dtype, _COLUMNS)
             self._columns[id(value)] = items
             lengths[name] = int(items.size)
-        if len(set(lengths.values())) > 1:
-            described = ", ".join(f"{name} has {length} rows" for name, length in lengths.items())
-            raise LengthError(f"{_CALL}: lengths differ: {described}; slice them to one length")
+        check_one_length(_CALL, lengths, "rows")
 
     def _items(self, value: Any) -> Any:
         """Return a checked column."""

@@ -9,12 +9,12 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from .errors import ArgumentError, DatatypeError, LengthError
-from .primitives.array_methods import fill, taken, value_words
-from .primitives.broadcast_add import BroadcastAdd, broadcast_shapes
-from .primitives.fill import Arange
-from .primitives.fusion import EXPRESSIONS, flat_of
-from .primitives.one_shot import (
+from ..errors import ArgumentError, DatatypeError, LengthError
+from ..primitives.array_methods import fill, taken, value_words
+from ..primitives.broadcast_add import BroadcastAdd, broadcast_shapes
+from ..primitives.fill import Arange
+from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..primitives.one_shot import (
     argument_array,
     argument_datatype,
     check_gpu_out,
@@ -23,13 +23,13 @@ from .primitives.one_shot import (
     stored_leaves,
     without_doubles,
 )
-from .primitives.reduce import Reduce
-from .primitives.search import SEARCHED_DATATYPES, Search, SearchSide
-from .runtime.array import Array, asarray, check_numpy_out, checked_shape, default_float, empty, empty_like
-from .runtime.chunked_array import ChunkedArray, Items
-from .runtime.context import context_of
-from .runtime.device import default_device
-from .types.datatype import (
+from ..primitives.reduce import Reduce
+from ..primitives.search import SEARCHED_DATATYPES, Search, SearchSide
+from ..runtime.array import Array, asarray, check_numpy_out, checked_shape, default_float, empty, empty_like
+from ..runtime.chunked_array import ChunkedArray, Items
+from ..runtime.context import context_of
+from ..runtime.device import default_device
+from ..types.datatype import (
     COMPLEX,
     ITEM_DATATYPES,
     STORAGE_DATATYPES,
@@ -37,7 +37,7 @@ from .types.datatype import (
     ItemDatatypeLike,
     as_datatype,
 )
-from .types.operators import Max, Min
+from ..types.operators import Max, Min
 
 __all__ = ["add_broadcast", "arange", "digitize", "full", "full_like", "is_broadcast", "ones", "ones_like",
            "searchsorted", "take", "zeros", "zeros_like"]  # fmt: skip

@@ -10,18 +10,23 @@ from typing import Any, NamedTuple, TypeAlias
 
 import wgpu
 
-from .array_functions import full
-from .call_errors import explained
-from .errors import ArgumentError, DatatypeError, LengthError
-from .primitives import Merge, RunLength, Sort, Unique
-from .primitives.fusion import EXPRESSIONS
-from .primitives.merge_order import Less
-from .primitives.one_shot import HostItems, argument_array, argument_datatype, device_of, kept_primitive
-from .primitives.search import SEARCHED_DATATYPES, IsIn
-from .runtime.array import Array, asarray
-from .runtime.chunked_array import ChunkedArray, Items
-from .selection_functions import compress
-from .types.datatype import (
+from ..call_errors import explained
+from ..errors import ArgumentError, DatatypeError, LengthError
+from ..primitives import Merge, RunLength, Sort, Unique
+from ..primitives.fusion import EXPRESSIONS
+from ..primitives.merge_order import Less
+from ..primitives.one_shot import (
+    HostItems,
+    argument_array,
+    argument_datatype,
+    check_not_chunked,
+    device_of,
+    kept_primitive,
+)
+from ..primitives.search import SEARCHED_DATATYPES, IsIn
+from ..runtime.array import Array, asarray
+from ..runtime.chunked_array import ChunkedArray, Items
+from ..types.datatype import (
     DATATYPES,
     ITEM_DATATYPES,
     STORAGE_DATATYPES,
@@ -29,6 +34,8 @@ from .types.datatype import (
     Datatype,
     as_datatype,
 )
+from .arrays import full
+from .selections import compress
 
 __all__ = ["MergedPairs", "intersect1d", "isin", "merge", "setdiff1d", "setxor1d", "union1d"]
 
@@ -83,7 +90,8 @@ def merge(
     Parameters
     ----------
     a, b : numpy.ndarray or Array
-        Shapes (k,) and (m,), of one datatype, both in the order that the result has.
+        Shapes (k,) and (m,), of one datatype, both in the order that the result has. This is not checked; of others the
+        result is in no particular order, but nothing outside the arrays is read or written.
     values : tuple of two numpy.ndarray or Array, optional
         Values, of 4 or 8 bytes, that move with the keys of `a` and `b`.
     descending : bool, default False
@@ -207,6 +215,8 @@ class _Sets:
 @explained()
 def union1d(ar1: SetItems, ar2: SetItems, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the items that are in either of two arrays, each once and sorted, like numpy's union1d.
+
+    To keep all items of both, however often they are there, sort both and `merge` them.
 
     Parameters
     ----------
@@ -362,8 +372,7 @@ def isin(
         call, ("element", "test_elements"), (given["element"], given["test_elements"]), STORAGE_DATATYPES
     )
     for name, items in given.items():
-        if isinstance(items, ChunkedArray):
-            raise ArgumentError(f"{call}: {name} is {items!r}, but must be one Array; work on its chunks one by one")
+        check_not_chunked(call, name, items)
     device = device_of(*given.values(), device=device)
     if datatype.name not in SEARCHED_DATATYPES:
         datatype = as_datatype("i32" if datatype.dtype.kind == "i" else "u32", DATATYPES)

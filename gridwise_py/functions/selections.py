@@ -7,25 +7,33 @@ expression of Arrays they are Arrays on the GPU that carry their count, and noth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import wgpu
 
-from .array_functions import arange
-from .call_errors import explained
-from .errors import ArgumentError, LengthError
-from .primitives import Partition, RunLength, Select, Sort, SortPairs, Unique
-from .primitives.fusion import FUSED, flat_of
-from .primitives.one_shot import HostItems, argument_array, argument_datatype, device_of, kept_primitive
-from .primitives.select import FlatNonzero
-from .primitives.unique import RunNumbers
-from .runtime.array import Array, asarray
-from .runtime.chunked_array import ChunkedArray
-from .types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype
-from .types.expression import Expression
-from .types.program import Flat
+from ..call_errors import explained
+from ..errors import ArgumentError
+from ..primitives import Partition, RunLength, Select, Sort, SortPairs, Unique
+from ..primitives.fusion import FUSED, flat_of
+from ..primitives.one_shot import (
+    HostItems,
+    argument_array,
+    argument_datatype,
+    argument_items,
+    check_one_length,
+    device_of,
+    kept_primitive,
+    stored_leaves,
+)
+from ..primitives.select import FlatNonzero
+from ..primitives.unique import RunNumbers
+from ..runtime.array import Array, asarray
+from ..runtime.chunked_array import ChunkedArray
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype
+from ..types.expression import Expression
+from ..types.program import Flat
+from .arrays import arange
 
 __all__ = [
     "RunLengths", "UniqueAll", "UniqueCounts", "UniqueInverse", "compress", "count_selected", "flatnonzero", "nonzero",
@@ -86,12 +94,7 @@ class _Inputs:
         for name, (value, known) in given.items():
             if isinstance(value, FUSED) and not isinstance(value, Array):
                 continue
-            items = value if isinstance(value, (Array, ChunkedArray)) else argument_array(call, name, value)
-            if items.ndim != 1:
-                raise ArgumentError(
-                    f"{call}: {name} has shape {items.shape}, but {call} works along one dimension; for all items give "
-                    f"{name}.ravel()"
-                )
+            items = argument_items(call, name, value, chunked=True)
             self.kinds[name] = argument_datatype(call, name, value, items.dtype, known)
             self._arrays[name] = items
             if isinstance(items, Array):
@@ -99,24 +102,15 @@ class _Inputs:
         for name, (value, _) in given.items():
             if isinstance(value, FUSED) and not isinstance(value, Array):
                 self.kinds[name] = self._program(call, name, value, places)
-        sizes = {name: items.size for name, items in self._arrays.items() if name in given}
-        if len(set(sizes.values())) > 1:
-            described = ", ".join(f"{name} has {size} items" for name, size in sizes.items())
-            raise LengthError(f"{call}: lengths differ: {described}; slice them to one length")
+        check_one_length(call, {name: items.size for name, items in self._arrays.items() if name in given})
 
     def _program(self, call: str, name: str, value: Any, places: dict[tuple[Any, ...], str]) -> Flat:
         """Return an expression whose Arrays are arguments of the primitive, those that are inputs already as such."""
         flat = flat_of(value)
-        stored = dict(flat.arrays)
-        free = [leaf for leaf in (*flat.names, *(scalar for scalar, _ in flat.scalars)) if leaf not in stored]
-        if free:
-            raise ArgumentError(
-                f"{call}: the expression has the leaves {', '.join(free)}, which are no Arrays; use Arrays in their "
-                f"place, or make a primitive of the expression, and give execute({free[0]}=…)"
-            )
-        names = {leaf: places.setdefault(array.place(), f"{name}_{leaf}") for leaf, array in flat.arrays}
-        self._arrays |= {names[leaf]: array for leaf, array in flat.arrays}
-        return replace(flat, names=tuple(names[leaf] for leaf in flat.names), arrays=())
+        stored = stored_leaves(call, flat)
+        names = {leaf: places.setdefault(array.place(), f"{name}_{leaf}") for leaf, array in stored.items()}
+        self._arrays |= {names[leaf]: array for leaf, array in stored.items()}
+        return flat.renamed(names).without_arrays()
 
     @property
     def on_gpu(self) -> bool:

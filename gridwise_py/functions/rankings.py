@@ -8,11 +8,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import wgpu
 
-from .call_errors import explained
-from .errors import ArgumentError, LengthError
-from .functions import argsort, sort
-from .primitives.fusion import EXPRESSIONS, flat_of
-from .primitives.one_shot import (
+from ..call_errors import explained
+from ..errors import ArgumentError, LengthError
+from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..primitives.one_shot import (
     HostItems,
     argument_array,
     argument_datatype,
@@ -20,11 +19,12 @@ from .primitives.one_shot import (
     kept_primitive,
     stored_leaves,
 )
-from .primitives.top_k import TopK, TopKMode
-from .runtime.array import Array, asarray
-from .runtime.chunked_array import ChunkedArray
-from .types.expression import Expression
-from .types.options import integer
+from ..primitives.top_k import TopK, TopKMode
+from ..runtime.array import Array, asarray
+from ..runtime.chunked_array import ChunkedArray
+from ..types.expression import Expression
+from ..types.options import integer
+from .core import argsort, sort
 
 __all__ = ["TopItems", "argpartition", "partition", "top_k"]
 

@@ -1,4 +1,6 @@
-"""One-shot functions. A result has the type of the input: numpy array, Array or ChunkedArray.
+"""One-shot functions that add, reduce, scan, sort and multiply matrices.
+
+A result has the type of the input: numpy array, Array or ChunkedArray.
 
 Sums, scans and additions of numpy arrays of 8 MiB and more are computed window by window: while the GPU works on one,
 the next is uploaded, and the result of the one before is downloaded (`streaming.in_windows`).
@@ -13,14 +15,13 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
-from .array_functions import add_broadcast, is_broadcast, numpy_result
-from .call_errors import explained
-from .errors import ArgumentError, LengthError
-from .primitives import ArgSort, MatMul, MergeSort, Reduce, ReduceAxis, Scan, ScanAxis, Sort, SortPairs, VectorAdd
-from .primitives.base import Primitive
-from .primitives.fusion import EXPRESSIONS
-from .primitives.merge_order import Less
-from .primitives.one_shot import (
+from ..call_errors import explained
+from ..errors import ArgumentError, LengthError
+from ..primitives import ArgSort, MatMul, MergeSort, Reduce, ReduceAxis, Scan, ScanAxis, Sort, SortPairs, VectorAdd
+from ..primitives.base import Primitive
+from ..primitives.fusion import EXPRESSIONS
+from ..primitives.merge_order import Less
+from ..primitives.one_shot import (
     REMEDIES,
     HostItems,
     Results,
@@ -31,14 +32,15 @@ from .primitives.one_shot import (
     one_shot,
     without_doubles,
 )  # fmt: skip
-from .primitives.reduce_axis import axes_of, is_together
-from .primitives.scan import ScanKind
-from .runtime.array import Array, check_numpy_out
-from .runtime.chunked_array import ChunkedArray, Items, ItemsT
-from .streaming import in_windows, takes_windows
-from .types.datatype import VALUE_DATATYPES, ItemDatatypeLike
-from .types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
-from .types.options import integer
+from ..primitives.reduce_axis import axes_of, is_together
+from ..primitives.scan import ScanKind
+from ..runtime.array import Array, check_numpy_out
+from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
+from ..streaming import in_windows, takes_windows
+from ..types.datatype import VALUE_DATATYPES, ItemDatatypeLike
+from ..types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
+from ..types.options import integer
+from .arrays import add_broadcast, is_broadcast, numpy_result
 
 __all__ = [
     "add",

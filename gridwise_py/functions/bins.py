@@ -3,96 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import wgpu
 
-from .array_functions import zeros
-from .call_errors import explained
-from .errors import ArgumentError, DatatypeError, LengthError
-from .primitives.binned import thresholds
-from .primitives.fusion import EXPRESSIONS, flat_of
-from .primitives.histogram import Histogram, Histogram2D
-from .primitives.map import Map
-from .primitives.one_shot import (
+from ..call_errors import explained
+from ..errors import ArgumentError, DatatypeError
+from ..primitives.binned import thresholds
+from ..primitives.fusion import EXPRESSIONS
+from ..primitives.histogram import Histogram, Histogram2D
+from ..primitives.map import Map
+from ..primitives.one_shot import (
     HostItems,
     argument_array,
-    argument_datatype,
+    check_not_chunked,
     device_of,
     kept_primitive,
-    stored_leaves,
     without_doubles,
 )
-from .primitives.reduce import Reduce
-from .primitives.reduce_by_index import ReduceByIndex
-from .runtime.array import Array, asarray
-from .runtime.chunked_array import ChunkedArray
-from .types.datatype import STORAGE_DATATYPES, Datatype
-from .types.expression import f32, leaf
-from .types.operators import Add, BinOpLike
-from .types.options import integer
+from ..primitives.reduce import Reduce
+from ..primitives.reduce_by_index import ReduceByIndex
+from ..runtime.array import Array, asarray
+from ..types.datatype import STORAGE_DATATYPES, Datatype
+from ..types.expression import Expression, f32, leaf
+from ..types.expression_functions import StructExpression
+from ..types.operators import Add, BinOpLike
+from ..types.options import integer
+from .arrays import zeros
+from .inputs import Inputs
 
 __all__ = ["bincount", "histogram", "histogram2d", "reduce_by_index", "scatter_add"]
 
 _MOST_LENGTH = (1 << 31) - 1
 
 
-class _Inputs:
-    """The inputs of a call: for each a datatype or a program, and the arrays by the names of arguments."""
-
-    def __init__(self, call: str, device: wgpu.GPUDevice | None):
-        self._call = call
-        self._device = device
-        self.arrays: dict[str, Any] = {}
-        self._sizes: dict[str, int] = {}
-        self.on_gpu = False
+class _Inputs(Inputs):
+    """Inputs of any shape, whose items are numbers."""
 
     def take(self, name: str, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> Any:
-        """Take an argument of any shape; return its datatype, or the program of an expression."""
-        if isinstance(value, EXPRESSIONS):
-            flat = flat_of(value)
-            if flat.fields:
-                raise DatatypeError(f"{self._call}: {name} is a struct, but takes numbers; give one field of it")
-            stored = stored_leaves(self._call, flat)
-            names = {own: f"{name}_{own}" for own in stored}
-            self.arrays |= {names[own]: array for own, array in stored.items()}
-            self.on_gpu = True
-            return replace(flat, names=tuple(names[own] for own in flat.names), arrays=())
-        if isinstance(value, ChunkedArray):
-            raise ArgumentError(
-                f"{self._call}: {name} is {value!r}, but must be one Array; work on its chunks one by one"
-            )
+        """Take an argument; return its datatype, or the program of an expression."""
+        if isinstance(value, StructExpression):
+            raise DatatypeError(f"{self._call}: {name} is a struct, but takes numbers; give one field of it")
+        if isinstance(value, Expression):
+            return self.take_expression(name, value)
+        check_not_chunked(self._call, name, value)
         if isinstance(value, Array):
-            self.on_gpu = True
             items = value if value.ndim == 1 else value.reshape(-1)
         else:
             items = argument_array(self._call, name, value).ravel()
-            items = without_doubles(value, items, device_of(*self._on_gpu(), device=self._device))
-        datatype = argument_datatype(self._call, name, value, items.dtype, known)
-        self.arrays[name] = items
-        self._sizes[name] = items.size
-        return datatype
-
-    def _on_gpu(self) -> list[Array]:
-        return [array for array in self.arrays.values() if isinstance(array, Array)]
-
-    def check_lengths(self) -> None:
-        """Raise where arrays with one item for each other's have different lengths."""
-        if len(set(self._sizes.values())) > 1:
-            described = ", ".join(f"{name} has {size} items" for name, size in self._sizes.items())
-            raise LengthError(f"{self._call}: lengths differ: {described}; slice them to one length")
-
-    @property
-    def device(self) -> wgpu.GPUDevice:
-        """The device of the call."""
-        return device_of(*self._on_gpu(), device=self._device)
+        return self.take_items(name, value, items, known)
 
     def run(self, primitive: Any, **more: Array) -> Array:
         """Return the output of a primitive; what is not on the GPU is uploaded."""
-        arrays = {name: asarray(items, primitive.device) for name, items in self.arrays.items()}
-        return primitive.bind(**arrays, **more).execute().outputs["output"]
+        return self.outputs(primitive, **more)["output"]
 
 
 class _Edges:

@@ -12,22 +12,22 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from .array_functions import zeros
-from .call_errors import explained
-from .errors import ArgumentError
-from .functions import AxisLike, reduce, sum
-from .primitives import Map, Reduce, ReduceAxis
-from .primitives.fusion import flat_of
-from .primitives.one_shot import HostItems, argument_array, device_of, kept_primitive, stored_leaves
-from .primitives.reduce_axis import axes_of, is_together
-from .runtime.array import Array, asarray, is_python
-from .runtime.chunked_array import ChunkedArray
-from .selection_functions import count_selected
-from .types.datatype import DATATYPES
-from .types.expression import Expression, Later, Operators, f32, index, scalar, stored, u32
-from .types.expression_functions import StructExpression, bitcast, result, sqrt, struct, where
-from .types.operators import Add, And, BinOp, Min, Or
-from .types.struct_operators import ArgMax, ArgMin, MinMax, Moments
+from ..call_errors import explained
+from ..errors import ArgumentError
+from ..primitives import Map, Reduce, ReduceAxis
+from ..primitives.fusion import flat_of
+from ..primitives.one_shot import HostItems, argument_array, device_of, kept_primitive, stored_leaves
+from ..primitives.reduce_axis import axes_of, is_together
+from ..runtime.array import Array, asarray, is_python
+from ..runtime.chunked_array import ChunkedArray
+from ..types.datatype import DATATYPES
+from ..types.expression import Expression, Later, Operators, f32, index, scalar, stored, u32
+from ..types.expression_functions import StructExpression, bitcast, result, sqrt, struct, where
+from ..types.operators import Add, And, BinOp, Min, Or
+from ..types.struct_operators import ArgMax, ArgMin, MinMax, Moments
+from .arrays import zeros
+from .core import AxisLike, reduce, sum
+from .selections import count_selected
 
 __all__ = ["MinAndMax", "all", "any", "argmax", "argmin", "count_nonzero", "find", "mean", "minmax", "std", "var"]
 

@@ -12,19 +12,19 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import wgpu
 
-from .array_functions import full, numpy_result
-from .errors import ArgumentError, DatatypeError, LengthError
-from .primitives import ArgSort, Scatter, SortPairs, Transpose
-from .primitives.array_methods import taken
-from .primitives.fusion import EXPRESSIONS
-from .primitives.one_shot import argument_array, argument_datatype, device_of, kept_primitive
-from .primitives.reduce import Reduce
-from .primitives.reorder import Reorder
-from .runtime.array import Array, asarray
-from .runtime.chunked_array import ChunkedArray
-from .types import expression_functions
-from .types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
-from .types.operators import Max, Min
+from ..errors import ArgumentError, DatatypeError, LengthError
+from ..primitives import ArgSort, Scatter, SortPairs, Transpose
+from ..primitives.array_methods import taken
+from ..primitives.fusion import EXPRESSIONS
+from ..primitives.one_shot import argument_array, argument_datatype, check_not_chunked, device_of, kept_primitive
+from ..primitives.reduce import Reduce
+from ..primitives.reorder import Reorder
+from ..runtime.array import Array, asarray
+from ..runtime.chunked_array import ChunkedArray
+from ..types import expression_functions
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.operators import Max, Min
+from .arrays import full, numpy_result
 
 __all__ = ["flip", "lexsort", "put", "roll", "transpose"]
 
@@ -36,8 +36,7 @@ def _uploaded(call: str, x: Any, device: wgpu.GPUDevice | None) -> tuple[Array, 
     """Return an array on the GPU, and whether it was there."""
     if isinstance(x, EXPRESSIONS):
         raise ArgumentError(f"{call}: x is an expression; store it first, with gw.asarray(x)")
-    if isinstance(x, ChunkedArray):
-        raise ArgumentError(f"{call}: x is {x!r}, but must be one Array; use its chunks one by one")
+    check_not_chunked(call, "x", x)
     if isinstance(x, Array):
         if x.count is not None:
             raise ArgumentError(f"{call}: only the GPU knows how many items {x!r} has; give x.trim(), which reads it")
@@ -199,7 +198,7 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
 def roll(
     x: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> Any:
-    """Return the items shifted in a circle, as ``numpy.roll`` does: those that leave at the end come in at the begin.
+    """Return the items shifted in a circle, as ``numpy.roll`` does: what leaves at the end comes in at the beginning.
 
     Parameters
     ----------
@@ -211,6 +210,11 @@ def roll(
         The dimensions along which to shift; by default all items, in C order.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of the shape and datatype of `x`.
 
     Raises
     ------

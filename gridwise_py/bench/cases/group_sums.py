@@ -1,0 +1,52 @@
+"""A group-by as a case: the sum of the items of each key, as ``gw.group_by(keys, total=(items, gw.Add))``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ...primitives.group_by import GroupBy
+from ...types.capabilities import Capabilities
+from ...types.datatype import DATATYPES
+from ...types.expression import leaf
+from ...types.operators import Add
+
+__all__ = ["GroupSums"]
+
+# As that of sums by key, in checks.error_bounds.
+_FACTOR = 32.0
+
+
+class GroupSums(GroupBy):
+    """The case.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice or None
+    dtype : str
+        Of the items; keys are u32.
+    key_bits : int
+        That the keys need.
+    capabilities : Capabilities, optional
+    """
+
+    datatypes = DATATYPES
+
+    def __init__(
+        self, device: wgpu.GPUDevice | None, dtype: str = "u32", *, key_bits: int = 32,
+        capabilities: Capabilities | None = None,
+    ):  # fmt: skip
+        total = {"total": (leaf("items", dtype), Add)}
+        super().__init__(device, leaf("keys", "u32"), total, key_bits=key_bits, capabilities=capabilities)
+
+    @classmethod
+    def at_size(cls, n: int, run: int = 8, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return the bits of keys of which each has `run` rows on average, and the lengths of the inputs."""
+        return {"key_bits": max(1, (max(n // run, 1) - 1).bit_length())}, {"keys": n, "items": n}
+
+    def error_bound(self, keys: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return those of the sums."""
+        magnitudes = np.bincount(keys, np.abs(items.astype(np.float64)))[np.unique(keys)]
+        return _FACTOR * float(np.finfo(np.float32).eps) * magnitudes

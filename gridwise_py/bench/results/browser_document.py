@@ -1,0 +1,265 @@
+"""From the file that a page saves to a results document: judged and summarised by the code that judges any run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from ..._version import __version__
+from ...runtime.lookback_selftest import ProbeCounts, verdict_of
+from ...storage.json_files import json_data
+from ...types.datatype import STORAGE_DATATYPES
+from ..calibrate.calibration import Calibration, unit_problems
+from ..calibrate.canary import CanaryTime, canary_time
+from ..cases.mode import Mode
+from ..sampling.conditions import Conditions
+from ..sampling.measurement import Measurement
+from ..sampling.protocol import SamplingProtocol
+from ..sampling.sampler import Block, WarmUp, looks_stationary, previous_end
+from ..sampling.samples import Samples
+from ..stats.series import StopReason
+from .browser_calibration import PERIOD_NS, WAIT_METHOD, absolute, calibration_of_page
+from .browser_file import protocol_of
+from .entries import result_of
+from .model import SCHEMA, SCHEMA_VERSION, Device, Result, Results
+from .shares import calibrated, with_shares
+
+__all__ = ["results_of_page"]
+
+_SOFTWARE = re.compile(r"swiftshader|llvmpipe|softpipe|basic render", re.IGNORECASE)
+_TYPES = {"discrete GPU": "DiscreteGPU", "integrated GPU": "IntegratedGPU", "CPU": "CPU"}
+#: Brands that every browser on Chromium names, or that no browser is.
+_OTHER_BRANDS = re.compile(r"Not|Chromium|;", re.IGNORECASE)
+#: The names of browsers in user agents: that of Chrome is also in Edge's, and that of Safari in all.
+_AGENTS = (r"Edg\w*/([\d.]+)", "Edge"), (r"Firefox/([\d.]+)", "Firefox"), (r"Chrome/([\d.]+)", "Chrome"), (
+    r"Version/([\d.]+).*Safari", "Safari",
+)  # fmt: skip
+_COARSE_STEP_NS = 10_000.0
+
+
+def results_of_page(data: Mapping[str, Any]) -> Results:
+    """Return the results document of a page's file, which `check_browser_file` has accepted."""
+    page = _Page(data)
+    device = calibrated(page.device(), page.calibration)
+    results = tuple(_with_shares(page.result(entry), page.calibration) for entry in data["results"])
+    return replace(page.head(device), results=results)
+
+
+def _with_shares(result: Result, calibration: Calibration | None) -> Result:
+    """Return a result with its shares of the ceilings; those of an unknown datatype have none."""
+    is_known = result.datatype is None or result.datatype in STORAGE_DATATYPES
+    return with_shares(result, calibration if is_known else None)
+
+
+class _Page:
+    """A page's file, and what its parts say together."""
+
+    def __init__(self, data: Mapping[str, Any]):
+        self._data = data
+        self._base = int(data["tick_base"])
+        self._now_step_ns = float(data["context"]["now_step_ns"])
+        self._protocol: SamplingProtocol = protocol_of(data)
+        found: Mapping[str, Any] = data["calibration"] or {}
+        self._has_timestamps = bool(found)
+        self._step_ns: float | None = found.get("tick_step")
+        #: What the page measured first; None without timestamps.
+        self.calibration: Calibration | None = (
+            calibration_of_page(found, self._base, self._now_step_ns) if found else None
+        )
+        device = data["device"]
+        self._info: Mapping[str, Any] = device["info"]
+        self._renderer: str = device["webgl_renderer"] or ""
+        self._is_cpu = (
+            data["class"].split("/")[3:4] == ["true"]
+            or bool(self._info.get("isFallbackAdapter"))
+            or self._info.get("type") == "CPU"
+            or _SOFTWARE.search(self._renderer) is not None
+        )
+        self._period_ns = PERIOD_NS if self._has_timestamps else None
+
+    # ---- the head
+
+    def head(self, device: Device) -> Results:
+        """Return the document without results."""
+        data, context = self._data, self._data["context"]
+        versions = {"gridwise_py": data["gridwise_py"], "wgpu": None, "numpy": None, "python": None}
+        host = {"system": context.get("platform") or "", "release": "", "machine": ""}
+        return Results.from_json(
+            json_data(
+                {
+                    "schema": SCHEMA,
+                    "schema_version": SCHEMA_VERSION,
+                    "context": {
+                        "time": context["time"],
+                        "versions": {**versions, "browser": self._browser()},
+                        "host": {**host, "cpu_count": context.get("cpu_count")},
+                        "byteorder": "little",
+                        "git": None,
+                        "seed": self._protocol.seed,
+                        "command": None,
+                        "suite": data["suite"],
+                        "clock": "not applicable" if self._is_cpu else "not held",
+                        "user_agent": context["user_agent"],
+                        "now_step_ns": self._now_step_ns,
+                        "imported_by": __version__,
+                        "bundle_sha256": data["bundle_sha256"],
+                    },
+                    "device": device.to_json(),
+                    "protocol": self._protocol.to_dict(),
+                    "complete": data["complete"],
+                    "planned": data.get("planned", len(data["results"])),
+                    "ticks_file": None,
+                    "results": [],
+                }
+            )
+        )
+
+    def device(self) -> Device:
+        """Return the device, without its calibration."""
+        data, device, info = self._data, self._data["device"], self._info
+        backend = f"WebGPU in {self._browser()}" + (f" on {info['backend']}" if info.get("backend") else "")
+        described = {
+            "adapter": self._adapter(),
+            "adapter_type": "CPU" if self._is_cpu else _TYPES.get(str(info.get("type")), "Unknown"),
+            "backend": backend,
+            "vendor": str(info.get("vendor") or ""),
+            "driver": str(info.get("driver") or "not told to pages"),
+            "features": device["features"],
+            "limits": {_kebab(name): limit for name, limit in device["limits"].items()},
+            "subgroup_size": device["subgroup_size"],
+            "tick_period_ns": self._period_ns,
+            "tick_period_source": None if self._period_ns is None else "WebGPU",
+            "tick_step_ns": self._step_ns,
+            "wait_method": WAIT_METHOD,
+            "lookback": {"u32x2": asdict(self._lookback())},
+            "floors": None,
+            "calibration": None,
+            "webgl_renderer": device["webgl_renderer"],
+            "class": data["class"],
+        }
+        return Device.from_json(json_data(described))
+
+    def _lookback(self) -> Any:
+        names = ProbeCounts._fields
+        return verdict_of([ProbeCounts(*(test[name] for name in names)) for test in self._data["lookback"]["tests"]])
+
+    def _adapter(self) -> str:
+        """Return the name that somebody typed, else the most telling one that the browser gives."""
+        told = " ".join(str(self._info[name]) for name in ("vendor", "architecture") if self._info.get(name))
+        typed = (self._data["name"] or "").strip()
+        return typed or str(self._info.get("description") or "") or self._renderer or told or "unknown GPU"
+
+    def _browser(self) -> str:
+        context = self._data["context"]
+        for brand in context.get("brands") or ():
+            if not _OTHER_BRANDS.search(brand["brand"]):
+                return f"{brand['brand']} {brand['version']}"
+        for pattern, name in _AGENTS:
+            found = re.search(pattern, context["user_agent"])
+            if found:
+                return f"{name} {found[1].split('.')[0]}"
+        return "an unknown browser"
+
+    # ---- results
+
+    def result(self, entry: Mapping[str, Any]) -> Result:
+        """Return the result of an entry of the file."""
+        found = result_of(self._measurement(entry), position=entry["position"], round_number=entry["round"])
+        wrong = next((check["wrong"] for check in entry["checks"] if check["wrong"] is not None), None)
+        # What the page found is a text: it compares hashes, and does not know the items.
+        return found if wrong is None else replace(found, correct=False, mismatch=wrong)
+
+    def _measurement(self, entry: Mapping[str, Any]) -> Measurement:
+        mode = Mode(entry["mode"])
+        unsampled = Measurement(
+            primitive=entry["primitive"], mode=mode, n=entry["n"], case=dict(entry["axes"]),
+            protocol={**self._protocol.to_dict(), "mode": mode.value, "restored": []},
+            error=entry["error"] or (None if entry["blocks"] else "the page was stopped before it was measured"),
+        )  # fmt: skip
+        if unsampled.error is not None:
+            return unsampled
+        plan = self._data["plans"][str(entry["plan"])]
+        labels = [kernel["label"] for kernel in plan["kernels"]]
+        samples = Samples(labels, mode, entry["batch_trials"], untimed_work=False, on_cpu=self._is_cpu)
+        for block in entry["blocks"]:
+            samples.add(self._block(block, len(labels), entry.get("canary_trials")), self._period_ns)
+        conditions = self._conditions(entry, mode)
+        return replace(
+            unsampled,
+            parameters=plan["parameters"],
+            protocol={**unsampled.protocol, **conditions.in_force(samples)},
+            kernels=samples.kernels(),
+            whole=samples.whole(),
+            work=dict(entry["work"]),
+            shaders_sha256=tuple(sorted(plan["shaders"])),
+            cold_start_ns=entry.get("cold_start"),
+            stop_reason=StopReason(entry["stop_reason"]),
+            clock_moved=samples.settled.moved,
+            canary_ns=tuple(canary.median_ns for canary in samples.canaries),
+            warnings=(*self._warnings(), *conditions.warnings(samples)),
+            ticks=samples.ticks(),
+            tick_period_ns=self._period_ns,
+        )
+
+    def _block(self, block: Mapping[str, Any], kernels: int, canary_trials: int | None) -> Block:
+        submissions = tuple(i for i, count in enumerate(block["counts"]) for _ in range(count))
+        ticks, canaries, previous_end_ticks = None, (None, None), None
+        if self._has_timestamps:
+            before, after = (absolute(block[name], self._base) for name in ("before", "after"))
+            canaries = (self._canary(before, canary_trials), self._canary(after, canary_trials))
+            previous_end_ticks = previous_end(before)
+            ticks = absolute(block["ticks"], self._base).reshape(len(submissions), kernels, 2)
+        return Block(
+            ticks,
+            submissions,
+            tuple(map(float, block["walls"])),
+            tuple(map(float, block["submits"])),
+            tuple(map(float, block["encodes"])),
+            canaries,
+            previous_end_ticks,
+            self._now_step_ns,
+        )
+
+    def _canary(self, stamps: np.ndarray, trials: int | None) -> CanaryTime | None:
+        """Return the time of one run of the canary: a pass has several where the GPU's clock is coarse."""
+        found, runs = canary_time(stamps, PERIOD_NS, self._step_ns), trials or 1
+        return None if found is None else CanaryTime(found.median_ns / runs, found.error_ns / runs)
+
+    def _conditions(self, entry: Mapping[str, Any], mode: Mode) -> Conditions:
+        warm = WarmUp(entry["warmup_s"], entry["trial_ns"], looks_stationary(entry["warmup"]))
+        return Conditions(
+            protocol=self._protocol,
+            mode=mode,
+            warm=warm,
+            batch_trials=entry["batch_trials"],
+            submission_trials=entry["submission_trials"],
+            block_samples=entry["block_samples"],
+            sampling_s=entry["sampling_s"],
+            wait_method=WAIT_METHOD,
+            has_timestamps=self._has_timestamps,
+            tick_step_ns=self._step_ns,
+        )
+
+    def _warnings(self) -> list[str]:
+        """Return the warnings that hold for all results."""
+        found: list[str] = []
+        if self._has_timestamps and self.calibration is None:
+            found.append("the unit of GPU times is not known: the check of the tick has no timestamps")
+        elif self.calibration is not None:
+            found += unit_problems(self.calibration.tick_check, PERIOD_NS)
+        if self._data["context"]["hidden"]:
+            found.append("the page was in the background for a while: times may be too long")
+        if self._step_ns is not None and self._step_ns > _COARSE_STEP_NS:
+            found.append(
+                f"the browser rounds timestamps to {self._step_ns * 1e-3:.3g} µs: times are means over long passes"
+            )
+        return found
+
+
+def _kebab(name: str) -> str:
+    """Return a limit's name as wgpu writes it: ``maxBufferSize`` is ``max-buffer-size``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z0-9])", "-", name).lower()

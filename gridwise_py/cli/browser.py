@@ -1,0 +1,76 @@
+"""``gridwise browser``: a page that measures the GPU of whoever opens it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .exit_codes import BAD_INPUT
+from .options import AxisText, PrimitiveName
+from .output import LINE_EVERY_S, check_output, note, showing_progress, write_whole
+
+__all__ = ["browser"]
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(short_help="Write a page that measures the GPU of a browser.")
+@click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE]…")
+@click.option(
+    "-o", "--out", type=_FILE, default=Path("gridwise.html"), show_default=True, help="The page: .html.",
+)  # fmt: skip
+@click.option(
+    "--suite", default="browser", show_default=True, metavar="NAME|FILE",
+    help="What the page runs: a suite, or a TOML file. PRIMITIVEs and axes restrict it; a PRIMITIVE that it lacks is "
+    "added.",
+)  # fmt: skip
+@click.option(
+    "-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS",
+    help="An axis in place of that of each sweep, as `gridwise bench` takes it. Repeat for more axes.",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the data and of the order of cases.  [default: 0]")
+@click.option(
+    "--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="How often each case is measured."
+)
+def browser(
+    primitives: tuple[str, ...], out: Path, suite: str, axes: tuple[str, ...], seed: int | None, rounds: int
+) -> None:
+    """Write a page that measures the GPU of whoever opens it in a browser with WebGPU.
+
+    The page is one file that talks to no server. It runs, checks and times PRIMITIVEs, and saves a file that `gridwise
+    compare`, `plot`, `report` and `roofline` read.
+    """
+    from ..bench.browser.bundle import bundle_of
+    from ..bench.browser.page import page_html
+
+    check_output(out, "--out")
+    if out.suffix.lower() not in (".html", ".htm"):
+        note(f"gridwise: --out: {out.name}: a page ends in .html")
+        sys.exit(BAD_INPUT)
+    sweeps, protocol, name = _what(suite, axes, primitives)
+    if seed is not None:
+        protocol = replace(protocol, seed=seed)
+    with showing_progress(every_s=LINE_EVERY_S) as say:
+        bundle = bundle_of(sweeps, protocol, rounds=rounds, suite=name, progress=say)
+    page = page_html(bundle)
+    write_whole(out, page, "--out")
+    note(f"wrote {out} ({len(page.encode()) / 1e3:.0f} kB, {len(bundle['cases'])} cases)")
+
+
+def _what(suite: str, axes: tuple[str, ...], primitives: tuple[str, ...]) -> tuple[tuple[Any, ...], Any, str]:
+    """Return the sweeps, the protocol and the name of a suite, restricted to what was asked for."""
+    from ..bench.sweep.axes import collect_axes
+    from ..bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, Sweep, load_suite, narrowed, need_datatypes
+
+    found, given = load_suite(suite), collect_axes(axes, {}, {})
+    sweeps = narrowed(found.sweeps, given, primitives)
+    named = {name for sweep in sweeps for name in sweep.primitives}
+    others = tuple(name for name in primitives if name not in named)
+    if others:  # what the suite lacks, at the sizes of gridwise bench
+        sweeps = (*sweeps, Sweep(others, {**collect_axes((), {}, DEFAULT_AXES), **given}))
+    need_datatypes(sweeps)
+    return sweeps, replace(BENCH_PROTOCOL, **found.protocol), found.name

@@ -1,0 +1,1 @@
+"""The one-shot functions, one subject per file."""

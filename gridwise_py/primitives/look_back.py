@@ -1,0 +1,110 @@
+"""The common part of scans: a tile needs the total of those before it, by a look-back or by kernels over blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+from .. import settings
+from ..errors import ArgumentError
+from ..planning.lookback_state import SPIN_LIMIT, ChainedState
+from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
+from ..settings import SCAN_STRATEGIES, ScanStrategy
+from ..tuning.options import ScanTuning
+from ..tuning.shapes import Shape, Shapes, look_back_tiles
+from ..types.options import one_of
+from .operator import BlockWindow, OperatorPrimitive, blocks_of
+
+__all__ = ["LookBackPrimitive"]
+
+
+class LookBackPrimitive(OperatorPrimitive):
+    """Base of scans, and of what works like one. A constructor sets `tuning`, and calls `_set_up` last."""
+
+    #: Name of the table of shapes of the kernels with a look-back.
+    _kernel: ClassVar[str]
+    tuning: ScanTuning
+
+    def _set_up(self, strategy: ScanStrategy | None) -> None:
+        """Take the strategy that a caller asked for, and choose shapes and the form of state words.
+
+        Raises
+        ------
+        ArgumentError
+            If the strategy is unknown, or does not go with a fixed order; if the tuning does not suit the device.
+        """
+        #: None leaves the choice to the environment.
+        self._requested: ScanStrategy | None = self._checked(strategy)
+        spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
+        self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
+        self._blocks_shapes: Shapes[Shape] = self._shapes_for("scan", self.tuning)
+        self._shapes: Shapes[Shape] = self._shapes_for("scan" if self._fixed_order else self._kernel, self.tuning)
+
+    def _checked(self, strategy: ScanStrategy | None) -> ScanStrategy | None:
+        if strategy is not None:
+            one_of("strategy", strategy, SCAN_STRATEGIES)
+        if self._fixed_order is None:
+            return strategy
+        if strategy == "lookback":
+            raise ArgumentError(
+                f"strategy='lookback' together with {self._fixed_order}: how a look-back groups its additions depends "
+                f"on timing; leave out one of the two"
+            )
+        return "reduce_then_scan"
+
+    @cached_property
+    def strategy(self) -> ScanStrategy:
+        """The requested strategy, by argument or environment; ``"auto"`` if none was requested.
+
+        A fixed order (`deterministic`, `compensated`) requests reduce-then-scan. The environment is read once, when
+        this or the first plan needs it.
+        """
+        return settings.scan_strategy() if self._requested is None else self._requested
+
+    @cached_property
+    def _lookback(self) -> LookBackChoice:
+        """What is known about look-back on the device: tested at the first plan that depends on it."""
+        return look_back_choice(self.capabilities, self._device, self._state.form)
+
+    @property
+    def state(self) -> str:
+        """Form of the look-back's state words."""
+        return self._state.form
+
+    def choose_strategy(self) -> str:
+        """Return the strategy for a call; with ``"auto"`` this may test the device."""
+        if self.strategy != "auto":
+            return self.strategy
+        return "lookback" if self._lookback.safe else "reduce_then_scan"
+
+    def _takes_tickets(self) -> bool:
+        """Whether a look-back takes its tiles from a counter."""
+        return self._lookback.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
+
+    def _look(self) -> int:
+        """Return how many tiles each lane of a look-back reads at once."""
+        return look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
+
+    def _lookback_parameters(self, shape: Shape, tiles: Sequence[int], *, tickets: bool, look: int) -> dict[str, Any]:
+        """Return what a plan with a look-back reports, given the tiles of its windows."""
+        return {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "shape": self._shapes.source,
+            "tiles": sum(tiles),
+            "windows": len(tiles),
+            "tickets": tickets,
+            "look_back_window": look * self.mode.size,
+            **self._state.parameters(),
+        }
+
+    def _blocks_parameters(self, shape: Shape, shapes: Shapes[Shape], windows: Sequence[BlockWindow]) -> dict[str, Any]:
+        """Return what a plan with kernels over blocks reports."""
+        return {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "shape": shapes.source,
+            "blocks": blocks_of(windows),
+            "windows": len(windows),
+        }
