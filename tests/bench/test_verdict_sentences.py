@@ -254,7 +254,9 @@ def check_all(old, new, **options):
         # In the remark itself, or in a line below it.
         lines = remarks[i : i + 1]
         if remarks[i].endswith(":"):
-            lines = list(itertools.takewhile(lambda text: " ambiguous: " not in text, remarks[i + 1 :]))
+            below = itertools.takewhile(lambda text: " ambiguous: " not in text, remarks[i + 1 :])
+            # A later remark, on two modes, may name the case, too.
+            lines = [text for text in below if ": its interval is " in text]
         assert sum(row.case in text for text in lines) == 1, (row.case, remarks)
         assert sum(cause.statement in text for text in remarks) == 1, "each cause once"
     return found, causes
