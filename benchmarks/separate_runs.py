@@ -4,10 +4,11 @@ Usage:
   python benchmarks/separate_runs.py measure --out FOLDER [--runs 11] [--seconds 540] [--hold] [--load] [--seed 1]
   python benchmarks/separate_runs.py judge FOLDER… [--json FILE]
 
-`measure` makes one run after the other. A run measures each case once in each of several processes, in random order,
-and further ones measure the cases whose interval is wide, as `gridwise bench --budget` does: as many as fit the run's
-share of --seconds (the first run decides, and the others have at most as many). Processes start in groups, and each
-waits for its turn, since starting takes longer than measuring. Between runs the device idles for up to 30 s.
+`measure` makes one run after the other. A run measures each case in each of several processes, in random order, once or
+in --rounds rounds, each with arrays of its own, and further ones measure the cases whose interval is wide, as
+`gridwise bench --budget` does: as many as fit the run's share of --seconds (the first run decides, and the others have
+at most as many). Processes start in groups, and each waits for its turn, since starting takes longer than measuring.
+Between runs the device idles for up to 30 s.
 
 All runs of a call have the same state, so that neighbours may be compared: the clock held (--hold, on NVIDIA) or not.
 With --load, a second process computes during every second run. Each run has the cases of a suite, and two kernels with
@@ -49,6 +50,7 @@ from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.model import Result, Results
 from gridwise_py.bench.results.precision import TARGET, half_interval
 from gridwise_py.bench.results.rounds import by_case
+from gridwise_py.bench.stats.levels import components
 from gridwise_py.bench.stats.verdict import VerdictKind
 from gridwise_py.bench.sweep.machine_load import LoadWatch
 from gridwise_py.planning.shaders import compose
@@ -90,7 +92,9 @@ def subjects(spec: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**one, "position": i} for i, one in enumerate(found) if only is None or i in only]
 
 
-def measure_one(device: Any, subject: dict[str, Any], protocol: gw.SamplingProtocol, process: int) -> Result:
+def measure_one(
+    device: Any, subject: dict[str, Any], protocol: gw.SamplingProtocol, process: int, number: int
+) -> Result:
     """Measure a subject in this process, with arrays of its own; its results are not checked."""
     watch = LoadWatch()
     axes: dict[str, Any] = {"datatype": "f32", "work": subject.get("work")}
@@ -102,7 +106,8 @@ def measure_one(device: Any, subject: dict[str, Any], protocol: gw.SamplingProto
     else:
         primitive, arrays = made(device, name, subject["amount"])
     found = gw.measure(primitive, mode=subject["mode"], protocol=protocol, check=False, case=axes, **arrays)
-    result = result_of(replace(found, primitive=name, n=n), position=subject["position"], process=process)
+    found = replace(found, primitive=name, n=n)
+    result = result_of(found, position=subject["position"], process=process, round_number=number)
     return replace(result, samples=(), checked=False, other_load=watch.share())
 
 
@@ -133,13 +138,13 @@ def child() -> None:
     spec = json.loads(sys.stdin.readline())
     device = gw.request_device(spec["adapter"])
     protocol = gw.SamplingProtocol(**spec["protocol"])
-    order = subjects(spec)
-    random.Random(f"{spec['seed']}, process {spec['process']}").shuffle(order)
+    shuffled, order = random.Random(f"{spec['seed']}, process {spec['process']}"), subjects(spec)
+    visits = [(number, subject) for number in range(spec["visits"]) for subject in shuffled.sample(order, len(order))]
     print(READY, flush=True)
     sys.stdin.readline()
     with open(spec["out"], "w", encoding="utf-8") as out:
-        for subject in order:
-            out.write(json.dumps(measure_one(device, subject, protocol, spec["process"]).to_json()) + "\n")
+        for number, subject in visits:
+            out.write(json.dumps(measure_one(device, subject, protocol, spec["process"], number).to_json()) + "\n")
 
 
 # ---- a run
@@ -246,6 +251,7 @@ def main() -> None:
 @click.option("--seconds", type=float, default=540.0, show_default=True, help="No run begins that would end later.")
 @click.option("--runs", type=click.IntRange(min=2), default=11, show_default=True)
 @click.option("--processes", type=int, default=7, show_default=True, help="That measure all cases.")
+@click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Of each process.")
 @click.option("--further", type=int, help="That measure what is wide. Default: as many as the time allows.")
 @click.option("--sizes", default="65536,1048576,16777216", show_default=True)
 @click.option("--modes", default=",".join(MODES), show_default=True)
@@ -259,7 +265,7 @@ def main() -> None:
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--adapter", help="Adapter by index or part of its name.")
 def measure(
-    out: Path, seconds: float, runs: int, processes: int, further: int | None, sizes: str, modes: str,
+    out: Path, seconds: float, runs: int, processes: int, rounds: int, further: int | None, sizes: str, modes: str,
     samples: int, warmup_s: float, kernel_us: float, most_items: int, idle_s: float, hold: bool, load: bool,
     seed: int, adapter: str | None,
 ) -> None:  # fmt: skip
@@ -269,6 +275,7 @@ def measure(
     device = gw.request_device(adapter)
     spec: dict[str, Any] = {
         "adapter": adapter,
+        "visits": rounds,
         "sizes": [int(n) for n in sizes.split(",")],
         "modes": modes.split(","),
         "items": sized(device, "vector_add", 1000, most_items // STEP * STEP, 1e3 * kernel_us),
@@ -378,6 +385,25 @@ def spreads(comparisons: Sequence[Comparison]) -> dict[str, float]:
     return {mode: float(np.median(values)) for mode, values in found.items()}
 
 
+def round_shares(runs: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Return by mode which share of the variance of levels is between rounds of a process; empty without rounds.
+
+    If it is large, a further round narrows an interval nearly as much as a further process, in less time.
+    """
+    found: dict[str, list[tuple[float, float]]] = {}
+    for run in runs:
+        for visits in by_case(usual(run["document"]).results).values():
+            timed = [(np.array(visit.positive_ns("gpu_span")), visit.process) for visit in visits]
+            timed = [(times, process) for times, process in timed if times.size]
+            if not timed:
+                continue
+            spread = components([times for times, _ in timed], [process for _, process in timed])
+            if spread.round is not None and spread.process is not None:
+                found.setdefault(visits[0].mode.value, []).append((spread.round**2, spread.process**2))
+    totals = {mode: np.sum(variances, axis=0) for mode, variances in found.items()}
+    return {mode: float(within / (within + between)) for mode, (within, between) in totals.items() if within}
+
+
 def shares(counts: Counter[str], wrong: Sequence[str], right: str) -> str:
     """Return a line with the shares that matter."""
     rows = max(sum(counts.values()), 1)
@@ -396,7 +422,7 @@ def pairs_of(runs: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], d
 def processes_of(runs: Sequence[dict[str, Any]], mode: str) -> Iterator[int]:
     """Yield how many processes measured each case of a mode, in each run; 0 if there is none."""
     counts = [
-        len(visits)
+        len({visit.process for visit in visits})
         for run in runs
         for visits in by_case(run["document"].results).values()
         if visits[0].mode == mode
@@ -441,6 +467,10 @@ def judge(
     of_mode = spreads(same)
     click.echo("standard deviation between processes: "
                + ", ".join(f"{mode} {100 * std:.2g} %" for mode, std in of_mode.items()))  # fmt: skip
+    between_rounds = round_shares(runs)
+    if between_rounds:
+        click.echo("of the variance between rounds, within a process: "
+                   + ", ".join(f"{mode} {100 * share:.0f} %" for mode, share in between_rounds.items()))  # fmt: skip
     by_mode = {"nothing changed": counted(same), "5 % more to do": counted(more)}
     for what, wrong, right in (
         ("nothing changed", [kind.value for kind in EQUAL_WRONG], "same"),
@@ -468,7 +498,8 @@ def judge(
                 "device": {name: getattr(device, name) for name in ("adapter", "adapter_type", "backend", "driver")},
                 "context": runs[0]["document"].context.to_json(), "pairs": len(pairs), "processes": counts,
                 "pairs_with_clock_held": held, "pairs_with_load": loaded, "exit_0": passed, **limits,
-                "counts": verdicts, "process_std": of_mode, "causes": dict(causes),
+                "counts": verdicts, "process_std": of_mode,
+                "round_shares": between_rounds, "causes": dict(causes),
             },
         )  # fmt: skip
 

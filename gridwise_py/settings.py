@@ -99,7 +99,8 @@ def launch_blocking() -> bool:
 
 def scan_strategy() -> ScanStrategy:
     """``GRIDWISE_SCAN_STRATEGY``: the strategy of a `Scan` without ``strategy=``; read when it is first bound."""
-    return _one_of("GRIDWISE_SCAN_STRATEGY", {name: name for name in SCAN_STRATEGIES}, "auto")
+    known: dict[str, ScanStrategy] = {name: name for name in SCAN_STRATEGIES}
+    return _one_of("GRIDWISE_SCAN_STRATEGY", known, "auto")
 
 
 def shader_checks() -> bool:

@@ -54,8 +54,8 @@ class _Bench(RawArguments):
 @click.option(
     "-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS",
     help="An axis of a sweep: n[pow2]=[16:28:2], datatype=u32,f32, distribution=uniform,few, run=1,8,1000 (mean "
-    "length of runs of equal keys), segment[pow2]=[4:16:4] (items of a segment or row), bins=256,65536, "
-    "share=0,0.01,0.5,1 (of items selected), along=rows,columns. Repeat for more axes.",
+    "length of runs of equal keys, or rows of a key), segment[pow2]=[4:16:4] (items of a segment or row), "
+    "bins=256,65536, share=0,0.01,0.5,1 (of items selected), along=rows,columns. Repeat for more axes.",
 )  # fmt: skip
 @click.option(
     "--suite",

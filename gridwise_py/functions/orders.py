@@ -198,7 +198,7 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
 def roll(
     x: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> Any:
-    """Return the items shifted in a circle, as ``numpy.roll`` does: those that leave at the end come in at the begin.
+    """Return the items shifted in a circle, as ``numpy.roll`` does: what leaves at the end comes in at the beginning.
 
     Parameters
     ----------
@@ -210,6 +210,11 @@ def roll(
         The dimensions along which to shift; by default all items, in C order.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of the shape and datatype of `x`.
 
     Raises
     ------

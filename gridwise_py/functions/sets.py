@@ -90,7 +90,8 @@ def merge(
     Parameters
     ----------
     a, b : numpy.ndarray or Array
-        Shapes (k,) and (m,), of one datatype, both in the order that the result has.
+        Shapes (k,) and (m,), of one datatype, both in the order that the result has. This is not checked; of others the
+        result is in no particular order, but nothing outside the arrays is read or written.
     values : tuple of two numpy.ndarray or Array, optional
         Values, of 4 or 8 bytes, that move with the keys of `a` and `b`.
     descending : bool, default False
@@ -214,6 +215,8 @@ class _Sets:
 @explained()
 def union1d(ar1: SetItems, ar2: SetItems, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the items that are in either of two arrays, each once and sorted, like numpy's union1d.
+
+    To keep all items of both, however often they are there, sort both and `merge` them.
 
     Parameters
     ----------

@@ -315,6 +315,24 @@ def test_the_step_of_the_clock_widens_the_interval():
     assert unsure.high == pytest.approx(math.exp(0.02))
 
 
+def test_the_step_of_the_clock_is_independent_of_the_spread():
+    logs = [[x] for x in (0.010, 0.014, 0.012, 0.016, 0.013)]
+    apart, rounded = judge_paired([PairedDifferences(logs), PairedDifferences(logs, error=0.002)])
+    half, more = (math.log(found.high / found.ratio) for found in (apart, rounded))
+    assert more == pytest.approx(math.hypot(half, 0.002))
+
+
+def test_turns_in_different_steps_have_less_error_together():
+    case = MeasuredCase(Job(CASES[0].case, Mode.LATENCY, 0))
+    case.step_ns, case.logs = 32.0, {"gpu_span": [[0.0]] * 4}
+    case.times_ns = {"gpu_span": {side: [6400.0] * 4 for side in SIDES}}
+    assert case.error["gpu_span"] == pytest.approx(32 / 6400)
+    case.times_ns["gpu_span"]["NEW"] = [6336.0, 6400.0, 6464.0, 6400.0]
+    assert case.error["gpu_span"] == pytest.approx(16 / 6400 * (1 + math.sqrt(6) / 4))
+    case.step_ns = math.inf
+    assert case.error["gpu_span"] == 0
+
+
 def test_the_interval_is_that_of_students_t():
     logs = [0.010, 0.014, 0.012, 0.016, 0.013]
     (verdict,) = judge_paired([PairedDifferences([[x, x] for x in logs])], threshold=0.005)

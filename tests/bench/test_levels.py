@@ -22,6 +22,7 @@ from gridwise_py.bench.stats.levels import (
     difference,
     mean_level,
     process_levels,
+    step_share,
 )
 from gridwise_py.bench.stats.verdict import Cause, Pair, VerdictKind, judge_all
 from gridwise_py.bench.sweep import machine_load
@@ -113,10 +114,9 @@ def _run(levels, seed, sd=0.004):
     return [math.exp(LOW + level) * np.exp(sd * rng.standard_normal(60)) for level in levels]
 
 
-def _judged(old, new, **more):
-    return judge_all(
-        [Pair(old, new, old_processes=range(len(old)), new_processes=range(len(new)), **more)]
-    )[0]  # fmt: skip
+def _judged(old, new, *, threshold=0.02, **more):
+    pair = Pair(old, new, old_processes=range(len(old)), new_processes=range(len(new)), **more)
+    return judge_all([pair], threshold=threshold)[0]
 
 
 def test_the_level_of_a_process_is_no_verdict():
@@ -144,6 +144,68 @@ def test_five_percent_are_found_where_processes_are_alike():
     for i in range(20):
         levels = 0.005 * rng.standard_normal((2, 5)) + [[0.0], [math.log(1.05)]]
         assert _judged(_run(levels[0], 2 * i), _run(levels[1], 2 * i + 1)).kind is VerdictKind.SLOWER
+
+
+STEP_NS = 32.0
+
+
+def _short_run(steps):
+    """Samples of processes that repeat one multiple of the clock's step, as those of a short kernel do."""
+    return [[STEP_NS * step] * 60 for step in steps]
+
+
+def test_rounding_errors_of_times_in_different_steps_average_out():
+    times_ns, weights = STEP_NS * np.arange(198.0, 203.0), np.ones(5)
+    half = STEP_NS / 2 / (200 * STEP_NS)
+    assert step_share(np.full(5, 200 * STEP_NS), weights, STEP_NS) == pytest.approx(half)
+    assert step_share(times_ns[2:3], weights[:1], STEP_NS) == pytest.approx(half)
+    assert step_share(times_ns, weights, STEP_NS) == pytest.approx(half / math.sqrt(5))
+    # Of two steps, one with four of five times.
+    mixed_ns = STEP_NS * np.array([200.0, 200.0, 200.0, 200.0, 201.0])
+    assert step_share(mixed_ns, weights, STEP_NS) == pytest.approx(half * math.sqrt(17 / 25), rel=2e-3)
+    # Less than half a step apart is one step; the weights count, not the times.
+    assert step_share(200 * STEP_NS + np.array([-3.0, 3.0]), weights[:2], STEP_NS) == pytest.approx(half)
+    assert step_share(times_ns[1:4:2], np.array([3.0, 1.0]), STEP_NS) == pytest.approx(
+        half * math.sqrt(10 / 16), rel=1e-2
+    )
+    assert step_share(times_ns, weights, 0.0) == 0
+
+
+def test_levels_in_many_steps_settle_what_levels_in_one_step_cannot():
+    """A kernel of 2 µs: the levels of two runs of 7 processes allow 2.5 %; half a step for each side is 1.6 % more."""
+    spread = [60, 63, 62, 61, 62, 64, 62], [62, 61, 63, 62, 60, 62, 64]
+    apart = _judged(*map(_short_run, spread), threshold=0.03)
+    rounded = _judged(*map(_short_run, spread), tick_step_ns=STEP_NS, threshold=0.03)
+    assert (apart.kind, rounded.kind) == (VerdictKind.SAME, VerdictKind.SAME)
+    assert rounded.high > apart.high
+    one_step = _judged(_short_run([62] * 7), _short_run([62] * 7), tick_step_ns=STEP_NS, threshold=0.01)
+    assert (one_step.kind, one_step.cause) == (VerdictKind.AMBIGUOUS, Cause.CLOCK_STEP)
+    assert one_step.high == pytest.approx(math.exp(1 / 62))
+
+
+def test_rounds_of_a_process_count_as_one_weight():
+    """A process in one step with three rounds weighs as much as one in another step with one round."""
+    runs = _short_run([62, 62, 62, 70]), _short_run([62, 70])
+    found = judge_all(
+        [Pair(*runs, tick_step_ns=STEP_NS, old_processes=(0, 0, 0, 1), new_processes=(0, 1))]
+    )[0]  # fmt: skip
+    assert found.step_share == pytest.approx(2 * STEP_NS / 2 / (66 * STEP_NS) / math.sqrt(2), rel=1e-2)
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize("shape", ["normal", "two modes"])
+def test_intervals_of_rounded_levels_contain_the_truth(shape, apart):
+    """Levels some steps apart (standard deviation), each process with one multiple of the step."""
+    rng = np.random.default_rng(11)
+    hits, count = 0, 400
+    for _ in range(count):
+        time_ns, change = STEP_NS * (200 + rng.random()), rng.uniform(-0.03, 0.03)
+        z = rng.standard_normal((2, 5)) if shape == "normal" else rng.choice([-1.0, 1.0], (2, 5))
+        sides = np.rint(time_ns / STEP_NS * np.exp(apart / 200 * z + [[0.0], [change]])) * STEP_NS
+        found = difference(*np.log(sides))
+        step = sum(step_share(side, np.ones(5), STEP_NS) for side in sides)
+        hits += abs(found.value - change) <= math.hypot(found.reach(0.95), step)
+    assert hits / count >= 0.925
 
 
 def test_the_processes_must_be_of_the_blocks():

@@ -41,7 +41,7 @@ class PairedDifferences:
     logs : sequence of sequences of float
         For each pair of processes, the logarithms of NEW by OLD of its turns: one per A B B A.
     error : float
-        What the clock's step may add, as a logarithm.
+        What the clock's step may add, as a logarithm; independent of how the differences spread.
     """
 
     logs: Sequence[Sequence[float]]
@@ -105,7 +105,7 @@ class _Estimate:
         mean = self.mean
         if pairs is not None:
             mean = replace(mean, error=mean.error * math.sqrt(self.pairs / pairs), degrees=pairs - 1)
-        return float(mean.reach(confidence)) + self.error
+        return math.hypot(float(mean.reach(confidence)), self.error)
 
     @property
     def p_value(self) -> float:

@@ -21,6 +21,7 @@ from ...types.capabilities import Capabilities
 from ..cases.case import Case
 from ..cases.mode import Mode
 from ..checks.check import mismatch
+from ..stats.levels import step_share
 from ..stats.resampling import interquartile_mean
 from ..sweep.suite import Job
 from .environments import Environment
@@ -116,8 +117,9 @@ class MeasuredCase:
     @property
     def error(self) -> dict[str, float]:
         """By row, what the step of the clock may add to the logarithm of a ratio."""
-        step = self.step_ns / 2 if math.isfinite(self.step_ns) else 0.0
-        return {row: sum(step / self.median_ns(row, side) for side in SIDES) for row in self.logs}
+        step_ns = self.step_ns if math.isfinite(self.step_ns) else 0.0
+        turns = {row: [np.array(self.times_ns[row][side]) for side in SIDES] for row in self.logs}
+        return {row: sum(step_share(t, np.ones(t.size), step_ns) for t in sides) for row, sides in turns.items()}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from .resampling import autocorrelation_time, interquartile_mean, median_interva
 
 __all__ = [
     "Components", "Difference", "Repeatability", "advised", "components", "difference", "mean_level",
-    "process_errors", "process_levels",
+    "process_errors", "process_levels", "step_share",
 ]  # fmt: skip
 
 _Z95 = 1.959964
@@ -113,6 +113,29 @@ def process_errors(blocks: Sequence[NDArray[np.float64]], processes: Sequence[in
     """Return the standard error of each level, as the samples within the process tell it."""
     errors = [_median_error(block) for block in blocks]
     return np.array([math.hypot(*(errors[i] for i in of_one)) / len(of_one) for of_one in _by_process(processes)])
+
+
+def step_share(times_ns: NDArray[np.float64], weights: NDArray[np.float64], step_ns: float) -> float:
+    """Return how far the step of a clock may move the mean of some times, as a share of the mean.
+
+    Times within one step of the clock have one rounding error, of up to half a step. Those of times in different steps
+    are independent, and average out like other noise. So the error is half a step times the root of the sum of the
+    squared shares of the steps: half a step if all times lie in one, and half a step by √k if they lie evenly in k.
+
+    Parameters
+    ----------
+    times_ns : numpy.ndarray
+        At least one.
+    weights : numpy.ndarray
+        Of each time in the mean.
+    step_ns : float
+        0: the clock has no steps.
+    """
+    if not step_ns:
+        return 0.0
+    _, steps = np.unique(np.rint(times_ns / step_ns), return_inverse=True)
+    shares = np.bincount(steps, weights) / weights.sum()
+    return step_ns / 2 / float(np.average(times_ns, weights=weights)) * math.hypot(*shares)
 
 
 def _median_error(block: NDArray[np.float64]) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...display.quantities import format_uncertainty
 from ...errors import ArgumentError
-from .levels import Difference, Repeatability, difference, process_errors, process_levels
+from .levels import Difference, Repeatability, difference, process_errors, process_levels, step_share
 from .resampling import autocorrelation_time, block_length, bootstrap_medians, interquartile_mean, resample, widened
 from .series import Series
 
@@ -237,7 +237,7 @@ class Evidence:
     clock_ratio : float
         The canary kernel's time in the new run by that in the old one; 1 where it is unknown.
     step_share : float
-        The error of the ratio from half a step of the clock on each side, as a share.
+        The error of the ratio from the step of the clock, as a share.
     """
 
     ratio: float
@@ -460,6 +460,12 @@ class _Side:
     def levels(self, statistic: str) -> NDArray[np.float64]:
         return process_levels(self.blocks, self.processes, statistic)
 
+    def step_share(self, step_ns: float) -> float:
+        """Return how far the step of the clock may move the mean level, as a share."""
+        medians_ns = np.array([np.median(block) for block in self.blocks])
+        rounds = np.array([self.processes.count(process) for process in self.processes])
+        return step_share(medians_ns, 1 / rounds, step_ns)
+
     def value(self, statistic: str) -> float:
         if self.process_count > 1:
             return math.exp(self.levels(statistic).mean())
@@ -547,13 +553,14 @@ def _rank_test(old: _Side, new: _Side) -> float:
 
 @dataclass(frozen=True)
 class _Estimate:
-    """The log ratio with its intervals (for each confidence), before effects that no spread shows."""
+    """The log ratio with its intervals (for each confidence), before a difference of the clocks."""
 
     statistic: str
     centre: float
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     p_value: float
+    step: float  # what the step of the clock may add to the log ratio; the intervals include it
     widened_by: tuple[Cause, float] | None = None  # a cause, and its part of half the width
     process_std: float | None = None
 
@@ -576,10 +583,12 @@ def _by_samples(
     reach = np.maximum(between, drift)
     low, high = np.minimum(low, centre - reach), np.maximum(high, centre + reach)
     p_value = _rank_test(old, new)
+    # A median of whole steps may be half a step off, on each side.
+    step = pair.tick_step_ns / 2 * (1 / old.value("median") + 1 / new.value("median"))
     causes = [(Cause.ROUNDS_DIFFER, float(between[0]))]
     causes.append((Cause.TIMES_WANDER if min(old.count, new.count) >= TESTABLE else Cause.UNTESTED, drift))
     if pair.repeatability is None:
-        return _Estimate(statistic, centre, low, high, p_value, max(causes, key=lambda one: one[1]))
+        return _Estimate(statistic, centre, low - step, high + step, p_value, step, max(causes, key=lambda one: one[1]))
     known = difference(old.levels(statistic), new.levels(statistic), pair.repeatability)
     assert known is not None, "the repeatability is known"
     learnt = known.reach(confidences)
@@ -587,7 +596,7 @@ def _by_samples(
     causes.append((Cause.SINGLE_PROCESS, float(learnt[0])))
     p_value = max(p_value, replace(known, value=centre).p_value)
     return _Estimate(
-        statistic, centre, low, high, p_value, max(causes, key=lambda one: one[1]),
+        statistic, centre, low - step, high + step, p_value, step, max(causes, key=lambda one: one[1]),
         math.expm1(pair.repeatability.log_std),
     )  # fmt: skip
 
@@ -599,12 +608,14 @@ def _by_processes(pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.fl
         smooth = _difference_of(pair, old, new, "interquartile mean")
         if found.error > _BETWEEN_MODES * smooth.error:
             statistic, found = "interquartile mean", smooth
-    reach = found.reach(confidences)
+    step = sum(side.step_share(pair.tick_step_ns) for side in (old, new))
+    reach = np.hypot(found.reach(confidences), step)
     spread = found.error / math.sqrt(1 / old.process_count + 1 / new.process_count)
     cause = (Cause.PROCESSES_DIFFER, float(reach[0]))
     return _Estimate(
-        statistic, found.value, found.value - reach, found.value + reach, found.p_value, cause, math.expm1(spread)
-    )
+        statistic, found.value, found.value - reach, found.value + reach, found.p_value, step, cause,
+        math.expm1(spread),
+    )  # fmt: skip
 
 
 def _difference_of(pair: Pair, old: _Side, new: _Side, statistic: str) -> Difference:
@@ -629,16 +640,14 @@ def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Gener
         found = _by_samples(pair, old, new, confidences, limit, rng)
     centre, p_value = found.centre, found.p_value
     old_ns, new_ns = old.value("median"), new.value("median")
-    # A median of whole steps may be half a step off, on each side.
-    step = pair.tick_step_ns / 2 * (1 / old_ns + 1 / new_ns)
     # A kernel's time depends on the clock fully (arithmetic), partly, or not at all (memory).
     clock = math.log(pair.clock_ratio)
-    low, high = found.low - step - max(clock, 0.0), found.high + step - min(clock, 0.0)
+    low, high = found.low - max(clock, 0.0), found.high - min(clock, 0.0)
     width = float(high[0] - low[0])
     widens = None
     if abs(clock) > max(limit / 2, width / 4):
         widens = Cause.LOAD_DIFFERS if pair.on_cpu else Cause.CLOCK_DIFFERS
-    elif step > limit / 2:
+    elif found.step > limit / 2:
         widens = Cause.CLOCK_STEP
     elif found.widened_by is not None and found.widened_by[1] > width / 2.5:
         widens = found.widened_by[0]
@@ -677,7 +686,7 @@ def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Gener
         process_std=found.process_std,
         statistic=found.statistic,
         clock_ratio=pair.clock_ratio,
-        step_share=step,
+        step_share=found.step,
     )
     return evidence, limits
 

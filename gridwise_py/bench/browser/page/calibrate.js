@@ -16,7 +16,7 @@ const CEILING_REPEATS = 7;
 const MOST_CEILING_DISPATCHES = 512;
 const MOST_CEILING_BYTES = {software: 1 << 26, hardware: 1 << 30};
 
-/** @param {Gpu} gpu @param {string|null} renderer @returns {Promise<object>} the raw file's `device` */
+/** @param {Gpu} gpu @param {string|null} renderer @returns {Promise<any>} the raw file's `device` */
 async function describe(gpu, renderer) {
   const {device, adapter, info} = gpu;
   const known = INFO_KEYS.filter((key) => ["string", "number", "boolean"].includes(typeof info[key]));

@@ -154,12 +154,12 @@ function kernelBars(rows) {
 }
 
 function kernelBar(row) {
-  const parts = [...joined(row.kernels), {label: "between kernels", ns: row.gaps_ns, gap: true}];
+  const parts = [...joined(row.kernels), {label: "between kernels", ns: row.gaps_ns, isGap: true}];
   const total = parts.reduce((sum, part) => sum + part.ns, 0);
   let left = 0;
-  const pieces = parts.map(({label, ns, gap}, i) => {
+  const pieces = parts.map(({label, ns, isGap}, i) => {
     const width = 100 * ns / total;
-    const piece = svg("rect", {x: left, y: 0, width, height: 10, class: gap ? "gap" : `k${i % 4}`}, svg("title", {}, label));
+    const piece = svg("rect", {x: left, y: 0, width, height: 10, class: isGap ? "gap" : `k${i % 4}`}, svg("title", {}, label));
     left += width;
     return piece;
   });
@@ -177,5 +177,5 @@ function joined(kernels) {
   const sums = new Map();
   for (const {label, ns} of kernels) sums.set(label, [...(sums.get(label) ?? []), ns]);
   return [...sums].map(([label, times]) => (
-    {label: times.length > 1 ? `${times.length} × ${label}` : label, ns: times.reduce((a, b) => a + b, 0)}));
+    {label: times.length > 1 ? `${times.length} × ${label}` : label, ns: times.reduce((a, b) => a + b, 0), isGap: false}));
 }

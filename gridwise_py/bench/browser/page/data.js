@@ -1,7 +1,7 @@
 "use strict";
 // Inputs from recipes (gridwise_py/bench/browser/data.py makes the same items), and the check of outputs.
 
-/** @typedef {{words: number, steps: (string|number)[][], as: string, scale?: number, offset?: number}} Recipe */
+/** @typedef {{words: number, steps: [string, ...number[]][], as: string, scale?: number, offset?: number}} Recipe */
 /** @typedef {{name: string, bytes: number, sha256?: string, values?: number[], errors?: number[]}} Output */
 
 const GOLDEN = 0x9E3779B9;

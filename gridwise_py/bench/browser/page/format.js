@@ -43,12 +43,12 @@ function itemsText(n) {
   return n >= 1024 && Number.isInteger(exponent) ? `2^${exponent}` : n.toLocaleString("en");
 }
 
+const TIME_UNITS = [{scale: 1e9, unit: "s"}, {scale: 1e6, unit: "ms"}, {scale: 1e3, unit: "µs"}];
+
 /** @param {number|null} ns @returns {string} with three digits, as all commands write it */
 function timeText(ns) {
   if (ns === null) return "–";
-  for (const [scale, unit] of [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]]) {
-    if (ns >= 0.9995 * scale) return `${digits(ns / scale)} ${unit}`;
-  }
+  for (const {scale, unit} of TIME_UNITS) if (ns >= 0.9995 * scale) return `${digits(ns / scale)} ${unit}`;
   // Shorter times may be means over trials, with fractions of a nanosecond.
   return `${ns >= 99.95 || Number.isInteger(ns) ? Math.round(ns) : digits(ns)} ns`;
 }
@@ -70,7 +70,10 @@ function speedText({gbs, gflops}) {
 }
 
 /** @param {number|null} share @returns {string} */
-const percentText = (share) => (share === null ? "–" : `${Math.round(100 * share)} %`);
+function percentText(share) {
+  if (share === null) return "–";
+  return share > 0 && share < 0.005 ? "< 1 %" : `${Math.round(100 * share)} %`;
+}
 
 /** @param {number} seconds @returns {string} */
 function leftText(seconds) {

@@ -2,12 +2,13 @@
 // A WebGPU device that runs plans and reads timestamps. Times are in ns.
 
 /**
- * @typedef {{passes: number, trials: number, wall: number, ticks: (number|null)[][]}} Passes
- * @typedef {{steps: object[], buffers: Record<string, GPUBuffer>, own: GPUBuffer[], labels: string[]}} BoundPlan
+ * @typedef {{trials: number, wall: number, ticks: (number|null)[][]}} Passes  of one submission, as the raw file has them
+ * @typedef {{steps: any[], buffers: Record<string, GPUBuffer>, own: GPUBuffer[], labels: string[]}} BoundPlan
  */
 
 const MAX_QUERIES = 4096;  // of a query set, by the specification
 const BINDING_TYPES = {uniform: "uniform", read: "read-only-storage", read_write: "storage"};
+/** @type {GPUFeatureName[]} */
 const OPTIONAL_FEATURES = ["timestamp-query", "subgroups", "shader-f16"];
 const WANTED_LIMITS = [
   "maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage",
@@ -54,8 +55,9 @@ class Gpu {
     this.bundle = bundle;
     this.adapter = adapter;
     this.device = device;
+    /** With keys that only some browsers have. @type {any} */
     this.info = adapter.info ?? {};
-    this.software = Boolean(this.info.isFallbackAdapter ?? adapter.isFallbackAdapter) || this.info.type === "CPU";
+    this.software = Boolean(this.info.isFallbackAdapter) || this.info.type === "CPU";
     /** @type {string|null} */
     this.lost = null;
     /** @type {string[]} */
@@ -72,6 +74,7 @@ class Gpu {
     this.tickBase = null;
     /** @type {number|null} */
     this.tickStep = null;
+    /** @type {BoundPlan|null} */
     this.canary = null;
     this.canaryTrials = 1;
     if (this.hasTimestamps) this.#makeQueries();
@@ -106,7 +109,7 @@ class Gpu {
 
   // ---- plans
 
-  /** @param {number} number @returns {{primitive: string, buffers: object[], steps: object[], parameters: object}} */
+  /** @param {number} number @returns {{primitive: string, buffers: any[], steps: any[], parameters: object}} */
   plan(number) {
     const {plans, buffers, steps, parameters} = this.bundle;
     const plan = plans[number];
@@ -191,6 +194,7 @@ class Gpu {
    * @returns {Promise<BoundPlan>}
    */
   async bind(plan, given = {}) {
+    /** @type {BoundPlan} */
     const bound = {steps: [], buffers: {...given}, own: [], labels: []};
     for (const spec of plan.buffers) if (!bound.buffers[spec.name]) bound.own.push(this.#addBuffer(bound.buffers, spec));
     for (const step of plan.steps) {

@@ -20,12 +20,14 @@ const view = {
 
 /** @returns {Host} */
 function browserHost() {
+  /** Chromium's. @type {{platform: string, brands: {brand: string, version: string}[]}|undefined} */
+  const agent = /** @type {any} */ (navigator).userAgentData;
   return {
     gpu: navigator.gpu,
     bundle_sha256: view.bundle_sha256,
     context: () => ({
       time: new Date().toISOString(), user_agent: navigator.userAgent.slice(0, 1000),
-      platform: navigator.userAgentData?.platform ?? navigator.platform ?? null, brands: navigator.userAgentData?.brands ?? null,
+      platform: agent?.platform ?? navigator.platform ?? null, brands: agent?.brands ?? null,
       cpu_count: navigator.hardwareConcurrency ?? null, isolated: self.crossOriginIsolated ?? null,
     }),
     renderer: webglRenderer,
@@ -74,8 +76,8 @@ function showFacts(facts) {
 
 /** @param {(string|false|null)[]} texts */
 function showNotes(texts) {
-  const shown = texts.filter(Boolean);
-  $("notes").replaceChildren(...shown.map((text) => element("li", text)));
+  const shown = texts.flatMap((text) => (text ? [element("li", text)] : []));
+  $("notes").replaceChildren(...shown);
   $("notes").hidden = !shown.length;
 }
 
@@ -148,7 +150,7 @@ function rowElement(className = "") {
 
 /** @param {string} text @param {string} [className] @returns {HTMLTableCellElement} */
 function cellElement(text, className) {
-  const made = element("td", text, className);
+  const made = /** @type {HTMLTableCellElement} */ (element("td", text, className));
   made.setAttribute("role", "cell");
   return made;
 }
@@ -344,7 +346,7 @@ function connect() {
   $("save").addEventListener("click", save);
   $("markdown").addEventListener("click", () => copyText(markdownOf(figures()), "The table"));
   $("link").addEventListener("click", copyLink);
-  $("issue").addEventListener("click", () => copyText(issueOf(figures(), fileName()), "The text for an issue"));
+  $("issue").addEventListener("click", () => copyText(issueOf(figures(), fileName()), "A text that adds this GPU"));
   $("name").addEventListener("input", showContent);
   addEventListener("hashchange", showFragment);
   new ResizeObserver(() => {

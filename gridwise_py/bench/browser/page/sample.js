@@ -15,6 +15,9 @@ const LONG_TRIAL_NS = 1e8;  // of a case whose next size may be too long
 const MOST_TRIAL_NS = 2e9;
 const MOST_ERROR_TEXT = 2000;
 
+/** @param {number} step_ns  of the clock that times a sample @returns {number} its wanted length: at least 100 steps, and 1 ms */
+const leastSampleNs = (step_ns) => 1.1 * Math.max(1e6, LEAST_STEPS * step_ns);
+
 /** Thrown when a person stops the run: the case at hand is not in the file. */
 class Stopped extends Error {}
 
@@ -96,7 +99,9 @@ class CaseRun {
     return plan;
   }
 
+  /** @returns {Record<string, GPUBuffer>} by name */
   #arguments() {
+    /** @type {Record<string, GPUBuffer>} */
     const given = {};
     for (const {name, bytes, recipe} of this.case.inputs) given[name] = this.#keep(this.gpu.buffer(bytes, itemsOf(recipe)));
     for (const {name, capacity_bytes} of this.case.outputs) given[name] = this.#keep(this.gpu.buffer(capacity_bytes));
@@ -170,12 +175,11 @@ class CaseRun {
     return {batch, perSubmission, perBlock};
   }
 
-  /** Dispatches in a pass: it lasts 1 ms or more, and 100 steps of the clock that times it. */
+  /** @returns {Promise<number>} dispatches in a pass */
   async #batch(trial_ns, most) {
     const {gpu, bound, run} = this;
-    const step_ns = gpu.hasTimestamps ? gpu.tickStep ?? 1 : run.wallStep_ns;
-    const wanted_ns = 1.1 * Math.max(1e6, LEAST_STEPS * step_ns);
-    return gpu.hasTimestamps ? gpu.trialsFor(bound, wanted_ns, most) : Math.ceil(wanted_ns / trial_ns);
+    if (!gpu.hasTimestamps) return Math.ceil(leastSampleNs(run.wallStep_ns) / trial_ns);
+    return gpu.trialsFor(bound, leastSampleNs(gpu.tickStep ?? 1), most);
   }
 
   // ---- sampling

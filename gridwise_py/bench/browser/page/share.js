@@ -90,11 +90,11 @@ function markdownOf({name, browser, date, version, rows, software, step_ns}) {
   ].join("\n");
 }
 
-/** @param {Figures} figures @param {string} file @returns {string} a text for an issue that adds a GPU */
+/** @param {Figures} figures @param {string} file @returns {string} a text for an issue or a pull request that adds a GPU */
 function issueOf(figures, file) {
   return [
     `Add my GPU: ${cell(figures.name)}`, "",
-    `The file \`${file}\`, which the page saved, is attached. It belongs into \`benchmarks/results/browser/\`.`, "",
+    `The page saved the file \`${file}\`. It is attached, or this pull request puts it into \`benchmarks/results/browser/\`.`, "",
     "- Computer and operating system (a laptop on battery?): ",
     "- Anything else that used the GPU meanwhile: ", "",
     markdownOf(figures),
