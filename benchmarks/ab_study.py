@@ -124,10 +124,14 @@ def report(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 f"  {case:38} {np.median([row['old_ns'] for row in mine]) / 1e3:9.2f} "
                 f"{100 * (np.median([row['ratio'] for row in mine]) - 1):+7.2f} % "
                 f"{100 * np.median([row['between_sd'] for row in mine]):7.2f} % "
-                f"{50 * np.median([row['high'] - row['low'] for row in mine]):5.2f} %  {counts}"
+                f"{_half_width(float(np.median([row['high'] - row['low'] for row in mine])) / 2)}  {counts}"
             )
         summary[study] = {"runs": len(taken), "rows": len(rows), **hits, "false_at_most": high, "exit_1": failed}
     return summary
+
+
+def _half_width(share: float) -> str:
+    return f"{100 * share:5.2f} %" if share < 1 else "> 100 %"
 
 
 @click.command()

@@ -66,6 +66,7 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
+from .functions.arithmetic import add, matmul
 from .functions.arrays import (
     arange,
     digitize,
@@ -79,39 +80,11 @@ from .functions.arrays import (
     zeros_like,
 )
 from .functions.bins import bincount, histogram, histogram2d, reduce_by_index, scatter_add
-from .functions.core import (
-    add,
-    argsort,
-    cumprod,
-    cumsum,
-    cumulative_prod,
-    cumulative_sum,
-    matmul,
-    max,
-    min,
-    prod,
-    reduce,
-    scan,
-    sort,
-    sort_pairs,
-    sum,
-)
 from .functions.groups import Groups, group_by
 from .functions.orders import flip, lexsort, put, roll, transpose
 from .functions.rankings import TopItems, argpartition, partition, top_k
-from .functions.reductions import (
-    MinAndMax,
-    all,
-    any,
-    argmax,
-    argmin,
-    count_nonzero,
-    find,
-    mean,
-    minmax,
-    std,
-    var,
-)
+from .functions.reductions import max, min, prod, reduce, sum
+from .functions.scans import cumprod, cumsum, cumulative_prod, cumulative_sum, scan
 from .functions.segments import (
     ReducedByKey,
     reduce_by_key,
@@ -144,6 +117,20 @@ from .functions.sets import (
     setdiff1d,
     setxor1d,
     union1d,
+)
+from .functions.sorts import argsort, sort, sort_pairs
+from .functions.summaries import (
+    MinAndMax,
+    all,
+    any,
+    argmax,
+    argmin,
+    count_nonzero,
+    find,
+    mean,
+    minmax,
+    std,
+    var,
 )
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work

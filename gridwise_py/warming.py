@@ -12,7 +12,7 @@ import wgpu
 
 from .call_errors import explained
 from .errors import ArgumentError
-from .functions import arrays, core, reductions, segments, selections
+from .functions import arithmetic, arrays, reductions, scans, segments, selections, sorts, summaries
 from .planning.layout import COUNT
 from .planning.signature import Product
 from .primitives.base import Primitive
@@ -34,7 +34,7 @@ FunctionName: TypeAlias = Literal[
     "sort_pairs", "std", "sum", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "var"
 ]  # fmt: skip
 #: Where the functions are.
-_MODULES = (core, arrays, selections, segments, reductions)
+_MODULES = (arithmetic, arrays, reductions, scans, sorts, selections, segments, summaries)
 #: The arguments of functions that take others than one array of items: keys of u32 and flags, one for each item, or
 #: numbers of u32.
 _ARGUMENTS: Mapping[str, tuple[Literal["items", "keys", "flags", "numbers"], ...]] = {

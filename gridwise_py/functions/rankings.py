@@ -24,7 +24,7 @@ from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..types.expression import Expression
 from ..types.options import integer
-from .core import argsort, sort
+from .sorts import argsort, sort
 
 __all__ = ["TopItems", "argpartition", "partition", "top_k"]
 

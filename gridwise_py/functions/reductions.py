@@ -1,648 +1,694 @@
-"""One-shot functions that reduce to an index, a truth value, a count or a moment.
+"""One-shot reductions by an operator: sums, products, extremes.
 
-With numpy arrays the results are numbers of numpy. With an Array or an expression of Arrays they are Arrays of shape ()
-on the GPU, which expressions take as numbers; nothing is read back.
+A result has the type of the input: numpy array, Array or ChunkedArray.
 """
 
 from __future__ import annotations
 
-from math import prod
-from typing import Any, NamedTuple, TypeAlias, cast
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 import wgpu
+from numpy.typing import NDArray
 
 from ..call_errors import explained
 from ..errors import ArgumentError
-from ..primitives import Map, Reduce, ReduceAxis
-from ..primitives.fusion import flat_of
-from ..primitives.one_shot import HostItems, argument_array, device_of, kept_primitive, stored_leaves
+from ..primitives import Reduce, ReduceAxis
+from ..primitives.fusion import EXPRESSIONS
+from ..primitives.one_shot import (
+    REMEDIES,
+    HostItems,
+    Results,
+    argument_array,
+    checked,
+    device_of,
+    without_doubles,
+)  # fmt: skip
 from ..primitives.reduce_axis import axes_of, is_together
-from ..runtime.array import Array, asarray, is_python
-from ..runtime.chunked_array import ChunkedArray
-from ..types.datatype import DATATYPES
-from ..types.expression import Expression, Later, Operators, f32, index, scalar, stored, u32
-from ..types.expression_functions import StructExpression, bitcast, result, sqrt, struct, where
-from ..types.operators import Add, And, BinOp, Min, Or
-from ..types.struct_operators import ArgMax, ArgMin, MinMax, Moments
-from .arrays import zeros
-from .core import AxisLike, reduce, sum
-from .selections import count_selected
+from ..runtime.array import Array, check_numpy_out
+from ..runtime.chunked_array import Items
+from ..types.datatype import ItemDatatypeLike
+from ..types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
+from .arrays import numpy_result
+from .windowed import one_result
 
-__all__ = ["MinAndMax", "all", "any", "argmax", "argmin", "count_nonzero", "find", "mean", "minmax", "std", "var"]
+__all__ = ["AxisLike", "max", "min", "prod", "reduce", "sum"]
 
-#: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
-Reducible: TypeAlias = HostItems | Array | Expression
-
-_NONE = np.uint32(2**32 - 1)
-# Made once: primitives are kept by them.
-_INDEX: Later = result.index
-_DIVIDED: Any = result / scalar("divisor", "f32")
-_MEAN: Any = where(result.count == u32(0), scalar("empty", "f32"), result.mean)
+#: The axes that a reduction combines items along; None means all.
+AxisLike: TypeAlias = int | Sequence[int] | None
+OutT = TypeVar("OutT", bound=np.ndarray)
+ScalarT = TypeVar("ScalarT", bound=np.number[Any])
+FloatT = TypeVar("FloatT", bound=np.floating[Any])
 
 
-def _variance() -> Any:
-    freedom = f32(result.count) - scalar("correction", "f32")
-    return result.m2 / where(freedom > 0.0, freedom, 0.0)
-
-
-_VARIANCE: Any = _variance()
-_DEVIATION: Any = sqrt(_VARIANCE)
-#: The fields of structs that were reduced along an axis, as words.
-_FIELDS = "fields"
-
-
-def _along_axis() -> tuple[Any, Any, Any]:
-    """Return expressions of the fields: a place along the axis, a variance, a deviation."""
-    _, place = u32(_FIELDS, components=2)
-    _, _, m2 = u32(_FIELDS, components=3)
-    variance = bitcast("f32", m2) / scalar("freedom", "f32")
-    return place // scalar("step", "u32") % scalar("length", "u32"), variance, sqrt(variance)
-
-
-_PLACE, _VARIANCE_ALONG, _DEVIATION_ALONG = _along_axis()
-_FOUND: Any = where(result == _NONE, scalar("otherwise", "u32"), result)
-
-
-class MinAndMax(NamedTuple):
-    """What `minmax` returns."""
-
-    min: Any
-    max: Any
-
-
-class _Items:
-    """The items of a call, as an expression.
-
-    Parameters
-    ----------
-    call : str
-        For messages.
-    x : object
-    device : wgpu.GPUDevice or None
-    """
-
-    def __init__(self, call: str, x: Any, device: wgpu.GPUDevice | None):
-        self._call = call
-        self.on_gpu: bool = isinstance(x, Operators)
-        if isinstance(x, (ChunkedArray, StructExpression)):
-            raise ArgumentError(
-                f"{call}: x is a {type(x).__name__}, but must be an array, an Array or an expression; give "
-                f"{'its chunks one by one' if isinstance(x, ChunkedArray) else 'one of its fields'}"
-            )
-        if isinstance(x, Operators):
-            self.value: Expression = x.as_expression()
-            self.shape: tuple[int, ...] = x.shape if isinstance(x, Array) else ()
-            self.dtype: np.dtype[Any] | None = x.dtype if isinstance(x, Array) else None
-            self._device = device
-            return
-        items = _host_items(call, x)
-        self._device = device_of(device=device)
-        self.shape, self.dtype = items.shape, items.dtype
-        self.value = stored(asarray(items.reshape(-1), self._device))
-
-    @property
-    def ordered(self) -> Expression:
-        """The items as numbers that can be compared."""
-        return where(self.value, u32(1), u32(0)) if self.value.type == "bool" else self.value
-
-    @property
-    def size(self) -> int:
-        """The number of items that there is room for."""
-        return max((each.size for each in self._arrays), default=0)
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether only the GPU knows how many items count."""
-        return [each for each in self._arrays if each.count is not None] != []
-
-    @property
-    def _arrays(self) -> list[Array]:
-        return [cast(Array, each) for _, each in flat_of(self.value).arrays]
-
-    def reduce(self, items: Any, op: BinOp, numbers: dict[str, Any] | None = None, **options: Any) -> Any:
-        """Return a reduction of an expression made of them: of numpy arrays a number, else an Array of shape ()."""
-        output = self.reduced(items, op, numbers, **options)
-        return output.viewed_as(()) if self.on_gpu else output.to_numpy()[0]
-
-    def reduced(
-        self, items: Any, op: BinOp, numbers: dict[str, Any] | None = None, *, of: Any = Reduce, **options: Any
-    ) -> Array:
-        """Return an Array with the one item of a reduction, or with those along axes."""
-        flat = flat_of(items)
-        arrays = stored_leaves(self._call, flat)
-        device = device_of(*arrays.values(), device=self._device)
-        primitive = kept_primitive(of, device, flat.without_arrays(), op, **options)
-        return primitive.bind(**arrays, **(numbers or {})).execute().outputs["output"]
-
-
-def _host_items(call: str, x: Any) -> np.ndarray:
-    """Return what numpy makes of the argument, and of Python's numbers those of 4 bytes."""
-    items = argument_array(call, "x", x)
-    if is_python(x) and items.dtype.itemsize == 8 and items.dtype.kind in "if":
-        narrow = items.astype(np.float32 if items.dtype.kind == "f" else np.int32)
-        if items.dtype.kind == "f" or np.array_equal(narrow, items):
-            return narrow
-    return items
-
-
-def _kept(value: Any, shape: tuple[int, ...], keepdims: bool) -> Any:
-    """Return a result with the axes that stay."""
-    if not keepdims or not shape:
-        return value
-    ones = (1,) * len(shape)
-    return value.reshape(ones) if isinstance(value, Array) else np.full(ones, value)
-
-
-class _Along:
-    """The items of a call with axes.
+@overload
+def reduce(
+    x: Items,
+    op: BinOpLike = ...,
+    *,
+    axis: AxisLike = ...,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: Array | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> Array: ...
+@overload
+def reduce(  # pyright: ignore[reportOverlappingOverload]  # HostItems has structured arrays, too
+    x: NDArray[np.void],
+    op: BinOpLike = ...,
+    *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
+    dtype: None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> np.void: ...
+@overload
+def reduce(
+    x: NDArray[ScalarT],
+    op: BinOpLike = ...,
+    *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
+    dtype: None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ScalarT: ...
+@overload
+def reduce(
+    x: HostItems,
+    op: BinOpLike = ...,
+    *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> np.number[Any]: ...
+@overload
+def reduce(
+    x: HostItems,
+    op: BinOpLike = ...,
+    *,
+    axis: int | Sequence[int],
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def reduce(
+    x: HostItems,
+    op: BinOpLike = ...,
+    *,
+    axis: None = ...,
+    keepdims: Literal[True],
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def reduce(
+    x: HostItems,
+    op: BinOpLike = ...,
+    *,
+    axis: AxisLike = ...,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: OutT,
+    device: wgpu.GPUDevice | None = ...,
+) -> OutT: ...
+@explained(REMEDIES)
+def reduce(
+    x: Any,
+    op: BinOpLike = Add,
+    *,
+    axis: AxisLike = None,
+    keepdims: bool = False,
+    dtype: ItemDatatypeLike | None = None,
+    deterministic: bool = False,
+    compensated: bool = False,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Combine all items of `x`, or those along an axis.
 
     Parameters
     ----------
-    call : str
-        For messages.
-    x : object
-    axis : object
-    keepdims : bool
-    device : wgpu.GPUDevice or None
-    """
-
-    def __init__(self, call: str, x: Any, axis: Any, keepdims: bool, device: wgpu.GPUDevice | None):
-        if isinstance(x, (Expression, StructExpression, ChunkedArray)):
-            raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
-        given = x if isinstance(x, Array) else _host_items(call, x)
-        axes = axes_of(call, axis, given.ndim)
-        sizes = enumerate(given.shape)
-        #: The shape of the result.
-        self.shape: tuple[int, ...] = tuple(1 if k in axes else n for k, n in sizes if keepdims or k not in axes)
-        #: Whether these are all axes.
-        self.is_all: bool = len(axes) == given.ndim
-        if not is_together(axes) and isinstance(given, np.ndarray):
-            others = [k for k in range(given.ndim) if k not in axes]
-            given, axes = given.transpose(*others, *axes), tuple(range(len(others), given.ndim))
-        self._axes = axes
-        #: How many items make a result, and how many items further the next one of these lies.
-        self.reduced: int = prod(given.shape[k] for k in axes)
-        self.step: int = prod(given.shape[axes[-1] + 1 :]) if axes else 1
-        self.items: _Items = _Items(call, given, device)
-
-    def reduced_to(self, items: Any, op: BinOp, output: Any, numbers: dict[str, Any], **options: Any) -> Any:
-        """Return an expression of the fields of reductions along the axes; of numpy arrays a numpy array.
-
-        Its leaves are the numbers and `_FIELDS`, as many as the struct has.
-        """
-        fields = self.items.reduced(
-            items, op, of=ReduceAxis, shape=self.items.shape, axis=self._axes, **options
-        ).view(DATATYPES["u32"])  # fmt: skip
-        mapped = kept_primitive(Map, fields.device, output).bind(**{_FIELDS: fields}, **numbers).execute().outputs
-        found = mapped["output"].reshape(self.shape)
-        return found if self.items.on_gpu else found.to_numpy()
-
-
-def _truth(value: Expression) -> Expression:
-    """Return whether items are not 0: of floats by their bits, since devices may flush denormals, and assume no NaN."""
-    if value.type == "bool":
-        return value
-    return (bitcast("u32", value) << 1) != 0 if value.type == "f32" else value != 0
-
-
-def _reduced_truth(call: str, x: Any, op: BinOp, axis: AxisLike, keepdims: bool, device: Any) -> Any:
-    if axis is None:
-        items = _Items(call, x, device)
-        found = items.reduce(_truth(items.value), op, result_dtype="bool")
-        return _kept(found, items.shape, keepdims)
-    return cast(Any, reduce(_truths(call, x), op, axis=axis, keepdims=keepdims, device=device))
-
-
-def _truths(call: str, x: Any) -> Any:
-    """Return bools that say which items are not 0, for reductions along an axis."""
-    if isinstance(x, Array):
-        return x if x.dtype == np.bool_ else asarray(_truth(x.as_expression()))
-    if isinstance(x, (Operators, StructExpression, ChunkedArray)):
-        raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
-    return argument_array(call, "x", x) != 0
-
-
-@explained()
-def any(x: Reducible, /, *, axis: AxisLike = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return whether an item is not 0.
-
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes. NaN is not 0. Along an axis other items than bool are first made
-        bool.
+    x : array_like or Array
+        Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. A numpy array of any strides and byte
+        order, anything that numpy makes an array of (a list, a number, a tensor on the CPU), or an Array. float64 needs
+        a device that computes with it (``shader-f64``); Python floats are float32 on others.
+    op : BinOp or {"add", "multiply", "min", "max"}, default Add
     axis : int or tuple of int, optional
-        By default all items, of any shape.
+        Along which items are combined, from the end if negative; by default all. Those of an Array that are several
+        must be neighbours.
     keepdims : bool, default False
         Whether these axes stay, with one item each.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
+    deterministic, compensated : bool, default False
+        For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
     device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
+        By default that of `x`, else `default_device()`.
 
     Returns
     -------
-    bool, numpy.ndarray or Array
-        An Array of bool where `x` is on the GPU. Of no items False.
-
-    Examples
-    --------
-    >>> import numpy as np, gridwise_py as gw
-    >>> bool(gw.any(np.array([0, 3, 0], dtype=np.int32)))
-    True
-    """
-    return _reduced_truth("gw.any()", x, Or, axis, keepdims, device)
-
-
-@explained()
-def all(x: Reducible, /, *, axis: AxisLike = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return whether no item is 0.
-
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        As for `any`.
-    axis : int or tuple of int, optional
-        By default all items, of any shape.
-    keepdims : bool, default False
-        Whether these axes stay, with one item each.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    bool, numpy.ndarray or Array
-        An Array of bool where `x` is on the GPU. Of no items True.
-
-    Examples
-    --------
-    >>> import numpy as np, gridwise_py as gw
-    >>> bool(gw.all(np.array([0, 3, 0], dtype=np.int32)))
-    False
-    """
-    return _reduced_truth("gw.all()", x, And, axis, keepdims, device)
-
-
-def _arg(call: str, x: Any, op: BinOp, axis: Any, keepdims: bool, device: Any) -> Any:
-    if axis is not None:
-        along = _Along(call, x, axis, keepdims, device)
-        if not along.is_all:
-            numbers = {"step": along.step, "length": along.reduced}
-            found = along.reduced_to(struct(value=along.items.ordered, index=index), op, _PLACE, numbers)
-            return found if along.items.on_gpu else found.astype(np.intp)
-    items = _Items(call, x, device)
-    value = items.ordered
-    found = items.reduce(struct(value=value, index=index), op, output=_INDEX)
-    return _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims)
-
-
-@explained()
-def argmax(
-    x: Reducible, /, *, axis: int | None = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None
-) -> Any:
-    """Return the index of the largest item, of several the first.
-
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes. The first NaN is the largest item, and −0 is equal to +0, as in
-        numpy.
-    axis : int, optional
-        By default all items, in C order.
-    keepdims : bool, default False
-        Whether the result has as many dimensions as `x`.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    numpy.intp, numpy.ndarray or Array
-        An Array of u32 where `x` is on the GPU.
+    numpy scalar, numpy.ndarray or Array
+        `out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().
 
     Raises
     ------
+    DatatypeError
+        For other dtypes, and for float64 where the device does not compute with it.
     EmptyReductionError
-        If there are no items.
-
-    Examples
-    --------
-    >>> import numpy as np, gridwise_py as gw
-    >>> int(gw.argmax(np.array([3, 7, 7], dtype=np.float32)))
-    1
-    """
-    return _arg("gw.argmax()", x, ArgMax, axis, keepdims, device)
-
-
-@explained()
-def argmin(
-    x: Reducible, /, *, axis: int | None = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None
-) -> Any:
-    """Return the index of the smallest item, of several the first.
-
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes. The first NaN is the smallest item, and −0 is equal to +0, as in
-        numpy.
-    axis : int, optional
-        By default all items, in C order.
-    keepdims : bool, default False
-        Whether the result has as many dimensions as `x`.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    numpy.intp, numpy.ndarray or Array
-        An Array of u32 where `x` is on the GPU.
-
-    Raises
-    ------
-    EmptyReductionError
-        If there are no items.
-
-    Examples
-    --------
-    >>> import numpy as np, gridwise_py as gw
-    >>> int(gw.argmin(np.array([3, 1, 1], dtype=np.float32)))
-    1
-    """
-    return _arg("gw.argmin()", x, ArgMin, axis, keepdims, device)
-
-
-@explained()
-def minmax(x: Reducible, /, *, device: wgpu.GPUDevice | None = None) -> MinAndMax:
-    """Return the smallest and the largest item, read once.
-
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes, of any shape. NaN propagates.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    MinAndMax
-        ``min`` and ``max``: numbers of the dtype of `x`; where that is on the GPU, Arrays of shape () of u32, i32 or
-        f32.
-
-    Raises
-    ------
-    EmptyReductionError
-        If there are no items.
-
-    Examples
-    --------
-    >>> import numpy as np, gridwise_py as gw
-    >>> low, high = gw.minmax(np.array([3, 1, 2], dtype=np.int32))
-    >>> int(low), int(high)
-    (1, 3)
-    """
-    items = _Items("gw.minmax()", x, device)
-    value = items.ordered
-    both = items.reduced(struct(min=value, max=value), MinMax).view(DATATYPES[value.type])
-    if items.on_gpu:
-        return MinAndMax(both[:1].viewed_as(()), both[1:].viewed_as(()))
-    assert items.dtype is not None
-    return MinAndMax(*both.to_numpy().astype(items.dtype))
-
-
-@explained()
-def find(x: Reducible, /, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the index of the first item that is not 0; the number of items if there is none.
-
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        A condition, such as ``x > 3``, or items of bool, integers or floats of up to 4 bytes.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    int or Array
-        An Array of shape () of u32 where `x` is on the GPU. If no item is found, it is the length of `x`, as in C++; of
-        an Array that carries its count, the number of items that it has room for.
+        For an empty minimum or maximum.
 
     Notes
     -----
-    All items are read.
-
-    Examples
-    --------
-    >>> import numpy as np, gridwise_py as gw
-    >>> x = gw.asarray(np.array([3, 1, 2], dtype=np.int32))
-    >>> int(gw.find(x < 3).item()), int(gw.find(x > 3).item())
-    (1, 3)
+    Without `dtype` or `out` the result has the dtype of `x`, for any operator: integers wrap. `sum` and `prod` widen,
+    as numpy's do.
     """
-    items = _Items("gw.find()", x, device)
-    if items.size == 0:
-        return zeros((), "u32", device) if items.on_gpu else 0
-    places = where(_truth(items.value), index, _NONE)
-    found = items.reduce(places, Min, {"otherwise": items.size}, output=_FOUND)
-    return found if items.on_gpu else int(found)
+    return _reduce(
+        "gw.reduce()", x, op, Results(dtype), out, device, axis, keepdims,
+        deterministic=deterministic, compensated=compensated,
+    )  # fmt: skip
 
 
-@explained()
-def count_nonzero(
-    x: Reducible, /, *, axis: AxisLike = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None
+def _reduce(
+    call: str,
+    x: Any,
+    op: BinOpLike,
+    results: Results,
+    out: Any,
+    device: wgpu.GPUDevice | None,
+    axis: AxisLike,
+    keepdims: bool,
+    **options: bool,
 ) -> Any:
-    """Return how many items are not 0.
+    if isinstance(x, EXPRESSIONS):
+        if axis is not None or keepdims:
+            raise ArgumentError(f"{call}: an expression has no axes; leave out axis= and keepdims=")
+        return _reduce_all(call, x, op, results, out, device, **options)
+    if axis is None and not keepdims:
+        return _reduce_all(call, x, op, results, out, device, **options)
+    items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+    axes = axes_of(call, axis, items.ndim)
+    shape = tuple(1 if k in axes else size for k, size in enumerate(items.shape) if keepdims or k not in axes)
+    if len(axes) == items.ndim:
+        item = out
+        if isinstance(out, np.ndarray) and not isinstance(items, Items):
+            check_numpy_out(out, shape, out.dtype, "the result", call)
+            item = out.reshape(())  # a view: it has one item
+        result = _reduce_all(call, items, op, results, item, device, **options)
+        if out is not None:
+            return out
+        if isinstance(result, Array):
+            return result.reshape(shape)
+        return np.full(shape, result) if shape else result
+    if options.pop("compensated", False):
+        raise ArgumentError(
+            f"{call}: compensated=True takes all items, not axis={axis!r}; leave out one of the two, or give "
+            f"dtype=np.float64 where the device computes with it"
+        )
+    if not is_together(axes) and not isinstance(items, Items):
+        # Numpy brings the axes together, on the way into the order that is uploaded.
+        others = [k for k in range(items.ndim) if k not in axes]
+        items, axes = items.transpose(*others, *axes), tuple(range(len(others), items.ndim))
+    of_axes: dict[str, Any] = {"shape": items.shape, "axis": axes, **options}
+    made = checked(
+        call, ReduceAxis, (as_binop(op),), device, {"input": items}, out, results=results, flatten=True,
+        out_shape=shape, **of_axes,
+    )  # fmt: skip
+    result = made.run()[0]
+    if out is not None:
+        return out
+    result = result.reshape(shape)
+    return numpy_result(result) if isinstance(result, np.ndarray) else result
 
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        Of bool, integers or floats; along an axis of up to 4 bytes, and other items than bool are first made bool. NaN
-        is not 0.
-    axis : int or tuple of int, optional
-        By default all items, of any shape.
-    keepdims : bool, default False
-        Whether these axes stay, with one item each.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
 
-    Returns
-    -------
-    int, numpy.ndarray or Array
-        Of intp; an Array of u32 where `x` is on the GPU.
-    """
-    call = "gw.count_nonzero()"
-    if axis is not None:
-        along = cast(Any, sum(_truths(call, x), axis=axis, keepdims=keepdims, dtype=np.uint32, device=device))
-        return along if isinstance(along, Array) else along.astype(np.intp)
-    given = cast(Any, x)
-    if isinstance(given, (np.ndarray, Array)) and given.dtype.itemsize == 8 and given.dtype.kind in "iuf":
-        counted: Any = count_selected(call, cast(Any, given).reshape(-1), device)
-        return _kept(counted, cast(Any, given).shape, keepdims)
-    items = _Items(call, x, device)
-    found = items.reduce(where(_truth(items.value), u32(1), u32(0)), Add)
-    return _kept(found if items.on_gpu else int(found), items.shape, keepdims)
-
-
-def _as_numpy(value: Any, dtype: np.dtype[Any] | None) -> Any:
-    """Return a number of the dtype that numpy gives for floats: float16 for float16."""
-    return value.astype(np.float16) if dtype == np.float16 and not isinstance(value, Array) else value
-
-
-@explained()
-def mean(
-    x: Reducible, /, *, axis: AxisLike = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None
+def _reduce_all(
+    call: str, x: Any, op: BinOpLike, results: Results, out: Any, device: wgpu.GPUDevice | None, **options: bool
 ) -> Any:
-    """Return the arithmetic mean.
-
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes. Integers are converted to float32, item by item.
-    axis : int or tuple of int, optional
-        By default all items, of any shape.
-    keepdims : bool, default False
-        Whether these axes stay, with one item each.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    numpy.float32, numpy.ndarray or Array
-        Of float32 (of float16 for numpy's float16), also for integers, where numpy gives float64. An Array where `x` is
-        on the GPU. Of no items NaN.
-
-    Notes
-    -----
-    Of all items the sum is compensated: the mean is within 3·u·|mean| + 2·(h·u)²·mean(|x|) of the exact one, with the u
-    and h of `Reduce`. Where only the GPU knows how many items count, it is that of `Moments`, as in `var`, and along an
-    axis a plain sum is divided.
-
-    Examples
-    --------
-    >>> import numpy as np, gridwise_py as gw
-    >>> float(gw.mean(np.array([1, 2, 6], dtype=np.float32)))
-    3.0
-    """
-    call = "gw.mean()"
-    if axis is not None:
-        return _mean_along(call, x, axis, keepdims, device)
-    items = _Items(call, x, device)
-    value = _floats(items.value)
-    if items.is_counted:
-        found = items.reduce(_moments(value), Moments, {"empty": np.nan}, output=_MEAN)
-    else:
-        found = items.reduce(value, Add, {"divisor": items.size}, output=_DIVIDED, compensated=True)
-    return _kept(_as_numpy(found, items.dtype), items.shape, keepdims)
-
-
-def _mean_along(call: str, x: Any, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None) -> Any:
-    if isinstance(x, (Expression, StructExpression, ChunkedArray)):
-        raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
-    items = x if isinstance(x, Array) else _host_items(call, x)
-    sums = sum(items, axis=axis, keepdims=keepdims, dtype=np.float32, device=device)
-    each = prod([items.shape[k] for k in axes_of(call, axis, items.ndim)])
-    if isinstance(sums, Array):
-        return asarray(sums / float(each)) if sums.size else sums
-    with np.errstate(all="ignore"):
-        return _as_numpy(sums / np.float32(each), items.dtype)
-
-
-def _floats(value: Expression) -> Expression:
-    return where(value, f32(1), f32(0)) if value.type == "bool" else f32(value)
-
-
-def _moments(value: Expression) -> StructExpression:
-    return struct(count=u32(1), mean=value, m2=f32(0))
-
-
-def _spread(
-    call: str, x: Any, output: Any, axis: Any, keepdims: bool, correction: Any, ddof: Any, deterministic: bool,
-    device: Any,
-) -> Any:  # fmt: skip
-    if ddof is not None and correction != 0:
-        raise ArgumentError(f"{call}: correction={correction!r} and ddof={ddof!r} are one number; give one of them")
-    number = correction if ddof is None else ddof
-    if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
-        raise ArgumentError(f"{call}: correction={number!r} must be a number, such as 1")
-    options = {"deterministic": True} if deterministic else {}
-    if axis is not None:
-        along = _Along(call, x, axis, keepdims, device)
-        if not along.is_all:
-            freedom = max(along.reduced - float(cast(float, number)), 0.0)
-            output = _DEVIATION_ALONG if output is _DEVIATION else _VARIANCE_ALONG
-            moments = _moments(_floats(along.items.value))
-            found = along.reduced_to(moments, Moments, output, {"freedom": freedom}, **options)
-            return _as_numpy(found, along.items.dtype)
-    items = _Items(call, x, device)
-    found = items.reduce(
-        _moments(_floats(items.value)), Moments, {"correction": float(cast(float, number))}, output=output, **options
+    result = one_result(
+        call, Reduce, (as_binop(op),), device, {"input": x}, out, results=results, flatten=True, out_shape=(), **options
     )
-    return _kept(_as_numpy(found, items.dtype), items.shape, keepdims)
+    if isinstance(result, Array):
+        return result if out is not None else result.viewed_as(())
+    if out is None:
+        return result if isinstance(result, np.generic) else result[0]
+    out[()] = result
+    return out
 
 
-@explained()
-def var(
-    x: Reducible,
-    /,
+@overload
+def sum(
+    x: Items,
+    axis: AxisLike = ...,
     *,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: Array | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> Array: ...
+@overload
+def sum(
+    x: NDArray[FloatT],
+    axis: None = ...,
+    *,
+    keepdims: Literal[False] = ...,
+    dtype: None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> FloatT: ...
+@overload
+def sum(
+    x: HostItems,
+    axis: None = ...,
+    *,
+    keepdims: Literal[False] = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> np.number[Any]: ...
+@overload
+def sum(
+    x: HostItems,
+    axis: int | Sequence[int],
+    *,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def sum(
+    x: HostItems,
+    axis: None = ...,
+    *,
+    keepdims: Literal[True],
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def sum(
+    x: HostItems,
+    axis: AxisLike = ...,
+    *,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: OutT,
+    device: wgpu.GPUDevice | None = ...,
+) -> OutT: ...
+@explained(REMEDIES)
+def sum(
+    x: Any,
     axis: AxisLike = None,
-    correction: float = 0.0,
+    *,
     keepdims: bool = False,
-    ddof: float | None = None,
+    dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
+    compensated: bool = False,
+    out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the variance: the mean of the squared distances from the mean.
+    """Return the sum of `x`, or sums along an axis; 0 where there are no items.
 
     Parameters
     ----------
-    x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes. Integers are converted to float32, item by item.
+    x : array_like or Array
+        Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. A numpy array of any strides and byte
+        order, anything that numpy makes an array of (a list, a number, a tensor on the CPU), or an Array. float64 needs
+        a device that computes with it (``shader-f64``); Python floats are float32 on others.
     axis : int or tuple of int, optional
-        By default all items.
-    correction : float, default 0
-        The sum of squares is divided by n − `correction`, and by 0 if that is negative.
+        Along which items are combined, from the end if negative; by default all. Those of an Array that are several
+        must be neighbours.
     keepdims : bool, default False
-        Whether the result has as many dimensions as `x`.
-    ddof : float, optional
-        numpy's name of `correction`.
-    deterministic : bool, default False
-        The same bits for every size of subgroups, and on every adapter whose divisions round to the nearest float; see
-        `Reduce`.
+        Whether these axes stay, with one item each.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
+        for bool and integers, as in numpy, and that of `x` for floats.
+    deterministic, compensated : bool, default False
+        For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
     device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
+        By default that of `x`, else `default_device()`.
 
     Returns
     -------
-    numpy.float32, numpy.ndarray or Array
-        Of float32 (of float16 for numpy's float16), also for integers, where numpy gives float64. An Array where `x` is
-        on the GPU. Of no items NaN.
+    numpy scalar, numpy.ndarray or Array
+        `out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().
 
     Notes
     -----
-    Each item is read once. Of its items of a tile an invocation computes mean and squared distances in two passes over
-    its registers, and these are combined by `Moments`. All means are relative to the first item, so their distance from
-    0 costs no digits. The relative error is at most some h·(u + n·u²) with u = 2⁻²⁴, where h is the number of tiles of
-    an invocation and of steps that combine invocations: some 200 at 2²⁸ items on a GPU. Along an axis means are not
-    relative to an item: there the error grows with the quotient of mean and standard deviation, as some h·u times it.
+    Sums of integers are exact modulo 2**64, as in numpy; with a `dtype` of fewer bits they wrap there. Items are read
+    as they are: a sum of uint8 takes the time of its bytes. Sums of float16 are computed in float32 and rounded once.
 
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
-    >>> x = np.array([1, 2, 6], dtype=np.float32)
-    >>> float(gw.var(x, correction=1))
-    7.0
+    >>> int(gw.sum(np.arange(10, dtype=np.uint32)))
+    45
+    >>> gw.sum([1, 2, 3])
+    np.int64(6)
+    >>> gw.sum(np.ones((2, 3), dtype=np.float32), axis=0)
+    array([2., 2., 2.], dtype=float32)
+    >>> x = np.full(3, 2**31, dtype=np.uint32)
+    >>> int(gw.sum(x)), int(gw.sum(x, dtype=np.uint32))
+    (6442450944, 2147483648)
     """
-    return _spread("gw.var()", x, _VARIANCE, axis, keepdims, correction, ddof, deterministic, device)
+    return _reduce(
+        "gw.sum()", x, Add, Results(dtype, widens=True), out, device, axis, keepdims,
+        deterministic=deterministic, compensated=compensated,
+    )  # fmt: skip
 
 
-@explained()
-def std(
-    x: Reducible,
-    /,
+@overload
+def prod(
+    x: Items,
+    axis: AxisLike = ...,
     *,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: Array | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> Array: ...
+@overload
+def prod(
+    x: NDArray[FloatT],
+    axis: None = ...,
+    *,
+    keepdims: Literal[False] = ...,
+    dtype: None = ...,
+    deterministic: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> FloatT: ...
+@overload
+def prod(
+    x: HostItems,
+    axis: None = ...,
+    *,
+    keepdims: Literal[False] = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> np.number[Any]: ...
+@overload
+def prod(
+    x: HostItems,
+    axis: int | Sequence[int],
+    *,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def prod(
+    x: HostItems,
+    axis: None = ...,
+    *,
+    keepdims: Literal[True],
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def prod(
+    x: HostItems,
+    axis: AxisLike = ...,
+    *,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: OutT,
+    device: wgpu.GPUDevice | None = ...,
+) -> OutT: ...
+@explained(REMEDIES)
+def prod(
+    x: Any,
     axis: AxisLike = None,
-    correction: float = 0.0,
+    *,
     keepdims: bool = False,
-    ddof: float | None = None,
+    dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
+    out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the standard deviation, the square root of the variance; arguments and result are those of `var`."""
-    return _spread("gw.std()", x, _DEVIATION, axis, keepdims, correction, ddof, deterministic, device)
+    """Return the product of `x`, or products along an axis; 1 where there are no items.
+
+    Parameters
+    ----------
+    x : array_like or Array
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
+    axis : int or tuple of int, optional
+        Along which items are combined, from the end if negative; by default all. Those of an Array that are several
+        must be neighbours.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
+        for bool and integers, as in numpy, and that of `x` for floats.
+    deterministic : bool, default False
+        For floats: the same bits everywhere. See `Reduce`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or Array
+        `out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().
+    """
+    return _reduce(
+        "gw.prod()", x, Multiply, Results(dtype, widens=True), out, device, axis, keepdims, deterministic=deterministic
+    )
+
+
+@overload
+def min(
+    x: Items,
+    axis: AxisLike = ...,
+    *,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    out: Array | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> Array: ...
+@overload
+def min(
+    x: NDArray[ScalarT],
+    axis: None = ...,
+    *,
+    keepdims: Literal[False] = ...,
+    dtype: None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ScalarT: ...
+@overload
+def min(
+    x: HostItems,
+    axis: None = ...,
+    *,
+    keepdims: Literal[False] = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> np.number[Any]: ...
+@overload
+def min(
+    x: HostItems,
+    axis: int | Sequence[int],
+    *,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def min(
+    x: HostItems,
+    axis: None = ...,
+    *,
+    keepdims: Literal[True],
+    dtype: ItemDatatypeLike | None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def min(
+    x: HostItems,
+    axis: AxisLike = ...,
+    *,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    out: OutT,
+    device: wgpu.GPUDevice | None = ...,
+) -> OutT: ...
+@explained(REMEDIES)
+def min(
+    x: Any,
+    axis: AxisLike = None,
+    *,
+    keepdims: bool = False,
+    dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the smallest item of `x`, or those along an axis; NaN where there is one; raises where there are no items.
+
+    Parameters
+    ----------
+    x : array_like or Array
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. See `sum`.
+    axis : int or tuple of int, optional
+        Along which items are combined, from the end if negative; by default all. Those of an Array that are several
+        must be neighbours.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or Array
+        `out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().
+    """
+    return _reduce("gw.min()", x, Min, Results(dtype), out, device, axis, keepdims)
+
+
+@overload
+def max(
+    x: Items,
+    axis: AxisLike = ...,
+    *,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    out: Array | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> Array: ...
+@overload
+def max(
+    x: NDArray[ScalarT],
+    axis: None = ...,
+    *,
+    keepdims: Literal[False] = ...,
+    dtype: None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ScalarT: ...
+@overload
+def max(
+    x: HostItems,
+    axis: None = ...,
+    *,
+    keepdims: Literal[False] = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> np.number[Any]: ...
+@overload
+def max(
+    x: HostItems,
+    axis: int | Sequence[int],
+    *,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def max(
+    x: HostItems,
+    axis: None = ...,
+    *,
+    keepdims: Literal[True],
+    dtype: ItemDatatypeLike | None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def max(
+    x: HostItems,
+    axis: AxisLike = ...,
+    *,
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    out: OutT,
+    device: wgpu.GPUDevice | None = ...,
+) -> OutT: ...
+@explained(REMEDIES)
+def max(
+    x: Any,
+    axis: AxisLike = None,
+    *,
+    keepdims: bool = False,
+    dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the largest item of `x`, or those along an axis; NaN where there is one; raises where there are no items.
+
+    Parameters
+    ----------
+    x : array_like or Array
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. See `sum`.
+    axis : int or tuple of int, optional
+        Along which items are combined, from the end if negative; by default all. Those of an Array that are several
+        must be neighbours.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or Array
+        `out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().
+    """
+    return _reduce("gw.max()", x, Max, Results(dtype), out, device, axis, keepdims)

@@ -19,7 +19,7 @@ __all__ = ["JudgedTable"]
 _STYLES = {"faster": "bold green", "slower": "bold red", "same": "", "ambiguous": "yellow"}
 _COLUMNS = (
     Column("case", wraps=True),
-    Column("time", priority=3),
+    Column("time"),
     Column("OLD", right=True, priority=1),
     Column("NEW", right=True, priority=1),
     Column("NEW − OLD", right=True),

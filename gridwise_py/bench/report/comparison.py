@@ -144,7 +144,7 @@ def _spreads(rows: Sequence[Row]) -> Iterator[str]:
         by_case.setdefault(row.case, []).append((*_spread(row.verdict), row.verdict))
     for case, of_case in by_case.items():
         spread, enough, verdict = max(of_case, key=lambda one: one[0] - one[1])
-        reached = format_uncertainty(spread) if spread < 1 else f"× or ÷ {1 + min(spread, 1e6):.2g}"
+        reached = format_uncertainty(spread) if spread < 1 else _factor(1 + spread)
         more = ""
         if verdict.needed is not None and verdict.cause is Cause.PROCESSES_DIFFER:
             more = (
@@ -152,7 +152,11 @@ def _spreads(rows: Sequence[Row]) -> Iterator[str]:
             )
         elif verdict.needed is not None:
             more = f": about {verdict.needed:,} samples of each, now {verdict.old_count:,} and {verdict.new_count:,}"
-        yield f"{_bound(case)}: {reached}, where {format_uncertainty(enough)} would settle it{more}"
+        yield f"{_bound(case)}: its interval is {reached}; {format_uncertainty(enough)} would settle it{more}"
+
+
+def _factor(factor: float) -> str:
+    return f"× or ÷ {factor:.1f}" if factor < 100 else "over × or ÷ 100"
 
 
 def _spread(verdict: Verdict) -> tuple[float, float]:

@@ -82,6 +82,7 @@ class Cause(StrEnum):
 
 _IN_PROCESSES = "measure both in several processes (gridwise bench --processes 5)"
 _IN_ROUNDS = "measure both in rounds (gridwise bench --rounds 5)"
+_IN_MORE = "measure both in more processes and rounds (gridwise bench --processes 10 --rounds 3)"
 _CAUSES: dict[Cause, tuple[str, str]] = {
     Cause.FEW_SAMPLES: (
         f"a side has fewer than {LEAST_UNITS} independent samples",
@@ -141,7 +142,7 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     ),
     Cause.NOISE: (
         "the times are too noisy for this threshold",
-        f"{_IN_ROUNDS}, or choose a larger --threshold",
+        f"{_IN_MORE}, or choose a larger --threshold",
     ),
     Cause.NEAR_THRESHOLD: (
         "the difference is about the threshold",
@@ -647,7 +648,7 @@ def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Gener
     widens = None
     if abs(clock) > max(limit / 2, width / 4):
         widens = Cause.LOAD_DIFFERS if pair.on_cpu else Cause.CLOCK_DIFFERS
-    elif found.step > limit / 2:
+    elif found.step > max(limit / 2, width / 4):
         widens = Cause.CLOCK_STEP
     elif found.widened_by is not None and found.widened_by[1] > width / 2.5:
         widens = found.widened_by[0]

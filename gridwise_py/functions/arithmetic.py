@@ -1,0 +1,220 @@
+"""One-shot functions that add, and multiply matrices.
+
+A result has the type of the input: numpy array, Array or ChunkedArray.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, overload
+
+import numpy as np
+import wgpu
+from numpy.typing import NDArray
+
+from ..call_errors import explained
+from ..errors import ArgumentError, LengthError
+from ..primitives import MatMul, VectorAdd
+from ..primitives.one_shot import (
+    REMEDIES,
+    HostItems,
+    argument_array,
+    argument_datatype,
+    one_shot,
+)  # fmt: skip
+from ..runtime.array import Array
+from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
+from ..types.options import integer
+from .arrays import add_broadcast, is_broadcast
+from .windowed import one_result
+
+__all__ = ["add", "matmul"]
+
+ScalarT = TypeVar("ScalarT", bound=np.number[Any])
+_MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
+
+
+@overload
+def add(
+    a: ItemsT, b: ItemsT | HostItems, *, out: ItemsT | None = None, device: wgpu.GPUDevice | None = None
+) -> ItemsT: ...
+@overload
+def add(a: HostItems, b: ItemsT, *, out: ItemsT | None = None, device: wgpu.GPUDevice | None = None) -> ItemsT: ...
+@overload
+def add(
+    a: NDArray[ScalarT], b: HostItems, *, out: NDArray[ScalarT] | None = None, device: wgpu.GPUDevice | None = None
+) -> NDArray[ScalarT]: ...
+@overload
+def add(
+    a: HostItems, b: HostItems, *, out: NDArray[Any] | None = None, device: wgpu.GPUDevice | None = None
+) -> NDArray[Any]: ...
+@explained(REMEDIES)
+def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return ``a + b``, item by item; integers wrap, as in numpy.
+
+    Parameters
+    ----------
+    a, b : numpy.ndarray, Array or number
+        Of any datatypes (bool, integers and floats of 8 to 64 bits), which are promoted as in numpy, and of one shape,
+        or of shapes that numpy broadcasts. A Python number is converted to the datatype of the array, which must hold
+        it. Arrays of one shape and one datatype take the fastest kernel. float64 needs a device that computes with it
+        (``shader-f64``).
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of the broadcast shape; an Array if an argument is one.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> x = np.array([1, 2, 3], dtype=np.int32)
+    >>> gw.add(x, 10)
+    array([11, 12, 13], dtype=int32)
+    >>> gw.add(np.array([[0], [10]], dtype=np.int32), x)
+    array([[ 1,  2,  3],
+           [11, 12, 13]], dtype=int32)
+    """
+    call = "gw.add()"
+    if is_broadcast(a, b):
+        return add_broadcast(call, a, b, out, device)
+    return one_result(call, VectorAdd, (), device, {"a": a, "b": b}, out, keep_shape=True)
+
+
+@overload
+def matmul(
+    a: ItemsT,
+    b: ItemsT | HostItems,
+    *,
+    m: int | None = ...,
+    n: int | None = ...,
+    k: int | None = ...,
+    out: ItemsT | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ItemsT: ...
+@overload
+def matmul(
+    a: HostItems,
+    b: ItemsT,
+    *,
+    m: int | None = ...,
+    n: int | None = ...,
+    k: int | None = ...,
+    out: ItemsT | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ItemsT: ...
+@overload
+def matmul(
+    a: HostItems,
+    b: HostItems,
+    *,
+    m: int | None = ...,
+    n: int | None = ...,
+    k: int | None = ...,
+    out: NDArray[Any] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> Any: ...  # two vectors give a number, as in numpy
+@explained(REMEDIES)
+def matmul(
+    a: Any,
+    b: Any,
+    *,
+    m: int | None = None,
+    n: int | None = None,
+    k: int | None = None,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the matrix product ``a @ b``, in the datatype of the matrices.
+
+    Parameters
+    ----------
+    a, b : numpy.ndarray or Array
+        Of f32 or f16. Numpy: shapes (m, k) and (k, n); a vector is a row of `a`, or a column of `b`, as in
+        `numpy.matmul`. An Array has shape (m, k) or (k, n), too, or one dimension, in which it holds its matrix row by
+        row.
+    m, n, k : int, optional
+        Sizes, for Arrays of one dimension. One is enough if the lengths determine the others.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. A numpy array may be
+        an input.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Shape (m, n), without the dimensions that vectors lack; an Array if an argument is one, of shape (m·n,) unless
+        both arguments have two dimensions.
+
+    Raises
+    ------
+    LengthError
+        If the sizes do not match.
+    ArgumentError
+        If the sizes are unknown, or there are more than two dimensions.
+    """
+    call = "gw.matmul()"
+    given = {n: v if isinstance(v, Items) else argument_array(call, n, v) for n, v in {"a": a, "b": b}.items()}
+    sizes = _matrix_sizes(given, {"m": m, "n": n, "k": k})
+    for name, value in {"a": a, "b": b}.items():
+        argument_datatype(call, name, value, given[name].dtype, MatMul.datatypes)
+    items = {name: value.ravel() for name, value in given.items()}
+    shape = tuple(sizes[size] for name, size in (("a", "m"), ("b", "n")) if given[name].ndim == 2)
+    on_gpu = any(isinstance(value, Items) for value in given.values())
+    # Arrays of one dimension are matrices row by row, and so is their product.
+    flat = on_gpu and len(shape) != 2
+    given_out = out.ravel() if isinstance(out, Array) and out.shape == shape else out
+    (result,) = one_shot(
+        call, MatMul, (), device, items, given_out, out_shape=None if flat or on_gpu else shape, **sizes
+    )
+    if out is not None:
+        return out
+    if flat or isinstance(result, ChunkedArray):
+        return result
+    return result.reshape(shape) if on_gpu else result.reshape(shape)[()]
+
+
+def _matrix_sizes(given: Mapping[str, Any], asked: Mapping[str, int | None]) -> dict[str, int]:
+    """Return m, n and k, as matrices and the caller say."""
+    sizes = {name: integer(f"gw.matmul(): {name}", size, 0) for name, size in asked.items() if size is not None}
+    said = {name: f"{name}={size}" for name, size in sizes.items()}
+    for name, matrix in given.items():
+        if isinstance(matrix, Items) and matrix.ndim == 1:
+            continue
+        if matrix.ndim not in (1, 2):
+            raise ArgumentError(
+                f"matmul: {name} has shape {matrix.shape}; it takes matrices and vectors: multiply stacks one by one"
+            )
+        # A vector has k items.
+        names = _MATRICES[name] if matrix.ndim == 2 else ("k",)
+        for size, length in zip(names, matrix.shape, strict=True):
+            if sizes.setdefault(size, length) != length:
+                raise LengthError(
+                    f"matmul: {name} has shape {matrix.shape}, so that {size} is {length}, but {said[size]}; "
+                    f"a is (m, k), b is (k, n)"
+                )
+            said.setdefault(size, f"{name} has shape {matrix.shape}, where it is {length}")
+        if matrix.ndim == 1:
+            sizes.setdefault("m" if name == "a" else "n", 1)
+    # What one size and an Array's length tell of the other.
+    for name in ("a", "b", "a"):
+        for known, wanted in (_MATRICES[name], _MATRICES[name][::-1]):
+            if wanted not in sizes and sizes.get(known):
+                if given[name].size % sizes[known]:
+                    raise LengthError(
+                        f"matmul: {name} has {given[name].size} items, which is not a multiple of "
+                        f"{known}={sizes[known]}"
+                    )
+                sizes[wanted] = given[name].size // sizes[known]
+    missing = [f"{name}=" for name in asked if name not in sizes]
+    if missing:
+        raise ArgumentError(
+            f"matmul: an Array of one dimension holds a matrix row by row; give {', '.join(missing)} (a is m × k, b is "
+            f"k × n), or reshape it"
+        )
+    return sizes

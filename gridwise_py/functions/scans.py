@@ -1,0 +1,477 @@
+"""One-shot scans: along an array, and along an axis.
+
+A result has the type of the input: numpy array, Array or ChunkedArray.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, overload
+
+import numpy as np
+import wgpu
+from numpy.typing import NDArray
+
+from ..call_errors import explained
+from ..errors import ArgumentError
+from ..primitives import Scan, ScanAxis
+from ..primitives.fusion import EXPRESSIONS
+from ..primitives.one_shot import (
+    REMEDIES,
+    HostItems,
+    Results,
+    argument_array,
+    checked,
+    device_of,
+    without_doubles,
+)  # fmt: skip
+from ..primitives.reduce_axis import axes_of
+from ..primitives.scan import ScanKind
+from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
+from ..types.datatype import ItemDatatypeLike
+from ..types.operators import Add, BinOpLike, Multiply, as_binop
+from .windowed import one_result
+
+__all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "scan"]
+
+ScalarT = TypeVar("ScalarT", bound=np.number[Any])
+FloatT = TypeVar("FloatT", bound=np.floating[Any])
+_INITIAL = {"include_initial": "gw.cumulative_sum and gw.cumulative_prod have it"}
+
+
+@overload
+def scan(
+    x: ItemsT,
+    op: BinOpLike = ...,
+    kind: ScanKind = ...,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: ItemsT | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ItemsT: ...
+@overload
+def scan(
+    x: NDArray[ScalarT],
+    op: BinOpLike = ...,
+    kind: ScanKind = ...,
+    *,
+    dtype: None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: NDArray[ScalarT] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[ScalarT]: ...
+@overload
+def scan(
+    x: HostItems,
+    op: BinOpLike = ...,
+    kind: ScanKind = ...,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: NDArray[Any] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@explained(REMEDIES)
+def scan(
+    x: Any,
+    op: BinOpLike = Add,
+    kind: ScanKind = "inclusive",
+    *,
+    dtype: ItemDatatypeLike | None = None,
+    deterministic: bool = False,
+    compensated: bool = False,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return all prefix sums of `x` under `op`.
+
+    Parameters
+    ----------
+    x : array_like or Array
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
+    op : BinOp or {"add", "multiply", "min", "max"}, default Add
+    kind : {"inclusive", "exclusive"}
+        Whether item i of the result combines items 0 to i, or 0 to i − 1.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
+    deterministic, compensated : bool, default False
+        For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Shape (n,), in the datatype of `x`.
+    """
+    return _scan(
+        "gw.scan()", x, op, kind, Results(dtype), out, device, deterministic=deterministic, compensated=compensated
+    )
+
+
+def _scan(
+    call: str,
+    x: Any,
+    op: BinOpLike,
+    kind: str,
+    results: Results,
+    out: Any,
+    device: wgpu.GPUDevice | None,
+    **options: bool,
+) -> Any:
+    return one_result(
+        call, Scan, (as_binop(op), kind), device, {"input": x}, out, results=results, flatten=True, **options
+    )
+
+
+@overload
+def cumsum(
+    x: ItemsT,
+    axis: int | None = ...,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: ItemsT | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ItemsT: ...
+@overload
+def cumsum(
+    x: NDArray[FloatT],
+    axis: int | None = ...,
+    *,
+    dtype: None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: NDArray[FloatT] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[FloatT]: ...
+@overload
+def cumsum(
+    x: HostItems,
+    axis: int | None = ...,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: NDArray[Any] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@explained(REMEDIES | _INITIAL)
+def cumsum(
+    x: Any,
+    axis: int | None = None,
+    *,
+    dtype: ItemDatatypeLike | None = None,
+    deterministic: bool = False,
+    compensated: bool = False,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the inclusive prefix sums of `x`.
+
+    Parameters
+    ----------
+    x : array_like or Array
+        Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
+    axis : int, optional
+        Along which items are combined, from the end if negative; by default all items in C order, as one dimension.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
+        for bool and integers, as in numpy, and that of `x` for floats.
+    deterministic, compensated : bool, default False
+        For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`. An axis of
+        several dimensions takes `deterministic` alone.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Shape (n,); with `axis` that of `x`.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.cumsum([3, 1, 2])
+    array([3, 4, 6])
+    >>> gw.cumsum(np.array([200, 100], dtype=np.uint8), dtype=np.uint16)
+    array([200, 300], dtype=uint16)
+    >>> gw.cumsum(np.ones((2, 3), dtype=np.float32), axis=1)
+    array([[1., 2., 3.],
+           [1., 2., 3.]], dtype=float32)
+    """
+    return _scan_along(
+        "gw.cumsum()", x, Add, Results(dtype, widens=True), out, device, axis,
+        deterministic=deterministic, compensated=compensated,
+    )  # fmt: skip
+
+
+@overload
+def cumprod(
+    x: ItemsT,
+    axis: int | None = ...,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: ItemsT | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ItemsT: ...
+@overload
+def cumprod(
+    x: NDArray[FloatT],
+    axis: int | None = ...,
+    *,
+    dtype: None = ...,
+    deterministic: bool = ...,
+    out: NDArray[FloatT] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[FloatT]: ...
+@overload
+def cumprod(
+    x: HostItems,
+    axis: int | None = ...,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: NDArray[Any] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@explained(REMEDIES | _INITIAL)
+def cumprod(
+    x: Any,
+    axis: int | None = None,
+    *,
+    dtype: ItemDatatypeLike | None = None,
+    deterministic: bool = False,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the inclusive prefix products of `x`.
+
+    Parameters
+    ----------
+    x : array_like or Array
+        Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
+    axis : int, optional
+        Along which items are combined, from the end if negative; by default all items in C order, as one dimension.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
+        for bool and integers, as in numpy, and that of `x` for floats.
+    deterministic : bool, default False
+        For floats: the same bits everywhere. See `Scan`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Shape (n,); with `axis` that of `x`.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.cumprod([3, 1, 2])
+    array([3, 3, 6])
+    """
+    return _scan_along(
+        "gw.cumprod()", x, Multiply, Results(dtype, widens=True), out, device, axis, deterministic=deterministic
+    )
+
+
+@overload
+def cumulative_sum(
+    x: ItemsT,
+    *,
+    axis: int | None = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    include_initial: bool = ...,
+    out: ItemsT | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ItemsT: ...
+@overload
+def cumulative_sum(
+    x: HostItems,
+    *,
+    axis: int | None = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    include_initial: bool = ...,
+    out: NDArray[Any] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@explained(REMEDIES)
+def cumulative_sum(
+    x: Any,
+    *,
+    axis: int | None = None,
+    dtype: ItemDatatypeLike | None = None,
+    include_initial: bool = False,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the inclusive prefix sums of `x`, as the array API standard has it.
+
+    Parameters
+    ----------
+    x : array_like or Array
+        One dimension or more, of any datatype. See `cumsum`.
+    axis : int, optional
+        Along which items are combined; may be left out for one dimension only.
+    dtype : Datatype, str or numpy dtype, optional
+        As in `cumsum`.
+    include_initial : bool, default False
+        Whether the result begins with 0 along the axis, and so has one item more than `x` there.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.cumulative_sum([3, 1, 2], include_initial=True)
+    array([0, 3, 4, 6])
+    """
+    return _cumulative("gw.cumulative_sum()", x, Add, Results(dtype, widens=True), out, device, axis, include_initial)
+
+
+@overload
+def cumulative_prod(
+    x: ItemsT,
+    *,
+    axis: int | None = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    include_initial: bool = ...,
+    out: ItemsT | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ItemsT: ...
+@overload
+def cumulative_prod(
+    x: HostItems,
+    *,
+    axis: int | None = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    include_initial: bool = ...,
+    out: NDArray[Any] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@explained(REMEDIES)
+def cumulative_prod(
+    x: Any,
+    *,
+    axis: int | None = None,
+    dtype: ItemDatatypeLike | None = None,
+    include_initial: bool = False,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the inclusive prefix products of `x`, as the array API standard has it; see `cumulative_sum`.
+
+    Parameters
+    ----------
+    x : array_like or Array
+        One dimension or more, of any datatype. See `cumprod`.
+    axis : int, optional
+        Along which items are combined; may be left out for one dimension only.
+    dtype : Datatype, str or numpy dtype, optional
+        As in `cumprod`.
+    include_initial : bool, default False
+        Whether the result begins with 1 along the axis, and so has one item more than `x` there.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.cumulative_prod([3, 1, 2], include_initial=True)
+    array([1, 3, 3, 6])
+    """
+    return _cumulative(
+        "gw.cumulative_prod()", x, Multiply, Results(dtype, widens=True), out, device, axis, include_initial
+    )
+
+
+def _cumulative(
+    call: str,
+    x: Any,
+    op: BinOpLike,
+    results: Results,
+    out: Any,
+    device: wgpu.GPUDevice | None,
+    axis: int | None,
+    include_initial: bool,
+) -> Any:
+    if isinstance(x, EXPRESSIONS):
+        return _scan_along(call, x, op, results, out, device, axis, include_initial)
+    items = x if isinstance(x, Items) else argument_array(call, "x", x)
+    if axis is None and items.ndim != 1:
+        raise ArgumentError(
+            f"{call}: x has {items.ndim} dimensions, so it needs axis=; for all items in C order give x.ravel()"
+        )
+    axis = 0 if axis is None else axis
+    return _scan_along(call, x, op, results, out, device, axis, include_initial)
+
+
+def _scan_along(
+    call: str,
+    x: Any,
+    op: BinOpLike,
+    results: Results,
+    out: Any,
+    device: wgpu.GPUDevice | None,
+    axis: int | None,
+    include_initial: bool = False,
+    **options: bool,
+) -> Any:
+    """Return inclusive prefix sums along an axis, or of all items."""
+    if isinstance(x, EXPRESSIONS) and (axis is not None or include_initial):
+        raise ArgumentError(
+            f"{call}: an expression has no axes; leave out axis= and include_initial=, or store it with gw.asarray(x)"
+        )
+    if axis is None:
+        return _scan(call, x, op, "inclusive", results, out, device, **options)
+    items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+    axes = axes_of(call, axis, items.ndim)
+    if len(axes) != 1:
+        raise ArgumentError(f"{call}: axis={axis!r} must be one axis; scan along one after the other")
+    if items.ndim == 1 and not include_initial:
+        return _scan(call, items, op, "inclusive", results, out, device, **options)
+    if isinstance(x, ChunkedArray):
+        raise ArgumentError(
+            f"{call}: include_initial=True does not take a ChunkedArray; its prefix sums without the initial item are "
+            f"those of gw.cumsum and gw.cumprod"
+        )
+    if options.pop("compensated", False):
+        raise ArgumentError(
+            f"{call}: compensated=True is for the prefix sums of all items, not along axis={axis!r} of several "
+            f"dimensions; leave out one of the two, or give dtype=np.float64 where the device computes with it"
+        )
+    shape = tuple(size + (include_initial and k in axes) for k, size in enumerate(items.shape))
+    of_axis: dict[str, Any] = {
+        "shape": items.shape, "axis": axes[0], "include_initial": include_initial, **options,
+    }  # fmt: skip
+    made = checked(
+        call, ScanAxis, (as_binop(op), "inclusive"), device, {"input": items}, out, results=results, flatten=True,
+        out_shape=shape, **of_axis,
+    )  # fmt: skip
+    result = made.run()[0]
+    return out if out is not None else result.reshape(shape)
