@@ -1101,18 +1101,17 @@ def test_merges_are_measured_in_each_form(device, tmp_path):
     assert done.exit_code == 0, done.output
     assert "CUB: not here" in done.output
     rows = json.loads(path.read_text())["results"]
-    assert [row["side"] for row in rows] == ["library", "bisect", "words", "anywhere", "64x1"]
+    assert [row["side"] for row in rows] == ["library", "bisect", "64x1"]
     for row in rows:
         assert row["right"]
         assert row["time_ns"] > 0
         assert list(row["kernels_ns"]) == ["merge partition", "merge"]
     lengths = {"a": 5000, "b": 4000, "output": 9000}
-    texts = {
-        name: tuple(form.plan_for(capabilities=FULL, lengths=lengths).shaders)
-        for name, form in _script("merge_peer").FORMS.items()
+    plans = {
+        name: form.plan_for(capabilities=FULL, lengths=lengths) for name, form in _script("merge_peer").FORMS.items()
     }
-    assert len({texts[name] for name in ("library", "words", "anywhere")}) == 3, "each form has another text"
-    assert texts["bisect"] == texts["library"], "which differ in a parameter"
+    assert plans["bisect"].shaders.keys() == plans["library"].shaders.keys()
+    assert plans["bisect"] != plans["library"], "which differ in a parameter"
 
 
 # ---- CUB beside us
