@@ -35,8 +35,8 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def quick(monkeypatch):
     """A shorter test than that of users."""
-    monkeypatch.setattr(lookback, "_TILES", 512)
-    monkeypatch.setattr(lookback, "_DISPATCHES", 6)
+    monkeypatch.setattr(lookback, "TILES", 512)
+    monkeypatch.setattr(lookback, "DISPATCHES", 6)
 
 
 @pytest.fixture(params=["u64", "u32x2"])
@@ -105,7 +105,7 @@ def test_a_device_of_the_users_without_any_feature(fresh_device, folder, quick):
 @pytest.mark.parametrize("tickets", [False, True], ids=["by number", "by ticket"])
 def test_tiles_in_a_grid_of_three_dimensions_are_as_many_as_in_one(fresh_device, state, monkeypatch, tickets):
     """Where a dimension holds few workgroups, more than are needed start: those do not count, post or take a ticket."""
-    monkeypatch.setattr(lookback, "_TILES", 50)
+    monkeypatch.setattr(lookback, "TILES", 50)
     measured = gw.capabilities(fresh_device)
     few = dataclasses.replace(measured, limits={**measured.limits, "max-compute-workgroups-per-dimension": 7})
     plan = lookback.probe_plan(few, state, tickets=tickets)
@@ -116,7 +116,7 @@ def test_tiles_in_a_grid_of_three_dimensions_are_as_many_as_in_one(fresh_device,
 
 def test_tiles_that_are_computed_again_are_counted(fresh_device, state, monkeypatch):
     """Where no tile posts, each computes all before it."""
-    monkeypatch.setattr(lookback, "_TILES", 50)
+    monkeypatch.setattr(lookback, "TILES", 50)
     plan = lookback.probe_plan(gw.capabilities(fresh_device), state, tickets=True, stall_every=1, spin_limit=1)
     counts = lookback._count(fresh_device, Executor(fresh_device), plan, 3)
     assert counts == (0, 3 * 50 * 49 // 2, 3 * 50)
