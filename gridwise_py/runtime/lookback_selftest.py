@@ -115,10 +115,8 @@ def verdict_of(tests: Sequence[ProbeCounts], duration_ns: float | None = None) -
     return LookbackVerdict(coherent, last.progress, last.progress and last.tickets, recovers, duration_ns)
 
 
-def _count(
-    device: wgpu.GPUDevice, executor: Executor, state: str, *, tickets: bool, stalled: bool, dispatches: int
-) -> ProbeCounts:
-    plan = probe_plan(context_of(device).capabilities, state, tickets=tickets, **(STALLED if stalled else {}))
+def _count(device: wgpu.GPUDevice, executor: Executor, plan: Plan, dispatches: int) -> tuple[int, int, int]:
+    """Run a probe; return how many tiles were wrong, were computed again, and finished."""
     size = plan.buffer("counts").size_bytes
     usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
     counts = device.create_buffer(label="gridwise lookback probe", size=size, usage=usage)
@@ -128,7 +126,8 @@ def _count(
     wait_idle(device)
     found = np.zeros(3, dtype=np.uint32)
     context_of(device).read_buffer(counts, 0, found)
-    return ProbeCounts(tickets, stalled, dispatches, *(int(count) for count in found))
+    wrong, again, finished = (int(count) for count in found)
+    return wrong, again, finished
 
 
 def _test(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
@@ -139,13 +138,18 @@ def _test(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
     _kept = executor.pipelines_of(
         probe_plan(capabilities, state, tickets=False), probe_plan(capabilities, state, tickets=False, **STALLED)
     )
+
+    def probe(*, tickets: bool, stalled: bool) -> ProbeCounts:
+        plan = probe_plan(capabilities, state, tickets=tickets, **(STALLED if stalled else {}))
+        dispatches = STALLED_DISPATCHES if stalled else DISPATCHES
+        return ProbeCounts(tickets, stalled, dispatches, *_count(device, executor, plan, dispatches))
+
     tests: list[ProbeCounts] = []
     for tickets in (False, True):
-        tests.append(_count(device, executor, state, tickets=tickets, stalled=False, dispatches=DISPATCHES))
+        tests.append(probe(tickets=tickets, stalled=False))
         if tests[-1].progress:
             break
-    tickets = tests[-1].tickets
-    tests.append(_count(device, executor, state, tickets=tickets, stalled=True, dispatches=STALLED_DISPATCHES))
+    tests.append(probe(tickets=tests[-1].tickets, stalled=True))
     return verdict_of(tests, float(time.perf_counter_ns() - begin))
 
 
