@@ -177,7 +177,13 @@ def _by_signature(case: Case, n: int) -> Expected:
     inputs, rng = {}, np.random.default_rng(n)
     for argument in primitive.signature.inputs:
         rule = primitive.signature.arguments[argument]
-        inputs[argument] = random_input(rule, UNIFORM, rng, lengths[argument], rule.datatype.dtype)
+        dtype, length = rule.datatype.dtype, lengths[argument]
+        if dtype.names is None:
+            inputs[argument] = random_input(rule, UNIFORM, rng, length, dtype)
+        else:
+            inputs[argument] = np.zeros(length, dtype)
+            for name in dtype.names:
+                inputs[argument][name] = rng.integers(0, 50, length)
     if case.name == "merge" and (case.options.get("descending") or "less" in case.options):
         inputs |= {name: inputs[name][::-1].copy() for name in ("a", "b")}  # in that order
     found = primitive.reference(**inputs)
@@ -213,6 +219,48 @@ def streams() -> Iterator[Expected]:
                 yield _by_signature(Case(name, {**options, **shape, "strategy": strategy}, SWIFTSHADER), n)
 
 
+def segments() -> Iterator[Expected]:
+    """Segments by keys and by offsets, with empty ones; items of each index; axes; repeated values."""
+    shape = gw.ScanTuning(workgroup_size=64, vecs=1)
+    for n in (1, 1027):
+        rng = np.random.default_rng(n)
+        items = rng.integers(0, 1000, n, dtype=np.uint32)
+        keys = np.repeat(np.arange(n, dtype=np.uint32), rng.integers(0, 9, n))[:n]
+        keys = np.append(keys, np.full(n - keys.size, n, np.uint32))
+        offsets = np.sort(rng.integers(0, n + 1, n // 5 + 2)).astype(np.uint32)
+        offsets[0], offsets[-1] = 0, n
+        counts = rng.integers(0, 4, n, dtype=np.uint32)
+        made: list[tuple[gw.Primitive, dict[str, np.ndarray]]] = []
+        for strategy in ("lookback", "reduce_then_scan"):
+            options = {"strategy": strategy, "tuning": shape, "capabilities": SWIFTSHADER}
+            made += [(cls(None, **options), {"keys": keys, "items": items}) for cls in (gw.ScanByKey, gw.ReduceByKey)]
+            made.append((gw.SegmentedScan(None, **options), {"items": items, "offsets": offsets}))
+        bare = {"capabilities": SWIFTSHADER}
+        made += [
+            (gw.SegmentedReduce(None, tuning=shape, **bare), {"items": items, "offsets": offsets}),
+            (gw.Repeat(None, size=max(1, int(counts.sum())), **bare), {"values": items, "counts": counts}),
+            (gw.ReduceByIndex(None, size=300, **bare), {"indices": items % 310, "items": items}),
+            (gw.ReduceAxis(None, shape=(n, 3), axis=0, **bare), {"input": np.resize(items, 3 * n)}),
+            (gw.ReduceAxis(None, shape=(3, n), axis=1, **bare), {"input": np.resize(items, 3 * n)}),
+        ]
+        for primitive, inputs in made:
+            found = primitive.reference(**inputs)
+            outputs = found if isinstance(found, tuple) else (found,)
+            wanted = dict(zip(primitive.signature.outputs, outputs, strict=True))
+            yield _expected(f"n={n}", primitive, inputs, _with_room(primitive, inputs, wanted))
+
+
+def _with_room(
+    primitive: gw.Primitive, inputs: dict[str, np.ndarray], wanted: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return outputs as long as the buffers: behind what the GPU counts, these stay as they were."""
+    lengths = {name: items.size for name, items in inputs.items()}
+    return {
+        name: np.append(items, np.zeros(primitive.signature.output_length(name, lengths) - items.size, items.dtype))
+        for name, items in wanted.items()
+    }
+
+
 def counted() -> Iterator[Expected]:
     """Those whose items the GPU counts: parts of the room, all of it, and more."""
     shape = {"workgroup_size": 64, "vecs": 1}
@@ -245,6 +293,7 @@ def counted() -> Iterator[Expected]:
                 yield _expected(f"{n} of {room} {options}", primitive, {**inputs, "n": number}, wanted)
 
 
+BY_SEGMENT = {gw.ScanByKey, gw.ReduceByKey, gw.SegmentedScan, gw.SegmentedReduce}
 FAMILIES = {
     "counted": (counted, {gw.Copy, gw.Reduce, gw.Scan, gw.Sort, gw.ArgSort, gw.SortPairs}),
     "reduce": (reductions, {gw.Reduce}),
@@ -253,6 +302,7 @@ FAMILIES = {
     "sort": (sorts, {gw.Sort, gw.SortPairs, gw.ArgSort}),
     "matmul": (products, {gw.MatMul}),
     "streams": (streams, {REGISTRY[name] for name in STREAMS}),
+    "segments": (segments, BY_SEGMENT | {gw.Repeat, gw.ReduceByIndex, gw.ReduceAxis}),
 }
 OTHERS = set(REGISTRY.values()).difference(*(classes for name, (_, classes) in FAMILIES.items() if name != "counted"))
 FAMILIES["others"] = (others, OTHERS)

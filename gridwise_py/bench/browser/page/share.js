@@ -34,9 +34,10 @@ async function unpacked(base64, format, most) {
 
 /** @param {Figures} figures @returns {Promise<string>} the part of a link after # */
 async function fragmentOf(figures) {
+  // Times and rates with the digits that are shown: with more, those could round to another third digit than here.
   const short = (value, count) => (value === null ? null : Number(value.toPrecision(count)));
   const rows = figures.rows.map(({primitive, axes, n, mode, ns, gbs, gflops, of, result, why}) => (
-    [primitive, axes, n, mode, short(ns, 4), short(gbs, 4), short(gflops, 4), short(of, 3), result, why]));
+    [primitive, axes, n, mode, short(ns, 3), short(gbs, 3), short(gflops, 3), short(of, 6), result, why]));
   const text = JSON.stringify({...figures, v: LINK_VERSION, rows});
   const packed = await bytesOf(new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw")));
   const base64 = btoa(Array.from(packed, (byte) => String.fromCharCode(byte)).join(""));
