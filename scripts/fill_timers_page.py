@@ -1,4 +1,4 @@
-"""Put the figures of `gridwise timers` into docs/why-cpu-timers-lie.md.
+"""Put the figures of `gridwise timers` into docs/concepts/why-cpu-timers-lie.md.
 
     python scripts/fill_timers_page.py
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from gridwise_py.bench.report.timers import timers_markdown
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "why-cpu-timers-lie.md"
+PAGE = ROOT / "docs" / "concepts" / "why-cpu-timers-lie.md"
 BLOCK = re.compile(r"(<!-- timers: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 

@@ -4,7 +4,8 @@
 #
 #   run      .venv with this package (editable) and its extra `bench`, at the versions in constraints.txt
 #   dev      the same and what tests, style and packaging need (the group `dev` of pyproject.toml)
-#   tools    the same and what fuzzing, mutation tests and audits need (the group `tools`)
+#   docs     the same and what the site needs (the group `docs`)
+#   tools    the same as dev and what fuzzing, mutation tests and audits need (the group `tools`)
 #   adapter  a GPU adapter that wgpu can use; a software one (Mesa's lavapipe) by apt if there is none
 #
 # A part that is ready leaves a stamp in .venv, so that the next call takes milliseconds. The variable PYTHON names
@@ -180,11 +181,21 @@ require_adapter() {
 
 # ----------------------------------------------------------------------------------------------------------------------
 
+# includes PART: whether what is installed has it. `docs` and `tools` have all of `dev`, which has all of `run`.
+includes() {
+    is_ready "$1" && return 0
+    case $1 in
+    run) is_ready dev || is_ready docs || is_ready tools ;;
+    dev) is_ready docs || is_ready tools ;;
+    *) return 1 ;;
+    esac
+}
+
 check_version
 for part in "$@"; do
     case $part in
-    run | dev | tools)
-        if ! is_ready "$part" && ! is_ready tools && { [ "$part" = tools ] || ! is_ready dev; }; then
+    run | dev | docs | tools)
+        if ! includes "$part"; then
             install_packages "$part"
             stamp "$part"
         fi
@@ -195,6 +206,6 @@ for part in "$@"; do
             stamp adapter
         fi
         ;;
-    *) fail "unknown part '$part'; there are run, dev, tools and adapter" ;;
+    *) fail "unknown part '$part'; there are run, dev, docs, tools and adapter" ;;
     esac
 done

@@ -62,7 +62,7 @@ class ChunkedArray(OnGpu):
     >>> x
     ChunkedArray(u32, 10 items in 3 chunks, on llvmpipe (LLVM 15.0.6, 256 bits))
     >>> gw.cumsum(x).to_numpy()
-    array([ 0,  1,  3,  6, 10, 15, 21, 28, 36, 45], dtype=uint32)
+    array([ 0,  1,  3,  6, 10, 15, 21, 28, 36, 45], dtype=uint64)
     """
 
     __slots__ = ("__weakref__", "_chunks")

@@ -23,7 +23,7 @@ from helpers.paths import ROOT, TESTS
 PACKAGE = Path(gw.__file__).parent
 SHADERS = shader_directory()
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")])
-TUTORIAL = ROOT / "docs" / "adding-a-primitive.md"
+TUTORIAL = ROOT / "docs" / "contribute" / "adding-a-primitive.md"
 
 
 def _name(page):
@@ -197,7 +197,7 @@ def _rows(page, heading):
 
 
 def test_the_table_says_when_each_environment_variable_is_read():
-    rows = {row[0].strip("`"): row[3] for row in _rows("environment.md", "Environment variables")}
+    rows = {row[0].strip("`"): row[3] for row in _rows("reference/environment.md", "Environment variables")}
     assert {name: read for name, read in rows.items() if read != "by the tests"} == settings.VARIABLES
 
 
@@ -206,12 +206,12 @@ def test_every_environment_variable_is_in_the_table():
     files += [ROOT / "Makefile", TESTS / "conftest.py"]
     texts = [path.read_text(encoding="utf-8") for path in files if path.is_file()]
     used = {name for text in texts for name in re.findall(r"GRIDWISE_[A-Z_]*[A-Z]", text)}
-    assert {row[0].strip("`") for row in _rows("environment.md", "Environment variables")} == used
+    assert {row[0].strip("`") for row in _rows("reference/environment.md", "Environment variables")} == used
 
 
 def test_every_exit_code_is_in_the_table():
     codes = {value for name, value in vars(exit_codes).items() if name.isupper()}
-    assert {int(row[0]) for row in _rows("environment.md", "Exit codes")} == codes | {0}
+    assert {int(row[0]) for row in _rows("reference/environment.md", "Exit codes")} == codes | {0}
 
 
 # ---- what is made

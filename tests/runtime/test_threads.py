@@ -1,4 +1,4 @@
-"""What docs/reliability.md says about threads: one device, several primitives; one primitive, several threads."""
+"""What the page about reliability says about threads: one device, several primitives; one primitive, several threads."""
 
 import sys
 import threading

@@ -1,0 +1,88 @@
+"""The import graph of the package, drawn from its sources: a row for each layer, an arrow for each pair that imports.
+
+Layers come from import-linter's contract in pyproject.toml, imports from grimp, which reads nested ones and those under
+TYPE_CHECKING, too. So the picture shows the rule and what is there, and an arrow that points up would be a fault.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import grimp
+
+ROOT = Path(__file__).resolve().parents[2]
+INK = {"light": ("#3b3f46", "#0b62a4", "#eef3f8"), "dark": ("#ced6dd", "#6cb6ff", "#1f2937")}
+WIDTH, ROW, BOX_HEIGHT, MARGIN = 860, 74, 34, 12
+
+
+def layers(container: str) -> list[list[str]]:
+    """Return the packages of each layer, from the top, as the contract has them."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for contract in settings["tool"]["importlinter"]["contracts"]:
+        if contract.get("containers") == [container]:
+            return [[name for name in re.split(r"[\s:|]+", layer) if name] for layer in contract["layers"]]
+    raise KeyError(container)
+
+
+def imports(container: str) -> Counter[tuple[str, str]]:
+    """Return how many imports each pair of packages below `container` has."""
+    graph = grimp.build_graph(container.partition(".")[0])
+    depth = container.count(".") + 1
+    found: Counter[tuple[str, str]] = Counter()
+    for importer in graph.modules:
+        for imported in graph.find_modules_directly_imported_by(importer):
+            if importer.startswith(container + ".") and imported.startswith(container + "."):
+                a, b = importer.split(".")[depth], imported.split(".")[depth]
+                if a != b:
+                    found[a, b] += 1
+    return found
+
+
+def drawing(container: str, mode: str) -> str:
+    """Return the graph of the packages in `container` as SVG."""
+    ink, accent, fill = INK[mode]
+    rows, counts = layers(container), imports(container)
+    place: dict[str, tuple[float, float, float]] = {}
+    for i, row in enumerate(rows):
+        widths = [max(74, 9 * len(name) + 22) for name in row]
+        # Rows are shifted in turns, so that arrows over several rows pass beside the boxes between.
+        gap = 28
+        x = (WIDTH - sum(widths) - gap * (len(row) - 1)) / 2 + (0 if len(row) > 1 else (-1) ** i * 150)
+        for name, width in zip(row, widths, strict=True):
+            place[name] = (x, MARGIN + i * ROW, width)
+            x += width + gap
+    height = MARGIN * 2 + (len(rows) - 1) * ROW + BOX_HEIGHT
+    most = max(counts.values())
+    lines, boxes = [], []
+    for (importer, imported), count in sorted(counts.items(), key=lambda item: item[1]):
+        if importer not in place or imported not in place:
+            continue
+        (ax, ay, aw), (bx, by, bw) = place[importer], place[imported]
+        x1, y1, x2, y2 = ax + aw / 2, ay + BOX_HEIGHT, bx + bw / 2, by
+        bend = (y2 - y1) / 2
+        stroke = 0.8 + 3 * (count / most) ** 0.5
+        title = f"{importer} imports {imported}: {count} module imports"
+        path = f"M{x1:.0f} {y1:.0f} C{x1:.0f} {y1 + bend:.0f} {x2:.0f} {y2 - bend:.0f} {x2:.0f} {y2:.0f}"
+        style = f'fill="none" stroke="{accent}" stroke-width="{stroke:.1f}" stroke-opacity="0.45"'
+        lines.append(f'<path d="{path}" {style}><title>{escape(title)}</title></path>')
+    for name, (x, y, width) in place.items():
+        at = f'x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{BOX_HEIGHT}"'
+        middle = f'x="{x + width / 2:.0f}" y="{y + BOX_HEIGHT / 2 + 5:.0f}"'
+        boxes.append(f'<rect {at} rx="6" fill="{fill}" stroke="{ink}"/>')
+        boxes.append(f'<text {middle} text-anchor="middle" fill="{ink}">{name}</text>')
+    size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="15" role="img">'
+    title = f"<title>Imports between the packages of {container}</title>"
+    return "\n".join([head, title, *lines, *boxes, "</svg>", ""])
+
+
+def write(assets: Path) -> dict[Path, str]:
+    """Return the drawings: of the package and of its largest part, light and dark."""
+    names = {"gridwise_py": "imports", "gridwise_py.bench": "imports-bench"}
+    return {
+        assets / f"{name}-{mode}.svg": drawing(container, mode) for container, name in names.items() for mode in INK
+    }
