@@ -25,9 +25,13 @@ extensions = [
     "repository_links",
     "made_pages",
 ]
-exclude_patterns = ["_ext", "benchmarks/made", "**/.ipynb_checkpoints"]
-# Warnings are errors (`make docs` builds with -W). Pages of the site have numbers of their own for what they make.
+exclude_patterns = ["_ext", "benchmarks/made", "concepts/made", "**/.ipynb_checkpoints"]
+# Warnings are errors: `make docs` builds with -W.
 nitpicky = False
+# Words of a type in a docstring, such as items, may be names of two classes' fields; then none is linked.
+suppress_warnings = ["ref.python"]
+# Pages that other work brings: a table of contents that names one is right without it.
+LATER = ("fleet", "distributed")
 
 # ---- Markdown and notebooks
 
@@ -82,3 +86,14 @@ html_theme_options = {
 }
 html_context = {"default_mode": "auto"}
 copybutton_exclude = ".linenos, .gp, .go"
+
+
+def without_missing_pages(_app, docname, source):
+    """Take the pages of LATER that are not here out of the tables of contents."""
+    if docname.endswith("index"):
+        missing = {f"/{name}" for name in LATER if not (ROOT / "docs" / f"{name}.md").exists()}
+        source[0] = "\n".join(line for line in source[0].split("\n") if line not in missing)
+
+
+def setup(app):
+    app.connect("source-read", without_missing_pages)

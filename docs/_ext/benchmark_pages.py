@@ -167,11 +167,11 @@ def table(rows: Sequence[Comparison]) -> list[str]:
 def page(rows: Sequence[Comparison], pictures: Mapping[str, str]) -> str:
     """Return the page. `pictures` has the file name of each subject's picture, without ``-light.svg``."""
     lines = [
-        "# Against CUB and PyTorch, case by case",
+        "# Case by case",
         "",
-        "Made by the build from the files that the last column links. Above 1, gridwise_py is faster. Results are equal",
-        "to the peer's in every row. **Single**: one call at a time, by GPU timestamps and CUDA events. **Back to back**:",
-        "calls of one submission, against a CUDA graph. [The method](index.md#against-cub-pytorch-and-cupy).",
+        "Made by the build from the files that the last column links. Above 1, gridwise_py is faster. Results are",
+        "equal to the peer's in every row. **Single**: one call at a time, by GPU timestamps and CUDA events. **Back to",
+        "back**: calls of one submission, against a CUDA graph. [The method](index.md#against-cub-pytorch-and-cupy).",
         "",
     ]
     for gpu in dict.fromkeys(row.gpu for row in rows):

@@ -6,12 +6,14 @@
 | reference/command-line.md | the options of the command `gridwise`, as click has them |
 | contribute/contributing.md, changelog.md, security.md | the pages in the folder above docs/ |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
+| concepts/made/ | the results files of `gridwise timers` |
 | assets/made/ | pictures: the import graph (import_graph.py), the results (benchmark_pages.py) |
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 from pathlib import Path
@@ -23,6 +25,7 @@ import import_graph
 import make_api_reference
 from sphinx.application import Sphinx
 
+from gridwise_py.bench.report.timers import timers_markdown
 from gridwise_py.cli import main as command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,8 +56,8 @@ def command_line() -> str:
     lines = [
         "# Command line",
         "",
-        "`pip install '.[bench]'` installs the command `gridwise`; `python -m gridwise_py` is the same. This page is made",
-        "from its `--help`. [Exit codes](environment.md#exit-codes).",
+        "`pip install '.[bench]'` installs the command `gridwise`; `python -m gridwise_py` is the same. This page is",
+        "made from its `--help`. [Exit codes](environment.md#exit-codes).",
         "",
     ]
     context = click.Context(command, info_name="gridwise", max_content_width=100)
@@ -98,6 +101,9 @@ def make(_app: Sphinx) -> None:
     files = {DOCS / to: relocated((ROOT / name).read_text(encoding="utf-8"), to) for name, to in ABOVE.items()}
     files[DOCS / "reference" / "command-line.md"] = command_line()
     files |= benchmark_pages.write(DOCS / "benchmarks", DOCS / "assets" / "made")
+    for machine in ("h200", "lavapipe"):
+        figures = json.loads((ROOT / "benchmarks" / "results" / machine / "timers.json").read_text(encoding="utf-8"))
+        files[DOCS / "concepts" / "made" / f"timers-{machine}.md"] = timers_markdown(figures)
     files |= import_graph.write(DOCS / "assets" / "made")
     _write(files)
 

@@ -1,8 +1,8 @@
 """Links of pages to what lies outside of docs/: files become downloads, folders plain text.
 
-Pages are also read in the repository, where ``[scan.wgsl](../../shaders/scan.wgsl)`` leads to a file. A site has no such
-file. MyST copies a linked file into the site, which is right for results (JSON, pictures) and examples. A link to a
-folder has nothing to lead to in a site: its text stays. A link to CONTRIBUTING.md leads to its page in the site.
+Pages are also read in the repository, where ``[scan.wgsl](../../shaders/scan.wgsl)`` leads to a file. A site has no
+such file. MyST copies a linked file into the site, which is right for results (JSON, pictures) and examples. A link to
+a folder has nothing to lead to in a site: its text stays. A link to CONTRIBUTING.md leads to its page in the site.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RepositoryLinks(SphinxTransform):
             return
         found = Path(os.path.normpath(folder / path))
         if found.parent == ROOT and found.stem in PAGES:
-            node["reftarget"] = os.path.relpath(ROOT / "docs" / PAGES[found.stem], folder)
+            node["reftarget"] = PAGES[found.stem]
         elif found.is_dir():
             node.replace_self(nodes.inline("", "", *node.children))
 
