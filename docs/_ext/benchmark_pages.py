@@ -170,8 +170,9 @@ def page(rows: Sequence[Comparison], pictures: Mapping[str, str]) -> str:
         "# Case by case",
         "",
         "Made by the build from the files that the last column links. Above 1, gridwise_py is faster. Results are",
-        "equal to the peer's in every row. **Single**: one call at a time, by GPU timestamps and CUDA events. **Back to",
-        "back**: calls of one submission, against a CUDA graph. [The method](index.md#against-cub-pytorch-and-cupy).",
+        "equal to the peer's in every row. **Single**: one call at a time, by GPU timestamps and CUDA events.",
+        "**Back to back**: calls of one submission, against a CUDA graph.",
+        "[The method](index.md#against-cub-pytorch-and-cupy).",
         "",
     ]
     for gpu in dict.fromkeys(row.gpu for row in rows):
