@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,6 +57,7 @@ def main() -> int:
                     page = new_page()
                     page.look(width=width, height=height, dark=mode == "dark")
                     page.open(options.site / path, "document.readyState == 'complete'")
+                    time.sleep(0.6)  # the theme fades its buttons in
                     page.picture(options.folder / f"{label}.png")
                     widest = page.evaluate("document.documentElement.scrollWidth")
                     if widest > width:

@@ -15,8 +15,11 @@ from xml.sax.saxutils import escape
 import grimp
 
 ROOT = Path(__file__).resolve().parents[2]
-INK = {"light": ("#3b3f46", "#0b62a4", "#eef3f8"), "dark": ("#ced6dd", "#6cb6ff", "#1f2937")}
+#: The theme's colours, so that one drawing, inside the page, fits both modes.
+INK, ACCENT, FILL = "var(--pst-color-text-base)", "var(--pst-color-primary)", "var(--pst-color-surface)"
 WIDTH, ROW, BOX_HEIGHT, MARGIN = 860, 74, 34, 12
+#: Where the box of a row with one package lies, from the middle, in turns: arrows over several rows pass beside it.
+SHIFTS = (-60, 210, -260, 80, 300, -150)
 
 
 def layers(container: str) -> list[list[str]]:
@@ -42,16 +45,15 @@ def imports(container: str) -> Counter[tuple[str, str]]:
     return found
 
 
-def drawing(container: str, mode: str) -> str:
+def drawing(container: str) -> str:
     """Return the graph of the packages in `container` as SVG."""
-    ink, accent, fill = INK[mode]
     rows, counts = layers(container), imports(container)
     place: dict[str, tuple[float, float, float]] = {}
     for i, row in enumerate(rows):
         widths = [max(74, 9 * len(name) + 22) for name in row]
-        # Rows are shifted in turns, so that arrows over several rows pass beside the boxes between.
         gap = 28
-        x = (WIDTH - sum(widths) - gap * (len(row) - 1)) / 2 + (0 if len(row) > 1 else (-1) ** i * 150)
+        shift = SHIFTS[i % len(SHIFTS)] if len(row) == 1 else 0
+        x = (WIDTH - sum(widths) - gap * (len(row) - 1)) / 2 + shift
         for name, width in zip(row, widths, strict=True):
             place[name] = (x, MARGIN + i * ROW, width)
             x += width + gap
@@ -64,25 +66,21 @@ def drawing(container: str, mode: str) -> str:
         (ax, ay, aw), (bx, by, bw) = place[importer], place[imported]
         x1, y1, x2, y2 = ax + aw / 2, ay + BOX_HEIGHT, bx + bw / 2, by
         bend = (y2 - y1) / 2
-        stroke = 0.8 + 3 * (count / most) ** 0.5
-        title = f"{importer} imports {imported}: {count} module imports"
         path = f"M{x1:.0f} {y1:.0f} C{x1:.0f} {y1 + bend:.0f} {x2:.0f} {y2 - bend:.0f} {x2:.0f} {y2:.0f}"
-        style = f'fill="none" stroke="{accent}" stroke-width="{stroke:.1f}" stroke-opacity="0.45"'
-        lines.append(f'<path d="{path}" {style}><title>{escape(title)}</title></path>')
+        style = f'fill="none" stroke="{ACCENT}" stroke-width="{0.8 + 3 * (count / most) ** 0.5:.1f}"'
+        title = f"{importer} imports {imported}: {count} imports of modules"
+        lines.append(f'<path class="import" d="{path}" {style}><title>{escape(title)}</title></path>')
     for name, (x, y, width) in place.items():
         at = f'x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{BOX_HEIGHT}"'
         middle = f'x="{x + width / 2:.0f}" y="{y + BOX_HEIGHT / 2 + 5:.0f}"'
-        boxes.append(f'<rect {at} rx="6" fill="{fill}" stroke="{ink}"/>')
-        boxes.append(f'<text {middle} text-anchor="middle" fill="{ink}">{name}</text>')
-    size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="15" role="img">'
+        boxes.append(f'<rect {at} rx="6" fill="{FILL}" stroke="{INK}"/>')
+        boxes.append(f'<text {middle} text-anchor="middle" fill="{INK}">{name}</text>')
+    head = f'<svg class="imports" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="15" role="img">'
     title = f"<title>Imports between the packages of {container}</title>"
     return "\n".join([head, title, *lines, *boxes, "</svg>", ""])
 
 
 def write(assets: Path) -> dict[Path, str]:
-    """Return the drawings: of the package and of its largest part, light and dark."""
+    """Return the drawings: of the package and of its largest part."""
     names = {"gridwise_py": "imports", "gridwise_py.bench": "imports-bench"}
-    return {
-        assets / f"{name}-{mode}.svg": drawing(container, mode) for container, name in names.items() for mode in INK
-    }
+    return {assets / f"{name}.svg": drawing(container) for container, name in names.items()}

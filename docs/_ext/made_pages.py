@@ -116,7 +116,24 @@ def escape_bars(_app: Sphinx, _what: str, _name: str, _thing: Any, _options: Any
             lines[i] = "".join(part if part.startswith("``") else part.replace("|", r"\|") for part in parts)
 
 
+def signature(
+    _app: Sphinx, what: str, _name: str, thing: Any, _options: Any, _given: str | None, _returned: str | None
+) -> tuple[str, None] | None:
+    """Return what a class takes: Sphinx would show the metaclass's ``*args``. The docstrings have the types."""
+    if what != "class":
+        return None
+    try:
+        found = inspect.signature(thing)
+    except ValueError:
+        return None
+    parameters = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+    text = str(found.replace(parameters=parameters, return_annotation=found.empty))
+    text = re.sub(r"BinOp\('(\w+)'\)", lambda name: name[1].capitalize(), text)
+    return text.replace("<factory>", "..."), None
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", make)
     app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-process-signature", signature)
     return {"parallel_read_safe": True}
