@@ -29,7 +29,8 @@ bench:  ## how long each kernel of vector add, reduce, scan and sort takes here,
 
 docs:  ## the site, in build/site: notebooks are run, links, code and search are checked; warnings are errors
 	@$(SETUP) docs adapter
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site $(ARGS)
+	@rm -rf build/site
+	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees -b html docs build/site $(ARGS)
 	$(BIN)/python scripts/check_site.py build/site
 	@echo "open build/site/index.html"
 

@@ -46,6 +46,8 @@ nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
 
+smartquotes = False  # `--n` in a sentence stays what it is
+
 # ---- reference, from the docstrings
 
 autodoc_typehints = "none"  # the docstrings have the types

@@ -9,6 +9,7 @@ renews these.
 from __future__ import annotations
 
 import argparse
+import base64
 import sys
 import time
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from helpers.chromium import browser, find_chromium  # noqa: E402 - the path comes first
+from helpers.chromium import Page, browser, find_chromium  # noqa: E402 - the path comes first
 
 PAGES = {
     "index": "index.html",
@@ -34,6 +35,13 @@ GALLERY = (
     "index-phone-light",
     "timing-phone-dark",
 )
+
+
+def picture(page: Page, path: Path, width: int, height: int, scale: float) -> None:
+    """Take a picture of what is in the window, as large as `scale` says."""
+    clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
+    data = page.call("Page.captureScreenshot", format="png", clip=clip)["data"]
+    path.write_bytes(base64.b64decode(data))
 
 
 def main() -> int:
@@ -58,7 +66,7 @@ def main() -> int:
                     page.look(width=width, height=height, dark=mode == "dark")
                     page.open(options.site / path, "document.readyState == 'complete'")
                     time.sleep(0.6)  # the theme fades its buttons in
-                    page.picture(options.folder / f"{label}.png")
+                    picture(page, options.folder / f"{label}.png", width, height, 0.6 if options.gallery else 1)
                     widest = page.evaluate("document.documentElement.scrollWidth")
                     if widest > width:
                         print(f"{label}: {widest} pixels wide", file=sys.stderr)

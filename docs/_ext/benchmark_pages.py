@@ -6,6 +6,7 @@ Each row names the time of its measurement. A case that several files have is ta
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,8 +73,8 @@ def _pairs(path: Path, document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     subject, name, ours, theirs, peer = PAIRS[path.name]
     cases: dict[tuple[str, int], dict[str, float]] = {}
     for row in document["results"]:
-        if row["right"]:
-            n = row.get("n") or document["items"]
+        if row["right"] is not False:  # None: a peer whose result was not looked at
+            n = row.get("n") or math.prod(row["shape"])
             cases.setdefault((name(row), n), {})[row["side"]] = row["time_ns"]
     version = _version(document, "torch")
     for (case, n), sides in cases.items():
@@ -93,7 +94,7 @@ def _pairs(path: Path, document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 PAIRS = {
     "axis_peer.json": (
         "Along an axis",
-        lambda row: f"sum of {row['shape'][0]:,} × {row['shape'][1]:,}, axis {row['axis']}",
+        lambda row: f"sum of {' × '.join(f'{length:,}' for length in row['shape'])}, axis {row['axis']}",
         "gridwise",
         "torch",
         "PyTorch",
@@ -169,8 +170,8 @@ def page(rows: Sequence[Comparison], pictures: Mapping[str, str]) -> str:
     lines = [
         "# Case by case",
         "",
-        "Made by the build from the files that the last column links. Above 1, gridwise_py is faster. Results are",
-        "equal to the peer's in every row. **Single**: one call at a time, by GPU timestamps and CUDA events.",
+        "Made by the build from the files that the last column links. Above 1, gridwise_py is faster. Our results",
+        "were right in every row. **Single**: one call at a time, by GPU timestamps and CUDA events.",
         "**Back to back**: calls of one submission, against a CUDA graph.",
         "[The method](index.md#against-cub-pytorch-and-cupy).",
         "",
@@ -199,8 +200,9 @@ def picture(rows: Sequence[Comparison], mode: str) -> str:
     import vl_convert
 
     alt: Any = altair
-    most = max(row.n for row in rows)
-    shown = [row for row in rows if row.n == most]
+    # Of each case the largest n; arrays of all shapes are about as large.
+    largest = {case: max(row.n for row in rows if row.case == case) for case in {row.case for row in rows}}
+    shown = [row for row in rows if row.n == largest[row.case]]
     ink = INK[mode]
     hows = list(dict.fromkeys(row.how for row in shown))
     data = [{"case": row.case, "ratio": row.ratio, "how": row.how} for row in shown]

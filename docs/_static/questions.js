@@ -55,5 +55,9 @@ const rank = (searchTerms, excludedTerms) => {
 
 // searchtools.js, on the search page alone, is loaded after this file and starts at the same event after it.
 document.addEventListener("DOMContentLoaded", () => {
-  if (typeof Search !== "undefined") Search.performTermsSearch = rank;
+  if (typeof Search === "undefined") return;
+  Search.performTermsSearch = rank;
+  // Names are written gw.cumsum on every page; the index has gridwise_py.cumsum.
+  const { query } = Search;
+  Search.query = (words) => query(words.replace(/\bgw\./g, ""));
 });
