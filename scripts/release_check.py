@@ -3,8 +3,8 @@
 Usage: python scripts/release_check.py [--pythons 3.11,3.12] [--strict] [--tag v1.2.3] [--out dist]
 
 The wheel and the source archive are built twice, from two copies of the tracked files, and must have the same bytes.
-They are checked, installed in an empty environment of each Python version, and tried there. --out receives the wheel, the
-source archive, the bill of materials (CycloneDX) and the notes for the release.
+They are checked, installed in an empty environment of each Python version, and tried there. --out receives the wheel,
+the source archive, the bill of materials (CycloneDX) and the notes for the release.
 
 What could not be checked, such as a Python version that is not on this machine, is listed at the end in capitals. It
 fails the run only with --strict. --tag is for the release itself: the version must be final and fit the tag, and the
@@ -21,6 +21,7 @@ import email.message
 import hashlib
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -223,7 +224,7 @@ def check_licences(wheel: Path, root: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         licences = {name.partition(".dist-info/licenses/")[2] for name in names if ".dist-info/licenses/" in name}
-        require({"LICENSE", "NOTICE"} <= licences, f"licence files in the wheel: {sorted(licences)}")
+        require({"LICENSE", "NOTICE"} <= licences, f"the wheel lacks {sorted({'LICENSE', 'NOTICE'} - licences)}")
         shaders = {name.partition("/_shaders/")[2]: archive.read(name) for name in names if "/_shaders/" in name}
     expected = {
         path.relative_to(root / "shaders").as_posix(): path.read_bytes() for path in (root / "shaders").rglob("*.wgsl")
@@ -382,9 +383,7 @@ def check_workflows() -> None:
 def check_all(pythons: Sequence[str], out: Path, tag: str | None) -> Report:
     """Run every check; fill `out`."""
     report = Report()
-    version = run(
-        sys.executable, "-c", "exec(open('gridwise_py/_version.py').read()); print(__version__)", cwd=ROOT
-    ).strip()
+    version = runpy.run_path(str(ROOT / "gridwise_py" / "_version.py"))["__version__"]
     print(f"gridwise_py {version}")
     report.step("work tree", check_tree)
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -3,8 +3,8 @@
 Usage: python scripts/wheel_names.py WHEEL [--docs FILE]...
 
 Without --docs it prints the names, one a line. With --docs it compares them with those that a file documents: an
-``objects.inv`` of Sphinx, or Markdown with headings such as "### `gw.Scan(…)`" (docs/api.md). The exit code is 1 if they
-differ.
+``objects.inv`` of Sphinx, or Markdown with headings such as "### `gw.Scan(…)`" (docs/api.md). The exit code is 1 if
+they differ.
 
 `names_of_wheel` and `differences` are for the build of the site, too.
 """
