@@ -97,8 +97,8 @@ def check_changelog(version: str, changelog: str, tag: str | None = None) -> str
     wanted = "Unreleased" if Version(version).is_devrelease else version
     require(wanted in known, f"CHANGELOG.md has no section [{wanted}]")
     date, text = known[wanted]
-    require(text, f"the section [{wanted}] of CHANGELOG.md is empty")
     if wanted != "Unreleased":
+        require(text, f"the section [{wanted}] of CHANGELOG.md is empty")
         require(re.fullmatch(r"\d{4}-\d\d-\d\d", date), f"the section [{wanted}] of CHANGELOG.md lacks its date")
     return text + "\n"
 

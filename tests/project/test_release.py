@@ -94,9 +94,11 @@ def test_a_version_that_the_changelog_does_not_fit_is_refused(check, version, ta
         check.check_changelog(version, CHANGELOG, tag)
 
 
-def test_a_development_version_needs_something_to_release(check):
+def test_only_a_development_version_may_have_no_entries_yet(check):
+    nothing_new = CHANGELOG.replace("### Added\n\n- One thing.\n", "")
+    assert check.check_changelog("1.3.0.dev0", nothing_new) == "\n"
     with pytest.raises(check.Wrong, match="is empty"):
-        check.check_changelog("1.3.0.dev0", CHANGELOG.replace("### Added\n\n- One thing.\n", ""))
+        check.check_changelog("1.2.0", CHANGELOG.replace("The notes.", ""))
 
 
 # ---- builds
@@ -328,3 +330,67 @@ def test_the_bill_of_materials_is_about_the_wheel(scripts, tmp_path):
     ]
     with pytest.raises(ValueError, match="0 packages named"):
         sbom.complete({"metadata": {}, "components": parts[1:]}, wheel)
+
+
+# ---- against the last release
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A function that commits, with tags; the repository is empty at first."""
+
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@x", *words], cwd=tmp_path, check=True)
+
+    git("init", "-q", "-b", "main")
+
+    def commit(*tags):
+        git("commit", "-q", "--allow-empty", "-m", "x")
+        for tag in tags:
+            git("tag", tag)
+
+    commit.git, commit.folder = git, tmp_path
+    return commit
+
+
+def test_the_last_release_is_the_newest_final_version_before_this_commit(scripts, repository):
+    last_release = scripts("compare_release").last_release
+    repository()
+    assert last_release(repository.folder) is None
+    repository("v0.9.0")
+    assert last_release(repository.folder) is None, "this commit itself"
+    repository("v0.10.0", "v0.11.0rc1", "very-old")
+    repository()
+    assert last_release(repository.folder) == "v0.10.0", "by version, not by letters"
+    repository.git("checkout", "-q", "-b", "other")
+    repository("v2.0.0")
+    repository.git("checkout", "-q", "main")
+    assert last_release(repository.folder) == "v0.10.0", "a release of another branch"
+    repository("v0.11.0")
+    assert last_release(repository.folder) == "v0.10.0"
+
+
+def test_a_regression_fails_and_is_in_the_summary(scripts, monkeypatch, tmp_path, capsys):
+    script = scripts("compare_release")
+    summary, commands = tmp_path / "summary.md", []
+    monkeypatch.setattr(script, "last_release", lambda folder: "v1.0.0")
+
+    def measured(command, **options):
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 1, stdout="scan is slower\n")
+
+    monkeypatch.setattr(script.subprocess, "run", measured)
+    assert script.main(["--summary", str(summary), "--json", "a.json", "--", "scan", "--gate", "9%"]) == 1
+    assert commands[0][3:] == ["ab", "v1.0.0", ".", "scan", "--gate", "9%", "--json", "a.json", "--overwrite"]
+    text = summary.read_text(encoding="utf-8")
+    assert "SLOWER than v1.0.0" in text
+    assert "scan is slower" in text
+    assert "SLOWER" in capsys.readouterr().out
+
+
+def test_without_a_release_nothing_is_compared_and_that_is_said(scripts, monkeypatch, tmp_path, capsys):
+    script = scripts("compare_release")
+    monkeypatch.setattr(script, "last_release", lambda folder: None)
+    assert script.main(["--summary", str(tmp_path / "summary.md")]) == 0
+    for text in (capsys.readouterr().out, (tmp_path / "summary.md").read_text(encoding="utf-8")):
+        assert "NOTHING WAS COMPARED" in text
