@@ -17,7 +17,7 @@ ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browse
 export XDG_RUNTIME_DIR ?= /tmp
 
 .DEFAULT_GOAL := help
-.PHONY: help bench docs test test-all validate soak soak-gpu leaks fuzz array-api mutate audit lock lint format dist clean
+.PHONY: help bench docs test test-all validate soak soak-gpu leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 18
@@ -104,6 +104,14 @@ dist:  ## wheel and source archive, in dist/
 	@$(SETUP) dev
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
+
+release-check:  ## what must hold before a version is published: builds, archives, empty environments; fills dist/
+	@$(SETUP) release adapter
+	$(BIN)/python scripts/release_check.py $(ARGS)
+
+compare-release:  ## whether this checkout is slower than the last release: both in turns, by gridwise ab
+	@$(SETUP) run adapter
+	$(BIN)/python scripts/compare_release.py $(ARGS)
 
 clean:  ## remove what was built, and caches; .venv stays (rm -rf .venv for a fresh set-up)
 	rm -rf dist build .pytest_cache .ruff_cache .hypothesis

@@ -20,20 +20,16 @@ import subprocess
 import sys
 import tempfile
 import urllib.parse
-import zipfile
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
+import wheel_names
+
+from gridwise_py.cli import main as main_command
+
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = ROOT / "tests" / "project" / "newcomers_questions.json"
-#: Prints what a wheel has: its public names and the commands of `gridwise`.
-NAMES = """
-import json
-import gridwise_py as gw
-from gridwise_py.cli import main
-print(json.dumps({"names": sorted(gw.__all__), "commands": sorted(main.commands), "file": gw.__file__}))
-"""
 
 
 class Page(HTMLParser):
@@ -84,46 +80,22 @@ def broken_links(site: Path) -> Iterator[str]:
                 yield f"{name} links {target}, but {there.relative_to(site)} has no such anchor"
 
 
-def wheel() -> dict[str, list[str]]:
-    """Build the wheel, and return the names and commands that it has."""
+def wheel_with_names() -> set[str]:
+    """Build the wheel, and return its public names."""
     with tempfile.TemporaryDirectory() as folder:
         build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
         subprocess.run(build, cwd=ROOT, check=True, capture_output=True, text=True)
         (built,) = Path(folder).glob("*.whl")
-        with zipfile.ZipFile(built) as archive:
-            archive.extractall(Path(folder) / "installed")
-        environment = os.environ | {"PYTHONPATH": str(Path(folder) / "installed")}
-        run = [sys.executable, "-c", NAMES]
-        done = subprocess.run(run, cwd=folder, env=environment, check=True, capture_output=True, text=True)
-        said = json.loads(done.stdout)
-        if not said.pop("file").startswith(folder):
-            raise SystemExit("the names are not those of the wheel")
-        return said
-
-
-def documented(site: Path) -> dict[str, list[str]]:
-    """Return the public names and the commands that the reference has."""
-    anchors = {anchor for path in (site / "reference" / "python").glob("*.html") for anchor in page_at(path).anchors}
-    names = {match[1] for anchor in anchors if (match := re.fullmatch(r"gridwise_py\.(\w+)", anchor))}
-    commands = page_at(site / "reference" / "command-line.html").anchors
-    return {
-        "names": sorted(names),
-        "commands": sorted(match[1] for anchor in commands if (match := re.fullmatch(r"gridwise-([\w-]+)", anchor))),
-    }
-
-
-def page_at(path: Path) -> Page:
-    """Return one page."""
-    return Page(path.read_text(encoding="utf-8"))
+        return wheel_names.names_of_wheel(built)
 
 
 def disagreements(site: Path) -> Iterator[str]:
-    """Say which public names and commands the wheel and the reference do not share."""
-    built, told = wheel(), documented(site)
-    for kind in ("names", "commands"):
-        for name in sorted({*built[kind]} ^ {*told[kind]}):
-            where = "wheel, not in the reference" if name in built[kind] else "reference, not in the wheel"
-            yield f"{name} ({kind}) is in the {where}"
+    """Say which public names and commands the reference and the wheel do not share."""
+    yield from wheel_names.differences(wheel_with_names(), wheel_names.documented_names(site / "objects.inv"))
+    page = Page((site / "reference" / "command-line.html").read_text(encoding="utf-8"))
+    told = {found[1] for anchor in page.anchors if (found := re.fullmatch(r"gridwise-([\w-]+)", anchor))}
+    for name in sorted({*main_command.commands} ^ told):
+        yield f"the command {name} and the page of the command line do not agree"
 
 
 def first_hits(site: Path) -> Iterator[tuple[str, str, str]]:

@@ -6,6 +6,7 @@
 #   dev      the same and what tests, style and packaging need (the group `dev` of pyproject.toml)
 #   docs     the same and what the site needs (the group `docs`)
 #   tools    the same as dev and what fuzzing, mutation tests and audits need (the group `tools`)
+#   release  the same as dev and what the check of a release needs (the group `release`)
 #   adapter  a GPU adapter that wgpu can use; a software one (Mesa's lavapipe) by apt if there is none
 #
 # A part that is ready leaves a stamp in .venv, so that the next call takes milliseconds. The variable PYTHON names
@@ -39,6 +40,16 @@ is_ready() {
     [ -x "$venv_python" ] && [ -f "$venv/.ready-$1" ] || return 1
     [ -z "$(find pyproject.toml constraints.txt scripts/setup.sh -newer "$venv/.ready-$1")" ] || return 1
     [ "$(cat "$venv/.ready-$1")" = "$(surroundings "$1")" ]
+}
+
+# Whether the packages of a part are there, by its own stamp or by that of a part that includes it.
+is_installed() {
+    is_ready "$1" && return
+    case $1 in
+    run) is_installed dev ;;
+    dev) is_ready docs || is_ready tools || is_ready release ;;
+    *) return 1 ;;
+    esac
 }
 
 stamp() { surroundings "$1" >"$venv/.ready-$1"; }
@@ -181,21 +192,11 @@ require_adapter() {
 
 # ----------------------------------------------------------------------------------------------------------------------
 
-# includes PART: whether what is installed has it. `docs` and `tools` have all of `dev`, which has all of `run`.
-includes() {
-    is_ready "$1" && return 0
-    case $1 in
-    run) is_ready dev || is_ready docs || is_ready tools ;;
-    dev) is_ready docs || is_ready tools ;;
-    *) return 1 ;;
-    esac
-}
-
 check_version
 for part in "$@"; do
     case $part in
-    run | dev | docs | tools)
-        if ! includes "$part"; then
+    run | dev | docs | tools | release)
+        if ! is_installed "$part"; then
             install_packages "$part"
             stamp "$part"
         fi
@@ -206,6 +207,6 @@ for part in "$@"; do
             stamp adapter
         fi
         ;;
-    *) fail "unknown part '$part'; there are run, dev, docs, tools and adapter" ;;
+    *) fail "unknown part '$part'; there are run, dev, docs, tools, release and adapter" ;;
     esac
 done

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import re
 import sys
+import zlib
 from pathlib import Path
 
 import click
@@ -155,6 +156,7 @@ def test_the_import_graph_has_every_package_and_no_line_upwards(container, known
 
 @pytest.fixture
 def check(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
     return _module("scripts", "check_site")
 
 
@@ -184,17 +186,16 @@ def test_a_broken_link_is_found(check, tmp_path, link, image, said):
         assert found[0].startswith(said)
 
 
-def test_names_that_only_the_wheel_or_only_the_reference_has_are_found(check, tmp_path, monkeypatch):
-    folder = tmp_path / "reference" / "python"
-    folder.mkdir(parents=True)
-    (folder / "a.html").write_text(
-        '<dt id="gridwise_py.Scan"></dt><dt id="gridwise_py.Scan.plan"></dt><b id="gone"></b>'
-    )
-    (folder / "b.html").write_text('<dt id="gridwise_py.old"></dt>')
-    (tmp_path / "reference" / "command-line.html").write_text('<section id="gridwise-bench"></section>')
-    monkeypatch.setattr(check, "wheel", lambda: {"names": ["Scan", "new"], "commands": ["bench", "tune"]})
+def test_names_and_commands_that_only_one_side_has_are_found(check, tmp_path, monkeypatch):
+    lines = "gridwise_py.Scan py:class 1 a.html#$ -\ngridwise_py.old py:function 1 a.html#$ -\n"
+    head = b"# Sphinx inventory version 2\n# Project: x\n# Version: 1\n# The remainder is compressed using zlib.\n"
+    (tmp_path / "objects.inv").write_bytes(head + zlib.compress(lines.encode()))
+    (tmp_path / "reference").mkdir()
+    sections = "".join(f'<section id="gridwise-{name}"></section>' for name in cli.main.commands if name != "tune")
+    (tmp_path / "reference" / "command-line.html").write_text(sections)
+    monkeypatch.setattr(check, "wheel_with_names", lambda: {"Scan", "new"})
     assert list(check.disagreements(tmp_path)) == [
-        "new (names) is in the wheel, not in the reference",
-        "old (names) is in the reference, not in the wheel",
-        "tune (commands) is in the wheel, not in the reference",
+        "in the wheel, not in the documentation: new",
+        "in the documentation, not in the wheel: old",
+        "the command tune and the page of the command line do not agree",
     ]
