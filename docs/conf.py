@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -45,7 +46,11 @@ nb_execution_cache_path = str(ROOT / "build" / "notebooks")
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
-
+# A folder of IPython for this build alone, in which kernels do not warn that they talk by TCP on this machine.
+IPYTHON = ROOT / "build" / "ipython"
+(IPYTHON / "profile_default").mkdir(parents=True, exist_ok=True)
+(IPYTHON / "profile_default" / "ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 40\n")
+os.environ["IPYTHONDIR"] = str(IPYTHON)
 smartquotes = False  # `--n` in a sentence stays what it is
 
 # ---- reference, from the docstrings
