@@ -154,8 +154,8 @@ class PlanBuilder:
     def scratch(self, name: str, items: int, item_bytes: int = 4, *, in_chunks: bool = False) -> Operand:
         """Add temporary memory of `items` items, zeroed once, and return it as an operand.
 
-        Memory of one name is one buffer, with room for the most items that were asked for: kernels of other lengths need
-        other amounts. With `in_chunks` it may be larger than a buffer: it then lies in several.
+        Memory of one name is one buffer, with room for the most items that were asked for: kernels of other lengths
+        need other amounts. With `in_chunks` it may be larger than a buffer: it then lies in several.
         """
         size_bytes = -(-max(items * item_bytes, 16) // 16) * 16
         limit = self._capabilities.limits["max-buffer-size"]
