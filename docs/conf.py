@@ -73,6 +73,7 @@ python_trailing_comma_in_multi_line_signatures = False
 html_theme = "pydata_sphinx_theme"
 html_title = f"gridwise_py {release}"
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_js_files = ["questions.js"]
 html_copy_source = False
