@@ -259,18 +259,6 @@ def test_documented_names_come_from_headings_or_from_an_inventory(names, tmp_pat
         names.documented_names(inventory)
 
 
-def test_the_documentation_is_the_first_that_exists(check, tmp_path):
-    wheel = make_wheel(tmp_path / "a.whl", {"gridwise_py/__init__.py": "__all__ = ['only']\nonly = 1\n"})
-    site, page = tmp_path / "site.md", tmp_path / "api.md"
-    with pytest.raises(check.NotChecked, match="make docs"):
-        check.check_names(wheel, [site, page])
-    page.write_text("### `gw.only`\n", encoding="utf-8")
-    assert check.check_names(wheel, [site, page]) == "1 names in the wheel and in api.md"
-    site.write_text("### `gw.other`\n", encoding="utf-8")
-    with pytest.raises(check.Wrong, match=r"not in the documentation: only; .*not in the wheel: other"):
-        check.check_names(wheel, [site, page])
-
-
 def test_differences_are_told_in_both_directions(names):
     assert names.differences({"a", "b"}, {"b", "a"}) == []
     assert names.differences({"a", "b"}, {"b", "c"}) == [
