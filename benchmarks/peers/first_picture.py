@@ -2,7 +2,8 @@
 
 Usage: python benchmarks/peers/first_picture.py [FILE]... [-o docs/assets/first]
 
-FILE is one or more files of compare_peers.py. Without any it takes benchmarks/results/h200/peers.json and sort.json.
+FILE is one or more files of compare_peers.py. Without any it takes first.json, peers.json and sort.json of
+benchmarks/results/h200, as far as they are there.
 All bars of a primitive are from one run: the newest one that has right results of the most sides. The picture says of
 how many runs it is. It writes first-light.svg and first-dark.svg; with --png also pictures to look at, 400 and 1,200
 pixels wide.
@@ -30,7 +31,7 @@ from gridwise_py.cli.options import AxisList
 from gridwise_py.display.quantities import format_count, format_time
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = tuple(ROOT / "benchmarks" / "results" / "h200" / name for name in ("peers.json", "sort.json"))
+SOURCES = tuple(ROOT / "benchmarks" / "results" / "h200" / name for name in ("first.json", "peers.json", "sort.json"))
 SIDES = {"gridwise_py": "gridwise_py", "cub": "CUB", "torch": "PyTorch"}
 NAMES = {
     "copy": "copy", "vector_add": "vector add", "reduce": "reduce (sum)", "scan": "scan (running sum)",
@@ -248,7 +249,8 @@ def main(
 ) -> None:
     """Draw FILES, which compare_peers.py wrote with --json."""
     (n,) = counts
-    documents = [json.loads(path.read_text(encoding="utf-8")) for path in files or SOURCES]
+    paths = files or [path for path in SOURCES if path.exists()]
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     out.parent.mkdir(parents=True, exist_ok=True)
     for name, theme in THEMES.items():
         spec = picture(documents, primitives.split(","), n, datatype, theme)

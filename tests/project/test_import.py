@@ -187,9 +187,15 @@ def test_no_name_hides_a_module_of_the_package():
         assert callable(getattr(gw, name))
 
 
-def test_the_version_is_that_of_the_project():
+def test_the_version_stands_in_one_place():
+    """The build reads it from the package; an installed wheel has the same in its metadata."""
     project = ROOT / "pyproject.toml"
     if project.is_file():
-        assert gw.__version__ == tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
+        given = tomllib.loads(project.read_text(encoding="utf-8"))
+        assert "version" in given["project"]["dynamic"]
+        assert "version" not in given["project"]
+        path = ROOT / given["tool"]["hatch"]["version"]["path"]
+        assert path.samefile(ROOT / "gridwise_py" / "_version.py")
+        assert f'__version__ = "{gw.__version__}"' in path.read_text(encoding="utf-8")
     else:
         assert gw.__version__ == metadata.version("gridwise-py")
