@@ -40,7 +40,13 @@ class Comparison:
 
 
 #: What a file's rows are about, and which of them stand where a later file replaced the others.
-STREAMS = {"stream_peer.json": None, "stream_peer_more.json": None, "stream_peer_argmax.json": {"argmax"}}
+STREAMS = {
+    "stream_peer.json": None,
+    "stream_peer_before.json": None,
+    "stream_peer_more.json": None,
+    "stream_peer_again.json": None,
+    "stream_peer_argmax.json": {"argmax"},
+}
 WAYS = {"single": "single", "back_to_back": "back to back"}
 
 
