@@ -7,7 +7,7 @@ const WEIGHTS = { title: 12, heading: 4, text: 1 };
 // Pages of everything come after pages that answer.
 const LATER = [
   [/changelog$/, 0.2],
-  [/^performance$|studies$|mutation$/, 0.5],
+  [/performance$|studies$|mutation$/, 0.5],
   [/^reference\/python\//, 0.6],
   [/^(start|howto|concepts|reference|contribute|notebooks)\/index$/, 0.6],
 ];
