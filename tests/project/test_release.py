@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import gridwise_py as gw
 from helpers.paths import ROOT
 
 pytestmark = pytest.mark.skipif(not (ROOT / "scripts").exists(), reason="needs the repository")
@@ -395,3 +396,12 @@ def test_without_a_release_nothing_is_compared_and_that_is_said(scripts, monkeyp
     assert script.main(["--summary", str(tmp_path / "summary.md")]) == 0
     for text in (capsys.readouterr().out, (tmp_path / "summary.md").read_text(encoding="utf-8")):
         assert "NOTHING WAS COMPARED" in text
+
+
+@pytest.mark.parametrize(("kind", "gate"), [("CPU", "25%"), ("DiscreteGPU", "5%")])
+def test_a_software_adapter_gets_few_items_and_a_wide_gate(scripts, monkeypatch, kind, gate):
+    adapter = gw.AdapterDescription(0, "Some", kind, "Vulkan", "", "", frozenset())
+    monkeypatch.setattr(gw, "list_adapters", lambda: [adapter])
+    arguments = scripts("compare_release").default_arguments()
+    assert arguments[arguments.index("--gate") + 1] == gate
+    assert ("2^24" in arguments[arguments.index("--n") + 1]) == (kind != "CPU")
