@@ -1,5 +1,6 @@
 """The pages keep what they promise: their code runs, their links lead somewhere, their tables are those of the code."""
 
+import ast
 import contextlib
 import doctest
 import functools
@@ -84,15 +85,18 @@ def test_code_in_pages_runs(device, page):
 def test_marks_are_known():
     for page in PAGES:
         for block in _blocks(page):
-            assert re.fullmatch(r"(run|file: \S+|patch: \S+)?", block.mark), (page.name, block.line)
+            assert re.fullmatch(r"(run|cluster|elsewhere|file: \S+|patch: \S+)?", block.mark), (page.name, block.line)
 
 
 #: What a block in each language must be: marked, so that a test runs it; or checked below; or no code of this project.
+#: `cluster` needs several processes or hosts: its names are checked. `elsewhere` is for the shells of other hosts: the
+#: commands `gridwise` in it are checked.
 LANGUAGES = {
-    "python": "run|file: .*",
+    "python": "run|cluster|file: .*",
     "wgsl": "file: .*",
     "diff": "patch: .*",
-    "sh": "",
+    "sh": "|elsewhere",
+    "yaml": "elsewhere",
     "json": "",
     "text": "",  # what a command printed
     "powershell": "",  # how to install on Windows
@@ -118,7 +122,7 @@ def test_each_block_says_what_it_is_and_is_run_if_it_is_code(page):
 def _commands(page):
     """The commands of a page's shell blocks, as lists of words, with the line of their block."""
     for block in _blocks(page):
-        if block.language == "sh":
+        if block.language == "sh" and block.mark != "elsewhere":
             for line in block.text.splitlines():
                 if words := shlex.split(line.replace("…", ""), comments=True):
                     yield words, block.line
@@ -149,6 +153,41 @@ def test_commands_in_pages_exist(page):
             known = ("pip install", "python -m pip", "python -m venv", "python -m pytest", "$EDITOR shaders/")
             text = " ".join([re.sub(r"^(\.venv/bin/)?python3?$", "python", program), *arguments])
             assert text.startswith(known), (page.name, line, words)
+
+
+def _gridwise_in(text):
+    """The arguments of each command `gridwise` within lines of a shell."""
+    for line in text.splitlines():
+        if found := re.search(r"(?:^|\s)gridwise (\w.*?)(?:\s+[&#].*)?$", line):
+            yield shlex.split(found[1])
+
+
+def _unknown_names(text, modules):
+    """The attributes of modules that a program uses and that are not there; `modules` are by their name in it."""
+    used = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)]
+    names = {(node.value.id, node.attr) for node in used if isinstance(node.value, ast.Name)}
+    return {f"{module}.{name}" for module, name in names if module in modules and not hasattr(modules[module], name)}
+
+
+def test_names_and_commands_of_clusters_are_looked_at():
+    assert _unknown_names("x = gw.sum(gw.summ(other.y))", {"gw": gw}) == {"gw.summ"}
+    lines = "srun --overlap gridwise info --nothing 1 &\nssh host gridwise-x worker\n# gridwise\ngridwise info  # all\n"
+    assert list(_gridwise_in(lines)) == [["info", "--nothing", "1"], ["info"]]
+    with pytest.raises(click.NoSuchOption, match="--nothing"):
+        _check_gridwise(["info", "--nothing", "1"])
+
+
+def test_code_for_clusters_uses_what_is_here():
+    modules = {"gw": gw}
+    if importlib.util.find_spec("dask") and importlib.util.find_spec("gridwise_py.dask"):
+        modules["gwd"] = importlib.import_module("gridwise_py.dask")
+    for page in PAGES:
+        for block in _blocks(page):
+            if block.mark == "cluster":
+                assert _unknown_names(block.text, modules) == set(), (page.name, block.line)
+            elif block.mark == "elsewhere":
+                for arguments in _gridwise_in(block.text):
+                    _check_gridwise(arguments)
 
 
 #: Sizes and times of a command of a page, as a test on a software adapter takes them.
