@@ -89,7 +89,7 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
 
     See Also
     --------
-    execute : takes ``input`` and ``output``, shape (n,) each, and with ``initial=True`` ``initial``. In place is possible.
+    execute : takes ``input`` and ``output``, shape (n,) each; with ``initial=True``, ``initial``. In place is possible.
 
     Notes
     -----
