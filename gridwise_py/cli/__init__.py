@@ -11,6 +11,7 @@ from .browser import browser
 from .calibrate import calibrate
 from .compare import compare
 from .endings import Commands
+from .fleet import fleet
 from .import_page import import_page
 from .info import info
 from .plot import plot
@@ -34,6 +35,7 @@ main.add_command(bench)
 main.add_command(browser)
 main.add_command(calibrate)
 main.add_command(compare)
+main.add_command(fleet)
 main.add_command(import_page)
 main.add_command(info)
 main.add_command(plot)
