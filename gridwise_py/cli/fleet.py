@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from pathlib import Path
 
@@ -45,7 +46,10 @@ def fleet(files: tuple[Path, ...], baseline: Path | None, gate: float, json_path
     folder = None if json_path is None else json_path.absolute().parent
     with showing_progress(PATIENCE_S, LINE_EVERY_S) as say:
         known = None if baseline is None else judge(read_fleet([baseline]), gate=gate)
-        read = read_fleet(files, folder=folder, progress=lambda done: say(f"reading: {done:,} of {len(files):,} files"))
+        read = read_fleet(
+            files, folder=folder, processes=min(8, os.cpu_count() or 1),
+            progress=lambda done: say(f"reading: {done:,} of {len(files):,} files"),
+        )  # fmt: skip
         say(f"judging {len(read.members):,} devices")
         found = judge(read, gate=gate, baseline=known)
     if baseline is not None:

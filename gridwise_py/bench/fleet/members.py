@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -87,17 +87,16 @@ def merged(fleets: Iterable[Fleet]) -> Fleet:
     A member that is there twice, by its file, counts once. Of two devices with one id, the second gets a number.
     Devices that were planned, and of which there is nothing, are incomplete members.
     """
-    places: dict[_CaseKey, int] = {}
-    members: list[Member] = []
     parts = list(fleets)
-    for part in parts:
-        place_of = [places.setdefault(_key(case), len(places)) for case in part.cases]
-        members += [_placed(member, place_of) for member in part.members]
     # In an order that does not depend on that of the parts.
-    order = sorted(places, key=lambda key: (*key[:3], key[3] or 0))
-    moved = {places[key]: place for place, key in enumerate(order)}
+    order = sorted({_key(case) for part in parts for case in part.cases}, key=lambda key: (*key[:3], key[3] or 0))
+    places = {key: place for place, key in enumerate(order)}
+    members: list[Member] = []
+    for part in parts:
+        place_of = [places[_key(case)] for case in part.cases]
+        is_in_place = place_of == list(range(len(place_of)))
+        members += part.members if is_in_place else [_placed(member, place_of) for member in part.members]
     cases = [FleetCase(name=name, mode=mode, form=form, moved_bytes=count) for name, mode, form, count in order]
-    members = [_placed(member, moved) for member in members]
     named = _named(members)
     planned = sorted({identifier for part in parts for identifier in part.planned} | {member.id for member in named})
     there = {member.id for member in named}
@@ -131,7 +130,7 @@ def _named(members: Sequence[Member]) -> list[Member]:
     return found
 
 
-def _placed(member: Member, places: Mapping[int, int] | Sequence[int]) -> Member:
+def _placed(member: Member, places: Sequence[int]) -> Member:
     moved = sorted((replace(each, case=places[each.case]) for each in member.measured), key=lambda each: each.case)
     return replace(member, measured=tuple(moved))
 
