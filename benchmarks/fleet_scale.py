@@ -2,7 +2,7 @@
 
     python benchmarks/fleet_scale.py [--members 1000] [--cases 18] [--samples 20] [--json OUT]
 
-Three of the members are sick: one slow everywhere, one slow in what moves memory, one wrong. The command has to name
+Three of the members are sick: one at a lower clock, one slow in what moves memory, one wrong. The command has to name
 them and nobody else. It runs as a process of its own, whose times and largest memory are reported (Linux and macOS),
 once over the members' files and once over the fleet's document.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import math
 import os
 import random
 import resource
@@ -24,7 +25,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATE = ROOT / "benchmarks/results/h200/bench.json"
-SICK = {"all": 1.08, "memory": 1.12, "wrong": 1.0}
+SICK = {"clock": 1.08, "memory": 1.12, "wrong": 1.0}
 
 
 def template(cases: int, samples: int) -> dict[str, Any]:
@@ -44,8 +45,8 @@ def scaled(document: dict[str, Any], sick: str | None, dice: random.Random) -> d
     device = dice.gauss(0, 0.004)
     for result in made["results"]:
         moves_memory = result["n"] >= 1 << 26
-        factor = 1 + device + dice.gauss(0, 0.003)
-        if sick == "all" or (sick == "memory" and moves_memory):
+        factor = math.exp(device + dice.gauss(0, 0.003))
+        if sick == "clock" or (sick == "memory" and moves_memory):
             factor *= SICK[sick]
         for series in result["whole"]["series"].values():
             summary = series.get("summary") or {}
@@ -53,6 +54,12 @@ def scaled(document: dict[str, Any], sick: str | None, dice: random.Random) -> d
         for name in ("gpu_span_ns", "cpu_wall_ns"):
             if result["whole"][name] is not None:
                 result["whole"][name] *= factor
+        # The canary follows the clock, and nothing else.
+        clock = SICK["clock"] if sick == "clock" else 1.0
+        result["canary_ns"] = [21_000.0 * clock * math.exp(dice.gauss(0, 0.002)) for _ in range(4)]
+        if sick == "clock":
+            observed = {"sm_clock_mhz": 1830, "max_sm_clock_mhz": 1980, "throttle_reasons": ["sw_thermal_slowdown"]}
+            result["observations"] = {"blocks": [{"before": observed, "after": observed}]}
     if sick == "wrong":
         made["results"][0] |= {"correct": False, "mismatch": "item 7"}
     return made

@@ -97,17 +97,18 @@ def _unjudged(member: Member) -> Member:
 def _judge_group(
     fleet: Fleet, members: Sequence[Member], gate: float, known: Group | None
 ) -> tuple[Group, list[Member]]:
-    places = sorted({each.case for member in members for each in member.measured if each.rounds_ns})
+    # A wrong result may be fast, or slow, for no reason of time.
+    right = [[each for each in member.measured if each.rounds_ns and not each.wrong] for member in members]
+    places = sorted({each.case for cases in right for each in cases})
     column = {case: place for place, case in enumerate(places)}
     shape = len(members), len(places)
     logs, halves, ranges = np.full(shape, np.nan), np.zeros(shape), np.full(shape, np.nan)
-    for row, member in enumerate(members):
-        for each in member.measured:
-            if each.rounds_ns and not each.wrong:  # a wrong result may be fast, or slow, for no reason of time
-                rounds = np.log(np.array(each.rounds_ns))
-                at = row, column[each.case]
-                logs[at], halves[at] = float(np.median(rounds)), each.half or 0.0
-                ranges[at] = float(np.ptp(rounds)) if rounds.size > 1 else np.nan
+    for row, cases in enumerate(right):
+        for each in cases:
+            rounds = np.log(np.array(each.rounds_ns))
+            at = row, column[each.case]
+            logs[at], halves[at] = float(np.median(rounds)), each.half or 0.0
+            ranges[at] = float(np.ptp(rounds)) if rounds.size > 1 else np.nan
     counts = np.sum(~np.isnan(logs), axis=0)
     own = _norm(logs)
     norm, usable = _of_baseline(fleet, places, own, known) if known is not None else (own, counts >= LEAST_PEERS)
