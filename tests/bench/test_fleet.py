@@ -323,6 +323,7 @@ def test_no_file_that_can_be_read_is_an_error(folder, tmp_path):
         read_fleet([tmp_path])
 
 
+@pytest.mark.slow
 def test_processes_read_the_same(folder, monkeypatch):
     paths = folder(bad="{")
     monkeypatch.setattr(fleet_files, "_CHUNK", 4)

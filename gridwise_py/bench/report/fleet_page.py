@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -199,11 +199,17 @@ def _percent(ratio: float) -> str:
     return f"{'+' if ratio >= 1 else '−'}{abs(100 * (ratio - 1)):.1f} %"
 
 
-def _row_of(member: Member, case: str, ratio: float, wrong: bool) -> dict[str, Any]:
+def _row_of(member: Member, case: str, ratio: float, wrong: bool, places: Mapping[str, int]) -> dict[str, Any]:
     return {
+        "place": places[case],
         "device": clean(member.id), "case": case, "ratio": ratio, "text": _percent(ratio),
         "verdict": what_happened(member), "wrong": "a result was wrong" if wrong else "",
     }  # fmt: skip
+
+
+def _places(ratios: Sequence[tuple[Member, str, float, bool]]) -> dict[str, int]:
+    """Return the places of the cases. Charts sort by them: a list of names would be part of an expression."""
+    return {case: place for place, case in enumerate(dict.fromkeys(case for _, case, _, _ in ratios))}
 
 
 def _strips(fleet: Fleet, group: Group) -> Spec:
@@ -211,8 +217,8 @@ def _strips(fleet: Fleet, group: Group) -> Spec:
     alt, datasets = load_altair(), Datasets()
     ratios = _ratios(fleet, group)
     accused = [clean(member.id) for member in fleet.accused if member.group == group.group][:_MOST_COLOURS]
-    cases = list(dict.fromkeys(case for _, case, _, _ in ratios))
-    rows = [_row_of(*one) for one in ratios]
+    places = _places(ratios)
+    rows = [_row_of(*one, places) for one in ratios]
     others = [row for row in rows if row["device"] not in accused]
     named = [row for row in rows if row["device"] in accused]
     values = [row["ratio"] for row in rows] or [1.0]
@@ -221,13 +227,16 @@ def _strips(fleet: Fleet, group: Group) -> Spec:
         "ratio:Q", title="time over the median of the group",
         scale=alt.Scale(type="log", domain=[low, high], clamp=True), axis=alt.Axis(format="~g", labelOverlap="greedy"),
     )  # fmt: skip
-    y = alt.Y("case:N", sort=cases, title=None, axis=alt.Axis(labelLimit=230, ticks=False, domain=False, grid=True))
+    y = alt.Y(
+        "case:N", sort=alt.EncodingSortField("place", op="min"), title=None,
+        axis=alt.Axis(labelLimit=230, ticks=False, domain=False, grid=True),
+    )  # fmt: skip
     layers = [alt.Chart(datasets.data([{"ratio": 1.0}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(x=x)]
     tooltip = tips(device="device", case="case", text="against the median", verdict="verdict", wrong="")
     if group.count > _MOST_STRIPS:
         spans = [
-            {"case": case, "ratio": low_ratio, "high": high_ratio}
-            for case in cases
+            {"case": case, "place": place, "ratio": low_ratio, "high": high_ratio}
+            for case, place in places.items()
             for low_ratio, high_ratio in [_range([row["ratio"] for row in others if row["case"] == case])]
         ]
         bar = alt.Chart(datasets.data(spans)).mark_bar(color=GREY, opacity=0.45, height=8)
@@ -244,7 +253,7 @@ def _strips(fleet: Fleet, group: Group) -> Spec:
         )
         points = alt.Chart(datasets.data(named)).mark_point(size=55, filled=True, opacity=0.95)
         layers.append(points.encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip))
-    return datasets.spec(alt.layer(*layers), height=_STRIP * max(len(cases), 2))
+    return datasets.spec(alt.layer(*layers), height=_STRIP * max(len(places), 2))
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
@@ -259,24 +268,30 @@ def _heat_map(fleet: Fleet, group: Group, name: str, left_out: list[str]) -> Spe
     order = _shown(fleet, group)
     if len(order) < group.count:
         left_out.append(f"{group.count - len(order):,} of {group.count:,} devices in a heat map of {name}.")
-    cases = list(dict.fromkeys(case for _, case, _, _ in ratios))
+    places = _places(ratios)
     # Accused devices are marked in front of their row.
     labels = {
         identifier: f"{'● ' if member.is_accused else ''}{clean(identifier)}"
         for member in fleet.members
         if (identifier := member.id) in order
     }
+    rows = {identifier: place for place, identifier in enumerate(order)}
     named = [
-        _row_of(member, case, ratio, wrong)
-        | {"row": labels[member.id], "slower": max(-_STRONGEST, min(_STRONGEST, math.log(ratio)))}
+        _row_of(member, case, ratio, wrong, places)
+        | {
+            "row": labels[member.id],
+            "row_place": rows[member.id],
+            "slower": max(-_STRONGEST, min(_STRONGEST, math.log(ratio))),
+        }
         for member, case, ratio, wrong in ratios
         if member.id in labels
     ]
     x = alt.X(
-        "case:N", sort=cases, title=None, axis=alt.Axis(labelAngle=-60, labelLimit=200, ticks=False, domain=False),
+        "case:N", sort=alt.EncodingSortField("place", op="min"), title=None,
+        axis=alt.Axis(labelAngle=-60, labelLimit=200, ticks=False, domain=False),
     )  # fmt: skip
     y = alt.Y(
-        "row:N", sort=[labels[identifier] for identifier in order], title=None,
+        "row:N", sort=alt.EncodingSortField("row_place", op="min"), title=None,
         axis=alt.Axis(labelLimit=230, ticks=False, domain=False, labelFontSize=9, labelOverlap=False),
     )  # fmt: skip
     colour = alt.Color(
