@@ -21,6 +21,24 @@ from .. import namespace as _namespace
 
 if _typing.TYPE_CHECKING:
     from .cluster import connect, local_cluster
+    from .collections import (
+        argsort,
+        cumsum,
+        groupby,
+        histogram,
+        max,
+        min,
+        on_gpu,
+        prod,
+        reduce,
+        scan,
+        sort,
+        sort_pairs,
+        sum,
+        to_host,
+        top_k,
+        unique,
+    )
     from .worker import DeviceIdentity, GpuPlugin, identities
 
 _LOADED_LATE = {
@@ -29,14 +47,51 @@ _LOADED_LATE = {
     "connect": "cluster",
     "identities": "worker",
     "local_cluster": "cluster",
+    **dict.fromkeys(
+        (
+            "argsort",
+            "cumsum",
+            "groupby",
+            "histogram",
+            "max",
+            "min",
+            "on_gpu",
+            "prod",
+            "reduce",
+            "scan",
+            "sort",
+            "sort_pairs",
+            "sum",
+            "to_host",
+            "top_k",
+            "unique",
+        ),
+        "collections",
+    ),
 }
 
 __all__ = [
     "DeviceIdentity",
     "GpuPlugin",
+    "argsort",
     "connect",
+    "cumsum",
+    "groupby",
+    "histogram",
     "identities",
     "local_cluster",
+    "max",
+    "min",
+    "on_gpu",
+    "prod",
+    "reduce",
+    "scan",
+    "sort",
+    "sort_pairs",
+    "sum",
+    "to_host",
+    "top_k",
+    "unique",
 ]
 
 

@@ -21,7 +21,7 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from distributed import Client, Worker, WorkerPlugin, get_worker
+from distributed import Client, Worker, WorkerPlugin, default_client, get_worker
 
 from .. import settings
 from .._version import __version__
@@ -40,6 +40,7 @@ __all__ = [
     "gpu_tag",
     "gpu_workers",
     "identities",
+    "largest_chunk_bytes",
     "no_gpu_message",
     "register",
     "run_on_gpu",
@@ -116,6 +117,8 @@ class DeviceIdentity:
     pid : int
     adapter, driver, backend, type : str
         As in `AdapterDescription`.
+    max_buffer_bytes : int
+        The device's largest buffer.
     """
 
     id: str
@@ -128,6 +131,7 @@ class DeviceIdentity:
     driver: str
     backend: str
     type: str
+    max_buffer_bytes: int
 
 
 class GpuPlugin(WorkerPlugin):
@@ -195,6 +199,7 @@ class GpuPlugin(WorkerPlugin):
         return DeviceIdentity(
             f"{host}/{pci}" if pci is not None else own, tag, host, str(worker.name), worker.address, os.getpid(),
             info["device"], key["driver"], key["backend"], info["adapter_type"],
+            int(device.limits["max-buffer-size"]),
         )  # fmt: skip
 
     def identity(self) -> DeviceIdentity | None:
@@ -290,6 +295,21 @@ def identities(client: Client) -> list[DeviceIdentity]:
     if problems:
         raise ClusterError("; ".join(problems))
     return sorted((one for one in found if isinstance(one, DeviceIdentity)), key=lambda one: one.id)
+
+
+#: The least of the GPUs' largest buffers, for each client that was asked for it.
+_largest: WeakKeyDictionary[Client, int] = WeakKeyDictionary()
+
+
+def largest_chunk_bytes() -> int | None:
+    """Return the largest chunk that every GPU of the current client's cluster takes; None without a client."""
+    try:
+        client = default_client()
+    except ValueError:
+        return None
+    if client not in _largest:
+        _largest[client] = min(identity.max_buffer_bytes for identity in identities(client))
+    return _largest[client]
 
 
 def _own_identity() -> DeviceIdentity | str | None:
