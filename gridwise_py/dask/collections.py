@@ -21,7 +21,7 @@ from ..types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
 from ..types.options import integer
 from . import chunks, splitters
 from .chunks import How
-from .exchange import chosen, exchanged
+from .exchange import check_room, chosen, exchanged
 from .graph import TREE_WIDTH, Graph, Key, blocks
 from .worker import largest_chunk_bytes
 
@@ -319,6 +319,7 @@ def _sort(
     _check_chunks(call, x, itemsize_bytes=x.dtype.itemsize + _value_bytes(inputs, what), sorts=True)
     way = chosen(exchange, parts)
     dtypes = [x.dtype, *([np.dtype(np.uint64)] if what == "indices" else [each.dtype for each in inputs[1:]])]
+    check_room(way, sizes, dtypes)
     graph = Graph(f"sort-{what}", inputs, descending, way)
     runs = _runs(graph, what, inputs, sizes, descending)
     if parts > 1:

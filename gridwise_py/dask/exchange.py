@@ -18,7 +18,7 @@ from ..settings import Exchange
 from . import chunks, splitters
 from .graph import Graph, Key
 
-__all__ = ["MOST_PIECES", "chosen", "exchanged"]
+__all__ = ["MOST_PIECES", "check_room", "chosen", "exchanged"]
 
 #: With more pieces the scheduler's time for tasks is longer than P2P's for its barrier and its disks.
 MOST_PIECES = 4096
@@ -42,6 +42,14 @@ def chosen(exchange: str, parts: int) -> Exchange:
     if wanted == "p2p" and missing:
         raise ArgumentError(f"exchange='p2p' needs {' and '.join(missing)}: pip install {' '.join(missing)}")
     return "p2p" if wanted == "p2p" else "tasks"
+
+
+def check_room(exchange: Exchange, sizes: Sequence[int] | None, dtypes: Sequence[np.dtype]) -> None:
+    """Raise ClusterError where P2P would fill the disks of the workers, as far as the lengths of chunks are known."""
+    if exchange == "p2p" and sizes is not None:
+        from .p2p import ROW_BYTES, check_disks
+
+        check_disks(sum(sizes) * (ROW_BYTES + sum(dtype.itemsize for dtype in dtypes)))
 
 
 def exchanged(
@@ -77,4 +85,4 @@ def exchanged(
         return graph.each("merge", merged, [[row[j] for row in pieces] for j in parts], on_gpu=True)
     from .p2p import shuffled  # pandas and pyarrow are needed here only
 
-    return graph.each("merge", merged, [[key] for key in shuffled(graph, runs, table, dtypes)], on_gpu=True)
+    return graph.each("merge", merged, shuffled(graph, runs, table, dtypes), on_gpu=True)

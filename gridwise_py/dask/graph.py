@@ -56,7 +56,8 @@ class Graph:
         self._token = tokenize(name, [x.name for x in inputs], *options)
         self._name = f"gridwise-{name}"
         self._layers: dict[str, _Layer] = {}
-        self._of_inputs = {x.name: set(x.__dask_layers__()) for x in inputs}
+        #: The layers that have the keys of a name, where these are no layer of this graph.
+        self._owners: dict[str, set[str]] = {x.name: set(x.__dask_layers__()) for x in inputs}
 
     def step(self, step: str, *, on_gpu: bool = False) -> str:
         """Return the name of a step's layer, which the first call adds."""
@@ -122,11 +123,12 @@ class Graph:
             level += 1
         return keys
 
-    def foreign(self, name: str, tasks: Mapping[Key, Any], uses: Iterable[Key]) -> None:
-        """Add a layer that somebody else built, which uses tasks of this graph."""
-        layer = self._layers.setdefault(name, _Layer(on_gpu=False))
-        layer.tasks.update(tasks)
-        layer.dependencies.update(key[0] for key in uses)
+    def foreign(self, step: str, tasks: Mapping[Any, Any], uses: Iterable[Key]) -> None:
+        """Add a layer whose tasks somebody else built, with keys of their own; it uses tasks of this graph."""
+        name = self.step(step)
+        self._layers[name].tasks.update(tasks)
+        self._layers[name].dependencies.update(key[0] for key in uses)
+        self._owners |= {key[0]: {name} for key in tasks if isinstance(key, tuple)}
 
     # ---- what comes out
 
@@ -153,5 +155,5 @@ class Graph:
         for name, layer in self._layers.items():
             annotations = {"resources": {RESOURCE: 1}} if layer.on_gpu else None
             layers[name] = MaterializedLayer(layer.tasks, annotations=annotations)
-            dependencies[name] = set[str]().union(*(self._of_inputs.get(used, {used}) for used in layer.dependencies))
+            dependencies[name] = set[str]().union(*(self._owners.get(used, {used}) for used in layer.dependencies))
         return HighLevelGraph(layers, dependencies)
