@@ -20,6 +20,7 @@ from .roofline import roofline
 from .timers import timers
 from .trace import trace
 from .tune import tune
+from .worker import worker
 
 __all__ = ["main"]
 
@@ -44,3 +45,4 @@ main.add_command(roofline)
 main.add_command(timers)
 main.add_command(trace)
 main.add_command(tune)
+main.add_command(worker)
