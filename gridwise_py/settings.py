@@ -26,6 +26,7 @@ __all__ = [
     "dask_cpu",
     "dask_exchange",
     "dump_shaders",
+    "fleet_dir",
     "has_wayland",
     "hold_clock",
     "launch_blocking",
@@ -53,6 +54,7 @@ VARIABLES: dict[str, str] = {
     "GRIDWISE_CACHE_DIR": "when they are looked up",
     "GRIDWISE_DASK_CPU": "when a worker of a Dask cluster starts",
     "GRIDWISE_DASK_EXCHANGE": "when a sort of a dask array is built",
+    "GRIDWISE_FLEET_DIR": "when a device of a fleet is measured",
     "GRIDWISE_DUMP_SHADERS": "when a shader module is made",
     "GRIDWISE_TRACEBACK": "when one happens",
 }
@@ -128,6 +130,11 @@ def dump_shaders() -> Path | None:
 def cache_dir() -> Path | None:
     """``GRIDWISE_CACHE_DIR``: the folder in place of the user's cache folder; read at each look-up."""
     return _folder("GRIDWISE_CACHE_DIR")
+
+
+def fleet_dir() -> Path | None:
+    """``GRIDWISE_FLEET_DIR``: where workers keep finished cases of a fleet run; read when a device is measured."""
+    return _folder("GRIDWISE_FLEET_DIR")
 
 
 def traceback() -> bool:

@@ -39,6 +39,7 @@ if _typing.TYPE_CHECKING:
         top_k,
         unique,
     )
+    from .fleet import run_fleet
     from .worker import DeviceIdentity, GpuPlugin, identities
 
 _LOADED_LATE = {
@@ -47,6 +48,7 @@ _LOADED_LATE = {
     "connect": "cluster",
     "identities": "worker",
     "local_cluster": "cluster",
+    "run_fleet": "fleet",
     **dict.fromkeys(
         (
             "argsort",
@@ -85,6 +87,7 @@ __all__ = [
     "on_gpu",
     "prod",
     "reduce",
+    "run_fleet",
     "scan",
     "sort",
     "sort_pairs",

@@ -67,7 +67,7 @@ def test_a_thousand_members_are_put_together_and_judged():
     assert len(judged.members) == 1000
     assert [group.count for group in judged.groups] == [1000]
     assert sum(member.cases for member in judged.members) == 18_000
-    accused = {member.id: member.because[0] for member in judged.accused}
+    accused = {member.id: member.because[0] for member in judged.outliers}
     assert accused == {"node0-gpu5": "unknown", "node9-gpu5": "memory", "node112-gpu5": "host"}
 
 
@@ -176,7 +176,7 @@ def test_what_comes_first():
     assert verdicts["node0-gpu2"] is None
     assert verdicts["node0-gpu3"] is Verdict.UNSTEADY
     assert "rounds differ by 30 %" in _by_id(judged, "node0-gpu3").because[1]
-    assert [member.id for member in judged.accused] == ["node0-gpu0", "node0-gpu2", "node0-gpu1", "node0-gpu3"]
+    assert [member.id for member in judged.outliers] == ["node0-gpu0", "node0-gpu2", "node0-gpu1", "node0-gpu3"]
     assert not judged.complete
     # A median of three is not moved by one slow round.
     assert _by_id(judged, "node0-gpu3").ratio == pytest.approx(1.0, abs=0.02)
@@ -203,6 +203,17 @@ def test_why_a_device_is_slow():
     assert because(sick={0: ("all", 0.12)}, canary={0: 1.12})[:2] == ("clock", "canary 1.12 times")
     assert because(sick={0: ("all", 0.30)}, canary={0: 1.03})[0] == "unknown"  # not by the same ratio
     assert because(sick={0: ("memory", 0.12)}, canary={0: 1.0})[0] == "memory"
+
+
+def test_a_cause_that_does_not_spare_the_rest_is_none():
+    """All cases are slower; only those that move memory are past the gate."""
+    made = fleet(32, 1, sick={0: ("all", 0.022)}, device_std=0.001, case_std=0.001)
+    slower = tuple(
+        replace(each, rounds_ns=(each.rounds_ns[0] * (1.02 if each.case < 8 else 1.0),))
+        for each in made.members[0].measured
+    )
+    judged = judge(replace(made, members=(replace(made.members[0], measured=slower), *made.members[1:])))
+    assert (judged.members[0].cases_slow, judged.members[0].because) == (8, ("unknown",))
 
 
 def test_the_drivers_reasons_stand_with_the_clock():
@@ -330,6 +341,14 @@ def test_processes_read_the_same(folder, monkeypatch):
     assert read_fleet(paths, processes=2) == read_fleet(paths)
 
 
+def test_two_devices_of_one_id_are_numbered_whatever_came_first():
+    first, second = (
+        fleet_of(loaded(results(seed=k)), identifier="a", host="a", sha256=f"{k}" * 64) for k in (1, 2)
+    )  # fmt: skip
+    assert merged([first, second]) == merged([second, first])
+    assert [member.id for member in merged([second, first]).members] == ["a", "a (2)"]
+
+
 def test_names_are_as_long_as_they_must_be(tmp_path):
     paths = [tmp_path / "a/x.json", tmp_path / "b/x.json", tmp_path / "b/y.json"]
     assert names_of(paths) == ["a/x", "b/x", "b/y"]
@@ -431,9 +450,10 @@ def test_a_validator_that_remembers_refuses_what_another_refuses(tmp_path):
     bad["results"][3]["whole"]["series"]["gpu_span"]["summary"]["median_ns"] = "soon"
     for k in range(4):
         (tmp_path / f"n{k}.json").write_text(good)
-    (tmp_path / "z.json").write_text(json.dumps(bad))
+    for name in ("y", "z"):  # what was wrong once is wrong again
+        (tmp_path / f"{name}.json").write_text(json.dumps(bad))
     found = read_fleet(sorted(tmp_path.glob("*.json")))
-    assert [member.id for member in found.members if member.status is Status.FAILED] == ["z"]
+    assert [member.id for member in found.members if member.status is Status.FAILED] == ["y", "z"]
     assert "median_ns" in _by_id(found, "z").error
 
 

@@ -18,7 +18,8 @@ FLAGS = {
     "GRIDWISE_TRACEBACK": (settings.traceback, False),
     "GRIDWISE_TUNING": (settings.tuning, True),
 }
-FOLDERS = {"GRIDWISE_CACHE_DIR": settings.cache_dir, "GRIDWISE_DUMP_SHADERS": settings.dump_shaders}
+FOLDERS = {"GRIDWISE_CACHE_DIR": settings.cache_dir, "GRIDWISE_DUMP_SHADERS": settings.dump_shaders,
+           "GRIDWISE_FLEET_DIR": settings.fleet_dir}  # fmt: skip
 OTHERS = {
     "GRIDWISE_ADAPTER": settings.adapter,
     "GRIDWISE_DASK_EXCHANGE": settings.dask_exchange,

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
+from ...storage.files import write_whole
+from ...storage.json_files import json_text
 from ...storage.records import Record, left_out
 
 __all__ = [
@@ -249,6 +252,8 @@ class Fleet(Record):
         Slower by less than this share is no accusation.
     baseline : str or None
         The sha256 of the baseline.
+    request : str or None
+        Short sha256 of what was measured and how; only a run with the same one can be resumed.
     cases : tuple of FleetCase
     members : tuple of Member
         In the order of their ids.
@@ -264,14 +269,25 @@ class Fleet(Record):
     planned: tuple[str, ...] = ()
     gate: float = 0.03
     baseline: str | None = None
+    request: str | None = left_out()
     cases: tuple[FleetCase, ...] = ()
     members: tuple[Member, ...] = ()
     groups: tuple[Group, ...] = ()
 
     @property
-    def accused(self) -> list[Member]:
+    def outliers(self) -> list[Member]:
         """The members that a report names, the worst first."""
         return sorted((each for each in self.members if each.is_accused), key=_badness)
+
+    def write(self, path: str | Path) -> None:
+        """Write the document, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        content = (json_text(self.to_json()) + "\n").encode("utf-8", "replace")
+        write_whole(Path(path), content)
 
 
 def _badness(member: Member) -> tuple[int, float, str]:

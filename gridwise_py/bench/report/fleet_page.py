@@ -64,7 +64,7 @@ def accused_files(source: FleetSource, left_out: list[str]) -> list[tuple[str, P
     A file that is not there, or not the one that was judged, is named in `left_out`.
     """
     found: list[tuple[str, Path, bytes]] = []
-    wanted = [member for member in source.fleet.accused if member.file is not None and member.measured]
+    wanted = [member for member in source.fleet.outliers if member.file is not None and member.measured]
     for member in wanted[:_MOST_FILES]:
         try:
             path = member_path(source.path, member.file or "")
@@ -91,7 +91,7 @@ def fleet_section(source: FleetSource, number: int, chart: AddChart, left_out: l
     return {
         "name": name,
         "counts": fleet_counts(fleet),
-        "bad": len(fleet.accused),
+        "bad": len(fleet.outliers),
         "remarks": fleet_remarks(fleet),
         "accused": _accused_table(fleet, f"The accused devices of {name}", left_out),
         "groups": [
@@ -115,7 +115,7 @@ def fleet_section(source: FleetSource, number: int, chart: AddChart, left_out: l
 
 def _accused_table(fleet: Fleet, label: str, left_out: list[str]) -> dict[str, Any]:
     rows: list[list[dict[str, Any]]] = []
-    for member in fleet.accused:
+    for member in fleet.outliers:
         values = (None, None, member.ratio, None, float(member.cases_slow), None)
         row = [make_cell(text, value) for text, value in zip(cells_of(member), values, strict=True)]
         row[1]["kind"] = "verdict slower"
@@ -216,7 +216,7 @@ def _strips(fleet: Fleet, group: Group) -> Spec:
     """Return a row for each case with a mark for each device, the accused ones in colours of their own."""
     alt, datasets = load_altair(), Datasets()
     ratios = _ratios(fleet, group)
-    accused = [clean(member.id) for member in fleet.accused if member.group == group.group][:_MOST_COLOURS]
+    accused = [clean(member.id) for member in fleet.outliers if member.group == group.group][:_MOST_COLOURS]
     places = _places(ratios)
     rows = [_row_of(*one, places) for one in ratios]
     others = [row for row in rows if row["device"] not in accused]

@@ -117,7 +117,7 @@ def fleet_remarks(fleet: Fleet) -> list[str]:
 def fleet_lines(fleet: Fleet, width: int = 120) -> list[str]:
     """Return a fleet as lines of text."""
     lines = [fleet_counts(fleet), *(group_text(group) for group in fleet.groups)]
-    accused = fleet.accused
+    accused = fleet.outliers
     if accused:
         lines += ["", *_table([cells_of(member) for member in accused[:_MOST_LINES]], width)]
         if len(accused) > _MOST_LINES:
