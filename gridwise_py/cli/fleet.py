@@ -217,7 +217,7 @@ def _security(certificates: Sequence[Path | None]) -> Any:
 
 @contextmanager
 def _showing_devices() -> Generator[Callable[[Sequence[DeviceState]], None]]:
-    """Yield a function that shows how far devices are: a line for each on a terminal, else a line for each that ends."""
+    """Yield a function that shows how far devices are: a line each on a terminal, else a line for each that ends."""
     from ..bench.report.console import make_console
 
     console = make_console(stderr=True)
