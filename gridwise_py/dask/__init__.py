@@ -20,7 +20,7 @@ from .. import extras as _extras
 from .. import namespace as _namespace
 
 if _typing.TYPE_CHECKING:
-    from .cluster import connect, local_cluster
+    from .cluster import GpuClient, connect, local_cluster
     from .collections import (
         argsort,
         cumsum,
@@ -44,6 +44,7 @@ if _typing.TYPE_CHECKING:
 
 _LOADED_LATE = {
     "DeviceIdentity": "worker",
+    "GpuClient": "cluster",
     "GpuPlugin": "worker",
     "connect": "cluster",
     "identities": "worker",
@@ -74,6 +75,7 @@ _LOADED_LATE = {
 
 __all__ = [
     "DeviceIdentity",
+    "GpuClient",
     "GpuPlugin",
     "argsort",
     "connect",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import json
 import logging
@@ -9,12 +10,13 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import dask.config
-from distributed import Client, Nanny, Scheduler, Security, SpecCluster
+from distributed import CancelledError, Client, KilledWorker, Nanny, Scheduler, Security, SpecCluster
+from distributed.scheduler import NoValidWorkerError
 from distributed.system import MEMORY_LIMIT
 
 from ..errors import AdapterError, ArgumentError, ClusterError
@@ -30,7 +32,7 @@ from .worker import (
     versions,
 )  # fmt: skip
 
-__all__ = ["check_address", "chosen_adapters", "connect", "local_cluster", "worker_options"]
+__all__ = ["GpuClient", "check_address", "chosen_adapters", "connect", "local_cluster", "worker_options"]
 
 _GPU_TYPES = ("DiscreteGPU", "IntegratedGPU")
 #: A worker's threads beside the one that waits for the GPU: they cut, count and read files.
@@ -219,6 +221,37 @@ def _is_loopback(place: str) -> bool:
 # ---- clients
 
 
+class GpuClient(Client):
+    """A client whose errors about workers and the scheduler are `ClusterError`; what a chunk raises keeps its type."""
+
+    def get(self, *arguments: Any, **options: Any) -> Any:
+        """Compute, as ``x.compute()`` does."""
+        with _cluster_errors():
+            return super().get(*arguments, **options)
+
+    def gather(self, *arguments: Any, **options: Any) -> Any:
+        """Return the results of futures."""
+        with _cluster_errors():
+            return super().gather(*arguments, **options)
+
+
+@contextlib.contextmanager
+def _cluster_errors() -> Generator[None]:
+    try:
+        yield
+    except KilledWorker as error:
+        raise ClusterError(
+            f"the work {error.task!r} was given up, because every worker that took it died: {error}"
+        ) from error
+    except NoValidWorkerError as error:
+        raise ClusterError(f"no worker of the cluster can take the work: {error}") from error
+    except CancelledError as error:
+        raise ClusterError(
+            f"the work was cancelled: the scheduler is gone, or this client was closed ({error}). Nothing is left of "
+            f"what the cluster held; start it again, and compute from the source"
+        ) from error
+
+
 def connect(
     address_or_cluster: str | Any,
     *,
@@ -226,7 +259,7 @@ def connect(
     insecure: bool = False,
     allow_versions: bool = False,
     timeout_s: float = 30.0,
-) -> Client:
+) -> GpuClient:
     """Return a client of a Dask cluster whose workers are prepared for this package.
 
     Every worker, also one that comes later, gets a plugin: it makes the worker's device and registers how Arrays
@@ -248,7 +281,8 @@ def connect(
 
     Returns
     -------
-    distributed.Client
+    GpuClient
+        A `distributed.Client`.
 
     Raises
     ------
@@ -260,7 +294,7 @@ def connect(
     address = check_address(address, insecure=insecure, remedy="pass insecure=True")
     target = address if isinstance(address_or_cluster, str) else address_or_cluster
     try:
-        client = Client(target, security=security, timeout=timeout_s)
+        client = GpuClient(target, security=security, timeout=timeout_s)
     except (OSError, TimeoutError, TypeError) as error:  # TypeError: TLS without certificates
         raise ClusterError(f"no scheduler answers at {address} within {timeout_s:g} s: {error}") from error
     try:
