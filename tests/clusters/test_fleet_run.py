@@ -12,6 +12,7 @@ pytest.importorskip("distributed")
 
 import gridwise_py as gw
 import gridwise_py.dask as gwd
+from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.fleet.model import Fleet, Status, Verdict
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.sweep.axes import collect_axes
@@ -271,6 +272,6 @@ def test_events_of_strangers_are_data(request_):
 
 
 def test_devices_wait_for_each_other_where_a_case_waits_for_its_caller(request_):
-    latency = [replace(job, mode=gw.Mode.LATENCY) for job in request_.jobs]
+    latency = [replace(job, mode=Mode.LATENCY) for job in request_.jobs]
     assert fleet_module._least_at_once(request_) is None
     assert fleet_module._least_at_once(replace(request_, jobs=latency)) == 1
