@@ -19,6 +19,7 @@ from gridwise_py.bench.report.fleet_table import fleet_counts, fleet_lines
 from gridwise_py.bench.results.model import Results
 from gridwise_py.storage.json_files import json_text
 from helpers.fleets import fleet, results
+from helpers.fuzz_results import mutate
 from helpers.hostile_results import HOSTILE
 from helpers.results import loaded
 
@@ -477,3 +478,31 @@ def test_measured_values_are_plain_numbers():
     assert isinstance(judge(fleet(6)).groups[0].expected_false, float)
     assert not isinstance(judge(fleet(6)).members[0].ratio, np.floating)
     assert Measured(case=0).rounds_ns == ()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_a_document_says_it_is_refused_or_judged(seed):
+    base = json.loads(json_text(judge(fleet(6, 1, cases=3, sick={0: ("all", 0.3)}, rounds=2)).to_json()))
+    taken = 0
+    for number in range(40):
+        spoilt = mutate(base, random.Random(f"{seed} {number}"), 1 + number % 3)
+        try:
+            found = parse_fleet(spoilt, "a.json")
+        except gw.BadResultsFile:
+            continue
+        taken += 1
+        fleet_lines(judge(merged([found, fleet(6, 2)]), baseline=found))
+        fleet_lines(found)
+    assert 0 < taken < 40
+
+
+def test_whatever_a_results_file_says_it_is_a_member(tmp_path):
+    base = results()
+    for number in range(40):
+        content = json.dumps(mutate(base, random.Random(number), 1 + number % 3)).encode("utf-8", "surrogatepass")
+        (tmp_path / f"n{number}.json").write_bytes(content)
+    judged = judge(read_fleet(sorted(tmp_path.glob("*.json"))))
+    assert len(judged.members) == 40
+    statuses = {member.status for member in judged.members}
+    assert {Status.COMPLETE, Status.FAILED} <= statuses
+    assert parse_fleet(json.loads(json_text(judged.to_json())), "a") == judged
