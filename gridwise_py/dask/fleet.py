@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from distributed import Client, Future, KilledWorker, get_worker
+from distributed import Client, KilledWorker, get_worker
 
 from .. import settings
 from ..bench.cases.mode import Mode
@@ -219,7 +219,7 @@ class _Device:
 
     identity: DeviceIdentity
     shown: DeviceState
-    future: Future | None = None
+    future: Any = None  # Dask's futures have no types
     seen_s: float = 0.0
     wall_s: float = 0.0
     documents: dict[str, tuple[Results, bytes]] = field(default_factory=dict[str, tuple[Results, bytes]])
@@ -248,7 +248,9 @@ class _Run:
         #: Files on the workers' hosts are found again under the run's name.
         self.name = f"{now}-{secrets.token_hex(2)}" if before is None or before.run is None else before.run
         self.at_once = at_once
-        self._client, self._request, self._path = client, request, path
+        # Of Dask's client few methods have types.
+        self._client: Any = client
+        self._request, self._path = request, path
         self._timeout_s, self._gate, self._baseline, self._progress = timeout_s, gate, baseline, progress
         self._kept = _kept(earlier, path) if earlier is not None else []
         complete = {member.id for fleet in self._kept for member in fleet.members}
@@ -331,7 +333,6 @@ class _Run:
     def _has_ended(self, device: _Device, phase: str, *, is_last: bool) -> bool:
         """Whether a device's task is over; takes what it gave."""
         future = device.future
-        assert future is not None, "a running device has a task"
         status = future.status
         if status == "pending":
             if time.monotonic() - device.seen_s <= self._timeout_s:
@@ -402,8 +403,10 @@ class _Run:
 
     def _heard(self, event: tuple[float, Any]) -> None:
         """Take an event of a worker; called in the client's thread."""
-        said = event[1]
-        if not isinstance(said, dict) or said.get("run") != self.name:
+        if not isinstance(event[1], dict):
+            return
+        said = cast(dict[str, Any], event[1])
+        if said.get("run") != self.name:
             return
         device = self._devices.get(str(said.get("id")))
         if device is None or device.member is not None:
@@ -478,7 +481,7 @@ def _file_names(identifiers: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _of_error(error: BaseException | None) -> tuple[Status, str]:
+def _of_error(error: Any) -> tuple[Status, str]:
     """Return what became of a device whose task raised."""
     if isinstance(error, KilledWorker):
         return Status.FAILED, "its worker died again and again, at the same task"
@@ -547,10 +550,11 @@ class _Events(RunProgress):
 
 def _measure_device(task: _Task) -> dict[str, Any]:
     """Measure the suite on this worker's GPU, or go on with it; return the document."""
-    return run_on_gpu(lambda device: _measured(task))
+    return run_on_gpu(_measured, task)
 
 
-def _measured(task: _Task) -> dict[str, Any]:
+def _measured(_: Any, task: _Task) -> dict[str, Any]:
+    # The runner makes a device of its own, so that it can make another after a loss.
     begin_s = time.perf_counter()
     folder = _host_folder(task.run)
     path = None if folder is None else folder / f"{task.file}-{task.phase}.json"

@@ -149,9 +149,10 @@ def _scan(
     **options: bool,
 ) -> Any:
     key, inputs = (as_binop(op), kind), {"input": x}
+    of_scan: dict[str, Any] = {"results": results, "flatten": True, **options}
     if initial is None:
-        return one_result(call, Scan, key, device, inputs, out, results=results, flatten=True, **options)
-    made = checked(call, Scan, key, device, inputs, out, results=results, flatten=True, **options)
+        return one_result(call, Scan, key, device, inputs, out, **of_scan)
+    made = checked(call, Scan, key, device, inputs, out, **of_scan)
     assert isinstance(made.primitive, Scan), "what `checked` was asked for"
     start = _first_value(call, made.primitive, initial)
     if not made.on_gpu and takes_windows(made.primitive, list(made.inputs.values()), out):

@@ -184,7 +184,7 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
         """The scan with the same options whose calls take the value that they start from: itself, if it does."""
         if self.takes_initial:
             return self
-        items = self.datatype if self._fusion is None else self._fusion.flat.without_arrays()
+        items: Any = self.datatype if self._fusion is None else self._fusion.flat.without_arrays()
         return Scan(
             self._device, items, self.op, self.kind, result_dtype=self.result_datatype,
             output=self._asked_output,

@@ -67,6 +67,10 @@ LINES = {
         "vector add, 1,000,000 items of f32; medians",
         r"submit only: [\d.]+% of what the GPU took",
     ],
+    "fleet.py": [
+        r"\d+ devices, 3 cases, complete: True",
+        r".+/.+: (alone|as peers|slow|unsteady), results in today\.fleet/.*\.json",
+    ],
     "matmul_roofline.py": [
         r"CPU clock, no wait: +[\d.]+ ms",
         r"CPU clock, with wait: +[\d.]+ ms",

@@ -74,7 +74,9 @@ def fleet_of(
         id=clean(identifier), host=clean(host), group=_sha(names), status=status, attempts=attempts,
         error=errors[0] if errors and not timed else None if timed else "no case was measured",
         file=file, sha256=sha256, wall_s=wall_s, canary_ns=float(np.median(canary)) if canary else None,
-        throttle_reasons=_throttle_reasons(results.results), measured=tuple(measured), **names,
+        throttle_reasons=_throttle_reasons(results.results), measured=tuple(measured), adapter=names["adapter"],
+        adapter_type=names["adapter_type"], backend=names["backend"], driver=names["driver"],
+        gridwise_py=names["gridwise_py"],
     )  # fmt: skip
     suite = results.context.suite
     suite = None if suite is None else clean(suite)

@@ -16,7 +16,7 @@ __all__ = [
     "what_happened",
 ]  # fmt: skip
 
-HEADINGS = ("device", "verdict", "ratio", "95 %", "slow cases", "because")
+HEADINGS: tuple[str, ...] = ("device", "verdict", "ratio", "95 %", "slow cases", "because")
 _MOST_LINES = 40
 _WIDEST = {"device": 44, "because": 60}
 
@@ -135,7 +135,7 @@ def _table(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
         widths[heading] = min(widths[heading], most)
     rest = width - sum(widths.values()) - 2 * (len(widths) - 1)
     widths["because"] = max(24, widths["because"] + min(rest, 0))
-    made = [dict(zip(HEADINGS, row, strict=True)) for row in rows]
+    made: list[dict[str, str]] = [dict(zip(HEADINGS, row, strict=True)) for row in rows]
     return plain_table(widths, made, left=("device", "verdict", "because"))
 
 
