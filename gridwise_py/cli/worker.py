@@ -19,6 +19,7 @@ __all__ = ["worker"]
 )  # fmt: skip
 @click.option("--threads", type=click.IntRange(1), help="Threads of each worker; by default up to 4.")
 @click.option("--memory-limit", default="auto", show_default=True, help="Host memory of each worker, such as 64GiB.")
+@click.option("--device-memory-limit", help="Most bytes of Arrays on each GPU; others move to host memory.")
 @click.option("--local-directory", type=click.Path(file_okay=False), help="Folder for what does not fit the memory.")
 @click.option("--tls-ca", type=click.Path(exists=True, dir_okay=False), help="The cluster's certificate authority.")
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="This host's certificate.")
@@ -33,6 +34,7 @@ def worker(
     adapters: tuple[str, ...],
     threads: int | None,
     memory_limit: str,
+    device_memory_limit: str | None,
     local_directory: str | None,
     tls_ca: str | None,
     tls_cert: str | None,
@@ -51,15 +53,15 @@ def worker(
         raise click.UsageError(str(error)) from error
     from ..dask.serving import Certificates, serve
 
-    given = (tls_ca, tls_cert, tls_key)
-    if any(given) and not all(given):
+    certificates = Certificates(tls_ca, tls_cert, tls_key) if tls_ca and tls_cert and tls_key else None
+    if certificates is None and (tls_ca or tls_cert or tls_key):
         raise ArgumentError("--tls-ca, --tls-cert and --tls-key belong together: give all three, or none")
-    certificates = Certificates(*given) if tls_ca and tls_cert and tls_key else None
     serve(
         address,
         list(adapters) or "all",
         threads=threads,
         memory_limit=memory_limit,
+        device_memory_limit=device_memory_limit,
         local_directory=local_directory,
         certificates=certificates,
         insecure=insecure,

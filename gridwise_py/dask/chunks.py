@@ -8,7 +8,7 @@ or of none where a chunk is empty.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import wgpu
@@ -78,7 +78,7 @@ def reduced(
     """Return what the items of a chunk combine to."""
     if chunk.size == 0:
         return np.empty(0, dtype)
-    options = {"deterministic": deterministic, "compensated": compensated}
+    options: dict[str, Any] = {"deterministic": deterministic, "compensated": compensated}
     total: Any = reduce(chunk, op, dtype=dtype, device=device, **options)
     return host(total).reshape(1) if isinstance(total, Array) else np.array([total], dtype)
 
@@ -100,7 +100,7 @@ def result(
     """
     items = np.concatenate(parts)
     if items.size == 0:
-        return np.array(reduce(items, op, dtype=dtype, device=device))[()]
+        return cast(np.generic, reduce(items, op, dtype=dtype, device=device))
     return reduced(device, items, op=op, dtype=dtype, **options)[0]
 
 
@@ -116,8 +116,8 @@ def carries(
     """Return what comes before each chunk, from the totals of all chunks but the last; nothing before the first."""
     counts = np.cumsum([0, *(total.size for total in totals)])
     items = np.concatenate([np.empty(0, dtype), *totals])
-    options = {"deterministic": deterministic, "compensated": compensated}
-    before = scan(items, op, dtype=dtype, device=device, **options) if items.size else items
+    options: dict[str, Any] = {"deterministic": deterministic, "compensated": compensated}
+    before: np.ndarray = scan(items, op, dtype=dtype, device=device, **options) if items.size else items
     return [before[max(count - 1, 0) : count] for count in counts]
 
 

@@ -1,5 +1,8 @@
 """Clusters: one of this host's GPUs, and clients of others, with the rule for TLS and the checks of workers."""
 
+# Dask's annotations leave many types open:
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import contextlib
@@ -15,12 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import dask.config
+from dask.utils import parse_bytes
 from distributed import CancelledError, Client, KilledWorker, Nanny, Scheduler, Security, SpecCluster
 from distributed.scheduler import NoValidWorkerError
 from distributed.system import MEMORY_LIMIT
+from distributed.worker_memory import parse_memory_limit
 
 from ..errors import AdapterError, ArgumentError, ClusterError
 from ..runtime.device import AdapterDescription, list_adapters
+from .spill import GpuSpill
 from .worker import (
     RESOURCE,
     GpuPlugin,
@@ -32,18 +38,31 @@ from .worker import (
     versions,
 )  # fmt: skip
 
-__all__ = ["GpuClient", "check_address", "chosen_adapters", "connect", "local_cluster", "worker_options"]
+__all__ = [
+    "GpuClient",
+    "check_address",
+    "chosen_adapters",
+    "connect",
+    "local_cluster",
+    "memory_options",
+    "worker_options",
+]
+
+logger = logging.getLogger("gridwise_py")
 
 _GPU_TYPES = ("DiscreteGPU", "IntegratedGPU")
 #: A worker's threads beside the one that waits for the GPU: they cut, count and read files.
 _MOST_THREADS = 4
 _POLL_S = 0.05
+#: Schedulers and workers serve HTTP even without a dashboard, by default to everyone.
+NO_DASHBOARD = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 
 
 def local_cluster(
     adapters: Iterable[int | str] | str = "all",
     *,
     memory_limit: str | int | float = "auto",
+    device_memory_limit: str | int | None = None,
     tls: bool = False,
     threads: int | None = None,
     **spec: Any,
@@ -57,6 +76,9 @@ def local_cluster(
         "all" stands for all GPUs; software adapters are used only where they are named.
     memory_limit : str or number, default "auto"
         Host memory of each worker, as Dask takes it; by default all workers share the host's memory evenly.
+    device_memory_limit : str or int, optional
+        Bytes, or a text such as "60GiB": when the Arrays that a worker holds have more, those used longest ago move to
+        host memory. By default they stay until host memory, in which Dask counts them, comes to its limit.
     tls : bool, default False
         Whether processes talk by TLS, with certificates made for this cluster. Needs the package cryptography.
     threads : int, optional
@@ -81,15 +103,15 @@ def local_cluster(
     chosen = chosen_adapters(adapters)
     host = "127.0.0.1"
     security = Security.temporary() if tls else None
-    options = {"protocol": "tls://" if tls else "tcp://", "host": host}
-    share = MEMORY_LIMIT // len(chosen) if memory_limit == "auto" else memory_limit
+    options: dict[str, Any] = {"protocol": "tls://" if tls else "tcp://", "host": host}
+    options |= memory_options(memory_limit, device_memory_limit, len(chosen))
     quiet = spec.pop("silence_logs", logging.WARNING)
     options_of = {tag: worker_options(tag, adapter, len(chosen), threads) for tag, adapter in tagged(chosen).items()}
     workers = {
-        tag: {"cls": Nanny, "options": {**options, "memory_limit": share, "silence_logs": quiet, **own}}
-        for tag, own in options_of.items()
+        tag: {"cls": Nanny, "options": {**options, "silence_logs": quiet, **own}} for tag, own in options_of.items()
     }
-    scheduler = {"cls": Scheduler, "options": {**options, "dashboard_address": None, "dashboard": False}}
+    listening = {name: options[name] for name in ("protocol", "host")}
+    scheduler = {"cls": Scheduler, "options": {**listening, **NO_DASHBOARD}}
     return SpecCluster(workers=workers, scheduler=scheduler, security=security, silence_logs=quiet, **spec)
 
 
@@ -155,11 +177,40 @@ def worker_options(tag: str, adapter: AdapterDescription, count: int, threads: i
     if adapter.type not in _GPU_TYPES:
         environment["GRIDWISE_DASK_CPU"] = "1"  # this adapter was named
     return {
+        **NO_DASHBOARD,
         "name": tag,
         "nthreads": threads or max(1, min(_MOST_THREADS, cores // count)),
         "resources": {RESOURCE: 1, tag: 1},
         "env": environment,
     }
+
+
+def memory_options(
+    memory_limit: str | int | float, device_memory_limit: str | int | None, count: int
+) -> dict[str, Any]:
+    """Return the options of a Nanny for the memory of its worker.
+
+    Parameters
+    ----------
+    memory_limit : str or number
+        Of host memory; "auto" shares the host's evenly.
+    device_memory_limit : str or int, optional
+        See `local_cluster`.
+    count : int
+        Number of workers on this host.
+    """
+    if memory_limit == "auto":
+        memory_limit = MEMORY_LIMIT // count
+    if device_memory_limit is None:
+        return {"memory_limit": memory_limit}
+    try:
+        device_bytes = parse_bytes(device_memory_limit)
+    except ValueError as error:
+        raise ArgumentError(f"device_memory_limit={device_memory_limit!r} must be bytes, such as '60GiB'") from error
+    host_bytes = parse_memory_limit(memory_limit, 1, count, logger=logger) or MEMORY_LIMIT // count
+    target: float = dask.config.get("distributed.worker.memory.target") or 1.0
+    limits = {"device_limit_bytes": device_bytes, "host_limit_bytes": int(host_bytes * target)}
+    return {"memory_limit": host_bytes, "data": (GpuSpill, limits)}
 
 
 # ---- TLS
@@ -321,7 +372,8 @@ def _prepare(client: Client, allow_versions: bool, timeout_s: float) -> None:
 
 def _check_versions(client: Client, own: Mapping[str, str]) -> None:
     names = {address: str(one["name"]) for address, one in client.scheduler_info(n_workers=-1)["workers"].items()}
-    found = client.run(versions, on_error="return")
+    run: Any = client.run
+    found: dict[str, Any] = run(versions, on_error="return")
     failed = {names.get(a, a): error for a, error in found.items() if isinstance(error, BaseException)}
     if failed:
         raise ClusterError("; ".join(f"worker {name} has no gridwise_py: {error}" for name, error in failed.items()))

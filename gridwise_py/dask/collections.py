@@ -5,6 +5,9 @@ and the options, never on which worker did what or died. Across vendors of GPUs 
 float sums.
 """
 
+# Dask's annotations leave many types open:
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -4,6 +4,9 @@ Steps that need a GPU and steps on the host take turns, so they cannot share two
 other. Keys of tasks are ``(layer, …)``, so a task's arguments say which layers its own depends on.
 """
 
+# Dask's annotations leave many types open:
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +32,12 @@ TREE_WIDTH = 16
 
 def blocks(x: da.Array) -> list[Key]:
     """Return the keys of the chunks of an array of one dimension."""
-    return list(flatten(x.__dask_keys__()))
+    keys: Any = flatten(x.__dask_keys__())
+    return list(keys)
+
+
+def _layers(x: Any) -> Iterable[str]:
+    return x.__dask_layers__()
 
 
 @dataclass
@@ -57,7 +65,7 @@ class Graph:
         self._name = f"gridwise-{name}"
         self._layers: dict[str, _Layer] = {}
         #: The layers that have the keys of a name, where these are no layer of this graph.
-        self._owners: dict[str, set[str]] = {x.name: set(x.__dask_layers__()) for x in inputs}
+        self._owners: dict[str, set[str]] = {x.name: set(_layers(x)) for x in inputs}
 
     def step(self, step: str, *, on_gpu: bool = False) -> str:
         """Return the name of a step's layer, which the first call adds."""

@@ -4,6 +4,9 @@ Rows of a part arrive in any order, so each carries where it comes from. Columns
 tables would turn every NaN into the same one.
 """
 
+# Dask's annotations leave many types open:
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import shutil
@@ -94,7 +97,8 @@ def check_disks(data_bytes: int) -> None:
         client = default_client()
     except ValueError:
         return
-    free_bytes: dict[str, int] = client.run(_free_bytes)
+    run: Any = client.run
+    free_bytes: dict[str, int] = run(_free_bytes)
     if free_bytes and min(free_bytes.values()) * len(free_bytes) < data_bytes:
         least = min(free_bytes, key=lambda address: free_bytes[address])
         raise ClusterError(

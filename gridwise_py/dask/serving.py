@@ -1,5 +1,8 @@
 """The worker processes of a host, as ``gridwise worker`` runs them: a Nanny per GPU, until all have ended."""
 
+# Dask's annotations leave many types open:
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import asyncio
@@ -10,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from distributed import Nanny, Security
-from distributed.system import MEMORY_LIMIT
 
 from ..errors import ClusterError
-from .cluster import check_address, chosen_adapters, tagged, worker_options
+from .cluster import check_address, chosen_adapters, memory_options, tagged, worker_options
 
 __all__ = ["Certificates", "serve"]
 
@@ -41,6 +43,7 @@ def serve(
     *,
     threads: int | None,
     memory_limit: str,
+    device_memory_limit: str | None,
     local_directory: str | None,
     certificates: Certificates | None,
     insecure: bool,
@@ -55,7 +58,7 @@ def serve(
         As in `check_address`.
     adapters : "all", or iterable of int or str
         As in `chosen_adapters`.
-    threads, memory_limit, local_directory
+    threads, memory_limit, device_memory_limit, local_directory
         Of each worker.
     certificates : Certificates, optional
         By default those of Dask's configuration.
@@ -73,8 +76,8 @@ def serve(
     """
     checked = check_address(address, insecure=insecure, remedy="give --insecure")
     chosen = tagged(chosen_adapters(adapters))
-    share = MEMORY_LIMIT // len(chosen) if memory_limit == "auto" else memory_limit
-    options: dict[str, Any] = {"memory_limit": share, "death_timeout": death_timeout_s}
+    options = memory_options(memory_limit, device_memory_limit, len(chosen))
+    options["death_timeout"] = death_timeout_s
     if local_directory is not None:
         options["local_directory"] = local_directory
     if certificates is not None:

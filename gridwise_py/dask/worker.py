@@ -5,6 +5,9 @@ need a GPU run through `run_on_gpu`, which raises on any other worker: Dask lose
 otherwise compute on whatever adapter it finds there.
 """
 
+# Dask's annotations leave many types open:
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import logging
@@ -13,7 +16,7 @@ import pickle
 import platform
 import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -25,11 +28,13 @@ from distributed import Client, Worker, WorkerPlugin, default_client, get_worker
 
 from .. import settings
 from .._version import __version__
-from ..errors import ClusterError, GridwiseError
+from ..errors import ClusterError, DeviceMemoryError, GridwiseError
 from ..runtime.array import Array, asarray
+from ..runtime.context import empty_cache
 from ..runtime.device import default_device, device_key
 from ..runtime.gpu_identity import pci_of
 from ..runtime.memory import Lease
+from .spill import GpuSpill
 
 __all__ = [
     "RESOURCE",
@@ -237,10 +242,21 @@ def run_on_gpu(function: Callable[..., Any], /, *arguments: Any) -> Any:
     _check_has_gpu(worker)
     with _gpu_lock:
         try:
-            return function(default_device(), *arguments)
+            return _with_room(worker, function, arguments)
         except Exception as error:
             error.add_note(f"in task {worker.get_current_task()!r} on worker {worker.name} ({worker.address})")
             raise
+
+
+def _with_room(worker: Worker, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Call a function; once more without the Arrays that the worker holds, if the GPU has no room."""
+    try:
+        return function(default_device(), *arguments)
+    except DeviceMemoryError:
+        if not (isinstance(worker.data, GpuSpill) and worker.data.move_all()):
+            raise
+    empty_cache(default_device())
+    return function(default_device(), *arguments)
 
 
 def _check_has_gpu(worker: Worker) -> None:
@@ -290,7 +306,7 @@ def identities(client: Client) -> list[DeviceIdentity]:
         client.submit(_own_identity, workers=[address], pure=False, key=f"gridwise-identity-{run}-{address}")
         for address in workers
     ]
-    found: Iterable[DeviceIdentity | str | None] = client.gather(futures)
+    found: Any = client.gather(futures)
     problems = [one for one in found if isinstance(one, str)]
     if problems:
         raise ClusterError("; ".join(problems))
@@ -355,7 +371,7 @@ def register(*, in_worker: bool = False) -> None:
         return
     from dask.base import normalize_token
     from dask.sizeof import sizeof
-    from distributed.protocol import dask_deserialize, dask_serialize
+    from distributed.protocol.serialize import dask_deserialize, dask_serialize
 
     sizeof.register(Array, _size_bytes)
     normalize_token.register(Array, _token)
@@ -379,7 +395,8 @@ def _token(array: Array) -> tuple[Any, ...]:
 
 def _serialized(array: Array) -> tuple[dict[str, Any], list[memoryview]]:
     items = array.to_numpy()
-    return {"dtype": pickle.dumps(items.dtype), "shape": items.shape}, [memoryview(items.reshape(-1).view(np.uint8))]
+    data: Any = items.reshape(-1).view(np.uint8)
+    return {"dtype": pickle.dumps(items.dtype), "shape": items.shape}, [memoryview(data)]
 
 
 def _deserialized(header: dict[str, Any], frames: list[Any]) -> Array | np.ndarray:

@@ -28,6 +28,7 @@ from distributed import Client, Nanny, Scheduler, SpecCluster, wait
 import gridwise_py as gw
 import gridwise_py.dask as gwd
 from gridwise_py.dask import chunks, splitters
+from gridwise_py.dask.cluster import NO_DASHBOARD, chosen_adapters, tagged, worker_options
 from gridwise_py.dask.worker import RESOURCE, gpu_workers, run_on_gpu
 
 pytestmark = [pytest.mark.gpu, pytest.mark.dask]
@@ -89,6 +90,18 @@ def test_each_worker_has_its_own_identity(client, cluster):
     assert cluster.scheduler_address.startswith("tcp://127.0.0.1:")
     tagged = client.submit(os.getpid, resources={found[1].tag: 1}, pure=False).result(timeout=30)
     assert tagged == found[1].pid
+
+
+def _listening(dask_worker):
+    import psutil
+
+    process = psutil.Process()
+    return {c.laddr.ip for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN}
+
+
+def test_a_local_cluster_listens_on_this_host_only(client, cluster):
+    assert set().union(*client.run(_listening).values()) == {"127.0.0.1"}
+    assert _listening(None) <= {"127.0.0.1"}, "scheduler and Nannies are in this process"
 
 
 def _make(device, size):
@@ -344,8 +357,6 @@ def test_a_worker_without_a_gpu_never_computes_in_silence(client, plain_worker):
 
 
 def test_a_cluster_whose_client_did_not_prepare_it_refuses_to_compute(settings_of_dask):
-    from gridwise_py.dask.cluster import chosen_adapters, tagged, worker_options
-
     (tag, adapter), *_ = tagged(chosen_adapters([0])).items()
     options = {**worker_options(tag, adapter, 1, 1), "memory_limit": MEMORY, "host": "127.0.0.1"}
     refusing = {**options, "name": "refusing", "env": {"GRIDWISE_ADAPTER": "0"}, "resources": {RESOURCE: 1}}
@@ -353,7 +364,7 @@ def test_a_cluster_whose_client_did_not_prepare_it_refuses_to_compute(settings_o
         "bare": {"cls": Nanny, "options": {**options, "name": "bare"}},
         "refusing": {"cls": Nanny, "options": refusing},
     }
-    scheduler = {"cls": Scheduler, "options": {"dashboard_address": None, "dashboard": False, "host": "127.0.0.1"}}
+    scheduler = {"cls": Scheduler, "options": {**NO_DASHBOARD, "host": "127.0.0.1"}}
     with SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as own:
         with Client(own) as client:
             # No plugin: the client was not made by connect().
@@ -523,3 +534,89 @@ def test_the_command_joins_as_the_same_device_and_ends_in_order():
     )  # fmt: skip
     assert done.returncode == 2
     assert "no worker joined the cluster" in done.stderr
+
+
+# ---- where a worker keeps Arrays
+
+
+@pytest.fixture
+def spill(device, tmp_path, monkeypatch):
+    """A function that makes the mapping of a worker in this process, with limits in bytes."""
+    from gridwise_py.dask import spill, worker
+
+    worker.register()
+    monkeypatch.setattr(worker, "_uploads", True)
+    monkeypatch.setattr(worker, "default_device", lambda: device)
+    monkeypatch.setattr(spill, "default_device", lambda: device)
+    return lambda device_bytes, host_bytes: spill.GpuSpill(device_bytes, host_bytes, str(tmp_path))
+
+
+def _counting(device, first):
+    return gw.asarray(np.arange(first, first + 100, dtype=np.float32), device)
+
+
+def test_arrays_move_from_the_gpu_to_the_host_to_disk_and_back(device, spill, tmp_path):
+    data = spill(1000, 1000)
+    keys = [("chunk", i) for i in range(8)]
+    for i, key in enumerate(keys):
+        data[key] = _counting(device, i)
+    assert (len(data), data.gpu_bytes, data.moved) == (8, 800, 6)
+    assert sum(len(files) for _, _, files in os.walk(tmp_path)) >= 3, "host memory has room for two"
+    for _ in range(2):
+        for i, key in enumerate(keys):
+            assert isinstance(data[key], gw.Array)
+            np.testing.assert_array_equal(data[key].to_numpy(), np.arange(i, i + 100, dtype=np.float32))
+            assert data.gpu_bytes <= 1000
+    assert data.returned >= 8
+    assert sorted(data) == keys
+    data[keys[0]] = 7  # another value, of another kind, under a key that is there
+    del data[keys[1]]
+    assert data[keys[0]] == 7
+    assert len(data) == 7
+    assert keys[1] not in data
+    np.testing.assert_array_equal(np.asarray(data.pop(keys[2])), np.arange(2, 102, dtype=np.float32))
+    with pytest.raises(KeyError):
+        data.pop(keys[2])
+    assert data.move_all()
+    assert data.gpu_bytes == 0
+    assert not data.move_all()
+    while data.fast:
+        assert data.evict() > 0
+    assert data.evict() == -1
+    assert set(data) == {keys[0], *keys[3:]}
+    for key in list(data):
+        del data[key]
+    assert (len(data), data.gpu_bytes) == (0, 0)
+    assert sum(len(files) for _, _, files in os.walk(tmp_path)) == 0
+
+
+def test_an_array_larger_than_the_limit_stays_alone_and_a_lost_device_loses_no_key(device, spill):
+    data = spill(10, 10_000)
+    data["a"] = _counting(device, 0)
+    assert data.gpu_bytes == 400
+    gone = _counting(device, 1)
+    data["b"] = gone
+    assert data.gpu_bytes == 400
+    gone.destroy()
+    with pytest.raises(gw.BufferUsageError):
+        data["c"] = _counting(device, 2)
+    assert {"a", "b"} <= set(data)
+
+
+def test_a_cluster_with_a_limit_on_gpu_memory_holds_more_than_that():
+    items = _items()
+    with (
+        gwd.local_cluster([0], memory_limit=MEMORY, threads=1, device_memory_limit=3000) as own,
+        gwd.connect(own) as client,
+    ):
+        held = gwd.on_gpu(da.from_array(items, chunks=500)).persist()
+        np.testing.assert_array_equal(
+            _bits(client.gather(client.compute(gwd.sort(held)))), _bits(np.sort(items, kind="stable"))
+        )
+        ((used_bytes, moved),) = client.run(_gpu_bytes_and_moved).values()
+        assert used_bytes <= 3000
+        assert moved >= 8
+
+
+def _gpu_bytes_and_moved(dask_worker):
+    return dask_worker.data.gpu_bytes, dask_worker.data.moved
