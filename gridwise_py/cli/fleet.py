@@ -46,7 +46,7 @@ _OF_RUNS = (
 )  # fmt: skip
 
 
-@click.command(cls=RawArguments, short_help="Judge many devices that ran one suite: which is slow, wrong or lost?")
+@click.command(cls=RawArguments, short_help="Find slow, wrong and lost devices among many.")
 @click.argument("files", nargs=-1, type=_FILE, metavar="[FILE]…")
 @click.option("--scheduler", metavar="ADDRESS", help="Measure on the GPUs of this Dask cluster: tls://HOST:PORT.")
 @click.option("--suite", metavar="NAME|FILE", help="What to measure, as in `gridwise bench`.  [default: quick]")
