@@ -79,7 +79,7 @@ def reduced(
     if chunk.size == 0:
         return np.empty(0, dtype)
     options: dict[str, Any] = {"deterministic": deterministic, "compensated": compensated}
-    total: Any = reduce(chunk, op, dtype=dtype, device=device, **options)
+    total = cast(Any, reduce(chunk, op, dtype=dtype, device=device, **options))
     return host(total).reshape(1) if isinstance(total, Array) else np.array([total], dtype)
 
 

@@ -104,13 +104,15 @@ def local_cluster(
     host = "127.0.0.1"
     security = Security.temporary() if tls else None
     options: dict[str, Any] = {"protocol": "tls://" if tls else "tcp://", "host": host}
+    if security is not None:
+        options["security"] = security
     options |= memory_options(memory_limit, device_memory_limit, len(chosen))
     quiet = spec.pop("silence_logs", logging.WARNING)
     options_of = {tag: worker_options(tag, adapter, len(chosen), threads) for tag, adapter in tagged(chosen).items()}
     workers = {
         tag: {"cls": Nanny, "options": {**options, "silence_logs": quiet, **own}} for tag, own in options_of.items()
     }
-    listening = {name: options[name] for name in ("protocol", "host")}
+    listening = {name: options[name] for name in ("protocol", "host", "security") if name in options}
     scheduler = {"cls": Scheduler, "options": {**listening, **NO_DASHBOARD}}
     return SpecCluster(workers=workers, scheduler=scheduler, security=security, silence_logs=quiet, **spec)
 

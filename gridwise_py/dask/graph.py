@@ -142,11 +142,13 @@ class Graph:
 
     def array(self, chunks: Sequence[float], dtype: np.dtype, *, step: str = "") -> da.Array:
         """Return the results of a step, which has a task per chunk, as a dask array of one dimension."""
-        return da.Array(self._finished(), self._layer_of(step), (tuple(chunks),), dtype=dtype)
+        array: Any = da.Array
+        return array(self._finished(), self._layer_of(step), (tuple(chunks),), dtype=dtype)
 
     def scalar(self, dtype: np.dtype) -> da.Array:
         """Return the result of the one task of the last step as a dask array without dimensions."""
-        return da.Array(self._finished(), self._layer_of(""), (), dtype=dtype)
+        array: Any = da.Array
+        return array(self._finished(), self._layer_of(""), (), dtype=dtype)
 
     def delayed(self) -> Delayed:
         """Return the result of the one task of the last step."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import dask
+import dask.config
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -100,7 +100,7 @@ def check_disks(data_bytes: int) -> None:
     run: Any = client.run
     free_bytes: dict[str, int] = run(_free_bytes)
     if free_bytes and min(free_bytes.values()) * len(free_bytes) < data_bytes:
-        least = min(free_bytes, key=lambda address: free_bytes[address])
+        least = min(free_bytes, key=free_bytes.__getitem__)
         raise ClusterError(
             f"a P2P exchange of {data_bytes:,} bytes goes through the disks of {len(free_bytes)} workers, but worker "
             f"{least} has {free_bytes[least]:,} bytes free; give exchange='tasks', or start workers with "

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import zict
 from dask.sizeof import sizeof
-from distributed.protocol import deserialize_bytes, serialize_bytelist
+from distributed.protocol.serialize import deserialize_bytes, serialize_bytelist
 
 from ..runtime.array import Array, asarray
 from ..runtime.device import default_device

@@ -340,11 +340,12 @@ def gpu_workers(client: Client) -> dict[str, str]:
 
 def no_gpu_message(client: Client) -> str:
     """Return what to say where no worker has a GPU."""
+    scheduler: Any = client.scheduler
     workers = client.scheduler_info(n_workers=-1)["workers"]
     there = ", ".join(f"{one['name']} ({address})" for address, one in workers.items()) or "none at all"
     return (
         f"no worker has a GPU (the resource {RESOURCE!r}). Workers: {there}. Start some with "
-        f"`gridwise worker {client.scheduler.address}`"
+        f"`gridwise worker {scheduler.address}`"
     )
 
 

@@ -511,12 +511,23 @@ def _slowly(block):
     return block
 
 
-def test_the_command_joins_as_the_same_device_and_ends_in_order():
-    port = _free_port()
+def test_a_local_cluster_over_tls():
+    codes = np.arange(SIZE, dtype="u4")
+    with gwd.local_cluster([0], memory_limit=MEMORY, threads=1, tls=True) as own, gwd.connect(own) as client:
+        assert own.scheduler_address.startswith("tls://127.0.0.1:")
+        assert client.gather(client.compute(gwd.reduce(_chunked(codes)))) == codes.sum(dtype="u4")
+
+
+def test_the_command_joins_as_the_same_device_and_ends_in_order(tmp_path):
+    port, file = _free_port(), tmp_path / "scheduler.json"
     address = f"tcp://127.0.0.1:{port}"
-    scheduler, worker = _scheduler("tcp", port), _worker(f"127.0.0.1:{port}")
+    scheduler = _scheduler("tcp", port, "--scheduler-file", str(file))
+    deadline = time.monotonic() + 60
+    while not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    worker = _worker(str(file))
     try:
-        with gwd.connect(address, timeout_s=60) as client:
+        with gwd.connect(str(file), timeout_s=60) as client:
             (one,) = gwd.identities(client)
             assert (one.tag, one.worker, one.type) == (one.worker, one.tag, gw.list_adapters()[0].type)
             worker.send_signal(signal.SIGTERM)

@@ -271,6 +271,23 @@ def test_columns_of_tables_whose_lengths_are_not_known():
         gwd.top_k(lazy["value"], 5000)[0].compute()
 
 
+def test_zarr_and_parquet_are_sources(tmp_path):
+    items = _items("f4")
+    _chunked(items).rechunk(1000).to_zarr(tmp_path / "items.zarr")
+    gwd.sort(da.from_zarr(tmp_path / "items.zarr")).to_zarr(tmp_path / "sorted.zarr")
+    np.testing.assert_array_equal(
+        _bits(da.from_zarr(tmp_path / "sorted.zarr").compute()), _bits(np.sort(items, kind="stable"))
+    )
+    table = pd.DataFrame({"key": _items("i4", few=True), "value": np.arange(SIZE, dtype="i4")})
+    dd.from_pandas(table, npartitions=3).to_parquet(tmp_path / "table")
+    lazy = dd.read_parquet(tmp_path / "table")
+    keys, totals = gwd.groupby(lazy["key"], lazy["value"], "sum").compute()
+    expected = table.astype("i8").groupby("key")["value"].sum()
+    np.testing.assert_array_equal(keys, expected.index)
+    np.testing.assert_array_equal(totals, expected)
+    np.testing.assert_array_equal(gwd.cumsum(lazy["value"]).compute(), np.cumsum(table["value"]))
+
+
 # ---- chunks on the GPU
 
 
