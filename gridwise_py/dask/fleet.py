@@ -55,7 +55,7 @@ _WRITING_SHARE = 0.1
 _ALONE, _TOGETHER = "alone", "together"
 
 
-@dataclass
+@dataclass(frozen=True)
 class DeviceState:
     """How far a device is, for those who show it.
 
@@ -225,6 +225,10 @@ class _Device:
     documents: dict[str, tuple[Results, bytes]] = field(default_factory=dict[str, tuple[Results, bytes]])
     member: Fleet | None = None
 
+    def show(self, **changes: Any) -> None:
+        """Change what is shown, as a whole: the client's thread does so, too."""
+        self.shown = replace(self.shown, **changes)
+
 
 class _Run:
     """The state of a run on the client."""
@@ -291,7 +295,7 @@ class _Run:
     def _measure(self, phase: str, at_once: int | None, *, is_last: bool) -> None:
         waiting = [device for device in self._devices.values() if device.member is None]
         for device in waiting:
-            device.shown.phase, device.shown.state, device.shown.done = phase, "waiting", 0
+            device.show(phase=phase, state="waiting", done=0)
         running: list[_Device] = []
         while waiting or running:
             for device in list(waiting):
@@ -320,7 +324,7 @@ class _Run:
         key = f"{_TOPIC}-{self.name}-{identity.id}-{phase}-{secrets.token_hex(2)}"
         device.future = self._client.submit(_measure_device, task, key=key, pure=False, retries=2, **where)
         device.seen_s = time.monotonic()
-        device.shown.state = "running"
+        device.show(state="running")
 
     def _check_scheduler(self) -> None:
         now_s = time.monotonic()
@@ -356,7 +360,7 @@ class _Run:
         """Take the document of a device, as a file of a stranger."""
         content, name = given["content"], f"{device.identity.id} ({phase})"
         device.wall_s += given["wall_s"]
-        device.shown.attempts = max(device.shown.attempts, given["attempts"])
+        device.show(attempts=max(device.shown.attempts, given["attempts"]))
         try:
             if len(content) > _MOST_BYTES:
                 raise BadResultsFile(f"{name}: {len(content):,} bytes, but results have at most {_MOST_BYTES:,}")
@@ -376,8 +380,7 @@ class _Run:
             sha256=hashlib.sha256(content).hexdigest(), attempts=max(1, device.shown.attempts), wall_s=device.wall_s,
             alone=None if alone is None else alone[0],
         )  # fmt: skip
-        device.shown.state = device.member.members[0].status.value
-        device.shown.case, device.shown.done = "", device.shown.of
+        device.show(state=device.member.members[0].status.value, case="", done=device.shown.of)
 
     def _write_member(self, device: _Device, suffix: str, content: bytes) -> str | None:
         """Write a results file; return its name relative to the document's folder."""
@@ -397,7 +400,7 @@ class _Run:
             error=" ".join(error.split())[:200], wall_s=None,
         )  # fmt: skip
         device.member = Fleet(planned=(identity.id,), members=(member,))
-        device.shown.state = status.value
+        device.show(state=status.value)
 
     # ---- what workers say
 
@@ -412,9 +415,8 @@ class _Run:
         if device is None or device.member is not None:
             return
         device.seen_s = time.monotonic()
-        shown = device.shown
-        shown.done, shown.of, shown.case = int(said["done"]), int(said["of"]), str(said["case"])[:80]
-        shown.attempts = max(shown.attempts, int(said["attempt"]))
+        attempts = max(device.shown.attempts, int(said["attempt"]))
+        device.show(done=int(said["done"]), of=int(said["of"]), case=str(said["case"])[:80], attempts=attempts)
 
     # ---- the document
 
