@@ -11,11 +11,14 @@ import json
 import logging
 import os
 import socket
+import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import dask.config
 from dask.utils import parse_bytes
@@ -50,10 +53,14 @@ __all__ = [
 
 logger = logging.getLogger("gridwise_py")
 
+Result = TypeVar("Result")
+
 _GPU_TYPES = ("DiscreteGPU", "IntegratedGPU")
 #: A worker's threads beside the one that waits for the GPU: they cut, count and read files.
 _MOST_THREADS = 4
 _POLL_S = 0.05
+#: Beyond twice the limit of a connection, for what Dask does after it.
+_GRACE_S = 10.0
 #: Schedulers and workers serve HTTP even without a dashboard, by default to everyone.
 NO_DASHBOARD = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 
@@ -346,16 +353,43 @@ def connect(
     address = address_or_cluster if isinstance(address_or_cluster, str) else address_or_cluster.scheduler_address
     address = check_address(address, insecure=insecure, remedy="pass insecure=True")
     target = address if isinstance(address_or_cluster, str) else address_or_cluster
-    try:
+
+    def connected() -> GpuClient:
         client = GpuClient(target, security=security, timeout=timeout_s)
+        try:
+            _prepare(client, allow_versions, timeout_s)
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+    try:
+        return _within(2 * timeout_s + _GRACE_S, connected)
     except (OSError, TimeoutError, TypeError) as error:  # TypeError: TLS without certificates
         raise ClusterError(f"no scheduler answers at {address} within {timeout_s:g} s: {error}") from error
+
+
+def _within(limit_s: float, function: Callable[[], Result]) -> Result:
+    """Return what a function returns; raise TimeoutError if it takes longer.
+
+    Dask's own limits do not cover all that a client waits for, such as the handshake of a server that speaks another
+    protocol.
+    """
+    found: Future[Result] = Future()
+
+    def call() -> None:
+        try:
+            found.set_result(function())
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=call, name="gridwise connect", daemon=True).start()
     try:
-        _prepare(client, allow_versions, timeout_s)
-    except BaseException:
-        client.close()
-        raise
-    return client
+        return found.result(limit_s)
+    except FutureTimeoutError as error:
+        if found.done():
+            raise
+        raise TimeoutError(f"no end after {limit_s:g} s") from error
 
 
 def _prepare(client: Client, allow_versions: bool, timeout_s: float) -> None:

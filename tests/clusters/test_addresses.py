@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -140,3 +141,26 @@ main(["worker", "127.0.0.1:1"])
 def test_names_that_are_not_there_say_so():
     with pytest.raises(AttributeError, match=r"'gridwise_py\.dask' has no attribute 'summ'"):
         gwd.summ  # noqa: B018
+
+
+def test_a_server_that_never_answers_is_given_up(monkeypatch):
+    """A port that takes connections and says nothing, as a server of another protocol does."""
+    import socket
+
+    from gridwise_py.dask import cluster
+
+    monkeypatch.setattr(cluster, "_GRACE_S", 0.5)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        port = silent.getsockname()[1]
+        with pytest.raises(gw.ClusterError, match=rf"no scheduler answers at tcp://127\.0\.0\.1:{port} within 0\.5 s"):
+            gwd.connect(f"127.0.0.1:{port}", timeout_s=0.5)
+    with pytest.raises(TimeoutError, match=r"no end after 0\.2 s"):
+        cluster._within(0.2, threading.Event().wait)
+    with pytest.raises(TimeoutError, match="own"):
+        cluster._within(5, _late)
+
+
+def _late():
+    raise TimeoutError("its own")
