@@ -31,8 +31,6 @@ exclude_patterns = ["_ext", "benchmarks/made", "concepts/made", "**/.ipynb_check
 nitpicky = False
 # Words of a type in a docstring, such as items, may be names of two classes' fields; then none is linked.
 suppress_warnings = ["ref.python"]
-# Pages that other work brings: a table of contents that names one is right without it.
-LATER = ("fleet", "distributed")
 
 # ---- Markdown and notebooks
 
@@ -94,14 +92,3 @@ html_theme_options = {
 }
 html_context = {"default_mode": "auto"}
 copybutton_exclude = ".linenos, .gp, .go"
-
-
-def without_missing_pages(_app, docname, source):
-    """Take the pages of LATER that are not here out of the tables of contents."""
-    if docname.endswith("index"):
-        missing = {f"/{name}" for name in LATER if not (ROOT / "docs" / f"{name}.md").exists()}
-        source[0] = "\n".join(line for line in source[0].split("\n") if line not in missing)
-
-
-def setup(app):
-    app.connect("source-read", without_missing_pages)
