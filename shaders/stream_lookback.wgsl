@@ -3,6 +3,8 @@
 // tiles at a time, until it finds one that has published the count of all tiles up to itself. Then the workgroup writes.
 // Sources: Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (NVIDIA, 2016), of which
 // this is the stream compaction; the fallback is from Smith, Levien and Owens, "Decoupled Fallback" (SPAA 2025).
+// Between publishing and the first poll a workgroup stages items{{ ", and computes for a while where many tiles wait in a row" if pauses }}: the tiles
+// before it then know more, so that fewer polls load the lines of memory on which all of them wait.
 // Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, a workgroup recounts every unpublished
 // tile from the inputs. So every loop is bounded, and the outputs must not share items with the inputs.
 // The number of items may come from the GPU. A workgroup whose tile has no items publishes a count of 0 and leaves: so
@@ -22,6 +24,15 @@
 //$ include "lib/stream_end.wgsl"
 //$ include "lib/stream_state.wgsl"
 //$ include "lib/look_back.wgsl"
+
+//$ if pauses
+// Computes for some steps, each of which needs the one before. Returns 0, or 1 in one of 2^32 cases: a driver cannot know.
+fn pause(steps: u32) -> u32 {
+  var x = steps;
+  for (var k = 0u; k < steps; k++) { x = (x ^ (x >> 3u)) * 1664525u + k; }
+  return select(0u, 1u, x == 0x9e3779b9u);
+}
+//$ endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -57,7 +68,7 @@ fn main(
   var before = identity();
   if (tile > 0u) {
     var next = tile - 1u;
-    var spins = 0u;
+    var spins = {{ "pause(params.pause)" if pauses else "0u" }};
     loop {
       if (look_back_enter()) { look_back(next, before, spins); }
       let found = workgroupUniformLoad(&look_back_result);

@@ -154,7 +154,8 @@ class PlanBuilder:
     def scratch(self, name: str, items: int, item_bytes: int = 4, *, in_chunks: bool = False) -> Operand:
         """Add temporary memory of `items` items, zeroed once, and return it as an operand.
 
-        With `in_chunks` it may be larger than a buffer: it then lies in several.
+        Memory of one name is one buffer, with room for the most items that were asked for: kernels of other lengths
+        need other amounts. With `in_chunks` it may be larger than a buffer: it then lies in several.
         """
         size_bytes = -(-max(items * item_bytes, 16) // 16) * 16
         limit = self._capabilities.limits["max-buffer-size"]
@@ -169,7 +170,8 @@ class PlanBuilder:
                 f"max-buffer-size is {limit} bytes; split the input into smaller parts"
             )
         name = self._in_part(name)
-        self._buffers[name] = BufferSpec(name, "scratch", size_bytes)
+        known_bytes = self._buffers[name].size_bytes if name in self._buffers else 0
+        self._buffers[name] = BufferSpec(name, "scratch", max(size_bytes, known_bytes))
         return Operand(items, name, 0, True, size_bytes, item_bytes)
 
     def has(self, operand: Operand) -> bool:

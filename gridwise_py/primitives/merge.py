@@ -20,7 +20,16 @@ from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, KeyDatatypeLike, Struct, ValueDatatypeLike
 from .base import Primitive
-from .merge_order import PARTITION_SIZE, Less, MergeOrder, first_step, merged_order, most_keys, value_arguments
+from .merge_order import (
+    PARTITION_SIZE,
+    Less,
+    MergeOrder,
+    first_step,
+    merged_order,
+    most_keys,
+    step_in_tile,
+    value_arguments,
+)
 from .registry import register
 from .typed_merges import TwoSorted
 
@@ -193,6 +202,7 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
                 context={
                     **context, "key_output": "output", "values": bool(values),
                     "workgroup_size": each.workgroup_size, "items": order.items(each, self.capabilities),
+                    "guess_step": step_in_tile(tile),
                 },
             )  # fmt: skip
 

@@ -16,7 +16,16 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Data
 from ..types.traced import Traced, traced_order
 from .key_codes import key_codes
 
-__all__ = ["PARTITION_SIZE", "Less", "MergeOrder", "first_step", "merged_order", "most_keys", "value_arguments"]
+__all__ = [
+    "PARTITION_SIZE",
+    "Less",
+    "MergeOrder",
+    "first_step",
+    "merged_order",
+    "most_keys",
+    "step_in_tile",
+    "value_arguments",
+]
 
 #: Says whether one item goes before another: a function of two items, as those of expressions.
 Less: TypeAlias = Callable[[Any, Any], Any]
@@ -39,6 +48,11 @@ def first_step(n: int) -> int:
     √n / 4 of that place in two of three cases.
     """
     return 1 << math.isqrt(n).bit_length()
+
+
+def step_in_tile(tile_items: int) -> int:
+    """Return the same for a tile in workgroup memory: three standard deviations."""
+    return 1 << (3 * math.isqrt(tile_items) // 4).bit_length()
 
 
 class MergeOrder:

@@ -21,7 +21,16 @@ from ..types.datatype import ITEM_DATATYPES, Datatype, KeyDatatypeLike, Struct, 
 from ..types.expression import Operators
 from ..types.expression_functions import StructExpression
 from .base import Primitive
-from .merge_order import PARTITION_SIZE, Less, MergeOrder, first_step, merged_order, most_keys, value_arguments
+from .merge_order import (
+    PARTITION_SIZE,
+    Less,
+    MergeOrder,
+    first_step,
+    merged_order,
+    most_keys,
+    step_in_tile,
+    value_arguments,
+)
 from .registry import register
 from .typed_merges import SortedItems
 
@@ -166,7 +175,8 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
     def _template(self, shape: Shape, **more: Any) -> dict[str, Any]:
         return {
             **self._order.context(), "key_operands": ["input"], "runs": True, "counted_output": False,
-            "workgroup_size": shape.workgroup_size, "items": self._order.items(shape, self.capabilities), **more,
+            "workgroup_size": shape.workgroup_size, "items": self._order.items(shape, self.capabilities),
+            "guess_step": step_in_tile(self._tile(shape)), **more,
         }  # fmt: skip
 
     def _add_tiles(

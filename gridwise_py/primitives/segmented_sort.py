@@ -144,7 +144,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         self._key_words = key_words(self.datatype)
         self._value_words = 0 if self.value_datatype is None else self.value_datatype.itemsize_bytes // 4
         self._shape: SegmentedSortShape = segmented_sort_shape_for(
-            self.capabilities, self.mode, self._key_words, self.tuning
+            self.capabilities, self.mode, self._key_words, self.tuning, self.length
         )
         self._digits = digits_of(self.datatype, 0, None)
 

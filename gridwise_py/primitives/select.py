@@ -87,7 +87,8 @@ class Select(InputFlags, StreamPrimitive):  # pyright: ignore[reportIncompatible
         tuning: StreamTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, size=size, strategy=strategy, tuning=tuning, capabilities=capabilities)
+        kernel = "stream_flags" if where is None else "stream"
+        super().__init__(device, size=size, strategy=strategy, tuning=tuning, capabilities=capabilities, kernel=kernel)
         fields = dtype.fields if isinstance(dtype, StructExpression) else {"output": dtype}
         operands = ["input"] if len(fields) == 1 else [f"input_{k}" for k in range(len(fields))]
         kinds = [self._input(name, of, self.datatypes) for name, of in zip(operands, fields.values(), strict=True)]

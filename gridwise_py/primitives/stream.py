@@ -119,6 +119,8 @@ class StreamPrimitive(Primitive):
     strategy : {None, "auto", "reduce_then_scan", "lookback"}
     tuning : StreamTuning, optional
     capabilities : Capabilities, optional
+    kernel : str, default "stream"
+        Whose shapes the tiles have, where items without a mark are not written.
     """
 
     takes_count = True
@@ -144,6 +146,7 @@ class StreamPrimitive(Primitive):
         strategy: ScanStrategy | None,
         tuning: StreamTuning | None,
         capabilities: Capabilities | None,
+        kernel: str = "stream",
     ):
         super().__init__(device, capabilities=capabilities)
         self.strategy: ScanStrategy = "auto" if strategy is None else one_of("strategy", strategy, SCAN_STRATEGIES)
@@ -153,7 +156,7 @@ class StreamPrimitive(Primitive):
         self.tuning: StreamTuning = StreamTuning.of(tuning)
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(self.tuning.subgroups)
         self._shapes: Shapes[Shape] = shapes_for(
-            "stream_split" if self.splits else "stream", self.capabilities, self.mode, self.tuning
+            "stream_split" if self.splits else kernel, self.capabilities, self.mode, self.tuning
         )
         storage_bytes = self.capabilities.limits["max-compute-workgroup-storage-size"]
         if 4 * (self.tuning.stage or 0) > storage_bytes - _OTHER_STORAGE_BYTES:
@@ -399,11 +402,11 @@ class StreamPrimitive(Primitive):
                 self._add(
                     builder, window.label(self._label), "stream_lookback.wgsl", each, window, n,
                     reads=window.operands, writes=outputs | carry, room=self._room(layout),
-                    params={"tiles": count}, workgroups=count,
+                    params={"tiles": count, **self._pause(n)}, workgroups=count,
                     constants={"SPIN_LIMIT": spin_limit, "EPOCH_BITS": 1, "STALL_EVERY": self._faults.stall_every},
                     atomics={"states": (states, "array<atomic<u32>>")},
-                    sibling=each != shape, blocks=False, look=look, tickets=tickets, control="states",
-                    read_by_rmw=reads_by_rmw(self.capabilities),
+                    sibling=each != shape, blocks=False, pauses=self._pauses(), look=look, tickets=tickets,
+                    control="states", read_by_rmw=reads_by_rmw(self.capabilities),
                 )  # fmt: skip
         return {
             **self._shape_parameters(shape, windows),
@@ -430,7 +433,13 @@ class StreamPrimitive(Primitive):
             blocks = -(-tiles // per_block)
             params = {"tiles": tiles, "tiles_per_block": per_block, "blocks": blocks}
             for each in (shape, *(() if carry else self._shapes.others(n))):
-                more: dict[str, Any] = {"room": room, "params": params, "sibling": each != shape, "blocks": True}
+                more: dict[str, Any] = {
+                    "room": room,
+                    "params": params,
+                    "sibling": each != shape,
+                    "blocks": True,
+                    "pauses": False,
+                }
                 self._add(
                     builder, window.label(f"{self._label} count"), "stream_count.wgsl", each, window, n,
                     reads=marks | carry, writes={"block_totals": totals}, workgroups=blocks, **more,
@@ -530,8 +539,11 @@ class StreamPrimitive(Primitive):
             return False
         if self.tuning.items is not None:
             return self.tuning.items == "held"
-        # Items that the marks have read are in a cache when they are written; the registers let more workgroups run
-        # at once. A partition writes all items, and is faster if they stay (H200: 980 µs to 1,067; select 696 to 653).
+        # Items that are not held are in a cache when they are written, or are read only then; the registers let more
+        # workgroups run at once (H200, 2^28 items: select 586 µs to 658, flagged 652 to 744, partition 821 to 862). In
+        # the order of the tile a partition reads them once for each part (1,610 to 989).
+        if self._by_subgroups():
+            return False
         marked = {leaf for mark in self.marks for leaf in self._leaves_of(mark.argument)}
         return self.splits or not self._leaves_of(field.argument) <= marked
 
@@ -550,9 +562,34 @@ class StreamPrimitive(Primitive):
             **_quad(mark.datatype.itemsize_bytes),
         }
 
+    def _by_subgroups(self) -> bool:
+        """Whether each subgroup orders its own items; else the workgroup those of the tile.
+
+        By default where items are marked by flags, and all that is written is read with them (H200, 2^28 items: select
+        586 µs to 674, flagged 652 to 736, partition in 2 821 to 989, in 3 882 to 1,277). The first items of runs are so
+        few that one part holds those of a tile (442 to 542).
+        """
+        if self.mode.kind == "none" or self.tuning.order is not None:
+            return self.mode.kind != "none" and self.tuning.order == "subgroup"
+        read = all(each.argument and not each.sparse and each.datatype.elements == 1 for each in self._written)
+        return read and not self.marks[0].heads and self.places is None and not self.capabilities.is_cpu
+
+    def _pauses(self) -> bool:
+        """Whether workgroups may compute for a while before they poll for the first time; see stream_lookback.wgsl.
+
+        Where tiles wait longest: in the order of subgroups, or where items are read only to be written. Elsewhere even
+        the code for it costs time (H200, run lengths: 512 µs without it, 617 with no steps).
+        """
+        sparse = any(each.sparse for each in self._written) and not self._writes_lengths
+        return not self.capabilities.is_cpu and (self._by_subgroups() or sparse)
+
+    def _pause(self, n: int) -> dict[str, int]:
+        """Return the parameter that says how many steps."""
+        return {"pause": _PAUSE if n > _ITEMS_OF_NO_PAUSE else 0} if self._pauses() else {}
+
     def _rounds(self, shape: Shape, stage_words: int) -> list[list[int]]:
         """Return the rows that go through workgroup memory together, if each subgroup has a part of it."""
-        if self.mode.kind == "none" or self.tuning.order != "subgroup":
+        if not self._by_subgroups():
             return []
         rows = max(1, self._stage() // (4 * shape.workgroup_size * stage_words))
         return [list(range(first, min(first + rows, shape.vecs))) for first in range(0, shape.vecs, rows)]
@@ -634,6 +671,9 @@ class StreamPrimitive(Primitive):
 
 # Workgroups of kernels that give each a block of tiles; as those of scans.
 _GPU_BLOCKS, _CPU_BLOCKS = 1056, 64
+# Steps of dependent arithmetic, some 13 ns each on an H200, where the tiles of 2^28 items wait in a row: select 596 µs
+# without, 540 with 128, 544 with 256; partition 838, 772, 757; unique by key 771, 737, 738. Few tiles all run at once.
+_PAUSE, _ITEMS_OF_NO_PAUSE = 128, 1 << 25
 # 8 KiB of workgroup memory: as many workgroups fit on a multiprocessor as registers allow.
 _STAGE_WORDS = 2048
 # What else lies there: a word or two for each subgroup, at most for each of 512 invocations.

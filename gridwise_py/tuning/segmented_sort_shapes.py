@@ -10,9 +10,14 @@ from .options import SegmentedSortTuning
 
 __all__ = ["SegmentedSortShape", "segmented_sort_shape_for"]
 
-# Keys of an invocation by the words of a key. An H200 has 64 KiB of workgroup memory and 64 Ki registers on a
-# multiprocessor: with these, two workgroups of 512 share one. A key and its tag are two words of registers, or three.
-_GPU_ITEMS, _GPU_WORKGROUP_SIZE = {1: 12, 2: 8}, 512
+# Keys of an invocation by the words of a key. A multiprocessor of an H200 gives 64 KiB to workgroup memory and has
+# 64 Ki registers: with these, two workgroups of 512 share one. A key and its tag are two words of registers, or three.
+# 2^24 keys of u32 there, in segments of 256, 4,096, 16,384 by offsets, take 851, 704, 1,084 µs with 10, and 960, 850,
+# 1,210 with 12.
+_GPU_ITEMS, _GPU_WORKGROUP_SIZE = {1: 10, 2: 8}, 512
+# Of segments of one length those with which a segment fits into a tile: in segments of 4,096 372 µs with 8, 403 with
+# 10, 521 with 12.
+_GPU_ITEMS_OF_LENGTH = {1: (8, 10, 12), 2: (8,)}
 _CPU_ITEMS, _CPU_WORKGROUP_SIZE = {1: 4, 2: 4}, 256
 # A tag has 16 bits for the position in a tile.
 _MOST_TILE_ITEMS = 1 << 16
@@ -55,7 +60,11 @@ class SegmentedSortShape:
 
 
 def segmented_sort_shape_for(
-    capabilities: Capabilities, mode: SubgroupMode, key_words: int, tuning: SegmentedSortTuning
+    capabilities: Capabilities,
+    mode: SubgroupMode,
+    key_words: int,
+    tuning: SegmentedSortTuning,
+    length: int | None = None,
 ) -> SegmentedSortShape:
     """Return the shape of a segmented sort's kernels on a device: the caller's, else the table's, cut to the limits.
 
@@ -66,6 +75,8 @@ def segmented_sort_shape_for(
     key_words : int
         32-bit words of a key.
     tuning : SegmentedSortTuning
+    length : int, optional
+        Of all segments, where they are of one length.
 
     Raises
     ------
@@ -98,7 +109,10 @@ def segmented_sort_shape_for(
     fitting = most_items(size)
     items = tuning.items
     if items is None:
-        items = max(1, min((_CPU_ITEMS if capabilities.is_cpu else _GPU_ITEMS)[key_words], fitting))
+        wished = (_CPU_ITEMS if capabilities.is_cpu else _GPU_ITEMS)[key_words]
+        if length is not None and not capabilities.is_cpu:
+            wished = next((k for k in _GPU_ITEMS_OF_LENGTH[key_words] if length <= size * k), wished)
+        items = max(1, min(wished, fitting))
     if items > fitting:
         raise ArgumentError(
             f"items={items} per invocation, but workgroups of {size} have room for at most {fitting} in "

@@ -104,12 +104,13 @@ class Shapes(Generic[AnyShape]):
 # tile still sooner (2^16: 512 × 2 4.2 µs, 512 × 4 4.9). 2^22 items in such tiles are still all at work at once.
 # search: each workgroup first loads a table of 8 KiB, so it takes at least as many queries as that has keys where there
 # are enough for all multiprocessors.
-# merge: 4 × vecs − 1 keys per invocation. A tile of 256 × 2 is 1,792 keys, 7 KiB of workgroup memory, so eight
-# workgroups fit on a multiprocessor that has 64 KiB; on an H200 it is faster than 256 × 4, of which four fit.
-# stream: a select of half of 2^28 items on an H200 takes 654 µs with 256 × 8, 702 with 128 × 16, 743 with 128 × 8, 809
-# with 256 × 4, 675 with 512 × 4. stream_split (partitions): 994 µs with 128 × 16. Smaller inputs as scan_lookback.
-# transpose: two squares of 32 × 32 are 8 KiB of workgroup memory, so as many workgroups share a multiprocessor as have
-# invocations on it, with two loads of 16 bytes each in flight; not measured yet.
+# merge: 4 × vecs − 1 keys per invocation. A tile of 256 × 3 is 2,816 keys, 11 KiB of workgroup memory, so five
+# workgroups fit on a multiprocessor that has 64 KiB (H200, 2^28 keys: 831 µs; 256 × 2 848, 256 × 4 854, 128 × 2 965).
+# stream: a select of half of 2^28 items on an H200 takes 582 µs with 256 × 8, 567 with 128 × 16, 775 with 128 × 8, 680
+# with 512 × 8. stream_flags (flags of their own): 652 with 256 × 8, 571 with 256 × 16. stream_split (partition in 2):
+# 821 with 256 × 8, 810 with 128 × 16. Smaller inputs as scan_lookback.
+# transpose: of one square of 32 × 32, 4 KiB, as many workgroups share a multiprocessor as have invocations on it
+# (H200, 16,384²: 542 µs with 128 × 2, 549 with 64 × 4, 561 with 256 × 2, 581 with 128 × 4; a copy 501).
 # histogram: 16 KiB of counters, so that four workgroups of 512 fill a multiprocessor. histogram_ranges: as many
 # counters as a workgroup may have, and as many invocations to use them; not measured yet.
 # top_k: 8 loads in flight; with a tile of 8,192 items 2^28 items have 2^15 minima, which one workgroup looks through.
@@ -133,8 +134,8 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
         ((None, Shape(128, 4)),),
     ),
     "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
-    "transpose": (((None, Shape(256, 2)),), ((None, Shape(256, 2)),)),
-    "merge": (((1 << 18, Shape(256, 1)), (None, Shape(256, 2))), ((None, Shape(64, 4)),)),
+    "transpose": (((None, Shape(128, 2)),), ((None, Shape(256, 2)),)),
+    "merge": (((1 << 18, Shape(256, 1)), (None, Shape(256, 3))), ((None, Shape(64, 4)),)),
     "top_k": (((None, Shape(256, 8)),), ((None, Shape(64, 8)),)),
     "by_key": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
@@ -151,8 +152,12 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
         ((None, Shape(64, 4)),),
     ),
+    "stream_flags": (
+        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 16))),
+        ((None, Shape(64, 4)),),
+    ),
     "stream_split": (
-        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 16))),
+        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
         ((None, Shape(64, 4)),),
     ),
 }
@@ -262,6 +267,13 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         ),
         tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
     ),
+    "stream_flags": (
+        tuple(
+            Shape(w, v)
+            for w, v in ((128, 8), (128, 12), (128, 16), (256, 4), (256, 8), (256, 16), (512, 2), (512, 4), (512, 8))
+        ),
+        tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
+    ),
     "stream_split": (
         tuple(
             Shape(w, v)
@@ -287,6 +299,7 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
     "histogram": HistogramTuning,
     "histogram_ranges": HistogramTuning,
     "stream": StreamTuning,
+    "stream_flags": StreamTuning,
     "stream_split": StreamTuning,
 }
 

@@ -4,6 +4,8 @@
 const ITEMS: u32 = {{ items }}u;
 const TILE: u32 = {{ workgroup_size * items }}u;
 override WORKGROUP_SIZE: u32 = {{ workgroup_size }}u;
+// Three standard deviations of where the path of two random runs of a tile lies.
+const GUESS_STEP: u32 = {{ guess_step }}u;
 
 // An invocation may read up to ITEMS keys behind the end.
 var<workgroup> keys: array<Key, {{ workgroup_size * items + items + 1 }}>;
@@ -18,13 +20,19 @@ fn merge_runs(first_a: u32, first_b: u32, end_b: u32, diagonal: u32) {
   let count_b = end_b - first_b;
   var low = max(diagonal, count_b) - count_b;
   var high = min(diagonal, count_a);
-  while (low < high) {
-    let probe = (low + high) >> 1u;
+  // The first probe is where the path would be if both runs were spread alike, and the second one a step beside it: mostly the
+  // path lies between the two, and a third of the steps is saved.
+  var probe = u32(f32(diagonal) * (f32(count_a) / f32(max(count_a + count_b, 1u))));
+  for (var k = 0u; low < high; k++) {
+    probe = clamp(probe, low, high - 1u);
     if (is_before(keys[first_b + diagonal - 1u - probe], keys[first_a + probe])) {
       high = probe;
+      probe = max(probe, GUESS_STEP) - GUESS_STEP;
     } else {
       low = probe + 1u;
+      probe += GUESS_STEP;
     }
+    if (k > 0u) { probe = (low + high) >> 1u; }
   }
   var at_a = first_a + low;
   var at_b = first_b + diagonal - low;

@@ -5,6 +5,9 @@ struct Params {
   capacity: u32,  // items of the window
   room: u32,      // items of an output
   tiles: u32,
+//$ if pauses
+  pause: u32,     // steps that a workgroup computes before it polls
+//$ endif
 //$ if blocks
   tiles_per_block: u32,
   blocks: u32,    // workgroups that have work

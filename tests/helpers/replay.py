@@ -132,6 +132,11 @@ class Job:
     trials: int = 2
 
 
+def _whole_items(data: bytes, dtype: np.dtype) -> np.ndarray:
+    """Return the items of a buffer, whose length is a multiple of 16 bytes, and so not always of an item's."""
+    return np.frombuffer(data[: len(data) // dtype.itemsize * dtype.itemsize], dtype)
+
+
 def replay(
     jobs: Sequence[Job], *, chromium: str | None = None, timeout_s: float = 300.0
 ) -> tuple[str, list[dict[str, np.ndarray]]]:
@@ -145,7 +150,7 @@ def replay(
     report = tint.ask(_PAGE, [_described(job) for job in jobs], chromium=chromium, timeout_s=timeout_s)
     results = [
         {
-            name: np.frombuffer(base64.b64decode(data), job.outputs[name])
+            name: _whole_items(base64.b64decode(data), job.outputs[name])
             for name, data in zip(job.outputs, found, strict=True)
         }
         for found, job in zip(report["results"], jobs, strict=True)

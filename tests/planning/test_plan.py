@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gridwise_py as gw
+from gridwise_py.planning.builder import PlanBuilder
 from gridwise_py.planning.plan import (
     Binding,
     BufferSpec,
@@ -384,6 +385,27 @@ def test_layouts_are_values():
     assert a["input"].size_bytes == 32
     assert not a.shares("input", "output")
     assert "input" in repr(a)
+
+
+def test_temporary_memory_has_room_for_every_kernel(monkeypatch):
+    """Kernels that inputs of other lengths need are planned along, and may need less of it."""
+    asked: dict[str, int] = {}
+    scratch = PlanBuilder.scratch
+
+    def remembered(self, name, items, item_bytes=4, **options):
+        operand = scratch(self, name, items, item_bytes, **options)
+        asked[operand.buffer] = max(asked.get(operand.buffer, 0), items * item_bytes)
+        return operand
+
+    monkeypatch.setattr(PlanBuilder, "scratch", remembered)
+    several = [Case("merge_sort", {"dtype": dtype}, FULL) for dtype in ("u32", "u64")]
+    for case in [*few_cases(), *several]:
+        for n in (3000, 300_000):
+            asked.clear()
+            plan = case.plan(gw.Layout.separate(**case.lengths(n)))
+            room = {each.name: each.size_bytes for each in plan.buffers}
+            short = {name: (need, room[name]) for name, need in asked.items() if name in room and room[name] < need}
+            assert not short, f"{case}, {n} items: {short}"
 
 
 def test_capabilities_are_json_data():

@@ -211,7 +211,8 @@ def test_groups_that_do_not_fit_are_counted(device):
     run = gw.GroupBy(device, K, size=10, rows=gw.count, mean=(K, "mean")).execute(k=gw.asarray(keys, device))
     assert run.outputs["count"].to_numpy().tolist() == [40]
     assert run.outputs["output_keys"].to_numpy().tolist() == list(range(10))
-    assert run.outputs["mean"].to_numpy().tolist() == list(range(10))
+    # A GPU's division may round twice.
+    np.testing.assert_allclose(run.outputs["mean"].to_numpy(), np.arange(10), rtol=1e-6)
 
 
 @pytest.mark.slow

@@ -24,8 +24,8 @@ TUNINGS = {
     "reduce_axis": gw.AxisTuning(workgroup_size=64, vecs=2, team=8, strip=8, max_blocks=7, subgroups="emulated-8"),
     "map": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "search": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
-    "merge": gw.ElementwiseTuning(workgroup_size=32, vecs=3),
-    "merge_sort": gw.ElementwiseTuning(workgroup_size=32, vecs=3),
+    "merge": gw.ElementwiseTuning(workgroup_size=32, vecs=5),
+    "merge_sort": gw.ElementwiseTuning(workgroup_size=32, vecs=5),
     "top_k": gw.ElementwiseTuning(workgroup_size=32, vecs=4),
     "vector_add": gw.ElementwiseTuning(workgroup_size=128, vecs=2),
     "reduce": gw.ReduceTuning(
@@ -38,7 +38,7 @@ TUNINGS = {
         workgroup_size=256, items=6, parts=3, look=4, tickets=True, spin_limit=9, subgroups="emulated-8"
     ),
     "segmented_sort": gw.SegmentedSortTuning(workgroup_size=256, items=6, window=400, subgroups="emulated-8"),
-    "transpose": gw.ElementwiseTuning(workgroup_size=128, vecs=4),
+    "transpose": gw.ElementwiseTuning(workgroup_size=256, vecs=4),
     "matmul": gw.MatMulTuning(tile_m=32, tile_n=16, tile_k=8, thread_m=4, thread_n=4, stages=2, unroll=2),
 }
 TUNINGS |= dict.fromkeys(("sort_pairs", "argsort"), TUNINGS["sort"])
@@ -57,7 +57,7 @@ TUNINGS |= {
         vecs=2,
         stage=256,
         items=items,
-        order="subgroup",
+        order="tile" if name in ("select", "partition") else "subgroup",
         look=3,
         tickets=True,
         spin_limit=9,

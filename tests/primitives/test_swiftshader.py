@@ -197,13 +197,17 @@ def _by_signature(case: Case, n: int) -> Expected:
     return _expected(f"{case} n={n}", primitive, inputs, wanted)
 
 
+# A browser ends the GPU process where SwiftShader works on one submission for too long.
+_SLOW = ("histogram", "top_k")
+
+
 def others(name: str) -> Iterator[Expected]:
     """Another primitive of the registry."""
     for case in cases(SWIFTSHADER):
         if case.name == "merge" and isinstance(case.options["dtype"], gw.Struct):
             continue  # the inputs would have to be in a caller's order
         if case.name == name and not case.options.get("sorter"):  # of indices that sort
-            for n in (0, 1, 3, 4, 5, 255, 1024, 1027, 70_001):
+            for n in (0, 1, 5, 1027) if name in _SLOW else (0, 1, 3, 4, 5, 255, 1024, 1027, 70_001):
                 yield _by_signature(case, n)
 
 

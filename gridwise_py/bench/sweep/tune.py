@@ -26,6 +26,7 @@ from ...primitives import (
     VectorAdd,
 )
 from ...primitives.base import Primitive
+from ...primitives.select import FlatNonzero
 from ...runtime.context import context_of
 from ...runtime.device import device_key
 from ...storage import cache
@@ -46,7 +47,8 @@ _SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, Any]]] = {
     "scan": (Scan, {"strategy": "reduce_then_scan"}),
     "scan_lookback": (Scan, {"strategy": "lookback"}),
     "search": (Search, {}),
-    "stream": (Select, {"strategy": "lookback"}),
+    "stream": (FlatNonzero, {"dtype": "bool", "strategy": "lookback"}),
+    "stream_flags": (Select, {"strategy": "lookback"}),
     "stream_split": (Partition, {"strategy": "lookback"}),
     "by_key": (ReduceByKey, {"strategy": "lookback"}),
     "segmented": (SegmentedScan, {"strategy": "lookback"}),
