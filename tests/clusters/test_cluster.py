@@ -630,6 +630,26 @@ def test_an_array_larger_than_the_limit_stays_alone_and_a_lost_device_loses_no_k
     assert {"a", "b"} <= set(data)
 
 
+def test_a_gpu_without_room_gets_it_from_what_the_worker_holds(device, spill):
+    from gridwise_py.dask.worker import _with_room
+
+    data = spill(10_000, 10_000)
+    data["a"], calls = _counting(device, 0), []
+
+    def hungry(_device, *arguments):
+        calls.append((data.gpu_bytes, arguments))
+        if len(calls) == 1:
+            raise gw.DeviceMemoryError("no room")
+        return 7
+
+    assert _with_room(SimpleNamespace(data=data), hungry, (3,)) == 7
+    assert calls == [(400, (3,)), (0, (3,))]
+    calls.clear()
+    with pytest.raises(gw.DeviceMemoryError, match="no room"):  # nothing is left to move
+        _with_room(SimpleNamespace(data=data), hungry, (3,))
+    assert len(calls) == 1
+
+
 @pytest.mark.slow
 def test_a_cluster_with_a_limit_on_gpu_memory_holds_more_than_that():
     items = _items()
