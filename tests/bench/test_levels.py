@@ -420,6 +420,7 @@ def test_a_line_says_what_was_reached():
     assert "All are within ±0.7 %" in line
     assert levels_of(results[:1], 2.0) == ()
     assert precision_line((), results) == ""
+    assert "one process" in precision_line((), results, fills_budget=True)
 
 
 def test_half_an_interval_is_that_of_the_levels():

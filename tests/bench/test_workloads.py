@@ -187,6 +187,20 @@ def test_a_group_by_has_scattered_keys_and_as_many_rows_of_each(device):
     assert measured.correct, measured.mismatches
 
 
+def test_a_scatter_puts_each_item_in_a_place_of_its_own(device):
+    case = _case("scatter", 3001)
+    inputs = _inputs(case)
+    assert sorted(inputs["indices"].tolist()) == list(range(3001))
+    measured = measure_case(device, case, SHORT, "latency")
+    assert measured.error is None
+    assert measured.correct, measured.mismatches
+    primitive = case.make(None, FULL)
+    wrong = inputs["items"][np.argsort(inputs["indices"])]
+    assert mismatch(primitive, inputs, {"output": wrong}) is None
+    wrong[7] += 1
+    assert mismatch(primitive, inputs, {"output": wrong}).index == 7
+
+
 def test_a_wrong_sum_of_a_group_is_found():
     case = _case("group_by", 3001, "f32")
     primitive, inputs = case.make(None, FULL), _inputs(case)

@@ -7,7 +7,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["Maker", "equal_segments", "flags", "random_counts", "random_indices", "random_runs", "scattered_keys"]
+__all__ = [
+    "Maker",
+    "equal_segments",
+    "flags",
+    "permutation",
+    "random_counts",
+    "random_indices",
+    "random_runs",
+    "scattered_keys",
+]
 
 #: Makes the items of an argument, of a generator, their number, their dtype, and the axes of the case with its n.
 Maker: TypeAlias = Callable[[np.random.Generator, int, np.dtype, Mapping[str, Any]], np.ndarray]
@@ -49,6 +58,12 @@ def random_counts(rng: np.random.Generator, length: int, dtype: np.dtype, axes: 
 def random_indices(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
     """Return indices below ``axes["bins"]``."""
     return rng.integers(0, int(axes["bins"]), length, dtype=np.uint32).astype(dtype)
+
+
+def permutation(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
+    """Return the numbers from 0 on in any order."""
+    del axes
+    return rng.permutation(length).astype(dtype)
 
 
 def scattered_keys(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:

@@ -15,9 +15,10 @@ from ...primitives.base import Primitive
 from ...primitives.operator import OperatorPrimitive
 from ...primitives.sort import SortPrimitive
 from ...types.datatype import Datatype
-from .data import Maker, equal_segments, flags, random_counts, random_indices, random_runs, scattered_keys
+from .data import Maker, equal_segments, flags, permutation, random_counts, random_indices, random_runs, scattered_keys
 from .distributions import UNIFORM
 from .group_sums import GroupSums
+from .permuted_items import PermutedItems
 from .struct_reductions import STRUCT_REDUCTIONS
 
 __all__ = ["USUAL_AXES", "WORKLOADS", "Workload"]
@@ -91,6 +92,7 @@ _ROWS: Mapping[str, Workload] = {
     "segmented_sort": Workload(REGISTRY["segmented_sort"], ("segment", "distribution")),
     "segmented_top_k": Workload(SegmentedTopK, ("k", "segment", "distribution"), {"offsets": equal_segments}),
     "search": Workload(REGISTRY["search"], ("distribution",), distributed="queries"),
+    "scatter": Workload(PermutedItems, (), {"indices": permutation}),
     "group_by": Workload(GroupSums, ("run",), {"keys": scattered_keys}),
     **{name: Workload(kind) for name, kind in STRUCT_REDUCTIONS.items()},
 }

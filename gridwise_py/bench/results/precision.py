@@ -99,7 +99,9 @@ def _median_of(visits: Sequence[Result], name: str) -> float:
 
 
 def precision_line(levels: Sequence[CaseLevels], results: Iterable[Result], *, fills_budget: bool = False) -> str:
-    """Return in a line which intervals were reached and what would narrow them; empty without several processes.
+    """Return in a line which intervals were reached and what would narrow them.
+
+    Without several processes it is empty, or says that the time was up before there were any.
 
     Parameters
     ----------
@@ -110,7 +112,9 @@ def precision_line(levels: Sequence[CaseLevels], results: Iterable[Result], *, f
     """
     known = [(one.half_interval, one) for one in levels if one.half_interval is not None]
     if not known:
-        return ""
+        if not fills_budget:
+            return ""
+        return "--budget had time for one process, so how much processes differ is not known: give three times as much."
     middle = float(np.median([half for half, _ in known]))
     most, widest = max(known, key=lambda pair: pair[0])
     name = next((result.name_with_n for result in results if result.position == widest.position), "a case")
