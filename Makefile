@@ -17,7 +17,7 @@ ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browse
 export XDG_RUNTIME_DIR ?= /tmp
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-all validate soak soak-gpu leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
+.PHONY: help bench test test-all validate soak soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 18
@@ -54,6 +54,11 @@ soak-gpu:  ## many scans and sorts in a row, each compared item by item on the G
 	@$(SETUP) run adapter
 	$(BIN)/python benchmarks/soak.py scan $(ARGS)
 	$(BIN)/python benchmarks/soak.py sort --seconds 300 $(ARGS)
+
+soak-dask:  ## 200 random kills of workers of a Dask cluster on this machine, results against numpy, in at most 20 minutes
+	@$(SETUP) dev adapter
+	@mkdir -p $(FIGURES)
+	$(BIN)/python benchmarks/soak_dask.py --adapters 0,0 --json $(FIGURES)/soak_dask.json $(ARGS)
 
 leaks:  ## whether memory and live objects level off, in at most 20 minutes
 	@$(SETUP) dev adapter

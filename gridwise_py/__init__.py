@@ -48,6 +48,7 @@ from .errors import (
     ArgumentError,
     BadResultsFile,
     BufferUsageError,
+    ClusterError,
     DatatypeError,
     DeviceError,
     DeviceLostError,
@@ -143,8 +144,9 @@ from .runtime.batch import batch
 from .runtime.bound_call import BoundCall
 from .runtime.chunked_array import ChunkedArray
 from .runtime.context import capabilities, empty_cache, memory_stats, timing_helper
-from .runtime.device import AdapterDescription, default_device, hold_clock, list_adapters, request_device
+from .runtime.device import AdapterDescription, default_device, list_adapters, request_device
 from .runtime.event import Event, synchronize
+from .runtime.gpu_clock import hold_clock
 from .runtime.memory import MemoryStats
 from .runtime.pinned import PinnedArray
 from .runtime.run import Run
@@ -235,6 +237,7 @@ __all__ = [
     "BufferUsageError",
     "Capabilities",
     "ChunkedArray",
+    "ClusterError",
     "Datatype",
     "DatatypeError",
     "DeviceError",

@@ -16,6 +16,7 @@
     ├── TimingError (RuntimeError)
     │   ├── TimingNotReady                the work has not been submitted yet
     │   └── TimingUnavailable             nothing was timed, or no timestamp query is free
+    ├── ClusterError (RuntimeError)        a Dask cluster without a worker that can do the work, or an unsafe one
     ├── ImplicitConversionError (TypeError)   an Array where a numpy array was expected
     └── DeviceError (RuntimeError)        the device refused work or was lost
         ├── DeviceLostError               the device was lost or destroyed; a new one is needed
@@ -31,6 +32,7 @@ __all__ = [
     "ArgumentError",
     "BadResultsFile",
     "BufferUsageError",
+    "ClusterError",
     "DatatypeError",
     "DeviceError",
     "DeviceLostError",
@@ -120,6 +122,10 @@ class TimingNotReady(TimingError):
 
 class TimingUnavailable(TimingError):
     """Nothing was timed, or no timestamp query is free."""
+
+
+class ClusterError(GridwiseError, RuntimeError):
+    """A Dask cluster cannot do the work: no worker with a GPU, versions that differ, an address without TLS."""
 
 
 class ImplicitConversionError(GridwiseError, TypeError):

@@ -42,7 +42,7 @@ _STAGINGS = 2
 _END = object()  # unlike None, which may be a (wrong) chunk
 
 
-def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True) -> Any:
+def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True, initial: Any = None) -> Any:
     """Run a primitive over data that arrives in chunks, of any number and total size.
 
     The result is that of one call on the concatenation of all chunks. While the GPU works on a chunk, the next one is
@@ -57,6 +57,9 @@ def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True)
         arrays in the order of the primitive's inputs, or dicts by their names.
     overlap : bool, default True
         False finishes each chunk before it takes the next one; this serial loop is for comparison.
+    initial : numpy array or Array of one item, optional
+        Of a `Scan` with ``initial=True``, which needs it: what is combined in front of all items, in the datatype of
+        the results.
 
     Returns
     -------
@@ -90,7 +93,7 @@ def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True)
     if not isinstance(primitive, tuple(_JOBS)):
         known = ", ".join(cls.__name__ for cls in REGISTRY.values() if issubclass(cls, tuple(_JOBS)))
         raise ArgumentError(f"{primitive.name} cannot be streamed; these can: {known}")
-    job = _job_of(primitive)
+    job = _job_of(primitive, initial)
     results = _pipeline(job, chunks, overlap)
     return job.total(results) if isinstance(job, _ReduceJob) else results
 
@@ -116,7 +119,9 @@ def _is_apart(items: np.ndarray, out: np.ndarray) -> bool:
     return (first, items.strides, items.itemsize) == (second, out.strides, out.itemsize)
 
 
-def in_windows(primitive: Primitive, arrays: Sequence[np.ndarray], out: np.ndarray | None) -> Any:
+def in_windows(
+    primitive: Primitive, arrays: Sequence[np.ndarray], out: np.ndarray | None, *, initial: Any = None
+) -> Any:
     """Run a primitive over the windows of numpy arrays: upload, work and download of different windows overlap.
 
     Parameters
@@ -126,13 +131,15 @@ def in_windows(primitive: Primitive, arrays: Sequence[np.ndarray], out: np.ndarr
         One per input, checked: of one length, in the datatype of the primitive's items, in any layout and byte order.
     out : numpy.ndarray or None
         Where to put the items of the result: shape (n,), contiguous. Not for Reduce.
+    initial : numpy.ndarray or Array, optional
+        Of a `Scan` that takes one; see `stream`.
 
     Returns
     -------
     numpy scalar or numpy.ndarray
         A scalar for Reduce, else `out` or a new array.
     """
-    job, n = _job_of(primitive), arrays[0].size
+    job, n = _job_of(primitive, initial), arrays[0].size
     item_bytes = max(len(arrays) * job.datatype.itemsize_bytes, job.result_datatype.itemsize_bytes)
     window_bytes = min(_WINDOW_BYTES, max(_LEAST_WINDOW_BYTES, n * item_bytes // _LEAST_WINDOWS))
     # Windows begin at whole vec4s, as the kernels read them.
@@ -152,7 +159,11 @@ def _whole_words(size_bytes: int) -> int:
     return -(-size_bytes // 4) * 4
 
 
-def _job_of(primitive: Primitive) -> _Job:
+def _job_of(primitive: Primitive, initial: Any = None) -> _Job:
+    if isinstance(primitive, Scan):
+        return _ScanJob(primitive, initial)
+    if initial is not None:
+        raise ArgumentError(f"initial= is for a stream of a Scan, not of {primitive.name}; leave it out")
     return next(job for kind, job in _JOBS.items() if isinstance(primitive, kind))(primitive)
 
 
@@ -263,7 +274,7 @@ class _ScanJob(_Job):
 
     most_lead = 1
 
-    def __init__(self, primitive: Scan):
+    def __init__(self, primitive: Scan, initial: Any = None):
         # The carry is one of the items, and copied by whole words, so all of them are what is computed with.
         returned = primitive.result_datatype
         computed = returned.computed
@@ -273,9 +284,11 @@ class _ScanJob(_Job):
             scan = primitive.inclusive_of(computed, computed)
         super().__init__(scan, ["input"], primitive.datatype, datatype=computed, returned=returned)
         self._exclusive = primitive.kind == "exclusive"
-        identity = np.array([primitive.op.identity_for(returned)], dtype=returned.dtype).astype(computed.dtype)
-        self._carry = asarray(identity, self.device)
-        self._begun = False
+        identity = np.array([primitive.op.identity_for(returned)], dtype=returned.dtype)
+        first = _initial_of(primitive, initial)
+        self._carry = asarray((identity if first is None else first).astype(computed.dtype), self.device)
+        # A value to start from is what comes of earlier chunks.
+        self._begun = first is not None
 
     @property
     def lead(self) -> int:
@@ -298,6 +311,21 @@ class _ScanJob(_Job):
         encoder.copy_buffer_to_buffer(output.lease.buffer, (before + n) * size, self._carry.lease.buffer, 0, size)
         self._begun = True
         return output[:n] if self._exclusive else output[before + 1 : before + 1 + n]
+
+
+def _initial_of(scan: Scan, initial: Any) -> np.ndarray | None:
+    """Return what a streamed scan starts from: one item of its results; None if it takes none."""
+    returned = scan.result_datatype
+    if not scan.takes_initial:
+        if initial is not None:
+            raise ArgumentError("initial= is for a Scan that takes it; make it with gw.Scan(…, initial=True)")
+        return None
+    if not isinstance(initial, (Array, np.ndarray)) or initial.size != 1 or initial.dtype != returned.dtype:
+        raise ArgumentError(
+            f"this Scan takes a value to start from: give the stream initial=, one item of {returned}, for example "
+            f"np.array([value], dtype=np.{returned.numpy_name}), not {initial!r:.60}"
+        )
+    return (initial.to_numpy() if isinstance(initial, Array) else initial).reshape(1)
 
 
 class _ReduceJob(_Job):

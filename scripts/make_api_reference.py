@@ -56,7 +56,7 @@ AREAS = {
     "Plans": "Plan Work Layout Operand Argument SameAs Product UpTo Signature",
     "Errors": "GridwiseError ArgumentError DatatypeError LengthError OverlapError BufferUsageError LimitError "
     "EmptyReductionError BadResultsFile AdapterError ShaderError TimingError TimingNotReady TimingUnavailable "
-    "ImplicitConversionError DeviceError DeviceLostError DeviceMemoryError DeviceTimeoutError ForkError "
+    "ClusterError ImplicitConversionError DeviceError DeviceLostError DeviceMemoryError DeviceTimeoutError ForkError "
     "GridwiseWarning",
 }
 

@@ -36,7 +36,11 @@ fn main(
   let end = min(first + each, {{ used.blocks }});
   var own = identity();
   for (var i = first; i < end; i++) { own = combine(own, pair(i)); }
+//$ if has_initial
+  var running = combine(pair(params.blocks), wg_scan(own).before);  // the pair behind all is the value to start from
+//$ else
   var running = wg_scan(own).before;
+//$ endif
   for (var i = first; i < end; i++) {
     store_output(2u * i, bitcast<u32>(running.sum));
     store_output(2u * i + 1u, bitcast<u32>(running.error));

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import GridwiseWarning
@@ -43,13 +43,15 @@ class ClockHold:
             release(ctypes.c_int(self._gpu))
 
 
-def hold(info: Mapping[str, Any], *, stacklevel: int) -> ClockHold | None:
+def hold(info: Mapping[str, Any], *, pci: Callable[[], str | None] | None = None, stacklevel: int) -> ClockHold | None:
     """Hold the clock of a GPU, if possible.
 
     Parameters
     ----------
     info : mapping
         The adapter's ``info``, of wgpu.
+    pci : callable, optional
+        Returns the PCI address of the GPU, or None; asked only where CUDA finds several GPUs that may be this one.
     stacklevel : int
         Of the warning: 1 is the line that calls this function.
 
@@ -67,6 +69,8 @@ def hold(info: Mapping[str, Any], *, stacklevel: int) -> ClockHold | None:
     same = _gpus(cuda, info)
     if not same:
         return None
+    if len(same) > 1 and pci is not None:
+        same = _with_address(cuda, same, pci()) or same
     if len(same) > 1:
         _warn(
             f"CUDA finds {len(same)} GPUs that may be {str(info['device'])!r}; set CUDA_VISIBLE_DEVICES to the one "
@@ -88,10 +92,11 @@ def is_nvidia(info: Mapping[str, Any]) -> bool:
     return info.get("vendor_id") == _NVIDIA or "nvidia" in f"{info['vendor']} {info['device']}".casefold()
 
 
-def is_held(info: Mapping[str, Any]) -> bool:
+def is_held(info: Mapping[str, Any], *, pci: str | None = None) -> bool:
     """Whether this process holds the clock of a GPU: by `hold`, or by CUDA code of its own, such as PyTorch.
 
-    Loads nothing, and makes no context. What other processes hold is not known here.
+    Loads nothing, and makes no context. Of several GPUs that may be the one, all have to be held, unless `pci` is the
+    address of the one. What other processes hold is not known here.
     """
     if not is_nvidia(info):
         return False
@@ -99,6 +104,8 @@ def is_held(info: Mapping[str, Any]) -> bool:
     if cuda is None:
         return False
     gpus = _gpus(cuda, info)  # none before cuInit
+    if len(gpus) > 1:
+        gpus = _with_address(cuda, gpus, pci) or gpus
     return bool(gpus) and all(_has_context(cuda, gpu) for gpu in gpus)
 
 
@@ -115,6 +122,14 @@ def _gpus(cuda: Any, info: Mapping[str, Any]) -> list[int]:
     same = [gpu for gpu, name in names.items() if name == wanted]
     # OpenGL adds words to the name.
     return same or [gpu for gpu, name in names.items() if name and wanted.startswith(f"{name}/")] or list(names)
+
+
+def _with_address(cuda: Any, gpus: Sequence[int], pci: str | None) -> list[int]:
+    """Return the GPU among some of CUDA's that has a PCI address; none if no one has."""
+    gpu = ctypes.c_int()
+    if pci is None or cuda.cuDeviceGetByPCIBusId(ctypes.byref(gpu), pci.encode()):
+        return []
+    return [gpu.value] if gpu.value in gpus else []
 
 
 def _warn(reason: str, stacklevel: int) -> None:

@@ -10,15 +10,13 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from .clock import is_nvidia
-from .sysfs_observers import sysfs_observer
+from .gpu import Gpu, Observe, pci_address
+from .sysfs_observers import sysfs_gpus
 
-__all__ = ["Observe", "observer_of"]
-
-#: Returns what a driver says now.
-Observe: TypeAlias = Callable[[], dict[str, Any]]
+__all__ = ["Gpu", "Observe", "gpus_like", "pci_address"]
 
 # Reasons for which a GPU does not run at its highest clock, as NVML's bits say.
 _THROTTLE_REASONS = {
@@ -35,22 +33,15 @@ _THROTTLE_REASONS = {
 _CLOCK_SM, _CLOCK_MEMORY, _TEMPERATURE_GPU = 1, 2, 0
 
 
-def observer_of(info: Mapping[str, Any]) -> Observe | None:
-    """Return the observer of a GPU; None if there is none, or it is not certain which GPU it would observe.
+def gpus_like(info: Mapping[str, Any]) -> list[Gpu]:
+    """Return the GPUs that an adapter may be, as their driver knows them: several of one model cannot be told apart.
 
     Parameters
     ----------
     info : mapping
         The adapter's ``info``, of wgpu.
-
-    Returns
-    -------
-    callable or None
-        Returns a dict with ``sm_clock_mhz`` (of the GPU's cores), ``max_sm_clock_mhz``, ``memory_clock_mhz``,
-        ``power_w``, ``temperature_c``, ``memory_used_bytes`` (of the whole GPU, by all processes) and
-        ``throttle_reasons``, without those that the driver does not report.
     """
-    return _nvidia_observer(info) if is_nvidia(info) else sysfs_observer(info)
+    return _nvidia_gpus(info) if is_nvidia(info) else sysfs_gpus(info)
 
 
 @functools.lru_cache(maxsize=1)
@@ -64,18 +55,32 @@ def _nvml() -> Any:
     return pynvml
 
 
-def _nvidia_observer(info: Mapping[str, Any]) -> Observe | None:
+def _nvidia_gpus(info: Mapping[str, Any]) -> list[Gpu]:
     name = str(info["device"])
     nvml = _nvml()
     if nvml is None:
-        return None
+        return []
     try:
         handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
         same = [handle for handle in handles if _text(nvml.nvmlDeviceGetName(handle)).casefold() in name.casefold()]
     except Exception:
+        return []
+    return [Gpu(_pci(nvml, handle), functools.partial(_look, nvml, handle), functools.partial(_used, nvml, handle))
+            for handle in same]  # fmt: skip
+
+
+def _pci(nvml: Any, handle: Any) -> str | None:
+    try:
+        return pci_address(_text(nvml.nvmlDeviceGetPciInfo(handle).busId))
+    except Exception:  # as for all that a GPU may not report
         return None
-    # wgpu does not say which of several GPUs of one model it uses: no clock is better than a wrong one.
-    return functools.partial(_look, nvml, same[0]) if len(same) == 1 else None
+
+
+def _used(nvml: Any, handle: Any) -> int | None:
+    try:
+        return int(nvml.nvmlDeviceGetMemoryInfo(handle).used)
+    except Exception:
+        return None
 
 
 def _text(value: str | bytes) -> str:

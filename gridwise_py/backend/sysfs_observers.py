@@ -13,28 +13,36 @@ small text files, which need no privilege:
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-__all__ = ["sysfs_observer"]
+from .gpu import Gpu, pci_address
+
+__all__ = ["sysfs_gpus"]
 
 _ROOT = Path("/sys/class/drm")
 _AMD, _INTEL = 0x1002, 0x8086  # PCI vendors
 
 
-def sysfs_observer(info: Mapping[str, Any], root: Path = _ROOT) -> Callable[[], dict[str, Any]] | None:
-    """Return what observes a GPU; None unless exactly one card has its PCI vendor and device."""
+def sysfs_gpus(info: Mapping[str, Any], root: Path = _ROOT) -> list[Gpu]:
+    """Return the cards that have the PCI vendor and device of an adapter."""
     look = {_AMD: _look_amd, _INTEL: _look_intel}.get(info.get("vendor_id", 0))
     if look is None:
-        return None
+        return []
     wanted = info["vendor_id"], info.get("device_id")
     cards = [card for card in sorted(root.glob("card*")) if re.fullmatch(r"card\d+", card.name)]
     same = [card for card in cards if (_hex(card / "device/vendor"), _hex(card / "device/device")) == wanted]
-    # wgpu does not say which of several GPUs of one model it uses: no clock is better than a wrong one.
-    return functools.partial(look, same[0]) if len(same) == 1 else None
+    # The folder of a card's device is a link to that of its PCI address.
+    return [
+        Gpu(pci_address((card / "device").resolve().name), partial(look, card), partial(_used, card)) for card in same
+    ]
+
+
+def _used(card: Path) -> int | None:
+    return _number([card / "device/mem_info_vram_used"])
 
 
 def _look_amd(card: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from .browser import browser
 from .calibrate import calibrate
 from .compare import compare
 from .endings import Commands
+from .fleet import fleet
 from .import_page import import_page
 from .info import info
 from .plot import plot
@@ -19,6 +20,7 @@ from .roofline import roofline
 from .timers import timers
 from .trace import trace
 from .tune import tune
+from .worker import worker
 
 __all__ = ["main"]
 
@@ -34,6 +36,7 @@ main.add_command(bench)
 main.add_command(browser)
 main.add_command(calibrate)
 main.add_command(compare)
+main.add_command(fleet)
 main.add_command(import_page)
 main.add_command(info)
 main.add_command(plot)
@@ -42,3 +45,4 @@ main.add_command(roofline)
 main.add_command(timers)
 main.add_command(trace)
 main.add_command(tune)
+main.add_command(worker)

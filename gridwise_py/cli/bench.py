@@ -14,7 +14,7 @@ from .exit_codes import BAD_INPUT, NO_ADAPTER, WRONG_RESULT
 from .options import AxisText, AxisValues, Duration, PrimitiveName, RawArguments, adapter_option
 from .output import cannot_write, check_new, check_output, note, table_console
 
-__all__ = ["bench"]
+__all__ = ["bench", "what_to_run"]
 
 _PROTOCOL_OPTIONS = {"trials": "batch_trials", "warmup_s": "warmup_s", "sampling_s": "timeout_s", "seed": "seed"}
 _LEAST_S = 1e-6
@@ -134,7 +134,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     if json_path is not None and not every:
         # A resumed run may overwrite its file: the finished cases stay in it.
         _check_json(json_path, overwrite=options["overwrite"] or json_path == resume)
-    sweeps, protocol, processes = _what(ctx, options)
+    sweeps, protocol, processes = what_to_run(ctx, options)
     order_seed = protocol.seed if options["order"] == "random" else None
     need_datatypes(sweeps)
     quiet = options["quiet"]
@@ -177,7 +177,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     sys.exit(next((code for code in (WRONG_RESULT, BAD_INPUT, NO_ADAPTER) if code in codes), 0))
 
 
-def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...], Any, int | None]:
+def what_to_run(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...], Any, int | None]:
     """Return the sweeps, the protocol and the number of processes, from a suite or from the axes."""
     from ..bench.sweep.axes import collect_axes
     from ..bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, DEFAULT_PRIMITIVES, Sweep, load_suite, narrowed

@@ -5,6 +5,7 @@ NOT_COMPARABLE = 3
 WRONG_RESULT = 4
 BAD_INPUT = 2
 NO_ADAPTER = 5
+INCOMPLETE = 6
 #: As a shell reports a program ended by a signal: 128 plus its number.
 INTERRUPTED = 130
 NO_READER = 141

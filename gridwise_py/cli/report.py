@@ -30,7 +30,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Largest compressed size of the raw FILEs in the page; 0 leaves them out.",
 )
 def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_limit: float) -> None:
-    """Turn results FILEs of `gridwise bench --json` into one HTML page that works offline.
+    """Turn results FILEs of `gridwise bench --json`, and documents of `gridwise fleet --json`, into one HTML page that
+    works offline.
 
     The page has a summary, warnings, devices, charts, verdicts of each further FILE against the first, roofline, drift
     of the samples, sortable tables, and the raw FILEs to save.
@@ -46,8 +47,8 @@ def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_lim
     given = None if calibration is None else read_calibration(calibration)
     with showing_progress(PATIENCE_S) as say:
         say(f"reading {', '.join(file.name for file in files)}")
-        sources = read_sources(files)
+        sources, fleets, missing = read_sources(files)
         say(f"drawing {out.name}")
-        page = report_html(sources, calibration=given, raw_limit_mib=raw_limit)
+        page = report_html(sources, fleets=fleets, missing=missing, calibration=given, raw_limit_mib=raw_limit)
     write_whole(out, page, "--out")
     note(f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB)")

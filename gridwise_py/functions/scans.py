@@ -5,14 +5,15 @@ A result has the type of the input: numpy array, Array or ChunkedArray.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, overload
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
 from ..call_errors import explained
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import Scan, ScanAxis
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
@@ -26,7 +27,9 @@ from ..primitives.one_shot import (
 )  # fmt: skip
 from ..primitives.reduce_axis import axes_of
 from ..primitives.scan import ScanKind
+from ..runtime.array import Array
 from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
+from ..streaming import in_windows, takes_windows
 from ..types.datatype import ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, Multiply, as_binop
 from .windowed import one_result
@@ -35,7 +38,11 @@ __all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "scan"]
 
 ScalarT = TypeVar("ScalarT", bound=np.number[Any])
 FloatT = TypeVar("FloatT", bound=np.floating[Any])
-_INITIAL = {"include_initial": "gw.cumulative_sum and gw.cumulative_prod have it"}
+_INITIAL = {
+    "include_initial": "gw.cumulative_sum and gw.cumulative_prod have it", "initial": "gw.scan has it",
+}  # fmt: skip
+#: What a scan starts from.
+Initial: TypeAlias = complex | np.generic | tuple[Any, ...] | NDArray[Any] | Array
 
 
 @overload
@@ -47,6 +54,7 @@ def scan(
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
+    initial: Initial | None = ...,
     out: ItemsT | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> ItemsT: ...
@@ -59,6 +67,7 @@ def scan(
     dtype: None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
+    initial: Initial | None = ...,
     out: NDArray[ScalarT] | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[ScalarT]: ...
@@ -71,10 +80,11 @@ def scan(
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
+    initial: Initial | None = ...,
     out: NDArray[Any] | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[Any]: ...
-@explained(REMEDIES)
+@explained({name: remedy for name, remedy in REMEDIES.items() if name != "initial"})
 def scan(
     x: Any,
     op: BinOpLike = Add,
@@ -83,6 +93,7 @@ def scan(
     dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
     compensated: bool = False,
+    initial: Any = None,
     out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
@@ -99,6 +110,9 @@ def scan(
         Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.
+    initial : number, numpy array or Array of one item, optional
+        What is combined in front of all items, such as the total of earlier data. An exclusive scan begins with it. An
+        Array has the datatype of the result; what is on the host must be a value of it.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
     device : wgpu.GPUDevice, optional
@@ -108,10 +122,19 @@ def scan(
     -------
     numpy.ndarray or Array
         Shape (n,), in the datatype of `x`.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.scan([3, 1, 2], "max", initial=2)
+    array([3, 3, 3])
+    >>> gw.scan(np.array([3, 1, 2], dtype=np.uint32), kind="exclusive", initial=10)
+    array([10, 13, 14], dtype=uint32)
     """
     return _scan(
-        "gw.scan()", x, op, kind, Results(dtype), out, device, deterministic=deterministic, compensated=compensated
-    )
+        "gw.scan()", x, op, kind, Results(dtype), out, device, initial, deterministic=deterministic,
+        compensated=compensated,
+    )  # fmt: skip
 
 
 def _scan(
@@ -122,11 +145,41 @@ def _scan(
     results: Results,
     out: Any,
     device: wgpu.GPUDevice | None,
+    initial: Any = None,
     **options: bool,
 ) -> Any:
-    return one_result(
-        call, Scan, (as_binop(op), kind), device, {"input": x}, out, results=results, flatten=True, **options
-    )
+    key, inputs = (as_binop(op), kind), {"input": x}
+    of_scan: dict[str, Any] = {"results": results, "flatten": True, **options}
+    if initial is None:
+        return one_result(call, Scan, key, device, inputs, out, **of_scan)
+    made = checked(call, Scan, key, device, inputs, out, **of_scan)
+    assert isinstance(made.primitive, Scan), "what `checked` was asked for"
+    start = _first_value(call, made.primitive, initial)
+    if not made.on_gpu and takes_windows(made.primitive, list(made.inputs.values()), out):
+        return in_windows(made.primitive.with_initial, list(made.inputs.values()), out, initial=start)
+    return replace(made, primitive=made.primitive.with_initial, inputs={**made.inputs, "initial": start}).run()[0]
+
+
+def _first_value(call: str, scan: Scan, initial: Any) -> Any:
+    """Return what a scan starts from: an Array as it is, all else as a numpy array of one item of the results."""
+    datatype = scan.result_datatype
+    if isinstance(initial, Array):
+        if initial.size != 1:
+            raise LengthError(f"{call}: initial has {initial.size} items, but takes 1; give a view of one")
+        if initial.datatype != datatype:
+            raise DatatypeError(
+                f"{call}: initial is of {initial.datatype}, but the result of {datatype}; convert it on the GPU, "
+                f"initial.astype({datatype.name!r}), or give dtype="
+            )
+        device_of(initial, device=scan.device)
+        return initial
+    value = initial
+    if isinstance(initial, np.ndarray) or hasattr(initial, "__array__"):
+        items = argument_array(call, "initial", initial)
+        if items.size != 1:
+            raise LengthError(f"{call}: initial has shape {items.shape}, but is one value; give one item of it")
+        value = items.reshape(1)[0]
+    return np.array([scan.op.number(value, datatype, f"{call}: initial")], dtype=datatype.dtype)
 
 
 @overload

@@ -322,9 +322,14 @@ class OperatorPrimitive(Primitive):
             workgroups=blocks, counted=counted, **more,
         )  # fmt: skip
 
-    def _add_block_pairs(self, builder: PlanBuilder, shape: Shape, windows: Sequence[BlockWindow]) -> Operand:
-        """Add the kernels that write each block's compensated sum as a pair of words; return the pairs."""
-        pairs = builder.scratch("pairs", 2 * blocks_of(windows))
+    def _add_block_pairs(
+        self, builder: PlanBuilder, shape: Shape, windows: Sequence[BlockWindow], *, more: int = 0
+    ) -> Operand:
+        """Add the kernels that write each block's compensated sum as a pair of words; return the pairs.
+
+        Behind them there is room for `more` pairs.
+        """
+        pairs = builder.scratch("pairs", 2 * (blocks_of(windows) + more))
         for each in windows:
             self._add_blocks(
                 builder, each.window.label("sum blocks"), "reduce_compensated.wgsl", shape,

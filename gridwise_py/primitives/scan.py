@@ -13,34 +13,36 @@ from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import HAS_CARRY, RAW_INPUT, RAW_OUTPUT
-from ..planning.layout import COUNT, Layout
+from ..planning.layout import COUNT, Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
-from ..planning.windows import windows_of
+from ..planning.windows import part_of, windows_of
 from ..settings import ScanStrategy
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.expression import Operators
-from ..types.operators import Add, BinOp, BinOpLike
+from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
 from ..types.options import one_of
 from .look_back import LookBackPrimitive
 from .operator import blocks_of, over_blocks
 from .reduce import wider
 from .registry import register
-from .typed import InputOutput
+from .typed import InputInitialOutput
 
 __all__ = ["KINDS", "Scan", "ScanKind"]
 
 ScanKind: TypeAlias = Literal["inclusive", "exclusive"]
 KINDS: tuple[ScanKind, ...] = get_args(ScanKind)
 
+_INITIAL = Argument("initial", datatype="result_datatype", length=1, any_shape=True, in_order=False)
+
 # lavapipe ends all loops of an invocation after 65,535 iterations; a recomputed tile takes about 100.
 _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
 
 @register("scan")
-class Scan(InputOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Compute all prefix sums of the input under an associative operator.
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
@@ -77,6 +79,9 @@ class Scan(InputOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibl
         For float sums: also sums the rounding error of every addition, so the error of a prefix hardly grows with its
         length; see Notes. Implies `deterministic`. Integer sums are exact modulo 2³², and unaffected. Other operators
         raise.
+    initial : bool, default False
+        Whether calls take the argument ``initial``, an Array of one item in the datatype of the results, which is
+        combined in front of all items: a total of earlier data, for example. An exclusive scan begins with it.
     tuning : ScanTuning, optional
         Options that affect only the speed; see `ScanTuning`. By default the library's, or those from ``gridwise tune``.
     capabilities : Capabilities, optional
@@ -84,7 +89,7 @@ class Scan(InputOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibl
 
     See Also
     --------
-    execute : takes ``input`` and ``output``, shape (n,) each. In place is possible.
+    execute : takes ``input`` and ``output``, shape (n,) each; with ``initial=True``, ``initial``. In place is possible.
 
     Notes
     -----
@@ -113,6 +118,9 @@ class Scan(InputOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibl
     >>> x = gw.asarray(np.ones(5, dtype=np.uint32), device)
     >>> gw.Scan(device, "u32", gw.Add, kind="exclusive").execute(input=x).output.to_numpy()
     array([0, 1, 2, 3, 4], dtype=uint32)
+    >>> before = gw.asarray(np.array([10], dtype=np.uint32), device)
+    >>> gw.Scan(device, "u32", initial=True).execute(input=x, initial=before).output.to_numpy()
+    array([11, 12, 13, 14, 15], dtype=uint32)
     """
 
     takes_count = True
@@ -139,9 +147,21 @@ class Scan(InputOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibl
         strategy: ScanStrategy | None = None,
         deterministic: bool = False,
         compensated: bool = False,
+        initial: bool = False,
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
+        if not isinstance(initial, bool):
+            raise ArgumentError(
+                f"initial={initial!r:.60} of Scan says whether calls take a value to start from, True or False; give "
+                f"the value to the call: gw.Scan(device, dtype, initial=True).execute(input=x, initial=value), where "
+                f"value is an Array of one item, or call gw.scan(x, initial=value)"
+            )
+        #: Whether calls take the value that they start from.
+        self.takes_initial: bool = initial
+        self._asked_output = output
+        if initial:
+            self.arguments = (*self.arguments[:-1], _INITIAL, self.arguments[-1])
         self.tuning: ScanTuning = ScanTuning.of(tuning)
         super().__init__(
             device, dtype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
@@ -155,11 +175,26 @@ class Scan(InputOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibl
 
     @cached_property
     def inclusive(self) -> Scan:
-        """The inclusive scan with the same options: itself, if it is one."""
-        return self if self.kind == "inclusive" else self.inclusive_of(self.datatype, self.result_datatype)
+        """The inclusive scan with the same options that starts from nothing: itself, if it is one."""
+        is_it = self.kind == "inclusive" and not self.takes_initial
+        return self if is_it else self.inclusive_of(self.datatype, self.result_datatype)
+
+    @cached_property
+    def with_initial(self) -> Scan:
+        """The scan with the same options whose calls take the value that they start from: itself, if it does."""
+        if self.takes_initial:
+            return self
+        items: Any = self.datatype if self._fusion is None else self._fusion.flat.without_arrays()
+        return Scan(
+            self._device, items, self.op, self.kind, result_dtype=self.result_datatype,
+            output=self._asked_output,
+            strategy=self._requested if self._fixed_order is None else None,
+            deterministic=self._fixed_order is not None, compensated=self.compensated, initial=True,
+            tuning=self.tuning, capabilities=self.capabilities,
+        )  # fmt: skip
 
     def inclusive_of(self, items: Datatype, results: Datatype) -> Scan:
-        """Return an inclusive scan with the same options for items and results of these datatypes."""
+        """Return an inclusive scan with the same options, for items and results of these datatypes, from nothing."""
         return type(self)(
             self._device, items, self.op, result_dtype=results,
             strategy=self._requested if self._fixed_order is None else None,
@@ -200,6 +235,29 @@ class Scan(InputOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibl
             parameters |= (self._plan_compensated if self.compensated else self._plan_blocks)(builder, layout)
         return parameters
 
+    def _add_initial(self, builder: PlanBuilder, layout: Layout, output: Operand | None = None) -> Operand | None:
+        """Add the kernel that writes the value to start from as an accumulator; return that, or None."""
+        if not self.takes_initial:
+            return None
+        words, datatype = self._accumulator.words, self.result_datatype
+        output = builder.scratch("start", words) if output is None else output
+        given = part_of(layout["initial"], 0, datatype.elements, self.capabilities)
+        context = operator_context(
+            self.op, datatype, self.mode, fixed_order=self._fixed_order is not None, source=memory_context(datatype),
+            sink=memory_context(None),
+        )  # fmt: skip
+        builder.kernel(
+            "read the initial value", "scan_initial.wgsl", reads={"input": given}, writes={"output": output},
+            params={
+                "n": 1, "flags": RAW_OUTPUT, **self._accumulator.params,
+                **({} if self._fixed_order is None else {"zero": 0}),
+            },
+            workgroups=1, constants={}, context={**context, "vecs": 1},
+            trusted=self.op.is_trusted(datatype), features=self._features,
+            units=None if datatype.is_several else {"input": 4 * datatype.itemsize_bytes, "output": 16 * words},
+        )  # fmt: skip
+        return output
+
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         n = self._items_in(layout["input"])
         shape = self._blocks_shapes.at(n)
@@ -207,7 +265,9 @@ class Scan(InputOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibl
         blocks = blocks_of(windows)
         words = self._accumulator.words
         carries, totals = builder.scratch("carries", words * blocks), builder.scratch("totals", words * blocks)
-        no_carries = builder.scratch("no_carries", words)
+        initial = self._add_initial(builder, layout)
+        before = builder.scratch("no_carries", words) if initial is None else initial
+        has_initial = 0 if initial is None else HAS_CARRY
         for each in (shape, *self._blocks_shapes.others(n)):
             sibling = each != shape
             # A single block needs no totals, but longer inputs do.
@@ -220,15 +280,16 @@ class Scan(InputOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibl
             tiles = -(-blocks // each.tile_items)
             self._add_blocks(
                 builder, "scan totals", "scan.wgsl", each, exclusive=True, split=(tiles, tiles, 1), items=blocks,
-                input=totals, output=carries, flags=RAW_INPUT | RAW_OUTPUT, carries=no_carries,
+                input=totals, output=carries, flags=RAW_INPUT | RAW_OUTPUT | has_initial, carries=before,
                 sibling=sibling or blocks == 1,
             )  # fmt: skip
             for part in windows[:1] if sibling else windows:
                 self._add_blocks(
                     builder, part.window.label("scan blocks" if blocks > 1 else "scan"), "scan.wgsl", each,
                     split=part.split, input=part.window.operands["input"], output=part.window.operands["output"],
-                    exclusive=self.kind == "exclusive", carries=part.of_blocks(carries, words),
-                    flags=HAS_CARRY if blocks > 1 else 0, counted=True, sibling=sibling,
+                    exclusive=self.kind == "exclusive",
+                    carries=part.of_blocks(carries, words) if blocks > 1 or initial is None else before.by_words(),
+                    flags=HAS_CARRY if blocks > 1 else has_initial, counted=True, sibling=sibling,
                 )  # fmt: skip
         return self._blocks_parameters(shape, self._blocks_shapes, windows)
 
@@ -237,10 +298,13 @@ class Scan(InputOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibl
         shape = self._blocks_shapes.at(n)
         windows = self._block_windows(layout, ["input", "output"], shape)
         blocks = blocks_of(windows)
-        pairs, carries = self._add_block_pairs(builder, shape, windows), builder.scratch("carries", 2 * blocks)
+        # The value to start from is one pair more, behind the others, with the error 0 that scratch memory has.
+        pairs = self._add_block_pairs(builder, shape, windows, more=1 if self.takes_initial else 0)
+        carries = builder.scratch("carries", 2 * blocks)
+        self._add_initial(builder, layout, replace(pairs, offset=2 * blocks, length=1).by_words())
         self._add(
             builder, "scan pairs", "scan_compensated_totals.wgsl", shape, input=pairs, output=carries,
-            workgroups=1, **over_blocks(builder, blocks, shape, n),
+            workgroups=1, has_initial=self.takes_initial, **over_blocks(builder, blocks, shape, n),
         )  # fmt: skip
         for part in windows:
             self._add_blocks(
@@ -270,26 +334,34 @@ class Scan(InputOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibl
                 f"ends long loops early; at most {_MAX_TILES_WITHOUT_TICKETS_ON_CPU} tiles, or leave out tickets="
             )
         look = self._look()
-        carried = len(windows) > 1
+        carried = len(windows) > 1 or self.takes_initial
         words = self._accumulator.words
         carries = builder.scratch("carries", words * (len(windows) + 1))
+        self._add_initial(builder, layout, replace(carries, length=words).by_words())
         for window, count in zip(windows, tiles, strict=True):
-            state = self._state.add_to(builder, count, f"_{window.index}" if carried else "", words=words)
+            state = self._state.add_to(builder, count, f"_{window.index}" if len(windows) > 1 else "", words=words)
             if carried:  # reads the total of all earlier windows, writes the total up to the end of this one
                 state["carries"] = replace(carries, offset=words * window.index, length=2 * words).by_words()
-            for each in (shape, *(() if carried else self._shapes.others(n))):
+            for each in (shape, *(() if len(windows) > 1 else self._shapes.others(n))):
                 self._add(
                     builder, window.label("scan"), "scan_lookback.wgsl", each, **window.operands,
-                    params={"tiles": count}, workgroups=count, flags=HAS_CARRY if window.index else 0,
+                    params={"tiles": count}, workgroups=count,
+                    flags=HAS_CARRY if window.index or self.takes_initial else 0,
                     carry_out=carried, carried=carried, exclusive=self.kind == "exclusive", look=look,
                     tickets=tickets, counted=True, sibling=each != shape, **state,
                 )  # fmt: skip
         return self._lookback_parameters(shape, tiles, tickets=tickets, look=look)
 
-    def reference(self, input: np.ndarray) -> np.ndarray:
+    def reference(self, input: np.ndarray, initial: np.ndarray | None = None) -> np.ndarray:
         """Return numpy's result for the same input, in the dtype of the result."""
+        dtype = self.result_datatype.dtype
+        if initial is not None:  # one item more, in front, whose own prefix is left out, or is the first result
+            with np.errstate(over="ignore"):
+                all_of = prefixes(self.op, np.concatenate([initial.reshape(1), input.astype(dtype)]).astype(dtype))
+            results = all_of[1:] if self.kind == "inclusive" else all_of[:-1]
+            return results if self._mapped is None else self._mapped.value(results)
         with np.errstate(over="ignore"):
-            inclusive = prefixes(self.op, input.astype(self.result_datatype.dtype))
+            inclusive = prefixes(self.op, input.astype(dtype))
         results = inclusive
         if self.kind == "exclusive" and input.size:
             first = np.array([self.op.identity_for(self.result_datatype)], dtype=inclusive.dtype)

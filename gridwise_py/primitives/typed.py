@@ -19,7 +19,15 @@ from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from .base import Primitive
 
-__all__ = ["InputOutput", "InputTotal", "KeysValues", "SortedQueries", "TwoInputs", "ValuesIndices"]
+__all__ = [
+    "InputInitialOutput",
+    "InputOutput",
+    "InputTotal",
+    "KeysValues",
+    "SortedQueries",
+    "TwoInputs",
+    "ValuesIndices",
+]
 
 
 class InputOutput(Primitive):
@@ -75,6 +83,67 @@ class InputOutput(Primitive):
         trials: int = 1,
     ) -> Run[ItemsT]:
         arrays = given(input=input, output=output, n=n)
+        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
+
+
+class InputInitialOutput(Primitive):
+    """Primitives with one input, one output of the same kind, and a value to start from."""
+
+    @explained()
+    def bind(
+        self,
+        *,
+        input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        initial: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+    ) -> BoundCall[ItemsT]:
+        return self._bind(given(input=input, initial=initial, output=output, n=n))
+
+    @explained()
+    def record(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        initial: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+    ) -> dict[str, ItemsT]:
+        arrays = given(input=input, initial=initial, output=output, n=n)
+        return self._record(arrays, encoder, trials, timing)
+
+    @explained()
+    def execute(
+        self,
+        *,
+        input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        initial: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        encoder: wgpu.GPUCommandEncoder | None = None,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[ItemsT]:
+        arrays = given(input=input, initial=initial, output=output, n=n)
+        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
+
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(
+        self,
+        *,
+        input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        initial: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[ItemsT]:
+        arrays = given(input=input, initial=initial, output=output, n=n)
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
 
 

@@ -95,6 +95,10 @@ class DeviceContext:
                 self._kept[key] = make()
             return self._kept[key]
 
+    def known(self, key: Hashable) -> Any:
+        """Return what is kept under a key; None if nothing is."""
+        return self._kept.get(key)
+
     def forget(self, key: Hashable) -> None:
         """Let what is kept under a key be made again at its next use."""
         self._kept.pop(key, None)

@@ -37,7 +37,6 @@ __all__ = [
     "default_device",
     "default_device_if_made",
     "device_key",
-    "hold_clock",
     "list_adapters",
     "measure_capabilities",
     "request_device",
@@ -252,50 +251,6 @@ def _hold_clock_of(device: wgpu.GPUDevice) -> None:
     if held is not None:
         state_of(device).end.afterwards.append(held.release)
         weakref.finalize(device, held.release)
-
-
-@contextlib.contextmanager
-def hold_clock(device: wgpu.GPUDevice | None = None) -> Generator[bool]:
-    """Keep an NVIDIA GPU's clock up, also while it has nothing to do: calls after a pause are as fast as others.
-
-    Without this, the driver lowers the clock within milliseconds of idleness, and calls with pauses between them take
-    two to three times as long. An idle CUDA context of this process holds the clock. It takes about 0.3 s to make, 520
-    MiB of the GPU's memory, and 40 W. It goes at the end of the block, or with the process.
-
-    The environment variable ``GRIDWISE_HOLD_CLOCK=1`` does the same for each device that `request_device` makes, until
-    the device is destroyed or collected.
-
-    Parameters
-    ----------
-    device : wgpu.GPUDevice, optional
-        The default is `default_device()`.
-
-    Yields
-    ------
-    bool
-        Whether the clock is held. It is not on GPUs of other vendors, on a CPU, and without NVIDIA's CUDA library.
-
-    Warns
-    -----
-    GridwiseWarning
-        If CUDA finds several GPUs of the same name, so that nothing tells which one it is, or cannot make a context.
-
-    Examples
-    --------
-    >>> import numpy as np, gridwise_py as gw
-    >>> with gw.hold_clock() as held:
-    ...     total = gw.sum(np.arange(10, dtype=np.uint32))
-    >>> int(total)
-    45
-    """
-    check_process()
-    info = (device or default_device()).adapter.info
-    held = clock.hold(info, stacklevel=3)  # above this generator and contextlib is the user's line
-    try:
-        yield held is not None
-    finally:
-        if held is not None:
-            held.release()
 
 
 _default_lock = threading.Lock()

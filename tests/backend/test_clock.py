@@ -52,6 +52,13 @@ class Cuda:
         name.value = self.names[gpu.value - 10].encode()
         return 0
 
+    def cuDeviceGetByPCIBusId(self, gpu, address):
+        known = [f"0000:{0x1A + i:02x}:00.0".encode() for i in range(len(self.names))]
+        if address not in known:
+            return NO_DEVICE
+        gpu._obj.value = 10 + known.index(address)
+        return 0
+
     def cuDevicePrimaryCtxRetain(self, context, gpu):
         if self.no_memory:
             return OUT_OF_MEMORY
@@ -78,7 +85,8 @@ def driver(monkeypatch):
     def install(cuda):
         monkeypatch.setattr(clock, "_load", lambda: cuda)
         original = clock.hold
-        monkeypatch.setattr(clock, "hold", lambda info, *, stacklevel: original(H200, stacklevel=stacklevel + 1))
+        hold = lambda info, *, stacklevel, pci=None: original(H200, pci=pci, stacklevel=stacklevel + 1)  # noqa: E731
+        monkeypatch.setattr(clock, "hold", hold)
         return cuda
 
     return install
@@ -123,6 +131,25 @@ def test_which_gpu_is_held(monkeypatch, names, wanted, shown):
     assert {gpu for gpu, count in cuda.retained.items() if count} == {wanted}
     held.release()
     assert not any(cuda.retained.values())
+
+
+def test_of_equal_gpus_the_one_with_the_address_is_held(monkeypatch):
+    cuda = Cuda("NVIDIA H200", "NVIDIA H200", "NVIDIA A100")
+    monkeypatch.setattr(clock, "_load", lambda: cuda)
+    monkeypatch.setattr(clock, "_loaded", lambda: cuda)
+    held = clock.hold(H200, pci=lambda: "0000:1b:00.0", stacklevel=1)
+    assert cuda.retained == {10: 0, 11: 1, 12: 0}
+    assert clock.is_held(H200, pci="0000:1b:00.0")
+    assert not clock.is_held(H200, pci="0000:1a:00.0")
+    assert not clock.is_held(H200)
+    held.release()
+    # An address that CUDA does not know, or that is another model's, is no reason to hold any of them.
+    for address in ("0000:ff:00.0", "0000:1c:00.0", None):
+        with pytest.warns(gw.GridwiseWarning, match="CUDA finds 2 GPUs"):
+            assert clock.hold(H200, pci=lambda address=address: address, stacklevel=1) is None
+    assert not any(cuda.retained.values())
+    # A GPU that is the only one of its name needs no address.
+    clock.hold(H200 | {"device": "NVIDIA A100"}, pci=lambda: pytest.fail("asked"), stacklevel=1).release()
 
 
 def test_nothing_is_held_where_there_is_no_such_gpu(device, driver):

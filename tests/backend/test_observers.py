@@ -8,7 +8,8 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.backend import observers
-from gridwise_py.backend.sysfs_observers import sysfs_observer
+from gridwise_py.backend.gpu import pci_address
+from gridwise_py.backend.sysfs_observers import sysfs_gpus
 from gridwise_py.bench.sampling import measure as measure_module
 
 H200 = {"device": "NVIDIA H200", "vendor": "NVIDIA", "vendor_id": 0x10DE, "description": "580.1"}
@@ -40,8 +41,9 @@ def _nvml(names=("NVIDIA H200",), **changes):
 
 
 def _observe(info=H200):
-    observer = observers.observer_of(info)
-    return observer() if observer is not None else {}
+    """What is observed where the GPU is the only one that it may be."""
+    gpus = observers.gpus_like(info)
+    return gpus[0].look() if len(gpus) == 1 else {}
 
 
 @pytest.fixture
@@ -166,7 +168,7 @@ def test_amds_driver(tmp_path):
         "temperature_c": 41,
         "memory_used_bytes": 3 << 30,
     }
-    observe = sysfs_observer(AMD, root)
+    observe = sysfs_gpus(AMD, root)[0].look
     assert observe() == expected
     (root / hwmon / "freq1_input").unlink()
     (root / hwmon / "power1_average").rename(root / hwmon / "power1_input")
@@ -190,16 +192,49 @@ def test_amds_driver(tmp_path):
 )
 def test_intels_drivers(tmp_path, now, highest):
     root = _tree(tmp_path, _ids("card0", INTEL) | {now: "600\n", highest: "2400\n"})
-    assert sysfs_observer(INTEL, root)() == {"sm_clock_mhz": 600, "max_sm_clock_mhz": 2400}
+    assert sysfs_gpus(INTEL, root)[0].look() == {"sm_clock_mhz": 600, "max_sm_clock_mhz": 2400}
 
 
 def test_a_card_that_is_not_certain_is_not_observed(tmp_path):
-    assert sysfs_observer(AMD, tmp_path / "none") is None
+    assert sysfs_gpus(AMD, tmp_path / "none") == []
     root = _tree(tmp_path, _ids("card0", AMD))
-    assert sysfs_observer(AMD, root) is not None
-    assert sysfs_observer(AMD | {"device_id": 0x73BF}, root) is None
-    assert sysfs_observer(H200 | {"vendor_id": 0x10DE, "device_id": 0x744C}, root) is None
+    assert len(sysfs_gpus(AMD, root)) == 1
+    assert sysfs_gpus(AMD | {"device_id": 0x73BF}, root) == []
+    assert sysfs_gpus(H200 | {"vendor_id": 0x10DE, "device_id": 0x744C}, root) == []
     _tree(tmp_path, _ids("card1", AMD))  # which of the two?
-    assert sysfs_observer(AMD, root) is None
+    assert len(sysfs_gpus(AMD, root)) == 2
     (root / "card1/device/device").write_text("garbage")
-    assert sysfs_observer(AMD, root) is not None
+    assert len(sysfs_gpus(AMD, root)) == 1
+
+
+def test_addresses_and_used_memory_of_equal_gpus(driver, tmp_path):
+    buses = [b"00000000:1B:00.0", b"00000001:1C:00.0", b"garbage"]
+    driver(
+        _nvml(
+            ("NVIDIA H200",) * 3,
+            nvmlDeviceGetPciInfo=lambda handle: types.SimpleNamespace(busId=buses[handle]),
+            nvmlDeviceGetMemoryInfo=lambda handle: types.SimpleNamespace(used=handle << 30),
+        )
+    )
+    gpus = observers.gpus_like(H200)
+    assert [gpu.pci for gpu in gpus] == ["0000:1b:00.0", "0001:1c:00.0", None]
+    assert [gpu.used_bytes() for gpu in gpus] == [0, 1 << 30, 2 << 30]
+    for number in (0, 1):
+        place = tmp_path / f"devices/pci0000:00/0000:0{number}:00.0"
+        _tree(place, {"vendor": "0x1002\n", "device": "0x744c\n", "mem_info_vram_used": f"{number + 5}\n"})
+        (tmp_path / f"card{number}").mkdir()
+        (tmp_path / f"card{number}/device").symlink_to(place)
+    found = sysfs_gpus(AMD, tmp_path)
+    assert [(gpu.pci, gpu.used_bytes()) for gpu in found] == [("0000:00:00.0", 5), ("0000:01:00.0", 6)]
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("00000000:1B:00.0", "0000:1b:00.0"), ("0000:1b:00.0", "0000:1b:00.0"), ("1B:00.1", "0000:1b:00.1"),
+        ("00010000:00:00.0", "10000:00:00.0"), ("", None), ("card0", None), ("0000:1b:00.0\x1b[2J", None),
+        ("../../etc", None),
+    ],
+)  # fmt: skip
+def test_addresses_of_drivers_are_written_alike(text, address):
+    assert pci_address(text) == address

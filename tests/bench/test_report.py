@@ -373,7 +373,7 @@ def test_no_warnings_is_said():
 
 def test_the_raw_file_is_in_it_byte_by_byte(tmp_path):
     write_json(tmp_path / "run.json", sweep())
-    sources = read_sources([tmp_path / "run.json"])
+    sources, _, _ = read_sources([tmp_path / "run.json"])
     content = (tmp_path / "run.json").read_bytes()
     page = Page(report_html(sources))
     (packed,) = ["".join(texts) for attrs, texts in page.scripts if "data-raw" in attrs]

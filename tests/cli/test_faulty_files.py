@@ -452,7 +452,9 @@ def test_no_ending_is_taken_for_a_verdict(run, monkeypatch, command, error, code
         raise error
 
     monkeypatch.setattr(main.commands[command], "invoke", fail)
-    needed = {"ab": ["ab", ".", "."], "import": ["import", "raw.json", "-o", "out.json"]}
+    needed = {
+        "ab": ["ab", ".", "."], "import": ["import", "raw.json", "-o", "out.json"], "worker": ["worker", "tls://head:1"],
+    }  # fmt: skip
     words = {**needed, **READERS}.get(command, [command])
     result = run([command, *words[1:]], _document())
     assert said in _one_line(result, code, internal=True)

@@ -179,6 +179,7 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
                         yield Case(name, scan | {"strategy": "reduce_then_scan"}, capabilities)
                         for state in ("u64", "u32x2"):
                             yield Case(name, scan | {"strategy": "lookback", "state": state}, capabilities)
+    yield from _from_initial(capabilities)
 
 
 def _descending(a: Any, b: Any) -> Any:
@@ -270,6 +271,17 @@ def _other_items(capabilities: gw.Capabilities) -> Iterator[Case]:
                 yield Case("reduce", options | {"state": state}, capabilities)
                 yield Case("scan", options | {"strategy": "lookback", "state": state}, capabilities)
             yield Case("scan", options | {"kind": "exclusive", "strategy": "reduce_then_scan"}, capabilities)
+
+
+def _from_initial(capabilities: gw.Capabilities) -> Iterator[Case]:
+    """Scans that take the value that they start from."""
+    taken: dict[str, Any] = {"initial": True}
+    for datatype, op in (("u32", gw.Add), ("f32", gw.Min), ("u8", gw.Add), ("f64", gw.Max), ("i32", PRODUCT)):
+        for how in ({"strategy": "lookback", "state": "u32x2"}, {"strategy": "reduce_then_scan"}):
+            options = {"dtype": datatype, "op": op, "subgroups": "none", **how, **taken}
+            yield Case("scan", options, capabilities)
+    yield Case("scan", {"dtype": "f32", "op": gw.Add, "deterministic": True, **taken}, capabilities)
+    yield Case("scan", {"dtype": "f32", "op": gw.Add, "compensated": True, **taken}, capabilities)
 
 
 def _sorts(name: str, datatype: str, capabilities: gw.Capabilities) -> Iterator[Case]:

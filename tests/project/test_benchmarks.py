@@ -1423,3 +1423,24 @@ def test_a_chain_that_differs_from_numpy_ends_the_run(device, monkeypatch):
     })  # fmt: skip
     done = CliRunner().invoke(script.main, ["--sizes", "2^8"])
     assert (done.exit_code, "NO: trimmed" in done.output) == (4, True)
+
+
+# ---- fleets
+
+
+def test_the_rule_finds_the_sick_device_of_small_fleets():
+    found = _script("fleet_rule").row(8, 0.005, "memory", 0.05, 3)
+    assert (found["found"], found["falsely"]) == (1.0, 0.0)
+
+
+@pytest.mark.slow
+def test_a_small_fleet_of_files_is_judged_as_expected(tmp_path, monkeypatch, capsys):
+    script = _script("fleet_scale")
+    path = tmp_path / "scale.json"
+    monkeypatch.setattr(sys, "argv", ["fleet_scale", "--members", "80", "--samples", "3", "--json", str(path)])
+    with pytest.raises(SystemExit) as ended:
+        script.main()
+    assert ended.value.code == 0, capsys.readouterr().out
+    assert json.loads(path.read_text())["named"] == {
+        "node2-gpu3": "wrong", "node5-gpu1": "slow", "node9-gpu0": "slow",
+    }  # fmt: skip

@@ -10,6 +10,7 @@ from gridwise_py import settings
 
 PACKAGE = Path(gw.__file__).parent
 FLAGS = {
+    "GRIDWISE_DASK_CPU": (settings.dask_cpu, False),
     "GRIDWISE_HOLD_CLOCK": (settings.hold_clock, False),
     "GRIDWISE_LAUNCH_BLOCKING": (settings.launch_blocking, False),
     "GRIDWISE_MAP_ARRAYS": (settings.map_arrays, True),
@@ -17,9 +18,11 @@ FLAGS = {
     "GRIDWISE_TRACEBACK": (settings.traceback, False),
     "GRIDWISE_TUNING": (settings.tuning, True),
 }
-FOLDERS = {"GRIDWISE_CACHE_DIR": settings.cache_dir, "GRIDWISE_DUMP_SHADERS": settings.dump_shaders}
+FOLDERS = {"GRIDWISE_CACHE_DIR": settings.cache_dir, "GRIDWISE_DUMP_SHADERS": settings.dump_shaders,
+           "GRIDWISE_FLEET_DIR": settings.fleet_dir}  # fmt: skip
 OTHERS = {
     "GRIDWISE_ADAPTER": settings.adapter,
+    "GRIDWISE_DASK_EXCHANGE": settings.dask_exchange,
     "GRIDWISE_SCAN_STRATEGY": settings.scan_strategy,
     "GRIDWISE_TIMEOUT_S": settings.timeout_s,
 }
@@ -69,6 +72,15 @@ def test_a_scan_strategy_is_one_that_scan_takes(monkeypatch):
     monkeypatch.setenv("GRIDWISE_SCAN_STRATEGY", "1")
     with pytest.raises(gw.ArgumentError, match=r"STRATEGY='1'.*known are auto, reduce_then_scan, lookback"):
         settings.scan_strategy()
+
+
+def test_an_exchange_is_one_that_sorts_take(monkeypatch):
+    for value, wanted in (("", "auto"), ("auto", "auto"), ("tasks", "tasks"), ("p2p", "p2p")):
+        monkeypatch.setenv("GRIDWISE_DASK_EXCHANGE", value)
+        assert settings.dask_exchange() == wanted
+    monkeypatch.setenv("GRIDWISE_DASK_EXCHANGE", "ucx")
+    with pytest.raises(gw.ArgumentError, match=r"EXCHANGE='ucx'.*known are auto, tasks, p2p"):
+        settings.dask_exchange()
 
 
 def test_the_columns_of_a_terminal_are_a_number_or_nothing(monkeypatch):

@@ -10,8 +10,8 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.backend.activity import IDLE_NS, Activity
 from gridwise_py.backend.device_state import state_of
-from gridwise_py.runtime import gpu_clock
-from gridwise_py.runtime.context import context_of
+from gridwise_py.backend.gpu import Gpu
+from gridwise_py.runtime import gpu_clock, gpu_identity
 
 X = np.arange(1000, dtype=np.uint32)
 MS = 1_000_000
@@ -22,7 +22,7 @@ LOW = "up to 3 times too long"
 def gpu(fresh_device, monkeypatch):
     """A device that counts as a GPU whose clock nobody holds."""
     monkeypatch.setattr(gpu_clock, "_follows_load", lambda device: True)
-    monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info: False)
+    monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info, **_: False)
     return fresh_device
 
 
@@ -75,7 +75,7 @@ def test_only_a_gpu_that_was_long_at_work_has_its_clock_back(gpu, timing):
 
 
 def test_no_warning_where_the_clock_is_held_or_the_adapter_is_a_cpu(gpu, device, monkeypatch):
-    monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info: True)
+    monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info, **_: True)
     assert not _timed(gpu).warnings
     monkeypatch.undo()
     if gw.capabilities(device).is_cpu:
@@ -85,7 +85,7 @@ def test_no_warning_where_the_clock_is_held_or_the_adapter_is_a_cpu(gpu, device,
 
 def test_the_clock_that_the_driver_tells(gpu, monkeypatch):
     seen = {"sm_clock_mhz": 555, "max_sm_clock_mhz": 1980}
-    context_of(gpu).cached("observer of the GPU", lambda: lambda: seen)
+    monkeypatch.setattr(gpu_identity, "gpus_like", lambda info: [Gpu(None, lambda: seen, lambda: None)])
     assert "555 of 1,980 MHz" in _clock_warnings(_timed(gpu))[0]
     seen["sm_clock_mhz"] = 1905
     time.sleep(0.002)
@@ -103,7 +103,7 @@ def test_a_result_without_a_kernel_has_no_warning(gpu):
 
 def test_nvidias_users_are_told_how_to_hold_it(gpu, monkeypatch):
     assert "gw.hold_clock()" not in _clock_warnings(_timed(gpu))[0]
-    monkeypatch.setattr(gpu_clock.clock, "is_nvidia", lambda info: True)
+    monkeypatch.setattr(gpu_clock.clock, "is_nvidia", lambda info, **_: True)
     time.sleep(0.002)
     assert "gw.hold_clock()" in _clock_warnings(_timed(gpu))[0]
 
@@ -132,7 +132,7 @@ class Held:
 
 def test_commands_hold_the_clock_where_they_can(gpu, device, monkeypatch):
     held = Held()
-    monkeypatch.setattr(gpu_clock.clock, "hold", lambda info, *, stacklevel: held)
+    monkeypatch.setattr(gpu_clock.clock, "hold", lambda info, *, stacklevel, pci: held)
     with gpu_clock.clock_held(gpu) as state:
         assert (state, held.released) == ("held", 0)
     assert held.released == 1
@@ -140,13 +140,13 @@ def test_commands_hold_the_clock_where_they_can(gpu, device, monkeypatch):
         raise KeyError
     assert held.released == 2
 
-    def refuse(info, *, stacklevel):
+    def refuse(info, *, stacklevel, pci):
         warnings.warn("two GPUs may be meant", gw.GridwiseWarning, stacklevel=stacklevel)
 
     monkeypatch.setattr(gpu_clock.clock, "hold", refuse)
     with gpu_clock.clock_held(gpu) as state:
         assert state == "not held"
-    monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info: True)  # by other code of the process
+    monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info, **_: True)  # by other code of the process
     with gpu_clock.clock_held(gpu) as state:
         assert state == "held"
     monkeypatch.undo()

@@ -25,10 +25,12 @@ from ..analysis.compare import compare
 from ..analysis.lines import result_lines, yardsticks
 from ..analysis.roofline import ceilings_of, is_of_device, points
 from ..cases.case import YARDSTICK
+from ..fleet.files import is_fleet, parse_fleet
 from ..results.model import CalibrationData, Results
-from ..results.reader import content_of, parse
+from ..results.reader import content_of, document_of, parse, parse_json
 from ..results.rounds import pooled
 from .charts import drift_chart, primitive_charts, roofline_chart, verdict_chart
+from .fleet_page import FleetSource, accused_files, fleet_section
 from .page_tables import (
     comparison_table,
     device_card,
@@ -45,7 +47,7 @@ from .vega import ALL, COLOURS, Spec, javascript, load_altair
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["PAGE_FOLDER", "Source", "read_sources", "report_html"]
+__all__ = ["PAGE_FOLDER", "FleetSource", "Source", "read_sources", "report_html"]
 
 # Black is invisible on a dark page. The light blue is easier to see there than the dark one, the first colour of most
 # charts.
@@ -77,10 +79,20 @@ class Source:
     file_name: str
     content: bytes
     document: Results
+    #: Whether it is of a member of a fleet, which is judged against the others and not against a file.
+    is_member: bool = False
 
 
-def read_sources(paths: Sequence[Path]) -> list[Source]:
-    """Read and check results files.
+def read_sources(paths: Sequence[Path]) -> tuple[list[Source], list[FleetSource], list[str]]:
+    """Read and check results files and fleet documents.
+
+    Returns
+    -------
+    sources : list of Source
+        The results files, and those of accused members of the fleets.
+    fleets : list of FleetSource
+    left_out : list of str
+        Files of members that are not there any more.
 
     Raises
     ------
@@ -88,10 +100,22 @@ def read_sources(paths: Sequence[Path]) -> list[Source]:
         If a file is not valid; the message has the place.
     """
     sources: list[Source] = []
+    fleets: list[FleetSource] = []
+    left_out: list[str] = []
     for path, name in zip(paths, _names(paths), strict=True):
         content = content_of(path)
-        sources.append(Source(clean(name), clean(path.name), content, parse(content, path.name)))
-    return sources
+        data = parse_json(content, path.name)
+        if is_fleet(data):
+            fleets.append(FleetSource(clean(name), path, content, parse_fleet(data, path.name)))
+        else:
+            sources.append(Source(clean(name), clean(path.name), content, document_of(data, path.name)))
+    taken = {source.name for source in sources}
+    for fleet in fleets:
+        for identifier, path, content in accused_files(fleet, left_out):
+            name = clean(identifier) if clean(identifier) not in taken else f"{fleet.name}: {clean(identifier)}"
+            taken.add(name)
+            sources.append(Source(name, clean(path.name), content, parse(content, path.name), is_member=True))
+    return sources, fleets, left_out
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
@@ -105,7 +129,12 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 
 def report_html(
-    sources: Sequence[Source], *, calibration: CalibrationData | None = None, raw_limit_mib: float = 8.0
+    sources: Sequence[Source],
+    *,
+    fleets: Sequence[FleetSource] = (),
+    missing: Sequence[str] = (),
+    calibration: CalibrationData | None = None,
+    raw_limit_mib: float = 8.0,
 ) -> str:
     """Return a report as HTML.
 
@@ -113,6 +142,9 @@ def report_html(
     ----------
     sources : sequence of Source
         The first is compared with each of the others.
+    fleets : sequence of FleetSource
+    missing : sequence of str
+        What could not be read, for the list of what is left out.
     calibration : CalibrationData, optional
         Ceilings for the files of its device, as `read_calibration` returns them.
     raw_limit_mib : float
@@ -132,22 +164,28 @@ def report_html(
     if not raw_limit_mib >= 0:
         raise ArgumentError(f"the limit for raw files is {raw_limit_mib} MiB; it is at least 0, which leaves all out")
     if calibration is not None and not any(is_of_device(calibration, source.document) for source in sources):
+        if not sources:
+            raise ArgumentError("--calibration is for results files, but only fleets were given")
         ceilings_of(sources[0].document, calibration)  # raises, and names the difference
     names = [source.name for source in sources]
     documents = [_in_order(pooled(source.document)) for source in sources]
     charts: dict[str, Spec] = {}
-    left_out: list[str] = []
+    left_out: list[str] = list(missing)
 
     def chart(identifier: str, made: Spec) -> str:
         charts[identifier] = made
         return identifier
 
-    raws = _raws(sources, raw_limit_mib, left_out)
+    plain = [source for source in sources if not source.is_member]
+    fleet_sections = [fleet_section(fleet, i, chart, left_out) for i, fleet in enumerate(fleets)]
+    raws = _raws([*fleets, *sources], raw_limit_mib, left_out)
     samples = samples_by_case(sources, documents, left_out)
     warnings = page_warnings(documents, names)
     context = {
         "version": __version__,
+        "titles": [fleet.name for fleet in fleets] + [source.name for source in plain],
         "names": names,
+        "fleets": fleet_sections,
         "all": ALL,
         "modes": list(dict.fromkeys(result.mode.value for document in documents for result in document.results)),
         "headlines": headlines(documents, names, left_out),
@@ -156,7 +194,7 @@ def report_html(
         "warnings": warnings,
         "severities": Counter(warning["severity"] for warning in warnings),
         "cards": [device_card(source.document, source.name, source.file_name, source.content) for source in sources],
-        "comparisons": [_comparison(sources[0], source, i, chart, left_out) for i, source in enumerate(sources) if i],
+        "comparisons": [_comparison(plain[0], source, i, chart, left_out) for i, source in enumerate(plain) if i],
         "primitives": _primitives(documents, names, chart),
         "rooflines": [
             _roofline(source, document, i, calibration, chart, left_out)
@@ -191,11 +229,12 @@ def _devices(documents: Sequence[Results], names: Sequence[str]) -> list[dict[st
     ]
 
 
-def _raws(sources: Sequence[Source], limit_mib: float, left_out: list[str]) -> list[dict[str, Any]]:
+def _raws(sources: Sequence[Source | FleetSource], limit_mib: float, left_out: list[str]) -> list[dict[str, Any]]:
     """Return the compressed files, up to the limit."""
     room = limit_mib * 2**20
     raws: list[dict[str, Any]] = []
     for source in sources:
+        file_name = clean(source.path.name) if isinstance(source, FleetSource) else source.file_name
         # Without a time stamp, so that identical files make identical reports.
         packed = base64.b64encode(gzip.compress(source.content, mtime=0)).decode("ascii")
         fits = len(packed) <= room
@@ -203,13 +242,13 @@ def _raws(sources: Sequence[Source], limit_mib: float, left_out: list[str]) -> l
             room -= len(packed)
         else:
             left_out.append(
-                f"The raw file {source.file_name}: compressed it takes {len(packed) / 2**20:.1f} MiB, and raw files "
+                f"The raw file {file_name}: compressed it takes {len(packed) / 2**20:.1f} MiB, and raw files "
                 f"may take {limit_mib:g} MiB together (--raw-limit)."
             )
         raws.append(
             {
                 "name": source.name,
-                "file_name": source.file_name,
+                "file_name": file_name,
                 "bytes": len(source.content),
                 "sha256": hashlib.sha256(source.content).hexdigest(),
                 "packed": packed if fits else None,

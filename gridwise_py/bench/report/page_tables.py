@@ -30,7 +30,8 @@ from .roofline import point_cells
 from .table import copy_shares
 
 __all__ = [
-    "comparison_table", "device_card", "devices_table", "headlines", "page_warnings", "results_table", "roofline_table",
+    "comparison_table", "device_card", "devices_table", "headlines", "make_cell", "make_table", "page_warnings",
+    "results_table", "roofline_table",
 ]  # fmt: skip
 
 # A longer table is slow to sort, and too long to read.
@@ -44,12 +45,12 @@ Row: TypeAlias = list[Cell]
 Table: TypeAlias = dict[str, Any]
 
 
-def _cell(text: str, value: float | None = None, kind: str = "") -> Cell:
+def make_cell(text: str, value: float | None = None, kind: str = "") -> Cell:
     """Return a cell: its text, its sort key, and its style class."""
     return {"text": clean(text), "sort": value, "kind": kind}
 
 
-def _table(
+def make_table(
     columns: Iterable[str], numeric: Iterable[str], rows: Sequence[Row], label: str, left_out: list[str]
 ) -> Table:
     if len(rows) > _MOST_ROWS:
@@ -85,18 +86,18 @@ def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list
             rates, share, timed = result.rates, shares[result.key], result.timed
             # Rows of one primitive are adjacent.
             rows.setdefault(primitive, []).append([
-                _cell(result.name), _cell(format_count(result.n), result.n), _cell(name),
-                _cell(timed_text(document, result), None if timed is None else timed.median_ns),
-                _cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s, "headline"),
-                _cell(format_percent(share), share, "headline"),
-                _cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
+                make_cell(result.name), make_cell(format_count(result.n), result.n), make_cell(name),
+                make_cell(timed_text(document, result), None if timed is None else timed.median_ns),
+                make_cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s, "headline"),
+                make_cell(format_percent(share), share, "headline"),
+                make_cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
             ])  # fmt: skip
     found = [row for of_primitive in rows.values() for row in of_primitive]
     columns = ["case", "n", "file", "time", "GB/s", "of copy", "G items/s"]
     if len(documents) == 1:
         columns.remove("file")
         found = [[*row[:2], *row[3:]] for row in found]
-    return _table(columns, ("n", "time", "GB/s", "of copy", "G items/s"), found, "The summary", left_out)
+    return make_table(columns, ("n", "time", "GB/s", "of copy", "G items/s"), found, "The summary", left_out)
 
 
 def devices_table(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table | None:
@@ -123,13 +124,13 @@ def devices_table(documents: Sequence[Results], names: Sequence[str], left_out: 
     titles = {primitive: f"{primitive} {format_count(n)}" for primitive, n in largest.items()}
     rows: list[Row] = []
     for document, name in zip(documents, names, strict=True):
-        row = [_cell(document.device.title), _cell(document.device.backend), _cell(name)]
+        row = [make_cell(document.device.title), make_cell(document.device.backend), make_cell(name)]
         for primitive, n in largest.items():
             of_size = [result for result in document.results if (result.primitive, result.n) == (primitive, n)]
             row.append(_speed_cell(of_size))
         rows.append(row)
     columns = ["GPU", "by", "file", *titles.values()]
-    return _table(columns, titles.values(), rows, "The table of devices", left_out)
+    return make_table(columns, titles.values(), rows, "The table of devices", left_out)
 
 
 def _speed_cell(results: Sequence[Result]) -> Cell:
@@ -137,8 +138,8 @@ def _speed_cell(results: Sequence[Result]) -> Cell:
     right = _fastest(results)
     if right:
         (fastest,) = right.values()
-        return _cell(format_number(fastest.rates.gbytes_per_s), fastest.rates.gbytes_per_s)
-    return _cell("WRONG" if any(result.is_wrong for result in results) else "–")
+        return make_cell(format_number(fastest.rates.gbytes_per_s), fastest.rates.gbytes_per_s)
+    return make_cell("WRONG" if any(result.is_wrong for result in results) else "–")
 
 
 def _fastest(results: Sequence[Result]) -> dict[str, Result]:
@@ -286,37 +287,37 @@ def results_table(documents: Sequence[Results], names: Sequence[str], left_out: 
     if len(documents) == 1:
         columns.remove("file")
         rows = [[*row[:2], *row[3:]] for row in rows]
-    return _table(columns, _NUMERIC, rows, "The table of results", left_out)
+    return make_table(columns, _NUMERIC, rows, "The table of results", left_out)
 
 
 def _result_rows(document: Results, name: str, result: Result, share: float | None) -> list[Row]:
-    head = [_cell(result.name), _cell(format_count(result.n), result.n), _cell(name)]
-    empty = _cell("–")
+    head = [make_cell(result.name), make_cell(format_count(result.n), result.n), make_cell(name)]
+    empty = make_cell("–")
 
     def of_gpu(series: Series | None) -> Cell:
         summary = None if series is None else series.summary
-        return empty if summary is None else _cell(gpu_text(document, result, summary), summary.median_ns)
+        return empty if summary is None else make_cell(gpu_text(document, result, summary), summary.median_ns)
 
     def count(series: Series | None) -> Cell:
         summary = None if series is None else series.summary
-        return empty if summary is None else _cell(f"{summary.count:,}", summary.count)
+        return empty if summary is None else make_cell(f"{summary.count:,}", summary.count)
 
     rates, gpu, cpu = result.rates, result.gpu_span, result.cpu_wall
     wall = None if cpu is None else cpu.summary
     if result.error is not None:
-        verdict = _cell("failed", kind="bad")
+        verdict = make_cell("failed", kind="bad")
     else:
-        verdict = _cell("right", kind="good") if result.correct else _cell("WRONG", kind="bad")
+        verdict = make_cell("right", kind="good") if result.correct else make_cell("WRONG", kind="bad")
     peak = rates.share_of_peak
     whole = [
-        *head, _cell("whole", kind="whole"), of_gpu(gpu),
-        empty if wall is None else _cell(time_text(wall), wall.median_ns),
-        _cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s),
-        _cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
-        _cell(format_percent(share), share), _cell(format_percent(peak), peak), count(gpu or cpu), verdict,
+        *head, make_cell("whole", kind="whole"), of_gpu(gpu),
+        empty if wall is None else make_cell(time_text(wall), wall.median_ns),
+        make_cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s),
+        make_cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
+        make_cell(format_percent(share), share), make_cell(format_percent(peak), peak), count(gpu or cpu), verdict,
     ]  # fmt: skip
     kernels = [
-        [*head, _cell(kernel.name, kind="kernel"), of_gpu(kernel), *[empty] * 5, count(kernel), _cell("")]
+        [*head, make_cell(kernel.name, kind="kernel"), of_gpu(kernel), *[empty] * 5, count(kernel), make_cell("")]
         for kernel in result.kernels
     ]
     # A single kernel is the whole; its row would repeat the result's.
@@ -335,7 +336,7 @@ def comparison_table(comparison: Comparison, label: str, left_out: list[str]) ->
     rows: list[Row]
     if comparison.ranks:
         rows = [
-            [_cell(text, value) for text, value in zip(cells, _rank_values(rank), strict=True)]
+            [make_cell(text, value) for text, value in zip(cells, _rank_values(rank), strict=True)]
             for cells, rank in zip(rank_cells(comparison), comparison.ranks, strict=True)
         ]
         headings, numeric = RANK_HEADINGS, RANK_HEADINGS[2:]
@@ -344,7 +345,7 @@ def comparison_table(comparison: Comparison, label: str, left_out: list[str]) ->
         for row in comparison.rows:
             cells, v = row_cells(row), row.verdict
             values = (None,) * 7 if v is None else (None, None, v.old_ns, v.new_ns, v.ratio, v.high - v.low, None)
-            made = [_cell(text.strip(), value) for text, value in zip(cells, values, strict=True)]
+            made = [make_cell(text.strip(), value) for text, value in zip(cells, values, strict=True)]
             made[1]["kind"] = row.part
             made[-1]["kind"] = "" if v is None else f"verdict {v.kind.value}"
             rows.append(made)
@@ -353,7 +354,7 @@ def comparison_table(comparison: Comparison, label: str, left_out: list[str]) ->
         "title": comparison_title(comparison),
         "conclusion": comparison_conclusion(comparison),
         "remarks": comparison_remarks(comparison),
-        "table": _table(headings, numeric, rows, label, left_out),
+        "table": make_table(headings, numeric, rows, label, left_out),
     }
 
 
@@ -362,6 +363,6 @@ def roofline_table(found: Sequence[Point], label: str, left_out: list[str]) -> T
     rows: list[Row] = []
     for p in found:
         values = (None, p.n, p.intensity, p.predicted_ns, p.measured_ns, p.share, None, None)
-        rows.append([_cell(text, value) for text, value in zip(point_cells(p), values, strict=True)])
+        rows.append([make_cell(text, value) for text, value in zip(point_cells(p), values, strict=True)])
         rows[-1][-1]["kind"] = "prose"
-    return _table(ROOFLINE_HEADINGS, ROOFLINE_HEADINGS[1:6], rows, label, left_out)
+    return make_table(ROOFLINE_HEADINGS, ROOFLINE_HEADINGS[1:6], rows, label, left_out)

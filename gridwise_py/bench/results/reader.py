@@ -12,12 +12,13 @@ from .browser_document import results_of_page
 from .browser_file import BROWSER_SCHEMA, check_browser_file, with_integers
 from .model import Results
 from .schema import check_document
+from .validator import Validator
 
-__all__ = ["content_of", "document_of", "parse", "parse_json", "read_results"]
+__all__ = ["LARGEST", "SMALLEST", "content_of", "document_of", "parse", "parse_json", "read_results"]
 
-# Beyond these, sums and quotients of a few numbers could overflow or underflow.
-_LARGEST = 1e40
-_SMALLEST = 1e-40
+#: Beyond these, sums and quotients of a few numbers could overflow or underflow.
+LARGEST = 1e40
+SMALLEST = 1e-40
 
 # Strings are skipped: only a number or a word outside of them can be wrong.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[\d.eE+-]*')
@@ -51,10 +52,11 @@ def parse(content: bytes, name: str) -> Results:
     return document_of(parse_json(content, name), name)
 
 
-def document_of(data: Any, name: str) -> Results:
+def document_of(data: Any, name: str, validator: Validator | None = None) -> Results:
     """Return JSON data as a results document; raise BadResultsFile if it is not one.
 
-    The file that a page of `gridwise browser` saves becomes one: its timestamps are judged here.
+    The file that a page of `gridwise browser` saves becomes one: its timestamps are judged here. For many files see
+    `remembering_validator`.
     """
     if isinstance(data, dict) and cast(dict[str, Any], data).get("schema") == BROWSER_SCHEMA:
         found = with_integers(data)
@@ -62,7 +64,7 @@ def document_of(data: Any, name: str) -> Results:
         document = results_of_page(found)
         check_document(document.to_json(), name)
         return document
-    check_document(data, name)
+    check_document(data, name, validator)
     return Results.from_json(cast(dict[str, Any], data))
 
 
@@ -91,7 +93,7 @@ def _parse(name: str, text: str) -> Any:
 
     def number(word: str) -> float:
         value = float(word)
-        if not (_SMALLEST <= abs(value) <= _LARGEST or value == 0):
+        if not (SMALLEST <= abs(value) <= LARGEST or value == 0):
             bad.append(word)
         return value
 
@@ -122,7 +124,7 @@ def _parse(name: str, text: str) -> Any:
         why = (
             "a results file has null for what is unknown"
             if bad[0].strip("-") in ("NaN", "Infinity")
-            else f"numbers of a results file are 0, or between {_SMALLEST:g} and {_LARGEST:g}"
+            else f"numbers of a results file are 0, or between {SMALLEST:g} and {LARGEST:g}"
         )
         raise BadResultsFile(f"{name}: {_place(text, at)}: {word} is not a valid number here; {why}")
     return document

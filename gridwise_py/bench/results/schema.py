@@ -13,7 +13,7 @@ from ...errors import BadResultsFile
 from .model import SCHEMA, SCHEMA_VERSION
 from .validator import Validator, first_error, problem_of, quick_validator
 
-__all__ = ["SCHEMA_FILE", "check_document", "check_part"]
+__all__ = ["SCHEMA_FILE", "check_document", "check_part", "remembering_validator"]
 
 SCHEMA_FILE = Path(__file__).resolve().with_name("gridwise.bench.schema.json")
 
@@ -21,8 +21,11 @@ SCHEMA_FILE = Path(__file__).resolve().with_name("gridwise.bench.schema.json")
 _TIMED = ("gpu_span", "cpu_wall")
 
 
-def check_document(document: Any, name: str) -> None:
-    """Raise BadResultsFile unless JSON data is a results document; `name` is its file's."""
+def check_document(document: Any, name: str, validator: Validator | None = None) -> None:
+    """Raise BadResultsFile unless JSON data is a results document; `name` is its file's.
+
+    A `remembering_validator` is quicker where many documents are checked.
+    """
 
     def fail(where: str, problem: str) -> NoReturn:
         raise BadResultsFile(f"{name}: {where}: {problem}")
@@ -48,7 +51,7 @@ def check_document(document: Any, name: str) -> None:
             f"{version} is older than {SCHEMA_VERSION}, the one that this gridwise_py reads; {_writer(document)} wrote "
             f"the file; measure again",
         )
-    where, problem = _schema_problem(document, None)
+    where, problem = _schema_problem(document, None, validator)
     if not problem:
         where, problem = _contradiction(document)
     if problem:
@@ -71,12 +74,20 @@ def check_part(value: Any, part: str, name: str) -> None:
         raise BadResultsFile(f"{name}: {where}: {problem}")
 
 
-def _schema_problem(value: Any, part: str | None) -> tuple[str, str]:
+def _schema_problem(value: Any, part: str | None, validator: Validator | None = None) -> tuple[str, str]:
     """Return where and how a value violates the schema; two empty texts if it does not."""
-    error = first_error(_validator(part), value)
+    error = first_error(validator or _validator(part), value)
     if error is None:
         return "", ""
     return problem_of(error)
+
+
+def remembering_validator() -> Validator:
+    """Return a validator of whole documents for `check_document`, which remembers what was right in earlier ones.
+
+    It keeps the texts of what it checked: let it go after some tens of MiB.
+    """
+    return quick_validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")), remembers=True)
 
 
 @lru_cache(maxsize=4)

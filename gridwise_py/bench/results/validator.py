@@ -21,11 +21,16 @@ class Validator(Protocol):
     def is_type(self, instance: Any, type: str) -> bool: ...
 
 
-def quick_validator(schema: Mapping[str, Any]) -> Validator:
-    """Return a jsonschema validator of draft 2020-12 that checks only one of all similar array items."""
+def quick_validator(schema: Mapping[str, Any], *, remembers: bool = False) -> Validator:
+    """Return a jsonschema validator of draft 2020-12 that checks only one of all similar array items.
+
+    With `remembers` that holds for all values that it is given, one after the other, and for short arrays: it is for
+    many documents that differ in numbers.
+    """
     from jsonschema import validators
 
-    items = _ItemsCheck(sorted(set(_numbers(schema))))
+    bounds = sorted(set(_numbers(schema)))
+    items = _ItemsCheck(bounds, 0, {}) if remembers else _ItemsCheck(bounds)
     # `extend` has no types in typeshed.
     extended = cast(Any, validators).extend(validators.Draft202012Validator, {"items": items})
     return cast(Validator, extended(schema))
@@ -56,6 +61,10 @@ def _numbers(schema: Any) -> Iterator[float]:
         yield schema
 
 
+#: What a validator remembers of the items of one schema.
+_MOST_FORMS = 10_000
+
+
 @dataclass(frozen=True)
 class _ItemsCheck:
     """The keyword "items": among items of a long array that the schema cannot distinguish, it checks the first.
@@ -65,11 +74,15 @@ class _ItemsCheck:
 
     bounds: Sequence[float]
     long_array: int = 30
+    #: Forms that were right, by the schema of the items; None where each array begins anew.
+    remembered: dict[int, set[Hashable]] | None = None
 
     def __call__(self, validator: Validator, items: Any, array: Any, schema: Any) -> Iterator[ValidationError]:
         if not validator.is_type(array, "array"):
             return
-        right: set[Hashable] = set()
+        right: set[Hashable] = set() if self.remembered is None else self.remembered.setdefault(id(items), set())
+        if len(right) > _MOST_FORMS:
+            right.clear()
         for i, item in enumerate(array):
             form = self._form(item) if len(array) >= self.long_array else i
             if form not in right:

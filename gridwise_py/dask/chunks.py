@@ -1,0 +1,324 @@
+"""What runs on the chunks of a distributed array: numpy arrays or Arrays in, numpy arrays out. Knows no Dask.
+
+Every function here is pure: a chunk whose worker died is computed again elsewhere, and the bits are the same. The
+first argument of each is the device of the worker. Numbers that chunks contribute to a result are arrays of one item,
+or of none where a chunk is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+
+import numpy as np
+import wgpu
+
+from ..errors import LengthError, LimitError
+from ..functions.bins import histogram
+from ..functions.groups import group_by
+from ..functions.rankings import top_k
+from ..functions.reductions import reduce
+from ..functions.scans import scan
+from ..functions.selections import unique
+from ..functions.sorts import sort, sort_pairs
+from ..runtime.array import Array, asarray
+from ..types.operators import BinOp
+
+__all__ = [
+    "Candidates",
+    "Chunk",
+    "Grouped",
+    "How",
+    "Sorted",
+    "best_of",
+    "carries",
+    "checked_range",
+    "counted",
+    "distinct",
+    "distinct_parts",
+    "first_best",
+    "grouped",
+    "grouped_result",
+    "host",
+    "merged",
+    "merged_groups",
+    "offsets",
+    "reduced",
+    "reduced_parts",
+    "result",
+    "scanned",
+    "sorted_indices",
+    "sorted_keys",
+    "sorted_pairs",
+    "uploaded",
+]
+
+Chunk: TypeAlias = "np.ndarray | Array"
+How = Literal["sum", "min", "max", "count", "mean"]
+#: A sorted chunk: keys, and values if there are any.
+Sorted: TypeAlias = "tuple[np.ndarray, ...]"
+
+
+def host(chunk: Chunk) -> np.ndarray:
+    """Return a chunk as a numpy array."""
+    return chunk.to_numpy() if isinstance(chunk, Array) else np.ascontiguousarray(chunk)
+
+
+def uploaded(device: wgpu.GPUDevice, chunk: Chunk) -> Array:
+    """Return a chunk on the GPU."""
+    return asarray(chunk if isinstance(chunk, Array) else np.ascontiguousarray(chunk), device)
+
+
+# ---- reductions and scans
+
+
+def reduced(
+    device: wgpu.GPUDevice, chunk: Chunk, *, op: BinOp, dtype: np.dtype, deterministic: bool, compensated: bool
+) -> np.ndarray:
+    """Return what the items of a chunk combine to."""
+    if chunk.size == 0:
+        return np.empty(0, dtype)
+    options: dict[str, Any] = {"deterministic": deterministic, "compensated": compensated}
+    total = cast(Any, reduce(chunk, op, dtype=dtype, device=device, **options))
+    return host(total).reshape(1) if isinstance(total, Array) else np.array([total], dtype)
+
+
+def reduced_parts(device: wgpu.GPUDevice, parts: Sequence[np.ndarray], **options: Any) -> np.ndarray:
+    """Return what the results of several chunks, in their order, combine to."""
+    return reduced(device, np.concatenate(parts), **options)
+
+
+def result(
+    device: wgpu.GPUDevice, parts: Sequence[np.ndarray], *, op: BinOp, dtype: np.dtype, **options: Any
+) -> np.generic:
+    """Return the result of a reduction: of no items the operator's identity.
+
+    Raises
+    ------
+    EmptyReductionError
+        If there are no items, and the operator has no identity.
+    """
+    items = np.concatenate(parts)
+    if items.size == 0:
+        return cast(np.generic, reduce(items, op, dtype=dtype, device=device))
+    return reduced(device, items, op=op, dtype=dtype, **options)[0]
+
+
+def carries(
+    device: wgpu.GPUDevice,
+    totals: Sequence[np.ndarray],
+    *,
+    op: BinOp,
+    dtype: np.dtype,
+    deterministic: bool,
+    compensated: bool,
+) -> list[np.ndarray]:
+    """Return what comes before each chunk, from the totals of all chunks but the last; nothing before the first."""
+    counts = np.cumsum([0, *(total.size for total in totals)])
+    items = np.concatenate([np.empty(0, dtype), *totals])
+    options: dict[str, Any] = {"deterministic": deterministic, "compensated": compensated}
+    before: np.ndarray = scan(items, op, dtype=dtype, device=device, **options) if items.size else items
+    return [before[max(count - 1, 0) : count] for count in counts]
+
+
+def scanned(
+    device: wgpu.GPUDevice,
+    chunk: Chunk,
+    before: Sequence[np.ndarray],
+    index: int,
+    *,
+    op: BinOp,
+    dtype: np.dtype,
+    kind: Literal["inclusive", "exclusive"],
+    keep: bool,
+    deterministic: bool,
+    compensated: bool,
+) -> Chunk:
+    """Return the scan of a chunk that begins with what comes before it."""
+    options: dict[str, Any] = {"deterministic": deterministic, "compensated": compensated}
+    carry = before[index] if before else np.empty(0, dtype)
+    if carry.size:
+        options["initial"] = carry
+    output: Any = scan(uploaded(device, chunk) if keep else chunk, op, kind, dtype=dtype, device=device, **options)
+    return output if keep else host(output)
+
+
+# ---- histograms and groups
+
+
+def counted(
+    device: wgpu.GPUDevice, chunk: Chunk, limits: np.ndarray, *, bins: int | None, dtype: np.dtype
+) -> np.ndarray:
+    """Return how many items are in each bin: between edges, or between two limits in bins of the same width."""
+    if bins is None:
+        return _i64(histogram(chunk, limits, device=device)[0])
+    return _i64(histogram(chunk, bins, range=(limits[0].item(), limits[1].item()), device=device)[0])
+
+
+def _i64(counts: Any) -> np.ndarray:
+    return host(counts).astype(np.int64, copy=False)
+
+
+def checked_range(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
+    """Return the range of a histogram from the least and the greatest item, as numpy does.
+
+    Raises
+    ------
+    LengthError
+        If one of them is infinite or NaN.
+    """
+    if lowest.size == 0:
+        return np.array([0.0, 1.0])
+    low, high = lowest[0], highest[0]
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise LengthError(f"gwd.histogram(): items range from {low} to {high}; give a finite range=(low, high)")
+    return np.array([low, high])
+
+
+class Grouped(NamedTuple):
+    """Groups of a part of the rows: keys in their order, and a column per aggregate."""
+
+    keys: np.ndarray
+    columns: tuple[np.ndarray, ...]
+
+
+#: What each aggregate is made from, by the operation that merges these columns.
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    "sum": ("sum",), "min": ("min",), "max": ("max",), "count": ("sum",), "mean": ("sum", "sum"),
+}  # fmt: skip
+
+
+def grouped(device: wgpu.GPUDevice, keys: Chunk, values: Chunk, *, how: How, max_groups: int) -> Grouped:
+    """Return the groups of a chunk."""
+    if keys.size != values.size:
+        raise LengthError(f"gwd.groupby(): a chunk has {keys.size} keys, but {values.size} values; give as many")
+    own_keys, items = host(keys), host(values)
+    if how in ("sum", "mean"):
+        items = items.astype(np.sum(np.empty(0, items.dtype)).dtype, copy=False)
+    columns = () if how == "count" else (items,)
+    if how in ("count", "mean"):
+        columns = (*columns, np.ones(items.size, np.uint64))
+    return _merged(device, own_keys, columns, how, max_groups)
+
+
+def merged_groups(device: wgpu.GPUDevice, parts: Sequence[Grouped], *, how: How, max_groups: int) -> Grouped:
+    """Return the groups of several chunks."""
+    keys = np.concatenate([part.keys for part in parts])
+    columns = tuple(np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True))
+    return _merged(device, keys, columns, how, max_groups)
+
+
+def _merged(
+    device: wgpu.GPUDevice, keys: np.ndarray, columns: tuple[np.ndarray, ...], how: How, max_groups: int
+) -> Grouped:
+    if keys.size == 0:
+        return Grouped(keys, columns)
+    aggregates = {f"c{i}": (column, _COLUMNS[how][i]) for i, column in enumerate(columns)}
+    groups = group_by(keys, aggregates, deterministic=True, device=device)
+    if groups.keys.size > max_groups:
+        raise LimitError(
+            f"gwd.groupby(): {groups.keys.size} groups are more than max_groups={max_groups}, and all groups come "
+            f"together on one worker; give a larger max_groups, or group by fewer keys"
+        )
+    return Grouped(groups.keys, tuple(getattr(groups, name) for name in aggregates))
+
+
+def grouped_result(parts: Sequence[Grouped], *, how: How) -> tuple[np.ndarray, np.ndarray]:
+    """Return keys and their aggregates, of the one part that all were merged to."""
+    (found,) = parts
+    if how == "count":
+        return found.keys, found.columns[0].astype(np.int64)
+    if how == "mean":
+        return found.keys, found.columns[0] / found.columns[1]
+    return found.keys, found.columns[0]
+
+
+# ---- sorts
+
+
+def sorted_keys(device: wgpu.GPUDevice, chunk: Chunk, *, descending: bool) -> Sorted:
+    """Return a chunk in order."""
+    return (host(sort(chunk, descending=descending, device=device)),)
+
+
+def sorted_pairs(device: wgpu.GPUDevice, keys: Chunk, values: Chunk, *, descending: bool) -> Sorted:
+    """Return a chunk and its values in the order of the keys."""
+    if keys.size != values.size:
+        raise LengthError(f"gwd.sort_pairs(): a chunk has {keys.size} keys, but {values.size} values; give as many")
+    return tuple(host(each) for each in sort_pairs(keys, values, descending=descending, device=device))
+
+
+def sorted_indices(device: wgpu.GPUDevice, chunk: Chunk, first: np.ndarray, index: int, *, descending: bool) -> Sorted:
+    """Return a chunk in order, and where each item is in the whole array."""
+    indices = np.arange(first[index], first[index] + np.uint64(chunk.size), dtype=np.uint64)
+    return sorted_pairs(device, host(chunk), indices, descending=descending)
+
+
+def merged(device: wgpu.GPUDevice, parts: Sequence[Sorted], *, descending: bool) -> Sorted:
+    """Return pieces of sorted chunks, in the order of these chunks, as one in order; stable."""
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    if sum(part[0].size > 0 for part in parts) < 2:  # in order as it is
+        return tuple(columns)
+    if len(columns) == 1:
+        return sorted_keys(device, columns[0], descending=descending)
+    return sorted_pairs(device, columns[0], columns[1], descending=descending)
+
+
+def offsets(sizes: Sequence[int]) -> np.ndarray:
+    """Return where each chunk begins in the whole array."""
+    return np.cumsum([0, *sizes], dtype=np.uint64)[:-1]
+
+
+# ---- the largest items, and distinct ones
+
+
+class Candidates(NamedTuple):
+    """The best items of a part of an array, best first, and where they are in the whole array."""
+
+    values: np.ndarray
+    indices: np.ndarray
+
+
+def first_best(
+    device: wgpu.GPUDevice, chunk: Chunk, first: np.ndarray, index: int, *, k: int, mode: Literal["largest", "smallest"]
+) -> Candidates:
+    """Return the best items of a chunk, of equal ones the first."""
+    if chunk.size == 0:
+        return Candidates(np.empty(0, chunk.dtype), np.empty(0, np.uint64))
+    values, indices = top_k(chunk, min(k, chunk.size), mode=mode, device=device)
+    return Candidates(host(values), host(indices).astype(np.uint64) + first[index])
+
+
+def best_of(
+    device: wgpu.GPUDevice,
+    parts: Sequence[Candidates],
+    *,
+    k: int,
+    mode: Literal["largest", "smallest"],
+    last: bool = False,
+) -> Candidates:
+    """Return the best of several chunks' best items.
+
+    Raises
+    ------
+    LengthError
+        If `last`, and there are fewer than k.
+    """
+    values = np.concatenate([part.values for part in parts])
+    indices = np.concatenate([part.indices for part in parts])
+    if last and values.size < k:
+        raise LengthError(f"gwd.top_k(): k={k}, but x has {values.size} items; give a smaller k")
+    if values.size == 0:
+        return Candidates(values, indices)
+    best = top_k(values, min(k, values.size), mode=mode, device=device)
+    return Candidates(best.values, indices[best.indices])
+
+
+def distinct(device: wgpu.GPUDevice, chunk: Chunk) -> np.ndarray:
+    """Return the distinct items of a chunk, in order."""
+    return unique(host(chunk), device=device)
+
+
+def distinct_parts(device: wgpu.GPUDevice, parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the distinct items of several chunks."""
+    return distinct(device, np.concatenate(parts))

@@ -1,0 +1,604 @@
+"""Primitives on dask arrays of one dimension, and on series of dask.dataframe.
+
+Every function builds a graph and computes nothing. The bits of a result depend on the values, the chunks, `split_every`
+and the options, never on which worker did what or died. Across vendors of GPUs that needs ``deterministic=True`` for
+float sums.
+"""
+
+# Dask's annotations leave many types open:
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
+
+import dask.array as da
+import numpy as np
+from dask.delayed import Delayed
+
+from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
+from ..types.datatype import STORAGE_DATATYPES, VALUE_DATATYPES, as_datatype
+from ..types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
+from ..types.options import integer
+from . import chunks, splitters
+from .chunks import How
+from .exchange import check_room, chosen, exchanged
+from .graph import TREE_WIDTH, Graph, Key, blocks
+from .worker import largest_chunk_bytes
+
+__all__ = [
+    "argsort",
+    "cumsum",
+    "groupby",
+    "histogram",
+    "max",
+    "min",
+    "on_gpu",
+    "prod",
+    "reduce",
+    "scan",
+    "sort",
+    "sort_pairs",
+    "sum",
+    "to_host",
+    "top_k",
+    "unique",
+]
+
+#: A sort on one GPU takes fewer keys than this.
+_MOST_SORTED = 1 << 30
+_MOST_GROUPS = 1 << 24
+_UNASKED_BYTES = 64 << 20
+
+
+# ---- what is taken
+
+
+def _taken(call: str, x: Any, name: str = "x") -> da.Array:
+    """Return an argument as a dask array of one dimension."""
+    if not isinstance(x, da.Array) and hasattr(x, "to_dask_array") and getattr(x, "ndim", None) == 1:
+        x = x.to_dask_array()  # lengths stay unknown: Dask counts partitions that it fuses later
+    if not isinstance(x, da.Array):
+        raise ArgumentError(
+            f"{call}: {name} is {type(x).__name__}, but must be a dask array or a series of dask.dataframe; "
+            f"dask.array.from_array({name}, chunks=…) makes one, and gw.{call[4:-2]} takes numpy arrays"
+        )
+    if x.ndim != 1:
+        raise ArgumentError(f"{call}: {name} has shape {x.shape}, but must have one dimension; give {name}.ravel()")
+    if x.dtype.kind == "O":
+        raise DatatypeError(f"{call}: {name} is of Python objects; convert it, for example {name}.astype('int64')")
+    as_datatype(x.dtype, STORAGE_DATATYPES, convert=f"{name}.astype(np.{{}})")
+    return x
+
+
+def _lengths(x: da.Array) -> tuple[int, ...] | None:
+    """Return the lengths of the chunks; None where they are not known."""
+    sizes = x.chunks[0]
+    return None if any(np.isnan(size) for size in sizes) else tuple(int(size) for size in sizes)
+
+
+def _check_chunks(call: str, x: da.Array, *, itemsize_bytes: int | None = None, sorts: bool = False) -> None:
+    """Raise LimitError for chunks that no GPU of the cluster has room for, where their lengths are known."""
+    sizes = _lengths(x)
+    if not sizes:
+        return
+    largest = sorted(sizes)[-1]
+    item_bytes = itemsize_bytes or x.dtype.itemsize
+    limits = []
+    if sorts:
+        limits.append((_MOST_SORTED - 1, f"a sort takes fewer than {_MOST_SORTED} keys"))
+    if largest * item_bytes > _UNASKED_BYTES and (most_bytes := largest_chunk_bytes()) is not None:
+        limits.append((most_bytes // item_bytes, f"a GPU of the cluster has room for chunks of {most_bytes} bytes"))
+    for most, why in limits:
+        if largest > most:
+            raise LimitError(
+                f"{call}: a chunk has {largest} items of {item_bytes} bytes, but {why}; give x.rechunk({most})"
+            )
+
+
+def _kind_of_sum(dtype: np.dtype) -> np.dtype:
+    """Return what numpy adds up in."""
+    return np.sum(np.empty(0, dtype)).dtype
+
+
+# ---- reductions
+
+
+def reduce(
+    x: Any,
+    op: BinOpLike = "add",
+    *,
+    deterministic: bool = False,
+    compensated: bool = False,
+    split_every: int = TREE_WIDTH,
+) -> da.Array:
+    """Combine all items.
+
+    Parameters
+    ----------
+    x : dask.array.Array or series of dask.dataframe
+        Of one dimension, of any datatype of `gw.reduce`.
+    op : BinOp or {"add", "multiply", "min", "max"}, default "add"
+        Associative. Chunks are combined from left to right, so it need not commute.
+    deterministic, compensated : bool, default False
+        As in `gw.reduce`.
+    split_every : int, default 16
+        How many chunks' results a task combines.
+
+    Returns
+    -------
+    dask.array.Array
+        Without dimensions, of the dtype of `x`: integers wrap. `sum` and `prod` widen as numpy's do.
+
+    Raises
+    ------
+    EmptyReductionError
+        When it is computed, of no items without an identity.
+    """
+    return _reduce("gwd.reduce()", x, op, None, deterministic, compensated, split_every)
+
+
+def sum(x: Any, *, deterministic: bool = False, compensated: bool = False, split_every: int = TREE_WIDTH) -> da.Array:
+    """Return the sum of all items, in the dtype of numpy's sum; see `reduce`."""
+    return _reduce("gwd.sum()", x, Add, _kind_of_sum, deterministic, compensated, split_every)
+
+
+def prod(x: Any, *, deterministic: bool = False, split_every: int = TREE_WIDTH) -> da.Array:
+    """Return the product of all items, in the dtype of numpy's product; see `reduce`."""
+    return _reduce("gwd.prod()", x, Multiply, _kind_of_sum, deterministic, False, split_every)
+
+
+def min(x: Any, *, split_every: int = TREE_WIDTH) -> da.Array:
+    """Return the least item; NaN if there is one; see `reduce`."""
+    return _reduce("gwd.min()", x, Min, None, False, False, split_every)
+
+
+def max(x: Any, *, split_every: int = TREE_WIDTH) -> da.Array:
+    """Return the greatest item; NaN if there is one; see `reduce`."""
+    return _reduce("gwd.max()", x, Max, None, False, False, split_every)
+
+
+def _reduce(
+    call: str, x: Any, op: BinOpLike, kind: Any, deterministic: bool, compensated: bool, split_every: int
+) -> da.Array:
+    x, width = _taken(call, x), integer("split_every", split_every, 2)
+    _check_chunks(call, x)
+    dtype = x.dtype if kind is None else kind(x.dtype)
+    options = {"op": as_binop(op), "dtype": dtype, "deterministic": deterministic, "compensated": compensated}
+    graph = Graph("reduce", [x], sorted(options.items(), key=str), width)
+    parts = graph.each("part", partial(chunks.reduced, **options), blocks(x), on_gpu=True)
+    last = graph.tree("combine", partial(chunks.reduced_parts, **options), parts, width=width, on_gpu=True)
+    graph.add_on_gpu("", partial(chunks.result, **options), last)
+    return graph.scalar(dtype)
+
+
+# ---- scans
+
+
+def scan(
+    x: Any,
+    op: BinOpLike = "add",
+    kind: Literal["inclusive", "exclusive"] = "inclusive",
+    *,
+    deterministic: bool = False,
+    compensated: bool = False,
+    keep: bool = False,
+) -> da.Array:
+    """Return all prefix results under `op`: every chunk is reduced, then scanned from what comes before it.
+
+    Parameters
+    ----------
+    x : dask.array.Array or series of dask.dataframe
+        Of one dimension, of any datatype of `gw.scan`. Chunks that lie on GPUs (`on_gpu`) are not uploaded twice.
+    op : BinOp or {"add", "multiply", "min", "max"}, default "add"
+        Associative; it need not commute.
+    kind : {"inclusive", "exclusive"}
+    deterministic, compensated : bool, default False
+        As in `gw.scan`.
+    keep : bool, default False
+        Whether the chunks of the result stay on the GPUs, as Arrays.
+
+    Returns
+    -------
+    dask.array.Array
+        With the chunks and the dtype of `x`: integers wrap. `cumsum` widens as numpy's does.
+    """
+    return _scan("gwd.scan()", x, op, kind, None, deterministic, compensated, keep)
+
+
+def cumsum(x: Any, *, deterministic: bool = False, compensated: bool = False, keep: bool = False) -> da.Array:
+    """Return the sums of all items up to each, in the dtype of numpy's cumsum; see `scan`."""
+    return _scan("gwd.cumsum()", x, Add, "inclusive", _kind_of_sum, deterministic, compensated, keep)
+
+
+def _scan(
+    call: str, x: Any, op: BinOpLike, kind: str, of: Any, deterministic: bool, compensated: bool, keep: bool
+) -> da.Array:
+    x = _taken(call, x)
+    if kind not in ("inclusive", "exclusive"):
+        raise ArgumentError(f"{call}: kind={kind!r} is unknown; known are inclusive and exclusive")
+    _check_chunks(call, x)
+    dtype = x.dtype if of is None else of(x.dtype)
+    options = {"op": as_binop(op), "dtype": dtype, "deterministic": deterministic, "compensated": compensated}
+    graph = Graph("scan", [x], sorted(options.items(), key=str), kind, keep)
+    keys = blocks(x)
+    totals = graph.each("total", partial(chunks.reduced, **options), keys[:-1], on_gpu=True)
+    before = graph.add_on_gpu("carries", partial(chunks.carries, **options), totals)
+    scanned = partial(chunks.scanned, **options, kind=kind, keep=keep)
+    graph.each("", scanned, keys, [before] * len(keys), range(len(keys)), on_gpu=True)
+    return graph.array(x.chunks[0], dtype)
+
+
+# ---- sorts
+
+
+def sort(x: Any, *, descending: bool = False, exchange: str = "auto") -> da.Array:
+    """Return a sorted copy, like numpy's stable sort: NaN last, −0 equal to 0.
+
+    Parameters
+    ----------
+    x : dask.array.Array or series of dask.dataframe
+        Of one dimension, of any datatype of `gw.sort`; at most 2,048 chunks of fewer than 2^30 items.
+    descending : bool, default False
+        Largest first. Equal items keep their order, and NaN comes last in both directions.
+    exchange : {"auto", "tasks", "p2p"}, default "auto"
+        How pieces of chunks come to their parts. "auto" takes P2P for more than 64 chunks, where pandas and pyarrow are
+        installed.
+
+    Returns
+    -------
+    dask.array.Array
+        With the chunks of `x`, exactly, however often an item occurs.
+    """
+    return _sort("gwd.sort()", [_taken("gwd.sort()", x)], "keys", descending, exchange)[0]
+
+
+def sort_pairs(
+    keys: Any, values: Any, *, descending: bool = False, exchange: str = "auto"
+) -> tuple[da.Array, da.Array]:
+    """Return sorted copies of `keys` and `values`, ordered by key; stable.
+
+    Parameters
+    ----------
+    keys, values : dask.array.Array or series of dask.dataframe
+        As many items each. Keys as for `sort`; values of 4 or 8 bytes.
+    descending, exchange
+        As for `sort`.
+
+    Returns
+    -------
+    tuple of dask.array.Array
+        With the chunks of `keys`.
+    """
+    call = "gwd.sort_pairs()"
+    keys, values = _matched(call, keys, values)
+    if as_datatype(values.dtype, STORAGE_DATATYPES).name not in VALUE_DATATYPES:
+        raise DatatypeError(
+            f"{call}: values are of {values.dtype}, but must be of 4 or 8 bytes; convert them, for example "
+            f"values.astype('float32')"
+        )
+    return _sort(call, [keys, values], "pairs", descending, exchange)  # pyright: ignore[reportReturnType]
+
+
+def argsort(x: Any, *, descending: bool = False, exchange: str = "auto") -> da.Array:
+    """Return the indices that would sort `x`, like numpy's stable argsort; of uint64, with the chunks of `x`.
+
+    Parameters
+    ----------
+    x, descending, exchange
+        As for `sort`.
+    """
+    return _sort("gwd.argsort()", [_taken("gwd.argsort()", x)], "indices", descending, exchange)[1]
+
+
+def _matched(call: str, keys: Any, values: Any) -> tuple[da.Array, da.Array]:
+    """Return two arrays as dask arrays whose chunks belong together."""
+    keys, values = _taken(call, keys, "keys"), _taken(call, values, "values")
+    key_sizes, value_sizes = _lengths(keys), _lengths(values)
+    if key_sizes is not None and value_sizes is not None:
+        if keys.size != values.size:
+            raise LengthError(f"{call}: {keys.size} keys, but {values.size} values; give as many")
+        return keys, values if key_sizes == value_sizes else values.rechunk((key_sizes,))
+    if keys.numblocks != values.numblocks:
+        raise LengthError(
+            f"{call}: {keys.numblocks[0]} chunks of keys, but {values.numblocks[0]} of values, whose lengths are not "
+            f"known; take both from one table, or call compute_chunk_sizes() on them"
+        )
+    return keys, values
+
+
+def _sort(
+    call: str, inputs: list[da.Array], what: Literal["keys", "pairs", "indices"], descending: bool, exchange: str
+) -> tuple[da.Array, ...]:
+    x, sizes = inputs[0], _lengths(inputs[0])
+    keys = blocks(x)
+    parts = len(keys)
+    if parts > splitters.MOST_PARTS:
+        raise LimitError(
+            f"{call}: {parts} chunks, but at most {splitters.MOST_PARTS} can be sorted; {_fewer(x, sizes)}"
+        )
+    _check_chunks(call, x, itemsize_bytes=x.dtype.itemsize + _value_bytes(inputs, what), sorts=True)
+    way = chosen(exchange, parts)
+    dtypes = [x.dtype, *([np.dtype(np.uint64)] if what == "indices" else [each.dtype for each in inputs[1:]])]
+    check_room(way, sizes, dtypes)
+    graph = Graph(f"sort-{what}", inputs, descending, way)
+    runs = _runs(graph, what, inputs, sizes, descending)
+    if parts > 1:
+        table = _cut(graph, runs, _sizes(graph, keys, sizes), x.dtype, descending)
+        runs = exchanged(graph, way, runs, table, dtypes=dtypes, descending=descending)
+    names = ("sorted", "values")[: len(dtypes)]
+    for number, name in enumerate(names):
+        graph.each(name, partial(_column, number), runs)
+    return tuple(graph.array(x.chunks[0], dtype, step=name) for name, dtype in zip(names, dtypes, strict=True))
+
+
+def _fewer(x: da.Array, sizes: tuple[int, ...] | None) -> str:
+    if sizes is None:
+        return "make the partitions larger, for example by repartition(npartitions=…)"
+    return f"give x.rechunk({-(-x.size // splitters.MOST_PARTS)}) or larger chunks"
+
+
+def _value_bytes(inputs: list[da.Array], what: str) -> int:
+    return 8 if what == "indices" else inputs[1].dtype.itemsize if len(inputs) > 1 else 0
+
+
+def _column(number: int, run: chunks.Sorted) -> np.ndarray:
+    return run[number]
+
+
+def _sizes(graph: Graph, keys: Sequence[Key], sizes: tuple[int, ...] | None) -> Any:
+    """Return the lengths of the chunks, or the tasks that count them."""
+    return list(sizes) if sizes is not None else graph.each("size", _size, keys)
+
+
+def _size(chunk: chunks.Chunk) -> int:
+    return int(chunk.size)
+
+
+def _runs(
+    graph: Graph, what: str, inputs: list[da.Array], sizes: tuple[int, ...] | None, descending: bool
+) -> list[Key]:
+    """Add the sort of each chunk."""
+    lists: list[Sequence[Any]] = [blocks(x) for x in inputs]
+    function: Any = chunks.sorted_keys if what == "keys" else chunks.sorted_pairs
+    if what == "indices":
+        first = graph.add("first", chunks.offsets, _sizes(graph, blocks(inputs[0]), sizes))
+        count = len(lists[0])
+        lists, function = [*lists, [first] * count, range(count)], chunks.sorted_indices
+    return graph.each("run", partial(function, descending=descending), *lists, on_gpu=True)
+
+
+def _cut(graph: Graph, runs: Sequence[Key], sizes: Any, dtype: np.dtype, descending: bool) -> Key:
+    """Add the search for the splitters; return the key of the table of cuts."""
+    begin = partial(splitters.search, descending=descending)
+    state = graph.add("search", begin, sizes)
+    for number, digit in enumerate(splitters.rounds(dtype, len(runs))):
+        count = partial(splitters.counted, digit=digit)
+        counts = graph.each(f"count-{number}", count, runs, [state] * len(runs))
+        counts = graph.tree(f"total-{number}", splitters.totalled, counts, width=TREE_WIDTH)
+        state = graph.add(f"narrow-{number}", partial(splitters.narrowed, digit=digit), state, counts)
+    found = graph.each("edges", splitters.edges, runs, [state] * len(runs))
+    return graph.add("cuts", splitters.cuts, found, state)
+
+
+# ---- small results of large data
+
+
+def histogram(
+    x: Any,
+    bins: int | Sequence[float] | np.ndarray = 10,
+    range: tuple[float, float] | None = None,
+    *,
+    edges: Sequence[float] | np.ndarray | None = None,
+    split_every: int = TREE_WIDTH,
+) -> da.Array:
+    """Return how many items are in each bin, by numpy's rule: the last bin has both its edges, NaN is in none.
+
+    Parameters
+    ----------
+    x : dask.array.Array or series of dask.dataframe
+        Of one dimension: bool, integers or floats.
+    bins : int or sequence of numbers, default 10
+        How many bins of the same width, or the edges, which ascend.
+    range : tuple of two numbers, optional
+        Where the first bin begins and the last one ends. By default the least and the greatest item, which takes two
+        more passes.
+    edges : sequence of numbers, optional
+        The edges, in place of `bins` and `range`.
+    split_every : int, default 16
+        How many chunks' counts a task adds up.
+
+    Returns
+    -------
+    dask.array.Array
+        Shape (bins,), of int64.
+    """
+    call = "gwd.histogram()"
+    x, width = _taken(call, x), integer("split_every", split_every, 2)
+    _check_chunks(call, x)
+    given = edges if edges is not None else bins if np.ndim(bins) else None
+    count = None if given is not None else integer("bins", bins, 1)
+    limits = _limits(call, given, range)
+    graph = Graph("histogram", [x], count, None if limits is None else limits.tolist(), width)
+    keys = blocks(x)
+    between: Any = graph.add("limits", np.array, limits.tolist(), limits.dtype) if limits is not None else None
+    if between is None:
+        between = _found_range(graph, x, keys, width)
+    length = count if count is not None else len(limits) - 1 if limits is not None else 0
+    counted = partial(chunks.counted, bins=count, dtype=x.dtype)
+    parts = graph.each("part", counted, keys, [between] * len(keys), on_gpu=True)
+    graph.add("", splitters.totalled, graph.tree("total", splitters.totalled, parts, width=width), index=(0,))
+    return graph.array((length,), np.dtype(np.int64))
+
+
+def _limits(call: str, given: Any, range: tuple[float, float] | None) -> np.ndarray | None:
+    """Return the edges, or the two limits of bins of the same width; None where the items have to tell."""
+    if given is not None:
+        found = np.asarray(given)
+        if found.ndim != 1 or found.size < 2 or not np.all(found[:-1] <= found[1:]):
+            raise ArgumentError(f"{call}: edges must be two or more numbers that ascend")
+        return found
+    if range is None:
+        return None
+    low, high = range
+    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+        raise ArgumentError(f"{call}: range={range!r} must be two finite numbers that ascend")
+    return np.array([low, high])
+
+
+def _found_range(graph: Graph, x: da.Array, keys: Sequence[Key], width: int) -> Key:
+    """Add the search for the least and the greatest item."""
+    ends: list[Key] = []
+    for name, op in (("least", Min), ("greatest", Max)):
+        options = {"op": op, "dtype": x.dtype, "deterministic": False, "compensated": False}
+        found = graph.each(name, partial(chunks.reduced, **options), keys, on_gpu=True)
+        combine = partial(chunks.reduced_parts, **options)
+        found = graph.tree(f"{name}-of", combine, found, width=width, on_gpu=True)
+        ends.append(graph.add_on_gpu(f"{name}-all", combine, found))
+    return graph.add("limits", chunks.checked_range, *ends)
+
+
+def groupby(
+    keys: Any, values: Any, how: How, *, max_groups: int = _MOST_GROUPS, split_every: int = TREE_WIDTH
+) -> Delayed:
+    """Aggregate the values of each key.
+
+    Parameters
+    ----------
+    keys, values : dask.array.Array or series of dask.dataframe
+        As many items each.
+    how : {"sum", "min", "max", "count", "mean"}
+    max_groups : int, default 2^24
+        The most groups there may be: all come together on one worker.
+    split_every : int, default 16
+        How many chunks' groups a task merges.
+
+    Returns
+    -------
+    dask.delayed.Delayed
+        Of a tuple of numpy arrays: keys in their order, and of each the aggregate. Sums are in the dtype of numpy's,
+        counts of int64.
+
+    Raises
+    ------
+    LimitError
+        When it is computed, for more groups.
+    """
+    call = "gwd.groupby()"
+    if how not in ("sum", "min", "max", "count", "mean"):
+        raise ArgumentError(f"{call}: how={how!r} is unknown; known are sum, min, max, count, mean")
+    keys, values = _matched(call, keys, values)
+    for each in (keys, values):
+        _check_chunks(call, each)
+    width = integer("split_every", split_every, 2)
+    options = {"how": how, "max_groups": integer("max_groups", max_groups, 1)}
+    graph = Graph("groupby", [keys, values], how, max_groups, width)
+    parts = graph.each("part", partial(chunks.grouped, **options), blocks(keys), blocks(values), on_gpu=True)
+    merge = partial(chunks.merged_groups, **options)
+    parts = graph.tree("merge", merge, parts, width=width, on_gpu=True)
+    last = graph.add_on_gpu("merge-all", merge, parts)
+    graph.add("", partial(chunks.grouped_result, how=how), [last])
+    return graph.delayed()
+
+
+def top_k(
+    x: Any, k: int, *, mode: Literal["largest", "smallest"] = "largest", split_every: int = TREE_WIDTH
+) -> tuple[da.Array, da.Array]:
+    """Return the k largest or smallest items, best first, and their indices.
+
+    Parameters
+    ----------
+    x : dask.array.Array or series of dask.dataframe
+        Of one dimension.
+    k : int
+        From 1 to the length of `x`. All chunks' best items pass through one worker, `split_every` chunks at a time.
+    mode : {"largest", "smallest"}
+    split_every : int, default 16
+
+    Returns
+    -------
+    values, indices : dask.array.Array
+        Shape (k,); indices of uint64. Of equal items the first ones, NaN after every number.
+
+    Raises
+    ------
+    LengthError
+        If there are fewer than k items; when it is computed, where lengths are not known.
+    """
+    call = "gwd.top_k()"
+    x, k, width = _taken(call, x), integer("k", k, 1), integer("split_every", split_every, 2)
+    if mode not in ("largest", "smallest"):
+        raise ArgumentError(f"{call}: mode={mode!r} is unknown; known are largest and smallest")
+    _check_chunks(call, x)
+    sizes, keys = _lengths(x), blocks(x)
+    if sizes is not None and k > x.size:
+        raise LengthError(f"{call}: k={k}, but x has {x.size} items; give a smaller k")
+    graph = Graph("top-k", [x], k, mode, width)
+    first = graph.add("first", chunks.offsets, _sizes(graph, keys, sizes))
+    options = {"k": k, "mode": mode}
+    found = graph.each(
+        "part", partial(chunks.first_best, **options), keys, [first] * len(keys), range(len(keys)), on_gpu=True
+    )
+    found = graph.tree("best", partial(chunks.best_of, **options), found, width=width, on_gpu=True)
+    best = graph.add_on_gpu("last", partial(chunks.best_of, **options, last=True), found)
+    for number, name in enumerate(("values", "indices")):
+        graph.each(name, partial(_column, number), [best])
+    return graph.array((k,), x.dtype, step="values"), graph.array((k,), np.dtype(np.uint64), step="indices")
+
+
+def unique(x: Any, *, split_every: int = TREE_WIDTH) -> da.Array:
+    """Return the distinct items in their order, like numpy's unique: one NaN at most.
+
+    Parameters
+    ----------
+    x : dask.array.Array or series of dask.dataframe
+        Of one dimension. The distinct items have to fit one worker.
+    split_every : int, default 16
+        How many chunks' distinct items a task merges.
+
+    Returns
+    -------
+    dask.array.Array
+        Of one chunk, whose length is known when it is computed.
+    """
+    call = "gwd.unique()"
+    x, width = _taken(call, x), integer("split_every", split_every, 2)
+    _check_chunks(call, x)
+    graph = Graph("unique", [x], width)
+    parts = graph.each("part", chunks.distinct, blocks(x), on_gpu=True)
+    parts = graph.tree("merge", chunks.distinct_parts, parts, width=width, on_gpu=True)
+    graph.each("", chunks.distinct_parts, [parts], on_gpu=True)
+    return graph.array((np.nan,), x.dtype)
+
+
+# ---- chunks that stay on the GPUs
+
+
+def on_gpu(x: Any) -> da.Array:
+    """Return an array whose chunks are Arrays on the workers' GPUs; ``on_gpu(x).persist()`` serves many calls.
+
+    Parameters
+    ----------
+    x : dask.array.Array or series of dask.dataframe
+        Of one dimension.
+
+    Returns
+    -------
+    dask.array.Array
+        For the functions of this module. A chunk that is fetched by a client becomes a numpy array.
+    """
+    x = _taken("gwd.on_gpu()", x)
+    _check_chunks("gwd.on_gpu()", x)
+    graph = Graph("on-gpu", [x])
+    graph.each("", chunks.uploaded, blocks(x), on_gpu=True)
+    return graph.array(x.chunks[0], x.dtype)
+
+
+def to_host(x: da.Array) -> da.Array:
+    """Return an array whose chunks are numpy arrays again, for functions of Dask."""
+    x = _taken("gwd.to_host()", x)
+    graph = Graph("to-host", [x])
+    graph.each("", chunks.host, blocks(x))
+    return graph.array(x.chunks[0], x.dtype)

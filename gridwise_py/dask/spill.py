@@ -1,0 +1,179 @@
+"""Where a worker keeps results: Arrays on its GPU up to a limit, then as host memory, then on disk.
+
+Three levels, each least recently used first: the GPU, up to `device_limit_bytes`; host memory, up to
+`host_limit_bytes`; files in the worker's folder. An Array that was moved is uploaded again when a task needs it.
+"""
+
+# Dask's annotations leave many types open:
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import zict
+from dask.sizeof import sizeof
+from distributed.protocol.serialize import deserialize_bytes, serialize_bytelist
+
+from ..runtime.array import Array, asarray
+from ..runtime.device import default_device
+
+__all__ = ["GpuSpill"]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The items of an Array that was moved to host memory."""
+
+    items: np.ndarray
+
+    def __sizeof__(self) -> int:
+        return int(self.items.nbytes)
+
+
+class GpuSpill(MutableMapping[Any, Any]):
+    """The results of a worker, for its option ``data``; `local_cluster` and ``gridwise worker`` set it.
+
+    Parameters
+    ----------
+    device_limit_bytes : int
+        Most bytes of Arrays that stay on the GPU. What tasks use beside them is not counted.
+    host_limit_bytes : int
+        Most bytes in host memory.
+    worker_local_directory : str
+        Folder for files; Dask passes it.
+    """
+
+    def __init__(self, device_limit_bytes: int, host_limit_bytes: int, worker_local_directory: str):
+        self._device_limit_bytes = device_limit_bytes
+        self._gpu: OrderedDict[Any, Array] = OrderedDict()
+        self._gpu_bytes = 0
+        self._lock = RLock()
+        files: Any = zict.File(os.path.join(worker_local_directory, "gridwise"))
+        disk: Any = zict.Func(serialize_bytelist, _read, files)
+        #: By `_name` of a key: files have texts as keys.
+        self._host: Any = zict.Buffer({}, disk, host_limit_bytes, weight=_weight)
+        self._keys: dict[str, Any] = {}
+        #: How often an Array was moved from the GPU, and back.
+        self.moved: int = 0
+        self.returned: int = 0
+
+    @property
+    def gpu_bytes(self) -> int:
+        """Bytes of Arrays that are on the GPU."""
+        return self._gpu_bytes
+
+    def __getitem__(self, key: Any) -> Any:
+        with self._lock:
+            if key in self._gpu:
+                self._gpu.move_to_end(key)
+                return self._gpu[key]
+            value = self._host[_name(key)]
+            if not isinstance(value, Moved):
+                return value
+            array = asarray(value.items, default_device())
+            self._remove_from_host(key)
+            self.returned += 1
+            self._put(key, array)
+            return array
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        with self._lock:
+            self.pop(key, None)
+            if isinstance(value, Array):
+                self._put(key, value)
+            else:
+                self._put_on_host(key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        with self._lock:
+            if key in self._gpu:
+                self._gpu_bytes -= self._gpu.pop(key).nbytes
+            else:
+                self._remove_from_host(key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._gpu or _name(key) in self._keys
+
+    def __iter__(self) -> Iterator[Any]:
+        with self._lock:
+            return iter([*self._gpu, *self._keys.values()])
+
+    def __len__(self) -> int:
+        return len(self._gpu) + len(self._keys)
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        """Remove a result and return it, without an upload."""
+        with self._lock:
+            if key not in self:
+                if default:
+                    return default[0]
+                raise KeyError(key)
+            value = self._gpu.get(key)
+            if value is None:
+                value = self._host[_name(key)]
+            del self[key]
+            return value.items if isinstance(value, Moved) else value
+
+    def _put_on_host(self, key: Any, value: Any) -> None:
+        self._host[_name(key)] = value
+        self._keys[_name(key)] = key
+
+    def _remove_from_host(self, key: Any) -> None:
+        del self._host[_name(key)]
+        del self._keys[_name(key)]
+
+    def _put(self, key: Any, array: Array) -> None:
+        self._gpu[key] = array
+        self._gpu_bytes += array.nbytes
+        while self._gpu_bytes > self._device_limit_bytes and len(self._gpu) > 1:
+            self._move_one()
+
+    def _move_one(self) -> None:
+        key, array = next(iter(self._gpu.items()))
+        # Read before anything changes: a lost device raises here.
+        self._put_on_host(key, Moved(array.to_numpy()))
+        del self._gpu[key]
+        self._gpu_bytes -= array.nbytes
+        self.moved += 1
+
+    def move_all(self) -> bool:
+        """Move all Arrays to host memory; return whether there were any."""
+        with self._lock:
+            found = bool(self._gpu)
+            while self._gpu:
+                self._move_one()
+            return found
+
+    # What Dask calls where the process comes near its limit of host memory.
+
+    @property
+    def fast(self) -> Any:
+        """What `evict` takes from."""
+        return self._host.fast
+
+    def evict(self) -> int:
+        """Write the result that was used longest ago from host memory to disk; return its bytes, −1 without any."""
+        with self._lock:
+            if not self._host.fast:
+                return -1
+            _, _, weight = self._host.fast.evict()
+            return int(weight)
+
+
+def _name(key: object) -> str:
+    return repr(key)
+
+
+def _weight(_key: Any, value: Any) -> int:
+    return int(sizeof(value))
+
+
+def _read(data: Any) -> Any:
+    return deserialize_bytes(data)
