@@ -17,10 +17,10 @@ ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browse
 export XDG_RUNTIME_DIR ?= /tmp
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-all validate soak soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist clean
+.PHONY: help bench test test-all validate soak soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
 
 help:  ## what there is
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 25
 	@echo 'ARGS="…" is passed on to gridwise bench or pytest; PYTHON=… makes .venv from that interpreter.'
 
 bench:  ## how long each kernel of vector add, reduce, scan and sort takes here, in a table
@@ -102,6 +102,14 @@ dist:  ## wheel and source archive, in dist/
 	@$(SETUP) dev
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
+
+release-check:  ## what must hold before a version is published: builds, archives, empty environments; fills dist/
+	@$(SETUP) release adapter
+	$(BIN)/python scripts/release_check.py $(ARGS)
+
+compare-release:  ## whether this checkout is slower than the last release: both in turns, by gridwise ab
+	@$(SETUP) run adapter
+	$(BIN)/python scripts/compare_release.py $(ARGS)
 
 clean:  ## remove what was built, and caches; .venv stays (rm -rf .venv for a fresh set-up)
 	rm -rf dist build .pytest_cache .ruff_cache .hypothesis

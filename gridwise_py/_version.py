@@ -1,5 +1,5 @@
-"""The version, for everything in the package; pyproject.toml has the same."""
+"""The version. This file is the only place that has it: the build reads it from here."""
 
 __all__ = ["__version__"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

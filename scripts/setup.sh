@@ -5,6 +5,7 @@
 #   run      .venv with this package (editable) and its extra `bench`, at the versions in constraints.txt
 #   dev      the same and what tests, style and packaging need (the group `dev` of pyproject.toml)
 #   tools    the same and what fuzzing, mutation tests and audits need (the group `tools`)
+#   release  the same as dev and what the check of a release needs (the group `release`)
 #   adapter  a GPU adapter that wgpu can use; a software one (Mesa's lavapipe) by apt if there is none
 #
 # A part that is ready leaves a stamp in .venv, so that the next call takes milliseconds. The variable PYTHON names
@@ -38,6 +39,16 @@ is_ready() {
     [ -x "$venv_python" ] && [ -f "$venv/.ready-$1" ] || return 1
     [ -z "$(find pyproject.toml constraints.txt scripts/setup.sh -newer "$venv/.ready-$1")" ] || return 1
     [ "$(cat "$venv/.ready-$1")" = "$(surroundings "$1")" ]
+}
+
+# Whether the packages of a part are there, by its own stamp or by that of a part that includes it.
+is_installed() {
+    is_ready "$1" && return
+    case $1 in
+    run) is_installed dev ;;
+    dev) is_ready tools || is_ready release ;;
+    *) return 1 ;;
+    esac
 }
 
 stamp() { surroundings "$1" >"$venv/.ready-$1"; }
@@ -183,8 +194,8 @@ require_adapter() {
 check_version
 for part in "$@"; do
     case $part in
-    run | dev | tools)
-        if ! is_ready "$part" && ! is_ready tools && { [ "$part" = tools ] || ! is_ready dev; }; then
+    run | dev | tools | release)
+        if ! is_installed "$part"; then
             install_packages "$part"
             stamp "$part"
         fi
@@ -195,6 +206,6 @@ for part in "$@"; do
             stamp adapter
         fi
         ;;
-    *) fail "unknown part '$part'; there are run, dev, tools and adapter" ;;
+    *) fail "unknown part '$part'; there are run, dev, tools, release and adapter" ;;
     esac
 done

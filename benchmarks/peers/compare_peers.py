@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -82,8 +83,8 @@ def end_to_end(device, work: Work, rounds: int) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in walls.items()}
 
 
-def ours(work: Work, rounds: int, warmup_s: float) -> dict[str, list[float]]:
-    """Return our times."""
+def ours(work: Work, rounds: int, warmup_s: float) -> dict[str, Any]:
+    """Return our times; of a single call also those of its kernels, in the order in which they run."""
     primitive = work.primitive
     device = primitive.device
     helper = gw.timing_helper(device)
@@ -105,11 +106,17 @@ def ours(work: Work, rounds: int, warmup_s: float) -> dict[str, list[float]]:
         session.submitted()
         return session.spans()[0].ns / work.launches
 
-    single, back_to_back = [], []
+    single, back_to_back, calls = [], [], []
     for _ in range(rounds):
-        single.append(primitive.execute(enable_gpu_timing=True).get_timing_result().gpu_span_ns)
+        timing = primitive.execute(enable_gpu_timing=True).get_timing_result()
+        single.append(timing.gpu_span_ns)
+        calls.append(timing.spans)
         back_to_back.append(back_to_back_ns())
-    return {"single_ns": single, "back_to_back_ns": back_to_back}
+    kernels = [
+        {"label": spans[0].label, "ns": _median([span.ns for span in spans if span.ns is not None])}
+        for spans in zip(*calls, strict=True)
+    ]
+    return {"single_ns": single, "back_to_back_ns": back_to_back, "kernels": kernels}
 
 
 def _median(values: list[float] | None) -> float | None:

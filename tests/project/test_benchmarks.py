@@ -498,7 +498,12 @@ def test_the_gpu_is_busy_before_the_first_case_and_only_then(device, tmp_path, m
     done = CliRunner().invoke(script.main, [str(word) for word in (*words, *options)])
     assert done.exit_code == 0, done.output
     assert log == ["differences", "settle", "ours", "differences", "ours"], "right before what is timed"
-    assert json.loads(path.read_text())["settle_s"] == 0.01
+    document = json.loads(path.read_text())
+    assert document["settle_s"] == 0.01
+    for row in document["results"]:
+        (kernel,) = row["sides"]["gridwise_py"]["kernels"]
+        assert kernel["label"] == "copy"
+        assert kernel["ns"] > 0
 
 
 def _cub(tmp_path, work, **answer):
@@ -892,6 +897,101 @@ def test_a_wrong_result_is_not_drawn():
     assert (row["side"], row["rate"]) == ("gridwise_py", 32.0)
     with pytest.raises(script.click.UsageError, match="nothing to draw"):
         script.picture({"results": [result]})
+
+
+# ---- the first picture
+
+
+def _peers_document(time, single_ns=None, **given):
+    """A file of compare_peers.py with one result."""
+    kernels = [
+        {"label": "histogram", "ns": 100.0},
+        *({"label": f"pass {i}", "ns": ns} for i, ns in enumerate((300.0, 500.0))),
+    ]
+    sides = {
+        "gridwise_py": {"back_to_back": 800.0, "single": 1000.0, "kernels": kernels},
+        "cub": {"back_to_back": 1600.0, "single": single_ns, "correct": True, "cub_version": 300001},
+        "torch": {"skipped": "PyTorch is not installed"},
+    }
+    result = {
+        "primitive": "sort",
+        "n": 1024,
+        "datatype": "u32",
+        "distribution": "uniform",
+        "correct": True,
+        "sides": sides,
+    }
+    return {
+        "context": {"time": time}, "device": {"adapter": "Some GPU", "driver": "1"}, "results": [result | given],
+    }  # fmt: skip
+
+
+def test_the_parts_of_a_bar_are_its_kernels_and_what_a_single_call_adds():
+    script = _script("first_picture")
+    parts, figures = script.bars(_peers_document("2026")["results"][0])
+    mine = [part for part in parts if part["side"] == "gridwise_py"]
+    assert [(part["kernel"], part["from"], part["to"]) for part in mine] == [
+        ("histogram", 0.0, pytest.approx(800 / 9)),
+        ("pass 0", pytest.approx(800 / 9), pytest.approx(3200 / 9)),
+        ("pass 1", pytest.approx(3200 / 9), 800.0),
+        ("", 800.0, 1000.0),
+    ]
+    assert [(part["from"], part["to"]) for part in parts if part["side"] == "CUB"] == [(0.0, 1600.0)], "no single call"
+    assert [(figure["text"], figure["ratio"], figure["at"]) for figure in figures] == [
+        ("800 ns", "", 1000.0), ("1.60 µs", "2.00 ×", 1600.0)
+    ]  # fmt: skip
+    faster, _ = script.bars(_peers_document("2026", single_ns=1500.0)["results"][0])
+    assert [part["to"] for part in faster if part["side"] == "CUB"] == [1600.0], "a single call was faster"
+
+
+def test_kernels_of_one_name_are_one_word():
+    script = _script("first_picture")
+    kernels = _peers_document("2026")["results"][0]["sides"]["gridwise_py"]["kernels"]
+    assert script.kernel_line(kernels) == "histogram 100 ns + 2 × pass 400 ns"
+    assert script.kernel_line(kernels[:1]) == "one kernel"
+    assert script.kernel_line([]) == "", "files that lack kernels"
+    untimed = {
+        "primitive": "sort",
+        "sides": {"gridwise_py": {"back_to_back": 1.0, "kernels": [{"label": "a", "ns": None}]}},
+    }
+    assert [part["to"] for part in script.bars(untimed)[0]] == [1.0]
+
+
+def test_all_sides_of_a_primitive_are_of_one_run():
+    script = _script("first_picture")
+    old, new = _peers_document("2026-01-01"), _peers_document("2026-01-02")
+    assert script.chosen([new, old], "sort", 1024, "u32")[0] is new
+    del new["results"][0]["sides"]["cub"]
+    assert script.chosen([new, old], "sort", 1024, "u32")[0] is old, "it has CUB's side"
+    assert script.chosen([_peers_document("2026-01-03", correct=False), old], "sort", 1024, "u32")[0] is old
+    assert script.chosen([_peers_document("2026-01-03", distribution="few"), old], "sort", 1024, "u32")[0] is old
+    old["results"][0]["sides"]["cub"]["correct"] = False
+    assert len(script.bars(old["results"][0])[1]) == 1, "a wrong result has no bar"
+    assert script.chosen([old], "sort", 2048, "u32") is None
+
+
+def test_the_picture_says_of_how_many_runs_it_is_and_of_one_gpu(tmp_path):
+    pytest.importorskip("altair")
+    script = _script("first_picture")
+    theme = script.THEMES["dark"]
+    documents = [_peers_document("2026-01-01"), _peers_document("2026-01-02", primitive="scan")]
+    spec = script.picture(documents, ["sort", "scan"], 1024, "u32", theme)
+    assert spec["title"]["subtitle"][-1] == "driver 1, CUB 3.0.1; 2026-01-01 and 2026-01-02, 2 runs"
+    assert spec["config"]["background"] == theme.page
+    documents[1]["device"]["driver"] = "2"
+    with pytest.raises(script.click.UsageError, match="different GPUs"):
+        script.picture(documents, ["sort", "scan"], 1024, "u32", theme)
+    with pytest.raises(script.click.UsageError, match="no right result of reduce"):
+        script.picture(documents, ["sort", "reduce"], 1024, "u32", theme)
+    done = _run("first_picture", "-o", tmp_path / "first", "--png", tmp_path)
+    assert done.exit_code == 0, done.output
+    for theme in ("light", "dark"):
+        text = (tmp_path / f"first-{theme}.svg").read_text(encoding="utf-8")
+        assert script.THEMES[theme].page in text
+        assert "PyTorch" in text
+        assert {p.name for p in tmp_path.glob(f"first-{theme}-*.png")} == {
+            f"first-{theme}-{w}.png" for w in (400, 1200)
+        }
 
 
 def test_the_host_path_is_measured(device, tmp_path):

@@ -1,20 +1,16 @@
 """What a person sees in a notebook: README's examples and the results in a kernel of Jupyter, run through nbclient."""
 
 import json
-import os
 import re
-import sys
 from html.parser import HTMLParser
 
 import nbformat
 import pytest
-from jupyter_client import AsyncKernelManager
-from jupyter_client.kernelspec import KernelSpecManager
-from nbclient import NotebookClient
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.sampling.samples import make_series
+from helpers.kernels import execute
 from helpers.paths import ROOT
 from helpers.results import document, measurement
 
@@ -77,26 +73,6 @@ def _readme_blocks():
     return re.findall(r"^```python\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-def _kernel_manager(folder):
-    """Return what starts this interpreter as a kernel, wherever Jupyter looks for kernels on this machine."""
-    spec = folder / "kernels" / "here"
-    spec.mkdir(parents=True)
-    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "here", "language": "python"}))
-    return AsyncKernelManager(
-        kernel_name="here",
-        kernel_spec_manager=KernelSpecManager(kernel_dirs=[str(folder / "kernels")], ensure_native_kernel=False),
-        connection_file=str(folder / "connection.json"),
-    )
-
-
-def _environment(folder):
-    """Return the kernel's environment: all that it writes goes to `folder`."""
-    # With this name ipykernel would keep back what drivers write to the process's stderr.
-    kept = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    return kept | {"IPYTHONDIR": str(folder / "ipython"), "XDG_RUNTIME_DIR": str(folder)}
-
-
 @pytest.fixture(scope="module")
 def notebook(device, tmp_path_factory):
     """The notebook after it was run; the fixture `device` skips where there is no adapter."""
@@ -107,8 +83,7 @@ def notebook(device, tmp_path_factory):
     assert len(sources) > len(CELLS)
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     (folder / "run.json").write_text(json.dumps(document([measurement()])), encoding="utf-8")
-    client = NotebookClient(nb, km=_kernel_manager(folder), timeout=120, allow_errors=True)
-    client.execute(cwd=str(folder), env=_environment(folder))
+    execute(nb, folder, timeout_s=120)
     nbformat.write(nb, folder / "notebook.ipynb")
     return nb
 

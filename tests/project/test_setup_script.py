@@ -103,6 +103,12 @@ def test_tools_are_more_than_dev(machine):
     assert machine.setup("tools") == (0, "", [])
 
 
+def test_a_release_needs_what_dev_has_and_its_own_packages(machine):
+    assert [call for call in machine.setup("release")[2] if call.endswith("--group dev --group release")]
+    assert machine.setup("run", "dev", "release") == (0, "", [])
+    assert [call for call in machine.setup("tools")[2] if call.endswith("--group dev --group tools")]
+
+
 @pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt", "scripts/setup.sh"])
 def test_a_changed_file_is_followed(machine, name):
     machine.setup("dev", "adapter")
@@ -206,4 +212,4 @@ def test_another_python_than_that_of_venv_is_refused(machine):
 def test_an_unknown_part_is_an_error_that_lists_them(machine):
     status, said, _ = machine.setup("everything")
     assert status != 0
-    assert "'everything'; there are run, dev, tools and adapter" in said
+    assert "'everything'; there are run, dev, tools, release and adapter" in said
