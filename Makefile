@@ -20,7 +20,7 @@ export XDG_RUNTIME_DIR ?= /tmp
 .PHONY: help bench docs test test-all validate soak soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
 
 help:  ## what there is
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 25
 	@echo 'ARGS="…" is passed on to gridwise bench or pytest; PYTHON=… makes .venv from that interpreter.'
 
 bench:  ## how long each kernel of vector add, reduce, scan and sort takes here, in a table

@@ -200,7 +200,13 @@ def _check(name, found, expected):
         np.testing.assert_array_equal(_bits(found), _bits(expected))
 
 
-@pytest.mark.parametrize("name", ["reduce", "scan", "sort by tasks", "sort by P2P", "argsort", "groups", "histogram"])
+#: The others are slow: without a cluster they are tested, too.
+QUICK = ["reduce", "scan", "sort by tasks", "sort by P2P"]
+
+
+@pytest.mark.parametrize(
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in ("argsort", "groups", "histogram"))]
+)
 def test_results_are_numpys(client, name):
     lazy, expected = _jobs()[name]
     _check(name, lazy.compute(), expected)
@@ -231,8 +237,17 @@ PHASES = {
 }  # fmt: skip
 
 
+#: One of each kind; the others run with `make test-all`.
+QUICK_PHASES = {("reduce", 1), ("scan", 1), ("sort by tasks", 2), ("sort by tasks", 5), ("sort by P2P", 0)}
+
+
 @pytest.mark.parametrize(
-    ("name", "phase"), [(name, phase) for name, all_of in PHASES.items() for phase in range(len(all_of))]
+    ("name", "phase"),
+    [
+        pytest.param(name, i, marks=() if (name, i) in QUICK_PHASES else pytest.mark.slow)
+        for name, found in PHASES.items()
+        for i in range(len(found))
+    ],
 )
 def test_a_worker_killed_in_any_phase_changes_no_bit(client, monkeypatch, tmp_path, name, phase):
     module, attribute = PHASES[name][phase]
@@ -511,6 +526,7 @@ def _slowly(block):
     return block
 
 
+@pytest.mark.slow
 def test_a_local_cluster_over_tls():
     codes = np.arange(SIZE, dtype="u4")
     with gwd.local_cluster([0], memory_limit=MEMORY, threads=1, tls=True) as own, gwd.connect(own) as client:
@@ -614,6 +630,27 @@ def test_an_array_larger_than_the_limit_stays_alone_and_a_lost_device_loses_no_k
     assert {"a", "b"} <= set(data)
 
 
+def test_a_gpu_without_room_gets_it_from_what_the_worker_holds(device, spill):
+    from gridwise_py.dask.worker import _with_room
+
+    data = spill(10_000, 10_000)
+    data["a"], calls = _counting(device, 0), []
+
+    def hungry(_device, *arguments):
+        calls.append((data.gpu_bytes, arguments))
+        if len(calls) == 1:
+            raise gw.DeviceMemoryError("no room")
+        return 7
+
+    assert _with_room(SimpleNamespace(data=data), hungry, (3,)) == 7
+    assert calls == [(400, (3,)), (0, (3,))]
+    calls.clear()
+    with pytest.raises(gw.DeviceMemoryError, match="no room"):  # nothing is left to move
+        _with_room(SimpleNamespace(data=data), hungry, (3,))
+    assert len(calls) == 1
+
+
+@pytest.mark.slow
 def test_a_cluster_with_a_limit_on_gpu_memory_holds_more_than_that():
     items = _items()
     with (
