@@ -17,7 +17,7 @@ ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browse
 export XDG_RUNTIME_DIR ?= /tmp
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-all validate soak soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
+.PHONY: help bench docs test test-all validate soak soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 25
@@ -26,6 +26,13 @@ help:  ## what there is
 bench:  ## how long each kernel of vector add, reduce, scan and sort takes here, in a table
 	@$(SETUP) run adapter
 	@$(BIN)/gridwise bench $(ARGS)
+
+docs:  ## the site, in build/site: notebooks are run, links, code and search are checked; warnings are errors
+	@$(SETUP) docs adapter
+	@rm -rf build/site
+	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees -b html docs build/site $(ARGS)
+	$(BIN)/python scripts/check_site.py build/site
+	@echo "open build/site/index.html"
 
 test:  ## the tests, with part of each costly grid
 	@$(SETUP) dev adapter
@@ -38,7 +45,7 @@ test-all:  ## all tests, whole grids, too; then the suite with checked shader mo
 	GRIDWISE_SHADER_CHECKS=1 $(PYTEST) $(SUITE) $(ARGS)
 	GRIDWISE_TEST_REFUSE_FEATURES=1 $(PYTEST) $(SUITE) $(ARGS)
 
-# Where figures go; see docs/reliability.md.
+# Where figures go; see docs/concepts/reliability.md.
 FIGURES := .make
 validate:  ## the suite under Khronos' Vulkan validation layer (Debian: vulkan-validationlayers)
 	@$(SETUP) dev adapter

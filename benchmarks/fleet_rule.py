@@ -1,4 +1,6 @@
-"""What the rule of `gridwise fleet` finds, and whom it accuses falsely, on invented fleets: the table of docs/fleet.md.
+"""What the rule of `gridwise fleet` finds, and whom it accuses falsely, on invented fleets.
+
+The table is in docs/howto/fleet.md.
 
     python benchmarks/fleet_rule.py [--fleets 200] [--json OUT]
 

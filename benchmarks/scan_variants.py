@@ -1,7 +1,8 @@
 """Scans in other forms, for benchmarks/variants.py: looking ahead, persistent workgroups, blocks in the cache.
 
-Predictions for an H200, from figures of docs/performance.md: copy 501 µs and scan 563 µs at 2^28 items, scan 41.3 µs
-at 2^24; 4,250 GB/s, reads alone 4,530 GB/s; 1.6 µs for the barrier before a dispatch; last-level cache 60 MB.
+Predictions for an H200, from figures of docs/contribute/performance.md: copy 501 µs and scan 563 µs at 2^28 items,
+scan 41.3 µs at 2^24; 4,250 GB/s, reads alone 4,530 GB/s; 1.6 µs for the barrier before a dispatch; last-level cache
+60 MB.
 
 First look early. The bytes are the same, 8 an item. Of some trips to memory per tile one goes behind the scan of the
 rows, which is arithmetic: 2^28 545 to 563 µs, 2^24 39 to 41 µs. While the tile's own loads are on their way it is too

@@ -8,7 +8,7 @@ Usage:
     python benchmarks/variants.py variants --kernels float_reduce,float_scan    # what reproducible floats cost
 
 Times are medians per call of 100 calls in one pass. A variant changes a shader's text, here only: the library has no
-switch for it. Results are checked; `ratio` is against the first line, as judged (docs/statistics.md).
+switch for it. Results are checked; `ratio` is against the first line, as judged (docs/concepts/verdicts.md).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python examples/distributed_sort.py [ADAPTER …]
 
 Without adapters it takes all GPUs; `gridwise info` lists the adapters. An adapter may be named twice. Needs the extra
-`dask`. docs/distributed.md says when this is worth it: for data that fits one GPU, gw.sort is faster.
+`dask`. docs/howto/distributed.md says when this is worth it: for data that fits one GPU, gw.sort is faster.
 """
 
 import itertools

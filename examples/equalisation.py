@@ -1,6 +1,6 @@
 """Histogram equalisation: a picture of few grey levels gets all of them; histogram, scan and take, without a readback.
 
-docs/equalisation.md explains it. Usage: python examples/equalisation.py [rows] [picture.png]
+docs/howto/equalisation.md explains it. Usage: python examples/equalisation.py [rows] [picture.png]
 """
 
 import sys

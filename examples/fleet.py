@@ -3,7 +3,7 @@
     python examples/fleet.py
 
 A process per GPU runs the suite. On a machine without a GPU, two processes share its software adapter. Needs the extras
-`dask` and `bench`; docs/fleet.md has the command, and fleets from files without Dask.
+`dask` and `bench`; docs/howto/fleet.md has the command, and fleets from files without Dask.
 """
 
 import tempfile

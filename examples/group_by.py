@@ -1,6 +1,6 @@
 """Sum, mean, largest value and number of rows of each key: this library beside pandas, polars and PyTorch.
 
-docs/group_by.md explains it. Usage: python examples/group_by.py [rows]
+docs/howto/group-by.md explains it. Usage: python examples/group_by.py [rows]
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""PageRank, from a list of edges to the ranks; the loop stays on the GPU. docs/sparse.md explains each step.
+"""PageRank, from a list of edges to the ranks; the loop stays on the GPU. docs/howto/sparse.md explains each step.
 
 Usage: python examples/pagerank.py [edges]
 """

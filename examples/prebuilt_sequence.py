@@ -1,7 +1,7 @@
 """Several primitives in one submission: a batch, and a sequence, which stands for a CUDA graph here.
 
 A batch holds its calls back and submits them together. A sequence is captured once, and replayed: nothing is checked or
-looked up again. See docs/batches.md.
+looked up again. See docs/howto/batches.md.
 """
 
 import time

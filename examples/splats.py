@@ -1,6 +1,6 @@
 """Gaussian splats: each tile of a picture gets the splats that it shows, the nearest first; the counts stay on the GPU.
 
-docs/splats.md explains each step. Usage: python examples/splats.py [splats] [picture.png]
+docs/howto/splats.md explains each step. Usage: python examples/splats.py [splats] [picture.png]
 """
 
 import sys

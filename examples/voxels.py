@@ -1,6 +1,6 @@
-"""Down-sample a point cloud: one point for each cube of space that has some, their mean. docs/group_by.md explains it.
+"""Down-sample a point cloud: one point for each cube of space that has some, their mean.
 
-Usage: python examples/voxels.py [points] [picture.png]
+docs/howto/group-by.md explains it. Usage: python examples/voxels.py [points] [picture.png]
 """
 
 import sys

@@ -22,7 +22,7 @@ measurements with confidence intervals (extra ``bench``)
 
 Sums, scans, minima and products take u32, i32 and f32 (numpy uint32, int32,
 float32) in one dimension, and integers wrap. Sorts take 64 bits and f16, too;
-matrix products take f32 and f16. docs/numpy-and-cupy.md maps numpy and CuPy
+matrix products take f32 and f16. docs/reference/numpy-and-cupy.md maps numpy and CuPy
 functions to these. ``dir(gw)`` lists all public names; see also ``help(gw.sum)``
 and ``help(gw.Scan)``.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 __all__ = ["INSTEAD", "no_such_name"]
 
 _UPLOAD = "make it with numpy and upload it: gw.asarray(np.{name}(…, dtype=np.float32))"
-_MAP = "gw.Map applies an operator of one argument (docs/numpy-and-cupy.md)"
-_OPERATOR = "use Python's operator on Arrays, which gives an expression; gw.asarray(…) stores it (docs/expressions.md)"
+_MAP = "gw.Map applies an operator of one argument (docs/reference/numpy-and-cupy.md)"
+_OPERATOR = (
+    "use Python's operator on Arrays, which gives an expression; gw.asarray(…) stores it (docs/concepts/expressions.md)"
+)
 #: What takes the place of a name of numpy that is missing here; ``{name}`` is that name.
 INSTEAD: dict[str, str] = {
     "array": "gw.asarray(data) uploads data, gw.empty(n) makes an Array of n items",

@@ -41,7 +41,7 @@ __all__ = [
     "wayland_display",
 ]
 
-#: When the library reads each of its variables; docs/environment.md has the same table.
+#: When the library reads each of its variables; docs/reference/environment.md has the same table.
 VARIABLES: dict[str, str] = {
     "GRIDWISE_ADAPTER": "when a device is requested",
     "GRIDWISE_HOLD_CLOCK": "when a device is requested",

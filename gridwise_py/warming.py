@@ -83,7 +83,8 @@ def warm_up(
         The length to run with. Only what this length needs is waited for; the rest compiles in the background.
     counted : bool, default False
         Whether they are also made ready for Arrays of which only the GPU knows how many items count
-        (docs/counts.md): most kernels have another text for these. What takes no such Arrays is made ready without.
+        (docs/concepts/counts.md): most kernels have another text for these. What takes no such Arrays is made ready
+        without.
 
     Returns
     -------

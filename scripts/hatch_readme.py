@@ -1,7 +1,7 @@
 """Hatch's hook for the metadata: README.md with addresses in place of relative links.
 
-PyPI shows the README without the files around it. A link to docs/timing.md becomes one to that file in the repository,
-at the tag of the version that is built; a picture becomes its raw file.
+PyPI shows the README without the files around it. A link to docs/start/index.md becomes one to that file in the
+repository, at the tag of the version that is built; a picture becomes its raw file.
 """
 
 from __future__ import annotations

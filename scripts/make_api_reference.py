@@ -1,17 +1,18 @@
-"""Write docs/api.md from the docstrings: every public name with its signature and its summary.
+"""The reference of the site, from the docstrings: a page for each subject, with every public name of that subject.
 
-    python scripts/make_api_reference.py
+    python scripts/make_api_reference.py FOLDER
 
-A test fails where the committed file is not what this makes.
+Sphinx calls `write` before it reads its pages (docs/_ext/made_pages.py). What is made is not committed. A public name
+that no subject has is an error, here and in the tests.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import gridwise_py as gw
 from gridwise_py import primitives
@@ -20,14 +21,7 @@ from gridwise_py import primitives
 FUNCTIONS = " ".join(name for name in primitives.__all__ if inspect.isfunction(getattr(primitives, name)))
 CLASSES = " ".join(cls.__name__ for cls in primitives.REGISTRY.values())
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "api.md"
-
-HEAD = """# API reference
-
-Made by `scripts/make_api_reference.py` from the docstrings; do not edit it by hand. All names are in `gridwise_py`,
-here `gw`. The docstrings say more: shapes, datatypes, units, errors (`help(gw.Scan)`).
-"""
-
+#: Subjects, in the order of the site, with their public names.
 AREAS = {
     "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities "
     "LookbackVerdict hold_clock warm_up memory_stats MemoryStats empty_cache",
@@ -60,6 +54,21 @@ AREAS = {
     "GridwiseWarning",
 }
 
+#: What the first lines of a subject's page say.
+ABOUT = {
+    "Devices": "A device is a wgpu.GPUDevice. gridwise_py measures what it can do, and keeps caches with it.",
+    "Arrays": "Data on the GPU. Nothing is copied from the GPU implicitly: `Array.to_numpy` and `Array.item` copy.",
+    "One-shot functions": "Numpy in, numpy out; or `Array` in, `Array` out, which stays on the GPU.",
+    "Expressions": "An expression is an `Array` that is not stored: the kernel that reads it computes its items.",
+    "Operators": "What reductions and scans combine items by. All are associative.",
+    "Primitives": "Make a primitive once for a device and call it often. `Primitive` has what all of them share.",
+    "Tuning": "Options that change only the speed, passed as ``tuning=``.",
+    "Timing": "Times of calls on the clocks of the GPU and the CPU. All are in nanoseconds.",
+    "Measuring": "Many samples of a call, with intervals and checks. These need the extra ``bench``.",
+    "Plans": "What a call does, as data that needs no GPU: for tests, reports, and primitives of your own.",
+    "Errors": "All exceptions derive from `GridwiseError`. After an `ArgumentError` nothing was submitted.",
+}
+
 # Objects that are no functions and no classes have no docstring of their own.
 OBJECTS = {
     "Add": "Sum. Identity 0; integers wrap.",
@@ -85,71 +94,86 @@ OBJECTS = {
 }
 
 
-def summary(thing: Any) -> str:
-    """Return the first paragraph of a docstring in one line."""
-    return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
-
-
-def signature(thing: Any) -> str:
-    """Return names and defaults, without annotations (the docstrings have the types) and without self."""
-    found = inspect.signature(thing)
-    parameters = [p.replace(annotation=p.empty) for p in found.parameters.values() if p.name not in ("self", "cls")]
-    return str(found.replace(parameters=parameters, return_annotation=found.empty))
-
-
-def members(cls: type) -> list[str]:
-    """Return a line per public method and property that the class brings in; what it overrides is at its base.
+def own_members(cls: type) -> list[str]:
+    """Return the public methods and properties that a class brings in; what it overrides is at its base.
 
     Bases that are not public count as a part of the class.
     """
-    lines, public = [], {value for name in gw.__all__ if inspect.isclass(value := getattr(gw, name))}
+    public = {value for name in gw.__all__ if inspect.isclass(value := getattr(gw, name))}
     own = [
         base for base in cls.__mro__ if base is cls or (base not in public and base.__module__.startswith("gridwise"))
     ]
     brought = {name: thing for base in reversed(own) for name, thing in vars(base).items()}
-    for name, thing in sorted(brought.items()):
-        if name.startswith("_") or any(name in vars(base) for base in cls.__mro__ if base not in own):
-            continue
-        if isinstance(thing, (property, functools.cached_property)):
-            lines.append(f"- `.{name}`: {summary(thing)}")
-        elif inspect.isfunction(thing) or isinstance(thing, (classmethod, staticmethod)):
-            function = getattr(thing, "__func__", thing)
-            awaited = "await " if inspect.iscoroutinefunction(function) else ""
-            lines.append(f"- `{awaited}.{name}{signature(function)}`: {summary(function)}")
+    kinds = (property, functools.cached_property, classmethod, staticmethod)
+    names = [
+        name
+        for name, thing in brought.items()
+        if not name.startswith("_")
+        and (isinstance(thing, kinds) or inspect.isfunction(thing))
+        and not any(name in vars(base) for base in cls.__mro__ if base not in own)
+    ]
     # What primitives share is at Primitive, but for the names of what each takes.
-    if issubclass(cls, gw.Primitive) and signature(cls.execute) != signature(gw.Primitive.execute):
-        lines.append(f"- `.execute{signature(cls.execute)}`: {summary(cls.execute)}")
-    return lines
+    if cls is not gw.Primitive and issubclass(cls, gw.Primitive):
+        names += ["execute"] if _parameters(cls.execute) != _parameters(gw.Primitive.execute) else []
+    return sorted(names)
+
+
+def _parameters(function: object) -> list[str]:
+    return list(inspect.signature(function).parameters)  # type: ignore[arg-type]
+
+
+def slug(subject: str) -> str:
+    """Return the file name of a subject, without its ending."""
+    return re.sub(r"\W+", "-", subject.lower())
 
 
 def entry(name: str) -> list[str]:
-    """Return the lines of one public name."""
+    """Return the directive of one public name, as reStructuredText."""
     thing = getattr(gw, name)
     if name in OBJECTS:
-        return [f"### `gw.{name}`", "", OBJECTS[name], ""]
-    if inspect.isclass(thing) and issubclass(thing, BaseException):
-        bases = ", ".join(base.__name__ for base in thing.__bases__)
-        return [f"### `gw.{name}({bases})`", "", summary(thing), ""]
-    lines = [f"### `gw.{name}{signature(thing)}`", "", summary(thing), ""]
-    if inspect.isclass(thing) and (listed := members(thing)):
-        lines += [*listed, ""]
-    return lines
+        return [f".. py:data:: {name}", "", f"   {OBJECTS[name]}", ""]
+    if not inspect.isclass(thing):
+        return [f".. autofunction:: {name}", ""]
+    if issubclass(thing, BaseException):
+        return [f".. autoexception:: {name}", "   :show-inheritance:", ""]
+    members = own_members(thing)
+    return [f".. autoclass:: {name}", *([f"   :members: {', '.join(members)}"] if members else []), ""]
 
 
-def reference() -> str:
-    """Return the page."""
-    areas = {area: [n for n in names.split() if n in gw.__all__] for area, names in AREAS.items()}
-    missing = set(gw.__all__) - {name for names in areas.values() for name in names}
-    if missing:
-        raise SystemExit(f"put these public names into an area of {Path(__file__).name}: {sorted(missing)}")
-    lines = [HEAD]
-    for area, names in areas.items():
-        lines += [f"## {area}", ""]
-        for name in names:
-            lines += entry(name)
-    return "\n".join(lines).rstrip() + "\n"
+def subjects() -> dict[str, list[str]]:
+    """Return the public names of each subject; every one must have exactly one."""
+    found = {subject: [name for name in names.split() if name in gw.__all__] for subject, names in AREAS.items()}
+    every = [name for names in found.values() for name in names]
+    missing, twice = set(gw.__all__) - set(every), {name for name in every if every.count(name) > 1}
+    if missing or twice:
+        raise SystemExit(
+            f"put each public name into one area of {Path(__file__).name}; "
+            f"in none: {sorted(missing)}, in two: {sorted(twice)}"
+        )
+    return found
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each page by its file name."""
+    made = {}
+    for subject, names in subjects().items():
+        title = [subject, "=" * len(subject), "", ".. py:currentmodule:: gridwise_py", "", ABOUT[subject], ""]
+        made[f"{slug(subject)}.rst"] = "\n".join([*title, *(line for name in names for line in entry(name))])
+    return made
+
+
+def write(folder: Path) -> None:
+    """Write the pages that changed, and remove those of subjects that are gone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = pages()
+    for path in folder.glob("*.rst"):
+        if path.name not in made:
+            path.unlink()
+    for name, text in made.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    PAGE.write_text(reference(), encoding="utf-8")
-    print(f"wrote {PAGE.name}", file=sys.stderr)
+    write(Path(sys.argv[1]))

@@ -1,15 +1,13 @@
-"""Write the tables of speed against peers in docs/benchmarks.md, from each GPU's peers.json and sort.json.
+"""The tables of speed against peers, from each GPU's peers.json and sort.json, as Markdown.
 
-Usage: python scripts/make_speed_tables.py [--check]
+Usage: python scripts/make_speed_tables.py
 
-The lines between the two marks in docs/benchmarks.md are replaced. With --check nothing is written, and the exit code
-is 1 if the page and the files do not agree; a test asks the same.
+Prints them. The site has them on its page of benchmarks, where its build puts them (docs/_ext/benchmark_pages.py).
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,11 +15,8 @@ from typing import Any
 from gridwise_py.display.quantities import format_time
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "benchmarks.md"
 RESULTS = ROOT / "benchmarks" / "results"
 SOURCES = tuple(RESULTS / gpu / name for gpu in ("h200", "h100") for name in ("peers.json", "sort.json"))
-BEGIN = "<!-- speed: made by scripts/make_speed_tables.py -->\n"
-END = "<!-- end of speed -->\n"
 
 # Single calls where they are long enough that the launch, which lies between CUDA's events, hardly counts.
 SINGLE_FROM = 1 << 26
@@ -132,14 +127,9 @@ def _share(form: Row | None) -> str:
     return f"{form['ratio']:.2f}" if form["correct"] else "wrong"
 
 
-def updated(page: str, documents: Sequence[Row]) -> str:
-    """Return the page with the tables of results files."""
-    head, begin, rest = page.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{PAGE.name} lacks the marks {BEGIN.strip()!r} and {END.strip()!r}")
-    lines = [line for document in documents for line in ("", *tables(document))]
-    return head + BEGIN + "\n".join([*lines, "", ""]) + END + tail
+def page(documents: Sequence[Row]) -> str:
+    """Return the tables of results files, one after another."""
+    return "\n".join(line for document in documents for line in (*tables(document), ""))
 
 
 def documents() -> list[Row]:
@@ -147,17 +137,5 @@ def documents() -> list[Row]:
     return [json.loads(path.read_text(encoding="utf-8")) for path in SOURCES if path.exists()]
 
 
-def main() -> None:
-    """Write, or check."""
-    before = PAGE.read_text(encoding="utf-8")
-    after = updated(before, documents())
-    if "--check" in sys.argv[1:]:
-        if before != after:
-            sys.exit(f"{PAGE.name} and {RESULTS.relative_to(ROOT)} do not agree: run python {Path(__file__).name}")
-        return
-    PAGE.write_text(after, encoding="utf-8")
-    print(f"wrote {PAGE.name}")
-
-
 if __name__ == "__main__":
-    main()
+    print(page(documents()))

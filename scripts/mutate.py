@@ -6,8 +6,8 @@ Usage: python scripts/mutate.py [--minutes 20] [--seed 0] [--kind python|wgsl|al
 Each mutant is tried in a copy of the repository, one for each job, by the tests that PYTHON and WGSL name for its
 place. These first run without a mutant: where they fail, nothing could be told, and the place is left out. Then those
 that killed the mutants nearest by run first, and the first failure ends the trial. A mutant that does not come to an
-end in time, or does not compile, is killed as well. Survivors are printed as a patch has them; docs/mutation.md says
-why some stay.
+end in time, or does not compile, is killed as well. Survivors are printed as a patch has them.
+docs/contribute/mutation.md says why some stay.
 
 What is tried goes into the JSON file at once. A later run with the same file goes on where that one was.
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the array API's own tests (github.com/data-apis/array-api-tests) on the functions that exist here: `make array-api`.
-# docs/array-api.md has the results. The adapter and the choice of tests are in tests/array_api/gridwise_namespace.py.
+# docs/reference/array-api.md has the results. The adapter and the choice of tests are in tests/array_api/gridwise_namespace.py.
 # Arguments go to pytest: --max-examples 1000, --hypothesis-seed 1, -x …
 #
 # The suite is cloned into .make/, at the commit below; ARRAY_API_TESTS names a clone (with its submodule) to use instead.

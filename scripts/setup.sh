@@ -4,7 +4,8 @@
 #
 #   run      .venv with this package (editable) and its extra `bench`, at the versions in constraints.txt
 #   dev      the same and what tests, style and packaging need (the group `dev` of pyproject.toml)
-#   tools    the same and what fuzzing, mutation tests and audits need (the group `tools`)
+#   docs     the same and what the site needs (the group `docs`)
+#   tools    the same as dev and what fuzzing, mutation tests and audits need (the group `tools`)
 #   release  the same as dev and what the check of a release needs (the group `release`)
 #   adapter  a GPU adapter that wgpu can use; a software one (Mesa's lavapipe) by apt if there is none
 #
@@ -46,7 +47,7 @@ is_installed() {
     is_ready "$1" && return
     case $1 in
     run) is_installed dev ;;
-    dev) is_ready tools || is_ready release ;;
+    dev) is_ready docs || is_ready tools || is_ready release ;;
     *) return 1 ;;
     esac
 }
@@ -194,7 +195,7 @@ require_adapter() {
 check_version
 for part in "$@"; do
     case $part in
-    run | dev | tools | release)
+    run | dev | docs | tools | release)
         if ! is_installed "$part"; then
             install_packages "$part"
             stamp "$part"
@@ -206,6 +207,6 @@ for part in "$@"; do
             stamp adapter
         fi
         ;;
-    *) fail "unknown part '$part'; there are run, dev, tools, release and adapter" ;;
+    *) fail "unknown part '$part'; there are run, dev, docs, tools, release and adapter" ;;
     esac
 done

@@ -3,8 +3,8 @@
 Usage: python scripts/wheel_names.py WHEEL [--docs FILE]...
 
 Without --docs it prints the names, one a line. With --docs it compares them with those that a file documents: an
-``objects.inv`` of Sphinx, or Markdown with headings such as "### `gw.Scan(…)`" (docs/api.md). The exit code is 1 if
-they differ.
+``objects.inv`` of Sphinx, or a page of the reference before Sphinx reads it (scripts/make_api_reference.py). The exit
+code is 1 if they differ.
 
 `names_of_wheel` and `differences` are for the build of the site, too.
 """
@@ -72,11 +72,11 @@ def documented_names(path: Path) -> set[str]:
     Parameters
     ----------
     path : Path
-        Sphinx's ``objects.inv``, or Markdown with a heading that begins with ``gw.NAME`` for each name.
+        Sphinx's ``objects.inv``, or reStructuredText with a directive such as ``autoclass`` for each name.
     """
     if path.suffix == ".inv":
         return _inventory_names(path.read_bytes())
-    return set(re.findall(r"^#+ `gw\.([A-Za-z_]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE))
+    return set(re.findall(r"^\.\. (?:auto\w+|py:data):: (\w+)$", path.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def _inventory_names(content: bytes) -> set[str]:

@@ -13,8 +13,8 @@ back to back  100 calls at once (10 sorts from 2^26 on), per call: ours as so ma
 The GPU is kept busy for --settle-s before the first case: its clock rises for longer than the warm-up of a case.
 
 With --forms scan (and sort) also our own of other kinds, datatypes and operators, against that of u32, back to back
-(forms.py). The tables of docs/benchmarks.md are made from the file: scripts/make_speed_tables.py; the picture, too:
-peers_picture.py.
+(forms.py). The site's tables are made from the file (scripts/make_speed_tables.py), and so is the picture
+(peers_picture.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Exit codes of the command line; docs/environment.md has the table."""
+"""Exit codes of the command line; docs/reference/environment.md has the table."""
 
 REGRESSION = 1
 NOT_COMPARABLE = 3

@@ -63,7 +63,7 @@ def timers(**options: Any) -> None:
     """Show how timers lie about a GPU: a vector add of 10,000,000 items, timed in five ways.
 
     A second job has 5,000,000 items, and includes upload and download. Both run without and with warm-up.
-    docs/why-cpu-timers-lie.md explains the table. While the command runs, the samples are in NAME.partial.json, which
+    docs/concepts/timing.md explains the table. While the command runs, the samples are in NAME.partial.json, which
     remains if it is interrupted.
     """
     time_and_show(**options)

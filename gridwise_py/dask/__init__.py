@@ -10,7 +10,7 @@
         x = da.from_zarr("x.zarr")
         print(gwd.sum(x).compute())
 
-docs/distributed.md says when this is worth it. Nothing of Dask is imported before a name is used.
+docs/howto/distributed.md says when this is worth it. Nothing of Dask is imported before a name is used.
 """
 
 import importlib as _importlib

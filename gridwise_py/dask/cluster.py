@@ -253,7 +253,7 @@ def check_address(address: str, *, insecure: bool, remedy: str) -> str:
         return address
     raise ClusterError(
         f"{address} is neither TLS nor on this host: whoever reaches it can run any code on all workers. Use tls://… "
-        f"with certificates (docs/distributed.md), or {remedy} in a network that you trust"
+        f"with certificates (docs/howto/distributed.md), or {remedy} in a network that you trust"
     )
 
 

@@ -382,7 +382,8 @@ class Primitive(ABC):
         **arrays : Array, ChunkedArray or wgpu.GPUBuffer
             The arguments, by name. One that is left out is that of the previous call. An output that was never given,
             or is None, is allocated. With ``n``, an int or an Array of one u32 on the GPU, only the first `n` items of
-            the inputs of this call count (docs/counts.md); Arrays with a `count` bring it along. Nothing is read.
+            the inputs of this call count (docs/concepts/counts.md). Arrays with a `count` bring it along. Nothing is
+            read.
 
         Returns
         -------

@@ -83,10 +83,11 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
 
     **Deterministic** reductions combine without subgroups, in tiles of 4,096 items and at most 528 blocks, with any
     tuning; h is then at most 4·⌈⌈n/4096⌉/b⌉ + 21. Kernels prevent the compiler from reassociating an addition or
-    multiplication (docs/algorithms.md). A NaN always has the bits ``0x7fc00000``. If denormals occur, a device that
-    flushes them can differ from others. The WGSL of a user's operator is not protected: a compiler may contract
-    a·b + c on one adapter and not on another. The order may change with the version of this library; the changelog then
-    says so. Windows do not change the bits. For a `ChunkedArray` the order also depends on the lengths of its chunks.
+    multiplication (docs/contribute/algorithms.md). A NaN always has the bits ``0x7fc00000``. If denormals occur, a
+    device that flushes them can differ from others. The WGSL of a user's operator is not protected: a compiler may
+    contract a·b + c on one adapter and not on another. The order may change with the version of this library; the
+    changelog then says so. Windows do not change the bits. For a `ChunkedArray` the order also depends on the lengths
+    of its chunks.
 
     **Compensated** sums take two dispatches, with the same tiles, and about 14 operations per item. The result is
     within u·|Σx| + 2·(h·u)²·Σ|x| of the exact sum, with h = 4·⌈⌈n/4096⌉/b⌉ + 21: almost as if it were computed with

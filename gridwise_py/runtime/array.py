@@ -419,7 +419,7 @@ class Array(Operators, OnGpu):
         """The number of valid items, as an Array of one u32, if only the GPU knows it; else None.
 
         With a count, `size` is the capacity, and `to_numpy` and `trim` return the valid items only. Primitives,
-        one-shot functions and expressions take counted Arrays as they are, and read nothing (docs/counts.md).
+        one-shot functions and expressions take counted Arrays as they are, and read nothing (docs/concepts/counts.md).
         """
         return self._count
 

@@ -1,7 +1,7 @@
 """The shapes of kernels, in one place, each row with its reason.
 
 Chosen by what can be measured (kind of adapter, limits), never by a name. The notebook behind the figures is
-docs/performance.md.
+docs/contribute/performance.md.
 """
 
 from __future__ import annotations
@@ -98,8 +98,9 @@ class Shapes(Generic[AnyShape]):
 # reduce, few items: half as many blocks (H200, 100 in a pass, 264 against 528: 5.6 and 6.3 µs at 2^22): each posts
 # a total and counts itself, and the last one combines them; with 512 invocations it takes 6.2, and 4.4 against
 # 4.1 at 2^20. Up to one tile a single one does it.
-# scan_lookback: 128 × 16 is the best of the shapes tried on an H200 at 2^28 and 2^24 (docs/performance.md): large tiles
-# make the chain short, small workgroups let more of them overlap. Few items are one tile per multiprocessor at most: a
+# scan_lookback: 128 × 16 is the best of the shapes tried on an H200 at 2^28 and 2^24
+# (docs/contribute/performance.md): large tiles make the chain short, small workgroups let more of them overlap.
+# Few items are one tile per multiprocessor at most: a
 # tile of the same size with more invocations is done sooner (2^20 on an H200: 512 × 4 6.4 µs, 128 × 16 7.9), and half a
 # tile still sooner (2^16: 512 × 2 4.2 µs, 512 × 4 4.9). 2^22 items in such tiles are still all at work at once.
 # search: each workgroup first loads a table of 8 KiB, so it takes at least as many queries as that has keys where there

@@ -70,7 +70,8 @@ class _Row(NamedTuple):
 # tiles make long runs to write and a short chain to look back over. A tile goes through workgroup memory in parts, so
 # that two workgroups fit on a multiprocessor of an H200, whose driver gives them 64 KiB of it; they also share its
 # registers: enough for 20 keys of each invocation, for 18 with values (14 of floats), for 12 of 64 bits and for 10
-# where these have values, or are some. With more, one workgroup is left, and a third is lost (docs/performance.md).
+# where these have values, or are some. With more, one workgroup is left, and a third is lost
+# (docs/contribute/performance.md).
 # Floats are faster with two tiles in a look than with three. Few keys are at most one tile for each of its 264 places:
 # smaller tiles keep all of them busy.
 _GPU: dict[str, tuple[_Row, ...]] = {

@@ -116,8 +116,8 @@ class BinOp(Operator):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> xor = BinOp("xor", identity=0, numpy=np.bitwise_xor, wgsl="fn combine(a: T, b: T) -> T { return a ^ b; }")
+    >>> import numpy as np, gridwise_py as gw
+    >>> xor = gw.BinOp("xor", identity=0, numpy=np.bitwise_xor, wgsl="fn combine(a: T, b: T) -> T { return a ^ b; }")
     """
 
     form: ClassVar[TextForm] = BINARY

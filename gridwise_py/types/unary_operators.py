@@ -53,8 +53,8 @@ class UnaryOp(Operator):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> half = UnaryOp("half", numpy=lambda x: x // 2, expression="x / 2", check=[0, 1, 2, 77])
+    >>> import numpy as np, gridwise_py as gw
+    >>> half = gw.UnaryOp("half", numpy=lambda x: x // 2, expression="x / 2", check=[0, 1, 2, 77])
     """
 
     form: ClassVar[TextForm] = UNARY

@@ -34,7 +34,7 @@ def _by_id(judged, identifier):
     return next(member for member in judged.members if member.id == identifier)
 
 
-# ---- the table of docs/fleet.md, seeded
+# ---- the table of docs/howto/fleet.md, seeded
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_a_level_is_the_mean_of_its_rounds():
 @pytest.mark.parametrize("apart", [0.01, 0.05])
 @pytest.mark.parametrize("processes", [5, 10])
 def test_the_interval_of_processes_covers_what_it_says(shape, least, most, apart, processes):
-    """The whole table is in docs/statistics.md, by benchmarks/interval_coverage.py."""
+    """The whole table is in docs/contribute/studies.md, by benchmarks/interval_coverage.py."""
     rng = np.random.default_rng([int(1e4 * apart), processes])
     levels = rng.standard_normal((3000, processes))
     if shape == "two modes":

@@ -508,7 +508,7 @@ def test_data_frames_of_other_kinds_and_missing_packages(monkeypatch):
 
 @pytest.mark.skipif(not (ROOT / "docs").exists(), reason="needs the repository")
 def test_the_example_in_the_page_is_as_the_schema_says():
-    page = (ROOT / "docs" / "results-file.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "results-file.md").read_text(encoding="utf-8")
     example = json.loads(re.search(r"```json\n(.*?)```", page, re.DOTALL)[1])
     assert document_of(example, "example").to_json() == example
 

@@ -1,20 +1,29 @@
 """The pages keep what they promise: their code runs, their links lead somewhere, their tables are those of the code."""
 
+import ast
 import contextlib
+import doctest
+import functools
 import importlib.util
+import inspect
 import io
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 import pytest
+from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py import settings
+from gridwise_py import cli, settings
+from gridwise_py.bench.cases.workloads import WORKLOADS
 from gridwise_py.cli import exit_codes
 from gridwise_py.planning.shaders import shader_directory
 from helpers.paths import ROOT, TESTS
@@ -22,8 +31,18 @@ from helpers.paths import ROOT, TESTS
 # Wherever it was installed: the tests also run on a wheel with the sources gone.
 PACKAGE = Path(gw.__file__).parent
 SHADERS = shader_directory()
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")])
-TUTORIAL = ROOT / "docs" / "adding-a-primitive.md"
+
+
+def _committed(pattern):
+    """The pages of a pattern without those that the build of the site makes (.gitignore names them)."""
+    ignored = ROOT / ".gitignore"
+    lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.exists() else []
+    made = [ROOT / line.rstrip("/") for line in lines if line.startswith("docs/")]
+    return [page for page in ROOT.glob(pattern) if not any(page == path or path in page.parents for path in made)]
+
+
+PAGES = sorted(page for pattern in ("*.md", "docs/**/*.md", "benchmarks/**/*.md") for page in _committed(pattern))
+TUTORIAL = ROOT / "docs" / "contribute" / "adding-a-primitive.md"
 
 
 def _name(page):
@@ -34,7 +53,7 @@ def _name(page):
 
 
 class Block(NamedTuple):
-    """A fenced block, and the HTML comment on the line before it."""
+    """A fenced block, and the HTML comment on the line before it, if there is one."""
 
     mark: str
     language: str
@@ -43,11 +62,11 @@ class Block(NamedTuple):
 
 
 def _blocks(page):
-    pattern = r"^<!-- (?P<mark>[^>]*) -->\n```(?P<language>\w*)\n(?P<text>.*?)^```$"
+    pattern = r"^(?:<!-- (?P<mark>[^>]*) -->\n)?```(?P<language>[\w{}-]*).*?\n(?P<text>.*?)^```$"
     text = page.read_text(encoding="utf-8")
     for found in re.finditer(pattern, text, re.MULTILINE | re.DOTALL):
         line = text.count("\n", 0, found.start("text")) + 1
-        yield Block(found["mark"], found["language"], found["text"], line)
+        yield Block(found["mark"] or "", found["language"], found["text"], line)
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if any(b.mark == "run" for b in _blocks(p))], ids=_name)
@@ -66,7 +85,146 @@ def test_code_in_pages_runs(device, page):
 def test_marks_are_known():
     for page in PAGES:
         for block in _blocks(page):
-            assert re.fullmatch(r"run|file: \S+|patch: \S+|timers: \S+", block.mark), (page.name, block.line)
+            assert re.fullmatch(r"(run|cluster|elsewhere|file: \S+|patch: \S+)?", block.mark), (page.name, block.line)
+
+
+#: What a block in each language must be: marked, so that a test runs it; or checked below; or no code of this project.
+#: `cluster` needs several processes or hosts: its names are checked. `elsewhere` is for the shells of other hosts: the
+#: commands `gridwise` in it are checked.
+LANGUAGES = {
+    "python": "run|cluster|file: .*",
+    "wgsl": "file: .*",
+    "diff": "patch: .*",
+    "sh": "|elsewhere",
+    "yaml": "elsewhere",
+    "json": "",
+    "text": "",  # what a command printed
+    "powershell": "",  # how to install on Windows
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_each_block_says_what_it_is_and_is_run_if_it_is_code(page):
+    for block in _blocks(page):
+        where = (page.name, block.line)
+        if not block.language.startswith("{"):  # a directive of Sphinx
+            assert block.language in LANGUAGES, where
+            assert re.fullmatch(LANGUAGES[block.language], block.mark), where
+            if block.language == "json":
+                json.loads(block.text)
+    fences = re.findall(r"^```", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(fences) == 2 * len(list(_blocks(page))), f"{page.name} has a block that is not found here"
+
+
+# ---- commands in pages
+
+
+def _commands(page):
+    """The commands of a page's shell blocks, as lists of words, with the line of their block."""
+    for block in _blocks(page):
+        if block.language == "sh" and block.mark != "elsewhere":
+            for line in block.text.splitlines():
+                if words := shlex.split(line.replace("…", ""), comments=True):
+                    yield words, block.line
+
+
+def _check_gridwise(words):
+    """Parse the options of a command, and look at the names of its primitives."""
+    name, *arguments = words
+    command = cli.main.commands[name]
+    context = click.Context(command, info_name=name)
+    values, _, _ = command.make_parser(context).parse_args(list(arguments))
+    names = values.get("primitives")
+    assert set(names if isinstance(names, (list, tuple)) else ()) <= set(WORKLOADS), words
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if any(b.language == "sh" for b in _blocks(p))], ids=_name)
+def test_commands_in_pages_exist(page):
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    for words, line in _commands(page):
+        program, *arguments = words
+        if Path(program).name == "gridwise":
+            _check_gridwise(arguments)
+        elif program == "make":
+            assert arguments[0] in targets, (page.name, line, words)
+        elif arguments and arguments[0].endswith((".py", ".mjs", ".sh")):
+            assert (ROOT / arguments[0]).exists(), (page.name, line, words)
+        else:
+            known = ("pip install", "python -m pip", "python -m venv", "python -m pytest", "$EDITOR shaders/")
+            text = " ".join([re.sub(r"^(\.venv/bin/)?python3?$", "python", program), *arguments])
+            assert text.startswith(known), (page.name, line, words)
+
+
+def _gridwise_in(text):
+    """The arguments of each command `gridwise` within lines of a shell."""
+    for line in text.splitlines():
+        if found := re.search(r"(?:^|\s)gridwise (\w.*?)(?:\s+[&#].*)?$", line):
+            yield shlex.split(found[1])
+
+
+def _unknown_names(text, modules):
+    """The attributes of modules that a program uses and that are not there; `modules` are by their name in it."""
+    used = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)]
+    names = {(node.value.id, node.attr) for node in used if isinstance(node.value, ast.Name)}
+    return {f"{module}.{name}" for module, name in names if module in modules and not hasattr(modules[module], name)}
+
+
+def test_names_and_commands_of_clusters_are_looked_at():
+    assert _unknown_names("x = gw.sum(gw.summ(other.y))", {"gw": gw}) == {"gw.summ"}
+    lines = "srun --overlap gridwise info --nothing 1 &\nssh host gridwise-x worker\n# gridwise\ngridwise info  # all\n"
+    assert list(_gridwise_in(lines)) == [["info", "--nothing", "1"], ["info"]]
+    with pytest.raises(click.NoSuchOption, match="--nothing"):
+        _check_gridwise(["info", "--nothing", "1"])
+
+
+def test_code_for_clusters_uses_what_is_here():
+    modules = {"gw": gw}
+    if importlib.util.find_spec("dask") and importlib.util.find_spec("gridwise_py.dask"):
+        modules["gwd"] = importlib.import_module("gridwise_py.dask")
+    for page in PAGES:
+        for block in _blocks(page):
+            if block.mark == "cluster":
+                assert _unknown_names(block.text, modules) == set(), (page.name, block.line)
+            elif block.mark == "elsewhere":
+                for arguments in _gridwise_in(block.text):
+                    _check_gridwise(arguments)
+
+
+#: Sizes and times of a command of a page, as a test on a software adapter takes them.
+SMALL = {"bench": ["--processes", "1", "--sampling-s", "0.05", "--warmup-s", "0.01", "--overwrite", "--quiet"]}
+
+
+def _small(words):
+    """The words of a command with small sizes in place of its own."""
+    words = [re.sub(r"2\^\d+", "2^10", word) for word in words]
+    if "--suite" in words:
+        at = words.index("--suite")
+        words[at : at + 2] = ["copy", "reduce", "--n", "2^10"]
+    words = [re.sub(r"^(2\^10)(,2\^10)+$", r"\1", word) for word in words]
+    return [*words, *SMALL.get(words[0], [])]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/start/first-timing.md", "docs/howto/compare-two-gpus.md", "docs/howto/gate-a-change.md"]
+)
+def test_commands_in_pages_run(device, name, tmp_path, monkeypatch):
+    """One after another in one folder, with small sizes; inputs that a page does not make are a first run's."""
+    monkeypatch.chdir(tmp_path)
+    first = _small(["bench", "copy", "reduce", "--n", "2^10", "--json", "first.json"])
+    assert CliRunner().invoke(cli.main, first).exit_code == 0
+    ran = 0
+    for words, _ in _commands(ROOT / name):
+        if words[0] != "gridwise" or words[1] == "ab":  # tests/bench/test_ab.py has that one
+            continue
+        for word in words[2:]:
+            if re.fullmatch(r"\w+\.json", word) and words[1] != "bench" and not Path(word).exists():
+                shutil.copy("first.json", word)
+        done = CliRunner().invoke(cli.main, _small(words[1:]))
+        # 1 and 3 are verdicts on files that were measured in a moment.
+        assert done.exit_code in (0, 1, 3), (words, done.output)
+        ran += 1
+    assert ran >= 2
 
 
 # ---- the tutorial
@@ -197,7 +355,7 @@ def _rows(page, heading):
 
 
 def test_the_table_says_when_each_environment_variable_is_read():
-    rows = {row[0].strip("`"): row[3] for row in _rows("environment.md", "Environment variables")}
+    rows = {row[0].strip("`"): row[3] for row in _rows("reference/environment.md", "Environment variables")}
     assert {name: read for name, read in rows.items() if read != "by the tests"} == settings.VARIABLES
 
 
@@ -206,19 +364,64 @@ def test_every_environment_variable_is_in_the_table():
     files += [ROOT / "Makefile", TESTS / "conftest.py"]
     texts = [path.read_text(encoding="utf-8") for path in files if path.is_file()]
     used = {name for text in texts for name in re.findall(r"GRIDWISE_[A-Z_]*[A-Z]", text)}
-    assert {row[0].strip("`") for row in _rows("environment.md", "Environment variables")} == used
+    assert {row[0].strip("`") for row in _rows("reference/environment.md", "Environment variables")} == used
 
 
 def test_every_exit_code_is_in_the_table():
     codes = {value for name, value in vars(exit_codes).items() if name.isupper()}
-    assert {int(row[0]) for row in _rows("environment.md", "Exit codes")} == codes | {0}
+    assert {int(row[0]) for row in _rows("reference/environment.md", "Exit codes")} == codes | {0}
 
 
-# ---- what is made
+# ---- the reference
 
 
-def test_the_api_reference_is_what_its_script_makes():
-    spec = importlib.util.spec_from_file_location("make_api_reference", ROOT / "scripts" / "make_api_reference.py")
+def _script(folder, name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    assert script.PAGE.read_text(encoding="utf-8") == script.reference(), "run python scripts/make_api_reference.py"
+    return script
+
+
+def test_the_reference_has_every_public_name_once(monkeypatch):
+    script = _script("scripts", "make_api_reference")
+    found = [name for names in script.subjects().values() for name in names]
+    assert sorted(found) == sorted(gw.__all__)
+    text = "\n".join(script.pages().values())
+    for name in gw.__all__:
+        assert re.search(rf"^\.\. (py:data|auto\w+):: {name}$", text, re.MULTILINE), name
+        assert name in script.OBJECTS or inspect.getdoc(getattr(gw, name)), f"{name} has no docstring"
+    monkeypatch.setitem(script.AREAS, "Errors", "")
+    with pytest.raises(SystemExit, match=r"in none: .*'AdapterError'"):
+        script.subjects()
+    monkeypatch.setitem(script.AREAS, "Errors", "Scan")
+    with pytest.raises(SystemExit, match=r"in two: \['Scan'\]"):
+        script.subjects()
+
+
+def _with_examples():
+    """The public functions, classes, methods and properties that have examples, by name."""
+    found = {}
+    for name in gw.__all__:
+        thing = getattr(gw, name)
+        parts = {name: thing}
+        if inspect.isclass(thing):
+            parts |= {f"{name}.{part}": value for part, value in vars(thing).items() if not part.startswith("_")}
+        for label, part in parts.items():
+            if (
+                inspect.isroutine(part)
+                or inspect.isclass(part)
+                or isinstance(part, (property, functools.cached_property))
+            ):
+                text = inspect.getdoc(part) or ""
+                if ">>> " in text and text not in found.values():
+                    found[label] = text
+    return found
+
+
+@pytest.mark.parametrize(("name", "text"), _with_examples().items(), ids=_with_examples())
+def test_examples_in_docstrings_print_what_they_say(device, name, text):
+    test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    said = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner.run(test, out=said.append)
+    assert runner.summarize(verbose=False).failed == 0, "".join(said)

@@ -132,7 +132,7 @@ def test_the_source_archive_has_what_the_two_commands_need(sdist):
 def _requirements() -> list[Requirement]:
     groups = PROJECT["dependency-groups"]
     texts = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"], *groups["test"]]
-    texts += [entry for group in ("dev", "release") for entry in groups[group] if isinstance(entry, str)]
+    texts += [entry for group in ("dev", "docs", "release") for entry in groups[group] if isinstance(entry, str)]
     texts += [entry for extra in PROJECT["project"]["optional-dependencies"].values() for entry in extra]
     return [Requirement(text) for text in texts]
 

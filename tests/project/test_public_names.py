@@ -157,7 +157,7 @@ def test_any_other_missing_name_is_pythons_own_error():
 
 @pytest.mark.skipif(not (ROOT / "docs").exists(), reason="needs the repository")
 def test_the_page_about_numpy_names_what_is_here_and_what_is_not():
-    text = (ROOT / "docs" / "numpy-and-cupy.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "numpy-and-cupy.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\bgw\.(\w+)", text)) <= set(gw.__all__)
     for name in INSTEAD:
         assert re.search(rf"\b{name}\b", text), name

@@ -239,9 +239,10 @@ def test_the_names_are_those_of_the_wheel_and_not_of_what_is_installed(names, tm
         names.names_of_wheel(make_wheel(tmp_path / "c.whl", {"gridwise_py/__init__.py": "import no_such_module\n"}))
 
 
-def test_documented_names_come_from_headings_or_from_an_inventory(names, tmp_path):
-    page = tmp_path / "api.md"
-    page.write_text("# API\n\n## Arrays\n\n### `gw.asarray(data)`\n\n- `.add(x)`\n\n### `gw.Add`\n", encoding="utf-8")
+def test_documented_names_come_from_directives_or_from_an_inventory(names, tmp_path):
+    page = tmp_path / "arrays.rst"
+    text = "Arrays\n======\n\n.. autofunction:: asarray\n\n.. py:data:: Add\n\n   Sum. See `gw.scan`.\n"
+    page.write_text(".. py:currentmodule:: gridwise_py\n" + text, encoding="utf-8")
     assert names.documented_names(page) == {"asarray", "Add"}
     lines = (
         "gridwise_py py:module 0 index.html#$ -\n"

@@ -97,10 +97,18 @@ def test_locked_installs_by_hashes_before_anything_else(machine):
     assert not [call for call in machine.setup("tools")[2] if "--require-hashes" in call]
 
 
-def test_tools_are_more_than_dev(machine):
-    assert [call for call in machine.setup("tools")[2] if call.endswith("--group dev --group tools")]
+@pytest.mark.parametrize("part", ["tools", "docs"])
+def test_these_are_more_than_dev(machine, part):
+    assert [call for call in machine.setup(part)[2] if call.endswith(f"--group dev --group {part}")]
+    assert machine.setup("run") == (0, "", [])
     assert machine.setup("dev") == (0, "", [])
-    assert machine.setup("tools") == (0, "", [])
+    assert machine.setup(part) == (0, "", [])
+
+
+def test_docs_and_tools_are_installed_apart(machine):
+    machine.setup("tools")
+    assert [call for call in machine.setup("docs")[2] if call.endswith("--group dev --group docs")]
+    assert machine.setup("tools", "docs", "dev") == (0, "", [])
 
 
 def test_a_release_needs_what_dev_has_and_its_own_packages(machine):
@@ -212,4 +220,4 @@ def test_another_python_than_that_of_venv_is_refused(machine):
 def test_an_unknown_part_is_an_error_that_lists_them(machine):
     status, said, _ = machine.setup("everything")
     assert status != 0
-    assert "'everything'; there are run, dev, tools, release and adapter" in said
+    assert "'everything'; there are run, dev, docs, tools, release and adapter" in said

@@ -1,4 +1,4 @@
-"""What docs/reliability.md says about threads: one device, several primitives; one primitive, several threads."""
+"""What docs/concepts/reliability.md says about threads: several primitives of a device; one in several threads."""
 
 import sys
 import threading

@@ -1,6 +1,6 @@
 """The known pitfalls of asynchronous GPU code: each cannot happen here, or raises an error.
 
-docs/profiling.md has a table of them.
+docs/reference/from-cuda-and-pytorch.md has a table of them.
 """
 
 import gc

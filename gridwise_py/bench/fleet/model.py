@@ -1,4 +1,4 @@
-"""A fleet document, written by `gridwise fleet` and read by `gridwise report`. docs/fleet.md describes it.
+"""A fleet document, written by `gridwise fleet` and read by `gridwise report`. docs/howto/fleet.md describes it.
 
 The names of the fields are the keys of the file; `gridwise.fleet.schema.json` defines their values. What is not known
 is None. A document has of each device the medians of its cases and no more, so fleets are put together and judged again

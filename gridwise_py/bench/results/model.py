@@ -1,7 +1,7 @@
-"""A results document, written by `gridwise bench` and read by all other commands. docs/results-file.md describes it.
+"""A results document, written by `gridwise bench` and read by all other commands.
 
-The names of the fields are the keys of the file; `gridwise.bench.schema.json` defines their values. Values that were
-not measured are None.
+docs/reference/results-file.md describes it. The names of the fields are the keys of the file;
+`gridwise.bench.schema.json` defines their values. Values that were not measured are None.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class BenchmarkResult:
         Calls with invalid timestamps are counted in its ``invalid``.
     n_warmup, n_iters : int
     wait_method : str
-        How the library waited; see docs/timing.md.
+        How the library waited; see docs/concepts/timing.md.
     warnings : tuple of str
         Reasons to doubt the GPU spans: a GPU that may have run at a low clock.
     """

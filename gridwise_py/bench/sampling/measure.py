@@ -59,7 +59,7 @@ def measure(
     ----------
     primitive : Primitive
     mode : {"hot", "cold", "batch", "latency"}
-        How trials are laid out on the GPU, and in which state of the caches; see `Mode` and docs/timing.md.
+        How trials are laid out on the GPU, and in which state of the caches; see `Mode` and docs/concepts/timing.md.
     protocol : SamplingProtocol, optional
     restore : iterable of str, optional
         Arguments that the primitive changes: their contents are restored, untimed, before each trial. By default the

@@ -1,4 +1,4 @@
-"""Verdicts on two series of times: faster, slower, same or ambiguous. docs/statistics.md explains them."""
+"""Verdicts on two series of times: faster, slower, same or ambiguous. docs/concepts/verdicts.md explains them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,83 @@
+"""What the build makes before Sphinx reads its pages, from sources in the repository. None of it is committed.
+
+| file | from |
+| --- | --- |
+| reference/python/*.rst | the docstrings of the public names (scripts/make_api_reference.py) |
+| reference/command-line.md | the options of the command `gridwise` (command_page.py) |
+| contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ (repository_pages.py) |
+| benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
+| concepts/made/ | the results files of `gridwise timers` |
+| assets/made/ | pictures: the import graph (import_graph.py), the results (benchmark_pages.py) |
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import benchmark_pages
+import command_page
+import import_graph
+import make_api_reference
+import repository_pages
+from sphinx.application import Sphinx
+
+from gridwise_py.bench.report.timers import timers_markdown
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+
+def _write(files: dict[Path, str]) -> None:
+    """Write the files that changed: Sphinx reads again what is newer than its last build."""
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def make(_app: Sphinx) -> None:
+    """Make everything."""
+    make_api_reference.write(DOCS / "reference" / "python")
+    files = repository_pages.write()
+    files[DOCS / "reference" / "command-line.md"] = command_page.command_line()
+    files |= benchmark_pages.write(DOCS / "benchmarks", DOCS / "assets" / "made")
+    for machine in ("h200", "lavapipe"):
+        figures = json.loads((ROOT / "benchmarks" / "results" / machine / "timers.json").read_text(encoding="utf-8"))
+        files[DOCS / "concepts" / "made" / f"timers-{machine}.md"] = timers_markdown(figures)
+    files |= import_graph.write(DOCS / "assets" / "made")
+    _write(files)
+
+
+def escape_bars(_app: Sphinx, _what: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:
+    """Escape the bars of |x|, which reStructuredText would take for a substitution."""
+    for i, line in enumerate(lines):
+        if "|" in line and not line.lstrip().startswith((">>>", "...", "|", "+-")):
+            parts = re.split(r"(``.*?``)", line)
+            lines[i] = "".join(part if part.startswith("``") else part.replace("|", r"\|") for part in parts)
+
+
+def signature(
+    _app: Sphinx, what: str, _name: str, thing: Any, _options: Any, _given: str | None, _returned: str | None
+) -> tuple[str, None] | None:
+    """Return what a class takes: Sphinx would show the metaclass's ``*args``. The docstrings have the types."""
+    if what != "class":
+        return None
+    try:
+        found = inspect.signature(thing)
+    except ValueError:
+        return None
+    parameters = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+    text = str(found.replace(parameters=parameters, return_annotation=found.empty))
+    text = re.sub(r"BinOp\('(\w+)'\)", lambda name: name[1].capitalize(), text)
+    return text.replace("<factory>", "..."), None
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("builder-inited", make)
+    app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-process-signature", signature)
+    return {"parallel_read_safe": True}

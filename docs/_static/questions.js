@@ -1,0 +1,63 @@
+// Search by questions. Sphinx's own search wants every word of a query on a page, so "how do I time my own kernel"
+// finds what happens to have all of them. Here each word counts by how rare it is, most in the title of a page, then in
+// its headings, then in its text; the page with the largest sum comes first. Works from file://, as Sphinx's index does.
+"use strict";
+
+const WEIGHTS = { title: 12, heading: 4, text: 1 };
+// Pages of everything come after pages that answer.
+const LATER = [
+  [/changelog$/, 0.2],
+  [/performance$|studies$|mutation$/, 0.5],
+  [/^reference\/python\//, 0.6],
+  [/^(start|howto|concepts|reference|contribute|notebooks)\/index$/, 0.6],
+];
+
+const rank = (searchTerms, excludedTerms) => {
+  const { terms, titleterms, docnames, filenames, titles } = Search._index;
+  const stemmer = new Stemmer();
+  const stems = (words) => new Set(splitQuery(words.toLowerCase()).map((word) => stemmer.stemWord(word)));
+  const asList = (files) => (files === undefined ? [] : files.length === undefined ? [files] : files);
+  const own = (map, word) => (Object.hasOwn(map, word) ? asList(map[word]) : []);
+  const titleStems = titles.map(stems);
+  const sums = new Map();
+  const found = new Map();
+  let most = 0;
+  for (const word of searchTerms) {
+    let text = own(terms, word);
+    if (!text.length && word.length > 3) {
+      // No page has the word as it is: take those that begin with it.
+      text = Object.keys(terms).filter((term) => term.startsWith(word)).flatMap((term) => asList(terms[term]));
+    }
+    const headings = own(titleterms, word);
+    const pages = new Set([...text, ...headings]);
+    if (!pages.size) continue;
+    const rarity = Math.log(1 + docnames.length / pages.size);
+    most += rarity;
+    for (const page of pages) {
+      let weight = WEIGHTS.text;
+      if (headings.includes(page)) weight += WEIGHTS.heading;
+      if (titleStems[page].has(word)) weight += WEIGHTS.title / Math.sqrt(titleStems[page].size);
+      sums.set(page, (sums.get(page) || 0) + rarity * weight);
+      found.set(page, (found.get(page) || 0) + rarity);
+    }
+  }
+  const results = [];
+  for (const [page, sum] of sums) {
+    if (found.get(page) < most / 2) continue;
+    if ([...excludedTerms].some((word) => own(terms, word).includes(page) || own(titleterms, word).includes(page)))
+      continue;
+    const later = LATER.find(([pattern]) => pattern.test(docnames[page]));
+    const score = (100 * sum * (later ? later[1] : 1)) / (most * (1 + WEIGHTS.heading + WEIGHTS.title));
+    results.push([docnames[page], titles[page], "", null, score, filenames[page], SearchResultKind.text]);
+  }
+  return results;
+};
+
+// searchtools.js, on the search page alone, is loaded after this file and starts at the same event after it.
+document.addEventListener("DOMContentLoaded", () => {
+  if (typeof Search === "undefined") return;
+  Search.performTermsSearch = rank;
+  // Names are written gw.cumsum on every page; the index has gridwise_py.cumsum.
+  const { query } = Search;
+  Search.query = (words) => query(words.replace(/\bgw\./g, ""));
+});

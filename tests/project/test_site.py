@@ -1,0 +1,204 @@
+"""What the build of the site makes and checks: links, tables, the import graph, the command line. Needs no Sphinx."""
+
+import importlib.util
+import json
+import re
+import sys
+import zlib
+from pathlib import Path
+
+import click
+import pytest
+
+import gridwise_py as gw
+from gridwise_py import cli
+from helpers.paths import ROOT
+
+pytestmark = pytest.mark.skipif(not (ROOT / "docs" / "_ext").exists(), reason="needs the repository")
+
+NEWCOMERS = ROOT / "tests" / "project" / "newcomers_questions.json"
+
+
+def _module(folder, name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def peers():
+    return _module("docs/_ext", "benchmark_pages")
+
+
+# ---- questions
+
+
+def test_each_question_has_a_page():
+    questions = json.loads(NEWCOMERS.read_text(encoding="utf-8"))
+    assert len({question for question, _ in questions}) >= 10
+    for question, page in questions:
+        assert question.endswith("?")
+        assert (ROOT / "docs" / f"{page}.md").exists(), page
+
+
+# ---- pages of the folder above
+
+
+def test_links_of_a_page_from_above_lead_to_the_same_files():
+    pages = _module("docs/_ext", "repository_pages")
+    text = "[a](docs/start/install.md#linux) [b](CHANGELOG.md) [c](scripts/setup.sh) [d](https://x.y/z) [e](#tests)"
+    assert pages.relocated(text, "contribute/contributing.md") == (
+        "[a](../start/install.md#linux) [b](changelog.md) [c](../../scripts/setup.sh) [d](https://x.y/z) [e](#tests)"
+    )
+    for path, text in pages.write().items():
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            if not re.match(r"[a-z]+:|#", link):
+                target = path.parent / link.partition("#")[0]
+                assert target.exists() or target.name in {"contributing.md", "changelog.md", "security.md"}, link
+
+
+# ---- the command line
+
+
+def test_the_page_has_every_command_and_option():
+    text = _module("docs/_ext", "command_page").command_line()
+    for name, command in cli.main.commands.items():
+        section = text.partition(f"\n## gridwise {name}\n")[2].partition("\n## ")[0]
+        assert section, name
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                assert re.search(rf"`[^`]*{re.escape(option.opts[-1])}\b", section), (name, option.opts)
+    assert "\\b" not in re.sub(r"\\[\\*_<>\[\]`|]", "", text)
+
+
+# ---- comparisons with peers
+
+
+def test_of_two_files_with_a_case_the_newest_counts(peers, tmp_path, monkeypatch):
+    def document(day, ours, cases=("select 1/2",), equal=True):
+        sides = {"gridwise_py": {"single": ours, "back_to_back": None}, "cub": {"single": 900.0, "back_to_back": 5.0}}
+        rows = [{"case": case, "n": 1 << 20, "datatype": "u32", "equal": equal, "sides": sides} for case in cases]
+        return {"context": {"time": f"2026-11-{day}T00:00:00"}, "device": {"adapter": "A GPU"}, "results": rows}
+
+    (tmp_path / "gpu").mkdir()
+    for name, content in {
+        "stream_peer.json": document(21, 300.0, ("select 1/2", "wrong")),
+        "stream_peer_more.json": document(22, 600.0),
+        "stream_peer_argmax.json": document(23, 1.0, ("select 1/2", "argmax")),
+        "other_peer.json": {"not": "read"},
+    }.items():
+        if name == "stream_peer.json":
+            content["results"][1]["equal"] = False
+        (tmp_path / "gpu" / name).write_text(json.dumps(content))
+    monkeypatch.setattr(peers, "RESULTS", tmp_path)
+    found = {row.case: row for row in peers.comparisons()}
+    assert set(found) == {"select 1/2, u32", "argmax, u32"}  # neither the wrong one, nor that without our time
+    row = found["select 1/2, u32"]
+    assert (row.ours_ns, row.ratio, row.how, row.source) == (600.0, 1.5, "single", "gpu/stream_peer_more.json")
+    (line,) = peers.table([row])[2:]
+    assert line.startswith("| select 1/2, u32 | 2^20 | 600 ns | 900 ns | 1.50 | single | CUB | [2026-11-22](")
+
+
+def test_the_page_of_comparisons_has_each_file_and_its_day(peers):
+    rows = peers.comparisons()
+    text = peers.page(rows, {})
+    links = set(re.findall(r"\[(\d{4}-\d\d-\d\d)\]\(\.\./\.\./benchmarks/results/([\w./]+)\)", text))
+    # A later file may have all the cases of one with streams.
+    assert {f"h200/{name}" for name in (*peers.PAIRS, "segmented_sort_peer.json", "stream_peer.json")} <= {
+        path for _, path in links
+    }
+    for day, path in links:
+        document = json.loads((ROOT / "benchmarks" / "results" / path).read_text(encoding="utf-8"))
+        assert document["context"]["time"].startswith(day)
+    assert {row.peer.split()[0] for row in rows} == {"CUB", "PyTorch"}
+    assert all(row.ours_ns > 0 and row.theirs_ns > 0 for row in rows)
+
+
+def test_a_picture_has_a_mark_for_each_case_at_its_largest_n(peers):
+    pytest.importorskip("vl_convert")
+    rows = [row for row in peers.comparisons() if row.subject == "Along an axis"]
+    for mode, ink in peers.INK.items():
+        svg = peers.picture(rows, mode)
+        assert all(row.case in svg for row in rows)
+        assert ink in svg
+        assert not re.search(r"<rect[^>]*fill=\"(white|#fff)", svg)
+
+
+# ---- the import graph
+
+
+@pytest.mark.parametrize(
+    ("container", "known"),
+    [
+        ("gridwise_py", {("cli", "bench"), ("primitives", "runtime"), ("runtime", "backend"), ("types", "errors")}),
+        ("gridwise_py.bench", {("report", "analysis"), ("sampling", "calibrate")}),
+    ],
+)
+def test_the_import_graph_has_every_package_and_no_line_upwards(container, known):
+    graph = _module("docs/_ext", "import_graph")
+    svg = graph.drawing(container)
+    boxes = re.findall(r'<rect x="(\d+)" y="(\d+)" width="(\d+)"', svg)
+    names = re.findall(r"<text [^>]*>(\w+)</text>", svg)
+    assert names == [name for row in graph.layers(container) for name in row]
+    folder = Path(gw.__file__).parent.joinpath(*container.split(".")[1:])
+    here = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert set(names) == here - {"__init__", "__main__"}
+    assert all(int(x) >= 0 and int(x) + int(width) <= graph.WIDTH for x, _, width in boxes)
+    lines = re.findall(r'class="import" d="M\d+ (\d+) C.* \d+ (\d+)"', svg)
+    drawn = re.findall(r"<title>(\w+) imports (\w+): (\d+) imports of modules</title>", svg)
+    assert len(lines) == len(drawn) > len(names)
+    assert all(int(begin) < int(end) for begin, end in lines)
+    assert known <= {(a, b) for a, b, _ in drawn}
+    assert all(int(count) > 0 for *_, count in drawn)
+
+
+# ---- the check of what was built
+
+
+@pytest.fixture
+def check(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    return _module("scripts", "check_site")
+
+
+PAGE = '<html><body><h1 id="top">A</h1><a href="{}">x</a><img src="{}"></body></html>'
+
+
+@pytest.mark.parametrize(
+    ("link", "image", "said"),
+    [
+        ("b.html#there", "p.png", None),
+        ("#top", "p.png", None),
+        ("https://elsewhere.org/page", "data:image/png;base64,AA", None),
+        ("b.html#gone", "p.png", "index.html links b.html#gone, but b.html has no such anchor"),
+        ("c.html", "p.png", "index.html links c.html, which is not there"),
+        ("b.html", "q.png", "index.html links q.png, which is not there"),
+        ("b.html", "https://elsewhere.org/p.png", "index.html loads https://elsewhere.org/p.png: the site must work"),
+    ],
+)
+def test_a_broken_link_is_found(check, tmp_path, link, image, said):
+    (tmp_path / "index.html").write_text(PAGE.format(link, image))
+    (tmp_path / "b.html").write_text('<h2 id="there">B</h2>')
+    (tmp_path / "p.png").write_bytes(b"")
+    found = list(check.broken_links(tmp_path))
+    if said is None:
+        assert found == []
+    else:
+        assert found[0].startswith(said)
+
+
+def test_names_and_commands_that_only_one_side_has_are_found(check, tmp_path, monkeypatch):
+    lines = "gridwise_py.Scan py:class 1 a.html#$ -\ngridwise_py.old py:function 1 a.html#$ -\n"
+    head = b"# Sphinx inventory version 2\n# Project: x\n# Version: 1\n# The remainder is compressed using zlib.\n"
+    (tmp_path / "objects.inv").write_bytes(head + zlib.compress(lines.encode()))
+    (tmp_path / "reference").mkdir()
+    sections = "".join(f'<section id="gridwise-{name}"></section>' for name in cli.main.commands if name != "tune")
+    (tmp_path / "reference" / "command-line.html").write_text(sections)
+    monkeypatch.setattr(check, "wheel_with_names", lambda: {"Scan", "new"})
+    assert list(check.disagreements(tmp_path)) == [
+        "in the wheel, not in the documentation: new",
+        "in the documentation, not in the wheel: old",
+        "the command tune and the page of the command line do not agree",
+    ]
