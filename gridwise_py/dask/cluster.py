@@ -27,6 +27,7 @@ from distributed.scheduler import NoValidWorkerError
 from distributed.system import MEMORY_LIMIT
 from distributed.worker_memory import parse_memory_limit
 
+from .. import settings
 from ..errors import AdapterError, ArgumentError, ClusterError
 from ..runtime.device import AdapterDescription, list_adapters
 from .spill import GpuSpill
@@ -127,6 +128,8 @@ def local_cluster(
 def chosen_adapters(adapters: Iterable[int | str] | str) -> list[AdapterDescription]:
     """Return the adapters that a choice names: ``"all"`` GPUs, or indices and parts of their lines.
 
+    With ``GRIDWISE_DASK_CPU`` set, all are software adapters where there is no GPU.
+
     Raises
     ------
     AdapterError
@@ -138,12 +141,16 @@ def chosen_adapters(adapters: Iterable[int | str] | str) -> list[AdapterDescript
         adapters = [adapters]
     if adapters == "all":
         gpus = [adapter for adapter in known if adapter.type in _GPU_TYPES]
+        if not gpus and settings.dask_cpu():
+            gpus = known
         # On Windows a GPU is listed once per backend.
         chosen = [gpu for gpu in gpus if gpu.backend == gpus[0].backend]
     else:
         chosen = [_adapter(known, wanted, listing) for wanted in adapters]
     if not chosen:
-        raise AdapterError(f"no GPU adapter was found; name another one by adapters=, there are:\n{listing}")
+        raise AdapterError(
+            f"no GPU adapter was found; name another by adapters=, or set GRIDWISE_DASK_CPU=1; there are:\n{listing}"
+        )
     return chosen
 
 
