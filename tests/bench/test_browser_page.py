@@ -151,6 +151,7 @@ NUMBERS = {
     "hash": SEEDS,
     "and_hash": SEEDS,
     "shift": (0, 8, 31),
+    "times_around": (1, 3, (1 << 21) - 1),
     "sum": ((),),
     "sort": ((),),
     "reverse": ((),),

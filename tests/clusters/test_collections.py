@@ -338,7 +338,7 @@ def test_arguments_that_are_refused_say_what_to_do():
         gwd.sum(x, split_every=1)
     with pytest.raises(gw.ArgumentError, match="edges must be"):
         gwd.histogram(x, [3, 1])
-    with pytest.raises(gw.LimitError, match=r"2049 chunks, but at most 2048 are sorted; give x\.rechunk\(2\)"):
+    with pytest.raises(gw.LimitError, match=r"2049 chunks, but at most 2048 can be sorted; give x\.rechunk\(2\)"):
         gwd.sort(da.zeros(2049, chunks=1, dtype="u4"))
     with pytest.raises(gw.LimitError, match=r"fewer than 1073741824 keys; give x\.rechunk\(1073741823\)"):
         gwd.sort(da.zeros(1 << 31, chunks=1 << 30, dtype="u1"))

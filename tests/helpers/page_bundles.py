@@ -58,6 +58,8 @@ def items_of(recipe: Mapping[str, Any]) -> bytes:
             x = x[::-1]
         elif name == "differences":
             x = [(value - before) & _MASK for before, value in zip([0, *x], x, strict=False)]
+        elif name == "times_around":
+            x = [value * numbers[0] % len(x) for value in x]
         elif name == "last":
             x = [*x[:-1], numbers[0]] if x else x
         else:

@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from ...errors import ArgumentError
 from ...planning.signature import Argument
 from ...types.operators import Multiply
-from ..cases.data import Maker, equal_segments, flags, random_counts, random_indices, random_runs, scattered_keys
+from ..cases.data import (
+    Maker,
+    equal_segments,
+    flags,
+    permutation,
+    random_counts,
+    random_indices,
+    random_runs,
+    scattered_keys,
+)
 from ..cases.distributions import UNIFORM
 
 __all__ = ["STEPS", "Recipe", "recipe_for"]
@@ -28,6 +37,7 @@ Step: TypeAlias = tuple[str | int, ...]
 
 _GOLDEN = np.uint32(0x9E37_79B9)
 _ALL = (1 << 32) - 1
+_MOST_PLACES = 1 << 26
 
 
 def _mixed(x: _Words, seed: int) -> _Words:
@@ -58,6 +68,8 @@ STEPS: Mapping[str, Callable[[_Words, int], _Words]] = {
     "shift": lambda x, k: x >> np.uint32(k),
     "mod": lambda x, k: x % np.uint32(k),
     "times": lambda x, k: x * np.uint32(k),
+    # Modulo the number of numbers; below 2^53, so that JavaScript has it exactly.
+    "times_around": lambda x, k: (x.astype(np.uint64) * np.uint64(k) % np.uint64(max(x.size, 1))).astype(np.uint32),
     "min": lambda x, k: np.minimum(x, np.uint32(k)),
     "less": lambda x, k: (x < np.uint64(k)).astype(np.uint32),
     "sum": lambda x, _: np.cumsum(x, dtype=np.uint32),
@@ -163,6 +175,17 @@ def _scattered(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed:
 
 
 #: The recipe for data of the same kind as a maker's, of a number of items, their dtype, the axes and a seed.
+def _permutation(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
+    """Return places far apart: multiples of a number without a common divisor with the length, modulo the length."""
+    del axes, seed
+    if length > _MOST_PLACES:
+        raise ArgumentError(f"the page has no permutation of {length} items, at most of {_MOST_PLACES}")
+    factor = max(1, int(length * 0.618))
+    while math.gcd(factor, length) > 1:
+        factor += 1
+    return _as_numbers(length, (("times_around", factor),), dtype)
+
+
 _MAKERS: Mapping[Maker, Callable[[int, np.dtype[Any], Mapping[str, Any], int], Recipe]] = {
     flags: _flags,
     random_runs: _runs,
@@ -170,6 +193,7 @@ _MAKERS: Mapping[Maker, Callable[[int, np.dtype[Any], Mapping[str, Any], int], R
     random_counts: _counts,
     random_indices: _indices,
     scattered_keys: _scattered,
+    permutation: _permutation,
 }
 
 

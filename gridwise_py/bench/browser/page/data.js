@@ -48,6 +48,7 @@ const STEPS = {
   shift: (x, k) => changeEach(x, (value) => value >>> k),
   mod: (x, k) => changeEach(x, (value) => value % k),
   times: (x, k) => changeEach(x, (value) => Math.imul(value, k)),
+  times_around: (x, k) => changeEach(x, (value) => (value * k) % x.length),
   min: (x, k) => changeEach(x, (value) => Math.min(value, k)),
   less: (x, k) => changeEach(x, (value) => (value < k ? 1 : 0)),
   sum: addUp,
