@@ -66,7 +66,9 @@ const raw = await run(bundle, hostOf(dawn.create(flags), bundle_sha256), {
     console.log(`${nameOfCase(found.primitive, found.axes, found.mode, found.n)}: ${figures}${wrong ?? "right"}`);
   },
 });
-writeFileSync(out, `${JSON.stringify({...raw, name: raw.device.info.description || null})}\n`);
+// Dawn's description may be the driver's version; the device is the GPU.
+const {device, description} = raw.device.info;
+writeFileSync(out, `${JSON.stringify({...raw, name: device || description || null})}\n`);
 console.log(JSON.stringify({
   adapter: raw.device.info, class: raw.class, lookback: raw.lookback, tick_step_ns: raw.calibration.tick_step ?? null,
   cases: raw.results.length, bad, recorded_ns_per_pass: recordedNsPerPass(raw),
