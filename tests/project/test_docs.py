@@ -116,6 +116,19 @@ def test_each_block_says_what_it_is_and_is_run_if_it_is_code(page):
     assert len(fences) == 2 * len(list(_blocks(page))), f"{page.name} has a block that is not found here"
 
 
+def test_pages_that_the_package_names_exist():
+    """In messages, comments and docstrings, of the shaders too."""
+    folders = [ROOT / name for name in ("gridwise_py", "shaders", "scripts", "benchmarks", "examples")]
+    sources = [
+        path for folder in folders for suffix in ("py", "wgsl", "js", "mjs") for path in folder.rglob(f"*.{suffix}")
+    ]
+    named = {
+        (path.name, page) for path in sources for page in re.findall(r"docs/[\w/.-]+\.md", path.read_text("utf-8"))
+    }
+    assert len(named) > 5
+    assert {(source, page) for source, page in named if not (ROOT / page).exists()} == set()
+
+
 # ---- commands in pages
 
 

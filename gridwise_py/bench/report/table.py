@@ -214,4 +214,4 @@ def _how(document: Results, columns: Sequence[_Cells]) -> str:
     problem = peak_problem(document)
     if problem:
         text += f"\n{problem}"
-    return f"{text}\ndocs/timing.md explains the columns; --quiet leaves these lines out."
+    return f"{text}\ndocs/reference/gridwise-bench.md explains the columns; --quiet leaves these lines out."
