@@ -19,11 +19,12 @@ def command_line() -> str:
         "made from its `--help`. [Exit codes](environment.md#exit-codes).",
         "",
     ]
-    context = click.Context(command, info_name="gridwise", max_content_width=100)
+    # click keeps the first help option that it makes for a command, so this context has the names of the command's own.
+    context = click.Context(command, info_name="gridwise", **command.context_settings)
     for name in command.list_commands(context):
         part = command.get_command(context, name)
         assert part is not None, name
-        inside = click.Context(part, info_name=name, parent=context, max_content_width=100)
+        inside = click.Context(part, info_name=name, parent=context)
         usage = " ".join([inside.command_path, *part.collect_usage_pieces(inside)])
         lines += [f"## gridwise {name}", "", "```text", usage, "```", "", *_paragraphs(part.help or ""), ""]
         for option in part.params:

@@ -145,7 +145,8 @@ def _check_gridwise(words):
     """Parse the options of a command, and look at the names of its primitives."""
     name, *arguments = words
     command = cli.main.commands[name]
-    context = click.Context(command, info_name=name)
+    # click keeps the first help option that it makes for a command, so this context has the names of the command's own.
+    context = click.Context(command, info_name=name, parent=click.Context(cli.main, **cli.main.context_settings))
     values, _, _ = command.make_parser(context).parse_args(list(arguments))
     names = values.get("primitives")
     assert set(names if isinstance(names, (list, tuple)) else ()) <= set(WORKLOADS), words
