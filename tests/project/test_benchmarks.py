@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import time
@@ -47,6 +48,63 @@ def test_it_starts(name):
     if hasattr(getattr(module, "main", None), "callback"):
         done = CliRunner().invoke(module.main, ["--help"])
         assert done.exit_code == 0, done.output
+
+
+def test_commands_of_figures_are_those_of_the_scripts():
+    figures = _script("figures").figures()
+    files = [figure.file for figure in figures]
+    assert len(files) == len(set(files)) > 30
+    for figure in figures:
+        script, *words = figure.command.split()
+        text = (FOLDER / script).read_text(encoding="utf-8")
+        options = [word for word in words if word.startswith("--")]
+        assert "{out}" in words, figure.file
+        assert [option for option in options if f'"{option}"' not in text] == [], figure.file
+
+
+def test_figures_are_made_and_failures_told(tmp_path, monkeypatch):
+    figures = _script("figures")
+    (tmp_path / "good.py").write_text("import sys; open(sys.argv[1], 'w').write('{}')")
+    (tmp_path / "bad.py").write_text("raise SystemExit('no such thing')")
+    # A script whose own process goes on when it is ended: nothing of it may disturb the next one.
+    slow = "import subprocess, sys, time; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+    (tmp_path / "slow.py").write_text(slow + "open(sys.argv[1], 'w').write(str(p.pid)); time.sleep(60)")
+    table = [("a", "good.py"), ("b", "bad.py"), ("c", "slow.py"), ("d", "good.py")]
+    entries = [figures.Figure(f"{name}.json", f"{script} {{out}}", 5.0) for name, script in table]
+    entries += [figures.Figure("e.json", "good.py {out}", 5.0, needs=("no_such_package",))]
+    entries += [figures.Figure("f.json", "good.py {out}", 5.0, gpus=99), figures.Figure("g.json", "good.py {out}", 1e9)]
+    monkeypatch.setattr(figures, "HERE", tmp_path)
+    monkeypatch.setattr(figures, "figures", lambda: entries)
+    run = figures.run
+    monkeypatch.setattr(figures, "run", lambda figure, places, limit_s: run(figure, places, min(limit_s, 3.0)))
+    out = tmp_path / "out"
+    done = CliRunner().invoke(figures.main, ["--out", str(out), "--budget-s", "1000", "--any-adapter"])
+    assert done.exit_code == 1, done.output
+    lines = {line.split()[0]: line for line in done.output.splitlines()}
+    assert all(lines[f"{name}.json"].endswith("done") for name in "ad")
+    assert "exit 1: no such thing" in lines["b.json"]
+    assert "ended after 3 s" in lines["c.json"]
+    if hasattr(os, "killpg"):
+        _wait_for_the_end_of(int((out / "c.json").read_text()))
+    assert "not installed: no_such_package" in lines["e.json"]
+    assert "needs 99 GPUs" in lines["f.json"]
+    assert "are left" in lines["g.json"]
+    again = CliRunner().invoke(figures.main, ["--out", str(out), "--any-adapter", "a"])
+    assert (again.exit_code, again.output.count("done")) == (0, 1)
+    unknown = CliRunner().invoke(figures.main, ["nothing"])
+    assert (unknown.exit_code, "--list names all" in unknown.output) == (2, True)
+
+
+def _wait_for_the_end_of(pid):
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+            if " Z " in Path(f"/proc/{pid}/stat").read_text():  # ended, and nobody has asked how
+                return
+        except OSError:
+            return
+        time.sleep(0.05)
+    pytest.fail(f"process {pid} goes on")
 
 
 def test_shapes_are_measured_and_judged(device, tmp_path):
@@ -191,6 +249,19 @@ def test_scans_in_other_forms_with_several_tiles_and_chunks(device, require, tex
             )
         elif n == 45_001 and "workgroups" in options:
             assert run.plan.kernels[0].workgroups[0] <= options["workgroups"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["select", "partition2", "reduce_by_key", "scan"])
+def test_variants_of_look_backs_stay_right(device, require, case):
+    """Each changes the text, and finds the same results; `measured` compares them."""
+    require("subgroup")
+    variants = _script("look_back_variants")
+    names = [(variant, pause) for variant in variants.VARIANTS for pause in ("library", "7")]
+    protocol = gw.SamplingProtocol(samples=1, warmup_s=0.0, max_warmup_s=0.0, check_unit=False)
+    row = variants.measured(device, case, 300_000, names, 1, protocol)
+    assert len(row["median_ns"]) == len(names)
+    assert min(row["median_ns"].values()) > 0
 
 
 @pytest.mark.slow
