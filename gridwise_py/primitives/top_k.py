@@ -238,6 +238,9 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
                         *(each if rows == 1 else self._part(each, row * self.k, self.k) for each in (values, indices)),
                     )
                     parameters["strategy"] = strategy
+                if "delegates" in parameters["strategy"]:
+                    shape = self._shapes.at(length)
+                    parameters |= {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs}
         item_bytes = items.nbytes // max(n, 1)
         written = rows * self.k * (self.datatype.itemsize_bytes + 4)
         work = Work(n, items.nbytes, written, counted=builder.counted_work(n, item_bytes, 0))
