@@ -21,7 +21,7 @@ from ..planning.source import Source
 from ..planning.windows import Window, window_of_all, windows_of
 from ..settings import ScanStrategy
 from ..tuning.options import ScanTuning
-from ..tuning.shapes import Shape
+from ..tuning.shapes import Shape, totals_invocations
 from ..types.capabilities import Capabilities
 from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
@@ -222,10 +222,14 @@ class SegmentedPrimitive(LookBackPrimitive):
         sibling: bool,
     ) -> None:
         """Add the kernel of one workgroup that scans the totals of all blocks."""
+        size = shape.workgroup_size
+        if self._fixed_order is None:  # where it is fixed, the order of additions must not depend on the device
+            total_bytes = 8 if self._accumulator.words == 1 else 16
+            size = totals_invocations(blocks, shape, self.capabilities, total_bytes=total_bytes)
         builder.kernel(
             label, shader, reads={"totals": totals}, writes=writes,
             params={"blocks": blocks, **self._operator_params()}, workgroups=1,
-            constants={"WORKGROUP_SIZE": shape.workgroup_size}, context=self._segment_context(shape, 1),
+            constants={"WORKGROUP_SIZE": size}, context=self._segment_context(shape, 1),
             trusted=self.op.is_trusted(self.datatype), features=self._kernel_features(), sibling=sibling,
         )  # fmt: skip
 

@@ -210,6 +210,30 @@ def test_results_at_ends_go_through_workgroup_memory_in_parts(device):
         _check_by_offsets(device, reduce, scan, _offsets(items.size, segments, rng), items, segments)
 
 
+@pytest.mark.parametrize("mode", ["native", "none", pytest.param("emulated", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("op", "blocks"), [(gw.Add, 3), (gw.Add, 90), (gw.Add, 1500), (AFFINE, 90)], ids=["3", "90", "1500", "affine"]
+)
+def test_totals_of_blocks_as_on_a_gpu(device, needs, mode, op, blocks):
+    """A GPU scans the totals of all blocks in one round if it can: other invocations than those of the shape."""
+    needs(mode, "reduce_then_scan")
+    rng = np.random.default_rng(9)
+    capabilities = dataclasses.replace(gw.capabilities(device), adapter_type="DiscreteGPU")
+    tuning = dataclasses.replace(_tuning(device, mode, None, vecs=1), max_blocks=blocks)
+    options = {"strategy": "reduce_then_scan", "tuning": tuning, "capabilities": capabilities}
+    reduce, scan = gw.SegmentedReduce(device, "u32", op, **options), gw.SegmentedScan(device, "u32", op, **options)
+    tiles = blocks + 50 if blocks > 3 else 20
+    n = tiles * _tile(tuning) - 5
+    items = rng.integers(0, 2**32, n).astype(np.uint32)
+    for segments in ("one", "eights", "empties"):
+        _check_by_offsets(device, reduce, scan, _offsets(n, segments, rng), items, segments)
+    layout = gw.Layout.separate(items=n, offsets=100, output=99)
+    sizes = [kernel.constants["WORKGROUP_SIZE"] for kernel in reduce.plan(layout).kernels]
+    most = capabilities.limits["max-compute-invocations-per-workgroup"]
+    assert sizes[0] == tuning.workgroup_size
+    assert sizes[1] == max(sizes[0], min(1 << (blocks - 1).bit_length(), most))
+
+
 # ---- datatypes ----
 
 
