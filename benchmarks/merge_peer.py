@@ -10,8 +10,14 @@ numpy's result.
 
 Forms, besides the library's; each changes one thing:
 
-bisect    the partition's binary searches begin in the middle, not near where the path is likely to be
-WxV       another shape: W invocations, each with 4 V - 1 items
+bisect       the partition's binary searches begin in the middle, not near where the path is likely to be
+WxV          another shape: W invocations, each with 4 V - 1 items
+network      subgroups merge keys in registers (merge_network.wgsl)
+network WxV  the same in another shape, each invocation with 4 V keys
+
+Prediction for `network` at 2^28, where the partition takes 108 of our 891 µs and the merge 777: a fifth as many
+searches, 20 µs; no workgroup memory and no barriers, 25 instructions for a key instead of some 40, and 5 exchanges
+instead of 10 accesses, so the kernel is bound by memory: 540 to 600 µs.
 
 Measured on an H200 at 2^28, where the bytes take 505 µs and CUB took 629: `bisect` 3 % more. Two other forms are gone:
 parts of tiles read from the beginning of a line of the cache on took 5 % more (942 against 896, with 256x4), stores of
@@ -44,7 +50,13 @@ class Bisect(gw.Merge):
         return 0
 
 
-FORMS: dict[str, type[gw.Merge]] = {"library": gw.Merge, "bisect": Bisect}
+class Network(gw.Merge):
+    """Keys are merged in registers."""
+
+    _in_registers = True
+
+
+FORMS: dict[str, type[gw.Merge]] = {"library": gw.Merge, "bisect": Bisect, "network": Network}
 
 
 class Side:
@@ -99,22 +111,25 @@ def halves_of(n: int) -> dict[str, np.ndarray]:
     return halves
 
 
-def primitives_of(device: Any, shapes: str) -> dict[str, gw.Merge]:
+def primitives_of(device: Any, shapes: str, network_shapes: str) -> dict[str, gw.Merge]:
     """Return the forms by name."""
     found = {name: cls(device, "u32") for name, cls in FORMS.items()}
-    for shape in shapes.split():
+    chosen = [(shape, gw.Merge, shape) for shape in shapes.split()]
+    chosen += [(f"network {shape}", Network, shape) for shape in network_shapes.split()]
+    for name, cls, shape in chosen:
         size, _, vecs = shape.partition("x")
         tuning = gw.ElementwiseTuning(workgroup_size=int(size), vecs=int(vecs))
         try:
-            found[shape] = gw.Merge(device, "u32", tuning=tuning)
+            found[name] = cls(device, "u32", tuning=tuning)
         except gw.ArgumentError as error:
-            click.echo(f"{shape}: not here: {error}")
+            click.echo(f"{name}: not here: {error}")
     return found
 
 
 @click.command()
 @click.option("--n", "counts", type=AxisList("n"), default="2^20,2^24,2^28", show_default=True, help="Items in all.")
-@click.option("--shapes", default="128x2 128x4 256x3 256x4 512x2", show_default=True)
+@click.option("--shapes", default="128x2 256x2 256x4", show_default=True)
+@click.option("--network-shapes", default="128x4 128x16 256x4 256x8 256x16 512x8", show_default=True)
 @click.option("--cub", type=click.Path(path_type=Path), help="The built cub_stream_peer.")
 @click.option("--rounds", default=4, show_default=True)
 @click.option("--samples", default=8, show_default=True, help="Of each side and round.")
@@ -122,8 +137,8 @@ def primitives_of(device: Any, shapes: str) -> dict[str, gw.Merge]:
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 def main(
-    counts: list[int], shapes: str, cub: Path | None, rounds: int, samples: int, warmup_s: float, adapter: str | None,
-    json_path: Path | None,
+    counts: list[int], shapes: str, network_shapes: str, cub: Path | None, rounds: int, samples: int, warmup_s: float,
+    adapter: str | None, json_path: Path | None,
 ) -> None:  # fmt: skip
     """Measure, check and print."""
     device = gw.request_device(adapter)
@@ -137,7 +152,7 @@ def main(
         arrays["output"] = gw.empty(wanted.size, "u32", device)
         sides: dict[str, Side | Cub] = {}
         right: dict[str, bool] = {}
-        for name, primitive in primitives_of(device, shapes).items():
+        for name, primitive in primitives_of(device, shapes, network_shapes).items():
             arrays["output"].fill(0)
             sides[name] = side = Side(primitive, arrays)
             right[name] = np.array_equal(side.run.output.to_numpy(), wanted)
@@ -166,7 +181,7 @@ def main(
             parts = ", ".join(f"{key} {kernel_ns / 1e3:.1f}" for key, kernel_ns in kernels.items())
             ratio = "" if cub_ns is None else f"{cub_ns / time_ns:6.2f}"
             wrong = "" if right.get(name, True) else "  WRONG"
-            click.echo(f"  {name:10}{time_ns / 1e3:10.1f} µs {8 * n / time_ns:7.0f} GB/s {ratio}  {parts}{wrong}")
+            click.echo(f"  {name:16}{time_ns / 1e3:10.1f} µs {8 * n / time_ns:7.0f} GB/s {ratio}  {parts}{wrong}")
             rows.append(
                 {
                     "n": n, "side": name, "time_ns": time_ns, "call_ns": side.call_ns, "kernels_ns": kernels,

@@ -27,6 +27,8 @@ from .merge_order import (
     first_step,
     merged_order,
     most_keys,
+    network_rows,
+    network_shapes,
     step_in_tile,
     value_arguments,
 )
@@ -88,6 +90,9 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
     """
 
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
+    #: Whether integer keys without values are merged in registers, where a device has subgroups. Not measured yet:
+    #: benchmarks/merge_peer.py compares the two.
+    _in_registers: ClassVar[bool] = False
     arguments = (
         Argument("a", chunked=True, ascending=True),
         Argument("b", chunked=True, ascending=True),
@@ -128,15 +133,27 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
         ends = [Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1)] if self.counted else []
         self.arguments = (a, b, *values, *counts, output, *moved, *ends)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
-        self._shapes = shapes_for("merge", self.capabilities, tuning=self.tuning)
+        mode = self.capabilities.subgroup_mode(None)
+        integers = self._order.less is None and self.datatype.dtype.kind in "ui" and self._order.key_words == 1
+        #: Whether the kernel is that of merge_network.wgsl, in which equal keys must be the same.
+        self._by_network: bool = (
+            self._in_registers and integers and self.value_datatype is None and mode.kind == "native"
+        )
+        self._shapes = shapes_for("merge", self.capabilities, mode if self._by_network else None, self.tuning)
+        if self._by_network and self._shapes.source != "argument":
+            self._shapes = network_shapes(self.capabilities)
 
     @classmethod
     def at_size(cls, n: int, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return no options, and the lengths of two halves."""
         return {}, {"a": n - n // 2, "b": n // 2}
 
+    def _items(self, shape: Shape) -> int:
+        """Return the keys of an invocation."""
+        return 4 * shape.vecs if self._by_network else self._order.items(shape, self.capabilities)
+
     def _tile(self, shape: Shape) -> int:
-        return shape.workgroup_size * self._order.items(shape, self.capabilities)
+        return shape.workgroup_size * self._items(shape)
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: a dispatch that finds the parts of each tile, and one that merges them."""
@@ -151,7 +168,7 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
         shape = self._shapes.at(n)
         parameters = {
             "workgroup_size": shape.workgroup_size,
-            "items": self._order.items(shape, self.capabilities),
+            "items": self._items(shape),
             "shape": self._shapes.source,
             "tiles": -(-n // self._tile(shape)),
         }
@@ -193,16 +210,17 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
             tile = self._tile(each)
             tiles = -(-n // tile)
             builder.kernel(
-                "merge", "merge.wgsl",
+                "merge", "merge_network.wgsl" if self._by_network else "merge.wgsl",
                 reads={**inputs, **values, "splits": splits},
                 writes=writes,
                 params={**params, "tiles": tiles},
                 workgroups=tiles, constants={"WORKGROUP_SIZE": each.workgroup_size},
                 fed={} if each != shape else fed, trusted=order.trusted, sibling=each != shape,
+                features=("subgroup",) if self._by_network else (),
                 context={
                     **context, "key_output": "output", "values": bool(values),
-                    "workgroup_size": each.workgroup_size, "items": order.items(each, self.capabilities),
-                    "guess_step": step_in_tile(tile),
+                    "workgroup_size": each.workgroup_size, "guess_step": step_in_tile(tile),
+                    **(network_rows(each) if self._by_network else {"items": self._items(each)}),
                 },
             )  # fmt: skip
 

@@ -100,6 +100,75 @@ def test_paths_that_a_guess_does_not_find(device):
         np.testing.assert_array_equal(got, np.sort(np.concatenate([a, b])))
 
 
+class InRegisters(gw.Merge):
+    """Merges integer keys by a network."""
+
+    _in_registers = True
+
+
+#: Chunks of one, two and three to a tile; of 64 × 8 several subgroups share a tile.
+NETWORK_SHAPES = [
+    {"workgroup_size": 16, "vecs": 1},
+    {"workgroup_size": 64, "vecs": 8},
+    {"workgroup_size": 32, "vecs": 3},
+]
+
+
+@pytest.mark.parametrize("datatype", quick_first(["u32", "i32"], ["u8", "i16"]))
+@pytest.mark.parametrize("shape", NETWORK_SHAPES, ids=lambda shape: f"{shape['workgroup_size']}x{shape['vecs']}")
+@pytest.mark.parametrize("descending", [False, True])
+def test_keys_are_merged_in_registers(device, require, datatype, shape, descending):
+    require("subgroup")
+    merge = make_primitive(InRegisters, device, datatype, descending=descending, **shape)
+    rng = np.random.default_rng(4)
+    few = 5 if datatype == "u32" else 120
+    for n, m in [*LENGTHS, (3000, 2900), (9, 4000)]:
+        a, b = runs_of(datatype, n, m, descending)
+        same = [half[:: -1 if descending else 1] for half in (np.sort(rng.integers(0, few, k)) for k in (n, m))]
+        for x, y in ((a, b), [half.astype(a.dtype) for half in same]):
+            run = merge.execute(a=gw.asarray(x, device), b=gw.asarray(y, device), trials=2)
+            same_bits(run.output.to_numpy(), merged(x, y, descending)[0])
+    assert "subgroupShuffleXor" in run.plan.shaders[run.plan.kernels[1].shader].text
+
+
+def test_paths_that_a_guess_in_registers_does_not_find(device, require):
+    require("subgroup")
+    merge = make_primitive(InRegisters, device, "u32", **NETWORK_SHAPES[1])
+    rising = np.arange(9000, dtype=np.uint32)
+    for a, b in (
+        (rising, rising + 9000), (rising + 9000, rising), (rising * 0, rising * 0), (rising, rising[:1]),
+        (rising[:1] + 8999, rising), (rising // 1000 * 2, rising // 1000 * 2 + 1), (rising, rising * 1000),
+        (rising | np.uint32(0xFFFFF000), np.full(70, 2**32 - 1, np.uint32)),
+    ):  # fmt: skip
+        x, y = np.sort(a), np.sort(b)
+        got = merge.execute(a=gw.asarray(x, device), b=gw.asarray(y, device)).output.to_numpy()
+        np.testing.assert_array_equal(got, np.sort(np.concatenate([x, y])))
+
+
+def test_unsorted_keys_in_registers_reach_nothing_outside(device, require):
+    require("subgroup")
+    merge = make_primitive(InRegisters, device, "u32", **NETWORK_SHAPES[1])
+    rng = np.random.default_rng(6)
+    output = gw.full(9000, 7, "u32", device)
+    arrays = [gw.asarray(rng.integers(0, 2**32, n, dtype=np.uint32), device) for n in (5000, 3900)]
+    merge.execute(a=arrays[0], b=arrays[1], output=output[40:8940])
+    around = output.to_numpy()
+    assert (around[:40] == 7).all()
+    assert (around[8940:] == 7).all()
+
+
+def test_counts_of_keys_in_registers(device, require):
+    require("subgroup")
+    merge = make_primitive(InRegisters, device, "u32", counted=True, **NETWORK_SHAPES[0])
+    a, b = runs_of("u32", 400, 600)
+    counts = {name: gw.zeros(1, "u32", device) for name in ("a_count", "b_count")}
+    for n, m in ((400, 600), (0, 0), (1, 0), (0, 600), (64, 64), (200, 7), (9999, 2**32 - 1)):
+        counts["a_count"].fill(n)
+        counts["b_count"].fill(m)
+        run = merge.execute(a=gw.asarray(a, device), b=gw.asarray(b, device), **counts)
+        np.testing.assert_array_equal(run.output.to_numpy(), merged(a[:n], b[:m])[0])
+
+
 def test_views_of_one_buffer_at_odd_offsets(device):
     merge = make_primitive(gw.Merge, device, "f32", **SMALL)
     for shift, n, m in ((1, 500, 333), (33, 31, 700), (3, 0, 50), (7, 64, 0)):
@@ -123,11 +192,12 @@ def narrow(device):
 
 @pytest.mark.parametrize("datatype", quick_first(["u32"], ["u64", "u16"]))
 def test_arrays_larger_than_a_binding(device, datatype):
-    merge = make_primitive(gw.Merge, device, datatype, **SMALL, capabilities=narrow(device))
     a, b = runs_of(datatype, 3000, 2500)
-    run = merge.execute(a=gw.asarray(a, device), b=gw.asarray(b, device))
-    assert len(run.plan.kernels[1].bindings) > 6
-    same_bits(run.output.to_numpy(), merged(a, b)[0])
+    for cls in (gw.Merge, InRegisters):
+        merge = make_primitive(cls, device, datatype, **SMALL, capabilities=narrow(device))
+        run = merge.execute(a=gw.asarray(a, device), b=gw.asarray(b, device))
+        assert len(run.plan.kernels[1].bindings) > 6
+        same_bits(run.output.to_numpy(), merged(a, b)[0])
     sort = make_primitive(gw.MergeSort, device, datatype, **SMALL, capabilities=narrow(device))
     keys = keys_of(datatype, 2600)
     same_bits(sort.execute(input=gw.asarray(keys, device)).output.to_numpy(), keys[order_of(keys)])

@@ -1264,11 +1264,12 @@ def test_searches_are_measured_with_and_without_samples(device, tmp_path):
 
 def test_merges_are_measured_in_each_form(device, tmp_path):
     path, words = tmp_path / "merge.json", ("--n", "9000", "--rounds", 1, "--samples", 1, "--shapes", "64x1")
+    words += ("--network-shapes", "32x2")
     done = _run("merge_peer", *words, "--cub", tmp_path / "none", "--json", path)
     assert done.exit_code == 0, done.output
     assert "CUB: not here" in done.output
     rows = json.loads(path.read_text())["results"]
-    assert [row["side"] for row in rows] == ["library", "bisect", "64x1"]
+    assert [row["side"] for row in rows] == ["library", "bisect", "network", "64x1", "network 32x2"]
     for row in rows:
         assert row["right"]
         assert row["time_ns"] > 0
