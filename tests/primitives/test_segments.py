@@ -210,6 +210,23 @@ def test_results_at_ends_go_through_workgroup_memory_in_parts(device):
         _check_by_offsets(device, reduce, scan, _offsets(items.size, segments, rng), items, segments)
 
 
+@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
+def test_segments_of_whole_tiles(device, op):
+    """A tile within a segment looks for no ends: those at its own end, and those behind the items, must not be missed."""
+    rng = np.random.default_rng(12)
+    tuning = gw.ScanTuning(workgroup_size=64, vecs=1, max_blocks=2)
+    tile = _tile(tuning)
+    ends = [0, 2 * tile, 2 * tile, 5 * tile, 6 * tile, 6 * tile + 1, 9 * tile - 1, 9 * tile, 14 * tile, 24 * tile]
+    offsets = np.array(ends, np.uint32)
+    reduce = gw.SegmentedReduce(device, "u32", op, tuning=tuning)
+    items = rng.integers(0, 2**32, 24 * tile).astype(np.uint32)
+    assert_same(_run(reduce, device, items=items, offsets=offsets)["output"], _reduced(op, items, offsets))
+    arrays = {"items": gw.asarray(items, device), "offsets": gw.asarray(offsets, device)}
+    for n in (24 * tile - 1, 23 * tile, 20 * tile + 3, 14 * tile, 9 * tile - 1, 5 * tile + 1, 2 * tile):
+        want = _reduced(op, items[:n], np.minimum(offsets, n))
+        assert_same(reduce.execute(**arrays, n=n).output.to_numpy(), want, f"n={n}")
+
+
 @pytest.mark.parametrize("mode", ["native", "none", pytest.param("emulated", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("op", "blocks"), [(gw.Add, 3), (gw.Add, 90), (gw.Add, 1500), (AFFINE, 90)], ids=["3", "90", "1500", "affine"]
