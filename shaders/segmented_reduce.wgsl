@@ -34,6 +34,9 @@ struct Params {
 //$ include "lib/segmented_tile.wgsl"
 //$ include "lib/segmented_blocks.wgsl"
 //$ include "lib/emit_ends.wgsl"
+//$ if not fixed_order
+//$ include "lib/segmented_short.wgsl"
+//$ endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -79,6 +82,16 @@ fn main(
     }
 //$ else
     let found = heads_begin(tile, segment);
+//$ endif
+//$ if not fixed_order
+    if (are_short(found.end - segment) && tail_end(tile) - tail_begin(tile, found.end) <= LONGEST) {
+      if (emit_short(tile, segment, found.end, tile_begin(first), before)) {
+        before = chain_of(1u, tail_value(tile, found.end));
+        segment = found.end;
+        continue;
+      }
+      tile_load(tile);  // so that its items need no registers meanwhile
+    }
 //$ endif
 //$ for r in range(rows)
     tile_heads[{{ r }}] = heads_of(tile, {{ r }}u);

@@ -211,8 +211,25 @@ def test_results_at_ends_go_through_workgroup_memory_in_parts(device):
 
 
 @pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
+@pytest.mark.parametrize("lengths", [(1,), (0, 1, 2), (3, 7), (1, 31, 32, 33), (0, 1, 1, 1, 1, 2, 100, 400)], ids=str)
+def test_short_segments(device, op, lengths):
+    """An invocation takes whole segments where many end in a tile, with longer ones and tails among them."""
+    rng = np.random.default_rng(13)
+    tuning = gw.ScanTuning(workgroup_size=64, vecs=1, max_blocks=3)
+    chosen = rng.choice(lengths, 24 * _tile(tuning) // max(1, int(np.mean(lengths))))
+    offsets = np.concatenate([[5], 5 + np.cumsum(chosen)]).astype(np.uint32)
+    items = rng.integers(0, 2**32, int(offsets[-1]) + 9).astype(np.uint32)
+    reduce = gw.SegmentedReduce(device, "u32", op, tuning=tuning)
+    assert_same(_run(reduce, device, items=items, offsets=offsets)["output"], _reduced(op, items, offsets))
+    arrays = {"items": gw.asarray(items, device), "offsets": gw.asarray(offsets, device)}
+    for n in (items.size - 20, 9 * _tile(tuning), 4 * _tile(tuning) + 3, 2):
+        want = _reduced(op, items[:n], np.minimum(offsets, n))
+        assert_same(reduce.execute(**arrays, n=n).output.to_numpy(), want, f"n={n}")
+
+
+@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
 def test_segments_of_whole_tiles(device, op):
-    """A tile within a segment looks for no ends: those at its own end, and those behind the items, must not be missed."""
+    """A tile within a segment looks for no ends: not those at its own end, nor those behind the items."""
     rng = np.random.default_rng(12)
     tuning = gw.ScanTuning(workgroup_size=64, vecs=1, max_blocks=2)
     tile = _tile(tuning)

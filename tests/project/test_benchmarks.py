@@ -1262,6 +1262,17 @@ def test_searches_are_measured_with_and_without_samples(device, tmp_path):
     assert levels == [1, 0]
 
 
+def test_segmented_reductions_are_measured_in_each_form(device, tmp_path):
+    path = tmp_path / "segments.json"
+    words = ("--n", 9000, "--lengths", "1,1000", "--rounds", 1, "--seconds", 0.002, "--json", path)
+    done = _run("segment_variants", *words)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    variants = list(_script("segment_variants").VARIANTS)
+    assert [(row["length"], row["variant"]) for row in rows] == [(k, name) for k in (1, 1000) for name in variants]
+    assert all(min(row["median_ns"].values()) > 0 for row in rows)
+
+
 def test_merges_are_measured_in_each_form(device, tmp_path):
     path, words = tmp_path / "merge.json", ("--n", "9000", "--rounds", 1, "--samples", 1, "--shapes", "64x1")
     words += ("--network-shapes", "32x2")

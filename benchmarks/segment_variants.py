@@ -1,0 +1,99 @@
+"""Segmented reductions with and without what was written for them last, for segments of many lengths.
+
+Usage: python benchmarks/segment_variants.py [--n 2^24,2^28] [--lengths 1,2,4,8,16,64,2^10,2^16,2^28] [--json FILE]
+
+Predictions for an H200 at 2^28 items of u32, µs. Before, segments of 1, 2^4, 2^10, 2^16 took some 4,000, 670, 405, 265.
+
+no short segments    1 to 8 items: 12, 8, 6, 5 bytes of memory an item, 760 to 320 µs; otherwise some 40 accesses to
+                     workgroup memory for a segment. As it is: 1,000 to 600. Longer ones: no difference
+no tiles within      2^16 and longer: 2 to 5 µs more
+rounds of 128        the totals of all blocks in eight rounds, not one: 20 µs more, whatever the length
+
+All variants of a case take turns. Times are medians of GPU spans of single calls, then per call of 20 back to back;
+GB/s counts items, offsets and results once. Results are compared with numpy's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import click
+import numpy as np
+from changed_text import changed_text
+
+import gridwise_py as gw
+from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.sampling.interleave import samples_ns
+from gridwise_py.cli.options import AxisList
+from gridwise_py.storage.json_files import write_json
+
+VARIANTS: dict[str, Any] = {
+    "as it is": contextlib.nullcontext,
+    "no short segments": lambda: changed_text("const SHORT_TILE: u32 = 8u;", "const SHORT_TILE: u32 = 0u;"),
+    "no tiles within": lambda: changed_text("open_end = end_of(found.end);", "open_end = 0u;"),
+    "rounds of 128": lambda: mock.patch(
+        "gridwise_py.primitives.segments.totals_invocations", lambda blocks, shape, *_, **__: shape.workgroup_size
+    ),
+}
+
+
+@click.command()
+@click.option("--n", "counts", type=AxisList("n"), default="2^24,2^28", show_default=True, help="Items.")
+@click.option("--lengths", type=AxisList("segment"), default="1,2,4,8,16,64,2^10,2^16,2^28", show_default=True)
+@click.option("--rounds", default=3, show_default=True)
+@click.option("--seconds", default=0.03, show_default=True, help="Of one measurement; the warm-up is half of that.")
+@click.option("--adapter", help="Adapter by index or part of its name.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here, after each case.")
+def main(counts, lengths, rounds, seconds, adapter, json_path) -> None:
+    """Measure and print."""
+    device = gw.request_device(adapter)
+    context = run_context(device)
+    modes = {
+        "single": gw.SamplingProtocol(timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds),
+        "back to back": gw.SamplingProtocol(
+            timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds, batch_trials=20, check_unit=False
+        ),
+    }
+    print(f"{gw.capabilities(device).adapter}; medians of {rounds} rounds, µs")
+    rows: list[dict[str, Any]] = []
+    for n in counts:
+        items = np.random.default_rng(1).integers(0, 2**32, n, dtype=np.uint32)
+        sums = np.concatenate([np.zeros(1, np.uint32), np.cumsum(items, dtype=np.uint32)])
+        on_gpu = gw.asarray(items, device)
+        for length in (length for length in lengths if length <= n):
+            ends = np.append(np.arange(0, n, length, dtype=np.uint64), n).astype(np.uint32)
+            wanted = sums[ends[1:]] - sums[ends[:-1]]
+            arrays = {"items": on_gpu, "offsets": gw.asarray(ends, device)}
+            arrays["output"] = gw.empty(wanted.size, "u32", device)
+            made: dict[str, gw.Primitive] = {}
+            for name in VARIANTS:
+                with VARIANTS[name]():
+                    made[name] = gw.SegmentedReduce(device, "u32")
+                    arrays["output"].fill(0)
+                    made[name].execute(**arrays)
+                if not np.array_equal(arrays["output"].to_numpy(), wanted):
+                    raise SystemExit(f"{name}, segments of {length}: wrong")
+            times: dict[tuple[str, str], list[float]] = {(name, mode): [] for name in made for mode in modes}
+            rng = np.random.default_rng(n)
+            for _ in range(rounds):
+                for name in map(str, rng.permutation(list(made))):
+                    for mode, protocol in modes.items():
+                        taken = gw.measure(made[name], protocol=protocol, check=False, **arrays)
+                        times[name, mode].append(statistics.median(samples_ns([taken])[0]))
+            moved = 4 * n + 4 * ends.size + 4 * wanted.size
+            for name, primitive in made.items():
+                medians = {mode: statistics.median(times[name, mode]) for mode in modes}
+                rows.append({"n": n, "length": length, "variant": name, "moved_bytes": moved, "median_ns": medians})
+                shown = "".join(f"{ns / 1e3:10.1f}" for ns in medians.values())
+                print(f"{n:>11} {length:>11} {name:20}{shown}{moved / medians['single']:8.0f} GB/s", flush=True)
+                primitive.release()
+            if json_path is not None:
+                write_json(json_path, {**context, "rounds": rounds, "results": rows})
+
+
+if __name__ == "__main__":
+    main()
