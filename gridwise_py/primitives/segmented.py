@@ -191,7 +191,7 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
     Offsets must not fall, which nobody checks on the GPU; of others the results are undefined, but nothing outside the
     arrays is read or written. Items before the first offset or behind the last one count for no segment.
 
-    A call reads each item once and each offset about twice, the second time out of a cache, whether segments have one
+    A call reads each item and each offset once from memory, and some again out of a cache, whether segments have one
     item each or one has all. Each workgroup does a block of the items, and a second kernel completes the segments that
     reach from block to block (Merrill and Garland, "Merge-based parallel sparse matrix-vector multiplication", 2016).
 
