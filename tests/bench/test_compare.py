@@ -699,6 +699,20 @@ def test_across_ranks(run):
         assert run(old, new, "--across", "--format", form).exit_code == 0
 
 
+def test_across_takes_the_processes_of_a_case_together():
+    """The fastest of them would have its own interval, and that is no measure of how much processes differ."""
+    rng = np.random.default_rng(1)
+    old = document(entries=[entry(rng, scale=scale, process=i) for i, scale in enumerate((1.0, 1.2, 1.5))])
+    new = document(entries=[entry(rng, scale=1.25)])
+    first, second = compare(old, new, across=True).ranks
+    table = pooled(loaded(old)).results[0]
+    slower = next(rank for rank in (first, second) if rank.file == "OLD")
+    assert slower.time_ns == table.time_ns
+    assert slower.uncertainty == pytest.approx(table.timed.uncertainty(), rel=1e-3)
+    assert slower.uncertainty > 0.4
+    assert compare_render.comparison_conclusion(compare(old, new, across=True)).startswith("no difference beyond the ±")
+
+
 @pytest.mark.parametrize(
     ("uncertainty", "sentence"),
     [

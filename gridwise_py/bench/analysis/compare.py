@@ -15,7 +15,7 @@ from ..calibrate.repeatability import LearntSpread, spread_for
 from ..cases.case import YARDSTICK
 from ..cases.mode import Mode
 from ..results.model import CaseKey, Result, Results
-from ..results.rounds import by_case, pooled_series
+from ..results.rounds import by_case, pooled, pooled_series
 from ..stats.levels import Repeatability
 from ..stats.series import Series
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
@@ -493,8 +493,8 @@ def _clock_ratio(old: list[Result], new: list[Result]) -> float:
 
 
 def _ranks(files: Mapping[str, Results]) -> list[Rank]:
-    """Rank the files by case; a case of several rounds counts with its fastest."""
-    by_file = {file: _fastest(document) for file, document in files.items()}
+    """Rank the files by case."""
+    by_file = {file: _timed(document) for file, document in files.items()}
     ranks: list[Rank] = []
     for key in next(iter(by_file.values())):
         if not all(key in results for results in by_file.values()):
@@ -528,10 +528,6 @@ def _time_uncertainty(document: Results, result: Result) -> float | None:
     return result.timed.uncertainty(document.tick_step_ns(result) if result.is_timed_by_gpu else 0.0)
 
 
-def _fastest(document: Results) -> dict[CaseKey, Result]:
-    fastest: dict[CaseKey, Result] = {}
-    for key, rounds in by_case(document.in_order()).items():
-        timed = [result for result in rounds if result.correct and result.time_ns]
-        if timed:
-            fastest[key] = min(timed, key=lambda result: result.time_ns or math.inf)
-    return fastest
+def _timed(document: Results) -> dict[CaseKey, Result]:
+    """Return the cases that are right and have a time, their processes and rounds together as in the table of a run."""
+    return {result.key: result for result in pooled(document).in_order() if result.correct and result.time_ns}
