@@ -133,7 +133,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     every = options["adapter"] == "all"
     if json_path is not None and not every:
         # A resumed run may overwrite its file: the finished cases stay in it.
-        _check_json(json_path, overwrite=options["overwrite"] or json_path == resume)
+        _check_json(json_path, overwrite=options["overwrite"] or json_path == resume, resume=resume)
     sweeps, protocol, processes = what_to_run(ctx, options)
     order_seed = protocol.seed if options["order"] == "random" else None
     need_datatypes(sweeps)
@@ -216,12 +216,20 @@ def _path_of(json_path: Path | None, adapter: int) -> Path | None:
     return json_path and json_path.with_name(f"{json_path.name.removesuffix('.json')}.adapter{adapter}.json")
 
 
-def _check_json(path: Path, *, overwrite: bool) -> None:
+def _check_json(path: Path, *, overwrite: bool, resume: Path | None = None) -> None:
     """End with `BAD_INPUT` unless results can be written there, before anything is measured."""
-    from ..bench.results.writer import check_results_path
+    from ..bench.results.writer import check_results_path, partial_path, without_link
+    from ..storage.files import is_stream
 
     check_output(path, "--json")
     check_new(path, "--json", overwrite=overwrite)
+    partial = partial_path(without_link(path))
+    if not overwrite and resume is None and not is_stream(path) and partial.is_file():
+        note(
+            f"gridwise: --json: {partial} has the finished cases of a run that was interrupted, or is under way; go on "
+            f"with --resume {partial}, name another file, or add --overwrite"
+        )
+        sys.exit(BAD_INPUT)
     try:
         check_results_path(path)
     except OSError as error:
@@ -264,7 +272,7 @@ def _one_adapter(
     except KeyboardInterrupt:
         if partial is not None and partial.is_file():
             also = " --overwrite" if json_path is not None and json_path.is_file() else ""
-            note(f"gridwise: finished cases are in {partial}; --resume {partial}{also} continues it")
+            note(f"gridwise: finished cases are in {partial}; the same command with --resume {partial}{also} goes on")
         raise
     except UnwrittenResults as error:
         document, unwritten = error.document, error.error
