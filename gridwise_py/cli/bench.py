@@ -11,14 +11,13 @@ from typing import Any
 import click
 
 from .exit_codes import BAD_INPUT, NO_ADAPTER, WRONG_RESULT
-from .options import AxisText, AxisValues, Duration, PrimitiveName, RawArguments, adapter_option
+from .options import AxisText, AxisValues, Duration, JsonFile, PrimitiveName, RawArguments, adapter_option
 from .output import cannot_write, check_new, check_output, note, table_console
 
 __all__ = ["bench", "what_to_run"]
 
 _PROTOCOL_OPTIONS = {"trials": "batch_trials", "warmup_s": "warmup_s", "sampling_s": "timeout_s", "seed": "seed"}
 _LEAST_S = 1e-6
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class _Bench(RawArguments):
@@ -107,7 +106,10 @@ class _Bench(RawArguments):
 )  # fmt: skip
 @click.option("--budget-s", type=click.FloatRange(min=1), hidden=True, help="Deprecated: --budget.")
 @adapter_option
-@click.option("--json", "json_path", type=_FILE, help="Write results here; timestamps over 200 kB in NAME.ticks.npz.")
+@click.option(
+    "--json", "json_path", type=JsonFile(),
+    help="Write results here; timestamps over 200 kB in NAME.ticks.npz. `-` is stdout: the table then goes to stderr.",
+)  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only the table and failures: no progress, no explanations.")
 @click.option(
@@ -124,6 +126,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     from ..bench.sweep.runner import DEFAULT_BUDGET_S, Request
     from ..bench.sweep.suite import in_rounds, need_datatypes, plan_jobs, with_n
     from ..runtime.device import list_adapters
+    from ..storage.files import is_stream
 
     json_path, resume = options["json_path"], options["resume"]
     if resume is not None and json_path is None:
@@ -164,6 +167,8 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet))
     if resume is not None:
         raise click.UsageError("--resume takes one adapter, not --adapter all: each adapter has its own file")
+    if json_path is not None and is_stream(json_path):
+        raise click.UsageError("--adapter all writes a file per adapter, so --json takes a name, not a pipe or device")
     adapters = list_adapters()
     if not adapters:
         # The same message as for any other adapter.
@@ -276,7 +281,7 @@ def _one_adapter(
         raise
     except UnwrittenResults as error:
         document, unwritten = error.document, error.error
-    console = table_console(120)
+    console = table_console(120, json_path)
     console.print(results_table(document, quiet=quiet))
     for text in shown.left_out_notes:
         console.print(Text(text, style="yellow"))

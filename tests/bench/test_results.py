@@ -515,8 +515,11 @@ def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
 def test_data_frames(kind):
     pytest.importorskip(kind)
     failed = measurement("reduce", error="DeviceError: lost", kernels=(), whole={}, ticks=(), work={})
-    frame = to_dataframe(loaded(document([measurement(), failed])), kind)
+    made = document([measurement(), failed])
+    made["results"][1]["process"] = 3
+    frame = to_dataframe(loaded(made), kind)
     columns = {name: list(frame[name]) for name in frame.columns}
+    assert columns["process"] == [0] * 4 + [3]
     assert columns["series"][:4] == ["gpu_span", "cpu_wall", "first", "second"]
     assert columns["part"][:4] == ["whole", "whole", "kernel", "kernel"]
     assert columns["primitive"] == ["scan"] * 4 + ["reduce"]
