@@ -87,6 +87,28 @@ def test_a_held_clock_against_one_that_is_not_is_marked(run, old, new, said):
         assert said in " ".join(run(a, b).output.split())
 
 
+def test_settings_that_change_a_time_are_marked():
+    """With 200 trials in a pass its overhead is hardly there; with one it is part of the time."""
+    a, b = document(), document(seed=2)
+    for side, trials in ((a, 1), (b, 200)):
+        side["protocol"] = {**side["protocol"], "batch_trials": trials, "flush_bytes": 1 << 20, "warmup_s": trials}
+    assert compare(a, b).notes == (), "there is no row of mode batch"
+    for side in (a, b):
+        for result in side["results"]:
+            result["mode"] = "batch"
+    (note,) = compare(a, b).notes
+    assert note.startswith("OLD has batch_trials = 1, NEW 200, so rows of mode batch may differ")
+    assert compare(a, a).notes == ()
+
+
+def test_a_file_that_lacks_results_is_marked(run):
+    a, b = document(), document(seed=2)
+    b |= {"complete": False, "planned": 40}
+    (note,) = compare(a, b).notes
+    assert note.startswith(f"NEW is not complete: it has {len(b['results'])} of 40 results")
+    assert "NEW is not complete" in run(a, b).output
+
+
 def test_equal_files_are_one_measurement_whatever_is_in_them():
     a, b = document(), document(seed=2)
     assert not compare(a, b).same_measurement
