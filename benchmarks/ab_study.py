@@ -25,10 +25,11 @@ from scipy.stats import binomtest
 
 from gridwise_py.bench.ab.environments import Environment, find_environment
 from gridwise_py.bench.ab.judged import Judged, judge
-from gridwise_py.bench.ab.turns import Settings, measure_in_turns
+from gridwise_py.bench.ab.turns import NotComparable, Settings, measure_in_turns
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.sweep.suite import Job
+from gridwise_py.errors import GridwiseError
 from gridwise_py.storage.json_files import write_json
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -164,7 +165,11 @@ def main(
             begin = time.perf_counter()
             if begin + longest_s > start + seconds:
                 break
-            judged = _run(this, slower if name == "slower" else this, name, pairs, seed + number, adapter)
+            try:
+                judged = _run(this, slower if name == "slower" else this, name, pairs, seed + number, adapter)
+            except (GridwiseError, NotComparable) as error:  # such as a process that does not start
+                print(f"{name}, seed {seed + number}: no run: {error}")
+                continue
             longest_s = max(longest_s, time.perf_counter() - begin)
             clock = judged.measured.clock
             runs.append(
@@ -175,6 +180,9 @@ def main(
             )  # fmt: skip
             for text in (*judged.wrong, *judged.broken, *judged.notes):
                 print(text)
+            print(f"run {len(runs)} of {len(todo)}: {name}, {runs[-1]['seconds']:.0f} s", flush=True)
+            if json_path is not None:  # after each run, so that a study that is cut off leaves what it has
+                write_json(json_path, {"pairs": pairs, "clock": clock, "runs": runs})
     print(f"{len(runs)} of {len(todo)} runs in {time.perf_counter() - start:.0f} s, seeds from {seed}; clock {clock}")
     summary = report(runs)
     if json_path is not None:

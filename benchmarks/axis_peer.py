@@ -230,11 +230,14 @@ def main(
     click.echo(f"{gw.capabilities(device).adapter}, f32, median of {rounds} rounds; GB/s of the input")
     rows: list[dict[str, Any]] = []
     wrong = False
+    context, versions = run_context(device), {side: library.version for side, library in libraries.items()}
     for shape, axis in cases(n):
         name = f"{'x'.join(map(str, shape))} axis {axis}"
         if only not in name:
             continue
         size = int(np.prod(shape))
+        if not size:
+            continue  # too few --items for it
         view = x[:size]
         primitives = tunings(device, shape, axis, sweep, scans)
         output = gw.empty(int(np.prod(primitives["gridwise"].output_shape)), "f32", device)
@@ -287,9 +290,8 @@ def main(
                 f"{row['of_copy']:6.3f} of copy{'' if row['right'] else '  WRONG'}  {shown}"
             )
         rows += found
-    if json_path is not None:
-        versions = {side: library.version for side, library in libraries.items()}
-        write_json(json_path, {**run_context(device), "items": n, "peers": versions, "scans": scans, "results": rows})
+        if json_path is not None:  # after each case, so that a run that is cut off leaves what it has
+            write_json(json_path, {**context, "items": n, "peers": versions, "scans": scans, "results": rows})
     if wrong:
         raise SystemExit(4)
 

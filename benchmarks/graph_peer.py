@@ -342,6 +342,21 @@ def row_of(graph: Graph, side: str, stage: str, time_ns: float, rounds_ns: list[
     return row
 
 
+def rows_of(
+    graph: Graph, times: dict[str, dict[str, list[float]]], right: dict[str, dict[str, bool]]
+) -> list[dict[str, Any]]:
+    """Return the rows of what was timed, stage by stage."""
+    rows: list[dict[str, Any]] = []
+    for stage in STAGES:
+        own_ns = statistics.median(times["gridwise"][stage])
+        for side, of_side in times.items():
+            if of_side[stage]:
+                time_ns = statistics.median(of_side[stage])
+                row = row_of(graph, side, stage, time_ns, of_side[stage], right[side][stage])
+                rows.append({**row, "ratio": time_ns / own_ns})
+    return rows
+
+
 def shown(row: dict[str, Any]) -> str:
     """Return a row as a line of text."""
     rate = ""
@@ -377,34 +392,39 @@ def main(
         with gw.profile(device) as prof:
             ours.build()
         click.echo(prof.key_averages().table())
-    right = {side: library.check() for side, library in sides.items()}
+    facts = {"edges": edges, "nodes": graph.nodes, "entries": graph.matrix.nnz, "iterations": iterations}
+    head = {
+        **run_context(device), "graph": facts,
+        "scipy": {"version": scipy.__version__, "build_s": graph.build_s, "product_s": graph.product_s},
+        "versions": {side: library.version for side, library in sides.items()},
+    }  # fmt: skip
+    right: dict[str, dict[str, bool]] = {}
     times: dict[str, dict[str, list[float]]] = {side: {stage: [] for stage in STAGES} for side in sides}
-    for _ in range(rounds):
-        for side, library in sides.items():
-            for stage, time_ns in library.times_ns(warmup_s).items():
-                times[side][stage].append(time_ns)
-    entries = graph.matrix.nnz
+    rows: list[dict[str, Any]] = []
+    for number in range(rounds):
+        for side in list(sides):
+            try:
+                right[side] = right.get(side) or sides[side].check()
+                for stage, time_ns in sides[side].times_ns(warmup_s).items():
+                    times[side][stage].append(time_ns)
+            except Exception as error:  # of a peer, such as no memory: the others are still worth their time
+                if side == "gridwise":
+                    raise
+                click.echo(f"{side}: ended in round {number + 1}: {str(error).splitlines()[0]:.100}")
+                del sides[side]
+        rows = rows_of(graph, times, right)
+        if json_path is not None:  # after each round, so that a run that is cut off leaves what it has
+            write_json(json_path, {**head, "results": rows})
     click.echo(
-        f"{gw.capabilities(device).adapter}: {edges:,} edges, {graph.nodes:,} nodes, {entries:,} entries; median of "
-        f"{rounds} rounds, and the time of each side as a multiple of ours"
+        f"{gw.capabilities(device).adapter}: {edges:,} edges, {graph.nodes:,} nodes, {graph.matrix.nnz:,} entries; "
+        f"median of {rounds} rounds, and the time of each side as a multiple of ours"
     )
     click.echo(f"scipy, on the CPU, once: build {graph.build_s:.2f} s, product {graph.product_s * 1e3:.1f} ms")
-    rows: list[dict[str, Any]] = []
     for stage in STAGES:
         click.echo(stage)
-        own_ns = statistics.median(times["gridwise"][stage])
-        for side in sides:
-            rounds_ns = times[side][stage]
-            row = row_of(graph, side, stage, statistics.median(rounds_ns), rounds_ns, right[side][stage])
-            row["ratio"] = row["time_ns"] / own_ns
-            click.echo(shown(row))
-            rows.append(row)
-    if json_path is not None:
-        facts = {"edges": edges, "nodes": graph.nodes, "entries": entries, "iterations": iterations}
-        scipy_s = {"version": scipy.__version__, "build_s": graph.build_s, "product_s": graph.product_s}
-        versions = {side: library.version for side, library in sides.items()}
-        document = {**run_context(device), "graph": facts, "scipy": scipy_s, "versions": versions, "results": rows}
-        write_json(json_path, document)
+        for row in rows:
+            if row["stage"] == stage:
+                click.echo(shown(row))
     if not all(row["right"] for row in rows):
         raise SystemExit(4)
 

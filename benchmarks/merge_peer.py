@@ -143,6 +143,7 @@ def main(
     """Measure, check and print."""
     device = gw.request_device(adapter)
     rows: list[dict[str, Any]] = []
+    context = run_context(device)
     click.echo(f"{gw.capabilities(device).adapter}, u32, medians of {rounds} rounds")
     for n in counts:
         halves = halves_of(n)
@@ -166,10 +167,14 @@ def main(
             rng = np.random.default_rng(n)
             for _ in range(rounds):
                 for name in map(str, rng.permutation(list(sides))):
-                    sides[name].measure(warmup_s, samples)
+                    try:
+                        sides[name].measure(warmup_s, samples)
+                    except PeerError as error:
+                        click.echo(f"{name}: ended: {error}")
+                        del sides[name]
             if peer is not None:
                 peer.close()
-        cub_ns = statistics.median(peer.call_ns) if peer is not None else None
+        cub_ns = statistics.median(peer.call_ns) if peer is not None and peer.call_ns else None
         click.echo(f"{n:,}")
         for name, side in sides.items():
             time_ns = statistics.median(side.call_ns)
@@ -191,8 +196,8 @@ def main(
             )  # fmt: skip
         for array in arrays.values():
             array.destroy()
-    if json_path is not None:
-        write_json(json_path, {**run_context(device), "results": rows})
+        if json_path is not None:  # after each n, so that a run that is cut off leaves what it has
+            write_json(json_path, {**context, "results": rows})
     if not all(right_or_peer is not False for right_or_peer in (row["right"] for row in rows)):
         raise SystemExit(4)
 

@@ -310,7 +310,11 @@ def measure(
                 around.callback(busy.kill)
             header = run_header(device, protocol=spec["protocol"], seed=seed, command=None)
             seeded = {**spec, "seed": f"{seed}, run {number}"}
-            document, further = measured_run(header, seeded, processes, further, run_s + share_s)
+            try:
+                document, further = measured_run(header, seeded, processes, further, run_s + share_s)
+            except click.ClickException as error:  # of a process: the other runs are still worth their time
+                click.echo(f"run {number}: {error.message}")
+                continue
         took_s = time.perf_counter() - run_s
         longest_s = max(longest_s, took_s)
         data = {

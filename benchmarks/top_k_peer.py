@@ -131,6 +131,7 @@ def main(
     libraries = peer_of(peers)
     click.echo(f"{gw.capabilities(device).adapter}, u32, median of {rounds} rounds")
     rows: list[dict[str, Any]] = []
+    context, versions = run_context(device), {side: library.version for side, library in libraries.items()}
     for n in counts:
         for kind in KINDS:
             x = data(kind, n)
@@ -177,9 +178,8 @@ def main(
                     )  # fmt: skip
                 one_call = primitives["gridwise"].execute(input=items, enable_gpu_timing=True).get_timing_result()
                 click.echo(f"  one call: {one_call!r}")
-    if json_path is not None:
-        versions = {side: library.version for side, library in libraries.items()}
-        write_json(json_path, {**run_context(device), "peers": versions, "results": rows})
+                if json_path is not None:  # after each case, so that a run that is cut off leaves what it has
+                    write_json(json_path, {**context, "peers": versions, "results": rows})
     if not all(row["right"] for row in rows):
         raise SystemExit(4)
 

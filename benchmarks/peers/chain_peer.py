@@ -232,6 +232,8 @@ def table_sides(device: Any, rows: int) -> Comparison:
             side = Host(prepared(key, x))
         except ImportError as error:
             comparison.sides[name] = f"{error.name} is not installed"
+        except Exception as error:  # no CUDA, no memory: the other sides are still worth their time
+            comparison.sides[name] = f"{type(error).__name__}: {error!s:.200}"
         else:
             comparison.add(name, side, example.agree(side.result, expected))
     return comparison
@@ -341,6 +343,7 @@ def main(rows: Any, groups: Any, table: Any, splats: Any, rounds: int, samples: 
          ours_only: bool, path: Path | None) -> None:  # fmt: skip
     """Measure all sides."""
     device = gw.request_device()
+    context = run_context(device)
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -351,17 +354,22 @@ def main(rows: Any, groups: Any, table: Any, splats: Any, rounds: int, samples: 
             *(partial(table_sides, device, n) for n in table if n),
             *(partial(splat_sides, device, n, server) for n in splats if n),
         ]
+        failed = False
         try:
             for each in prepare:
-                comparison = each()
-                results[comparison.title] = measured(comparison, rounds, warmup_s, samples)
-        except PeerError as error:
-            raise SystemExit(f"CUDA: {error}") from error
+                try:
+                    comparison = each()
+                    results[comparison.title] = measured(comparison, rounds, warmup_s, samples)
+                except PeerError as error:  # the other parts are still worth their time
+                    print(f"CUDA: {error}")
+                    failed = True
+                if path is not None:  # after each part, so that a run that is cut off leaves what it has
+                    write_json(path, {"context": context, "results": results})
         finally:
             if not isinstance(server, str):
                 server.close()
-            if path is not None:
-                write_json(path, {"context": run_context(device), "results": results})
+    if failed:
+        sys.exit(2)
     if any(row["right"] is False for sides in results.values() for row in sides.values()):
         sys.exit(4)
 

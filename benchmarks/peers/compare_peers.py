@@ -2,7 +2,9 @@
 
 Usage: python benchmarks/peers/compare_peers.py [--n 2^20,2^24,2^26,2^28] [--forms scan] [--json FILE] [--plot FILE]
 
-Needs a GPU with both CUDA and Vulkan. CUB's side (cub_peer.cu) is built with nvcc from the toolkit's own headers.
+Needs a GPU with both CUDA and Vulkan. CUB's side (cub_peer.cu) is built with nvcc from the toolkit's own headers, or
+built before on another machine (nvcc -O3 -std=c++17 --extended-lambda -arch=sm_90 -o cub_peer cub_peer.cu) and given
+with --cub.
 What is missing is skipped, and the file says so. Two figures for each case and side:
 
 single        one call: ours from the first timestamp to the last, theirs between two CUDA events
@@ -149,12 +151,15 @@ def _line(row: dict[str, object]) -> str:
     "--forms", type=click.Choice(sorted(FORMS)), multiple=True, help="Also our own other forms of it; repeat."
 )
 @click.option("--forms-n", type=AxisList("n"), help="Of the forms; by default as --n.")
+@click.option(
+    "--cub", "cub_program", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A built cub_peer."
+)
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 @click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw them here: .png, .svg or .pdf.")
 def main(
-    counts, primitives, datatypes, distributions, peers, rounds, warmup_s, settle_s, forms, forms_n, adapter, json_path,
-    plot_path,
+    counts, primitives, datatypes, distributions, peers, rounds, warmup_s, settle_s, forms, forms_n, cub_program,
+    adapter, json_path, plot_path,
 ) -> None:  # fmt: skip
     """Compare and print a table: our time in µs, then theirs over ours (above 1: this library is faster)."""
     if plot_path is not None:
@@ -174,7 +179,7 @@ def main(
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        program = build_cub(folder) if "cub" in peers else "not asked for"
+        program = (cub_program and cub_program.resolve()) or build_cub(folder) if "cub" in peers else "not asked for"
         if isinstance(program, str):
             print(f"without CUB: {program}")
         print(

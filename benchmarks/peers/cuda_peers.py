@@ -15,6 +15,8 @@ from gridwise_py.bench.checks.error_bounds import error_bound
 from gridwise_py.primitives.base import Primitive
 
 HERE = Path(__file__).resolve().parent
+#: A build that takes longer, and a case of CUB's (seconds at 2^28), are given up.
+_BUILD_S, _RUN_S = 600, 120
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,15 @@ def build_cub(folder: Path, source: str = "cub_peer") -> Path | str:
         return "nvcc is not installed"
     program = folder / source
     command = [nvcc, "-O3", "-std=c++17", "--extended-lambda", "-arch=native", "-o", str(program)]
-    build = subprocess.run([*command, str(HERE / f"{source}.cu")], capture_output=True, text=True)
+    print(
+        f"building {source} with nvcc, some minutes (a program that was built before is given with --cub)", flush=True
+    )
+    try:
+        build = subprocess.run(
+            [*command, str(HERE / f"{source}.cu")], capture_output=True, text=True, timeout=_BUILD_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"nvcc took longer than {_BUILD_S} s"
     return program if build.returncode == 0 else f"nvcc failed: {build.stderr.strip()[-500:]}"
 
 
@@ -78,7 +88,13 @@ def cub(program: Path | str, work: Work, folder: Path, rounds: int, warmup_s: fl
     for path, values in zip(files, work.inputs.values(), strict=True):
         values.tofile(path)
     command = [str(program), work.name, work.datatype, str(work.n), str(files[0]), str(files[-1])]
-    result = subprocess.run([*command, str(warmup_s), str(rounds), str(work.launches)], capture_output=True, text=True)
+    try:
+        result = subprocess.run(
+            [*command, str(warmup_s), str(rounds), str(work.launches)],
+            capture_output=True, text=True, timeout=_RUN_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return {"skipped": f"cub_peer had no answer in {_RUN_S} s"}
     if result.returncode:
         return {"skipped": f"cub_peer failed: {result.stderr.strip()[-300:]}"}
     answer = json.loads(result.stdout)

@@ -165,6 +165,9 @@ def main(
         f"{'primitive':12} {'n':>12} {'':6} {'ours':>12} {'GB/s':>7} {'events':>12} {'GB/s':>7} {'ratio':>6}  right"
     )
     rows = []
+    context = run_context(device)
+    peer = {"name": "torch", "version": torch.__version__, "cuda": torch.version.cuda, "device": name}
+    json_path.parent.mkdir(parents=True, exist_ok=True)
     for n in counts:
         for primitive in primitives.split(","):
             row = compare(device, torch, Case.build(primitive, n, "f32", "add"), rounds, samples, warmup_s)
@@ -177,9 +180,8 @@ def main(
                     f"{theirs['gbytes_per_s']:7.0f} {row['ratio'][figure]:6.3f}  {all(row['correct'].values())}"
                 )
             torch.cuda.empty_cache()
-    peer = {"name": "torch", "version": torch.__version__, "cuda": torch.version.cuda, "device": name}
-    json_path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(json_path, {**run_context(device), "peer": peer, "results": rows})
+            # After each case, so that a run that is cut off leaves what it has.
+            write_json(json_path, {**context, "peer": peer, "results": rows})
     click.echo(f"wrote {json_path.name}")
 
 

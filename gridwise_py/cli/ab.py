@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
 from .compare import Share
 from .exit_codes import BAD_INPUT, NOT_COMPARABLE, REGRESSION, WRONG_RESULT
-from .options import AxisText, AxisValues, adapter_option
+from .options import AxisText, AxisValues, JsonFile, adapter_option
 from .output import LINE_EVERY_S, cannot_write, check_new, check_output, note, showing_progress, table_console
 
 __all__ = ["ab"]
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
 _DEFAULT_AXES = {"n": "2^16,2^20,2^24", "datatype": "u32"}
 #: On a CPU adapter, where 2^24 items take seconds.
 _CPU_N = "2^16"
@@ -70,7 +68,7 @@ class _Ab(click.Command):
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the data and of all orders."
 )
 @adapter_option
-@click.option("--json", "json_path", type=_FILE, help="Write verdicts and times here.")
+@click.option("--json", "json_path", type=JsonFile(), help="Write verdicts and times here.")
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
 def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     """Measure OLD and NEW in turns on one GPU, and judge each case: is NEW faster, slower, or the same within 1 %?
@@ -113,7 +111,7 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
         note(f"gridwise: OLD and NEW cannot be compared: {error}")
         sys.exit(NOT_COMPARABLE)
     judged = judge(environments, measured, settings, threshold=threshold, gate=gate)
-    table_console(120).print(JudgedTable(judged))
+    table_console(120, json_path).print(JudgedTable(judged))
     if json_path is not None:
         try:
             write_json(json_path, judged.to_json())

@@ -11,14 +11,13 @@ from typing import Any
 import click
 
 from .exit_codes import BAD_INPUT, NO_ADAPTER, WRONG_RESULT
-from .options import AxisText, AxisValues, Duration, PrimitiveName, RawArguments, adapter_option
+from .options import AxisText, AxisValues, Duration, JsonFile, PrimitiveName, RawArguments, adapter_option
 from .output import cannot_write, check_new, check_output, note, table_console
 
 __all__ = ["bench", "what_to_run"]
 
 _PROTOCOL_OPTIONS = {"trials": "batch_trials", "warmup_s": "warmup_s", "sampling_s": "timeout_s", "seed": "seed"}
 _LEAST_S = 1e-6
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class _Bench(RawArguments):
@@ -107,7 +106,10 @@ class _Bench(RawArguments):
 )  # fmt: skip
 @click.option("--budget-s", type=click.FloatRange(min=1), hidden=True, help="Deprecated: --budget.")
 @adapter_option
-@click.option("--json", "json_path", type=_FILE, help="Write results here; timestamps over 200 kB in NAME.ticks.npz.")
+@click.option(
+    "--json", "json_path", type=JsonFile(),
+    help="Write results here; timestamps over 200 kB in NAME.ticks.npz. `-` is stdout: the table then goes to stderr.",
+)  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only the table and failures: no progress, no explanations.")
 @click.option(
@@ -124,6 +126,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     from ..bench.sweep.runner import DEFAULT_BUDGET_S, Request
     from ..bench.sweep.suite import in_rounds, need_datatypes, plan_jobs, with_n
     from ..runtime.device import list_adapters
+    from ..storage.files import is_stream
 
     json_path, resume = options["json_path"], options["resume"]
     if resume is not None and json_path is None:
@@ -133,7 +136,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     every = options["adapter"] == "all"
     if json_path is not None and not every:
         # A resumed run may overwrite its file: the finished cases stay in it.
-        _check_json(json_path, overwrite=options["overwrite"] or json_path == resume)
+        _check_json(json_path, overwrite=options["overwrite"] or json_path == resume, resume=resume)
     sweeps, protocol, processes = what_to_run(ctx, options)
     order_seed = protocol.seed if options["order"] == "random" else None
     need_datatypes(sweeps)
@@ -164,6 +167,8 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet))
     if resume is not None:
         raise click.UsageError("--resume takes one adapter, not --adapter all: each adapter has its own file")
+    if json_path is not None and is_stream(json_path):
+        raise click.UsageError("--adapter all writes a file per adapter, so --json takes a name, not a pipe or device")
     adapters = list_adapters()
     if not adapters:
         # The same message as for any other adapter.
@@ -216,12 +221,20 @@ def _path_of(json_path: Path | None, adapter: int) -> Path | None:
     return json_path and json_path.with_name(f"{json_path.name.removesuffix('.json')}.adapter{adapter}.json")
 
 
-def _check_json(path: Path, *, overwrite: bool) -> None:
+def _check_json(path: Path, *, overwrite: bool, resume: Path | None = None) -> None:
     """End with `BAD_INPUT` unless results can be written there, before anything is measured."""
-    from ..bench.results.writer import check_results_path
+    from ..bench.results.writer import check_results_path, partial_path, without_link
+    from ..storage.files import is_stream
 
     check_output(path, "--json")
     check_new(path, "--json", overwrite=overwrite)
+    partial = partial_path(without_link(path))
+    if not overwrite and resume is None and not is_stream(path) and partial.is_file():
+        note(
+            f"gridwise: --json: {partial} has the finished cases of a run that was interrupted, or is under way; go on "
+            f"with --resume {partial}, name another file, or add --overwrite"
+        )
+        sys.exit(BAD_INPUT)
     try:
         check_results_path(path)
     except OSError as error:
@@ -264,11 +277,11 @@ def _one_adapter(
     except KeyboardInterrupt:
         if partial is not None and partial.is_file():
             also = " --overwrite" if json_path is not None and json_path.is_file() else ""
-            note(f"gridwise: finished cases are in {partial}; --resume {partial}{also} continues it")
+            note(f"gridwise: finished cases are in {partial}; the same command with --resume {partial}{also} goes on")
         raise
     except UnwrittenResults as error:
         document, unwritten = error.document, error.error
-    console = table_console(120)
+    console = table_console(120, json_path)
     console.print(results_table(document, quiet=quiet))
     for text in shown.left_out_notes:
         console.print(Text(text, style="yellow"))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import errno
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Generator
 from typing import Any
@@ -21,6 +24,7 @@ from .output import note
 __all__ = ["Commands"]
 
 _MOST_CHARACTERS = 500
+_AGAIN_S = 0.01
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EAGAIN)
 
 
@@ -32,7 +36,7 @@ class Commands(click.Group):
         make_tolerant(sys.stdout)
         make_tolerant(sys.stderr)
         # Messages of click itself are written here.
-        with _ending():
+        with _interrupts_kept(), _ending():
             return super().main(*args, **options)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
@@ -44,6 +48,35 @@ class Commands(click.Group):
         """Run a command."""
         with _ending():
             return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _interrupts_kept() -> Generator[None]:
+    """Repeat a Ctrl-C that came while an object was freed: Python prints that it ignores it, and goes on."""
+    before = sys.unraisablehook
+
+    def hook(unraisable: sys.UnraisableHookArgs, /) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            again = threading.Timer(_AGAIN_S, _interrupt)
+            again.daemon = True
+            again.start()
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+def _interrupt() -> None:
+    """Interrupt the main thread, also where it waits."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:  # Windows
+        _thread.interrupt_main()
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import click
@@ -17,6 +18,7 @@ __all__ = [
     "AxisValues",
     "Count",
     "Duration",
+    "JsonFile",
     "PrimitiveName",
     "RawArguments",
     "adapter_option",
@@ -79,6 +81,24 @@ class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # o
         if not count:
             self.fail(f"{value!r} is not a count of at least 1; write 1000, 1_000_000, 2^24 or 1e6", param, ctx)
         return count
+
+
+_STDOUT = Path("/dev/stdout")
+
+
+class JsonFile(click.Path):
+    """A file to write, or ``-`` for standard output; tables then go to stderr."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check and read."""
+        if str(value) != "-":
+            return super().convert(value, param, ctx)
+        if not _STDOUT.exists():
+            self.fail("standard output is no file on this system; name a file", param, ctx)
+        return _STDOUT
 
 
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}

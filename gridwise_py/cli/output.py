@@ -75,14 +75,18 @@ def check_new(path: Path, option: str, *, overwrite: bool) -> None:
         _refuse(option, f"{path} exists already, and may be a baseline; name another file, or add --overwrite")
 
 
-def table_console(piped_width: int) -> Any:
-    """Return a console for tables on stdout: as wide as the terminal, or as COLUMNS says, or `piped_width`."""
+def table_console(piped_width: int, json_path: Path | None = None) -> Any:
+    """Return a console for tables: as wide as the terminal, or as COLUMNS says, or `piped_width`.
+
+    It is on stdout, or on stderr if `json_path` is stdout, where a program expects nothing but JSON.
+    """
     from ..bench.report.console import make_console
 
-    console = make_console(highlight=False)
+    to_stderr = json_path is not None and files.is_stdout(json_path)
+    console = make_console(highlight=False, stderr=to_stderr)
     if console.is_terminal or settings.terminal_columns():
         return console
-    return make_console(highlight=False, width=piped_width)
+    return make_console(highlight=False, stderr=to_stderr, width=piped_width)
 
 
 @contextmanager

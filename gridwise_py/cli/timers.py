@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .exit_codes import BAD_INPUT, WRONG_RESULT
-from .options import adapter_option
+from .options import JsonFile, adapter_option
 from .output import LINE_EVERY_S, cannot_write, check_new, check_output, note, showing_progress, table_console
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _OPTIONS = (
         default=1.0,
         help="Factor for the number of items.",
     ),
-    click.option("--json", "json_path", type=_FILE, help="Write the samples to this file."),
+    click.option("--json", "json_path", type=JsonFile(), help="Write the samples to this file."),
     click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists."),
     click.option("--plot", "plot_path", type=_FILE, help="Write a picture: .png, .svg or .pdf. Needs Altair."),
 )
@@ -114,7 +114,7 @@ def time_and_show(
     except AssertionError as error:
         note(f"gridwise: a sum is wrong: {error}")
         sys.exit(WRONG_RESULT)
-    console = table_console(150)
+    console = table_console(150, json_path)
     console.print(timers_table(document))
     unwritten = False
     if json_path is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -184,7 +185,7 @@ class Measurement:
     Of arrays it holds the counts only.
     """
 
-    __slots__ = ("_counts", "_cpu", "_doubt", "_kernels", "_result", "_session", "_trials", "_work")
+    __slots__ = ("_counts", "_cpu", "_doubt", "_kernels", "_lock", "_result", "_session", "_trials", "_work")
 
     def __init__(
         self,
@@ -204,9 +205,15 @@ class Measurement:
         self._cpu = cpu
         self._doubt = doubt
         self._result: TimingResult | None = None
+        self._lock = threading.RLock()  # a finalizer may read in this thread at any point
 
     def result(self) -> TimingResult:
         """Return the times; waits for the end of the work."""
+        # One thread at a time: reading takes counts and doubts away, and whoever reads meanwhile would lack them.
+        with self._lock:
+            return self._read()
+
+    def _read(self) -> TimingResult:
         if self._result is None:
             spans = tuple(self._session.spans()) if self._session is not None else ()
             warnings = tuple(

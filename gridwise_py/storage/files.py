@@ -13,7 +13,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["check_writable", "is_stream", "whole_file", "write_whole"]
+__all__ = ["check_writable", "is_stdout", "is_stream", "whole_file", "write_whole"]
 
 # Absent on Windows: there a link needs a privilege, and a file opened without O_BINARY gets other line ends.
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -24,6 +24,14 @@ def is_stream(path: Path) -> bool:
     """Whether a path must be written in place: a device, a pipe, a socket, or this process's own output."""
     found = _stat(path)
     return found is not None and (not stat.S_ISREG(found.st_mode) or _own_output(found) is not None)
+
+
+def is_stdout(path: Path) -> bool:
+    """Whether a path is this process's own standard output, such as /dev/stdout."""
+    found = _stat(path)
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # closed, or replaced by a test
+        return found is not None and os.path.samestat(os.fstat(sys.__stdout__.fileno()), found)  # type: ignore[union-attr]
+    return False
 
 
 @contextlib.contextmanager

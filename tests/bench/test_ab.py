@@ -218,8 +218,10 @@ def test_commands_and_answers(program):
         ("sys.exit(3)", "its process ended with 3$", True),
         ("sys.stdin.readline(); os.kill(os.getpid(), 9)", "its process was ended by SIGKILL$", True),
         ("time.sleep(60)", "its process was ended after 1 s without a result", True),
+        ("sys.stdin.readline(); print('{\"a', end='', flush=True); os.kill(os.getpid(), 9)",
+         "its process ended in the middle of an answer: b'{\"a'", True),
     ],
-    ids=["error", "ends", "ends at once", "killed", "hangs"],
+    ids=["error", "ends", "ends at once", "killed", "hangs", "half an answer"],
 )  # fmt: skip
 def test_a_worker_that_fails(program, monkeypatch, text, message, is_dead):
     program(text)
@@ -700,6 +702,42 @@ def test_every_primitive_in_every_mode(monkeypatch, mode):
     assert "not judged" not in result.output
     for name in names:
         assert name in result.output
+
+
+def test_the_files_of_inputs_have_a_limit(fake, tmp_path, monkeypatch):
+    """A suite for GPUs has 143 GiB of inputs."""
+    jobs = [Job(Case.build("copy", n, "u32", "add"), Mode.BATCH, i) for i, n in enumerate((1000, 2000, 3000, 4000))]
+    read, kept = {}, []
+
+    def prepare(options):
+        (path,) = options["inputs"].values()
+        read.setdefault(np.load(path).size, set()).add(np.load(path).tobytes())
+        folder = Path(path).parent
+        kept.append(sum(file.stat().st_size for file in folder.glob("*.npy")))
+        return {"outputs": {}}
+
+    for side in SIDES:
+        fake.said[side, "prepare"] = prepare
+    monkeypatch.setattr(turns, "_MOST_KEPT_BYTES", 20_000)
+    measured = _measured(Settings(pairs=3, rounds=1), jobs)
+    assert not any(case.errors for case in measured.cases)
+    assert {size: len(contents) for size, contents in read.items()} == dict.fromkeys((1000, 2000, 3000, 4000), 1)
+    assert max(kept) <= 20_000 + 4 * 4000 + 200, "and those of the case that is measured"
+
+
+def test_inputs_that_do_not_fit_are_no_fault_of_a_side(fake, monkeypatch):
+    def full(path, items):
+        if items.size == 64:
+            raise OSError(28, "No space left on device")
+        save(path, items)
+
+    save = np.save
+    monkeypatch.setattr(turns.np, "save", full)
+    jobs = [CASES[0], Job(Case.build("copy", 128, "u32", "add"), Mode.BATCH, 1)]
+    measured = _measured(Settings(pairs=2, rounds=1), jobs)
+    judged = judge(ENVIRONMENTS, measured, Settings(), threshold=0.01, gate=0.5)
+    assert (len(judged.rows), judged.broken, judged.regressed) == (1, (), False)
+    assert "OLD: its inputs cannot be kept: [Errno 28] No space left on device" in judged.notes[0]
 
 
 def test_nothing_is_left_behind(fake, tmp_path, monkeypatch):

@@ -59,6 +59,9 @@ def test_what_an_axis_means(text, name, values):
         ("n=[0:1e9]", 4, "more than 10,000 values"),
         ("n=5,5", 3, "twice"),
         ("datatype=u32,f63", 14, "'f63' is not one of u32, i32, f32"),
+        ("bins=256,0", 6, "0 is no value of 'bins': it must be at least 1"),
+        ("run=0", 5, "at least 1"),
+        ("segment=[0:3]", 9, "at least 1"),
         ("mode=warm", 6, "'warm' is not one of cold, hot, batch, latency"),
     ],
 )

@@ -185,7 +185,7 @@ def invented(monkeypatch, device):
     """Measurements of a CPU adapter that cost nothing."""
 
     def measure(device, case, protocol, mode, check=True):
-        return measurement(case.primitive, case.n, mode, datatype=case.datatype, op=case.op)
+        return measurement(case.primitive, case.n, mode, case=case.axes)
 
     monkeypatch.setattr(worker, "measure_case", measure)
     monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)

@@ -87,6 +87,28 @@ def test_a_held_clock_against_one_that_is_not_is_marked(run, old, new, said):
         assert said in " ".join(run(a, b).output.split())
 
 
+def test_settings_that_change_a_time_are_marked():
+    """With 200 trials in a pass its overhead is hardly there; with one it is part of the time."""
+    a, b = document(), document(seed=2)
+    for side, trials in ((a, 1), (b, 200)):
+        side["protocol"] = {**side["protocol"], "batch_trials": trials, "flush_bytes": 1 << 20, "warmup_s": trials}
+    assert compare(a, b).notes == (), "there is no row of mode batch"
+    for side in (a, b):
+        for result in side["results"]:
+            result["mode"] = "batch"
+    (note,) = compare(a, b).notes
+    assert note.startswith("OLD has batch_trials = 1, NEW 200, so rows of mode batch may differ")
+    assert compare(a, a).notes == ()
+
+
+def test_a_file_that_lacks_results_is_marked(run):
+    a, b = document(), document(seed=2)
+    b |= {"complete": False, "planned": 40}
+    (note,) = compare(a, b).notes
+    assert note.startswith(f"NEW is not complete: it has {len(b['results'])} of 40 results")
+    assert "NEW is not complete" in run(a, b).output
+
+
 def test_equal_files_are_one_measurement_whatever_is_in_them():
     a, b = document(), document(seed=2)
     assert not compare(a, b).same_measurement
@@ -697,6 +719,20 @@ def test_across_ranks(run):
     assert "e+" not in shown.output
     for form in ("markdown", "json", "junit"):
         assert run(old, new, "--across", "--format", form).exit_code == 0
+
+
+def test_across_takes_the_processes_of_a_case_together():
+    """The fastest of them would have its own interval, and that is no measure of how much processes differ."""
+    rng = np.random.default_rng(1)
+    old = document(entries=[entry(rng, scale=scale, process=i) for i, scale in enumerate((1.0, 1.2, 1.5))])
+    new = document(entries=[entry(rng, scale=1.25)])
+    first, second = compare(old, new, across=True).ranks
+    table = pooled(loaded(old)).results[0]
+    slower = next(rank for rank in (first, second) if rank.file == "OLD")
+    assert slower.time_ns == table.time_ns
+    assert slower.uncertainty == pytest.approx(table.timed.uncertainty(), rel=1e-3)
+    assert slower.uncertainty > 0.4
+    assert compare_render.comparison_conclusion(compare(old, new, across=True)).startswith("no difference beyond the ±")
 
 
 @pytest.mark.parametrize(

@@ -427,6 +427,35 @@ def test_many_stamps_are_beside_the_file(tmp_path, monkeypatch):
         read_ticks(path, read, big)
 
 
+def test_writing_takes_a_small_part_of_a_run(tmp_path, monkeypatch):
+    """All cases are written anew each time: a file of thousands takes seconds, in which the GPU idles."""
+    now_s, saved = 0.0, []
+    path = tmp_path / "a.json"
+    files = ResultsWriter(path, loaded(header()), None, clock=lambda: now_s)
+    write = files._write
+
+    def slow(path, *, complete):
+        nonlocal now_s
+        now_s += 0.05 * len(files._texts)
+        saved.append(len(files._texts))
+        return write(path, complete=complete)
+
+    monkeypatch.setattr(files, "_write", slow)
+    for i in range(100):
+        files.add(result_of(measurement(n=i + 1)))
+        now_s += 1.0
+        files.save_in_turn()
+    assert saved[:2] == [1, 2], "after each case, while that is quick"
+    assert 0.05 * sum(saved) < 0.15 * now_s
+    assert saved[-1] < 100
+    files.close()
+    assert len(read_results(partial_path(path)).results) == 100
+    files.close()
+    files.finish()
+    files.close()
+    assert (saved[-2:], os.listdir(tmp_path)) == ([100, 100], ["a.json"])
+
+
 def test_the_names_of_the_files():
     path = Path("a/b.json")
     assert partial_path(path) == Path("a/b.partial.json")
@@ -486,8 +515,11 @@ def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
 def test_data_frames(kind):
     pytest.importorskip(kind)
     failed = measurement("reduce", error="DeviceError: lost", kernels=(), whole={}, ticks=(), work={})
-    frame = to_dataframe(loaded(document([measurement(), failed])), kind)
+    made = document([measurement(), failed])
+    made["results"][1]["process"] = 3
+    frame = to_dataframe(loaded(made), kind)
     columns = {name: list(frame[name]) for name in frame.columns}
+    assert columns["process"] == [0] * 4 + [3]
     assert columns["series"][:4] == ["gpu_span", "cpu_wall", "first", "second"]
     assert columns["part"][:4] == ["whole", "whole", "kernel", "kernel"]
     assert columns["primitive"] == ["scan"] * 4 + ["reduce"]

@@ -13,6 +13,7 @@ from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.report.roofline import ceilings_text, plot_roofline, roofline_picture
 from gridwise_py.bench.results.model import CalibrationData, Speed
 from gridwise_py.bench.results.reader import parse
+from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.cli import main
 from gridwise_py.storage.json_files import write_json
 from helpers.paths import RESULTS
@@ -108,6 +109,16 @@ def test_what_has_no_place_on_it():
     ]  # fmt: skip
     doc = loaded(document(found))
     assert [point.n for point in points(doc, ceilings_of(doc, MEASURED))] == [8]
+
+
+def test_the_processes_of_a_case_are_one_point():
+    doc = document([measurement(scale_ns=scale) for scale in (1000.0, 2000.0, 4000.0)])
+    for process, entry in enumerate(doc["results"]):
+        entry |= {"process": process, "position": 0}
+    doc = loaded(doc)
+    (point,) = points(doc, ceilings_of(doc, MEASURED))
+    assert point.measured_ns == pooled(doc).results[0].whole.gpu_span_ns
+    assert 1.9 < point.measured_ns / doc.results[0].whole.gpu_span_ns < 2.1, "the geometric mean"
 
 
 def test_ceilings_of_another_device_are_refused():

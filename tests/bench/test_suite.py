@@ -246,6 +246,20 @@ def test_a_resumed_run_skips_what_is_finished_and_repeats_what_failed(invented, 
     check_document(made.to_json(), "made")
 
 
+def test_a_resumed_run_loses_no_finished_case(invented, tmp_path):
+    """The partial file goes at the end, and with it what the new command does not measure."""
+    path = tmp_path / "out.json"
+    command = ["bench", "scan", "--n", "12,14"]
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(Request(_jobs("n=12,14", "datatype=u32"), SHORT, command), None, json_path=path)
+    partial = partial_path(path)
+    before = partial.read_bytes()
+    invented.clear()
+    with pytest.raises(gw.ArgumentError, match=r"2 of its 2 finished cases would be lost.*gridwise bench scan --n 12,"):
+        run_jobs(Request(_jobs("n=15", "datatype=u32"), SHORT), None, json_path=path, resume_from=partial)
+    assert (invented, partial.read_bytes(), path.exists()) == ([], before, False)
+
+
 def test_an_interrupted_run_leaves_its_finished_cases(invented, tmp_path):
     path = tmp_path / "out.json"
     jobs = _jobs("n=12,14", "datatype=u32")

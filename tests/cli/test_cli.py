@@ -219,6 +219,18 @@ def test_files_that_cannot_be_resumed_are_2(device, tmp_path):
     assert path.read_text() == '{"schema": "gridwise.bench", "schema_version": 99}'
 
 
+def test_the_partial_file_of_another_run_is_not_replaced(device, tmp_path):
+    """It has the finished cases of a run that was interrupted, or that another process is making now."""
+    path, partial = tmp_path / "out.json", tmp_path / "out.partial.json"
+    partial.write_text("finished cases")
+    words = ["bench", "copy", "--n", 10, *SHORT, "--processes", 1, "--json", path]
+    refused = _run(*words)
+    assert (refused.exit_code, partial.read_text(), path.exists()) == (2, "finished cases", False)
+    assert f"--resume {partial}" in refused.output
+    assert _run(*words, "--overwrite").exit_code == 0
+    assert path.is_file()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["info"], ["bench", "copy"], ["bench", "copy", "--adapter", "all"]], ids=" ".join)
 def test_no_adapter_is_5(words):

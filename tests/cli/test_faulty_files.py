@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from gridwise_py.bench.results import writer
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.cli import main
 from gridwise_py.storage.json_files import write_json
+from helpers.paths import ROOT
 from helpers.results import DEVICE, document, measurement
 
 CEILINGS = {
@@ -434,6 +436,33 @@ def test_what_an_encoding_lacks_keeps_its_meaning():
     assert chosen.errors == "ignore", "the user's own choice"
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="standard output has no name here")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["bench", "copy", "--n", "10", *SHORT, "-q"],
+        ["ab", "{root}", "{root}", "copy", "--n", "10", "--pairs", "2", "--rounds", "1", "--turn-s", "0.001"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_json_on_stdout_has_nothing_beside_it(device, tmp_path, words):
+    """So that a pipe into another program works; the table is on stderr."""
+    words = [word.format(root=ROOT) for word in words]
+    done = subprocess.run(
+        [sys.executable, "-m", "gridwise_py", *words, "--json", "-"], capture_output=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["schema"] == f"gridwise.{words[0]}"
+    assert b"copy u32" in done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+def test_several_files_are_no_stream(run):
+    said = run(["bench", "copy", "--adapter", "all", "--json", "/dev/null"])
+    assert (said.exit_code, "a file per adapter" in said.output) == (2, True)
+
+
 @pytest.mark.parametrize("command", sorted(main.commands))
 @pytest.mark.parametrize(
     ("error", "code", "said"),
@@ -458,6 +487,23 @@ def test_no_ending_is_taken_for_a_verdict(run, monkeypatch, command, error, code
     words = {**needed, **READERS}.get(command, [command])
     result = run([command, *words[1:]], _document())
     assert said in _one_line(result, code, internal=True)
+
+
+def test_an_interrupt_while_an_object_is_freed_is_not_lost(run, monkeypatch):
+    """Python prints that it ignores what a finalizer raises; wgpu-py's objects have finalizers."""
+
+    class Freed:
+        def __del__(self):
+            raise KeyboardInterrupt
+
+    def work(*args, **options):
+        freed = Freed()
+        del freed
+        time.sleep(20)
+
+    monkeypatch.setattr(main.commands["compare"], "invoke", work)
+    result = run(["compare", "good.json", "good.json"])
+    assert (result.exit_code, _one_line(result, 130)) == (130, "gridwise: interrupted")
 
 
 @pytest.mark.parametrize("value", ["1", "a word that is unknown"])

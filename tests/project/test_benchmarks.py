@@ -600,6 +600,20 @@ def test_what_cub_returns_is_checked(device, tmp_path):
     assert _cub(tmp_path, scan, last=last + 1)["correct"] is False
 
 
+def test_what_hangs_is_given_up(device, tmp_path, monkeypatch):
+    """Neither a build nor a peer may use up the time of a rented GPU."""
+    peers, compare = _script("cuda_peers"), _script("compare_peers")
+    monkeypatch.setattr(peers, "_RUN_S", 0.1)
+    monkeypatch.setattr(peers, "_BUILD_S", 0.1)
+    program = tmp_path / "slow"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    work = compare.make_work(device, "copy", 10, "u32", "uniform")
+    assert peers.cub(program, work, tmp_path, 1, 0.0) == {"skipped": "cub_peer had no answer in 0.1 s"}
+    monkeypatch.setattr(peers.shutil, "which", lambda name: str(program))
+    assert peers.build_cub(tmp_path) == "nvcc took longer than 0.1 s"
+
+
 # ---- PyTorch
 
 
@@ -1095,6 +1109,35 @@ def test_graphs_beside_scipy(device, tmp_path):
     assert ours["build"]["edges_per_s"] == 3000 / ours["build"]["time_ns"] * 1e9
 
 
+def test_a_peer_that_ends_leaves_the_other_sides_of_a_graph(device, tmp_path, monkeypatch):
+    script = _script("graph_peer")
+
+    class Peer:
+        version = "1"
+        calls = 0
+
+        def __init__(self, graph, samples):
+            pass
+
+        def check(self):
+            return dict.fromkeys(script.STAGES, True)
+
+        def times_ns(self, warmup_s):
+            self.calls += 1
+            if self.calls > 1:
+                raise RuntimeError("no memory of the GPU is left\nand more")
+            return dict.fromkeys(script.STAGES, 1000.0)
+
+    monkeypatch.setitem(script.PEERS, "invented", Peer)
+    path = tmp_path / "graph.json"
+    words = ("--edges", "3000", "--rounds", "2", "--samples", "1", "--iterations", "4", "--warmup-s", "0.001")
+    done = CliRunner().invoke(script.main, [*words, "--peers", "invented", "--json", str(path)])
+    assert done.exit_code == 0, done.output
+    assert "invented: ended in round 2: no memory of the GPU is left\n" in done.output
+    rounds = {(row["side"], row["stage"]): len(row["rounds_ns"]) for row in json.loads(path.read_text())["results"]}
+    assert rounds == {(side, stage): n for side, n in (("gridwise", 2), ("invented", 1)) for stage in script.STAGES}
+
+
 def test_a_wrong_graph_is_found(device, monkeypatch):
     graph_peer = _script("graph_peer")
     example = graph_peer.load_example()
@@ -1207,6 +1250,21 @@ def test_group_by_beside_cub(device, require, tmp_path):
     done, results = _chains(tmp_path, "--rows", "700", "--groups", "70", "--table", 0, "--splats", 0, *cub)
     assert done.exit_code == 4, done.output
     assert [side["right"] for side in results["group: 700 rows, keys below 70"].values()] == [True, True, False, False]
+
+
+def test_a_part_without_its_peer_leaves_the_others(device, require, monkeypatch, tmp_path):
+    require("timestamp-query")
+    program = tmp_path / "broken"
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    for name in ("polars", "torch"):
+        monkeypatch.setitem(sys.modules, name, None)
+    done, results = _chains(
+        tmp_path, "--rows", 700, "--groups", 70, "--table", 5000, "--splats", 0, "--cub", program
+    )  # fmt: skip
+    assert done.exit_code == 2, done.output
+    assert "CUDA: broken" in done.output
+    assert [title.split(":")[0] for title in results] == ["table"]
 
 
 def test_tables_beside_those_that_are_installed(device, require, monkeypatch, tmp_path):

@@ -5,6 +5,7 @@ import itertools
 import math
 import time
 import weakref
+from concurrent import futures
 
 import numpy as np
 import pytest
@@ -244,6 +245,26 @@ def test_a_read_result_stays(timed_device, x):
     for _ in range(20):
         scan.execute(enable_gpu_timing=True).get_timing_result()
     assert first.get_timing_result().spans == before
+
+
+def test_threads_that_read_at_once_get_the_same(timed_device, monkeypatch):
+    """The counts of a run and its doubts are read once, so nobody may find them gone."""
+    x = gw.u32("x")
+    items = gw.asarray(np.arange(1000, dtype=np.uint32), timed_device)
+    run = gw.Select(timed_device, x, where=x < 10).execute(x=items, enable_gpu_timing=True)
+    spans, others = timing.TimingSession.spans, []
+
+    def while_another_reads(session):
+        if not others:
+            others.append(pool.submit(run.get_timing_result))
+            futures.wait(others, timeout=0.2)
+        return spans(session)
+
+    monkeypatch.setattr(timing.TimingSession, "spans", while_another_reads)
+    with futures.ThreadPoolExecutor() as pool:
+        first = run.get_timing_result()
+    assert first is others[0].result()
+    assert first.work.moved_bytes == items.nbytes + 4 * 10 + 4
 
 
 def test_results_can_be_read_never(timed_device, helper, x):

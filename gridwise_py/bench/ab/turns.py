@@ -35,6 +35,7 @@ _PASS_NS = 5e5
 _MOST_SUBMISSION_NS = 1e8  # as of `gw.measure`: watchdogs end longer ones
 _LEAST_SAMPLES, _MOST_SAMPLES = 5, 200
 _MOST_BATCH = 1000
+_MOST_KEPT_BYTES = 4 << 30  # of inputs in files: making them again for the next pair takes some seconds per GiB
 _MOST_TOGETHER = 5  # pairs of processes that start at once: each has a device, and some of the GPU's memory
 #: Each side finds out itself what its device lacks.
 _ANY_DEVICE = Capabilities(features=frozenset({"shader-f16"}), limits={"max-buffer-size": 1 << 62})
@@ -186,6 +187,7 @@ def measure_in_turns(
                     if not case.errors:
                         progress(f"pair {pair} of {settings.pairs}, case {i} of {len(measured.cases)}: {case.job}")
                         _measure_case(both, case, inputs, settings, rng, check=pair == 1)
+                        inputs.forget_beyond(_MOST_KEPT_BYTES)
                 if all(case.errors for case in measured.cases):
                     break
     assert measured is not None, "there is at least one pair"
@@ -291,7 +293,8 @@ class _Inputs:
 
     def __init__(self, folder: Path, seed: int):
         self._folder, self._seed = folder, seed
-        self._files: dict[Case, dict[str, str]] = {}
+        self._files: dict[Case, dict[str, str]] = {}  # the one used last at the end
+        self._made: int = 0
 
     def _planned(self, case: Case) -> Primitive:
         """Return the primitive without a device: its reference and the datatypes of its arguments are all it is for."""
@@ -299,13 +302,30 @@ class _Inputs:
 
     def files(self, case: Case) -> dict[str, str]:
         """Return the files with the inputs of a case."""
-        if case not in self._files:
+        if case in self._files:
+            self._files[case] = self._files.pop(case)  # used last
+        else:
+            self._made += 1
             made: dict[str, str] = {}
-            for name, items in case.inputs(self._planned(case), self._seed).items():
-                made[name] = str(self._folder / f"{len(self._files)}-{name}.npy")
-                np.save(made[name], items)
+            try:
+                for name, items in case.inputs(self._planned(case), self._seed).items():
+                    made[name] = str(self._folder / f"{self._made}-{name}.npy")
+                    np.save(made[name], items)
+            except OSError:
+                for path in made.values():
+                    Path(path).unlink(missing_ok=True)
+                raise
             self._files[case] = made
         return self._files[case]
+
+    def forget_beyond(self, most_bytes: int) -> None:
+        """Remove the files of the cases used longest ago, until the others have so many bytes at most."""
+        sizes = {case: sum(os.path.getsize(path) for path in files.values()) for case, files in self._files.items()}
+        for case in list(self._files):
+            if sum(sizes[kept] for kept in self._files) <= most_bytes:
+                return
+            for path in self._files.pop(case).values():
+                os.unlink(path)
 
     def command(self, case: Case) -> dict[str, Any]:
         """Return how a worker makes the primitive."""
@@ -335,6 +355,12 @@ def _measure_case(
     both: _Both, case: MeasuredCase, inputs: _Inputs, settings: Settings, rng: random.Random, *, check: bool
 ) -> None:
     """Prepare a case on both sides, and measure it in turns; a failure is kept in the case."""
+    try:
+        inputs.files(case.job.case)
+    except (OSError, MemoryError) as error:  # of this machine, not of a side
+        for side in SIDES:
+            case.errors[side] = f"its inputs cannot be kept: {error or 'no memory'}"
+        return
     order = rng.sample(SIDES, 2)
     for side in order:
         with _failing(both, case, side), inputs.outputs_folder() as folder:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..calibrate.repeatability import LearntSpread, spread_for
 from ..cases.case import YARDSTICK
 from ..cases.mode import Mode
 from ..results.model import CaseKey, Result, Results
-from ..results.rounds import by_case, pooled_series
+from ..results.rounds import by_case, pooled, pooled_series
 from ..stats.levels import Repeatability
 from ..stats.series import Series
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
@@ -231,7 +232,13 @@ def compare(
     if soft and not force:
         return Comparison(*names, threshold, gate, tuple(soft), wrong=wrong, remedy=_SAME_CONDITIONS)
     rows, broken, notes, same = _rows(old, new, threshold, gate, gate_walls, same_file, spreads)
-    notes = (*_page_note(old, new), *_clock_note(old, new), *notes)
+    notes = (
+        *_page_note(old, new),
+        *_clock_note(old, new),
+        *_settings_notes(old, new),
+        *_incomplete_notes(old, new),
+        *notes,
+    )
     forced = tuple(f"compared although they differ (--force): {text}" for text in soft)
     return Comparison(
         *names,
@@ -298,6 +305,38 @@ def _clock_note(old: Results, new: Results) -> tuple[str, ...]:
         f"{held} held the GPU's clock, and {other} {how} it: rows of mode latency and short runs may differ by the "
         f"clock alone; measure both with one version of gridwise",
     )
+
+
+#: Settings that change what a time is, apart from how well it is known: by name, the modes and the reason.
+_SETTINGS: Mapping[str, tuple[Mode, str]] = {
+    "batch_trials": (Mode.BATCH, "the trials of a pass share its overhead, some µs, so short kernels differ by that"),
+    "flush_bytes": (Mode.COLD, "caches may be emptied in one and not in the other"),
+}
+
+
+def _settings_notes(old: Results, new: Results) -> Iterator[str]:
+    """Yield a note for each setting in which the files differ, and which changes the times of their modes."""
+    modes = {result.mode for result in (*old.results, *new.results)}
+    for name, (mode, why) in _SETTINGS.items():
+        then, now = old.protocol.get(name), new.protocol.get(name)
+        if then != now and mode in modes:
+            values = f"OLD has {name} = {_setting(then)}, NEW {_setting(now)}"
+            yield f"{values}, so rows of mode {mode.value} may differ by it: {why}"
+
+
+def _setting(value: Any) -> str:
+    return "a default" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _incomplete_notes(old: Results, new: Results) -> Iterator[str]:
+    """Yield a note for each file that lacks results, because its run was interrupted or is under way."""
+    for side, document in (("OLD", old), ("NEW", new)):
+        if not document.complete:
+            of = "" if document.planned is None else f" of {document.planned:,}"
+            yield (
+                f"{side} is not complete: it has {len(document.results):,}{of} results of a run that was interrupted, "
+                f"or is under way"
+            )
 
 
 def _words(names: Sequence[str]) -> str:
@@ -493,8 +532,8 @@ def _clock_ratio(old: list[Result], new: list[Result]) -> float:
 
 
 def _ranks(files: Mapping[str, Results]) -> list[Rank]:
-    """Rank the files by case; a case of several rounds counts with its fastest."""
-    by_file = {file: _fastest(document) for file, document in files.items()}
+    """Rank the files by case."""
+    by_file = {file: _timed(document) for file, document in files.items()}
     ranks: list[Rank] = []
     for key in next(iter(by_file.values())):
         if not all(key in results for results in by_file.values()):
@@ -528,10 +567,6 @@ def _time_uncertainty(document: Results, result: Result) -> float | None:
     return result.timed.uncertainty(document.tick_step_ns(result) if result.is_timed_by_gpu else 0.0)
 
 
-def _fastest(document: Results) -> dict[CaseKey, Result]:
-    fastest: dict[CaseKey, Result] = {}
-    for key, rounds in by_case(document.in_order()).items():
-        timed = [result for result in rounds if result.correct and result.time_ns]
-        if timed:
-            fastest[key] = min(timed, key=lambda result: result.time_ns or math.inf)
-    return fastest
+def _timed(document: Results) -> dict[CaseKey, Result]:
+    """Return the cases that are right and have a time, their processes and rounds together as in the table of a run."""
+    return {result.key: result for result in pooled(document).in_order() if result.correct and result.time_ns}

@@ -19,6 +19,7 @@ from ...errors import ArgumentError, BadResultsFile
 from ..cases.mode import Mode
 from ..results.model import CalibrationData, Result, Results, Work
 from ..results.reader import content_of, parse_json
+from ..results.rounds import pooled
 from ..results.schema import check_part
 
 __all__ = ["Ceilings", "Point", "ceilings_of", "is_of_device", "points", "read_calibration"]
@@ -163,10 +164,13 @@ def is_of_device(calibration: CalibrationData, document: Results) -> bool:
 
 
 def points(document: Results, ceilings: Ceilings) -> list[Point]:
-    """Return the right cases with a GPU time and known work, in the order that was asked for."""
+    """Return the right cases with a GPU time and known work, in the order that was asked for.
+
+    Processes and rounds of a case are one point, as in the table of a run.
+    """
     return [
         _point(result, result.whole.gpu_span_ns, result.work, ceilings)
-        for result in document.in_order()
+        for result in pooled(document).in_order()
         if result.correct and result.whole.gpu_span_ns and result.work is not None and result.work.moved_bytes
     ]
 

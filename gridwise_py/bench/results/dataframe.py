@@ -23,9 +23,9 @@ def to_dataframe(document: Results, kind: str = "pandas") -> Any:
     Returns
     -------
     pandas.DataFrame or polars.DataFrame
-        Columns: primitive, n, mode, round, the axes of the cases, adapter, part (``"whole"`` or ``"kernel"``), series,
-        the statistics in ns, invalid (a count), gbytes_per_s, gitems_per_s and share_of_peak of the case, correct,
-        error. A case without times has one row.
+        Columns: primitive, n, mode, process, round, the axes of the cases, adapter, part (``"whole"`` or
+        ``"kernel"``), series, the statistics in ns, invalid (a count), gbytes_per_s, gitems_per_s and share_of_peak of
+        the case, correct, error. A case without times has one row.
 
     Raises
     ------
@@ -62,6 +62,7 @@ def _rows(result: Result, adapter: str) -> list[dict[str, Any]]:
             "primitive": result.primitive,
             "n": result.n,
             "mode": result.mode.value,
+            "process": result.process,
             "round": result.round,
             **result.case,
             "adapter": adapter,

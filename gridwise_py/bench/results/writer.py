@@ -1,14 +1,17 @@
 """Writes a results file during a run, so that an interrupted run leaves its finished cases.
 
-During the run they are in ``NAME.partial.json``, which is rewritten after each case, and becomes ``NAME.json`` at the
-end; an old ``NAME.json`` stays until then. Timestamps are in the file up to a size; further ones are arrays in
-``NAME.ticks.npz``. For a device or a pipe there are no other files.
+During the run they are in ``NAME.partial.json``, which is rewritten after each case, or after some cases if that takes
+long, and becomes ``NAME.json`` at the end; an old ``NAME.json`` stays until then. Timestamps are in the file up to a
+size; further ones are arrays in ``NAME.ticks.npz``. For a device or a pipe there are no other files.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +29,9 @@ __all__ = [
 
 #: Timestamps beyond this much text go to the second file.
 MAX_TICKS_INSIDE_BYTES = 200_000
+
+#: Of a run, at most: the GPU idles while the partial file is written, and that takes longer with every case.
+_SHARE_OF_TIME = 0.1
 
 _PARTIAL = ".partial"
 _SUFFIX = ".json"
@@ -75,9 +81,13 @@ class ResultsWriter:
         As `run_header` returns it. It may be replaced until `finish`.
     planned : int or None
         The number of measurements of a complete run; None if it is not known.
+    clock : callable
+        Seconds since any moment.
     """
 
-    def __init__(self, path: Path, header: Results, planned: int | None):
+    def __init__(
+        self, path: Path, header: Results, planned: int | None, clock: Callable[[], float] = time.perf_counter
+    ):
         # In the folder of the file itself, not of a link to it.
         self.path = without_link(path)
         self._alone = is_stream(path)
@@ -87,6 +97,9 @@ class ResultsWriter:
         self._texts: list[str] = []
         self._inside_bytes = 0
         self._arrays: dict[str, np.ndarray] = {}
+        self._clock = clock
+        self._next_s = clock()
+        self._is_saved = True
 
     def add(self, result: Result, ticks: np.ndarray | None = None) -> None:
         """Keep the result of a case, without writing; `ticks` are its timestamps, if they come from a second file."""
@@ -108,11 +121,29 @@ class ResultsWriter:
             self._inside_bytes += size
         # Converted to text once: the file is rewritten after each of maybe hundreds of cases.
         self._texts.append(json_text(result.to_json()))
+        self._is_saved = False
 
     def save(self) -> None:
         """Write the results so far into the partial file; raise OSError if it cannot be written."""
         if not self._alone:
-            self._write(partial_path(self.path), complete=False)
+            begin_s = self._clock()
+            try:
+                self._write(partial_path(self.path), complete=False)
+                self._is_saved = True
+            finally:
+                end_s = self._clock()
+                self._next_s = end_s + (end_s - begin_s) / _SHARE_OF_TIME
+
+    def save_in_turn(self) -> None:
+        """As `save`, unless that would take too much of the time of the run; `close` then saves at the latest."""
+        if self._clock() >= self._next_s:
+            self.save()
+
+    def close(self) -> None:
+        """After a run that did not finish: save what is not saved yet."""
+        if not self._is_saved:
+            with suppress(OSError):
+                self.save()
 
     def finish(self) -> tuple[Path, ...]:
         """Write the file, remove the partial one, and return what was written.
@@ -123,6 +154,7 @@ class ResultsWriter:
             If it cannot be written. The old file and the partial file are then unchanged.
         """
         written = self._write(self.path, complete=True)
+        self._is_saved = True
         if not self._alone:
             partial = partial_path(self.path)
             for left in (partial, ticks_path(partial)):

@@ -70,6 +70,10 @@ def parse_count(word: str) -> int | None:
     return count if count <= _LARGEST_COUNT else None
 
 
+#: Axes that divide n, or are lengths that something must have.
+_LEAST_1 = ("run", "segment", "bins")
+
+
 def _words(text: str, start: int, separator: str) -> Iterator[tuple[int, str]]:
     """Words between separators, without the blanks around them, each with its column in the whole text."""
     for word in text.split(separator):
@@ -103,6 +107,8 @@ def parse_axis(text: str) -> Axis:
         raise _error(text, head.end(), "expected NAME=VALUES or NAME[MODIFIER]=VALUES: '=' is missing")
     start = head.end() + 1
     values = _values(text, start, AXES[name], _MODIFIERS.get(modifier or ""))
+    if name in _LEAST_1 and 0 in values:
+        raise _error(text, start, f"0 is no value of {name!r}: it must be at least 1")
     if len(set(values)) != len(values):
         twice = next(value for i, value in enumerate(values) if value in values[:i])
         raise _error(text, start, f"the value {twice!r} is there twice")

@@ -80,7 +80,11 @@ class LineProcess:
             how, said = self.end() or "ended with 0", self._last_words()
             self.kill()
             raise ProcessEnded(how + (f": {said}" if said else ""))
-        return json.loads(line)
+        try:
+            return json.loads(line)
+        except ValueError:  # killed while it wrote
+            self.kill()
+            raise ProcessEnded(f"ended in the middle of an answer: {line[:80]!r}") from None
 
     def _last_words(self) -> str:
         self._errors.seek(0)

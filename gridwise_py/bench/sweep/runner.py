@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -202,9 +203,13 @@ def _run_jobs(
     if kept is not None:
         header = replace(header, context=replace(header.context, resumed=kept.resumed))
     schedule, chosen_n = _schedule(device, request, None if kept is None else kept.n, begin_s)
+    if kept is not None:
+        kept.need_all_in(schedule.jobs, any_n=chosen_n is not None)
     progress.planned(schedule, header.device.adapter, chosen_n)
     planned = None if request.fills_budget else len(schedule.jobs)
     writer = None if json_path is None else ResultsWriter(json_path, header, planned)
+    if writer is not None:
+        stack.callback(writer.close)
     results: list[Result] = []
 
     def keep(result: Result, ticks: np.ndarray | None = None) -> None:
@@ -246,7 +251,7 @@ def _run_jobs(
             if writer is not None:
                 writer.header = header
                 with suppress(OSError):
-                    writer.save()
+                    writer.save_in_turn()
     header = replace(header, levels=levels_of(results, measuring.start_s))
     if writer is not None:
         writer.header = header
@@ -412,6 +417,7 @@ class _Kept:
 
     def __init__(self, path: Path, header: Results):
         document = read_results(path)
+        self._path = path
         then, now = document.context, header.context
         _need_same(path, "device", _part(document.device, _SAME_DEVICE), _part(header.device, _SAME_DEVICE))
         _need_same(path, "protocol", document.protocol, header.protocol)
@@ -429,6 +435,29 @@ class _Kept:
         self.n = max((r.n for r in finished if r.primitive != YARDSTICK or len(finished) == 1), default=None)
         #: Start times of the runs that the new run continues.
         self.resumed = (*then.resumed, then.time)
+        self._command = then.command
+
+    def need_all_in(self, jobs: Sequence[Job], *, any_n: bool) -> None:
+        """Raise ArgumentError if a finished case is in no job: it would be lost with the partial file.
+
+        Parameters
+        ----------
+        jobs : sequence of Job
+        any_n : bool
+            Whether a run measures its cases at another n if they do not fit its budget.
+        """
+
+        def visit(of: tuple[CaseKey, int, int]) -> tuple[CaseKey, int, int]:
+            return (of[0]._replace(n=0), *of[1:]) if any_n else of
+
+        asked = {visit(_job_key(_failed(job, SamplingProtocol(), "not measured yet"))) for job in jobs}
+        lost = [result.name_with_n for key, result in self.results.items() if visit(key) not in asked]
+        if lost:
+            again = f": gridwise {shlex.join(self._command)}" if self._command else ""
+            raise ArgumentError(
+                f"--resume {self._path.name}: {len(lost)} of its {len(self.results)} finished cases would be lost, "
+                f"since this command does not measure them, such as {lost[0]}; repeat the command of that run{again}"
+            )
 
 
 def _part(record: Record | None, names: Sequence[str]) -> dict[str, Any]:
