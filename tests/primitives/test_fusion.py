@@ -68,6 +68,25 @@ def test_functions_that_round(device):
     np.testing.assert_allclose(found, made.numpy(x=x), rtol=1e-5, atol=1e-5)
 
 
+def test_powers_of_numbers_below_zero_are_numpys(device):
+    x = np.float32([-2, -1.5, -1, -0.0, 0, 1, 3, np.nan, -np.inf, np.inf])
+    for number in (0, 1, 2, 2.0, np.int64(3), np.float32(3), 65, -1, -2.0, -3, 0.5):
+        made = gw.asarray(gw.asarray(x, device) ** number).to_numpy()
+        with np.errstate(all="ignore"):
+            wanted = np.power(x, np.float32(number))
+        checked = np.isfinite(x) if number == 0.5 else np.ones(x.size, bool)  # pow of infinities is the compiler's
+        checked &= (x != 0) | (number >= 0)  # and so is a division by 0
+        np.testing.assert_allclose(made[checked], wanted[checked], rtol=1e-5, err_msg=str(number))
+    exponents = gw.asarray(np.float32([3, 2, -1, 2, 1, -2, 3]), device)
+    made = gw.asarray(gw.asarray(x[:7], device) ** exponents).to_numpy()
+    np.testing.assert_allclose(made, [-8, 2.25, -1, 0, 0, 1, 27], rtol=1e-5)
+
+
+def test_the_sign_of_nan_is_nan(device):
+    x = np.float32([np.nan, -np.inf, -2, 0, 3])
+    np.testing.assert_array_equal(gw.asarray(gw.sign(gw.asarray(x, device))).to_numpy(), np.sign(x))
+
+
 @pytest.mark.parametrize("n", [1, 5, 4_096, 4_099, 100_003])
 def test_a_reduction_of_a_product(device, n):
     a, b = _items(n), _items(n, 1)
