@@ -44,6 +44,8 @@ _Number: TypeAlias = float | np.number[Any] | np.bool_
 #: One dimension or more on the host. A number is none.
 HostItems: TypeAlias = np.ndarray | _SupportsArray | Sequence[_Number] | Sequence[Sequence[_Number]]
 
+# Of functions that have another for rows of one length.
+_OF_ROWS = {"gw.sort()": "gw.segmented_sort", "gw.sort_pairs()": "gw.segmented_sort_pairs"}
 _ONE_DIMENSION = "it works along the one dimension of {x}"
 _ROWS = "; for rows, call it once for each, or use numpy; for all items give {x}.ravel()"
 _STABLE = "every sort here is stable; leave it out"
@@ -153,7 +155,12 @@ def _check_dimension(call: str, name: str, items: Any, others: Mapping[str, Any]
         raise ArgumentError(f"{call}: {name} is a single item ({item!r}) and no array; {remedy}")
     raise ArgumentError(
         f"{call}: {name} has shape {items.shape}, but {call} works along one dimension, and has no axis= yet; for all "
-        f"items give {name}.ravel(); for rows, call it once for each, or use numpy"
+        f"items give {name}.ravel(); for rows, "
+        + (
+            f"{_OF_ROWS[call]}(…, length={items.shape[-1]}) of them sorts each"
+            if call in _OF_ROWS
+            else "call it once for each, or use numpy"
+        )
     )
 
 
@@ -390,7 +397,9 @@ def _checked_fused(
     arrays = stored_leaves(call, flat)
     device = device_of(*arrays.values(), *others, device=device)
     if results is not None:
-        options["result_dtype"] = results.datatype(flat.datatype, out)
+        # Kernels read conditions as u32, but a sum of bools is of i64, as numpy's.
+        counts = results.widens and flat.types == ("bool",)
+        options["result_dtype"] = results.datatype(STORAGE_DATATYPES["bool"] if counts else flat.datatype, out)
     primitive = kept_primitive(cls, device, flat.without_arrays(), *key, **options)
     given = {**arrays, **{name: value for name, value in inputs.items() if value is not first}}
     signature = primitive.signature

@@ -206,6 +206,15 @@ def test_expressions_of_results(device, n, options):
     np.testing.assert_allclose(found, prefix / np.maximum(counts, 1), rtol=1e-6)
 
 
+def test_sums_of_conditions_have_the_dtype_of_sums_of_bools(device):
+    items = np.float32([3, -1, 4])
+    x = gw.asarray(items, device)
+    for found, wanted in ((gw.sum(x > 0), np.sum(items > 0)), (gw.cumsum(x > 0), np.cumsum(items > 0))):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found.to_numpy(), wanted)
+    assert gw.sum(gw.u32(x > 0)).dtype == np.uint64
+
+
 def test_expressions_of_reductions(device):
     x = _items(5_001)
     array = gw.asarray(x, device)
