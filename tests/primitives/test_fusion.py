@@ -206,6 +206,28 @@ def test_expressions_of_results(device, n, options):
     np.testing.assert_allclose(found, prefix / np.maximum(counts, 1), rtol=1e-6)
 
 
+def test_expressions_of_several_dimensions(device):
+    """Prefixes are of all items, in one dimension, as numpy's; what works along one dimension does not take them."""
+    items = np.float32([[3, -1, 4], [1, -5, 9]])
+    x = gw.asarray(items, device)
+    for found, wanted in (
+        (gw.cumsum(x * 2), np.cumsum(items * 2)),
+        (gw.scan(-x, "max"), np.maximum.accumulate(-items.ravel())),
+    ):
+        assert found.shape == wanted.shape
+        np.testing.assert_array_equal(found.to_numpy(), wanted)
+    for call in (
+        lambda: gw.sort(x * 2), lambda: gw.argsort(x * 2), lambda: gw.sort_pairs(x * 2, x.ravel()),
+        lambda: gw.sort(x * 2, less=lambda a, b: a < b), lambda: gw.top_k(x * 2, 1), lambda: gw.nonzero(x > 0),
+    ):  # fmt: skip
+        with pytest.raises(gw.ArgumentError, match=r"has shape \(2, 3\), but gw\.\w+\(\) works along one dimension"):
+            call()
+    np.testing.assert_array_equal(gw.sort(x.ravel() * 2).to_numpy(), np.sort(items.ravel() * 2))
+    np.testing.assert_array_equal(gw.top_k(gw.asarray(x * 2), 1).values.to_numpy(), [[8], [18]])
+    with pytest.raises(gw.ArgumentError, match=r"gw\.sort\(\): no leaf of the expression says how many"):
+        gw.sort(gw.gather(x, gw.index))
+
+
 def test_sums_of_conditions_have_the_dtype_of_sums_of_bools(device):
     items = np.float32([3, -1, 4])
     x = gw.asarray(items, device)
