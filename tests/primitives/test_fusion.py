@@ -228,6 +228,19 @@ def test_expressions_of_several_dimensions(device):
         gw.sort(gw.gather(x, gw.index))
 
 
+def test_a_number_on_the_gpu_in_place_of_a_scalar(device):
+    """The message names what reads it, and that does."""
+    x, number = gw.asarray(np.float32([1, 2, 3]), device), gw.asarray(np.float32([10]), device)
+    with pytest.raises(gw.DatatypeError, match=r"alpha is Array.*gw\.gather\(gw\.f32\('alpha'\), 0\)"):
+        gw.Map(device, X * gw.scalar("alpha", "f32")).execute(x=x, alpha=number)
+    found = gw.Map(device, X * gw.gather(gw.f32("alpha"), 0)).execute(x=x, alpha=number)
+    assert found.output.to_numpy().tolist() == [10, 20, 30]
+    with pytest.raises(gw.DatatypeError, match=r"offsets is of i32, .* offsets\.astype\('u32'\)$"):
+        gw.SegmentedReduce(device, "f32").execute(items=x, offsets=gw.asarray(np.int32([0, 3]), device))
+    with pytest.raises(gw.DatatypeError, match=r"input\.astype\('u32'\), or make a Reduce for f32$"):
+        gw.Reduce(device, "u32").execute(input=x)
+
+
 def test_sums_of_conditions_have_the_dtype_of_sums_of_bools(device):
     items = np.float32([3, -1, 4])
     x = gw.asarray(items, device)
