@@ -199,12 +199,13 @@ def _check_array(signature: Signature, argument: Argument, array: Items, device:
             f"(max-buffer-size {device.limits['max-buffer-size']} bytes), or work on its chunks one by one"
         )
     if datatype is not None and array.datatype != datatype:
-        is_converted = not datatype.is_several and not array.datatype.is_several
-        made = f", or make a {primitive} for {array.datatype}" if name == signature.inputs[0] else ""
-        remedy = argument.cast or (
-            f"convert it on the GPU, {name}.astype('{datatype}'){made}" if is_converted
-            else f"convert the data before they are uploaded{made}"
-        )  # fmt: skip
+        convert = f"convert it on the GPU, {name}.astype('{datatype}')"
+        if argument.is_output:
+            convert = f"give an Array of {datatype}"
+        elif datatype.is_several or array.datatype.is_several:
+            convert = "convert the data before they are uploaded"
+        made = f", or make a {primitive} for {array.datatype}" if name in signature.inputs[:1] else ""
+        remedy = argument.cast or f"{convert}{made}"
         raise DatatypeError(
             f"{primitive}: {name} is of {array.datatype}, but this {primitive} was made for {datatype}; {remedy}"
         )
