@@ -27,9 +27,8 @@ from .operator import OperatorPrimitive, check_conversion
 
 __all__ = [
     "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",
-    "check_gpu_out", "check_not_chunked", "check_one_dimension", "check_one_length",
-    "checked", "device_of", "kept_primitive", "one_shot",
-    "stored_leaves", "without_doubles",
+    "check_gpu_out", "check_not_chunked", "check_one_dimension", "check_one_length", "checked", "device_of",
+    "kept_primitive", "one_shot", "stored_leaves", "without_doubles",
 ]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)

@@ -237,7 +237,7 @@ def test_a_number_on_the_gpu_in_place_of_a_scalar(device):
     assert found.output.to_numpy().tolist() == [10, 20, 30]
     with pytest.raises(gw.DatatypeError, match=r"offsets is of i32, .* offsets\.astype\('u32'\)$"):
         gw.SegmentedReduce(device, "f32").execute(items=x, offsets=gw.asarray(np.int32([0, 3]), device))
-    with pytest.raises(gw.DatatypeError, match="output is of f32, .*; give an Array of u32$"):
+    with pytest.raises(gw.DatatypeError, match=r"output is of f32, .*; give an Array of u32$"):
         gw.Map(device, gw.index).execute(output=x)
     with pytest.raises(gw.DatatypeError, match=r"input\.astype\('u32'\), or make a Reduce for f32$"):
         gw.Reduce(device, "u32").execute(input=x)
