@@ -11,9 +11,8 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
 from ..primitives.binned import thresholds
-from ..primitives.fusion import EXPRESSIONS
+from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.histogram import Histogram, Histogram2D
-from ..primitives.map import Map
 from ..primitives.one_shot import (
     HostItems,
     argument_array,
@@ -24,14 +23,15 @@ from ..primitives.one_shot import (
 )
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_by_index import ReduceByIndex
-from ..runtime.array import Array, asarray
+from ..primitives.vector_add import VectorAdd
+from ..runtime.array import Array, asarray, is_python
 from ..types.datatype import STORAGE_DATATYPES, Datatype
-from ..types.expression import Expression, f32, leaf
+from ..types.expression import Expression, f32
 from ..types.expression_functions import StructExpression
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
 from .arrays import zeros
-from .inputs import Inputs
+from .inputs import Inputs, weak_items
 
 __all__ = ["bincount", "histogram", "histogram2d", "reduce_by_index", "scatter_add"]
 
@@ -102,6 +102,8 @@ class _Edges:
                     f"{call}: {name} is on the GPU, and its least and greatest item are not read; give "
                     f"range=(low, high), or its edges as bins="
                 )
+            if given is not None and np.shape(given) != (2,):
+                raise ArgumentError(f"{call}: range={given!r:.60} must be two numbers, where bins begin and end")
             own = np.empty(0, dtype) if items is None else items
             if own.dtype.kind == "b" or own.dtype == np.float16:  # numpy warns, or rounds the edges to float16
                 own = own.astype(dtype)
@@ -319,8 +321,11 @@ def histogram2d(
     return hist, x_edges, y_edges
 
 
-def _checked_indices(call: str, name: str, indices: np.ndarray, length: int | None) -> np.ndarray:
+def _checked_indices(call: str, name: str, given: Any, length: int | None) -> np.ndarray:
     """Return indices on the host as u32; raise where they are out of range."""
+    indices, is_list = argument_array(call, name, given), is_python(given)
+    if indices.size == 0 and is_list:  # of an empty list numpy makes floats
+        indices = indices.astype(np.int64)
     if indices.dtype.kind not in "biu":
         raise DatatypeError(f"{call}: {name} is of {indices.dtype}; give integers, for example {name}.astype(np.intp)")
     least, most = (int(indices.min()), int(indices.max())) if indices.size else (0, 0)
@@ -377,10 +382,9 @@ def bincount(
     call = "gw.bincount()"
     on_gpu = any(isinstance(each, (Array, *EXPRESSIONS)) for each in (x, weights))
     if not isinstance(x, (Array, *EXPRESSIONS)):
-        x = argument_array(call, "x", x)
+        x = _checked_indices(call, "x", x, length)
         if x.ndim != 1:
             raise ArgumentError(f"{call}: x has shape {x.shape}, but must have one dimension; give x.ravel()")
-        x = _checked_indices(call, "x", x, length)
         if length is None:
             length = max(int(x.max()) + 1 if x.size else 0, integer("minlength", minlength, 0))
     elif length is None:
@@ -444,7 +448,7 @@ def reduce_by_index(
     """
     call = "gw.reduce_by_index()"
     if not isinstance(indices, (Array, *EXPRESSIONS)):
-        indices = _checked_indices(call, "indices", argument_array(call, "indices", indices), length)
+        indices = _checked_indices(call, "indices", indices, length)
     return _by_index(call, indices, x, op, integer("length", length, 1), device, deterministic=deterministic)
 
 
@@ -477,11 +481,11 @@ def scatter_add(
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Of one dimension; it stays as it is. u32, i32 or f32.
+        Of one dimension, of 4 or 8 bytes; it stays as it is.
     indices : numpy.ndarray, Array or expression of Arrays
         Integers. On the GPU those that are negative, or not below the length of `x`, are left out.
     values : numpy.ndarray, Array or expression of Arrays
-        One for each index, of the datatype of `x`.
+        One for each index, or a number for all, of the datatype of `x`; Python's numbers take it.
     deterministic : bool, default False
         For floats: the same bits on every run; see `ReduceByIndex`.
     device : wgpu.GPUDevice, optional
@@ -508,24 +512,35 @@ def scatter_add(
     """
     call = "gw.scatter_add()"
     inputs = _Inputs(call, device)
+    if isinstance(x, EXPRESSIONS):
+        raise ArgumentError(f"{call}: x is an expression; store it first, with gw.asarray(x)")
     onto = inputs.take("x", x)
+    shape = x.shape if isinstance(x, Array) else argument_array(call, "x", x).shape
+    if len(shape) != 1:
+        raise ArgumentError(f"{call}: x has shape {shape}, but must have one dimension; give x.ravel()")
     on_gpu = any(isinstance(each, (Array, *EXPRESSIONS)) for each in (x, indices, values))
     target = inputs.arrays["x"]
     if not isinstance(indices, (Array, *EXPRESSIONS)):
-        indices = _checked_indices(call, "indices", argument_array(call, "indices", indices), target.size)
+        indices = _checked_indices(call, "indices", indices, target.size)
+    if is_python(values):
+        items = weak_items(call, "values", values, onto)
+        values = items.astype(onto.dtype) if items.dtype.kind in "biu" or onto.dtype.kind == "f" else items
+    if isinstance(values, (np.ndarray, np.generic)) and values.ndim == 0 and not isinstance(indices, EXPRESSIONS):
+        values = np.full(indices.size, values)
     added = inputs.take("values", values)
     given = added if isinstance(added, Datatype) else added.datatype
-    if given != onto or onto.itemsize_bytes != 4:
+    if given != onto or onto.itemsize_bytes < 4:
         raise DatatypeError(
-            f"{call}: x is of {onto}, and values are of {given}, but both must be u32, both i32 or both f32; convert "
-            f"them"
+            f"{call}: x is of {onto}, and values are of {given}, but both must be of one datatype of 4 or 8 bytes; "
+            f"convert them"
         )
     if not target.size:
         return target.copy() if not on_gpu else zeros(0, onto.name, inputs.device)
     values = values if isinstance(values, (Array, *EXPRESSIONS)) else inputs.arrays["values"]
-    device = device_of(*(each for each in (x, indices, values) if isinstance(each, Array)), device=device)
+    bound = [array for each in (indices, values) if isinstance(each, EXPRESSIONS) for _, array in flat_of(each).arrays]
+    device = device_of(*bound, *(each for each in (x, indices, values) if isinstance(each, Array)), device=device)
     sums = _by_index(call, indices, values, Add, target.size, device, deterministic=deterministic)
     if not on_gpu:
         return target + sums
-    total: Any = kept_primitive(Map, device, leaf("x", onto) + leaf("sums", onto))  # whose arguments are these leaves
-    return total.bind(x=asarray(target, device), sums=asarray(sums, device)).execute().outputs["output"]
+    total = kept_primitive(VectorAdd, device, onto.name)
+    return total.bind(a=asarray(target, device), b=asarray(sums, device)).execute().outputs["output"]

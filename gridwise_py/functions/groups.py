@@ -249,6 +249,8 @@ class _Call:
             if items.ndim != 1:
                 raise ArgumentError(f"{_CALL}: {name} has shape {items.shape}, but columns have one dimension")
             argument_datatype(_CALL, name, value, items.dtype, _COLUMNS)
+            if isinstance(items, np.ndarray):  # in this machine's order of bytes
+                items = items.astype(items.dtype.newbyteorder("="), copy=False)
             self._columns[id(value)] = items
             lengths[name] = int(items.size)
         check_one_length(_CALL, lengths, "rows")

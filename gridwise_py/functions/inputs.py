@@ -5,15 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import wgpu
 
+from ..primitives.array_methods import value_words
 from ..primitives.fusion import flat_of
-from ..primitives.one_shot import argument_datatype, check_one_length, device_of, stored_leaves, without_doubles
+from ..primitives.one_shot import (
+    argument_array,
+    argument_datatype,
+    check_one_length,
+    device_of,
+    stored_leaves,
+    without_doubles,
+)
 from ..runtime.array import Array, asarray
-from ..types.datatype import Datatype
+from ..types.datatype import ITEM_DATATYPES, Datatype
 from ..types.program import Flat
 
-__all__ = ["Inputs"]
+__all__ = ["Inputs", "weak_items"]
+
+
+def weak_items(call: str, name: str, value: Any, datatype: Datatype) -> np.ndarray:
+    """Return an array of Python's numbers, which take the datatype of other items.
+
+    Raises
+    ------
+    DatatypeError
+        If one is an integer that the datatype does not hold.
+    """
+    items = argument_array(call, name, value)
+    argument_datatype(call, name, value, items.dtype, ITEM_DATATYPES)
+    if items.size and items.dtype.kind in "iu" and datatype.dtype.kind in "iu":
+        for end in (items.min(), items.max()):
+            value_words(int(end), datatype, f"{call}: {name}")
+    return items
 
 
 class Inputs:

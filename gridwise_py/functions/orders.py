@@ -19,12 +19,13 @@ from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import argument_array, argument_datatype, check_not_chunked, device_of, kept_primitive
 from ..primitives.reduce import Reduce
 from ..primitives.reorder import Reorder
-from ..runtime.array import Array, asarray
+from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray
 from ..types import expression_functions
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
 from ..types.operators import Max, Min
 from .arrays import full, numpy_result
+from .inputs import weak_items
 
 __all__ = ["flip", "lexsort", "put", "roll", "transpose"]
 
@@ -229,7 +230,7 @@ def roll(
     """
     call = "gw.roll()"
     array, on_gpu = _uploaded(call, x, device)
-    shifts = (shift,) if isinstance(shift, (int, np.integer)) else tuple(shift)
+    shifts: tuple[Any, ...] = tuple(shift) if isinstance(shift, (Sequence, np.ndarray)) else (shift,)
     if not all(isinstance(each, (int, np.integer)) for each in shifts):
         raise ArgumentError(f"{call}: shift={shift!r} must be an integer, or one for each axis")
     axes = (None,) if axis is None else _axes(call, axis, array.ndim)
@@ -362,9 +363,12 @@ def _values(call: str, values: Any, array: Array, count: int) -> Array:
         items: Any = values
     else:
         items = argument_array(call, "values", values)
+        argument_datatype(call, "values", values, items.dtype, ITEM_DATATYPES)
+        weak = is_python(values)  # Python's numbers take the datatype of x
+        if weak:
+            items = weak_items(call, "values", values, array.datatype)
         if items.ndim == 0:
             return full(count, items[()], array.datatype, array.device)
-        weak = not isinstance(values, np.ndarray)  # a list of Python's numbers takes the datatype of x
         if not weak and not np.can_cast(items.dtype, array.dtype, "same_kind"):
             raise DatatypeError(
                 f"{call}: values are of {items.dtype}, which {array.datatype} does not hold; convert them"

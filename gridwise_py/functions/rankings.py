@@ -15,6 +15,7 @@ from ..primitives.one_shot import (
     HostItems,
     argument_array,
     argument_datatype,
+    check_one_dimension,
     device_of,
     kept_primitive,
     stored_leaves,
@@ -96,6 +97,7 @@ def top_k(
         _check_axis(call, axis, 1)
         flat = flat_of(x)
         arrays = stored_leaves(call, flat)
+        check_one_dimension(call, flat, arrays)
         primitive = kept_primitive(
             TopK, device_of(*arrays.values(), device=device), flat.without_arrays(), k, **options
         )

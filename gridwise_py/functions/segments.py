@@ -57,17 +57,34 @@ class ReducedByKey(NamedTuple):
 class _Inputs(Inputs):
     """Inputs of one dimension, and offsets."""
 
-    def take(self, name: str, value: Any, known: Mapping[str, Datatype], *, widens: bool = True) -> Any:
+    def __init__(self, call: str, device: wgpu.GPUDevice | None):
+        super().__init__(call, device)
+        #: Of numpy arrays that were made wider.
+        self._dtypes: dict[str, np.dtype[Any]] = {}
+
+    def take(
+        self, name: str, value: Any, known: Mapping[str, Datatype], *, widens: bool = True, fuses: bool = True
+    ) -> Any:
         """Take an argument; return its datatype, or the program of an expression.
 
-        With `widens` items of 1 and 2 bytes in numpy become ones of 4.
+        With `widens` items of 1 and 2 bytes become ones of 4: those of numpy, and with `fuses` those of an Array, which
+        kernels read as they are.
         """
         if isinstance(value, EXPRESSIONS):
             return self.take_expression(name, value)
         items = argument_items(self._call, name, value)
-        if widens and isinstance(items, np.ndarray) and items.dtype.kind in _WIDENED and items.dtype.itemsize < 4:
-            items = items.astype(_WIDENED[items.dtype.kind])
+        if widens and items.dtype.kind in _WIDENED and items.dtype.itemsize < 4:
+            if isinstance(items, Array) and fuses:
+                self._sizes[name] = items.size
+                return self.take_expression(name, items)
+            if isinstance(items, np.ndarray):
+                self._dtypes[name] = items.dtype.newbyteorder("=")
+                items = items.astype(_WIDENED[items.dtype.kind])
         return self.take_items(name, value, items, known)
+
+    def narrowed(self, name: str, items: Any) -> Any:
+        """Return a result in numpy in the dtype that an argument had before it was made wider."""
+        return items if self.on_gpu or name not in self._dtypes else items.astype(self._dtypes[name])
 
     def take_offsets(self, offsets: Any, items: int | None) -> int:
         """Take offsets; return the number of segments."""
@@ -75,7 +92,7 @@ class _Inputs(Inputs):
             raise ArgumentError(f"{self._call}: offsets is an expression; store it first, with gw.asarray()")
         if not isinstance(offsets, Array):
             offsets = _checked_offsets(self._call, argument_array(self._call, "offsets", offsets), items)
-        self.take("offsets", offsets, {"u32": DATATYPES["u32"]})
+        self.take("offsets", offsets, {"u32": DATATYPES["u32"]}, widens=False)
         if self._sizes["offsets"] == 0:
             raise LengthError(f"{self._call}: offsets has no items; for no segments give [0]")
         return self._sizes["offsets"] - 1
@@ -125,7 +142,7 @@ def reduce_by_key(
     keys : numpy.ndarray, Array or expression
         Of one dimension. Equal keys that are not neighbours make several runs: sort them first, with `sort_pairs`.
     x : numpy.ndarray, Array or expression
-        As long as `keys`. Results have its datatype; those of 1 and 2 bytes in numpy become ones of 4.
+        As long as `keys`. Results have its datatype; of items of 1 and 2 bytes they have 4.
     op : BinOp or str, default Add
     size : int, optional
         The runs that there is room for on the GPU; by default as many as items.
@@ -137,7 +154,8 @@ def reduce_by_key(
     Returns
     -------
     ReducedByKey
-        ``keys`` and ``values`` of the runs: arrays of numpy, or Arrays that carry their count.
+        ``keys`` and ``values`` of the runs: arrays of numpy, or Arrays that carry their count. Keys in numpy have
+        their own dtype, keys in Arrays 4 or 8 bytes.
 
     Examples
     --------
@@ -151,7 +169,7 @@ def reduce_by_key(
     inputs.check_lengths("keys", "items")
     primitive = kept_primitive(ReduceByKey, inputs.device, *kinds, op, size=size, deterministic=deterministic)
     outputs = inputs.run(primitive)
-    return ReducedByKey(outputs["output_keys"], outputs["output_values"])
+    return ReducedByKey(inputs.narrowed("keys", outputs["output_keys"]), outputs["output_values"])
 
 
 @explained(REMEDIES)
@@ -196,7 +214,7 @@ def segmented_reduce(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of one dimension. Results have its datatype; those of 1 and 2 bytes in numpy become ones of 4.
+        Of one dimension. Results have its datatype; of items of 1 and 2 bytes they have 4.
     offsets : numpy.ndarray or Array, optional
         Segment s is ``x[offsets[s]:offsets[s + 1]]``, as in a CSR matrix. Integers that do not fall, of which those in
         numpy are checked. An Array is of u32, and is not checked: with offsets that fall or lie beyond `x` the results
@@ -408,7 +426,7 @@ def repeat(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of one dimension, with items of 4 or 8 bytes; those of 1 and 2 bytes in numpy become ones of 4.
+        Of one dimension, with items of 4 or 8 bytes; in numpy also of 1 and 2.
     repeats : int, or numpy.ndarray or Array of integers
         How often; one number for all items, or one for each. An Array is of u32.
     size : int, optional
@@ -419,7 +437,7 @@ def repeat(
     Returns
     -------
     numpy.ndarray or Array
-        An Array carries its count where `repeats` is an Array.
+        Of the datatype of `x`. An Array carries its count where `repeats` is an Array, or `x` does.
 
     Examples
     --------
@@ -429,7 +447,7 @@ def repeat(
     """
     call = "gw.repeat()"
     inputs = _Inputs(call, device)
-    kind = inputs.take("values", x, ITEM_DATATYPES)
+    kind = inputs.take("values", x, ITEM_DATATYPES, fuses=False)
     if isinstance(repeats, Array):
         if size is None:
             raise ArgumentError(
@@ -452,11 +470,13 @@ def repeat(
             raise ArgumentError(f"{call}: the result has {total} items, but fewer than 2^32 are made at once")
         if not isinstance(counts, Array):
             counts = counts.astype(np.uint32)
-    inputs.take("counts", counts, {"u32": DATATYPES["u32"]})
+    inputs.take("counts", counts, {"u32": DATATYPES["u32"]}, widens=False)
     inputs.check_lengths("values", "counts")
     room = size if size is not None else max(total or 0, 1)
     primitive = kept_primitive(Repeat, inputs.device, kind, size=room)
-    if total is None or not inputs.on_gpu:
+    if not inputs.on_gpu:
+        return inputs.narrowed("values", inputs.run(primitive)["output"])
+    if total is None or any(array.count is not None for array in inputs.arrays.values()):
         return inputs.run(primitive)["output"]
     # The host knows how long the result is, so it is an Array without a count.
     output = empty(room, primitive.datatype, inputs.device)

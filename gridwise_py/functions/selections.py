@@ -21,6 +21,7 @@ from ..primitives.one_shot import (
     argument_array,
     argument_datatype,
     argument_items,
+    check_one_dimension,
     check_one_length,
     device_of,
     kept_primitive,
@@ -200,6 +201,9 @@ def flatnonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
 @explained()
 def nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> tuple[Any]:
     """Return the positions of the items that are not 0, as a tuple of one array; see `flatnonzero`."""
+    if isinstance(x, FUSED) and not isinstance(x, Array):
+        flat = flat_of(x)
+        check_one_dimension("gw.nonzero()", flat, stored_leaves("gw.nonzero()", flat))
     return (flatnonzero(x, device=device),)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import wgpu
 
 from ..call_errors import explained
@@ -67,9 +68,21 @@ def _same_datatype(call: str, names: tuple[str, str], items: tuple[Any, Any], kn
     if first != second:
         raise DatatypeError(
             f"{call}: {names[0]} is of {first}, but {names[1]} of {second}; convert one of the two, for example "
-            f"{names[1]}.astype('{first}')"
+            f"{names[1]}.astype(np.{first.numpy_name})"
         )
     return first
+
+
+def _promoted(call: str, given: dict[str, Any]) -> tuple[Datatype, dict[str, Any]]:
+    """Return the datatype to which numpy promotes two arguments, and these converted to it."""
+    for name, items in given.items():
+        check_not_chunked(call, name, items)
+        argument_datatype(call, name, items, items.dtype, STORAGE_DATATYPES)
+    datatype = as_datatype(np.result_type(*(items.dtype for items in given.values())), STORAGE_DATATYPES)
+    return datatype, {
+        name: items if items.dtype.newbyteorder("=") == datatype.dtype else items.astype(datatype.dtype)
+        for name, items in given.items()
+    }
 
 
 # ---- merges
@@ -174,14 +187,13 @@ class _Sets:
     """
 
     def __init__(self, call: str, ar1: Any, ar2: Any, device: wgpu.GPUDevice | None):
-        given = [_given(call, name, value) for name, value in (("ar1", ar1), ("ar2", ar2))]
-        for name, items in zip(("ar1", "ar2"), given, strict=True):
-            if isinstance(items, ChunkedArray):
-                raise ArgumentError(f"{call}: {name} is {items!r}, but must be one Array")
-        self.datatype = _same_datatype(call, ("ar1", "ar2"), (given[0], given[1]), STORAGE_DATATYPES)
-        self.on_gpu = any(isinstance(items, Array) for items in given)
-        self.device = device_of(*given, device=device)
-        self._arrays = [asarray(items if items.ndim == 1 else items.ravel(), self.device) for items in given]
+        given = {name: _given(call, name, value) for name, value in (("ar1", ar1), ("ar2", ar2))}
+        #: Of the arguments as they were given.
+        self.dtypes: dict[str, np.dtype] = {name: items.dtype.newbyteorder("=") for name, items in given.items()}
+        self.datatype, given = _promoted(call, given)
+        self.on_gpu = any(isinstance(items, Array) for items in given.values())
+        self.device = device_of(*given.values(), device=device)
+        self._arrays = [asarray(items if items.ndim == 1 else items.ravel(), self.device) for items in given.values()]
 
     def sorted(self, number: int, *, unique: bool) -> Array:
         """Return an argument's items in order; if asked for each of them once, counted."""
@@ -221,7 +233,7 @@ def union1d(ar1: SetItems, ar2: SetItems, *, device: wgpu.GPUDevice | None = Non
     Parameters
     ----------
     ar1, ar2 : numpy.ndarray or Array
-        Of any shape, and one datatype that `sort` takes. −0 equals +0, and NaN equals NaN.
+        Of any shape; their datatypes are promoted as in numpy. −0 equals +0, and NaN equals NaN.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -250,7 +262,7 @@ def intersect1d(
     Parameters
     ----------
     ar1, ar2 : numpy.ndarray or Array
-        Of any shape, and one datatype that `sort` takes. −0 equals +0; a NaN equals no other.
+        Of any shape; their datatypes are promoted as in numpy. −0 equals +0; a NaN equals no other.
     assume_unique : bool, default False
         Whether no item is twice in the same array, which saves work and is not checked.
     device : wgpu.GPUDevice, optional
@@ -316,7 +328,7 @@ def setdiff1d(
     Returns
     -------
     numpy.ndarray or Array
-        Of one dimension; an Array carries its count, and nothing is read back.
+        Of one dimension, in numpy of the dtype of `ar1`; an Array carries its count, and nothing is read back.
 
     Examples
     --------
@@ -332,7 +344,8 @@ def setdiff1d(
     number = firsts.bind(keys=merged, values=numbers).execute().outputs["output_values"]
     assert lengths.count is not None, "there are as many runs as lengths"
     number = number.counted_by(lengths.count)
-    return sets.result(compress((lengths == 1) & (number == 0), items))
+    found = sets.result(compress((lengths == 1) & (number == 0), items))
+    return found if sets.on_gpu else found.astype(sets.dtypes["ar1"], copy=False)
 
 
 @explained()
@@ -346,8 +359,8 @@ def isin(
     element : numpy.ndarray or Array
         Of any shape.
     test_elements : numpy.ndarray or Array
-        Of any shape, and the datatype of `element`. They are sorted, and searched for each item. −0 equals +0; a NaN
-        equals no other.
+        Of any shape. They are sorted, and searched for each item. The datatypes of both are promoted as in numpy. −0
+        equals +0; a NaN equals no other.
     invert : bool, default False
         Whether to say the opposite: not among them.
     device : wgpu.GPUDevice, optional
@@ -368,11 +381,7 @@ def isin(
     given = {
         name: _given(call, name, value) for name, value in (("element", element), ("test_elements", test_elements))
     }
-    datatype = _same_datatype(
-        call, ("element", "test_elements"), (given["element"], given["test_elements"]), STORAGE_DATATYPES
-    )
-    for name, items in given.items():
-        check_not_chunked(call, name, items)
+    datatype, given = _promoted(call, given)
     device = device_of(*given.values(), device=device)
     if datatype.name not in SEARCHED_DATATYPES:
         datatype = as_datatype("i32" if datatype.dtype.kind == "i" else "u32", DATATYPES)

@@ -6,6 +6,7 @@ on the GPU, which expressions take as numbers; nothing is read back.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -13,18 +14,26 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DatatypeError
 from ..primitives import Map, Reduce, ReduceAxis
 from ..primitives.fusion import flat_of
-from ..primitives.one_shot import HostItems, argument_array, device_of, kept_primitive, stored_leaves
+from ..primitives.one_shot import (
+    HostItems,
+    argument_array,
+    argument_datatype,
+    device_of,
+    kept_primitive,
+    stored_leaves,
+)
 from ..primitives.reduce_axis import axes_of, is_together
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray
-from ..types.datatype import DATATYPES
-from ..types.expression import Expression, Later, Operators, f32, index, scalar, stored, u32
+from ..runtime.context import context_of
+from ..types.datatype import DATATYPES, STORAGE_DATATYPES
+from ..types.expression import LEAF_DATATYPES, Expression, Later, Operators, f32, index, scalar, stored, u32
 from ..types.expression_functions import StructExpression, bitcast, result, sqrt, struct, where
-from ..types.operators import Add, And, BinOp, Min, Or
-from ..types.struct_operators import ArgMax, ArgMin, MinMax, Moments
+from ..types.operators import Add, And, BinOp, Max, Min, Or
+from ..types.struct_operators import ArgMax, ArgMin, ArgRank, MinMax, Moments
 from .arrays import zeros
 from .reductions import AxisLike, reduce, sum
 from .selections import count_selected
@@ -50,17 +59,48 @@ _VARIANCE: Any = _variance()
 _DEVIATION: Any = sqrt(_VARIANCE)
 #: The fields of structs that were reduced along an axis, as words.
 _FIELDS = "fields"
+#: The two words of items of 8 bytes, which expressions do not read as they are.
+_WORDS = "words"
+_LOW, _HIGH = u32(_WORDS, components=2)
 
 
-def _along_axis() -> tuple[Any, Any, Any]:
-    """Return expressions of the fields: a place along the axis, a variance, a deviation."""
-    _, place = u32(_FIELDS, components=2)
+def _place_along(fields: int) -> Any:
+    """Return an expression of the last of some fields, an index: its place along the axis."""
+    return u32(_FIELDS, components=fields)[-1] // scalar("step", "u32") % scalar("length", "u32")
+
+
+def _spread_along() -> tuple[Any, Any]:
+    """Return expressions of the fields: a variance, a deviation."""
     _, _, m2 = u32(_FIELDS, components=3)
     variance = bitcast("f32", m2) / scalar("freedom", "f32")
-    return place // scalar("step", "u32") % scalar("length", "u32"), variance, sqrt(variance)
+    return variance, sqrt(variance)
 
 
-_PLACE, _VARIANCE_ALONG, _DEVIATION_ALONG = _along_axis()
+_PLACES = {fields: _place_along(fields) for fields in (2, 3)}
+_VARIANCE_ALONG, _DEVIATION_ALONG = _spread_along()
+
+
+@lru_cache(maxsize=6)
+def _rank(kind: str, largest: bool) -> tuple[Any, Any]:
+    """Return the rank of an item of 8 bytes as two words: of the largest or the smallest item it is the greatest.
+
+    −0 and +0 have one rank, and every NaN has the greatest. Source: M. Herf, "Radix tricks" (2001), for floats.
+    """
+    high, low = _HIGH, _LOW
+    if kind == "i":
+        high = high ^ 0x80000000
+    elif kind == "f":
+        is_below = ((high >> 31) != 0) & (((high << 1) | low) != 0)
+        high, low = where(is_below, ~high, high | 0x80000000), where(is_below, ~low, low)
+    if not largest:
+        high, low = ~high, ~low
+    if kind == "f":
+        magnitude = _HIGH & 0x7FFFFFFF
+        is_nan = (magnitude > 0x7FF00000) | ((magnitude == 0x7FF00000) & (_LOW != 0))
+        high, low = (where(is_nan, u32(2**32 - 1), each) for each in (high, low))
+    return high, low
+
+
 _FOUND: Any = where(result == _NONE, scalar("otherwise", "u32"), result)
 
 
@@ -72,7 +112,7 @@ class MinAndMax(NamedTuple):
 
 
 class _Items:
-    """The items of a call, as an expression.
+    """The items of a call, as expressions.
 
     Parameters
     ----------
@@ -84,22 +124,44 @@ class _Items:
 
     def __init__(self, call: str, x: Any, device: wgpu.GPUDevice | None):
         self._call = call
+        self._device = device
         self.on_gpu: bool = isinstance(x, Operators)
+        self.shape: tuple[int, ...] = ()
+        self.dtype: np.dtype[Any] | None = None
+        #: Items of 8 bytes as words, by the name of the leaf that reads them; empty for others.
+        self._words: dict[str, Array] = {}
         if isinstance(x, (ChunkedArray, StructExpression)):
             raise ArgumentError(
                 f"{call}: x is a {type(x).__name__}, but must be an array, an Array or an expression; give "
                 f"{'its chunks one by one' if isinstance(x, ChunkedArray) else 'one of its fields'}"
             )
-        if isinstance(x, Operators):
+        if isinstance(x, Operators) and not isinstance(x, Array):
             self.value: Expression = x.as_expression()
-            self.shape: tuple[int, ...] = x.shape if isinstance(x, Array) else ()
-            self.dtype: np.dtype[Any] | None = x.dtype if isinstance(x, Array) else None
-            self._device = device
             return
-        items = _host_items(call, x)
-        self._device = device_of(device=device)
-        self.shape, self.dtype = items.shape, items.dtype
-        self.value = stored(asarray(items.reshape(-1), self._device))
+        given: Any = x if isinstance(x, Array) else _host_items(call, x)
+        self.shape, self.dtype = given.shape, given.dtype.newbyteorder("=")
+        datatype = argument_datatype(call, "x", x, given.dtype, STORAGE_DATATYPES)
+        if isinstance(given, np.ndarray):
+            self._device = device_of(device=device)
+            given = asarray(given.reshape(-1), self._device)
+        #: The items on the GPU.
+        self.array: Array = given
+        if datatype.name in LEAF_DATATYPES:
+            self.value = stored(given)
+        else:
+            self._words = {_WORDS: given.ravel().view("u32")}
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether they have 8 bytes."""
+        return bool(self._words)
+
+    @property
+    def truth(self) -> Expression:
+        """Whether each is not 0."""
+        if not self.is_wide:
+            return _truth(self.value)
+        return (_LOW | (_HIGH << 1 if self._kind == "f" else _HIGH)) != 0
 
     @property
     def ordered(self) -> Expression:
@@ -107,9 +169,14 @@ class _Items:
         return where(self.value, u32(1), u32(0)) if self.value.type == "bool" else self.value
 
     @property
+    def _kind(self) -> str:
+        assert self.dtype is not None
+        return self.dtype.kind
+
+    @property
     def size(self) -> int:
         """The number of items that there is room for."""
-        return max((each.size for each in self._arrays), default=0)
+        return self.array.size if self.is_wide else max((each.size for each in self._arrays), default=0)
 
     @property
     def is_counted(self) -> bool:
@@ -119,6 +186,13 @@ class _Items:
     @property
     def _arrays(self) -> list[Array]:
         return [cast(Array, each) for _, each in flat_of(self.value).arrays]
+
+    def ranked(self, op: BinOp) -> tuple[Any, BinOp]:
+        """Return structs that end with an index, and the operator that keeps the least or greatest, as `op` does."""
+        if not self.is_wide:
+            return struct(value=self.ordered, index=index), op
+        high, low = _rank(self._kind, op == ArgMax)
+        return struct(high=high, low=low, index=index), ArgRank
 
     def reduce(self, items: Any, op: BinOp, numbers: dict[str, Any] | None = None, **options: Any) -> Any:
         """Return a reduction of an expression made of them: of numpy arrays a number, else an Array of shape ()."""
@@ -130,7 +204,7 @@ class _Items:
     ) -> Array:
         """Return an Array with the one item of a reduction, or with those along axes."""
         flat = flat_of(items)
-        arrays = stored_leaves(self._call, flat)
+        arrays: dict[str, Any] = dict(self._words) or stored_leaves(self._call, flat)
         device = device_of(*arrays.values(), device=self._device)
         primitive = kept_primitive(of, device, flat.without_arrays(), op, **options)
         return primitive.bind(**arrays, **(numbers or {})).execute().outputs["output"]
@@ -199,6 +273,21 @@ class _Along:
         return found if self.items.on_gpu else found.to_numpy()
 
 
+def _in_floats(call: str, x: Any) -> Any:
+    """Return what means and variances are of: integers of 8 bytes as float32, which kernels read; all else as it is."""
+    if isinstance(x, (Expression, StructExpression, ChunkedArray)):
+        return x
+    given: Any = x if isinstance(x, Array) else _host_items(call, x)
+    if given.dtype.itemsize == 8 and given.dtype.kind in "iu":
+        return given.astype(np.float32)
+    if given.dtype.itemsize == 8 and given.dtype.kind == "f":
+        raise DatatypeError(
+            f"{call}: x is of float64, but this is computed in float32; convert it, x.astype(np.float32), which rounds "
+            f"to about 7 digits"
+        )
+    return given
+
+
 def _truth(value: Expression) -> Expression:
     """Return whether items are not 0: of floats by their bits, since devices may flush denormals, and assume no NaN."""
     if value.type == "bool":
@@ -209,7 +298,7 @@ def _truth(value: Expression) -> Expression:
 def _reduced_truth(call: str, x: Any, op: BinOp, axis: AxisLike, keepdims: bool, device: Any) -> Any:
     if axis is None:
         items = _Items(call, x, device)
-        found = items.reduce(_truth(items.value), op, result_dtype="bool")
+        found = items.reduce(items.truth, op, result_dtype="bool")
         return _kept(found, items.shape, keepdims)
     return cast(Any, reduce(_truths(call, x), op, axis=axis, keepdims=keepdims, device=device))
 
@@ -217,6 +306,8 @@ def _reduced_truth(call: str, x: Any, op: BinOp, axis: AxisLike, keepdims: bool,
 def _truths(call: str, x: Any) -> Any:
     """Return bools that say which items are not 0, for reductions along an axis."""
     if isinstance(x, Array):
+        if x.dtype.itemsize == 8 and x.dtype.kind in "iuf":
+            return x.astype(np.bool_)
         return x if x.dtype == np.bool_ else asarray(_truth(x.as_expression()))
     if isinstance(x, (Operators, StructExpression, ChunkedArray)):
         raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
@@ -230,8 +321,7 @@ def any(x: Reducible, /, *, axis: AxisLike = None, keepdims: bool = False, devic
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes. NaN is not 0. Along an axis other items than bool are first made
-        bool.
+        Of bool, integers or floats. NaN is not 0. Along an axis other items than bool are first made bool.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     keepdims : bool, default False
@@ -287,11 +377,11 @@ def _arg(call: str, x: Any, op: BinOp, axis: Any, keepdims: bool, device: Any) -
         along = _Along(call, x, axis, keepdims, device)
         if not along.is_all:
             numbers = {"step": along.step, "length": along.reduced}
-            found = along.reduced_to(struct(value=along.items.ordered, index=index), op, _PLACE, numbers)
+            ranked, op = along.items.ranked(op)
+            found = along.reduced_to(ranked, op, _PLACES[len(ranked.fields)], numbers)
             return found if along.items.on_gpu else found.astype(np.intp)
     items = _Items(call, x, device)
-    value = items.ordered
-    found = items.reduce(struct(value=value, index=index), op, output=_INDEX)
+    found = items.reduce(*items.ranked(op), output=_INDEX)
     return _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims)
 
 
@@ -304,8 +394,8 @@ def argmax(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes. The first NaN is the largest item, and −0 is equal to +0, as in
-        numpy.
+        Of bool, integers or floats; an expression's are of up to 4 bytes. The first NaN is the largest item, and −0 is
+        equal to +0, as in numpy.
     axis : int, optional
         By default all items, in C order.
     keepdims : bool, default False
@@ -341,8 +431,8 @@ def argmin(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes. The first NaN is the smallest item, and −0 is equal to +0, as in
-        numpy.
+        Of bool, integers or floats; an expression's are of up to 4 bytes. The first NaN is the smallest item, and −0 is
+        equal to +0, as in numpy.
     axis : int, optional
         By default all items, in C order.
     keepdims : bool, default False
@@ -376,7 +466,7 @@ def minmax(x: Reducible, /, *, device: wgpu.GPUDevice | None = None) -> MinAndMa
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes, of any shape. NaN propagates.
+        Of bool, integers or floats, of any shape. NaN propagates.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -384,7 +474,7 @@ def minmax(x: Reducible, /, *, device: wgpu.GPUDevice | None = None) -> MinAndMa
     -------
     MinAndMax
         ``min`` and ``max``: numbers of the dtype of `x`; where that is on the GPU, Arrays of shape () of u32, i32 or
-        f32.
+        f32, or of the datatype of `x` if that has 8 bytes, which is read twice.
 
     Raises
     ------
@@ -399,6 +489,9 @@ def minmax(x: Reducible, /, *, device: wgpu.GPUDevice | None = None) -> MinAndMa
     (1, 3)
     """
     items = _Items("gw.minmax()", x, device)
+    if items.is_wide:
+        ends = [reduce(items.array, op, device=device) for op in (Min, Max)]
+        return MinAndMax(*(ends if items.on_gpu else [end.to_numpy()[()] for end in ends]))
     value = items.ordered
     both = items.reduced(struct(min=value, max=value), MinMax).view(DATATYPES[value.type])
     if items.on_gpu:
@@ -414,7 +507,7 @@ def find(x: Reducible, /, *, device: wgpu.GPUDevice | None = None) -> Any:
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        A condition, such as ``x > 3``, or items of bool, integers or floats of up to 4 bytes.
+        A condition, such as ``x > 3``, or items of bool, integers or floats.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -438,7 +531,7 @@ def find(x: Reducible, /, *, device: wgpu.GPUDevice | None = None) -> Any:
     items = _Items("gw.find()", x, device)
     if items.size == 0:
         return zeros((), "u32", device) if items.on_gpu else 0
-    places = where(_truth(items.value), index, _NONE)
+    places = where(items.truth, index, _NONE)
     found = items.reduce(places, Min, {"otherwise": items.size}, output=_FOUND)
     return found if items.on_gpu else int(found)
 
@@ -452,8 +545,7 @@ def count_nonzero(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats; along an axis of up to 4 bytes, and other items than bool are first made bool. NaN
-        is not 0.
+        Of bool, integers or floats. NaN is not 0. Along an axis other items than bool are first made bool.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     keepdims : bool, default False
@@ -472,7 +564,7 @@ def count_nonzero(
         return along if isinstance(along, Array) else along.astype(np.intp)
     given = cast(Any, x)
     if isinstance(given, (np.ndarray, Array)) and given.dtype.itemsize == 8 and given.dtype.kind in "iuf":
-        counted: Any = count_selected(call, cast(Any, given).reshape(-1), device)
+        counted: Any = count_selected(call, given if given.ndim == 1 else given.reshape(-1), device)
         return _kept(counted, cast(Any, given).shape, keepdims)
     items = _Items(call, x, device)
     found = items.reduce(where(_truth(items.value), u32(1), u32(0)), Add)
@@ -493,7 +585,8 @@ def mean(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes. Integers are converted to float32, item by item.
+        Of bool, integers or floats of up to 4 bytes, or integers of 8. Integers are converted to float32, item by item.
+        Also numpy's float64 where the device computes with it (``shader-f64``).
     axis : int or tuple of int, optional
         By default all items, of any shape.
     keepdims : bool, default False
@@ -504,8 +597,8 @@ def mean(
     Returns
     -------
     numpy.float32, numpy.ndarray or Array
-        Of float32 (of float16 for numpy's float16), also for integers, where numpy gives float64. An Array where `x` is
-        on the GPU. Of no items NaN.
+        Of float32 (of float16 and float64 for numpy's), also for integers, where numpy gives float64. An Array where
+        `x` is on the GPU. Of no items NaN.
 
     Notes
     -----
@@ -520,9 +613,17 @@ def mean(
     3.0
     """
     call = "gw.mean()"
+    if not isinstance(x, (Array, Expression, StructExpression, ChunkedArray)):
+        host = _host_items(call, x)
+        if host.dtype.newbyteorder("=") == np.float64 and context_of(device_of(device=device)).has_float64:
+            return _mean_of_doubles(host, axis, keepdims, device)
+    given = _in_floats(call, x)
     if axis is not None:
-        return _mean_along(call, x, axis, keepdims, device)
-    items = _Items(call, x, device)
+        if isinstance(given, (Expression, StructExpression, ChunkedArray)):
+            raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
+        if len(axes_of(call, axis, given.ndim)) < given.ndim:
+            return _mean_along(call, given, axis, keepdims, device)
+    items = _Items(call, given, device)
     value = _floats(items.value)
     if items.is_counted:
         found = items.reduce(_moments(value), Moments, {"empty": np.nan}, output=_MEAN)
@@ -531,10 +632,14 @@ def mean(
     return _kept(_as_numpy(found, items.dtype), items.shape, keepdims)
 
 
-def _mean_along(call: str, x: Any, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None) -> Any:
-    if isinstance(x, (Expression, StructExpression, ChunkedArray)):
-        raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
-    items = x if isinstance(x, Array) else _host_items(call, x)
+def _mean_of_doubles(items: np.ndarray, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None) -> Any:
+    """Return means of float64, which the device adds; the host divides."""
+    each = prod([items.shape[k] for k in axes_of("gw.mean()", axis, items.ndim)])
+    with np.errstate(all="ignore"):
+        return sum(items, axis=axis, keepdims=keepdims, device=device) / np.float64(each)
+
+
+def _mean_along(call: str, items: Any, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None) -> Any:
     sums = sum(items, axis=axis, keepdims=keepdims, dtype=np.float32, device=device)
     each = prod([items.shape[k] for k in axes_of(call, axis, items.ndim)])
     if isinstance(sums, Array):
@@ -561,6 +666,7 @@ def _spread(
     if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
         raise ArgumentError(f"{call}: correction={number!r} must be a number, such as 1")
     options = {"deterministic": True} if deterministic else {}
+    x = _in_floats(call, x)
     if axis is not None:
         along = _Along(call, x, axis, keepdims, device)
         if not along.is_all:
@@ -593,7 +699,7 @@ def var(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes. Integers are converted to float32, item by item.
+        Of bool, integers or floats of up to 4 bytes, or integers of 8. Integers are converted to float32, item by item.
     axis : int or tuple of int, optional
         By default all items.
     correction : float, default 0

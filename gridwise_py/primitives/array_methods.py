@@ -136,7 +136,7 @@ def _indices(call: str, indices: Any, length: int, mode: str | None, device: wgp
     """Return indices as an Array; those on the host are checked."""
     if isinstance(indices, Array):
         if indices.dtype.kind not in "iu":
-            mask = "; a mask chooses on the host: x.to_numpy()[mask.to_numpy()]" if indices.dtype.kind == "b" else ""
+            mask = "; a mask chooses with gw.compress(mask, x)" if indices.dtype.kind == "b" else ""
             raise DatatypeError(f"{call}: indices are of {indices.datatype}, but must be integers{mask}")
         return indices
     items = host_array(indices)

@@ -7,7 +7,7 @@ import wgpu
 from ..errors import ArgumentError
 from ..runtime.array import Array, new_array
 from ..runtime.context import context_of
-from ..types.datatype import STORAGE_DATATYPES, ItemDatatypeLike, as_datatype
+from ..types.datatype import DATATYPES, STORAGE_DATATYPES, ItemDatatypeLike, as_datatype
 from ..types.expression import Expression
 from .fusion import flat_of
 from .map import Map
@@ -35,7 +35,12 @@ def evaluated(
     arrays = stored_leaves(call, flat)
     gives = STORAGE_DATATYPES[flat.types[0]]
     if dtype is not None and as_datatype(dtype, STORAGE_DATATYPES) != gives:
-        raise ArgumentError(f"{call}: the expression is of {gives}, not of {dtype}; cast it, for example gw.f32(…)")
+        wanted = as_datatype(dtype, STORAGE_DATATYPES)
+        remedy = (
+            f"cast it, gw.{wanted}(…)" if wanted.name in DATATYPES
+            else f"store it, and convert that: gw.asarray(x).astype('{wanted}')"
+        )  # fmt: skip
+        raise ArgumentError(f"{call}: the expression is of {gives}, not of {wanted}; {remedy}")
     if (size is None) == (not flat.program.aligned):
         which = "its leaves say how many items it has; leave out size=" if size is not None else "give size="
         raise ArgumentError(f"{call}: {which}" if size is not None else f"{call}: no leaf says how many items; {which}")

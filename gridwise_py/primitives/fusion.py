@@ -47,6 +47,12 @@ class _Number(ValueRule):
 
     def words(self, value: Any, what: str) -> tuple[int, ...]:
         """Return the word; raise DatatypeError if the value is no number of the type."""
+        if isinstance(value, Operators):
+            name = what.rsplit(" ", 1)[-1]
+            raise DatatypeError(
+                f"{what} is {value!r:.60}, but must be {self.name}; to read an Array of one item, use "
+                f"gw.gather(gw.{self._datatype}('{name}'), 0) in the expression, in place of gw.scalar"
+            )
         given = np.asarray(value)
         kinds = "biuf" if self._datatype.dtype.kind == "f" else "biu"
         if given.shape != () or given.dtype.kind not in kinds:

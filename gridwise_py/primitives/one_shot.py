@@ -27,8 +27,8 @@ from .operator import OperatorPrimitive, check_conversion
 
 __all__ = [
     "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",
-    "check_gpu_out", "check_not_chunked", "check_one_length", "checked", "device_of", "kept_primitive", "one_shot",
-    "stored_leaves", "without_doubles",
+    "check_gpu_out", "check_not_chunked", "check_one_dimension", "check_one_length", "checked", "device_of",
+    "kept_primitive", "one_shot", "stored_leaves", "without_doubles",
 ]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
@@ -44,6 +44,8 @@ _Number: TypeAlias = float | np.number[Any] | np.bool_
 #: One dimension or more on the host. A number is none.
 HostItems: TypeAlias = np.ndarray | _SupportsArray | Sequence[_Number] | Sequence[Sequence[_Number]]
 
+# Of functions that have another for rows of one length.
+_OF_ROWS = {"gw.sort()": "gw.segmented_sort", "gw.sort_pairs()": "gw.segmented_sort_pairs"}
 _ONE_DIMENSION = "it works along the one dimension of {x}"
 _ROWS = "; for rows, call it once for each, or use numpy; for all items give {x}.ravel()"
 _STABLE = "every sort here is stable; leave it out"
@@ -153,7 +155,12 @@ def _check_dimension(call: str, name: str, items: Any, others: Mapping[str, Any]
         raise ArgumentError(f"{call}: {name} is a single item ({item!r}) and no array; {remedy}")
     raise ArgumentError(
         f"{call}: {name} has shape {items.shape}, but {call} works along one dimension, and has no axis= yet; for all "
-        f"items give {name}.ravel(); for rows, call it once for each, or use numpy"
+        f"items give {name}.ravel(); for rows, "
+        + (
+            f"{_OF_ROWS[call]}(…, length={items.shape[-1]}) of them sorts each"
+            if call in _OF_ROWS
+            else "call it once for each, or use numpy"
+        )
     )
 
 
@@ -303,7 +310,7 @@ def checked(
         Of results in numpy, where they are not those of the primitive's output.
     """
     if any(isinstance(value, EXPRESSIONS) for value in inputs.values()):
-        return _checked_fused(call, cls, key, device, inputs, out, results, out_shape, options)
+        return _checked_fused(call, cls, key, device, inputs, out, results, flatten, out_shape, options)
     given: dict[str, Any] = {}
     for name, value in inputs.items():
         shown = "x" if name == "input" else name
@@ -375,6 +382,7 @@ def _checked_fused(
     inputs: dict[str, Any],
     out: Any,
     results: Results | None,
+    flatten: bool,
     out_shape: tuple[int, ...] | None,
     options: dict[str, Any],
 ) -> CheckedCall:
@@ -388,18 +396,40 @@ def _checked_fused(
         )
     flat = flat_of(first)
     arrays = stored_leaves(call, flat)
+    if flatten:
+        arrays = {name: array.ravel() for name, array in arrays.items()}
+    else:
+        check_one_dimension(call, flat, arrays)
     device = device_of(*arrays.values(), *others, device=device)
     if results is not None:
-        options["result_dtype"] = results.datatype(flat.datatype, out)
+        # Kernels read conditions as u32, but a sum of bools is of i64, as numpy's.
+        counts = results.widens and flat.types == ("bool",)
+        options["result_dtype"] = results.datatype(STORAGE_DATATYPES["bool"] if counts else flat.datatype, out)
     primitive = kept_primitive(cls, device, flat.without_arrays(), *key, **options)
     given = {**arrays, **{name: value for name, value in inputs.items() if value is not first}}
     signature = primitive.signature
     lengths = {name: int(given[name].size) for name in signature.inputs}
     signature.check_lengths(lengths)
     outs = _named_outs(call, signature.outputs, out)
+    if not outs and any(signature.output_length(name, lengths) is None for name in signature.outputs):
+        raise ArgumentError(
+            f"{call}: no leaf of the expression says how many items it has; give out=, or store it with "
+            f"gw.asarray(x, size=…)"
+        )
     for value, shape, wanted in _wanted(signature, outs, lengths, out_shape):
         check_gpu_out(call, value, shape, wanted, device)
     return CheckedCall(primitive, given, outs, on_gpu=True)
+
+
+def check_one_dimension(call: str, flat: Flat, arrays: Mapping[str, Any]) -> None:
+    """Raise ArgumentError where an expression of Arrays has several dimensions."""
+    shapes = [arrays[flat.names[k]].shape for k in flat.program.aligned]
+    several = next((shape for shape in shapes if len(shape) > 1), None)
+    if several is not None:
+        raise ArgumentError(
+            f"{call}: the expression has shape {several}, but {call} works along one dimension of it; store it with "
+            f"gw.asarray(x), or for all items make it of x.ravel()"
+        )
 
 
 def _wanted(

@@ -199,10 +199,13 @@ def _check_array(signature: Signature, argument: Argument, array: Items, device:
             f"(max-buffer-size {device.limits['max-buffer-size']} bytes), or work on its chunks one by one"
         )
     if datatype is not None and array.datatype != datatype:
-        remedy = argument.cast or (
-            f"convert the data with x.astype(np.{datatype.numpy_name}) before it is uploaded, or make a {primitive} "
-            f"with dtype='{array.datatype}'"
-        )
+        convert = f"convert it on the GPU, {name}.astype('{datatype}')"
+        if argument.is_output:
+            convert = f"give an Array of {datatype}"
+        elif datatype.is_several or array.datatype.is_several:
+            convert = "convert the data before they are uploaded"
+        made = f", or make a {primitive} for {array.datatype}" if name in signature.inputs[:1] else ""
+        remedy = argument.cast or f"{convert}{made}"
         raise DatatypeError(
             f"{primitive}: {name} is of {array.datatype}, but this {primitive} was made for {datatype}; {remedy}"
         )

@@ -37,6 +37,7 @@ from ..types.datatype import (
     numpy_text,
 )
 from ..types.expression import Expression, Operators, gather, stored
+from ..types.expression_functions import StructExpression
 from ..types.options import integer
 from .context import DeviceContext, context_of
 from .device import default_device
@@ -1096,6 +1097,11 @@ def asarray(
     """
     if isinstance(data, Expression):
         return OPERATIONS["evaluate"](data, device, dtype, None if size is None else integer("size", size, 0))
+    if isinstance(data, StructExpression):
+        raise DatatypeError(
+            f"asarray() stores one expression, but this is a struct of {', '.join(data.fields)}; store its fields one "
+            f"by one, or give it to gw.Reduce or gw.Scan"
+        )
     wanted = None if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):
         if wanted is None:

@@ -486,9 +486,8 @@ index = Expression("index", "u32")
 @deferred
 def converted(type_name: str, value: Any) -> Expression:
     """Return an expression converted to another type, as numpy's astype converts."""
-    operand = as_node(value)
-    if operand.kind == "number":
-        operand = as_node(value, type_name) if _is_untyped(value) and type_name != "bool" else operand
+    # A number is held as the type that is asked for: 2**31 is none of i32.
+    operand = as_node(value, type_name if _is_untyped(value) and type_name != "bool" else None)
     return operand if operand.type == type_name else Expression("cast", type_name, (operand,))
 
 
@@ -626,12 +625,24 @@ def _shifted(kind: str, a: Any, bits: Any) -> Expression:
 _MOST_MULTIPLICATIONS = 64
 
 
+def _whole_exponent(base: Expression, b: Any) -> int | None:
+    """Return an exponent that multiplications make: a small whole number that is known; None for others."""
+    if isinstance(b, (bool, np.bool_)) or not isinstance(b, (int, float, np.integer, np.floating)):
+        return None
+    number = cast(float, b)
+    if isinstance(b, (float, np.floating)) and (base.type != "f32" or not float(number).is_integer()):
+        return None
+    return int(number) if 1 <= number <= _MOST_MULTIPLICATIONS else None
+
+
 @deferred
 def _power(a: Any, b: Any) -> Expression:
-    """Return a power: by an integer of Python by multiplications, else by WGSL's pow."""
-    if not (isinstance(b, int) and not isinstance(b, bool) and 1 <= b <= _MOST_MULTIPLICATIONS):
+    """Return a power: by a small whole number by multiplications, else by WGSL's pow."""
+    b = b[()] if isinstance(b, np.ndarray) and b.ndim == 0 else b
+    whole = None if _is_untyped(a) else _whole_exponent(as_node(a), b)
+    if whole is None:
         return operation("**", a, b)
-    base, result, power = as_node(a), None, b
+    base, result, power = as_node(a), None, whole
     while power:
         if power & 1:
             result = base if result is None else operation("*", result, base)
@@ -660,5 +671,6 @@ def gather(x: Any, indices: Any) -> Expression:
         )
     at = as_node(indices, "u32" if _is_untyped(indices) and indices >= 0 else None)
     if at.type not in ("u32", "i32"):
-        raise DatatypeError(f"indices are of {at.type}, but must be integers; cast them: gw.u32(…)")
+        remedy = "a mask chooses with gw.compress(mask, x)" if at.type == "bool" else "cast them: gw.u32(…)"
+        raise DatatypeError(f"indices are of {at.type}, but must be integers; {remedy}")
     return Expression("gather", items.type, (items, at))

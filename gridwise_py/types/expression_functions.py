@@ -150,15 +150,17 @@ def maximum(a: Any, b: Any) -> Expression:
 
 
 @deferred
-def clip(x: Any, low: Any, high: Any) -> Expression:
+def clip(x: Any, low: Any = None, high: Any = None) -> Expression:
     """Return the items of `x`, those below `low` as `low`, and those above `high` as `high`.
 
     Parameters
     ----------
     x : Expression or Array
-    low, high : Expression, Array or number
+    low, high : Expression, Array, number or None
+        None is no bound.
     """
-    return minimum(maximum(x, low), high)
+    above = as_node(x) if low is None else maximum(x, low)
+    return above if high is None else minimum(above, high)
 
 
 @deferred

@@ -62,7 +62,8 @@ def _float(function: Callable[..., Any], name: str = "") -> Operation:
 def _divided(symbol: str, function: Callable[..., Any]) -> Operation:
     # A division by 0 gives 0, as in numpy.
     text = f"select({{T}}(0u), {{0}} {symbol} max({{1}}, {{T}}(1u)), {{1}} != {{T}}(0u))"
-    remedy = "for i32 use gw.floor(gw.f32(a) / gw.f32(b)): the signed operations of GPUs differ"
+    floats = "gw.floor(a / b)" if symbol == "/" else "a - b * gw.floor(a / b)"
+    remedy = f"use {floats} of f32, and cast i32 to it, gw.f32(…): the signed operations of GPUs differ"
     return Operation(("u32",), function, text, remedy=remedy)
 
 
@@ -70,6 +71,17 @@ def _picked(symbol: str, name: str, function: Callable[..., Any]) -> Operation:
     # A NaN propagates, as in numpy: WGSL's own function may drop it.
     text = f"select({{1}}, {{0}}, ({{0}} {symbol} {{1}}) | {_NOT_A_NUMBER})"
     return Operation(_NUMBERS, function, f"{name}({{0}}, {{1}})", {"f32": text})
+
+
+# WGSL's pow is for numbers that are not negative. By whole numbers others have powers, too, and by 0 all have. A NaN
+# propagates: compilers may drop it.
+_POWER = (
+    "select(select(select(pow({0}, {1}), "
+    "select(pow(abs({0}), {1}), -pow(abs({0}), {1}), ({0} < {T}(0.0)) & (fract({1} * 0.5) != {T}(0.0))), "
+    "{1} == floor({1})), "
+    f"{{0}} + {{1}}, {_NOT_A_NUMBER} | {_NOT_A_NUMBER.replace('{0}', '{1}')}), "
+    "{T}(1.0), {1} == {T}(0.0))"
+)
 
 
 def _negated(a: Any) -> Any:
@@ -100,9 +112,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "//": _divided("/", np.floor_divide),
     "%": _divided("%", np.remainder),
-    "**": Operation(
-        ("f32",), np.power, "pow({0}, {1})", remedy="give an integer of Python, x ** 3, or cast: gw.f32(…)"
-    ),
+    "**": Operation(("f32",), np.power, _POWER, remedy="give an integer from 1 to 64, x ** 3, or cast: gw.f32(…)"),
     "<": _compared("<", operator.lt),
     "<=": _compared("<=", operator.le),
     ">": _compared(">", operator.gt),
@@ -120,7 +130,12 @@ OPERATIONS: dict[str, Operation] = {
     "negative": Operation(_NUMBERS, _negated, "-({0})", {"u32": "({T}(0u) - {0})"}),
     "not": Operation((*_INTEGERS, "bool"), np.invert, "~({0})", {"bool": "!({0})"}),
     "abs": Operation(_NUMBERS, np.abs, "abs({0})", {"u32": "{0}"}),
-    "sign": Operation(_NUMBERS, np.sign, "sign({0})", {"u32": "min({0}, {T}(1u))"}),
+    "sign": Operation(
+        _NUMBERS,
+        np.sign,
+        "sign({0})",
+        {"u32": "min({0}, {T}(1u))", "f32": f"select(sign({{0}}), {{0}}, {_NOT_A_NUMBER})"},
+    ),
     "isnan": Operation(("f32",), np.isnan, _NOT_A_NUMBER, gives="bool"),
     "popcount": Operation(("u32",), _popcount, "countOneBits({0})", remedy="cast it: gw.u32(…)"),
     "sqrt": _float(np.sqrt),

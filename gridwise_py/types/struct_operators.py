@@ -15,8 +15,8 @@ from .operations import OPERATIONS, operation_text
 from .operators import Add, And, BinOp, Max, Min, Multiply, Or, Xor
 
 __all__ = [
-    "FIELD_OPERATIONS", "ArgMax", "ArgMin", "ArgOp", "First", "Last", "MinMax", "Moments", "StructOp", "each_field",
-    "on_items",
+    "FIELD_OPERATIONS", "ArgMax", "ArgMin", "ArgOp", "ArgRank", "First", "Last", "MinMax", "Moments", "StructOp",
+    "each_field", "on_items",
 ]  # fmt: skip
 
 _LAST_INDEX = 2**32 - 1
@@ -170,6 +170,29 @@ ArgMin: ArgOp = _arg_operator("argmin", largest=False)
 ArgMax: ArgOp = _arg_operator("argmax", largest=True)
 
 
+def _arg_rank() -> StructOp:
+    def text(fields: tuple[tuple[str, str], ...]) -> str:
+        high, low, index = (name for name, _ in fields)
+        return f"""\
+fn combine(a: T, b: T) -> T {{
+  let before = b.{low} > a.{low} || (b.{low} == a.{low} && b.{index} < a.{index});
+  if (b.{high} > a.{high} || (b.{high} == a.{high} && before)) {{ return b; }}
+  return a;
+}}"""
+
+    def twin(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        high, low, index = _names(a)
+        before = (b[low] > a[low]) | ((b[low] == a[low]) & (b[index] < a[index]))
+        return np.where((b[high] > a[high]) | ((b[high] == a[high]) & before), b, a)
+
+    form = _Form(lambda types: types == ("u32",) * 3, "gw.struct(high=x, low=y, index=gw.index) of u32", text, twin)
+    return StructOp("argmax or argmin", (0, 0, _LAST_INDEX), form, empty=False)
+
+
+#: The item with the greatest rank of 64 bits, its first two fields; of several the one with the smallest third field.
+ArgRank: StructOp = _arg_rank()
+
+
 # ---- field by field
 
 
@@ -320,7 +343,7 @@ First: StructOp = _end_operator("first", "a", "b")
 #: The last item whose first field, of u32, is not 0.
 Last: StructOp = _end_operator("last", "b", "a")
 
-_BY_NAME = {op.name: op for op in (ArgMin, ArgMax, MinMax, Moments, First, Last)}
+_BY_NAME = {op.name: op for op in (ArgMin, ArgMax, ArgRank, MinMax, Moments, First, Last)}
 
 
 def _named(name: str) -> StructOp:

@@ -227,14 +227,14 @@ def searchsorted(x1: Any, x2: Any, /, *, side: Any = "left", sorter: Any = None)
     return _down("searchsorted", gw.searchsorted(_up(x1), _up(x2), side=side, sorter=order).astype(np.int64))
 
 
-def _struct_reduction(name: str, *, eight_bytes: bool = False) -> Callable[..., np.ndarray]:
+def _struct_reduction(name: str, *, doubles: bool = True) -> Callable[..., np.ndarray]:
     function = getattr(gw, name)
 
     def reduced(x: Any, /, *, axis: Any = None, keepdims: bool = False, **options: Any) -> np.ndarray:
         x = np.asarray(x)
         _refuse_complex(name, x.dtype)
-        if x.dtype.itemsize == 8 and not (eight_bytes and axis is None):
-            _leave_out(name, "items of 8 bytes")
+        if x.dtype == np.float64 and not doubles:
+            _leave_out(name, "float64")
         try:
             found = _down(name, function(_up(x), axis=axis, keepdims=keepdims, **options))
         except gw.ArgumentError as error:
@@ -247,10 +247,8 @@ def _struct_reduction(name: str, *, eight_bytes: bool = False) -> Callable[..., 
     return reduced
 
 
-any, all, mean, argmin, argmax, var, std = map(
-    _struct_reduction, ("any", "all", "mean", "argmin", "argmax", "var", "std")
-)
-count_nonzero = _struct_reduction("count_nonzero", eight_bytes=True)
+any, all, argmin, argmax, count_nonzero = map(_struct_reduction, ("any", "all", "argmin", "argmax", "count_nonzero"))
+mean, var, std = (_struct_reduction(name, doubles=False) for name in ("mean", "var", "std"))
 
 
 def nonzero(x: Any, /) -> tuple[np.ndarray, ...]:
@@ -265,13 +263,11 @@ def _unique(name: str, indices: tuple[str, ...]) -> Callable[[Any], Any]:
     def unique(x: Any, /) -> Any:
         x = np.asarray(x)
         _refuse_complex(name, x.dtype)
-        if x.ndim != 1:
-            _leave_out(name, "more than one dimension")
         found = getattr(gw, name)(_up(x))
         if not indices:
             return _down(name, found)
         fields = {field: _down(name, getattr(found, field)) for field in ("values", *indices)}
-        return getattr(np, name)(x[:0])._replace(**{
+        return getattr(np, name)(x.ravel()[:0])._replace(**{
             field: array if field == "values" else array.astype(np.int64) for field, array in fields.items()
         })  # fmt: skip
 

@@ -108,8 +108,10 @@ def test_items_of_an_index_by_any_operator(device):
     np.testing.assert_array_equal(found.to_numpy(), expected)
 
 
-@pytest.mark.parametrize("dtype", [np.uint32, np.int32, np.float32])
-def test_scatter_add_is_add_at(device, dtype):
+@pytest.mark.parametrize("dtype", [np.uint32, np.int32, np.float32, np.int64])
+def test_scatter_add_is_add_at(device, require, dtype):
+    if dtype is np.int64:
+        require("shader-int64")
     x, values = np.arange(6).astype(dtype), np.array([5, 6, 7]).astype(dtype)
     indices = np.array([1, 1, 4])
     expected = x.copy()
@@ -121,6 +123,18 @@ def test_scatter_add_is_add_at(device, dtype):
     found = gw.scatter_add(array, more, gw.asarray(np.append(values, [8, 9]).astype(dtype), device))
     np.testing.assert_array_equal(found.to_numpy(), expected)
     np.testing.assert_array_equal(array.to_numpy(), x)
+    for number in (3, [5, 6, 7], dtype(2)):
+        expected = x.copy()
+        np.add.at(expected, indices, number)
+        _same([gw.scatter_add(x, indices, number, device=device)], [expected])
+        np.testing.assert_array_equal(gw.scatter_add(array, indices, number).to_numpy(), expected)
+
+
+def test_an_empty_list_has_no_indices(device):
+    _same([gw.bincount([], device=device)], [np.bincount([])])
+    _same([gw.bincount([], minlength=3, device=device)], [np.bincount([], minlength=3)])
+    x = np.ones(3, np.float32)
+    _same([gw.scatter_add(x, [], [], device=device)], [x])
 
 
 def _gpu(device, items):
@@ -152,6 +166,10 @@ def _gpu(device, items):
         (gw.ArgumentError, lambda d: gw.scatter_add(X.astype(np.float32), [1000], np.ones(1, np.float32), device=d)),
         (gw.DatatypeError, lambda d: gw.scatter_add(X.astype(np.float32), [1], np.ones(1, np.uint32), device=d)),
         (gw.LengthError, lambda d: gw.scatter_add(X.astype(np.float32), [1], np.ones(2, np.float32), device=d)),
+        (gw.ArgumentError, lambda d: gw.scatter_add(np.ones((2, 2), np.float32), [1], 1.0, device=d)),
+        (gw.ArgumentError, lambda d: gw.scatter_add(_gpu(d, NUMBERS.astype(np.uint32)) + 1, [1], 1)),
+        (gw.DatatypeError, lambda d: gw.scatter_add(np.ones(4, np.uint32), [1], -1, device=d)),
+        (gw.DatatypeError, lambda d: gw.scatter_add(np.ones(4, np.uint32), [1], 1.5, device=d)),
     ],
 )
 def test_bad_calls_are_refused(device, error, call):

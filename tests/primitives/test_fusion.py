@@ -68,6 +68,25 @@ def test_functions_that_round(device):
     np.testing.assert_allclose(found, made.numpy(x=x), rtol=1e-5, atol=1e-5)
 
 
+def test_powers_of_numbers_below_zero_are_numpys(device):
+    x = np.float32([-2, -1.5, -1, -0.0, 0, 1, 3, np.nan, -np.inf, np.inf])
+    for number in (0, 1, 2, 2.0, np.int64(3), np.float32(3), 65, -1, -2.0, -3, 0.5):
+        made = gw.asarray(gw.asarray(x, device) ** number).to_numpy()
+        with np.errstate(all="ignore"):
+            wanted = np.power(x, np.float32(number))
+        checked = np.isfinite(x) if number == 0.5 else np.ones(x.size, bool)  # pow of infinities is the compiler's
+        checked &= (x != 0) | (number >= 0)  # and so is a division by 0
+        np.testing.assert_allclose(made[checked], wanted[checked], rtol=1e-5, err_msg=str(number))
+    exponents = gw.asarray(np.float32([3, 2, -1, 2, 1, -2, 3]), device)
+    made = gw.asarray(gw.asarray(x[:7], device) ** exponents).to_numpy()
+    np.testing.assert_allclose(made, [-8, 2.25, -1, 0, 0, 1, 27], rtol=1e-5)
+
+
+def test_the_sign_of_nan_is_nan(device):
+    x = np.float32([np.nan, -np.inf, -2, 0, 3])
+    np.testing.assert_array_equal(gw.asarray(gw.sign(gw.asarray(x, device))).to_numpy(), np.sign(x))
+
+
 @pytest.mark.parametrize("n", [1, 5, 4_096, 4_099, 100_003])
 def test_a_reduction_of_a_product(device, n):
     a, b = _items(n), _items(n, 1)
@@ -185,6 +204,52 @@ def test_expressions_of_results(device, n, options):
     np.testing.assert_allclose(found, scan.reference(x=x), rtol=1e-6)
     counts = np.arange(n) + (options.get("kind") != "exclusive")
     np.testing.assert_allclose(found, prefix / np.maximum(counts, 1), rtol=1e-6)
+
+
+def test_expressions_of_several_dimensions(device):
+    """Prefixes are of all items, in one dimension, as numpy's; what works along one dimension does not take them."""
+    items = np.float32([[3, -1, 4], [1, -5, 9]])
+    x = gw.asarray(items, device)
+    for found, wanted in (
+        (gw.cumsum(x * 2), np.cumsum(items * 2)),
+        (gw.scan(-x, "max"), np.maximum.accumulate(-items.ravel())),
+    ):
+        assert found.shape == wanted.shape
+        np.testing.assert_array_equal(found.to_numpy(), wanted)
+    for call in (
+        lambda: gw.sort(x * 2), lambda: gw.argsort(x * 2), lambda: gw.sort_pairs(x * 2, x.ravel()),
+        lambda: gw.sort(x * 2, less=lambda a, b: a < b), lambda: gw.top_k(x * 2, 1), lambda: gw.nonzero(x > 0),
+    ):  # fmt: skip
+        with pytest.raises(gw.ArgumentError, match=r"has shape \(2, 3\), but gw\.\w+\(\) works along one dimension"):
+            call()
+    np.testing.assert_array_equal(gw.sort(x.ravel() * 2).to_numpy(), np.sort(items.ravel() * 2))
+    np.testing.assert_array_equal(gw.top_k(gw.asarray(x * 2), 1).values.to_numpy(), [[8], [18]])
+    with pytest.raises(gw.ArgumentError, match=r"gw\.sort\(\): no leaf of the expression says how many"):
+        gw.sort(gw.gather(x, gw.index))
+
+
+def test_a_number_on_the_gpu_in_place_of_a_scalar(device):
+    """The message names what reads it, and that does."""
+    x, number = gw.asarray(np.float32([1, 2, 3]), device), gw.asarray(np.float32([10]), device)
+    with pytest.raises(gw.DatatypeError, match=r"alpha is Array.*gw\.gather\(gw\.f32\('alpha'\), 0\)"):
+        gw.Map(device, X * gw.scalar("alpha", "f32")).execute(x=x, alpha=number)
+    found = gw.Map(device, X * gw.gather(gw.f32("alpha"), 0)).execute(x=x, alpha=number)
+    assert found.output.to_numpy().tolist() == [10, 20, 30]
+    with pytest.raises(gw.DatatypeError, match=r"offsets is of i32, .* offsets\.astype\('u32'\)$"):
+        gw.SegmentedReduce(device, "f32").execute(items=x, offsets=gw.asarray(np.int32([0, 3]), device))
+    with pytest.raises(gw.DatatypeError, match=r"output is of f32, .*; give an Array of u32$"):
+        gw.Map(device, gw.index).execute(output=x)
+    with pytest.raises(gw.DatatypeError, match=r"input\.astype\('u32'\), or make a Reduce for f32$"):
+        gw.Reduce(device, "u32").execute(input=x)
+
+
+def test_sums_of_conditions_have_the_dtype_of_sums_of_bools(device):
+    items = np.float32([3, -1, 4])
+    x = gw.asarray(items, device)
+    for found, wanted in ((gw.sum(x > 0), np.sum(items > 0)), (gw.cumsum(x > 0), np.cumsum(items > 0))):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found.to_numpy(), wanted)
+    assert gw.sum(gw.u32(x > 0)).dtype == np.uint64
 
 
 def test_expressions_of_reductions(device):

@@ -301,6 +301,14 @@ def test_the_function_against_pandas(device, rng):
     assert groups.to_polars().equals(polars.DataFrame(groups.to_numpy()))
 
 
+@pytest.mark.parametrize("dtype", ["<i8", ">i8", ">u2", ">f4"])
+def test_columns_in_another_order_of_bytes(device, dtype):
+    keys, items = np.array([3, 1, 3], dtype), np.array([1, 2, 4], dtype)
+    found = gw.group_by(keys, total=(items, "sum"), first=(items, "first"), device=device)
+    assert found.keys.dtype == np.dtype(dtype).newbyteorder("=")
+    assert (found.keys.tolist(), found.total.tolist(), found.first.tolist()) == ([1, 3], [2, 5], [2, 1])
+
+
 def test_keys_that_are_a_list_of_numbers_are_one_column(device):
     groups = gw.group_by([3, 1, 3], x=([1, 2, 4], "sum"), n=gw.count, count=gw.count, device=device)
     assert groups.keys.tolist() == [1, 3]

@@ -163,6 +163,8 @@ def test_wrong_axes_and_shifts(device):
         gw.flip(x, 2, device=device)
     with pytest.raises(gw.ArgumentError, match="2 shifts for 3 axes"):
         gw.roll(x, (1, 2), (0, 1, 0), device=device)
+    with pytest.raises(gw.ArgumentError, match=r"shift=1\.5 must be an integer"):
+        gw.roll(x, 1.5)
     with pytest.raises(gw.ArgumentError, match="must be an integer"):
         gw.roll(x, (1.5,), device=device)
 
@@ -269,6 +271,9 @@ def test_what_put_refuses(device):
         ([1], np.array([1.5]), None, gw.DatatypeError, "which u32 does not hold"),
         ([1], gw.zeros(1, "f32", device), None, gw.DatatypeError, r"values\.astype"),
         ([1, 2], [1, 2, 3], None, gw.LengthError, "3 values for 2 indices"),
+        ([1], -1, None, gw.DatatypeError, "u32, which does not hold -1"),
+        ([1, 2], [1, 2**32], None, gw.DatatypeError, "u32, which does not hold 4294967296"),
+        ([1], ["7"], None, gw.DatatypeError, "values: numpy makes <U1 of this list"),
         ([1], 1, "clip", gw.ArgumentError, "known are 'raise' and 'drop'"),
     ):
         with pytest.raises(error, match=message):

@@ -567,6 +567,44 @@ def test_functions_of_numpy_arrays(device):
     assert_same(gw.repeat(keys, 3, device=device), np.repeat(keys, 3))
 
 
+@pytest.mark.parametrize("dtype", ["u1", "f2", *_slow("?", "i1", "u2", "i2")])
+def test_small_items(device, dtype):
+    """Kernels read those of Arrays as they are; numpy's keys and repeated items come back in their own dtype."""
+    rng = np.random.default_rng(16)
+    keys = np.repeat(rng.integers(0, 2, 300), rng.integers(1, 9, 300)).astype(dtype)
+    x = rng.integers(0, 50, keys.size).astype(dtype)
+    wide = {"u": np.uint32, "b": np.uint32, "i": np.int32, "f": np.float32}[x.dtype.kind]
+    starts = np.append(0, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
+    bounds = np.append(starts, keys.size)
+    # At odd offsets, as views.
+    on_gpu = [gw.asarray(np.append(np.ones(3, dtype), each), device)[3:] for each in (keys, x)]
+    for k, items in ((keys, x), on_gpu, (keys, on_gpu[1])):
+        found = gw.reduce_by_key(k, items)
+        sums = np.add.reduceat(x.astype(wide), starts, dtype=wide)
+        if k is on_gpu[0] or items is on_gpu[1]:
+            assert_same(found.keys.to_numpy(), keys[starts].astype(wide))
+            assert_same(found.values.to_numpy(), sums)
+        else:
+            assert_same(found.keys, keys[starts])
+            assert_same(found.values, sums)
+    scanned = _scanned(gw.Add, x.astype(wide), bounds)
+    assert_same(gw.scan_by_key(*on_gpu).to_numpy(), scanned)
+    assert_same(gw.segmented_scan(on_gpu[1], bounds).to_numpy(), scanned)
+    assert_same(gw.segmented_reduce(on_gpu[1], bounds).to_numpy(), sums)
+    assert_same(gw.repeat(x, 3, device=device), np.repeat(x, 3))
+    with pytest.raises(gw.DatatypeError, match="Convert first"):
+        gw.repeat(on_gpu[1], 3)
+    with pytest.raises(gw.LengthError, match="lengths differ: keys has"):
+        gw.reduce_by_key(on_gpu[0], on_gpu[1][1:])
+
+
+def test_a_counted_array_is_repeated_as_far_as_it_counts(device):
+    items = gw.asarray(np.uint32([5, 6, 7, 8]), device).counted_by(gw.full(1, 2, "u32", device))
+    twice = gw.repeat(items, 2)
+    assert twice.count is not None
+    assert twice.to_numpy().tolist() == [5, 5, 6, 6]
+
+
 def test_functions_of_arrays_read_nothing_back(device):
     k, x = np.arange(800, dtype=np.uint32) // 8, np.arange(800, dtype=np.uint32)
     keys, items = gw.asarray(k, device), gw.asarray(x, device)

@@ -74,14 +74,29 @@ def test_isin_among_many(device):
     np.testing.assert_array_equal(got.to_numpy(), np.isin(x, y))
 
 
+@pytest.mark.parametrize("name", [*FUNCTIONS, "isin"])
+def test_datatypes_are_promoted_as_in_numpy(device, name):
+    ours, theirs = getattr(gw, name), getattr(np, name)
+    a, b = np.uint32([3, 1, 2**31, 3]), [2, 3, -1, 2**31]
+    for x, y in ((a, b), (b, a), (np.uint8([3, 200]), np.int8([3, -56])), (np.float16([0.5, 3]), a), (a, [3.0, 0.5])):
+        got, wanted = ours(x, y, device=device), theirs(x, y)
+        assert got.dtype == wanted.dtype
+        np.testing.assert_array_equal(got, wanted)
+    on_gpu = gw.asarray(a, device)
+    assert isinstance(ours(on_gpu, b), gw.Array)
+    np.testing.assert_array_equal(ours(on_gpu, b).to_numpy(), theirs(a, b))
+
+
 def test_what_does_not_fit_is_refused(device):
     x, y = gw.zeros(4, "u32", device), gw.zeros(4, "f32", device)
     for name in (*FUNCTIONS, "isin"):
-        with pytest.raises(gw.DatatypeError, match=r"of u32, but .* of f32; convert one of the two"):
-            getattr(gw, name)(x, y)
         with pytest.raises(gw.ArgumentError, match=r"is an expression.*gw\.asarray"):
             getattr(gw, name)(x + 1, x)
         with pytest.raises(gw.ArgumentError, match="must be one Array"):
             getattr(gw, name)(x, gw.ChunkedArray([x]))
+        with pytest.raises(gw.DatatypeError, match="complex64"):
+            getattr(gw, name)(x, np.complex64([1]))
+    with pytest.raises(gw.DatatypeError, match=r"a is of u32, but b of f32; .*b\.astype\(np\.uint32\)"):
+        gw.merge(x, y)
     with pytest.raises(gw.ArgumentError, match=r"trim\(\)"):
         gw.isin(gw.compress(x == 0, x), x)

@@ -356,7 +356,7 @@ def test_functions_are_numpys(items):
         assert _number(gw.find(given_items)) == (places[0] if places.size else items.size)
 
 
-@pytest.mark.parametrize("dtype", quick_first(["float16", "int8", "uint32"], ["uint16", "bool"]))
+@pytest.mark.parametrize("dtype", quick_first(["float16", "int8", "uint32", "int64"], ["uint16", "bool", "uint64"]))
 def test_moments_of_other_items(device, dtype):
     items = np.random.default_rng(12).integers(0, 100, 777).astype(dtype)
     exact = items.astype(np.float64)
@@ -369,6 +369,48 @@ def test_moments_of_other_items(device, dtype):
             np.testing.assert_allclose(_number(found), wanted, rtol=1e-3 if dtype == "float16" else 1e-5)
             on_host = np.float16 if dtype == "float16" else np.float32
             assert _number(found).dtype == (np.float32 if isinstance(found, gw.Array) else on_host)
+
+
+#: Ties, both ends of what the datatypes hold, and differences in the upper and in the lower word alone.
+_WIDE = {
+    "f8": [0.0, -0.0, 1.5, -1e300, 1e300, 1e300, 1.5 + 2**-50, -np.inf, 5e-324, -5e-324],
+    "i8": [0, -(2**63), 2**63 - 1, 2**63 - 1, -1, 2**32, 2**32 + 1, -(2**63)],
+    "u8": [3, 2**64 - 1, 2**64 - 1, 2**32, 2**32 - 1, 1, 1],
+}
+
+
+@pytest.mark.parametrize("dtype", _WIDE)
+def test_items_of_8_bytes(device, dtype):
+    """They need no feature of the device; but a mean of float64 is added there."""
+    edges = np.array(_WIDE[dtype], dtype)
+    rng = np.random.default_rng(16)
+    lists = [edges, edges[::-1], edges[:1], np.zeros(5, dtype), rng.choice(edges, 1000)[1:].reshape(3, 333)]
+    lists += [np.array([1, np.nan, np.inf, -np.nan]), np.array([-0.0, 0.0])] if dtype == "f8" else []
+    for items in lists:
+        for given_items in (items, gw.asarray(items, device)):
+            for ours, numpys in (
+                (gw.argmax, np.argmax), (gw.argmin, np.argmin), (gw.any, np.any), (gw.all, np.all),
+                (gw.count_nonzero, np.count_nonzero), (gw.minmax, lambda x: (x.min(), x.max())),
+                (gw.find, lambda x: np.append(np.flatnonzero(x), x.size)[0]),
+            ):  # fmt: skip
+                found = ours(given_items)
+                found = tuple(map(_number, found)) if isinstance(found, tuple) else _number(found)
+                np.testing.assert_array_equal(found, numpys(items), err_msg=f"{ours.__name__} of {items!r:.100}")
+            if items.ndim == 2:
+                np.testing.assert_array_equal(_number(gw.any(given_items, axis=1)), items.any(axis=1))
+    assert gw.minmax(edges).max.dtype == edges.dtype
+    for function in (gw.argmax, gw.argmin, gw.minmax):
+        with pytest.raises(gw.EmptyReductionError, match="0 items"):
+            function(edges[:0], device=device)
+
+
+def test_means_of_float64(device, require):
+    require("shader-f64", "shader-int64")
+    items = np.random.default_rng(17).normal(1e9, 1, (30, 40))
+    for axis in (None, 0, (0, 1)):
+        found = gw.mean(items, axis=axis, device=device)
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, items.mean(axis), rtol=1e-13)
 
 
 def test_results_of_an_array_stay_on_the_gpu(device, monkeypatch):
@@ -397,6 +439,13 @@ def test_counted_arrays(device):
         with np.errstate(all="ignore"):
             wanted = [kept.mean() if kept.size else np.nan, kept.var() if kept.size else np.nan]
         np.testing.assert_allclose([_number(gw.mean(chosen)), _number(gw.var(chosen))], wanted, rtol=1e-5)
+    for function in (gw.mean, gw.var, gw.sum, gw.any, gw.argmax):  # the one axis is all items, of which some count
+        along, whole = function(chosen := gw.compress(x > 0.5, x), axis=0), function(chosen)
+        assert along.shape == ()
+        np.testing.assert_array_equal(_number(along), _number(whole), err_msg=function.__name__)
+        assert function(chosen, axis=-1, keepdims=True).shape == (1,)
+    wide = gw.asarray(np.int64([0, 5, 0, 7, 9]), device).counted_by(gw.full(1, 4, "u32", device))
+    assert _number(gw.count_nonzero(wide)) == 2
     nothing = gw.compress(x > 9.0, x)
     assert _moments(device).execute(x=nothing).output.to_numpy().tolist() == [(0, 0, 0)]
     assert _number(gw.argmin(gw.compress(x > 0.5, x))) == np.argmin(items[items > 0.5])
@@ -460,12 +509,12 @@ _SHAPES = (((7, 33), 1), ((7, 33), -2), ((3, 50, 4), 1), ((3, 2, 9000), 2), ((90
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])
-@pytest.mark.parametrize("dtype", quick_first(["f4"], ["i4", "u1", "?", "f2"]))
+@pytest.mark.parametrize("dtype", quick_first(["f4", "f8"], ["i4", "u1", "?", "f2", "i8", "u8"]))
 def test_places_and_spreads_along_an_axis(device, on_gpu, dtype):
     """Ties take the first place of their row; the shapes and datatypes are numpy's."""
     for number, (shape, axis) in enumerate(_SHAPES):
         items = np.random.default_rng(number).integers(0, 20, shape).astype(dtype)
-        if dtype == "f4" and items.shape[axis] > 2:
+        if dtype in ("f4", "f8") and items.shape[axis] > 2:
             items[items == 0] = -0.0
             along = np.moveaxis(items, axis, 0)
             along[1].flat[0], along[2].flat[-1] = np.nan, -np.inf
@@ -474,6 +523,8 @@ def test_places_and_spreads_along_an_axis(device, on_gpu, dtype):
             found = ours(given_items, axis=axis, keepdims=keepdims, device=device)
             assert found.dtype == (np.uint32 if on_gpu else np.intp)
             np.testing.assert_array_equal(_number(found), numpys(items, axis=axis, keepdims=keepdims))
+        if dtype == "f8":
+            continue
         items = np.nan_to_num(items, nan=1, neginf=2) if dtype[0] == "f" else items
         given_items = gw.asarray(items, device) if on_gpu else items
         for ours, numpys in ((gw.var, np.var), (gw.std, np.std)):
@@ -525,8 +576,10 @@ def test_what_is_refused(device):
         gw.var(x, correction=1, ddof=1)
     with pytest.raises(gw.ArgumentError, match="must be a number"):
         gw.std(x, correction="1")
-    with pytest.raises(gw.DatatypeError, match="4 bytes"):
-        gw.argmax(np.float64([1, 2]), device=device)
+    with pytest.raises(gw.DatatypeError, match=r"gw\.var\(\): x is of float64.*x\.astype\(np\.float32\)"):
+        gw.var(np.float64([1, 2]), device=device)
+    with pytest.raises(gw.DatatypeError, match=r"gw\.argmax\(\): x: datatype 'complex64'"):
+        gw.argmax(np.complex64([1, 2]), device=device)
     with pytest.raises(gw.ArgumentError, match="give its chunks one by one"):
         gw.argmax(gw.ChunkedArray([x, x]))
     with pytest.raises(gw.ArgumentError, match="axis=1 is out of bounds for an array of 1 dim"):

@@ -64,6 +64,9 @@ def _value(expression):
         (abs(D), lambda x, y, k, d: abs(d)),
         (X**3, lambda x, y, k, d: x * (x * x)),
         (X**0.5, lambda x, y, k, d: np.power(x, np.float32(0.5))),
+        (X**2.0 + X ** np.int64(2), lambda x, y, k, d: x * x + x * x),
+        (D ** np.uint8(2), lambda x, y, k, d: d * d),
+        (gw.clip(D, None, 3) + gw.clip(D, -3, None), lambda x, y, k, d: np.clip(d, None, 3) + np.clip(d, -3, None)),
         ((X > 0) & (Y > 0) | ~(D == 3), lambda x, y, k, d: (x > 0) & (y > 0) | (d != 3)),
         ((X > 0) ^ (Y > 0), lambda x, y, k, d: (x > 0) != (y > 0)),
         (gw.where(X > Y, X, 0), lambda x, y, k, d: np.where(x > y, x, np.float32(0))),
@@ -105,6 +108,8 @@ def test_numbers_take_the_type_of_the_other_side():
     assert gw.where(X > 0, 1, 2).type == "i32"
     assert gw.where(X > 0, 1, 2.5).type == "f32"
     assert gw.u32(7).type == "u32"
+    assert gw.u32(2**32 - 1).numpy(size=1).tolist() == [2**32 - 1]
+    assert gw.f32(2**31).numpy(size=1).tolist() == [2**31]
 
 
 def test_another_number_is_the_same_program():
@@ -187,7 +192,7 @@ def test_an_expression_of_thousands_of_nodes():
         (lambda: K + 2.5, gw.DatatypeError, r"2\.5.*u32.*gw\.f32"),
         (lambda: K - (-1), gw.DatatypeError, "-1 is not a number of u32"),
         (lambda: D % 3, gw.DatatypeError, r"u32, not for i32.*gw\.floor"),
-        (lambda: D // 3, gw.DatatypeError, "not for i32"),
+        (lambda: D // 3, gw.DatatypeError, r"not for i32; use gw\.floor\(a / b\)"),
         (lambda: K / 3, gw.DatatypeError, "a // b"),
         (lambda: X & 1, gw.DatatypeError, "not|float|f32"),
         (lambda: ~X, gw.DatatypeError, "not for f32"),
@@ -200,6 +205,9 @@ def test_an_expression_of_thousands_of_nodes():
         (lambda: X[1:3], gw.DatatypeError, "slice"),
         (lambda: _value(gw.index[K]), gw.ArgumentError, "no end"),
         (lambda: X[Y], gw.DatatypeError, r"gw\.u32"),
+        (lambda: X[X > 0], gw.DatatypeError, r"gw\.compress"),
+        (lambda: K**0, gw.DatatypeError, r"1 to 64.*gw\.f32"),
+        (lambda: gw.asarray(gw.struct(a=X)), gw.DatatypeError, "its fields one by one"),
         (lambda: bool(X > 0), gw.ImplicitConversionError, r"gw\.where"),
         (lambda: 1 if X > 0 else 2, gw.ImplicitConversionError, r"gw\.where"),
         (lambda: 0 < X < 1, gw.ImplicitConversionError, "&"),
