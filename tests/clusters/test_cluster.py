@@ -6,6 +6,7 @@ function of a chunk makes a file and ends its process, once.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -162,6 +163,33 @@ def _through_bytes(device):
 def test_arrays_of_any_kind_survive_being_written_to_disk(client):
     expected = [("Array", True, shape, True) for shape in ((2, 3), (0,), (2,), (3,))]
     assert client.submit(run_on_gpu, _through_bytes, pure=False).result(timeout=30) == expected
+
+
+def test_a_client_of_an_event_loop_computes(client, cluster):
+    """Its answers have to be awaited, so nothing can be asked while a graph is built."""
+    codes = np.arange(SIZE, dtype="u4")
+
+    async def computed():
+        async with Client(cluster.scheduler_address, asynchronous=True) as own:
+            large = gwd.sum(da.zeros(1 << 25, chunks=1 << 25, dtype="f4"))  # more than is taken unasked
+            assert large.dtype == np.float32
+            with pytest.raises(gw.ArgumentError, match="not asynchronous"):
+                gwd.identities(own)
+            return await own.gather(own.compute([gwd.sum(_chunked(codes)), gwd.sort(_chunked(codes), exchange="p2p")]))
+
+    total, in_order = asyncio.run(computed())
+    assert total == codes.sum()
+    np.testing.assert_array_equal(in_order, codes)
+
+
+def test_a_client_that_was_closed_says_so(client, cluster):
+    with gwd.connect(cluster) as own:
+        pass
+    for call in (gwd.identities, gwd.run_fleet):
+        with pytest.raises(gw.ClusterError, match="the client is closed"):
+            call(own)
+    with pytest.raises(gw.ClusterError, match="client was closed"):
+        gwd.sum(_chunked(np.arange(SIZE, dtype="u4"))).compute(scheduler=own)
 
 
 def test_what_a_chunk_raises_keeps_its_type_and_says_where(client):
@@ -337,7 +365,6 @@ def _ten_bytes(dask_worker):
 @pytest.fixture
 def plain_worker(cluster):
     """A worker that somebody started without a GPU, in the shared cluster."""
-    import asyncio
 
     async def start():
         return await Nanny(cluster.scheduler_address, nthreads=1, memory_limit=MEMORY, name="plain", host="127.0.0.1")
