@@ -163,9 +163,9 @@ def rows(gw: Any, device: Any, place: int, items: int) -> dict[str, tuple[int, i
 
 
 def measure_processes(
-    adapters: list[int], items: int, seconds: float, left_s: float, results: list[dict[str, Any]]
+    adapters: list[int], items: int, seconds: float, left_s: float, take: Callable[[dict[str, Any]], None]
 ) -> None:
-    """Run a process per adapter, and append to the results as they come.
+    """Run a process per adapter, and give away the results as they come.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def measure_processes(
             if result is None:
                 left -= 1
             else:
-                results.append(result)
+                take(result)
     finally:
         for process in processes:
             process.join(5)
@@ -520,9 +520,14 @@ def main() -> int:
         results: list[dict[str, Any]] = []
         share_s = steps.left_s * (0.5 if "dask" in given.parts else 1.0)
         document["processes"] = {"results": results, "rows": []}
+
+        def take(result: dict[str, Any]) -> None:
+            results.append(result)
+            steps.save()
+
         steps.run(
             "processes",
-            lambda: measure_processes(adapters, given.items, given.seconds, share_s, results),
+            lambda: measure_processes(adapters, given.items, given.seconds, share_s, take),
             share_s + 300,
         )
         rows_found = document["processes"]["rows"] = efficiencies(results)

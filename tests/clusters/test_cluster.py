@@ -519,10 +519,8 @@ ENDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "phase"),
-    [pytest.param(*each, marks=() if each == ("scan", "scanned") else pytest.mark.slow) for each in ENDS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "phase"), ENDS)
 def test_a_nanny_killed_in_any_phase_takes_its_worker_along_and_the_next_one_goes_on(
     settings_of_dask, monkeypatch, tmp_path, name, phase
 ):

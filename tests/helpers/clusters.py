@@ -9,12 +9,15 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
+from helpers.paths import ROOT
+
 MEMORY = "1GiB"
 
 
 def program(*words, **options):
     """Start Python with some words."""
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    # Faults of helpers are run on workers.
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONPATH": str(ROOT / "tests")}
     return subprocess.Popen([sys.executable, *words], env=environment, text=True, **options)
 
 
