@@ -1,6 +1,6 @@
 """How several GPUs of one host work together: each alone and all at once, then through Dask.
 
-    python benchmarks/multi_gpu.py [--items 2^26] [--seconds 1.5] [--adapters 0,1] [--parts processes,dask] --json FILE
+    python benchmarks/multi_gpu.py --json FILE [--minutes 5] [--items 2^26] [--adapters 0,1] [--parts processes,dask]
 
 `processes` (marks M1, M2): a process per adapter, nothing but gridwise_py. Copies within host memory, uploads,
 downloads, streams, sorts of host data, and the same on arrays that stay on the GPU; of each process alone and of all at
@@ -10,13 +10,16 @@ once, by wall clock and, for what stays on the GPU, by GPU timestamps.
 on one worker and on all; a sort of more chunks than GPUs against the bound of what its bytes take, whose rates are
 measured in the same run.
 
+At the end it says of each mark what was found, whether it holds here, and whether it is reached: M1, M2 and M4 ask for
+four GPUs, and stay open on fewer. The file is written after each step: an error, a step that hangs and the end of the
+time cost what is missing, no more. It ends with 4 if something is missing, with 3 if a step hung.
+
 Virtual machines back memory as it is touched: all host memory is written before it is timed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import statistics
@@ -24,11 +27,23 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import numpy as np
+from steps import Steps
 
 CHUNK_ITEMS = 1 << 22
+#: Reductions in a submission of M4, and chunks of M3.
+TRIALS = 50
+STREAM_CHUNKS = 8
+#: No row takes so long, alone or in all processes together.
+STALLS_S = 60.0
+ROWS = (
+    "host copy, 1 thread", "host copy, 4 threads", "upload", "download", "stream reduce", "stream scan",
+    "sort of host data", "reduce, resident", "scan, resident", "sort, resident",
+)  # fmt: skip
 
 
 def parsed_count(text: str) -> int:
@@ -51,36 +66,51 @@ def timed(call: Callable[[], object], seconds: float, least: int = 3) -> float:
 # ---- a process per adapter
 
 
-def measure_process(place: int, adapters: list[int], items: int, seconds: float, barrier: Any, queue: Any) -> None:
+def measure_process(
+    place: int, adapters: list[int], items: int, seconds: float, deadline: float, goes_on: Any, barrier: Any, queue: Any
+) -> None:
     """Measure every row alone, in turns, and together with the other processes."""
     import gridwise_py as gw
 
     try:
         device = gw.request_device(adapters[place])
-        for name, (moved_bytes, count, call) in rows(gw, device, place, items).items():
-            call()
+        for name, row in rows(gw, device, place, items).items():
+            if place == 0:
+                goes_on.value = time.time() < deadline
+            barrier.wait(STALLS_S)
+            if not goes_on.value:
+                break
+            barrier.wait(STALLS_S)  # all have read it
             for how in ("alone", "together"):
                 for turn in range(len(adapters) if how == "alone" else 1):
-                    barrier.wait()
+                    barrier.wait(STALLS_S)
                     if how == "alone" and turn != place:
                         continue
-                    spans_ns: list[float] = []
-                    wall_s = timed(lambda call=call, spans_ns=spans_ns: spans_ns.append(call() or 0.0), seconds)
-                    span_ns = statistics.median(spans_ns) or None
-                    queue.put(
-                        {
-                            "row": name, "how": how, "process": place, "wall_s": wall_s,
-                            "gbytes_per_s": moved_bytes / wall_s * 1e-9 if moved_bytes else None,
-                            "gitems_per_s": count / wall_s * 1e-9,
-                            "gpu_gitems_per_s": count / span_ns if span_ns else None,
-                        }
-                    )  # fmt: skip
-            barrier.wait()
+                    try:
+                        found = measure_row(row, seconds)
+                    except Exception as error:  # the others wait at the next barrier
+                        found = {"error": f"{type(error).__name__}: {error}"}
+                    queue.put({"row": name, "how": how, "process": place, **found})
+        barrier.wait(STALLS_S)
         queue.put(None)
+    except threading.BrokenBarrierError:  # of another process, or a row of another one that does not end
+        queue.put(f"process {place}: the others did not come within {STALLS_S:g} s")
     except BaseException as error:
         queue.put(f"process {place}: {type(error).__name__}: {error}")
         barrier.abort()
         raise
+
+
+def measure_row(row: tuple[int, int, Callable[[], float | None]], seconds: float) -> dict[str, Any]:
+    """Return the rates of a row."""
+    moved_bytes, count, call = row
+    spans_ns: list[float] = []
+    wall_s = timed(lambda: spans_ns.append(call() or 0.0), seconds)
+    span_ns = statistics.median(spans_ns) or None
+    return {
+        "wall_s": wall_s, "gbytes_per_s": moved_bytes / wall_s * 1e-9 if moved_bytes else None,
+        "gitems_per_s": count / wall_s * 1e-9, "gpu_gitems_per_s": count / span_ns if span_ns else None,
+    }  # fmt: skip
 
 
 def rows(gw: Any, device: Any, place: int, items: int) -> dict[str, tuple[int, int, Callable[[], float | None]]]:
@@ -132,43 +162,65 @@ def rows(gw: Any, device: Any, place: int, items: int) -> dict[str, tuple[int, i
     }
 
 
-def measure_processes(adapters: list[int], items: int, seconds: float) -> list[dict[str, Any]]:
-    """Run a process per adapter; return the results of all."""
+def measure_processes(
+    adapters: list[int], items: int, seconds: float, left_s: float, take: Callable[[dict[str, Any]], None]
+) -> None:
+    """Run a process per adapter, and give away the results as they come.
+
+    Raises
+    ------
+    RuntimeError
+        If a process failed or died, or a row takes too long.
+    """
     context = multiprocessing.get_context("spawn")
     barrier, queue = context.Barrier(len(adapters)), context.Queue()
+    goes_on, deadline = context.Value("b", True), time.time() + left_s
     processes = [
-        context.Process(target=measure_process, args=(place, adapters, items, seconds, barrier, queue))
+        context.Process(
+            target=measure_process, args=(place, adapters, items, seconds, deadline, goes_on, barrier, queue),
+            daemon=True,
+        )
         for place in range(len(adapters))
-    ]
+    ]  # fmt: skip
     for process in processes:
         process.start()
-    found: list[dict[str, Any]] = []
-    left = len(processes)
-    while left:
-        result = queue.get(timeout=900)
-        if isinstance(result, str):
-            raise SystemExit(result)
-        if result is None:
-            left -= 1
-        else:
-            found.append(result)
-    for process in processes:
-        process.join()
-    return found
+    left, heard_s = len(processes), time.monotonic()
+    try:
+        while left:
+            try:
+                result = queue.get(timeout=1)
+            except Empty:
+                dead = [k for k, process in enumerate(processes) if process.exitcode not in (None, 0)]
+                if dead:
+                    raise RuntimeError(f"process {dead[0]} ended with {processes[dead[0]].exitcode}") from None
+                if time.monotonic() - heard_s > 2 * STALLS_S:
+                    raise RuntimeError(f"no result for {2 * STALLS_S:g} s") from None
+                continue
+            heard_s = time.monotonic()
+            if isinstance(result, str):
+                raise RuntimeError(result)
+            if result is None:
+                left -= 1
+            else:
+                take(result)
+    finally:
+        for process in processes:
+            process.join(5)
+            process.kill()
 
 
 def efficiencies(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row per thing measured: its rate alone, together, and the ratio (GPU time for what is resident)."""
+    """Return a row per thing that was measured both ways: its rates and their ratio (GPU time for what is resident)."""
     found = []
     for name in dict.fromkeys(result["row"] for result in results):
-        own = [result for result in results if result["row"] == name]
+        own = [result for result in results if result["row"] == name and "error" not in result]
+        of = {how: [result for result in own if result["how"] == how] for how in ("alone", "together")}
+        if not of["alone"] or len(of["alone"]) != len(of["together"]):
+            continue  # an error, or the end came before
         unit = "gpu_gitems_per_s" if "resident" in name else "gbytes_per_s"
         if any(result[unit] is None for result in own):
             unit = "gitems_per_s"
-        rates = {
-            how: statistics.mean(result[unit] for result in own if result["how"] == how)
-            for how in ("alone", "together")
-        }
+        rates = {how: statistics.mean(result[unit] for result in found) for how, found in of.items()}
         found.append({"row": name, "unit": unit, **rates, "efficiency": rates["together"] / rates["alone"]})
     return found
 
@@ -190,42 +242,63 @@ def chunked(count: int, items: int) -> Any:
     return da.concatenate([da.from_delayed(make(i, items), (items,), dtype=np.uint32) for i in range(count)])
 
 
-def passes(device: Any, held: Any, count: int) -> int:
-    """Reduce a held chunk so many times; return the last result."""
+def passes(device: Any, held: Any, count: int) -> float:
+    """Reduce a held chunk so many times; return the seconds of this on the GPU."""
     import gridwise_py as gw
 
     total, one = gw.Reduce(device, "u32"), gw.empty(1, "u32", device)
-    for _ in range(count):
-        total.execute(input=held, output=one)
-    return int(one.to_numpy()[0])
+    span_ns = 0.0
+    for _ in range(-(-count // TRIALS)):
+        # Many in one submission: the GPU is measured here, not what a call costs its caller.
+        run = total.execute(input=held, output=one, trials=TRIALS, enable_gpu_timing=True)
+        span_ns += run.get_timing_result().gpu_span_ns
+    return span_ns * 1e-9
 
 
-def measure_dask(adapters: list[int], items: int, repeats: int) -> dict[str, Any]:
-    """Return the measurements of M3, M4 and M6."""
+def measure_dask(steps: Any, adapters: list[int], items: int, task_s: float) -> None:
+    """Measure M3, M4 and M6, on one worker and on all."""
+    found = steps.document["dask"] = {}
+    counts = sorted({1, len(adapters)})
+    for workers in counts:
+        own = found[f"{workers} workers"] = {}
+        steps.run(
+            f"cluster of {workers}",
+            lambda workers=workers, own=own: measure_cluster(steps, adapters[:workers], items, task_s, own, found),
+            600.0,
+        )
+
+
+def measure_cluster(
+    steps: Any, adapters: list[int], items: int, task_s: float, own: dict[str, Any], found: dict[str, Any]
+) -> None:
+    """Measure on a cluster with these adapters."""
     import gridwise_py.dask as gwd
 
-    found: dict[str, Any] = {}
-    for workers in sorted({1, len(adapters)}):
-        with gwd.local_cluster(adapters[:workers]) as cluster, gwd.connect(cluster, timeout_s=120) as client:
-            gwd.identities(client)
-            own = found[f"{workers} workers"] = {}
-            x = client.persist(chunked(2 * workers, items))
-            client.gather(client.compute(x.sum()))
-            own["passes"] = measure_passes(client, x, workers, repeats)
-            if workers == 1:
-                own["stream"] = measure_stream(client, x)
-            own["sort"] = measure_sort(client, x, workers)
-    return found
+    workers = len(adapters)
+    with gwd.local_cluster(adapters) as cluster, gwd.connect(cluster, timeout_s=60) as client:
+        own["devices"] = [identity.id for identity in gwd.identities(client)]
+        repeats = found.get("1 workers", {}).get("passes", {}).get("repeats")
+        own["passes"] = steps.run(
+            f"M4, passes on {workers}", lambda: measure_passes(client, items, task_s, repeats), 60 + 40 * task_s
+        )
+        if workers == 1:
+            own["stream"] = steps.run("M3, stream", lambda: measure_stream(client, items), 120.0)
+        own["sort"] = steps.run(f"M6, sort on {workers}", lambda: measure_sort(client, items, workers), 180.0)
 
 
-def measure_stream(client: Any, x: Any) -> dict[str, Any]:
+def measure_stream(client: Any, items: int) -> dict[str, Any]:
     """M3: a reduction of chunks in one process by gw.stream, and through Dask on one worker."""
     import gridwise_py.dask as gwd
 
+    x = client.persist(chunked(STREAM_CHUNKS, items))
+    client.gather(client.compute(x.sum()))
     alone = client.submit(_streamed, [block.key for block in x.to_delayed().ravel()], pure=False)
     stream_s = alone.result()
     dask_s = timed(lambda: client.gather(client.compute(gwd.reduce(x + np.uint32(0)))), 0, 3)
-    return {"gw_stream_s": stream_s, "dask_s": dask_s, "ratio": dask_s / stream_s}
+    return {
+        "chunks": STREAM_CHUNKS, "chunk_bytes": 4 * items, "gw_stream_s": stream_s, "dask_s": dask_s,
+        "ratio": dask_s / stream_s,
+    }  # fmt: skip
 
 
 def _streamed(keys: list[Any]) -> float:
@@ -239,59 +312,91 @@ def _streamed(keys: list[Any]) -> float:
     return timed(lambda: gw.stream(reduce, (held[key] + np.uint32(0) for key in keys)), 0, 3)
 
 
-def measure_passes(client: Any, x: Any, workers: int, repeats: int) -> dict[str, Any]:
-    """M4: many reductions of chunks that stay on the GPUs; every GPU has the same work, whatever their number."""
+def measure_passes(client: Any, items: int, task_s: float, repeats: int | None) -> dict[str, Any]:
+    """M4: many reductions of a chunk on each GPU; every GPU has the same work, whatever their number."""
     import gridwise_py.dask as gwd
-    from gridwise_py.dask.worker import gpu_workers, run_on_gpu
+    from gridwise_py.dask.worker import run_on_gpu
 
-    held = client.persist(gwd.on_gpu(x[: x.size // 2]))
-    client.gather(client.compute(gwd.reduce(held)))
-    keys = [block.key for block in held.to_delayed().ravel()]
-    where = client.who_has()
-    free = list(gpu_workers(client))
-    places = [next((one for one in where.get(key, ()) if one in free), free[i]) for i, key in enumerate(keys)]
+    # By resource: chunks that Dask places may all lie on one worker.
+    where = [{identity.tag: 1, "gridwise": 1} for identity in gwd.identities(client)]
 
-    def all_passes() -> None:
+    def on_each(function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        return [client.submit(run_on_gpu, function, *arguments, resources=one, pure=False) for one in where]
+
+    held = on_each(_held, items)
+    client.gather(on_each(_nothing))
+    keys = [future.key for future in held]
+
+    def all_passes(count: int) -> list[float]:
         futures = [
-            client.submit(run_on_gpu, _passes_of_held, key, repeats, workers=[place], pure=False)
-            for key, place in zip(keys, places, strict=True)
+            client.submit(run_on_gpu, _passes_of_held, future, count, resources=one, pure=False)
+            for future, one in zip(held, where, strict=True)
         ]
-        client.gather(futures)
+        return client.gather(futures)
 
-    return {"wall_s": timed(all_passes, 0, 3), "chunks_per_worker": [places.count(one) for one in free]}
+    all_passes(TRIALS)
+    if repeats is None:
+        one_s = max(all_passes(10 * TRIALS)) / (10 * TRIALS)
+        repeats = TRIALS * max(1, round(task_s / one_s / TRIALS))
+    spans_s: list[float] = []
+    wall_s = timed(lambda: spans_s.extend(all_passes(repeats)), 0, 5)
+    return {
+        "wall_s": wall_s, "gpu_s_of_a_task": statistics.median(spans_s), "repeats": repeats, "chunk_bytes": 4 * items,
+        "tasks": len(keys),
+    }  # fmt: skip
 
 
-def _passes_of_held(device: Any, key: Any, count: int) -> int:
-    from distributed import get_worker
+def _held(device: Any, items: int) -> Any:
+    import gridwise_py as gw
 
-    return passes(device, get_worker().data[key], count)
+    return gw.asarray(np.ones(items, np.uint32), device)
 
 
-def measure_sort(client: Any, x: Any, workers: int) -> dict[str, Any]:
-    """M6: a sort, and the bound from rates that are measured here: staging of each worker, exchange between two."""
+def _nothing(_device: Any) -> None:
+    return None
+
+
+def _passes_of_held(device: Any, held: Any, count: int) -> float:
+    return passes(device, held, count)
+
+
+def measure_sort(client: Any, items: int, workers: int) -> dict[str, Any]:
+    """M6: a sort, and the bound from rates that are measured here: staging of a worker, exchange between two."""
     import gridwise_py.dask as gwd
 
+    x = client.persist(chunked(2 * workers, items))
+    client.gather(client.compute(x.sum()))
     free = list(client.scheduler_info(n_workers=-1)["workers"])
-    staging_s = client.submit(_staging_s, x.chunks[0][0], pure=False).result()
-    chunk_bytes = x.chunks[0][0] * 4
-    staging_bytes_per_s = 2 * chunk_bytes / staging_s
+    chunk_bytes = 4 * items
+    staging_bytes_per_s = 2 * chunk_bytes / client.submit(_staging_s, items, pure=False).result()
     exchange_bytes_per_s = None
     if workers > 1:
-        exchange_bytes_per_s = chunk_bytes / timed(lambda: _exchange(client, x.chunks[0][0], free), 0, 3)
-    wall_s = timed(lambda: client.gather(client.compute(gwd.sort(x).map_blocks(_last).sum())), 0, 3)
+        exchange_bytes_per_s = chunk_bytes / statistics.median(_exchange_s(client, items, free) for _ in range(4))
+    facts: list[np.ndarray] = []
+    ends = gwd.sort(x).map_blocks(_ends, chunks=((3,) * (2 * workers),), dtype=np.uint64, meta=np.empty(0, np.uint64))
+    wall_s = timed(lambda: facts.append(client.gather(client.compute(ends)).reshape(-1, 3)), 0, 3)
+    lengths, order = facts[-1][:, 0], facts[-1][:, 1:].ravel()
     # Twice through the GPU (sort of chunks, merge of parts), each way; what leaves a worker goes across.
     bound_s = 4 * x.nbytes / workers / staging_bytes_per_s
     if exchange_bytes_per_s is not None:
         bound_s += x.nbytes / workers * (1 - 1 / workers) / exchange_bytes_per_s
     return {
-        "items": x.size, "chunks": len(x.chunks[0]), "wall_s": wall_s, "gitems_per_s": x.size / wall_s * 1e-9,
+        "items": x.size, "chunks": 2 * workers, "wall_s": wall_s, "gitems_per_s": x.size / wall_s * 1e-9,
         "staging_bytes_per_s": staging_bytes_per_s, "exchange_bytes_per_s": exchange_bytes_per_s, "bound_s": bound_s,
-        "of_bound": bound_s / wall_s, "numpy_one_core_s_estimated": x.size / 9e7,
+        "of_bound": bound_s / wall_s, "numpy_one_core_s": client.submit(_numpy_sort_s, items).result() * 2 * workers,
+        "exact": bool((lengths == items).all() and (order[1:] >= order[:-1]).all()),
     }  # fmt: skip
 
 
-def _last(block: np.ndarray) -> np.ndarray:
-    return block[-1:]
+def _ends(block: np.ndarray) -> np.ndarray:
+    return np.array([block.size, block[0], block[-1]], np.uint64)
+
+
+def _numpy_sort_s(items: int) -> float:
+    keys = chunk(0, items)
+    begin = time.perf_counter()
+    keys.sort()
+    return time.perf_counter() - begin
 
 
 def _staging_s(items: int) -> float:
@@ -302,9 +407,88 @@ def _staging_s(items: int) -> float:
     return timed(lambda: gw.asarray(data).to_numpy(out=back), 0, 3)
 
 
-def _exchange(client: Any, items: int, workers: list[str]) -> None:
+def _exchange_s(client: Any, items: int, workers: list[str]) -> float:
+    """Return how long a chunk takes to another worker, which it is there for the first time."""
+    from distributed import wait
+
     made = client.submit(np.ones, items, np.uint32, workers=workers[:1], pure=False)
-    client.gather(client.submit(_last, made, workers=workers[1:2], pure=False))
+    wait(made)
+    begin = time.perf_counter()
+    client.gather(client.submit(_size, made, workers=workers[1:2], pure=False))
+    return time.perf_counter() - begin
+
+
+def _size(block: np.ndarray) -> int:
+    return block.size
+
+
+# ---- marks
+
+
+def marks(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what was found for each mark that this program measures, and whether it holds on these GPUs.
+
+    A mark that asks for four GPUs is not reached on fewer, whatever holds there: `reached` is None then.
+    """
+    rows = {row["row"]: row for row in document.get("processes", {}).get("rows", ())}
+    dask = document.get("dask", {})
+    found: list[dict[str, Any]] = []
+
+    def add(mark: str, what: str, value: Any, wanted: str, holds: bool | None, asks: int = 1) -> None:
+        gpus = document["gpus"]
+        reached = holds if holds is not None and gpus >= asks else None
+        found.append(
+            {"mark": mark, "what": what, "found": value, "wanted": wanted, "holds_here": holds, "gpus": gpus,
+             "asks_for_gpus": asks, "reached": reached}
+        )  # fmt: skip
+
+    for name in ("reduce, resident", "scan, resident", "sort, resident"):
+        row = rows.get(name)
+        of_gpu = row is not None and row["unit"] == "gpu_gitems_per_s"
+        value = row["efficiency"] if row is not None and of_gpu else None
+        add("M1", name, value, ">= 0.98", None if value is None else value >= 0.98, 4)
+    copy = rows.get("host copy, 4 threads")
+    for name in ("stream reduce", "stream scan"):
+        row = rows.get(name)
+        if row is None or copy is None:
+            add("M2", name, None, ">= 0.90, or >= 0.95 of what host copy scales", None, 4)
+            continue
+        value = {"efficiency": row["efficiency"], "of_host_copy": row["efficiency"] / copy["efficiency"]}
+        holds = value["efficiency"] >= 0.90 or value["of_host_copy"] >= 0.95
+        add("M2", name, value, ">= 0.90, or >= 0.95 of what host copy scales", holds, 4)
+    single = dask.get("1 workers", {})
+    stream = single.get("stream")
+    large = stream is not None and stream["chunk_bytes"] >= 256 << 20
+    add("M3", "Dask over gw.stream, chunks of 256 MiB", None if stream is None else stream["ratio"], "<= 1.10",
+        stream["ratio"] <= 1.10 if large else None)  # fmt: skip
+    for name, own in dask.items():
+        workers = int(name.split()[0])
+        if workers > 1:
+            one, all_of = single.get("passes"), own.get("passes")
+            value = one["wall_s"] / all_of["wall_s"] if one and all_of else None
+            enough = value is not None and one["gpu_s_of_a_task"] >= 0.25
+            add("M4", f"weak scaling of passes, 1 to {workers}", value, ">= 0.95, with 0.25 s of GPU work a task",
+                value >= 0.95 if enough else None, 4)  # fmt: skip
+        sort = own.get("sort")
+        add("M6", f"sort on {workers}, of its bound", None if sort is None else sort["of_bound"], ">= 0.8, exact parts",
+            None if sort is None else sort["of_bound"] >= 0.8 and sort["exact"])  # fmt: skip
+    return found
+
+
+def mark_line(mark: dict[str, Any]) -> str:
+    """Return a line about a mark."""
+    value = mark["found"]
+    if isinstance(value, dict):
+        text = ", ".join(f"{name} {one:.3f}" for name, one in value.items())
+    else:
+        text = "not measured" if value is None else f"{value:.3f}"
+    if mark["holds_here"] is None:
+        verdict = "open"
+    else:
+        verdict = "holds" if mark["holds_here"] else "DOES NOT HOLD"
+        if mark["reached"] is None:
+            verdict += f" on {mark['gpus']} GPUs; it asks for {mark['asks_for_gpus']}: open"
+    return f"{mark['mark']} {mark['what']}: {text} ({mark['wanted']}): {verdict}"
 
 
 # ----
@@ -314,32 +498,58 @@ def main() -> int:
     """Measure, print the tables, write the file."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--items", type=parsed_count, default=1 << 26, help="of each GPU, and of a chunk")
-    parser.add_argument("--seconds", type=float, default=1.5)
-    parser.add_argument("--repeats", type=int, default=500, help="reductions in a task of M4")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each row")
+    parser.add_argument("--task-seconds", type=float, default=0.5, help="of GPU work in a task of M4")
+    parser.add_argument("--minutes", type=float, default=5.0, help="after these, nothing new begins")
     parser.add_argument("--adapters", help="indices, by default all GPUs")
     parser.add_argument("--parts", default="processes,dask")
-    parser.add_argument("--json", required=True)
+    parser.add_argument("--json", required=True, type=Path)
     given = parser.parse_args()
     from gridwise_py.dask.cluster import chosen_adapters
 
-    if given.adapters is None:
-        adapters = [adapter.index for adapter in chosen_adapters("all")]
-    else:
-        adapters = [int(index) for index in given.adapters.split(",")]
-    document: dict[str, Any] = {"adapters": adapters, "items": given.items, "cpus": os.cpu_count()}
+    wanted = "all" if given.adapters is None else [int(index) for index in given.adapters.split(",")]
+    chosen = chosen_adapters(wanted)
+    adapters = [adapter.index for adapter in chosen]
+    steps = Steps(
+        given.json, given.minutes, adapters=adapters, names=[str(adapter) for adapter in chosen], items=given.items,
+        gpus=len({adapter.index for adapter in chosen if adapter.type != "CPU"}), cpus=os.cpu_count(),
+    )  # fmt: skip
+    document = steps.document
+    steps.say(f"{document['gpus']} GPUs: {'; '.join(document['names'])}")
     if "processes" in given.parts:
-        results = measure_processes(adapters, given.items, given.seconds)
-        document["processes"] = {"results": results, "rows": efficiencies(results)}
+        results: list[dict[str, Any]] = []
+        share_s = steps.left_s * (0.5 if "dask" in given.parts else 1.0)
+        document["processes"] = {"results": results, "rows": []}
+
+        def take(result: dict[str, Any]) -> None:
+            results.append(result)
+            steps.save()
+
+        steps.run(
+            "processes",
+            lambda: measure_processes(adapters, given.items, given.seconds, share_s, take),
+            share_s + 300,
+        )
+        rows_found = document["processes"]["rows"] = efficiencies(results)
         print(f"{'':24}{'alone, each':>14}{'together, each':>16}{'efficiency':>12}")
-        for row in document["processes"]["rows"]:
+        for row in rows_found:
             unit = "GB/s" if row["unit"] == "gbytes_per_s" else "G items/s"
             print(f"{row['row']:24}{row['alone']:14.2f}{row['together']:16.2f}{row['efficiency']:12.3f}  {unit}")
+        wrong = [f"{r['row']}, {r['how']}, process {r['process']}: {r['error']}" for r in results if "error" in r]
+        if wrong:
+            document["errors"]["rows"] = "; ".join(wrong)
+        document["left_out"] += [name for name in ROWS if name not in {row["row"] for row in rows_found}]
     if "dask" in given.parts:
-        document["dask"] = measure_dask(adapters, given.items, given.repeats)
-        print(json.dumps(document["dask"], indent=1))
-    with open(given.json, "w", encoding="utf-8") as file:
-        json.dump(document, file, indent=1)
-    return 0
+        measure_dask(steps, adapters, given.items, given.task_seconds)
+    document["marks"] = marks(document)
+    steps.save()
+    for mark in document["marks"]:
+        print(mark_line(mark))
+    for name, error in document["errors"].items():
+        print(f"FAILED {name}: {error}")
+    if document["left_out"]:
+        print("left out: " + ", ".join(document["left_out"]))
+    return 0 if steps.is_whole else 4
 
 
 if __name__ == "__main__":

@@ -113,6 +113,10 @@ def fleet(ctx: click.Context, /, **options: Any) -> None:
     found = _on_cluster(ctx, options, known) if scheduler is not None else _from_files(options, known)
     if options["baseline"] is not None:
         found = replace(found, baseline=hashlib.sha256(options["baseline"].read_bytes()).hexdigest())
+        for group in found.groups:
+            if not group.has_baseline:
+                what = f"{group.adapter}, {group.backend}, driver {group.driver}, gridwise_py {group.gridwise_py}"
+                note(f"gridwise: the baseline has no device such as {what}: these are compared with each other")
     if json_path is not None:
         from ..storage.json_files import json_text
 

@@ -22,7 +22,7 @@ from ..functions.scans import scan
 from ..functions.selections import unique
 from ..functions.sorts import sort, sort_pairs
 from ..runtime.array import Array, asarray
-from ..types.operators import BinOp
+from ..types.operators import Add, BinOp, Multiply
 
 __all__ = [
     "Candidates",
@@ -72,10 +72,16 @@ def uploaded(device: wgpu.GPUDevice, chunk: Chunk) -> Array:
 # ---- reductions and scans
 
 
+def _between(op: BinOp, dtype: np.dtype) -> np.dtype:
+    """Return the dtype of what chunks contribute: sums of f16 pass 65,504 on the way to a result that does not."""
+    return np.dtype(np.float32) if dtype == np.float16 and op in (Add, Multiply) else dtype
+
+
 def reduced(
     device: wgpu.GPUDevice, chunk: Chunk, *, op: BinOp, dtype: np.dtype, deterministic: bool, compensated: bool
 ) -> np.ndarray:
     """Return what the items of a chunk combine to."""
+    dtype = _between(op, dtype)
     if chunk.size == 0:
         return np.empty(0, dtype)
     options: dict[str, Any] = {"deterministic": deterministic, "compensated": compensated}
@@ -100,8 +106,13 @@ def result(
     """
     items = np.concatenate(parts)
     if items.size == 0:
-        return cast(np.generic, reduce(items, op, dtype=dtype, device=device))
-    return reduced(device, items, op=op, dtype=dtype, **options)[0]
+        return cast(np.generic, reduce(items.astype(dtype), op, dtype=dtype, device=device))
+    return _narrowed(reduced(device, items, op=op, dtype=dtype, **options), dtype)[0]
+
+
+def _narrowed(items: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    with np.errstate(over="ignore"):  # infinity, as on the GPU
+        return items.astype(dtype, copy=False)
 
 
 def carries(
@@ -114,6 +125,7 @@ def carries(
     compensated: bool,
 ) -> list[np.ndarray]:
     """Return what comes before each chunk, from the totals of all chunks but the last; nothing before the first."""
+    dtype = _between(op, dtype)
     counts = np.cumsum([0, *(total.size for total in totals)])
     items = np.concatenate([np.empty(0, dtype), *totals])
     options: dict[str, Any] = {"deterministic": deterministic, "compensated": compensated}
@@ -136,11 +148,14 @@ def scanned(
 ) -> Chunk:
     """Return the scan of a chunk that begins with what comes before it."""
     options: dict[str, Any] = {"deterministic": deterministic, "compensated": compensated}
-    carry = before[index] if before else np.empty(0, dtype)
+    wide = _between(op, dtype)
+    carry = before[index] if before else np.empty(0, wide)
     if carry.size:
         options["initial"] = carry
-    output: Any = scan(uploaded(device, chunk) if keep else chunk, op, kind, dtype=dtype, device=device, **options)
-    return output if keep else host(output)
+    output: Any = scan(uploaded(device, chunk) if keep else chunk, op, kind, dtype=wide, device=device, **options)
+    if keep:
+        return output if wide == dtype else output.astype(dtype)
+    return _narrowed(host(output), dtype)
 
 
 # ---- histograms and groups
@@ -193,7 +208,9 @@ def grouped(device: wgpu.GPUDevice, keys: Chunk, values: Chunk, *, how: How, max
     if keys.size != values.size:
         raise LengthError(f"gwd.groupby(): a chunk has {keys.size} keys, but {values.size} values; give as many")
     own_keys, items = host(keys), host(values)
-    if how in ("sum", "mean"):
+    if how == "mean" and items.dtype.kind in "iu" and items.dtype.itemsize == 8:
+        items = items.astype(np.float64)  # sums of 64-bit integers wrap
+    elif how in ("sum", "mean"):
         items = items.astype(np.sum(np.empty(0, items.dtype)).dtype, copy=False)
     columns = () if how == "count" else (items,)
     if how in ("count", "mean"):
@@ -223,14 +240,14 @@ def _merged(
     return Grouped(groups.keys, tuple(getattr(groups, name) for name in aggregates))
 
 
-def grouped_result(parts: Sequence[Grouped], *, how: How) -> tuple[np.ndarray, np.ndarray]:
-    """Return keys and their aggregates, of the one part that all were merged to."""
+def grouped_result(parts: Sequence[Grouped], *, how: How, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Return keys and their aggregates, of the one part that all were merged to, for values of a dtype."""
     (found,) = parts
-    if how == "count":
-        return found.keys, found.columns[0].astype(np.int64)
     if how == "mean":
         return found.keys, found.columns[0] / found.columns[1]
-    return found.keys, found.columns[0]
+    # On the GPU small items are aggregated in 32 bits.
+    wanted = {"count": np.dtype(np.int64), "sum": np.sum(np.empty(0, dtype)).dtype}.get(how, dtype)
+    return found.keys, _narrowed(found.columns[0], wanted)
 
 
 # ---- sorts

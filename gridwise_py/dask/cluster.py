@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import dask.config
 from dask.utils import parse_bytes
 from distributed import CancelledError, Client, KilledWorker, Nanny, Scheduler, Security, SpecCluster
+from distributed.client import ClosedClientError
 from distributed.scheduler import NoValidWorkerError
 from distributed.system import MEMORY_LIMIT
 from distributed.worker_memory import parse_memory_limit
@@ -30,6 +31,7 @@ from distributed.worker_memory import parse_memory_limit
 from .. import settings
 from ..errors import AdapterError, ArgumentError, ClusterError
 from ..runtime.device import AdapterDescription, list_adapters
+from ..types.options import integer
 from .spill import GpuSpill
 from .worker import (
     RESOURCE,
@@ -40,6 +42,7 @@ from .worker import (
     no_gpu_message,
     register,
     versions,
+    workers_of,
 )  # fmt: skip
 
 __all__ = [
@@ -125,7 +128,7 @@ def local_cluster(
     return SpecCluster(workers=workers, scheduler=scheduler, security=security, silence_logs=quiet, **spec)
 
 
-def chosen_adapters(adapters: Iterable[int | str] | str) -> list[AdapterDescription]:
+def chosen_adapters(adapters: Iterable[int | str] | int | str) -> list[AdapterDescription]:
     """Return the adapters that a choice names: ``"all"`` GPUs, or indices and parts of their lines.
 
     With ``GRIDWISE_DASK_CPU`` set, all are software adapters where there is no GPU.
@@ -137,7 +140,7 @@ def chosen_adapters(adapters: Iterable[int | str] | str) -> list[AdapterDescript
     """
     known = list_adapters()
     listing = "\n".join(f"  {adapter}" for adapter in known) or "  none"
-    if isinstance(adapters, str) and adapters != "all":
+    if isinstance(adapters, int) or (isinstance(adapters, str) and adapters != "all"):
         adapters = [adapters]
     if adapters == "all":
         gpus = [adapter for adapter in known if adapter.type in _GPU_TYPES]
@@ -149,7 +152,8 @@ def chosen_adapters(adapters: Iterable[int | str] | str) -> list[AdapterDescript
         chosen = [_adapter(known, wanted, listing) for wanted in adapters]
     if not chosen:
         raise AdapterError(
-            f"no GPU adapter was found; name another by adapters=, or set GRIDWISE_DASK_CPU=1; there are:\n{listing}"
+            f"no GPU adapter was found; name another by adapters= (gridwise worker: --adapter), or set "
+            f"GRIDWISE_DASK_CPU=1; there are:\n{listing}"
         )
     return chosen
 
@@ -195,7 +199,7 @@ def worker_options(tag: str, adapter: AdapterDescription, count: int, threads: i
     return {
         **NO_DASHBOARD,
         "name": tag,
-        "nthreads": threads or max(1, min(_MOST_THREADS, cores // count)),
+        "nthreads": max(1, min(_MOST_THREADS, cores // count)) if threads is None else integer("threads", threads, 1),
         "resources": {RESOURCE: 1, tag: 1},
         "env": environment,
     }
@@ -217,16 +221,25 @@ def memory_options(
     """
     if memory_limit == "auto":
         memory_limit = MEMORY_LIMIT // count
+    elif isinstance(memory_limit, str):
+        memory_limit = _bytes("memory_limit", memory_limit)
     if device_memory_limit is None:
         return {"memory_limit": memory_limit}
-    try:
-        device_bytes = parse_bytes(device_memory_limit)
-    except ValueError as error:
-        raise ArgumentError(f"device_memory_limit={device_memory_limit!r} must be bytes, such as '60GiB'") from error
+    device_bytes = _bytes("device_memory_limit", device_memory_limit)
     host_bytes = parse_memory_limit(memory_limit, 1, count, logger=logger) or MEMORY_LIMIT // count
     target: float = dask.config.get("distributed.worker.memory.target") or 1.0
     limits = {"device_limit_bytes": device_bytes, "host_limit_bytes": int(host_bytes * target)}
     return {"memory_limit": host_bytes, "data": (GpuSpill, limits)}
+
+
+def _bytes(name: str, value: str | int) -> int:
+    try:
+        found = parse_bytes(value)
+    except ValueError:
+        found = -1
+    if found < 0:
+        raise ArgumentError(f"{name}={value!r} must be bytes, such as '60GiB'")
+    return found
 
 
 # ---- TLS
@@ -256,6 +269,8 @@ def check_address(address: str, *, insecure: bool, remedy: str) -> str:
     if not separator:
         protocol, place = "tcp", address
     address = f"{protocol}://{place}"
+    if protocol in ("tcp", "tls") and not place.rpartition(":")[2].isdecimal():
+        raise ArgumentError(f"{address} has no port; give HOST:PORT, such as {protocol}://head:8786")
     if protocol in ("tls", "inproc") or insecure or _is_loopback(place):
         return address
     raise ClusterError(
@@ -312,6 +327,8 @@ def _cluster_errors() -> Generator[None]:
         ) from error
     except NoValidWorkerError as error:
         raise ClusterError(f"no worker of the cluster can take the work: {error}") from error
+    except ClosedClientError as error:
+        raise ClusterError(f"this client was closed, or its scheduler is gone; connect again ({error})") from error
     except CancelledError as error:
         raise ClusterError(
             f"the work was cancelled: the scheduler is gone, or this client was closed ({error}). Nothing is left of "
@@ -357,7 +374,11 @@ def connect(
         If the address is without TLS and outside of this host, the scheduler does not answer, no worker has a GPU, or
         versions differ; the message names those of each side.
     """
-    address = address_or_cluster if isinstance(address_or_cluster, str) else address_or_cluster.scheduler_address
+    address = address_or_cluster
+    if not isinstance(address, str):
+        address = getattr(address_or_cluster, "scheduler_address", None)
+    if not isinstance(address, str):
+        raise ArgumentError(f"gwd.connect() takes the address of a scheduler or a cluster, not {address_or_cluster!r}")
     address = check_address(address, insecure=insecure, remedy="pass insecure=True")
     target = address if isinstance(address_or_cluster, str) else address_or_cluster
 
@@ -372,7 +393,9 @@ def connect(
 
     try:
         return _within(2 * timeout_s + _GRACE_S, connected)
-    except (OSError, TimeoutError, TypeError) as error:  # TypeError: TLS without certificates
+    except ClusterError:
+        raise
+    except (OSError, RuntimeError, TypeError) as error:  # RuntimeError: a closed cluster; TypeError: no certificates
         raise ClusterError(f"no scheduler answers at {address} within {timeout_s:g} s: {error}") from error
 
 
@@ -414,7 +437,7 @@ def _prepare(client: Client, allow_versions: bool, timeout_s: float) -> None:
 
 
 def _check_versions(client: Client, own: Mapping[str, str]) -> None:
-    names = {address: str(one["name"]) for address, one in client.scheduler_info(n_workers=-1)["workers"].items()}
+    names = {address: str(one["name"]) for address, one in workers_of(client).items()}
     run: Any = client.run
     found: dict[str, Any] = run(versions, on_error="return")
     failed = {names.get(a, a): error for a, error in found.items() if isinstance(error, BaseException)}

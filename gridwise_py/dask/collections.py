@@ -10,7 +10,7 @@ float sums.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ import numpy as np
 from dask.delayed import Delayed
 
 from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
-from ..types.datatype import STORAGE_DATATYPES, VALUE_DATATYPES, as_datatype
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, as_datatype
 from ..types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
 from ..types.options import integer
 from . import chunks, splitters
@@ -56,8 +56,8 @@ _UNASKED_BYTES = 64 << 20
 # ---- what is taken
 
 
-def _taken(call: str, x: Any, name: str = "x") -> da.Array:
-    """Return an argument as a dask array of one dimension."""
+def _taken(call: str, x: Any, name: str = "x", known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> da.Array:
+    """Return an argument as a dask array of one dimension, of a datatype that is known."""
     if not isinstance(x, da.Array) and hasattr(x, "to_dask_array") and getattr(x, "ndim", None) == 1:
         x = x.to_dask_array()  # lengths stay unknown: Dask counts partitions that it fuses later
     if not isinstance(x, da.Array):
@@ -69,7 +69,7 @@ def _taken(call: str, x: Any, name: str = "x") -> da.Array:
         raise ArgumentError(f"{call}: {name} has shape {x.shape}, but must have one dimension; give {name}.ravel()")
     if x.dtype.kind == "O":
         raise DatatypeError(f"{call}: {name} is of Python objects; convert it, for example {name}.astype('int64')")
-    as_datatype(x.dtype, STORAGE_DATATYPES, convert=f"{name}.astype(np.{{}})")
+    as_datatype(x.dtype, known, convert=f"{name}.astype(np.{{}})")
     return x
 
 
@@ -163,7 +163,7 @@ def max(x: Any, *, split_every: int = TREE_WIDTH) -> da.Array:
 def _reduce(
     call: str, x: Any, op: BinOpLike, kind: Any, deterministic: bool, compensated: bool, split_every: int
 ) -> da.Array:
-    x, width = _taken(call, x), integer("split_every", split_every, 2)
+    x, width = _taken(call, x, known=ITEM_DATATYPES), integer("split_every", split_every, 2)
     _check_chunks(call, x)
     dtype = x.dtype if kind is None else kind(x.dtype)
     options = {"op": as_binop(op), "dtype": dtype, "deterministic": deterministic, "compensated": compensated}
@@ -216,11 +216,11 @@ def cumsum(x: Any, *, deterministic: bool = False, compensated: bool = False, ke
 def _scan(
     call: str, x: Any, op: BinOpLike, kind: str, of: Any, deterministic: bool, compensated: bool, keep: bool
 ) -> da.Array:
-    x = _taken(call, x)
+    x = _taken(call, x, known=ITEM_DATATYPES)
     if kind not in ("inclusive", "exclusive"):
         raise ArgumentError(f"{call}: kind={kind!r} is unknown; known are inclusive and exclusive")
-    _check_chunks(call, x)
     dtype = x.dtype if of is None else of(x.dtype)
+    _check_chunks(call, x, itemsize_bytes=dtype.itemsize if keep else None)
     options = {"op": as_binop(op), "dtype": dtype, "deterministic": deterministic, "compensated": compensated}
     graph = Graph("scan", [x], sorted(options.items(), key=str), kind, keep)
     keys = blocks(x)
@@ -416,6 +416,8 @@ def histogram(
         Shape (bins,), of int64.
     """
     call = "gwd.histogram()"
+    if edges is not None and range is not None:
+        raise ArgumentError(f"{call}: edges say where bins begin and end; give either edges= or range=")
     x, width = _taken(call, x), integer("split_every", split_every, 2)
     _check_chunks(call, x)
     given = edges if edges is not None else bins if np.ndim(bins) else None
@@ -442,10 +444,10 @@ def _limits(call: str, given: Any, range: tuple[float, float] | None) -> np.ndar
         return found
     if range is None:
         return None
-    low, high = range
-    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+    found = np.asarray(range)
+    if found.shape != (2,) or found.dtype.kind not in "iuf" or not (np.isfinite(found).all() and found[0] <= found[1]):
         raise ArgumentError(f"{call}: range={range!r} must be two finite numbers that ascend")
-    return np.array([low, high])
+    return found
 
 
 def _found_range(graph: Graph, x: da.Array, keys: Sequence[Key], width: int) -> Key:
@@ -479,7 +481,7 @@ def groupby(
     -------
     dask.delayed.Delayed
         Of a tuple of numpy arrays: keys in their order, and of each the aggregate. Sums are in the dtype of numpy's,
-        counts of int64.
+        least and greatest values in that of `values`, counts of int64, means of float64.
 
     Raises
     ------
@@ -499,7 +501,7 @@ def groupby(
     merge = partial(chunks.merged_groups, **options)
     parts = graph.tree("merge", merge, parts, width=width, on_gpu=True)
     last = graph.add_on_gpu("merge-all", merge, parts)
-    graph.add("", partial(chunks.grouped_result, how=how), [last])
+    graph.add("", partial(chunks.grouped_result, how=how, dtype=values.dtype), [last])
     return graph.delayed()
 
 
@@ -589,7 +591,7 @@ def on_gpu(x: Any) -> da.Array:
     dask.array.Array
         For the functions of this module. A chunk that is fetched by a client becomes a numpy array.
     """
-    x = _taken("gwd.on_gpu()", x)
+    x = _taken("gwd.on_gpu()", x, known=ITEM_DATATYPES)
     _check_chunks("gwd.on_gpu()", x)
     graph = Graph("on-gpu", [x])
     graph.each("", chunks.uploaded, blocks(x), on_gpu=True)
@@ -598,7 +600,7 @@ def on_gpu(x: Any) -> da.Array:
 
 def to_host(x: da.Array) -> da.Array:
     """Return an array whose chunks are numpy arrays again, for functions of Dask."""
-    x = _taken("gwd.to_host()", x)
+    x = _taken("gwd.to_host()", x, known=ITEM_DATATYPES)
     graph = Graph("to-host", [x])
     graph.each("", chunks.host, blocks(x))
     return graph.array(x.chunks[0], x.dtype)

@@ -414,9 +414,13 @@ class _Run:
         device = self._devices.get(str(said.get("id")))
         if device is None or device.member is not None:
             return
+        try:
+            numbers = {name: int(said[name]) for name in ("done", "of", "attempt")}
+        except (KeyError, TypeError, ValueError):
+            return
         device.seen_s = time.monotonic()
-        attempts = max(device.shown.attempts, int(said["attempt"]))
-        device.show(done=int(said["done"]), of=int(said["of"]), case=str(said["case"])[:80], attempts=attempts)
+        attempts = max(device.shown.attempts, numbers["attempt"])
+        device.show(done=numbers["done"], of=numbers["of"], case=str(said.get("case"))[:80], attempts=attempts)
 
     # ---- the document
 

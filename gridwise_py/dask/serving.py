@@ -88,6 +88,17 @@ def serve(
     asyncio.run(_run(checked, every))
 
 
+def _reasons(error: BaseException) -> str:
+    """Return what Dask says, and why: its own message is "Nanny failed to start."."""
+    said: list[str] = []
+    found: BaseException | None = error
+    while found is not None:
+        if (text := str(found)) and text not in said:
+            said.append(text)
+        found = found.__cause__
+    return "; ".join(said)
+
+
 async def _run(address: str, every: list[dict[str, Any]]) -> None:
     nannies = [Nanny(address, **options) for options in every]
     task = asyncio.current_task()
@@ -99,7 +110,7 @@ async def _run(address: str, every: list[dict[str, Any]]) -> None:
         started = await asyncio.gather(*nannies, return_exceptions=True)
         failed = [error for error in started if isinstance(error, BaseException)]
         if failed:
-            raise ClusterError(f"no worker joined the cluster at {address}: {failed[0]}") from failed[0]
+            raise ClusterError(f"no worker joined the cluster at {address}: {_reasons(failed[0])}") from failed[0]
         await asyncio.gather(*(nanny.finished() for nanny in nannies))
     except asyncio.CancelledError:
         pass  # SIGTERM: an orderly end

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
@@ -28,7 +28,7 @@ from distributed import Client, Worker, WorkerPlugin, default_client, get_worker
 
 from .. import settings
 from .._version import __version__
-from ..errors import ClusterError, DeviceMemoryError, GridwiseError
+from ..errors import ArgumentError, ClusterError, DeviceMemoryError, GridwiseError
 from ..runtime.array import Array, asarray
 from ..runtime.context import empty_cache
 from ..runtime.device import default_device, device_key
@@ -50,6 +50,7 @@ __all__ = [
     "register",
     "run_on_gpu",
     "versions",
+    "workers_of",
 ]
 
 #: The resource of every worker with a GPU, one of it per GPU. Tasks that need a GPU ask for it.
@@ -318,10 +319,12 @@ _largest: WeakKeyDictionary[Client, int] = WeakKeyDictionary()
 
 
 def largest_chunk_bytes() -> int | None:
-    """Return the largest chunk that every GPU of the current client's cluster takes; None without a client."""
+    """Return the largest chunk that every GPU of the current client's cluster takes; None without one to ask."""
     try:
         client = default_client()
     except ValueError:
+        return None
+    if client.asynchronous:  # its answers have to be awaited
         return None
     if client not in _largest:
         _largest[client] = min(identity.max_buffer_bytes for identity in identities(client))
@@ -332,16 +335,35 @@ def _own_identity() -> DeviceIdentity | str | None:
     return _identity_of(get_worker())
 
 
+def workers_of(client: Client) -> dict[str, Any]:
+    """Return what the scheduler knows of each worker, by address.
+
+    Raises
+    ------
+    ArgumentError
+        If this is no client that can be asked.
+    ClusterError
+        If it was closed.
+    """
+    # Callers pass what they have.
+    if not isinstance(cast(object, client), Client) or client.asynchronous:
+        raise ArgumentError(f"a client is needed that is not asynchronous, such as gwd.connect(…), not {client!r}")
+    found: Any = client.scheduler_info(n_workers=-1)
+    if "workers" not in found:
+        raise ClusterError(f"the client is {client.status}: it was closed, or its scheduler is gone; connect again")
+    return found["workers"]
+
+
 def gpu_workers(client: Client) -> dict[str, str]:
     """Return the names of the workers with the resource for GPUs, by address."""
-    info = client.scheduler_info(n_workers=-1)["workers"]
+    info = workers_of(client)
     return {address: str(one["name"]) for address, one in info.items() if RESOURCE in one["resources"]}
 
 
 def no_gpu_message(client: Client) -> str:
     """Return what to say where no worker has a GPU."""
     scheduler: Any = client.scheduler
-    workers = client.scheduler_info(n_workers=-1)["workers"]
+    workers = workers_of(client)
     there = ", ".join(f"{one['name']} ({address})" for address, one in workers.items()) or "none at all"
     return (
         f"no worker has a GPU (the resource {RESOURCE!r}). Workers: {there}. Start some with "

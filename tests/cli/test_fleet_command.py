@@ -197,3 +197,12 @@ def test_the_charts_of_a_fleet_are_drawn_and_no_label_runs(tmp_path):
             assert page.evaluate("document.querySelectorAll('.failed').length") == 0
             assert page.evaluate("window.pwned ?? null") is None
             assert page.complaints == []
+
+
+def test_a_baseline_of_other_devices_says_that_it_is_none(folder):
+    (folder / "other.json").write_text(json.dumps(results(device={"driver": "9.9"})))
+    done = _run("n0.json", "n1.json", "--baseline", "other.json")
+    assert done.exit_code == 0
+    assert "the baseline has no device such as" in done.stderr
+    assert "driver 9.9" not in done.stderr
+    assert "the baseline has no device" not in _run("n0.json", "--baseline", "n1.json").stderr

@@ -57,6 +57,36 @@ def test_plain_tcp_outside_of_this_host_is_refused_unless_it_is_asked_for(addres
     assert "or give --insecure" in done.output
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1", "tcp://127.0.0.1", "tls://head", "127.0.0.1:http", "tls://head:"])
+def test_an_address_without_a_port_says_so(address):
+    with pytest.raises(gw.ArgumentError, match=r"has no port; give HOST:PORT, such as t(cp|ls)://head:8786"):
+        gwd.connect(address)
+
+
+def test_what_is_no_cluster_and_no_client_is_named():
+    with pytest.raises(gw.ArgumentError, match=r"takes the address of a scheduler or a cluster, not 5"):
+        gwd.connect(5)
+    for call in (gwd.identities, gwd.run_fleet):
+        with pytest.raises(gw.ArgumentError, match=r"a client is needed .*such as gwd\.connect\(…\), not 'tcp://x'"):
+            call("tcp://x")
+
+
+def test_limits_that_are_no_bytes_are_refused(monkeypatch):
+    from gridwise_py.dask import cluster
+
+    adapter = gw.AdapterDescription(0, "GPU", "DiscreteGPU", "Vulkan", "", "", ())
+    monkeypatch.setattr(cluster, "list_adapters", lambda: [adapter])
+    for options in ({"memory_limit": "abc"}, {"device_memory_limit": "abc"}, {"device_memory_limit": "-5"}):
+        (name,) = options
+        with pytest.raises(gw.ArgumentError, match=rf"^{name}='.*' must be bytes, such as '60GiB'"):
+            gwd.local_cluster(0, **options)
+    with pytest.raises(gw.ArgumentError, match="threads must be an integer of at least 1, not 0"):
+        gwd.local_cluster("GPU", threads=0)
+    done = CliRunner().invoke(main, ["worker", "127.0.0.1:1", "--memory-limit", "abc"])
+    assert done.exit_code == 2
+    assert "memory_limit='abc' must be bytes" in done.output
+
+
 def test_a_scheduler_file_gives_the_address_in_it(tmp_path):
     path = tmp_path / "scheduler.json"
     path.write_text(json.dumps({"address": "tls://10.0.0.7:4711", "workers": {}}))

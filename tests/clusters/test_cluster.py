@@ -6,12 +6,12 @@ function of a chunk makes a file and ends its process, once.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from functools import partial
 from types import SimpleNamespace
@@ -30,12 +30,13 @@ import gridwise_py.dask as gwd
 from gridwise_py.dask import chunks, splitters
 from gridwise_py.dask.cluster import NO_DASHBOARD, chosen_adapters, tagged, worker_options
 from gridwise_py.dask.worker import RESOURCE, gpu_workers, run_on_gpu
+from helpers import clusters
+from helpers.clusters import MEMORY
 
 pytestmark = [pytest.mark.gpu, pytest.mark.dask]
 
 SIZE = 4000
 LENGTHS = (1000, 1, 0, 1499, 500, 1000)
-MEMORY = "1GiB"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -162,6 +163,33 @@ def _through_bytes(device):
 def test_arrays_of_any_kind_survive_being_written_to_disk(client):
     expected = [("Array", True, shape, True) for shape in ((2, 3), (0,), (2,), (3,))]
     assert client.submit(run_on_gpu, _through_bytes, pure=False).result(timeout=30) == expected
+
+
+def test_a_client_of_an_event_loop_computes(client, cluster):
+    """Its answers have to be awaited, so nothing can be asked while a graph is built."""
+    codes = np.arange(SIZE, dtype="u4")
+
+    async def computed():
+        async with Client(cluster.scheduler_address, asynchronous=True) as own:
+            large = gwd.sum(da.zeros(1 << 25, chunks=1 << 25, dtype="f4"))  # more than is taken unasked
+            assert large.dtype == np.float32
+            with pytest.raises(gw.ArgumentError, match="not asynchronous"):
+                gwd.identities(own)
+            return await own.gather(own.compute([gwd.sum(_chunked(codes)), gwd.sort(_chunked(codes), exchange="p2p")]))
+
+    total, in_order = asyncio.run(computed())
+    assert total == codes.sum()
+    np.testing.assert_array_equal(in_order, codes)
+
+
+def test_a_client_that_was_closed_says_so(client, cluster):
+    with gwd.connect(cluster) as own:
+        pass
+    for call in (gwd.identities, gwd.run_fleet):
+        with pytest.raises(gw.ClusterError, match="the client is closed"):
+            call(own)
+    with pytest.raises(gw.ClusterError, match="client was closed"):
+        gwd.sum(_chunked(np.arange(SIZE, dtype="u4"))).compute(scheduler=own)
 
 
 def test_what_a_chunk_raises_keeps_its_type_and_says_where(client):
@@ -337,7 +365,6 @@ def _ten_bytes(dask_worker):
 @pytest.fixture
 def plain_worker(cluster):
     """A worker that somebody started without a GPU, in the shared cluster."""
-    import asyncio
 
     async def start():
         return await Nanny(cluster.scheduler_address, nthreads=1, memory_limit=MEMORY, name="plain", host="127.0.0.1")
@@ -421,45 +448,6 @@ def test_a_worker_that_comes_later_with_other_versions_computes_nothing(client, 
 # ---- clusters that end, and those that let nobody in
 
 
-def _program(*words, **options):
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    return subprocess.Popen([sys.executable, *words], env=environment, text=True, **options)
-
-
-def _free_port():
-    import socket
-
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def _scheduler(protocol, port, *words):
-    return _program(
-        "-m", "distributed.cli.dask_scheduler", "--host", f"{protocol}://127.0.0.1", "--port", str(port),
-        "--no-dashboard", *words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-
-
-def _worker(address, *words):
-    return _program(
-        "-m", "gridwise_py", "worker", address, "--adapter", "0", "--threads", "1", "--memory-limit", MEMORY,
-        "--death-timeout", "20", *words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-    )  # fmt: skip
-
-
-def _end(*programs):
-    for program in programs:
-        if program.poll() is None:
-            program.send_signal(signal.SIGTERM)
-    for program in programs:
-        try:
-            program.communicate(timeout=20)
-        except subprocess.TimeoutExpired:
-            program.kill()
-            program.communicate()
-
-
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
     """An authority of the test's own, and a certificate with its key, by openssl."""
@@ -489,17 +477,19 @@ def certificates(tmp_path_factory):
     return folder
 
 
-def test_over_tls_and_a_scheduler_that_is_killed(certificates):
+def test_over_tls_and_a_scheduler_that_is_killed(certificates, monkeypatch, tmp_path):
     from distributed.security import Security
 
     paths = [str(certificates / name) for name in ("ca.pem", "node.pem", "node.key")]
     security = Security(
         tls_ca_file=paths[0], tls_client_cert=paths[1], tls_client_key=paths[2], require_encryption=True
     )
-    port = _free_port()
+    port = clusters.free_port()
     address = f"tls://127.0.0.1:{port}"
-    scheduler = _scheduler("tls", port, "--tls-ca-file", paths[0], "--tls-cert", paths[1], "--tls-key", paths[2])
-    worker = _worker(address, "--tls-ca", paths[0], "--tls-cert", paths[1], "--tls-key", paths[2])
+    scheduler = clusters.scheduler(
+        "tls", port, "--tls-ca-file", paths[0], "--tls-cert", paths[1], "--tls-key", paths[2]
+    )
+    worker = clusters.worker(address, "--tls-ca", paths[0], "--tls-cert", paths[1], "--tls-key", paths[2])
     try:
         # Without certificates, in a process of its own: Dask goes on trying in a thread.
         program = f"import gridwise_py.dask as gwd; gwd.connect({address!r}, timeout_s=2)"
@@ -512,22 +502,57 @@ def test_over_tls_and_a_scheduler_that_is_killed(certificates):
         assert client.compute(gwd.reduce(_chunked(codes))).result(timeout=60) == codes.sum(dtype="u4")
         with pytest.raises(gw.ClusterError, match="no scheduler answers at tcp://"):
             gwd.connect(f"tcp://127.0.0.1:{port}", timeout_s=2)
-        # In the middle of the work.
-        slow = gwd.reduce(da.map_blocks(_slowly, _chunked(codes), dtype="u4", meta=codes[:0]))
-        threading.Timer(1, scheduler.kill).start()
-        begin = time.monotonic()
+        monkeypatch.setattr(chunks, "reduced", clusters.once(chunks.reduced, tmp_path / "killed", scheduler.pid))
         with pytest.raises(gw.ClusterError, match="the scheduler is gone"):
-            client.gather(client.compute(slow))
-        assert time.monotonic() - begin < 30
+            client.gather(client.compute(gwd.reduce(_chunked(codes + np.uint32(1)))))
+        assert (tmp_path / "killed").exists()
         client.close(timeout=2)
         assert worker.wait(timeout=60) in (0, 2), "the workers end"
     finally:
-        _end(scheduler, worker)
+        clusters.end(scheduler, worker)
 
 
-def _slowly(block):
-    time.sleep(2)
-    return block
+#: One of each kind of work; its first phase and its last.
+ENDS = [
+    ("reduce", "reduced"), ("reduce", "result"), ("scan", "carries"), ("scan", "scanned"),
+    ("sort by tasks", "sorted_keys"), ("sort by tasks", "merged"), ("sort by P2P", "merged"),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "phase"), ENDS)
+def test_a_nanny_killed_in_any_phase_takes_its_worker_along_and_the_next_one_goes_on(
+    settings_of_dask, monkeypatch, tmp_path, name, phase
+):
+    """As where systemd starts `gridwise worker` again."""
+    with clusters.by_hand() as (address, _, start):
+        first = start()
+        with gwd.connect(address, timeout_s=60) as client:
+            (before,) = gwd.identities(client)
+            monkeypatch.setattr(chunks, phase, clusters.once(getattr(chunks, phase), tmp_path / "killed"))
+            lazy, expected = _jobs()[name]
+            future = client.compute(lazy)
+            assert first.wait(timeout=60) == -signal.SIGKILL
+            start()
+            _check(name, future.result(timeout=100), expected)
+            (after,) = gwd.identities(client)
+            assert (after.id, after.tag) == (before.id, before.tag)
+            assert after.pid != before.pid
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "phase"), ENDS)
+def test_a_scheduler_killed_in_any_phase_is_an_error_soon(settings_of_dask, monkeypatch, tmp_path, name, phase):
+    with clusters.by_hand() as (address, scheduler, start):
+        worker = start()
+        with gwd.connect(address, timeout_s=60) as client:
+            gwd.identities(client)
+            killing = clusters.once(getattr(chunks, phase), tmp_path / "killed", scheduler.pid)
+            monkeypatch.setattr(chunks, phase, killing)
+            with pytest.raises(gw.ClusterError, match="the scheduler is gone"):
+                client.gather(client.compute(_jobs()[name][0]))
+            assert (tmp_path / "killed").exists()
+            assert worker.wait(timeout=60) in (0, 2), "the workers end"
 
 
 @pytest.mark.slow
@@ -539,13 +564,13 @@ def test_a_local_cluster_over_tls():
 
 
 def test_the_command_joins_as_the_same_device_and_ends_in_order(tmp_path):
-    port, file = _free_port(), tmp_path / "scheduler.json"
+    port, file = clusters.free_port(), tmp_path / "scheduler.json"
     address = f"tcp://127.0.0.1:{port}"
-    scheduler = _scheduler("tcp", port, "--scheduler-file", str(file))
+    scheduler = clusters.scheduler("tcp", port, "--scheduler-file", str(file))
     deadline = time.monotonic() + 60
     while not file.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
-    worker = _worker(str(file))
+    worker = clusters.worker(str(file))
     try:
         with gwd.connect(str(file), timeout_s=60) as client:
             (one,) = gwd.identities(client)
@@ -558,7 +583,7 @@ def test_the_command_joins_as_the_same_device_and_ends_in_order(tmp_path):
             with pytest.raises(gw.ClusterError, match=r"no worker has a GPU .*none at all.*`gridwise worker tcp://"):
                 gwd.connect(address, timeout_s=0.5)
     finally:
-        _end(worker, scheduler)
+        clusters.end(worker, scheduler)
     done = subprocess.run(
         [sys.executable, "-m", "gridwise_py", "worker", address, "--adapter", "0", "--death-timeout", "1"],
         capture_output=True, text=True, timeout=60, check=False,

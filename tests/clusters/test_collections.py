@@ -78,6 +78,35 @@ def test_float_sums_are_exact_where_the_items_allow_it_and_do_not_depend_on_the_
     assert again[0] == again[1]
 
 
+def test_float16_sums_pass_its_largest_number_on_the_way():
+    items = np.array([60000, 60000, -60000, -60000, 1, 2], "f2")
+    x = da.from_array(items, chunks=2)
+    assert gwd.sum(x).compute() == gw.sum(items) == 3
+    assert gwd.sum(x).compute().dtype == gwd.sum(x[:0]).compute().dtype == np.float16
+    for lazy in (gwd.cumsum(x), gwd.to_host(gwd.cumsum(x, keep=True))):
+        found = lazy.compute()
+        np.testing.assert_array_equal(found, gw.scan(items))
+        assert found.dtype == np.float16
+    assert gwd.prod(da.from_array(np.array([300, 300, 0.01, 0.01], "f2"), chunks=2)).compute() == np.float16(9)
+
+
+def test_structs_and_complex_numbers_are_reduced_and_scanned():
+    dtype = np.dtype([("value", "f4"), ("index", "u4")])
+    items = np.zeros(SIZE, dtype)
+    items["value"], items["index"] = np.random.default_rng(3).integers(0, 50, SIZE), np.arange(SIZE)
+    best = gw.BinOp(
+        "best", np.array((-np.inf, 0), dtype)[()], lambda a, b: np.where(a["value"] >= b["value"], a, b),
+        "fn combine(a: T, b: T) -> T { if (a.value >= b.value) { return a; } return b; }", commutative=False,
+    )  # fmt: skip
+    for x in (_chunked(items), gwd.on_gpu(_chunked(items))):
+        assert gwd.reduce(x, best).compute() == items[np.argmax(items["value"])]
+        np.testing.assert_array_equal(gwd.scan(x, best).compute(), gw.scan(items, best))
+    waves = (np.arange(SIZE) % 7 + 1j).astype("c8")
+    assert gwd.sum(_chunked(waves)).compute() == waves.sum()
+    with pytest.raises(gw.DatatypeError, match="complex64"):
+        gwd.sort(_chunked(waves))
+
+
 #: Composition of maps x → a·x + b over 16 bits each: associative, and it does not commute.
 _COMPOSE = gw.BinOp(
     "compose",
@@ -225,6 +254,22 @@ def test_groups_are_those_of_pandas(how):
     assert found.dtype == {"min": np.int32, "max": np.int32, "mean": np.float64}.get(how, np.int64)
 
 
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "f2", "f4", "i8", "u8"])
+def test_aggregates_have_the_dtype_of_numpys(dtype):
+    """On the GPU small items are aggregated in 32 bits, and sums of 64 bits wrap."""
+    keys, values = _items("u1", few=True), _items(dtype)
+    values = np.nan_to_num(values, posinf=2, neginf=-2) if values.dtype.kind == "f" else values
+    rows = [values[keys == key] for key in np.unique(keys)]
+    for how, function in (("sum", np.sum), ("min", np.min), ("max", np.max)):
+        found = gwd.groupby(_chunked(keys), _chunked(values), how).compute()[1]
+        expected = np.array([function(row) for row in rows])
+        assert found.dtype == expected.dtype, how
+        np.testing.assert_allclose(found, expected, rtol=2e-3 if dtype == "f2" else 1e-5, atol=0.02)
+    means = gwd.groupby(_chunked(keys), _chunked(values), "mean").compute()[1]
+    assert means.dtype == np.float64
+    np.testing.assert_allclose(means, [row.astype("f8").mean() for row in rows], rtol=1e-5, atol=1e-4)
+
+
 def test_too_many_groups_are_refused_with_the_remedy():
     keys = np.arange(SIZE, dtype="u4")
     with pytest.raises(gw.LimitError, match=r"more than max_groups=2000.*give a larger max_groups"):
@@ -338,6 +383,11 @@ def test_arguments_that_are_refused_say_what_to_do():
         gwd.sum(x, split_every=1)
     with pytest.raises(gw.ArgumentError, match="edges must be"):
         gwd.histogram(x, [3, 1])
+    with pytest.raises(gw.ArgumentError, match="give either edges= or range="):
+        gwd.histogram(x, edges=[0, 1], range=(0, 1))
+    for wrong in ((1,), ("a", 1), (0, np.inf), (2, 1)):
+        with pytest.raises(gw.ArgumentError, match="must be two finite numbers that ascend"):
+            gwd.histogram(x, 3, wrong)
     with pytest.raises(gw.LimitError, match=r"2049 chunks, but at most 2048 can be sorted; give x\.rechunk\(2\)"):
         gwd.sort(da.zeros(2049, chunks=1, dtype="u4"))
     with pytest.raises(gw.LimitError, match=r"fewer than 1073741824 keys; give x\.rechunk\(1073741823\)"):

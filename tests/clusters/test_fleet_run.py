@@ -1,6 +1,7 @@
 """Fleets on a Dask cluster of two workers on lavapipe: deaths, lost devices, poison, wrong results, resuming."""
 
 import json
+import threading
 import types
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from gridwise_py.bench.sweep.suite import DEFAULT_AXES, Sweep
 from gridwise_py.cli import main
 from gridwise_py.dask import fleet as fleet_module
 from gridwise_py.dask.fleet import request_of, run_fleet
-from helpers import fleet_faults
+from helpers import clusters, fleet_faults
 
 pytestmark = [pytest.mark.dask, pytest.mark.gpu]
 
@@ -172,6 +173,36 @@ def test_an_interrupted_run_leaves_what_was_measured(cluster, request_, tmp_path
     assert all((other.parent / member.file).is_file() for member in whole.members)
 
 
+@pytest.mark.slow
+def test_a_run_outlives_its_nanny_and_can_be_continued_after_the_scheduler(request_, tmp_path, monkeypatch):
+    """By phase: in the second case of the first run the Nanny is killed, in that of the second one the scheduler."""
+    monkeypatch.setenv("GRIDWISE_FLEET_DIR", str(tmp_path / "host"))
+    path = tmp_path / "today.fleet.json"
+    with clusters.by_hand() as (address, scheduler, start):
+        worker = start()
+        with gwd.connect(address, timeout_s=60) as client:
+            (device,) = gwd.identities(client)
+            _on(client, device, fleet_faults.kill_in, 1, str(tmp_path / "nanny"))
+            threading.Thread(target=lambda: worker.wait() and start(), daemon=True).start()  # as systemd does
+            (member,) = run_fleet(client, request_, device_timeout_s=120).members
+            assert (member.status, member.attempts) == (Status.COMPLETE, 2)
+            assert (tmp_path / "nanny").exists()
+            (device,) = gwd.identities(client)
+            _on(client, device, fleet_faults.kill_in, 1, str(tmp_path / "scheduler"), scheduler.pid)
+            with pytest.raises(gw.ClusterError, match=r"scheduler does not answer .*--resume goes on with it"):
+                run_fleet(client, request_, path=path)
+    (member,) = Fleet.from_json(json.loads(path.read_text())).members
+    assert member.status is Status.INCOMPLETE
+    with clusters.by_hand() as (address, _, start):
+        start()
+        with gwd.connect(address, timeout_s=60) as client:
+            (member,) = run_fleet(client, request_, path=path, resume=path).members
+    assert (member.status, member.attempts) == (Status.COMPLETE, 2)
+    document = read_results(tmp_path / member.file)
+    assert document.context.resumed, "the case before the death was kept"
+    assert len(document.results) == 2
+
+
 def test_alone_and_together_and_a_full_disk(cluster, request_):
     cluster.client.run(fleet_faults.fill_disk)
     try:
@@ -264,7 +295,7 @@ def test_events_of_strangers_are_data(request_):
     run = fleet_module._Run(
         _Gone(), request_, [_identity("h/0", "a")], None, None, 1.0, 0.03, None, lambda states: None, at_once=None
     )
-    for said in ("text", None, {}, {"run": run.name}, {"run": run.name, "id": "other"}):
+    for said in ("text", None, {}, {"run": run.name}, {"run": run.name, "id": "other"}, {"run": run.name, "id": "h/0"}):
         run._heard((0.0, said))
     run._heard((0.0, {"run": run.name, "id": "h/0", "done": 1, "of": 2, "case": "x" * 5000, "attempt": 2}))
     shown = run._devices["h/0"].shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,21 @@ def hang_in(case, flag):
         left[0] -= 1
         while left[0] < 0 and not Path(flag).exists():
             time.sleep(0.05)
+        return _ORIGINAL(*given)
+
+    runner.measure_job = measure
+
+
+def kill_in(case, mark, pid=None):
+    """Kill a process in case number `case`, once: `pid`, or the parent, which is the Nanny's."""
+    left = [case]
+
+    def measure(*given):
+        left[0] -= 1
+        if left[0] < 0 and not Path(mark).exists():
+            Path(mark).touch()
+            os.kill(os.getppid() if pid is None else pid, signal.SIGKILL)
+            time.sleep(60)  # this process ends with it
         return _ORIGINAL(*given)
 
     runner.measure_job = measure

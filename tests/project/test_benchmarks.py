@@ -1581,3 +1581,137 @@ def test_a_small_fleet_of_files_is_judged_as_expected(tmp_path, monkeypatch, cap
     assert json.loads(path.read_text())["named"] == {
         "node2-gpu3": "wrong", "node5-gpu1": "slow", "node9-gpu0": "slow",
     }  # fmt: skip
+
+
+# ---- on a machine that is rented for minutes
+
+
+def test_what_was_measured_stays_whatever_comes_later(tmp_path, capsys):
+    path = tmp_path / "found.json"
+    steps = _script("steps").Steps(path, 5.0, gpus=2)
+    assert steps.run("first", lambda: 7, 60) == 7
+    assert "first" in json.loads(path.read_text())["seconds"]
+    assert steps.run("second", lambda: 1 // 0, 60) is None
+    assert steps.run("third", lambda: 8, 60) == 8
+    steps._deadline_s = 0.0
+    assert steps.run("fourth", lambda: pytest.fail("the time is over"), 60) is None
+    found = json.loads(path.read_text())
+    assert (found["gpus"], list(found["seconds"])) == (2, ["first", "second", "third"])
+    assert found["errors"] == {"second": "ZeroDivisionError: integer division or modulo by zero"}
+    assert steps.document["left_out"] == ["fourth"]
+    assert not steps.is_whole
+    assert "fourth: left out, the time is over" in capsys.readouterr().out
+
+
+def test_a_step_that_hangs_ends_the_program_with_what_there_is(tmp_path):
+    path = tmp_path / "found.json"
+    code = f"""
+import pathlib, sys, threading
+sys.path.insert(0, {str(FOLDER)!r})
+from steps import Steps
+steps = Steps(pathlib.Path({str(path)!r}), 5.0)
+steps.run("first", lambda: 7, 60)
+steps.run("second", threading.Event().wait, 0.2)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 3, done.stderr
+    assert "second: HUNG: no end after 0.2 s" in done.stdout
+    found = json.loads(path.read_text())
+    assert list(found["seconds"]) == ["first"]
+    assert found["errors"] == {"second": "hung: no end after 0.2 s"}
+
+
+def _rows_of_gpus(unit="gpu_gitems_per_s", **efficiencies):
+    return [
+        {"row": name.replace("_", " "), "unit": unit, "alone": 1.0, "together": value, "efficiency": value}
+        for name, value in efficiencies.items()
+    ]
+
+
+def test_marks_that_ask_for_four_gpus_stay_open_on_two():
+    script = pytest.importorskip("distributed") and _script("multi_gpu")
+    rows = [
+        *({**row, "row": f"{row['row']}, resident"} for row in _rows_of_gpus(reduce=0.99, scan=0.97)),
+        *({**row, "row": "host copy, 4 threads"} for row in _rows_of_gpus("gbytes_per_s", copy=0.5)),
+        *_rows_of_gpus("gbytes_per_s", stream_reduce=0.91, stream_scan=0.48),
+    ]
+    passes = {"wall_s": 1.0, "gpu_s_of_a_task": 0.3}
+    document = {
+        "gpus": 2, "processes": {"rows": rows},
+        "dask": {
+            "1 workers": {
+                "passes": passes, "stream": {"ratio": 1.05, "chunk_bytes": 256 << 20},
+                "sort": {"of_bound": 0.9, "exact": True},
+            },
+            "2 workers": {"passes": {**passes, "wall_s": 1.02}, "sort": {"of_bound": 0.9, "exact": False}},
+        },
+    }  # fmt: skip
+    marks = {(mark["mark"], mark["what"]): mark for mark in script.marks(document)}
+    holds = {name: mark["holds_here"] for name, mark in marks.items()}
+    assert holds == {
+        ("M1", "reduce, resident"): True, ("M1", "scan, resident"): False, ("M1", "sort, resident"): None,
+        ("M2", "stream reduce"): True, ("M2", "stream scan"): True,
+        ("M3", "Dask over gw.stream, chunks of 256 MiB"): True,
+        ("M4", "weak scaling of passes, 1 to 2"): True,
+        ("M6", "sort on 1, of its bound"): True, ("M6", "sort on 2, of its bound"): False,
+    }  # fmt: skip
+    assert {mark["mark"] for mark in marks.values() if mark["reached"] is not None} == {"M3", "M6"}
+    lines = [script.mark_line(mark) for mark in marks.values()]
+    assert lines[0] == "M1 reduce, resident: 0.990 (>= 0.98): holds on 2 GPUs; it asks for 4: open"
+    assert lines[2] == "M1 sort, resident: not measured (>= 0.98): open"
+    passes["gpu_s_of_a_task"] = 0.01  # too little work a task: the mark says nothing of it
+    document["dask"]["1 workers"]["stream"]["chunk_bytes"] = 1 << 20
+    again = {mark["mark"]: mark["holds_here"] for mark in script.marks({**document, "gpus": 4})}
+    assert (again["M3"], again["M4"]) == (None, None)
+    whole = [mark for mark in script.marks({**document, "gpus": 4}) if mark["mark"] == "M1"]
+    assert [mark["reached"] for mark in whole] == [True, False, None]
+    assert not any(mark["holds_here"] for mark in script.marks({"gpus": 0}))
+
+
+def test_rows_that_are_not_whole_have_no_efficiency():
+    script = pytest.importorskip("distributed") and _script("multi_gpu")
+
+    def result(row, how, process, **more):
+        rates = {"gbytes_per_s": 2.0 if how == "alone" else 1.0, "gitems_per_s": 1.0, "gpu_gitems_per_s": None}
+        return {"row": row, "how": how, "process": process, **rates, **more}
+
+    whole = [result("upload", how, k) for how in ("alone", "together") for k in range(2)]
+    failed = [{"row": "download", "how": "alone", "process": 0, "error": "no"}, result("download", "alone", 1)]
+    (row,) = script.efficiencies([*whole, *failed, result("stream scan", "alone", 0)])
+    assert (row["row"], row["unit"], row["efficiency"]) == ("upload", "gbytes_per_s", 0.5)
+
+
+def test_addresses_of_gpus_have_to_be_certain_and_different():
+    script = pytest.importorskip("distributed") and _script("which_gpu")
+    one, other = ({"adapter": k, "pci": f"0000:0{k}:00.0", "seconds": 0.1} for k in (0, 1))
+    assert script.problems({"first": [one, other], "second": [one, other]}, [0, 1]) == []
+    assert script.problems({"first": None}, [0]) == ["first: no result"]
+    assert script.problems({"first": [one, {**other, "pci": None}]}, [0, 1]) == ["1 of 2 searches were not certain"]
+    assert script.problems({"first": [one, {**other, "pci": one["pci"]}]}, [0, 1]) == [
+        "0000:00:00.0 is adapters [0, 1]"
+    ]
+    moved = script.problems({"first": [one, other], "second": [{**one, "pci": other["pci"]}]}, [0, 1])
+    assert moved[0] == "adapter 0: ['0000:00:00.0', '0000:01:00.0']"
+
+
+@pytest.mark.slow
+@pytest.mark.gpu
+@pytest.mark.dask
+@pytest.mark.parametrize(
+    ("name", "words", "code"),
+    [
+        ("multi_gpu", "--adapters 0,0 --items 2^12 --seconds 0.01 --task-seconds 0.01", 0),
+        ("multi_gpu", "--adapters 0 --items 2^12 --seconds 0.01 --parts processes --minutes 0", 4),
+        ("fleet_disturbed", "--adapters 0 0 --rounds 1 --n 2^10 --sampling-s 0.01 --disturb-items 5000", None),
+        ("which_gpu", "--adapters 0 --rounds 1", 1),
+    ],
+)
+def test_programs_for_several_gpus_run_on_any_adapter(name, words, code, tmp_path):
+    pytest.importorskip("distributed")
+    path = tmp_path / "found.json"
+    command = [sys.executable, str(FOLDER / f"{name}.py"), *words.split(), "--json", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, cwd=tmp_path)
+    assert done.returncode in ((0, 1) if code is None else (code,)), done.stdout + done.stderr[-3000:]
+    found = json.loads(path.read_text())
+    assert found["errors"] == {}
+    assert bool(found["left_out"]) == ("--minutes 0" in words)
