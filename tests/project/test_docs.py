@@ -404,12 +404,22 @@ def test_the_reference_has_every_public_name_once(monkeypatch):
     for name in gw.__all__:
         assert re.search(rf"^\.\. (py:data|auto\w+):: {name}$", text, re.MULTILINE), name
         assert name in script.OBJECTS or inspect.getdoc(getattr(gw, name)), f"{name} has no docstring"
+        assert text.count(f"   * - :py:obj:`{name} <gridwise_py.{name}>`\n     - {script.summary(name)}\n") == 1, name
     monkeypatch.setitem(script.AREAS, "Errors", "")
     with pytest.raises(SystemExit, match=r"in none: .*'AdapterError'"):
         script.subjects()
     monkeypatch.setitem(script.AREAS, "Errors", "Scan")
     with pytest.raises(SystemExit, match=r"in two: \['Scan'\]"):
         script.subjects()
+
+
+def test_parts_of_a_page_of_the_reference(monkeypatch):
+    script = _script("scripts", "make_api_reference")
+    monkeypatch.setattr(script, "PARTS", {"Plans": {"What a plan has": "Work Plan"}})
+    assert script.parts("Plans", ["Plan", "Work", "UpTo"]) == {"What a plan has": ["Work", "Plan"], "More": ["UpTo"]}
+    assert script.parts("Errors", ["LimitError"]) == {"": ["LimitError"]}
+    with pytest.raises(SystemExit, match=r"'Plans' lacks: \['Work'\]"):
+        script.parts("Plans", ["Plan"])
 
 
 def _with_examples():
