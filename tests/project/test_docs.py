@@ -164,7 +164,10 @@ def test_commands_in_pages_exist(page):
         elif arguments and arguments[0].endswith((".py", ".mjs", ".sh")):
             assert (ROOT / arguments[0]).exists(), (page.name, line, words)
         else:
-            known = ("pip install", "python -m pip", "python -m venv", "python -m pytest", "$EDITOR shaders/")
+            known = (
+                "git clone https://", "pip install", "python -m pip", "python -m venv", "python -m pytest",
+                "$EDITOR shaders/",
+            )  # fmt: skip
             text = " ".join([re.sub(r"^(\.venv/bin/)?python3?$", "python", program), *arguments])
             assert text.startswith(known), (page.name, line, words)
 
