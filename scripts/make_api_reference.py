@@ -54,6 +54,34 @@ AREAS = {
     "GridwiseWarning",
 }
 
+#: Parts of a long page, with the names that people look for first; names in no part come last, under "More".
+PARTS = {
+    "One-shot functions": {
+        "Sums, extremes and statistics": "sum prod min max minmax MinAndMax mean var std any all count_nonzero argmin "
+        "argmax find reduce",
+        "Running sums": "cumsum cumprod cumulative_sum cumulative_prod scan",
+        "Sorting and searching": "sort argsort sort_pairs lexsort top_k TopItems partition argpartition merge "
+        "MergedPairs searchsorted digitize",
+        "Arithmetic and items": "add matmul take put repeat flip roll transpose",
+        "Selections and sets": "compress nonzero flatnonzero partition_by unique unique_values unique_counts "
+        "unique_inverse unique_all run_length_encode isin union1d intersect1d setdiff1d setxor1d",
+        "Counts and bins": "histogram histogram2d bincount reduce_by_index scatter_add",
+        "By key": "group_by Groups count reduce_by_key ReducedByKey scan_by_key",
+        "By segment": "segmented_reduce segmented_scan segmented_sort segmented_sort_pairs segmented_top_k segment_ids",
+        "Data larger than memory": "stream",
+    },
+    "Primitives": {
+        "Reductions and scans": "Reduce ReduceAxis Scan ScanAxis",
+        "Sorts, merges and searches": "Sort SortPairs ArgSort MergeSort Merge TopK Search",
+        "Item by item": "Map VectorAdd Copy MatMul Transpose Repeat Scatter",
+        "Selections, runs and bins": "Select Partition Unique RunLength Histogram Histogram2D ReduceByIndex",
+        "By key and by segment": "GroupBy ReduceByKey ScanByKey SegmentedReduce SegmentedScan SegmentedSort "
+        "SegmentedTopK",
+        "Your own WGSL": "Kernel",
+        "Calls": "Primitive Run BoundCall batch capture Sequence SequenceRun",
+    },
+}
+
 #: What the first lines of a subject's page say.
 ABOUT = {
     "Devices": "A device is a wgpu.GPUDevice. gridwise_py measures what it can do, and keeps caches with it.",
@@ -153,12 +181,44 @@ def subjects() -> dict[str, list[str]]:
     return found
 
 
+def parts(subject: str, names: list[str]) -> dict[str, list[str]]:
+    """Return the names of a subject by the part of the page that has them; a short page is one part without a title."""
+    found = {title: words.split() for title, words in PARTS.get(subject, {}).items()}
+    placed = [name for part in found.values() for name in part]
+    if wrong := sorted({name for name in placed if name not in names or placed.count(name) > 1}):
+        raise SystemExit(f"PARTS of {Path(__file__).name} has names twice, or that {subject!r} lacks: {wrong}")
+    if left := [name for name in names if name not in placed]:
+        found["More" if found else ""] = left
+    return found
+
+
+def summary(name: str) -> str:
+    """Return the first sentence of a docstring, as reStructuredText."""
+    text = OBJECTS[name] if name in OBJECTS else inspect.getdoc(getattr(gw, name)) or ""
+    text = " ".join(text.partition("\n\n")[0].split())
+    return re.sub(r"(``.*?``)|\|", lambda found: found[1] or r"\|", text)
+
+
+def overview(names: list[str]) -> list[str]:
+    """Return a table of names with their first sentences: a long page says first what it has."""
+    lines = [".. list-table::", "   :widths: 25 75", "   :class: overview", ""]
+    for name in names:
+        lines += [f"   * - :py:obj:`{name} <gridwise_py.{name}>`", f"     - {summary(name)}"]
+    return [*lines, ""]
+
+
 def pages() -> dict[str, str]:
     """Return the text of each page by its file name."""
     made = {}
     for subject, names in subjects().items():
-        title = [subject, "=" * len(subject), "", ".. py:currentmodule:: gridwise_py", "", ABOUT[subject], ""]
-        made[f"{slug(subject)}.rst"] = "\n".join([*title, *(line for name in names for line in entry(name))])
+        lines = [subject, "=" * len(subject), "", ".. py:currentmodule:: gridwise_py", "", ABOUT[subject], ""]
+        for title, some in (found := parts(subject, names)).items():
+            lines += [f"**{title}**", ""] if len(found) > 1 else []
+            lines += overview(some)
+        for title, some in found.items():
+            lines += [title, "-" * len(title), ""] if len(found) > 1 else []
+            lines += [line for name in some for line in entry(name)]
+        made[f"{slug(subject)}.rst"] = "\n".join(lines)
     return made
 
 

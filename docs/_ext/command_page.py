@@ -44,5 +44,9 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    text = re.sub(r"([\\*_<>\[\]`|])", r"\\\1", " ".join(text.split()))
-    return re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r"`\1`", text)
+    """Return text as Markdown: what it has in backticks, and options, are code."""
+    parts = re.split(r"(`[^`]+`)", " ".join(text.split()))
+    for i in range(0, len(parts), 2):
+        plain = re.sub(r"([\\*_<>\[\]`|])", r"\\\1", parts[i])
+        parts[i] = re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r"`\1`", plain)
+    return "".join(parts)

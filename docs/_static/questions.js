@@ -8,7 +8,7 @@ const WEIGHTS = { title: 12, heading: 4, text: 1 };
 const LATER = [
   [/changelog$/, 0.2],
   [/performance$|studies$|mutation$/, 0.5],
-  [/^reference\/python\//, 0.6],
+  [/^reference\/(python\/|command-line$)/, 0.6],
   [/^(start|howto|concepts|reference|contribute|notebooks)\/index$/, 0.6],
 ];
 
@@ -21,6 +21,7 @@ const rank = (searchTerms, excludedTerms) => {
   const titleStems = titles.map(stems);
   const sums = new Map();
   const found = new Map();
+  const named = new Set(); // pages whose title has a word of the question
   let most = 0;
   for (const word of searchTerms) {
     let text = own(terms, word);
@@ -36,14 +37,17 @@ const rank = (searchTerms, excludedTerms) => {
     for (const page of pages) {
       let weight = WEIGHTS.text;
       if (headings.includes(page)) weight += WEIGHTS.heading;
-      if (titleStems[page].has(word)) weight += WEIGHTS.title / Math.sqrt(titleStems[page].size);
+      if (titleStems[page].has(word)) {
+        weight += WEIGHTS.title / Math.sqrt(titleStems[page].size);
+        named.add(page);
+      }
       sums.set(page, (sums.get(page) || 0) + rarity * weight);
       found.set(page, (found.get(page) || 0) + rarity);
     }
   }
   const results = [];
   for (const [page, sum] of sums) {
-    if (found.get(page) < most / 2) continue;
+    if (found.get(page) < most / 2 && !named.has(page)) continue;
     if ([...excludedTerms].some((word) => own(terms, word).includes(page) || own(titleterms, word).includes(page)))
       continue;
     const later = LATER.find(([pattern]) => pattern.test(docnames[page]));

@@ -157,6 +157,13 @@ def matmul(
         If the sizes do not match.
     ArgumentError
         If the sizes are unknown, or there are more than two dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.matmul(np.eye(2, dtype=np.float32), np.array([[1, 2], [3, 4]], dtype=np.float32))
+    array([[1., 2.],
+           [3., 4.]], dtype=float32)
     """
     call = "gw.matmul()"
     given = {n: v if isinstance(v, Items) else argument_array(call, n, v) for n, v in {"a": a, "b": b}.items()}

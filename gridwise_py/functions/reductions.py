@@ -185,6 +185,12 @@ def reduce(
     -----
     Without `dtype` or `out` the result has the dtype of `x`, for any operator: integers wrap. `sum` and `prod` widen,
     as numpy's do.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.reduce(np.array([6, 8], dtype=np.uint32), gw.Or)
+    np.uint32(14)
     """
     return _reduce(
         "gw.reduce()", x, op, Results(dtype), out, device, axis, keepdims,
@@ -496,6 +502,21 @@ def prod(
     -------
     numpy scalar, numpy.ndarray or Array
         `out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().
+
+    Raises
+    ------
+    DatatypeError
+        For other dtypes; the message names the conversion.
+    ArgumentError
+        If `axis` is out of bounds.
+    LengthError
+        If `out` has another shape.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.prod(np.array([2, 3, 4], dtype=np.int32))
+    np.int64(24)
     """
     return _reduce(
         "gw.prod()", x, Multiply, Results(dtype, widens=True), out, device, axis, keepdims, deterministic=deterministic
@@ -594,6 +615,21 @@ def min(
     -------
     numpy scalar, numpy.ndarray or Array
         `out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().
+
+    Raises
+    ------
+    DatatypeError
+        For other dtypes; the message names the conversion.
+    ArgumentError
+        If `axis` is out of bounds.
+    EmptyReductionError
+        If there are no items.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.min(np.array([[3, 1], [2, 5]], dtype=np.uint32), axis=0)
+    array([2, 1], dtype=uint32)
     """
     return _reduce("gw.min()", x, Min, Results(dtype), out, device, axis, keepdims)
 
@@ -690,5 +726,20 @@ def max(
     -------
     numpy scalar, numpy.ndarray or Array
         `out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().
+
+    Raises
+    ------
+    DatatypeError
+        For other dtypes; the message names the conversion.
+    ArgumentError
+        If `axis` is out of bounds.
+    EmptyReductionError
+        If there are no items.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.max(np.array([[3, 1], [2, 5]], dtype=np.uint32), axis=0)
+    array([3, 5], dtype=uint32)
     """
     return _reduce("gw.max()", x, Max, Results(dtype), out, device, axis, keepdims)

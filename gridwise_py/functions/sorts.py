@@ -88,6 +88,21 @@ def sort(
     -------
     numpy.ndarray or Array
         Shape (n,), in the datatype of `x`.
+
+    Raises
+    ------
+    DatatypeError
+        For other dtypes; the message names the conversion.
+    LengthError
+        If `out` has another shape.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.sort(np.array([3.0, np.nan, 1.0], dtype=np.float32))
+    array([ 1.,  3., nan], dtype=float32)
+    >>> gw.sort(np.array([3, 1, 2]), descending=True)
+    array([3, 2, 1])
     """
     if less is not None:
         options = {"descending": descending, "less": less}
@@ -121,6 +136,19 @@ def argsort(x: Any, *, descending: bool = False, out: Any = None, device: wgpu.G
     -------
     numpy.ndarray or Array
         Shape (n,): intp for numpy, u32 for an Array.
+
+    Raises
+    ------
+    DatatypeError
+        For other dtypes; the message names the conversion.
+    LengthError
+        If `out` has another shape.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.argsort(np.array([30, 10, 20], dtype=np.uint32))
+    array([1, 2, 0])
     """
     intp = np.dtype(np.intp)
     options = {"out_dtype": intp, "descending": descending}
@@ -188,6 +216,20 @@ def sort_pairs(
     -------
     tuple of numpy.ndarray or of Array
         Keys and values, shape (n,) each.
+
+    Raises
+    ------
+    DatatypeError
+        For other dtypes; the message names the conversion.
+    LengthError
+        If keys and values have other lengths, or `out` has.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> keys, values = gw.sort_pairs(np.array([3, 1, 2], dtype=np.uint32), np.array([0.3, 0.1, 0.2], dtype=np.float32))
+    >>> keys, values
+    (array([1, 2, 3], dtype=uint32), array([0.1, 0.2, 0.3], dtype=float32))
     """
     call = "gw.sort_pairs()"
     dtype = values.dtype if isinstance(values, Items) else argument_array(call, "values", values).dtype

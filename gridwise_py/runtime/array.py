@@ -1094,6 +1094,13 @@ def asarray(
         If the datatype of the items is not supported, `dtype` cannot represent them, or they are masked.
     ArgumentError
         If `data` is memory of another device.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> x = gw.asarray(np.arange(6, dtype=np.float32).reshape(2, 3))  # uploads
+    >>> x.shape, x[1].to_numpy()
+    ((2, 3), array([3., 4., 5.], dtype=float32))
     """
     if isinstance(data, Expression):
         return OPERATIONS["evaluate"](data, device, dtype, None if size is None else integer("size", size, 0))

@@ -87,6 +87,18 @@ def where(condition: Any, a: Any, b: Any) -> Any:
         Of bool.
     a, b : Expression, Array or number, or structs of these
         Of one type. Both are computed for each item.
+
+    Returns
+    -------
+    Expression
+        Nothing is computed yet; `asarray` stores it.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> x = gw.asarray(np.array([3, -1, 4], dtype=np.int32))
+    >>> gw.asarray(gw.where(x > 0, x, 0)).to_numpy()
+    array([3, 0, 4], dtype=int32)
     """
     chosen = as_node(condition)
     if chosen.type != "bool":

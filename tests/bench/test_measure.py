@@ -352,7 +352,21 @@ def test_a_wrong_result_is_found(timed, device):
     m = gw.measure(Wrong(device), protocol=_protocol(), input=X)
     assert not m.correct
     assert m.mismatches[0].wrong_items == X.size
-    assert gw.measure(Wrong(device), protocol=_protocol(), check=False, input=X).correct
+    unchecked = gw.measure(Wrong(device), protocol=_protocol(), check=False, input=X)
+    assert unchecked.correct
+    assert not unchecked.checked
+    assert repr(unchecked).endswith("not checked)")
+
+
+def test_a_result_that_nothing_is_known_about_is_not_called_right(timed, device):
+    kernel = gw.Kernel(device, INCREMENT, {"x": "read_write"}, lambda n: -(-n["x"] // 64), dtypes={"x": "u32"})
+    m = gw.measure(kernel, protocol=_protocol(), x=X)
+    assert not m.checked
+    assert repr(m).endswith("not checked)")
+    assert "not checked" in m._repr_html_()
+    m = gw.measure(kernel, protocol=_protocol(), x=X, check=lambda outputs: None)
+    assert m.checked
+    assert repr(m).endswith("right)")
 
 
 def test_the_last_result_is_checked_too(timed, device, scan):

@@ -164,7 +164,10 @@ def test_commands_in_pages_exist(page):
         elif arguments and arguments[0].endswith((".py", ".mjs", ".sh")):
             assert (ROOT / arguments[0]).exists(), (page.name, line, words)
         else:
-            known = ("pip install", "python -m pip", "python -m venv", "python -m pytest", "$EDITOR shaders/")
+            known = (
+                "git clone https://", "pip install", "python -m pip", "python -m venv", "python -m pytest",
+                "$EDITOR shaders/",
+            )  # fmt: skip
             text = " ".join([re.sub(r"^(\.venv/bin/)?python3?$", "python", program), *arguments])
             assert text.startswith(known), (page.name, line, words)
 
@@ -404,12 +407,22 @@ def test_the_reference_has_every_public_name_once(monkeypatch):
     for name in gw.__all__:
         assert re.search(rf"^\.\. (py:data|auto\w+):: {name}$", text, re.MULTILINE), name
         assert name in script.OBJECTS or inspect.getdoc(getattr(gw, name)), f"{name} has no docstring"
+        assert text.count(f"   * - :py:obj:`{name} <gridwise_py.{name}>`\n     - {script.summary(name)}\n") == 1, name
     monkeypatch.setitem(script.AREAS, "Errors", "")
     with pytest.raises(SystemExit, match=r"in none: .*'AdapterError'"):
         script.subjects()
     monkeypatch.setitem(script.AREAS, "Errors", "Scan")
     with pytest.raises(SystemExit, match=r"in two: \['Scan'\]"):
         script.subjects()
+
+
+def test_parts_of_a_page_of_the_reference(monkeypatch):
+    script = _script("scripts", "make_api_reference")
+    monkeypatch.setattr(script, "PARTS", {"Plans": {"What a plan has": "Work Plan"}})
+    assert script.parts("Plans", ["Plan", "Work", "UpTo"]) == {"What a plan has": ["Work", "Plan"], "More": ["UpTo"]}
+    assert script.parts("Errors", ["LimitError"]) == {"": ["LimitError"]}
+    with pytest.raises(SystemExit, match=r"'Plans' lacks: \['Work'\]"):
+        script.parts("Plans", ["Plan"])
 
 
 def _with_examples():

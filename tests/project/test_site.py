@@ -71,6 +71,7 @@ def test_the_page_has_every_command_and_option():
             if isinstance(option, click.Option) and not option.hidden:
                 assert re.search(rf"`[^`]*{re.escape(option.opts[-1])}\b", section), (name, option.opts)
     assert "\\b" not in re.sub(r"\\[\\*_<>\[\]`|]", "", text)
+    assert "one of `gridwise bench`" in text  # as code, and its backticks not escaped
 
 
 # ---- comparisons with peers

@@ -162,6 +162,7 @@ class _Subject:
             work=plan.work.with_counts(counts).totals(),
             shaders_sha256=tuple(sorted({kernel.shader for kernel in plan.kernels})),
             cold_start_ns=self.cold_start_ns,
+            checked=self.checker.checks,
             mismatches=self.checker.wrong(),
         )
 
@@ -371,6 +372,11 @@ class _Checker:
         if check is True and Oracle.of(primitive).reference is not None:
             # Downloaded now: the first run may change them.
             self._inputs = {k: a.to_numpy() for k, a in call.arrays.items() if k not in call.outputs}
+
+    @property
+    def checks(self) -> bool:
+        """Whether anything is compared: the caller may not want it, and a primitive may have no reference."""
+        return callable(self._check) or self._inputs is not None
 
     def wrong(self) -> tuple[Mismatch, ...]:
         """Return the mismatches of the current outputs."""

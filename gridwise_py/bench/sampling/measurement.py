@@ -49,6 +49,8 @@ class Measurement:
         moved during some blocks only, their samples are left out, and counted in ``invalid`` as ``other_clock``.
     canary_ns : tuple of float
         The canary's times: before and after each block, also of those that are left out.
+    checked : bool
+        Whether results were compared with a reference or by the caller's ``check``. A `Kernel` has no reference.
     mismatches : tuple of Mismatch
         Wrong results of the first or the last trial.
     warnings : tuple of str
@@ -75,6 +77,7 @@ class Measurement:
     stop_reason: StopReason | None = None
     clock_moved: bool = False
     canary_ns: tuple[float, ...] = ()
+    checked: bool = True
     mismatches: tuple[Mismatch, ...] = ()
     warnings: tuple[str, ...] = ()
     observations: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -137,6 +140,8 @@ class Measurement:
     def _verdict(self) -> str:
         if self.error is not None:
             return clean(self.error.partition("\n")[0])  # a compiler's message continues with the whole shader
+        if not self.checked:
+            return "not checked"
         return "right" if self.correct else "WRONG"
 
     def _no_gpu_time(self) -> str:
