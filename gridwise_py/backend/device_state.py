@@ -67,7 +67,7 @@ class DeviceEnd:
     def __init__(self, device: wgpu.GPUDevice):
         self._device = weakref.ref(device)
         self._memory = threading.Lock()
-        self._users = 0  # threads that touch mapped memory of the device
+        self._users: list[int] = []  # the threads that touch mapped memory of the device, by number
         self._kept_for: weakref.WeakSet[Any] = weakref.WeakSet()
         self.lock: threading.RLock = threading.RLock()
         self.mapped: list[Mapped] = []
@@ -83,12 +83,12 @@ class DeviceEnd:
         """
         with self._memory:
             is_there = not self.reached
-            self._users += 1
+            self._users.append(threading.get_ident())
         try:
             yield is_there
         finally:
             with self._memory:
-                self._users -= 1
+                self._users.remove(threading.get_ident())
 
     def wait_unmapped(self) -> None:
         """Return when no buffer of an Array is mapped; the lock is held, so that none is mapped from now on.
@@ -116,9 +116,13 @@ class DeviceEnd:
                 with self._memory:
                     self.reached = True
                 self.wait_unmapped()
-                while self._users:  # asked for, since an interrupt of threading.Condition may leave its lock held
+                # The garbage collector may run a finalizer that destroys the device in a thread that touches the
+                # memory. The thread cannot wait for itself: as for holders, wgpu's device goes when it is collected.
+                this_thread = threading.get_ident()
+                # Asked for, since an interrupt of threading.Condition may leave its lock held.
+                while any(user != this_thread for user in tuple(self._users)):
                     time.sleep(_LOOK_AGAIN_S)
-                if not self._kept_for:
+                if not self._kept_for and this_thread not in self._users:
                     type(device).destroy(device)
             for call in self.afterwards:
                 call()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import queue
 import sys
 import threading
@@ -194,7 +193,11 @@ class CompileThreads:
             thread.join()
 
 
-@functools.lru_cache(maxsize=1)
+_of_process: dict[str, CompileThreads] = {}
+
+
 def compile_threads() -> CompileThreads:
     """Return the threads of the process."""
-    return CompileThreads(usable_cpus())
+    threads = _of_process.get("all")
+    # Not an lru_cache, which calls twice if two threads ask first: a timing would not wait for what the other ones do.
+    return threads if threads is not None else _of_process.setdefault("all", CompileThreads(usable_cpus()))

@@ -53,18 +53,20 @@ def whole_file(path: Path, *, follow_links: bool = True) -> Generator[BinaryIO]:
     Raises
     ------
     OSError
-        If it cannot be written; ``filename`` is `path`.
+        If it cannot be written; ``filename`` is `path`. What the block raises for another reason passes unchanged.
     """
+    others: list[OSError] = []
     try:
         if follow_links and is_stream(path):
             content = io.BytesIO()
-            yield content
+            with _noting_others(others):
+                yield content
             _write_in_place(path, content.getvalue())
             return
         target = _target(path) if follow_links else path
         descriptor, part = _new_beside(target)
         try:
-            with os.fdopen(descriptor, "wb") as file:
+            with os.fdopen(descriptor, "wb") as file, _noting_others(others):
                 yield file
             os.replace(part, target)
         except BaseException:
@@ -73,8 +75,26 @@ def whole_file(path: Path, *, follow_links: bool = True) -> Generator[BinaryIO]:
                 os.unlink(part)
             raise
     except OSError as error:
+        is_other = error in others
+        others.clear()  # its traceback leads back to this list
+        if is_other:
+            raise
         # The requested file, not the temporary one.
         raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
+
+
+@contextlib.contextmanager
+def _noting_others(others: list[OSError]) -> Generator[None]:
+    """Note an error that does not come from writing to the open file: such an error has a number and no file name.
+
+    Others name another file, or are no errors of the system at all: DeviceTimeoutError is an OSError, too.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            others.append(error)
+        raise
 
 
 def write_whole(path: Path, content: bytes, *, follow_links: bool = True) -> None:

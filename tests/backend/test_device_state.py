@@ -112,3 +112,25 @@ def test_tuning_is_for_the_primitives_that_are_made_from_then_on(fresh_device):
     assert gw.Reduce(fresh_device).capabilities.tuning == tuning
     context.use_tuning(None)
     assert gw.capabilities(fresh_device).tuning is None
+
+
+def test_a_thread_that_touches_mapped_memory_can_destroy_the_device(device):
+    """A finalizer may do so in a thread that copies, which then cannot wait for itself; wgpu's device stays."""
+    made = gw.request_device(device.adapter)
+    end = state_of(made).end
+    buffer = made.create_buffer(size=64, usage=wgpu.BufferUsage.MAP_WRITE, mapped_at_creation=True)
+
+    def destroy_in_use():
+        with end.memory_in_use() as is_there:
+            made.destroy()
+            buffer.write_mapped(b"x" * 64)  # the memory is there still
+        return is_there
+
+    done = []
+    # A daemon: if it hangs, the tests still end.
+    thread = threading.Thread(target=lambda: done.append(destroy_in_use()), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert done == [True]
+    with end.memory_in_use() as is_there:
+        assert not is_there

@@ -1,5 +1,6 @@
 """The threads that compile: what is needed comes first and side by side, what may be needed later comes behind."""
 
+import concurrent.futures
 import gc
 import threading
 import time
@@ -212,3 +213,17 @@ def test_the_end_waits_for_what_is_under_way_and_begins_nothing(threads):
     one.need([behind])  # as a handler at exit may
     behind.wait()
     assert runs == ["under way", "behind"]
+
+
+def test_threads_that_ask_first_at_once_get_the_same(monkeypatch):
+    monkeypatch.setattr(module, "_of_process", {})
+    both_ask = threading.Barrier(2)
+
+    def count_cpus():
+        both_ask.wait(60)
+        return 1
+
+    monkeypatch.setattr(module, "usable_cpus", count_cpus)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: module.compile_threads(), range(2))
+    assert first is second

@@ -7,9 +7,11 @@ import stat
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+from gridwise_py.errors import DeviceTimeoutError
 from gridwise_py.storage import files
 from gridwise_py.storage.files import check_writable, is_stream, whole_file, write_whole
 
@@ -157,6 +159,32 @@ def test_what_goes_wrong_in_the_block_leaves_nothing(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [FileNotFoundError(errno.ENOENT, "missing", "another file"), DeviceTimeoutError("the GPU did not answer")],
+)
+@pytest.mark.parametrize("in_place", [False, pytest.param(True, marks=posix)])
+def test_an_error_of_the_block_that_is_not_about_the_file_passes_unchanged(tmp_path, error, in_place):
+    with pytest.raises(type(error)) as raised, whole_file(Path(os.devnull) if in_place else tmp_path / "out"):
+        raise error
+    assert raised.value is error
+    assert os.listdir(tmp_path) == []
+
+
+def test_of_two_files_that_are_written_together_the_error_names_the_right_one(tmp_path):
+    inner = tmp_path / "missing folder" / "arrays"
+    with pytest.raises(FileNotFoundError) as raised, whole_file(tmp_path / "out"), whole_file(inner):
+        pass
+    assert raised.value.filename == str(inner)
+
+
+def test_a_failed_write_in_the_block_names_the_file(tmp_path):
+    path = tmp_path / "out"
+    with pytest.raises(OSError, match="No space") as raised, whole_file(path):
+        raise OSError(errno.ENOSPC, "No space left on device")  # as `write` raises it: without a name
+    assert (raised.value.errno, raised.value.filename) == (errno.ENOSPC, str(path))
 
 
 @posix
