@@ -406,6 +406,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
         *segment_plans(n),
         *struct_plans(n),
         *top_k_plans(),
+        *merge_plans(n),
         *group_plans(n),
         *index_plans(n),
     )
@@ -617,6 +618,23 @@ def _segmented_sorts(n: int) -> Iterator[tuple[str, gw.Plan]]:
             sizes = {name: sort.signature.datatype(name).itemsize_bytes for name in lengths}
             layout = gw.Layout.separate(sizes, **lengths, **({"n": 1} if counted else {}))
             yield f"segmented_sort-{key}-{value}-{mode}-{length}-{counted}", sort.plan(layout)
+
+
+class MergeInRegisters(gw.Merge):
+    """Merges integer keys by a network, which is not the default."""
+
+    _in_registers = True
+
+
+def merge_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Merges in registers, whole and of as many keys as the GPU says."""
+    for datatype, counted in itertools.product(("u32", "i32", "u8"), (False, True)):
+        merge = MergeInRegisters(None, datatype, descending=counted, counted=counted, capabilities=FULL)
+        inputs = {"a": n, "b": n}
+        lengths = {**inputs, **{each: merge.signature.output_length(each, inputs) for each in merge.signature.outputs}}
+        sizes = {each: merge.signature.datatype(each).itemsize_bytes for each in lengths}
+        counts = {"a_count": 1, "b_count": 1} if counted else {}
+        yield f"merge-{datatype}-network-{counted}", merge.plan(gw.Layout.separate(sizes, **lengths, **counts))
 
 
 def top_k_plans() -> Iterator[tuple[str, gw.Plan]]:

@@ -8,7 +8,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.primitives.merge_order import MergeOrder, merged_order
-from helpers.cases import FULL
+from helpers.cases import FULL, MergeInRegisters
 from helpers.sorting import DATATYPES, keys_of, order_of
 from helpers.strategies import make_primitive, quick_first
 
@@ -100,12 +100,6 @@ def test_paths_that_a_guess_does_not_find(device):
         np.testing.assert_array_equal(got, np.sort(np.concatenate([a, b])))
 
 
-class InRegisters(gw.Merge):
-    """Merges integer keys by a network."""
-
-    _in_registers = True
-
-
 #: Chunks of one, two and three to a tile; of 64 × 8 several subgroups share a tile.
 NETWORK_SHAPES = [
     {"workgroup_size": 16, "vecs": 1},
@@ -119,7 +113,7 @@ NETWORK_SHAPES = [
 @pytest.mark.parametrize("descending", [False, True])
 def test_keys_are_merged_in_registers(device, require, datatype, shape, descending):
     require("subgroup")
-    merge = make_primitive(InRegisters, device, datatype, descending=descending, **shape)
+    merge = make_primitive(MergeInRegisters, device, datatype, descending=descending, **shape)
     rng = np.random.default_rng(4)
     few = 5 if datatype == "u32" else 120
     for n, m in [*LENGTHS, (3000, 2900), (9, 4000)]:
@@ -133,7 +127,7 @@ def test_keys_are_merged_in_registers(device, require, datatype, shape, descendi
 
 def test_paths_that_a_guess_in_registers_does_not_find(device, require):
     require("subgroup")
-    merge = make_primitive(InRegisters, device, "u32", **NETWORK_SHAPES[1])
+    merge = make_primitive(MergeInRegisters, device, "u32", **NETWORK_SHAPES[1])
     rising = np.arange(9000, dtype=np.uint32)
     for a, b in (
         (rising, rising + 9000), (rising + 9000, rising), (rising * 0, rising * 0), (rising, rising[:1]),
@@ -147,7 +141,7 @@ def test_paths_that_a_guess_in_registers_does_not_find(device, require):
 
 def test_unsorted_keys_in_registers_reach_nothing_outside(device, require):
     require("subgroup")
-    merge = make_primitive(InRegisters, device, "u32", **NETWORK_SHAPES[1])
+    merge = make_primitive(MergeInRegisters, device, "u32", **NETWORK_SHAPES[1])
     rng = np.random.default_rng(6)
     output = gw.full(9000, 7, "u32", device)
     arrays = [gw.asarray(rng.integers(0, 2**32, n, dtype=np.uint32), device) for n in (5000, 3900)]
@@ -159,7 +153,7 @@ def test_unsorted_keys_in_registers_reach_nothing_outside(device, require):
 
 def test_counts_of_keys_in_registers(device, require):
     require("subgroup")
-    merge = make_primitive(InRegisters, device, "u32", counted=True, **NETWORK_SHAPES[0])
+    merge = make_primitive(MergeInRegisters, device, "u32", counted=True, **NETWORK_SHAPES[0])
     a, b = runs_of("u32", 400, 600)
     counts = {name: gw.zeros(1, "u32", device) for name in ("a_count", "b_count")}
     for n, m in ((400, 600), (0, 0), (1, 0), (0, 600), (64, 64), (200, 7), (9999, 2**32 - 1)):
@@ -193,7 +187,7 @@ def narrow(device):
 @pytest.mark.parametrize("datatype", quick_first(["u32"], ["u64", "u16"]))
 def test_arrays_larger_than_a_binding(device, datatype):
     a, b = runs_of(datatype, 3000, 2500)
-    for cls in (gw.Merge, InRegisters):
+    for cls in (gw.Merge, MergeInRegisters):
         merge = make_primitive(cls, device, datatype, **SMALL, capabilities=narrow(device))
         run = merge.execute(a=gw.asarray(a, device), b=gw.asarray(b, device))
         assert len(run.plan.kernels[1].bindings) > 6

@@ -4,6 +4,7 @@ import os
 import re
 import stat
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -37,6 +38,11 @@ def _exempt(shader) -> bool:
     return bool(EXEMPT_FEATURES & set(shader.features))
 
 
+def _kernel(shader) -> str:
+    """Return the first line of a text, which all forms of a kernel share."""
+    return shader.text.splitlines()[0]
+
+
 def test_exemptions_are_64_bit_texts_only_and_have_a_twin():
     """Each exempt text has 64-bit state words, and the same with two 32-bit words is compiled; or computes doubles."""
     found = list(texts().values())
@@ -48,8 +54,10 @@ def test_exemptions_are_64_bit_texts_only_and_have_a_twin():
     for name, shader in exempt:
         assert "-u64-" in name
         assert re.search(r"\bu64\b", shader.text)
-    twins = [name for name, _ in found if "-u32x2-" in name]
-    assert len(exempt) == len(twins)
+    twins = Counter(_kernel(shader) for name, shader in found if "-u32x2-" in name)
+    # Some of those with two words have no state in them, so there may be more.
+    missing = Counter(_kernel(shader) for _, shader in exempt) - twins
+    assert not missing
     assert len(exempt) < 0.5 * len(found)
 
 
