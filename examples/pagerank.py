@@ -39,7 +39,7 @@ def pagerank(matrix, total, iterations=ITERATIONS):
     with gw.capture(total.device) as iteration:
         sent = gw.asarray(share * rank)
         stuck = gw.sum(gw.where(total > 0, 0.0, rank))  # of the nodes that no edge leaves
-        arrived = gw.segmented_reduce(values * sent[columns], indptr)
+        arrived = gw.segmented_reduce(values * gw.gather(sent, columns), indptr)
         ranked = arrived + (DAMPING * stuck + (1 - DAMPING)) / nodes
         change = gw.sum(abs(ranked - rank))
         gw.Map(total.device, ranked).execute(output=rank)

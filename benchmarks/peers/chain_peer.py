@@ -19,10 +19,11 @@ splats   examples/splats.py: the splats of each tile of a picture of 1920 × 108
          the program of the paper does it, with the copy of the number of pairs to the host and keys of 64 bits; and by
          depth first, as ours, with that copy.
 
-`gpu` is from the first timestamp or CUDA event to the last, `wall` on the CPU's clock from an idle GPU to an idle GPU;
-for splats and tables wall is the one to compare, because CUDA waits for its number in between. Figures are medians over
-the rounds. `ratio` is the other side's time over ours: above 1, this library is faster. A mark is a ratio that is to be
-reached. Results of all sides are compared with numpy's, CUDA's by checksums.
+`gpu` is from the first timestamp or CUDA event to the last, `wall` on the CPU's clock from an idle GPU to an idle
+GPU; for splats and tables wall is the one to compare, because CUDA waits for its number in between. Figures are
+medians over the rounds. `kernels` in the file, and --stages, are the times of our kernels, one by one. `ratio` is the
+other side's time over ours: above 1, this library is faster. A mark is a ratio that is to be reached. Results of all
+sides are compared with numpy's, CUDA's by checksums.
 
 Predictions for an H200: group, 2^26 rows, 10^6 groups of 20 bits: histogram 0.27 GB; 3 digits at 16 bytes a row, 3.2
 GB; reduction 0.54 GB; 4.0 GB at 4,250 GB/s are 0.95 ms; passes of pairs reach 0.85 of that, so 1.1 ms. A fourth digit
@@ -117,6 +118,17 @@ class Ours:
             last.synchronize()
             gpu.append(first.elapsed_ns(last))
         return {"gpu_ns": gpu, "wall_ns": wall}
+
+    def kernels(self, samples: int) -> list[dict[str, Any]]:
+        """Return the median time of each kernel of a call, in their order; a timestamp at each adds some to a call."""
+        taken = [self._sequence.execute(enable_gpu_timing=True).get_timing_result() for _ in range(samples)]
+        labels, workgroups = taken[0].labels, taken[0].workgroups or [None] * len(taken[0].labels)
+        found: list[dict[str, Any]] = []
+        for number, (label, count) in enumerate(zip(labels, workgroups, strict=True)):
+            times = [spans[number] for spans in (each.gpu_total_time_ns for each in taken) if spans is not None]
+            valid = [time_ns for time_ns in times if time_ns is not None]
+            found.append({"kernel": label, "workgroups": count, "ns": statistics.median(valid) if valid else None})
+        return found
 
 
 class Cuda:
@@ -282,7 +294,9 @@ def splat_sides(device: Any, count: int, server: CubServer | str) -> Comparison:
 CLOCKS = ("gpu_ns", "wall_ns")
 
 
-def measured(comparison: Comparison, rounds: int, warmup_s: float, samples: int) -> dict[str, Any]:
+def measured(
+    comparison: Comparison, rounds: int, warmup_s: float, samples: int, *, stages: bool = False
+) -> dict[str, Any]:
     """Print and return the times of the sides, which take turns; those that are missing have None, and the reason."""
     there = {name: side for name, side in comparison.sides.items() if not isinstance(side, str)}
     found: dict[str, dict[str, list[float]]] = {name: {clock: [] for clock in CLOCKS} for name in there}
@@ -307,8 +321,12 @@ def measured(comparison: Comparison, rounds: int, warmup_s: float, samples: int)
         row["right"], row["rounds"] = comparison.right.get(name), found.get(name)
         row["skipped"] = side if isinstance(side, str) else None
         row["mark"] = comparison.marks.get(name)
+        row["kernels"] = side.kernels(samples) if isinstance(side, Ours) else None
         rows[name] = row
         print(f"  {name:<24}{described(row)}")
+    for kernel in rows[comparison.reference]["kernels"] if stages else ():
+        time = "not measured" if kernel["ns"] is None else f"{kernel['ns'] / 1e3:10.1f} µs"
+        print(f"    {kernel['kernel']:<28}{time}  workgroups: {kernel['workgroups']}")
     return rows
 
 
@@ -338,9 +356,10 @@ def described(row: Mapping[str, Any]) -> str:
 @click.option("--warmup-s", type=float, default=0.1, show_default=True)
 @click.option("--cub", type=click.Path(exists=True, path_type=Path), help="A built cub_chain_peer.")
 @click.option("--ours-only", is_flag=True)
+@click.option("--stages", is_flag=True, help="Print the time of each of our kernels.")
 @click.option("--json", "path", type=click.Path(dir_okay=False, path_type=Path))
 def main(rows: Any, groups: Any, table: Any, splats: Any, rounds: int, samples: int, warmup_s: float, cub: Path | None,
-         ours_only: bool, path: Path | None) -> None:  # fmt: skip
+         ours_only: bool, stages: bool, path: Path | None) -> None:  # fmt: skip
     """Measure all sides."""
     device = gw.request_device()
     context = run_context(device)
@@ -359,7 +378,7 @@ def main(rows: Any, groups: Any, table: Any, splats: Any, rounds: int, samples: 
             for each in prepare:
                 try:
                     comparison = each()
-                    results[comparison.title] = measured(comparison, rounds, warmup_s, samples)
+                    results[comparison.title] = measured(comparison, rounds, warmup_s, samples, stages=stages)
                 except PeerError as error:  # the other parts are still worth their time
                     print(f"CUDA: {error}")
                     failed = True

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ _MOST_SMALL_BYTES = 4 << 20  # of one size
 _CLEARED_BYTES = 1 << 20
 #: What may be free although less is in use. wgpu does not say how much memory a GPU has; laptops have 4 GiB and more.
 _FREE_BYTES = 1 << 30
+#: A block that is made so soon after one of its size was given back should have been kept: a loop needs it each time.
+_REGRET_S = 10.0
 
 
 def block_bytes(size_bytes: int) -> int:
@@ -117,7 +120,9 @@ class BlockSize:
     its buffer in one cycle, and finalize the buffer before the lease brings it back.
     """
 
-    __slots__ = ("_most", "_pool", "_uses", "blocks", "free", "handed_out", "last_use", "size_bytes")
+    __slots__ = (
+        "_most", "_pool", "_uses", "blocks", "free", "handed_out", "last_use", "size_bytes", "trimmed", "trimmed_s",
+    )  # fmt: skip
 
     def __init__(self, pool: MemoryPool, size_bytes: int):
         self._pool = pool
@@ -126,6 +131,8 @@ class BlockSize:
         self.free: list[_Block] = []
         self.handed_out: dict[int, _HandedOut] = {}
         self.last_use = 0  # its number among all uses of blocks of the pool
+        self.trimmed = 0  # blocks that `trim` gave back, and nobody has made again since
+        self.trimmed_s = 0.0  # when it gave back the last one
         self._uses = pool.uses
         small = size_bytes < _SMALL_BYTES
         self._most = min(_MOST_SMALL_BLOCKS, _MOST_SMALL_BYTES // size_bytes) if small else None
@@ -172,7 +179,7 @@ class BlockSize:
             return
         self.free.append(block)
         if self._most is None:
-            self._pool.trim()
+            self._pool.trim(self.size_bytes)
         elif len(self.free) > self._most:
             self.drop_oldest()
 
@@ -194,6 +201,25 @@ class BlockSize:
         for block in tuple(self.blocks.values()):
             if id(block) not in free and (block.lease is None or block.lease() is None):
                 self.forget(block.buffer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """How much may be free because loops need it again.
+
+    Attributes
+    ----------
+    most_bytes : int
+        So much; 0 as long as nothing was made again soon after it was given back.
+    least_free_bytes : int
+        The least that was free since the period began, when a block came back: what nobody needed in it.
+    since_s : float
+        When the period began.
+    """
+
+    most_bytes: int = 0
+    least_free_bytes: int = 0
+    since_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +283,7 @@ class MemoryPool:
         self._lock = threading.RLock()  # of the counts; reentrant for signal handlers and __del__ of callers
         self.closed: bool = False
         self._allocations = self._emptied = self._peak_bytes = 0
+        self._wanted = _Wanted()
 
     @property
     def device(self) -> wgpu.GPUDevice:
@@ -315,6 +342,8 @@ class MemoryPool:
         with self._lock:
             self._allocations += 1
             self._peak_bytes = max(self._peak_bytes, self._reserved_bytes())
+            if size.trimmed:
+                self._regret(size)
         return lease
 
     def take(self, size_bytes: int, label: str = "") -> Lease:
@@ -373,23 +402,53 @@ class MemoryPool:
             size.forget_lost()
         return freed_bytes
 
-    def trim(self) -> None:
-        """Keep no more free than is in use, or a GiB where that is more; sizes that were not needed for longest go.
+    def _regret(self, size: BlockSize) -> None:
+        """Keep more from now on, if a block that was just made had been given back a moment ago."""
+        now_s = time.monotonic()
+        if now_s - size.trimmed_s > _REGRET_S:
+            size.trimmed = 0
+            return
+        size.trimmed -= 1
+        before = self._wanted
+        most_bytes = min(max(before.most_bytes, _FREE_BYTES) + size.size_bytes, self._peak_bytes)
+        self._wanted = _Wanted(most_bytes, 0, now_s)
 
-        Called where a lease ends, so it takes no lock. Threads that call it at once free too much rather than too
-        little.
+    def trim(self, came_back_bytes: int) -> None:
+        """Keep no more free than is in use, or a GiB, or what loops need again; sizes not needed for longest go first.
+
+        `came_back_bytes` were in use until now. Called where a lease ends, so it takes no lock. Threads that call it at
+        once free too much rather than too little.
         """
+        if self._peak_bytes <= _FREE_BYTES:
+            return
         sizes = tuple(self._sizes.values())
         free_bytes = 0
         for size in sizes:
             free_bytes += len(size.free) * size.size_bytes
+        wanted_bytes = self._still_wanted_bytes(free_bytes, came_back_bytes)
         if free_bytes <= _FREE_BYTES:
             return
-        excess_bytes = free_bytes - max(_FREE_BYTES, self._reserved_bytes() - free_bytes)
+        excess_bytes = free_bytes - max(_FREE_BYTES, self._reserved_bytes() - free_bytes, wanted_bytes)
         if excess_bytes > 0:
+            now_s = time.monotonic()
             for size in sorted(sizes, key=lambda size: size.last_use):
                 while excess_bytes > 0 and size.drop_oldest():
                     excess_bytes -= size.size_bytes
+                    size.trimmed += 1
+                    size.trimmed_s = now_s
+
+    def _still_wanted_bytes(self, free_bytes: int, came_back_bytes: int) -> int:
+        """Return how much may be free because loops need it again, without what nobody needed for some seconds."""
+        wanted = self._wanted
+        if not wanted.most_bytes:
+            return 0
+        least_bytes, now_s = min(wanted.least_free_bytes, free_bytes - came_back_bytes), time.monotonic()
+        if now_s - wanted.since_s <= _REGRET_S:
+            self._wanted = _Wanted(wanted.most_bytes, least_bytes, wanted.since_s)
+            return wanted.most_bytes
+        most_bytes = wanted.most_bytes - least_bytes
+        self._wanted = _Wanted(most_bytes, free_bytes, now_s) if most_bytes > _FREE_BYTES else _Wanted()
+        return most_bytes
 
     def _reserved_bytes(self) -> int:
         """All that is in use, and what is kept."""

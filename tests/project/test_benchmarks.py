@@ -1236,13 +1236,19 @@ def test_group_by_beside_cub(device, require, tmp_path):
     """Each case has data of its own on the other side, too."""
     require("timestamp-query")
     cub = ("--cub", _invented_chain(tmp_path))
-    done, results = _chains(tmp_path, "--rows", "700,5000", "--groups", "70", "--table", 0, "--splats", 0, *cub)
+    done, results = _chains(
+        tmp_path, "--rows", "700,5000", "--groups", "70", "--table", 0, "--splats", 0, "--stages", *cub
+    )
     assert done.exit_code == 0, done.output
+    assert "reduction: reduce " in done.output
     assert list(results) == [f"group: {n} rows, keys below 70" for n in ("700", "5,000")]
     for sides in results.values():
         assert list(sides) == ["ours", "ours, key_bits=7", "CUB, 32 bits", "CUB, 7 bits"]
         assert all(side["right"] for side in sides.values())
         known, used = sides["ours, key_bits=7"], sides["CUB, 7 bits"]
+        assert used["kernels"] is None
+        assert [kernel["kernel"] for kernel in known["kernels"]][-1] == "reduction: reduce"
+        assert all(kernel["ns"] > 0 for kernel in known["kernels"])
         assert used["ratio"] == {clock: used[clock] / known[clock] for clock in ("gpu_ns", "wall_ns")}
         assert used["mark"] == ["gpu_ns", 1.0]
     assert done.output.count("mark 1 × gpu: reached") == 2
@@ -1548,7 +1554,7 @@ def test_a_chain_with_counts_on_the_gpu_and_with_counts_read(device, tmp_path):
     rows = json.loads(path.read_text())["results"]
     assert [row["n"] for row in rows] == [1 << 8, 1 << 12]
     for row in rows:
-        assert row["correct"] == {"counted": True, "trimmed": True}
+        assert row["correct"] == {"counted": True, "queued": True, "trimmed": True}
         assert all(row["wall"][name] >= row["call"][name] > 0 for name in ("counted", "trimmed"))
 
 

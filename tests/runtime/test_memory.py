@@ -6,6 +6,7 @@ import subprocess
 import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -280,6 +281,54 @@ def test_no_more_is_kept_than_is_in_use_or_a_gib(fresh_device, monkeypatch):
     assert stats.cached_bytes == 4 << 20
     assert block(gw.empty(3 << 18, "u32", fresh_device))
     assert gw.memory_stats(fresh_device).allocations == stats.allocations
+
+
+class TestMemoryOfLoops:
+    """A loop that needs more than is kept makes its memory twice, and not each time."""
+
+    @pytest.fixture
+    def clock(self, monkeypatch):
+        monkeypatch.setattr(memory, "_FREE_BYTES", 4 << 20)
+        now_s = [100.0]
+        monkeypatch.setattr(memory, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+        return now_s
+
+    @staticmethod
+    def _made(device, blocks=10):
+        """Return how many blocks had to be made for so many of a MiB, which go again."""
+        before = gw.memory_stats(device).allocations
+        held = [gw.empty(1 << 18, "u32", device) for _ in range(blocks)]
+        made = gw.memory_stats(device).allocations - before
+        del held
+        return made
+
+    def test_what_is_made_again_is_kept(self, fresh_device, clock):
+        made = []
+        for _ in range(20):  # more than a period in all
+            made.append(self._made(fresh_device))
+            clock[0] += 1
+        assert made == [10, 6, *[0] * 18]
+        assert gw.memory_stats(fresh_device).cached_bytes == 10 << 20
+
+    def test_what_is_made_again_much_later_is_not(self, fresh_device, clock):
+        made = []
+        for _ in range(4):
+            made.append(self._made(fresh_device))
+            clock[0] += 11
+        assert made == [10, 6, 6, 6]
+        assert gw.memory_stats(fresh_device).cached_bytes == 4 << 20
+
+    def test_what_nobody_needs_any_more_goes(self, fresh_device, clock):
+        for _ in range(3):
+            self._made(fresh_device)
+        for _ in range(30):
+            clock[0] += 1
+            assert not self._made(fresh_device, 6)
+        assert gw.memory_stats(fresh_device).cached_bytes == 6 << 20, "as much as the smaller loop takes"
+        for _ in range(30):
+            clock[0] += 1
+            self._made(fresh_device, 1)
+        assert gw.memory_stats(fresh_device).cached_bytes == 4 << 20
 
 
 def test_what_memory_stats_counts(fresh_device):
