@@ -141,13 +141,13 @@ def _quickly_parsed(content: bytes, name: str) -> Any:
 def _has_usual_numbers(data: Any) -> bool:
     """Whether the numbers of JSON data are within the limits of results files."""
     rest = [data]
-    while rest:
-        value = rest.pop()
-        if isinstance(value, dict):
+    for value in rest:  # what is added while it runs, too
+        kind = type(value)  # of JSON data: exactly one of these
+        if kind is dict:
             rest += cast(dict[str, Any], value).values()
-        elif isinstance(value, list):
+        elif kind is list:
             rest += cast(list[Any], value)
-        elif isinstance(value, (int, float)) and not (value == 0 or SMALLEST <= abs(value) <= LARGEST):
+        elif (kind is float or kind is int) and not (value == 0 or SMALLEST <= abs(value) <= LARGEST):
             return False
     return True
 

@@ -93,12 +93,13 @@ class _ItemsCheck:
 
     def _form(self, value: Any) -> Hashable:
         """Return what the schema distinguishes in a value: of a number its type, and its place among the bounds."""
-        if isinstance(value, dict):
-            return tuple((key, self._form(item)) for key, item in cast(dict[str, Any], value).items())
-        if isinstance(value, list):
-            array = cast(list[Any], value)
-            return len(array), frozenset(map(self._form, array))
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return cast(type, type(value)), value
-        is_whole = isinstance(value, int) or value.is_integer()
-        return is_whole, bisect_left(self.bounds, value), bisect_right(self.bounds, value)
+        kind: type[Any] = type(value)  # of JSON data: exactly one of these, and numbers are the most
+        if kind is float or kind is int:
+            bounds = self.bounds
+            return kind is int or value.is_integer(), bisect_left(bounds, value), bisect_right(bounds, value)
+        form = self._form
+        if kind is dict:
+            return tuple([(key, form(item)) for key, item in cast(dict[str, Any], value).items()])
+        if kind is list:
+            return len(value), frozenset(map(form, cast(list[Any], value)))
+        return kind, value
