@@ -112,6 +112,8 @@ class _Edges:
             except (TypeError, ValueError) as error:
                 raise ArgumentError(f"{call}: {error}") from None
             self.range = (self.edges[0].item(), self.edges[-1].item()) if given is None else tuple(given)
+            if given is None and own.dtype.kind in "iu" and own.size:  # float64 may round the ends, and lose items
+                self.range = (int(own.min()), int(own.max()))
             if self.range[0] == self.range[1]:  # numpy makes it wider
                 self.range = (self.edges[0].item(), self.edges[-1].item())
             return

@@ -191,7 +191,9 @@ class _Call:
         self._names = _argument_names(list(aggregates))
         #: What becomes of results in numpy, by the names of columns of keys and of those aggregates.
         self._finish: dict[str, Callable[[np.ndarray], np.ndarray]] = {}
+        #: The aggregates that count the rows of means in numpy, and that sum the high words of their items.
         self._means: dict[str, str] = {}
+        self._high_words: dict[str, str] = {}
 
     def run(self, keys: Any, key_bits: Any, size: int | None, deterministic: bool) -> Groups:
         """Check everything, upload what is on the host, and compute."""
@@ -312,12 +314,23 @@ class _Call:
                 self._finish[name] = _taken_from(items)
                 yield name, (index, "min" if word == "first" else "max")
             else:
-                self._wide[f"{name}_items"] = items
                 if on_host and word == "mean":  # sums are exact for integers, and in doubles else
-                    self._means[name] = f"{name}_rows_"
+                    self._means[name] = self._unused(f"{name}_rows_")
                     yield self._means[name], count
                     how = "sum"
+                    if _may_wrap(items):  # each word has its own sum
+                        self._high_words[name] = high = self._unused(f"{name}_high_")
+                        self._wide[f"{high}_items"] = items >> 32
+                        yield high, (items.dtype, how, *rest)
+                        items = items & 0xFFFFFFFF
+                self._wide[f"{name}_items"] = items
                 yield name, (items.dtype, how, *rest)
+
+    def _unused(self, name: str) -> str:
+        """Return a name for an aggregate of the call itself, which none of the caller's has."""
+        while name in self._names.values():
+            name += "_"
+        return name
 
     # ---- results
 
@@ -330,6 +343,9 @@ class _Call:
         return {name: self._on_host(own, output.to_numpy(), found) for name, (own, output) in results.items()}
 
     def _on_host(self, name: str, items: np.ndarray, found: Mapping[str, Any]) -> np.ndarray:
+        if name in self._high_words:
+            high = found[self._high_words[name]].to_numpy() + (items >> 32)  # the sums of low words carry over
+            items = high * 2.0**32 + (items & 0xFFFFFFFF)
         if name in self._means:
             items = items / found[self._means[name]].to_numpy()
         return self._finish[name](items) if name in self._finish else items
@@ -356,6 +372,13 @@ def _as_dtype(dtype: np.dtype[Any]) -> Callable[[np.ndarray], np.ndarray]:
 
 def _taken_from(items: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     return lambda rows: items[rows]
+
+
+def _may_wrap(items: np.ndarray) -> bool:
+    """Whether sums of integers of 8 bytes may leave their range."""
+    if items.dtype.kind == "f" or not items.size:
+        return False
+    return max(-int(items.min()), int(items.max())) * items.size > np.iinfo(items.dtype).max
 
 
 def _narrowed(items: np.ndarray, *, alone: bool) -> tuple[np.ndarray, int | None]:

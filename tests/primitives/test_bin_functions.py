@@ -29,6 +29,20 @@ def test_histograms_are_numpys(device, x):
         _same(gw.histogram(x, **options, device=device), np.histogram(x, **options))
 
 
+@pytest.mark.parametrize(("dtype", "low", "high"), [(np.int64, -(2**62), 2**63 - 1), (np.uint64, 2**63, 2**64 - 1)])
+def test_integers_beyond_float64_are_in_the_bins_of_numpy(device, dtype, low, high):
+    x = RNG.integers(low, high, 500, dtype=dtype, endpoint=True)
+    x[:2] = x.min() + 1, x.max() - 1  # float64 rounds the ends of the range to items inside, or makes these equal to it
+    for options in ({}, {"bins": np.linspace(float(low), float(high), 9)}, {"bins": np.unique(x[:9])}):
+        _same(gw.histogram(x, **options, device=device), np.histogram(x, **options))
+    low = 2**53  # where neighbours are one float
+    near = (low + RNG.integers(0, 100, 500)).astype(dtype)
+    _same(gw.histogram(near, 7, device=device), np.histogram(near, 7))
+    ends = (low + 1, low + 91)
+    _same(gw.histogram(near, 5, range=ends, device=device), np.histogram(near, 5, range=ends))
+    _same(gw.histogram2d(near, near, (2, 3), device=device), np.histogram2d(near, near, (2, 3)))
+
+
 def test_lists_and_few_items(device):
     for x in ([], [1, 1], [1, 2, 1.5], [3]):
         _same(gw.histogram(x, 2, device=device), np.histogram(x, 2))
