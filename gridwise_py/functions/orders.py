@@ -49,7 +49,7 @@ def _uploaded(call: str, x: Any, device: wgpu.GPUDevice | None) -> tuple[Array, 
 
 
 def _returned(result: Array, on_gpu: bool) -> Any:
-    return result if on_gpu else numpy_result(result.to_numpy())
+    return result if on_gpu else result.to_numpy()
 
 
 def _moved_as(call: str, x: Array) -> Datatype:
@@ -130,7 +130,8 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
         outer *= array.shape[axis]
     if not copied:
         result = result.copy()
-    return _returned(_viewed(result, array.datatype, tuple(lengths)), on_gpu)
+    found = _returned(_viewed(result, array.datatype, tuple(lengths)), on_gpu)
+    return found[()] if isinstance(x, np.generic) else found
 
 
 def _axes(call: str, axes: int | Sequence[int], ndim: int) -> tuple[int, ...]:
@@ -193,7 +194,7 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
     result = array.copy() if not axes else array
     for each in axes:
         result = _reordered(call, result, each, None)
-    return _returned(result, on_gpu)
+    return result if on_gpu else numpy_result(result.to_numpy())  # without dimensions a scalar, unlike roll's
 
 
 def roll(

@@ -143,6 +143,18 @@ def test_flip_and_roll(device, shape, dtype):
         )
 
 
+@pytest.mark.parametrize("x", [np.array(5), np.float32(3), 3, np.array(True)], ids=repr)
+def test_results_without_dimensions_are_of_numpys_kind(device, x):
+    for found, expected in (
+        (gw.flip(x, device=device), np.flip(x)),
+        (gw.roll(x, 1, device=device), np.roll(x, 1)),
+        (gw.transpose(x, device=device), np.transpose(x)),
+    ):
+        assert type(found) is type(expected)  # a scalar, or an array of shape ()
+        assert found.dtype == expected.dtype
+        assert found == expected
+
+
 def test_flip_and_roll_of_views(device):
     whole = np.arange(1000, dtype=np.uint16)
     view = gw.asarray(whole, device)[3:998]
