@@ -85,7 +85,10 @@ def kept_primitive(cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, **o
     with context.lock:
         kept = context.cached(("one-shot functions", cls), dict[tuple[Any, ...], Any])
         name = (*key, *options.items())
-        found = kept.get(name)
+        try:
+            found = kept.get(name)
+        except TypeError:  # of a list as an option, say, about which the constructor has a message
+            return cls(device, *key, **options)
         if found is None:
             found = kept[name] = cls(device, *key, **options)
             if len(kept) > 64:

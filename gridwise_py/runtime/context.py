@@ -301,6 +301,6 @@ def empty_cache(device: wgpu.GPUDevice | None = None) -> int:
     Returns
     -------
     int
-        How many bytes were given back.
+        How many bytes were given back; 0 for a device that was destroyed, which keeps nothing.
     """
     return context_of(device if device is not None else default_device()).memory.empty()
