@@ -28,7 +28,7 @@ from .operator import OperatorPrimitive, check_conversion
 __all__ = [
     "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",
     "check_gpu_out", "check_not_chunked", "check_one_dimension", "check_one_length", "checked", "device_of",
-    "kept_primitive", "one_shot", "stored_leaves", "without_doubles",
+    "kept_primitive", "one_shot", "raveled", "stored_leaves", "without_doubles",
 ]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
@@ -125,6 +125,17 @@ def argument_items(call: str, name: str, value: Any, *, chunked: bool = False) -
             f"{name}.ravel()"
         )
     return items
+
+
+def raveled(call: str, name: str, value: Any) -> Any:
+    """Return all items of an array of several dimensions in C order, as numpy's functions without an axis take them.
+
+    What has one dimension, or is an expression, is returned as it is.
+    """
+    if isinstance(value, (*EXPRESSIONS, ChunkedArray)):
+        return value
+    items = value if isinstance(value, Array) else argument_array(call, name, value)
+    return value if items.ndim == 1 else items.ravel()
 
 
 def check_not_chunked(call: str, name: str, value: Any) -> None:
