@@ -292,7 +292,7 @@ def histogram2d(
     inputs.check_lengths()
     several: list[Any] = list(cast(Sequence[Any], bins)) if isinstance(bins, (tuple, list)) else []
     each_bins: list[Any] = several if len(several) == 2 else [bins, bins]
-    ranges = (None, None) if range is None else tuple(range)
+    ranges = (None, None) if range is None else tuple(range) if np.iterable(range) else ()
     if len(ranges) != 2:
         raise ArgumentError(f"{call}: range={range!r}, but must be a pair of pairs")
     found: list[_Edges] = []

@@ -39,6 +39,7 @@ def _uploaded(call: str, x: Any, device: wgpu.GPUDevice | None) -> tuple[Array, 
         raise ArgumentError(f"{call}: x is an expression; store it first, with gw.asarray(x)")
     check_not_chunked(call, "x", x)
     if isinstance(x, Array):
+        device_of(x, device=device)  # raises where they are two
         if x.count is not None:
             raise ArgumentError(f"{call}: only the GPU knows how many items {x!r} has; give x.trim(), which reads it")
         return x, True
@@ -136,7 +137,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
 
 def _axes(call: str, axes: int | Sequence[int], ndim: int) -> tuple[int, ...]:
     """Return axes counted from the first."""
-    given = (axes,) if isinstance(axes, (int, np.integer)) else tuple(axes)
+    given = tuple(axes) if isinstance(axes, (Sequence, np.ndarray)) else (axes,)
     for axis in given:
         if not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
             raise ArgumentError(f"{call}: axis {axis!r} is not one of the {ndim} dimensions of x")
@@ -417,7 +418,7 @@ def lexsort(keys: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
         if keys.ndim != 2:
             raise ArgumentError(f"{call}: keys has shape {keys.shape}; give several keys, or the rows of a matrix")
         keys = [keys[row] for row in range(keys.shape[0])]
-    given: list[Any] = list(keys)
+    given: list[Any] = list(keys) if np.iterable(keys) else []
     if not given:
         raise ArgumentError(f"{call} needs at least one key")
     device = device_of(*given, device=device)

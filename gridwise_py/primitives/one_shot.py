@@ -16,7 +16,7 @@ from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError
 from ..planning.signature import Signature
 from ..runtime.array import Array, asarray, check_numpy_out, host_array, is_python, without_complex128
 from ..runtime.chunked_array import ChunkedArray, Items
-from ..runtime.context import context_of
+from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
 from ..types.program import Flat
@@ -67,13 +67,14 @@ def device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDev
     """Return the one device of the arguments, or the default one; raise BufferUsageError if there are several."""
     devices = {id(v.device): v.device for v in values if isinstance(v, Items)}
     if device is not None:
+        check_device(device)
         devices[id(device)] = device
     if len(devices) > 1:
         names = ", ".join(d.adapter.info["device"] for d in devices.values())
         raise BufferUsageError(
             f"the arguments lie on different devices ({names}); copy them to one with gw.asarray(x, device=…)"
         )
-    return next(iter(devices.values()), None) or default_device()
+    return next(iter(devices.values())) if devices else default_device()
 
 
 def kept_primitive(cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, **options: Any) -> PrimitiveT:

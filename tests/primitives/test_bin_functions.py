@@ -171,6 +171,7 @@ def _gpu(device, items):
         (gw.DatatypeError, lambda d: gw.histogram(_gpu(d, NUMBERS), _gpu(d, X.astype(np.float32)))),
         (gw.LengthError, lambda d: gw.histogram2d(X, Y[:5], device=d)),
         (gw.ArgumentError, lambda d: gw.histogram2d(X, Y, range=(0, 1, 2), device=d)),
+        (gw.ArgumentError, lambda d: gw.histogram2d(X, Y, range=3, device=d)),
         (gw.ArgumentError, lambda d: gw.bincount([-1], device=d)),
         (gw.ArgumentError, lambda d: gw.bincount([[1]], device=d)),
         (gw.ArgumentError, lambda d: gw.bincount([4], length=4, device=d)),

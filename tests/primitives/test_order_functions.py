@@ -173,6 +173,9 @@ def test_wrong_axes_and_shifts(device):
     x = np.zeros((2, 3), np.float32)
     with pytest.raises(gw.ArgumentError, match=r"gw\.flip\(\): axis 2 is not one of the 2"):
         gw.flip(x, 2, device=device)
+    for wrong in (1.0, "a", {0}):
+        with pytest.raises(gw.ArgumentError, match="is not one of the 2 dimensions"):
+            gw.flip(x, wrong, device=device)
     with pytest.raises(gw.ArgumentError, match="2 shifts for 3 axes"):
         gw.roll(x, (1, 2), (0, 1, 0), device=device)
     with pytest.raises(gw.ArgumentError, match=r"shift=1\.5 must be an integer"):
@@ -324,6 +327,7 @@ def test_lexsort(device):
 def test_what_lexsort_refuses(device):
     for keys, error, message in (
         ([], gw.ArgumentError, "at least one key"),
+        (3, gw.ArgumentError, "at least one key"),
         ([np.zeros(3), np.zeros(4)], gw.LengthError, "key 1 has 4 items"),
         ([np.zeros((2, 2))], gw.ArgumentError, "one dimension"),
         ([np.zeros(3, np.complex64)], gw.DatatypeError, "complex64"),
