@@ -34,6 +34,7 @@ from ..runtime.array import Array, asarray
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression, index
 from ..types.expression_functions import StructExpression
+from .inputs import of_sums, sums_may_wrap, two_words
 
 __all__ = ["Groups", "group_by"]
 
@@ -152,6 +153,9 @@ def group_by(
 
     Notes
     -----
+    Sums and products have the datatype of the items (u32, i32 or f32 for smaller ones), and integers wrap: where they
+    are too large for it, give ``x.astype(np.int64)``.
+
     Columns of 8 bytes have sums, products, minima and maxima. In numpy they also have ``"mean"``, in float64, and
     ``"any"``, ``"all"``, ``"first"`` and ``"last"``. numpy's keys come back in their datatype.
 
@@ -318,11 +322,10 @@ class _Call:
                     self._means[name] = self._unused(f"{name}_rows_")
                     yield self._means[name], count
                     how = "sum"
-                    if _may_wrap(items):  # each word has its own sum
+                    if sums_may_wrap(items):
                         self._high_words[name] = high = self._unused(f"{name}_high_")
-                        self._wide[f"{high}_items"] = items >> 32
+                        self._wide[f"{high}_items"], items = two_words(items)
                         yield high, (items.dtype, how, *rest)
-                        items = items & 0xFFFFFFFF
                 self._wide[f"{name}_items"] = items
                 yield name, (items.dtype, how, *rest)
 
@@ -344,8 +347,7 @@ class _Call:
 
     def _on_host(self, name: str, items: np.ndarray, found: Mapping[str, Any]) -> np.ndarray:
         if name in self._high_words:
-            high = found[self._high_words[name]].to_numpy() + (items >> 32)  # the sums of low words carry over
-            items = high * 2.0**32 + (items & 0xFFFFFFFF)
+            items = of_sums(found[self._high_words[name]].to_numpy(), items)
         if name in self._means:
             items = items / found[self._means[name]].to_numpy()
         return self._finish[name](items) if name in self._finish else items
@@ -372,13 +374,6 @@ def _as_dtype(dtype: np.dtype[Any]) -> Callable[[np.ndarray], np.ndarray]:
 
 def _taken_from(items: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     return lambda rows: items[rows]
-
-
-def _may_wrap(items: np.ndarray) -> bool:
-    """Whether sums of integers of 8 bytes may leave their range."""
-    if items.dtype.kind == "f" or not items.size:
-        return False
-    return max(-int(items.min()), int(items.max())) * items.size > np.iinfo(items.dtype).max
 
 
 def _narrowed(items: np.ndarray, *, alone: bool) -> tuple[np.ndarray, int | None]:

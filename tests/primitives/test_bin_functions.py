@@ -102,6 +102,18 @@ def test_bincounts_are_numpys(device, require):
     np.testing.assert_allclose(gw.bincount(NUMBERS, X, device=device), np.bincount(NUMBERS, X), rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, ">u8", ">i4"])
+def test_sums_of_large_weights_do_not_wrap(device, dtype):
+    limits = np.iinfo(dtype)
+    weights = RNG.integers(limits.min, limits.max, NUMBERS.size, np.dtype(dtype).newbyteorder("="), endpoint=True)
+    weights[NUMBERS == 1] = limits.max
+    weights[NUMBERS == 2] = limits.min
+    found = gw.bincount(NUMBERS, weights.astype(dtype), minlength=7, device=device)
+    assert found.dtype == np.float64
+    exact = [float(sum(weights[np.flatnonzero(NUMBERS == k)].tolist())) for k in range(7)]
+    np.testing.assert_allclose(found, exact, rtol=1e-14, atol=1e4)
+
+
 def test_numbers_on_the_gpu_that_are_out_of_range_are_left_out(device):
     numbers = gw.asarray(np.array([0, 3, 3, -1, 5, 2**31 - 1], dtype=np.int32), device)
     found = gw.bincount(numbers, length=4)
