@@ -23,6 +23,7 @@ from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray
 from ..types import expression_functions
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.expression import LEAF_DATATYPES
 from ..types.operators import Max, Min
 from .arrays import full, numpy_result
 from .inputs import weak_items
@@ -168,7 +169,8 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
     Parameters
     ----------
     x : Expression, Array or numpy.ndarray
-        Expressions, and Arrays of one dimension without `axis`, give an expression, which is not stored.
+        Expressions, and Arrays of one dimension and items of up to 4 bytes without `axis`, give an expression, which is
+        not stored.
     axis : int or sequence of int, optional
         The dimensions along which to reverse; by default all.
     device : wgpu.GPUDevice, optional
@@ -186,7 +188,8 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
            [4, 3]])
     """
     call = "gw.flip()"
-    if axis is None and (isinstance(x, EXPRESSIONS) or (isinstance(x, Array) and x.ndim == 1)):
+    is_readable = isinstance(x, Array) and x.ndim == 1 and x.datatype.name in LEAF_DATATYPES
+    if axis is None and (isinstance(x, EXPRESSIONS) or is_readable):
         return expression_functions.flip(x)
     array, on_gpu = _uploaded(call, x, device)
     axes = tuple(dict.fromkeys(_axes(call, axis, array.ndim))) if axis is not None else (None,)

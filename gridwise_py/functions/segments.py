@@ -478,7 +478,8 @@ def repeat(
     primitive = kept_primitive(Repeat, inputs.device, kind, size=room)
     if not inputs.on_gpu:
         return inputs.narrowed("values", inputs.run(primitive)["output"])
-    if total is None or any(array.count is not None for array in inputs.arrays.values()):
+    given = (array for array in inputs.arrays.values() if isinstance(array, Array))
+    if total is None or any(array.count is not None for array in given):
         return inputs.run(primitive)["output"]
     # The host knows how long the result is, so it is an Array without a count.
     output = empty(room, primitive.datatype, inputs.device)

@@ -166,6 +166,9 @@ def test_a_flip_is_an_expression_where_it_can_be(device):
     x = gw.asarray(np.arange(10, dtype=np.float32), device)
     assert isinstance(gw.flip(x), gw.Expression)
     assert isinstance(gw.flip(x, axis=0), gw.Array)
+    for dtype in (np.int64, np.float64, np.complex64):  # which no expression reads
+        items = np.arange(5).astype(dtype)
+        np.testing.assert_array_equal(gw.flip(gw.asarray(items, device)).to_numpy(), items[::-1])
     assert float(gw.sum(gw.flip(x) * x).to_numpy()) == sum(k * (9 - k) for k in range(10))
 
 
