@@ -637,6 +637,12 @@ class Array(Operators, OnGpu):
             None if len(viewed) == 1 else viewed,
         )  # fmt: skip
 
+    def __setitem__(self, _key: Any, _value: Any) -> NoReturn:
+        raise DatatypeError(
+            "items of an Array are not assigned: array[2:5].copy_from(items) copies an array into a slice, "
+            "array[2:5].fill(value) sets its items to a number, and gw.put(array, indices, values) writes at indices"
+        )
+
     @overload
     def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray: ...
     @overload

@@ -137,6 +137,11 @@ def test_what_is_no_free_view_is_refused_with_what_is(device):
         x[2]
     with pytest.raises(gw.ArgumentError, match="step 1"):
         x[::2]
+    for key in (0, slice(2), slice(None), [1, 2]):
+        with pytest.raises(TypeError, match=r"copy_from\(items\).*fill\(value\).*gw\.put\("):
+            x[key] = 1
+    with pytest.raises(gw.ArgumentError, match="not assigned"):
+        x[:1] += 1
     one = gw.asarray(np.float32(3), device)
     with pytest.raises(gw.ImplicitConversionError, match=r"item\(\).*reshape\(1\)"):
         one[0]
