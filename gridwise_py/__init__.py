@@ -3,28 +3,30 @@
 Overview, after ``import gridwise_py as gw``:
 
 functions like numpy's
-    ``gw.sum prod min max reduce cumsum cumprod cumulative_sum cumulative_prod scan sort argsort sort_pairs matmul``
-    ``gw.add take``
+    ``gw.sum mean var min argmax any cumsum sort argsort top_k unique nonzero isin histogram bincount take roll matmul``
+    and more; of keys and segments ``gw.group_by reduce_by_key segmented_sort`` …
 data on the GPU
     ``gw.asarray(x)`` uploads, ``y.to_numpy()`` reads back; ``gw.zeros ones full arange empty``
+expressions, computed where they are read
+    ``gw.sum(gw.where(x > 0, x * y, 0))``, ``gw.sqrt exp clip gather struct`` …
 primitives, constructed once and executed often
-    ``gw.Scan(device, "f32").execute(input=x).output``; ``gw.Reduce``, ``gw.Sort`` …
-your own operators and kernels
-    ``gw.BinOp``, ``gw.UnaryOp``, ``gw.Kernel``
+    ``gw.Scan(device, "f32").execute(input=x).output``; ``gw.Reduce``, ``gw.Sort``, ``gw.Select``, ``gw.GroupBy`` …
+your own operators, functions and kernels
+    ``gw.BinOp``, ``gw.UnaryOp``, ``gw.Struct``, ``gw.function``, ``gw.Kernel``
+many calls
+    ``gw.batch`` submits them together, ``gw.capture`` records them once and replays them
 data larger than a buffer or than GPU memory
-    ``gw.ChunkedArray``, ``gw.stream``
-devices
-    ``gw.default_device()``, ``gw.request_device()``, ``gw.list_adapters()``, ``gw.warm_up()``
+    ``gw.ChunkedArray``, ``gw.stream``; clusters with ``gridwise_py.dask`` (extra ``dask``)
+devices and their memory
+    ``gw.default_device request_device list_adapters warm_up memory_stats empty_cache``
 times of a call
-    ``execute(…, enable_gpu_timing=True).get_timing_result()``, ``gw.profile``
+    ``execute(…, enable_gpu_timing=True).get_timing_result()``, ``gw.Event``, ``gw.profile``
 measurements with confidence intervals (extra ``bench``)
     ``gw.measure(primitive, …)``, ``gw.benchmark(callable)``, the command ``gridwise``
 
-Sums, scans, minima and products take u32, i32 and f32 (numpy uint32, int32,
-float32) in one dimension, and integers wrap. Sorts take 64 bits and f16, too;
-matrix products take f32 and f16. docs/reference/numpy-and-cupy.md maps numpy and CuPy
-functions to these. ``dir(gw)`` lists all public names; see also ``help(gw.sum)``
-and ``help(gw.Scan)``.
+Arrays have any number of dimensions and numpy's datatypes of 1 to 8 bytes, complex64 and structs; integers wrap. What
+a function takes, and how it differs from numpy's, is in docs/reference/numpy-and-cupy.md. ``dir(gw)`` lists all public
+names; see also ``help(gw.sum)`` and ``help(gw.Scan)``.
 
 Examples
 --------

@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ["INSTEAD", "no_such_name"]
 
 _UPLOAD = "make it with numpy and upload it: gw.asarray(np.{name}(…, dtype=np.float32))"
-_MAP = "gw.Map applies an operator of one argument (docs/reference/numpy-and-cupy.md)"
 _OPERATOR = (
     "use Python's operator on Arrays, which gives an expression; gw.asarray(…) stores it (docs/concepts/expressions.md)"
 )
@@ -14,11 +13,13 @@ INSTEAD: dict[str, str] = {
     "array": "gw.asarray(data) uploads data, gw.empty(n) makes an Array of n items",
     **dict.fromkeys(("linspace",), _UPLOAD),
     **dict.fromkeys(("subtract", "multiply", "divide", "negative"), _OPERATOR),
-    **dict.fromkeys(("abs",), _MAP),
+    "abs": "Python's abs(x) of an Array gives an expression; gw.asarray(…) stores it (docs/concepts/expressions.md)",
+    "diff": "x[1:] - x[:-1] gives an expression; gw.asarray(…) stores it (docs/concepts/expressions.md)",
     "average": "gw.mean",
     "amin": "gw.min",
     "amax": "gw.max",
     "dot": "gw.matmul",
+    "argwhere": "gw.nonzero",
     "concatenate": "gw.ChunkedArray([a, b]) takes Arrays as one",
     "ndarray": "gw.Array",
     "asnumpy": "x.to_numpy()",

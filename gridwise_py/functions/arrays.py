@@ -483,8 +483,8 @@ def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice |
     side: SearchSide = "left" if right else "right"
     if not isinstance(bins, Items):
         bins = argument_array(call, "bins", bins)
-        if bins.ndim == 1 and bins.size > 1 and not (bins[:-1] <= bins[1:]).all():
-            if not (bins[:-1] >= bins[1:]).all():
+        if bins.ndim == 1 and bins.size > 1 and (bins[:-1] > bins[1:]).any():  # NaN may be last
+            if (bins[:-1] < bins[1:]).any():
                 raise ArgumentError(f"{call}: bins must ascend or descend; give np.sort(bins)")
             if isinstance(x, Items):
                 raise ArgumentError(

@@ -31,7 +31,7 @@ from ..types.expression_functions import StructExpression
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
 from .arrays import zeros
-from .inputs import Inputs, weak_items
+from .inputs import Inputs, of_sums, sums_may_wrap, two_words, weak_items
 
 __all__ = ["bincount", "histogram", "histogram2d", "reduce_by_index", "scatter_add"]
 
@@ -112,6 +112,8 @@ class _Edges:
             except (TypeError, ValueError) as error:
                 raise ArgumentError(f"{call}: {error}") from None
             self.range = (self.edges[0].item(), self.edges[-1].item()) if given is None else tuple(given)
+            if given is None and own.dtype.kind in "iu" and own.size:  # float64 may round the ends, and lose items
+                self.range = (int(own.min()), int(own.max()))
             if self.range[0] == self.range[1]:  # numpy makes it wider
                 self.range = (self.edges[0].item(), self.edges[-1].item())
             return
@@ -290,7 +292,7 @@ def histogram2d(
     inputs.check_lengths()
     several: list[Any] = list(cast(Sequence[Any], bins)) if isinstance(bins, (tuple, list)) else []
     each_bins: list[Any] = several if len(several) == 2 else [bins, bins]
-    ranges = (None, None) if range is None else tuple(range)
+    ranges = (None, None) if range is None else tuple(range) if np.iterable(range) else ()
     if len(ranges) != 2:
         raise ArgumentError(f"{call}: range={range!r}, but must be a pair of pairs")
     found: list[_Edges] = []
@@ -391,11 +393,14 @@ def bincount(
         raise ArgumentError(f"{call}: x is on the GPU, and its greatest number is not read; give length=")
     if weights is not None and not on_gpu:
         weights = argument_array(call, "weights", weights)
-        if weights.dtype.kind in "biu":  # exact
+        if weights.dtype.kind in "biu" and weights.dtype.itemsize < 8:  # exact
             weights = weights.astype(np.int64)
         weights = without_doubles([], weights, device_of(device=device))
     if integer("length", length, 0) == 0:
         return np.zeros(0, np.intp if weights is None else np.float64)
+    if isinstance(weights, np.ndarray) and not on_gpu and sums_may_wrap(weights):
+        sums = [_by_index(call, x, words, Add, length, device, deterministic=False) for words in two_words(weights)]
+        return of_sums(sums[0], sums[1])
     found = _by_index(call, x, weights, Add, length, device, deterministic=False)
     if isinstance(found, Array):
         return found

@@ -34,6 +34,7 @@ from ..runtime.array import Array, asarray
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression, index
 from ..types.expression_functions import StructExpression
+from .inputs import of_sums, sums_may_wrap, two_words
 
 __all__ = ["Groups", "group_by"]
 
@@ -152,6 +153,9 @@ def group_by(
 
     Notes
     -----
+    Sums and products have the datatype of the items (u32, i32 or f32 for smaller ones), and integers wrap: where they
+    are too large for it, give ``x.astype(np.int64)``.
+
     Columns of 8 bytes have sums, products, minima and maxima. In numpy they also have ``"mean"``, in float64, and
     ``"any"``, ``"all"``, ``"first"`` and ``"last"``. numpy's keys come back in their datatype.
 
@@ -191,7 +195,9 @@ class _Call:
         self._names = _argument_names(list(aggregates))
         #: What becomes of results in numpy, by the names of columns of keys and of those aggregates.
         self._finish: dict[str, Callable[[np.ndarray], np.ndarray]] = {}
+        #: The aggregates that count the rows of means in numpy, and that sum the high words of their items.
         self._means: dict[str, str] = {}
+        self._high_words: dict[str, str] = {}
 
     def run(self, keys: Any, key_bits: Any, size: int | None, deterministic: bool) -> Groups:
         """Check everything, upload what is on the host, and compute."""
@@ -312,12 +318,22 @@ class _Call:
                 self._finish[name] = _taken_from(items)
                 yield name, (index, "min" if word == "first" else "max")
             else:
-                self._wide[f"{name}_items"] = items
                 if on_host and word == "mean":  # sums are exact for integers, and in doubles else
-                    self._means[name] = f"{name}_rows_"
+                    self._means[name] = self._unused(f"{name}_rows_")
                     yield self._means[name], count
                     how = "sum"
+                    if sums_may_wrap(items):
+                        self._high_words[name] = high = self._unused(f"{name}_high_")
+                        self._wide[f"{high}_items"], items = two_words(items)
+                        yield high, (items.dtype, how, *rest)
+                self._wide[f"{name}_items"] = items
                 yield name, (items.dtype, how, *rest)
+
+    def _unused(self, name: str) -> str:
+        """Return a name for an aggregate of the call itself, which none of the caller's has."""
+        while name in self._names.values():
+            name += "_"
+        return name
 
     # ---- results
 
@@ -330,6 +346,8 @@ class _Call:
         return {name: self._on_host(own, output.to_numpy(), found) for name, (own, output) in results.items()}
 
     def _on_host(self, name: str, items: np.ndarray, found: Mapping[str, Any]) -> np.ndarray:
+        if name in self._high_words:
+            items = of_sums(found[self._high_words[name]].to_numpy(), items)
         if name in self._means:
             items = items / found[self._means[name]].to_numpy()
         return self._finish[name](items) if name in self._finish else items

@@ -22,7 +22,9 @@ from ..runtime.array import Array, asarray
 from ..types.datatype import ITEM_DATATYPES, Datatype
 from ..types.program import Flat
 
-__all__ = ["Inputs", "weak_items"]
+__all__ = ["Inputs", "of_sums", "sums_may_wrap", "two_words", "weak_items"]
+
+_LOW_WORD = 0xFFFFFFFF
 
 
 def weak_items(call: str, name: str, value: Any, datatype: Datatype) -> np.ndarray:
@@ -39,6 +41,23 @@ def weak_items(call: str, name: str, value: Any, datatype: Datatype) -> np.ndarr
         for end in (items.min(), items.max()):
             value_words(int(end), datatype, f"{call}: {name}")
     return items
+
+
+def sums_may_wrap(items: np.ndarray) -> bool:
+    """Whether sums of integers of 8 bytes may leave their range."""
+    if items.dtype.kind not in "iu" or not items.size:
+        return False
+    return max(-int(items.min()), int(items.max())) * items.size > np.iinfo(items.dtype).max
+
+
+def two_words(items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the high and the low words of integers of 8 bytes, of their dtype: sums of fewer than 2^31 do not wrap."""
+    return items >> 32, items & _LOW_WORD
+
+
+def of_sums(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """Return the sums of integers, in float64, from those of their high and of their low words."""
+    return (high + (low >> 32)) * 2.0**32 + (low & _LOW_WORD)
 
 
 class Inputs:

@@ -23,6 +23,7 @@ from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray
 from ..types import expression_functions
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.expression import LEAF_DATATYPES
 from ..types.operators import Max, Min
 from .arrays import full, numpy_result
 from .inputs import weak_items
@@ -39,6 +40,7 @@ def _uploaded(call: str, x: Any, device: wgpu.GPUDevice | None) -> tuple[Array, 
         raise ArgumentError(f"{call}: x is an expression; store it first, with gw.asarray(x)")
     check_not_chunked(call, "x", x)
     if isinstance(x, Array):
+        device_of(x, device=device)  # raises where they are two
         if x.count is not None:
             raise ArgumentError(f"{call}: only the GPU knows how many items {x!r} has; give x.trim(), which reads it")
         return x, True
@@ -49,7 +51,7 @@ def _uploaded(call: str, x: Any, device: wgpu.GPUDevice | None) -> tuple[Array, 
 
 
 def _returned(result: Array, on_gpu: bool) -> Any:
-    return result if on_gpu else numpy_result(result.to_numpy())
+    return result if on_gpu else result.to_numpy()
 
 
 def _moved_as(call: str, x: Array) -> Datatype:
@@ -130,12 +132,13 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
         outer *= array.shape[axis]
     if not copied:
         result = result.copy()
-    return _returned(_viewed(result, array.datatype, tuple(lengths)), on_gpu)
+    found = _returned(_viewed(result, array.datatype, tuple(lengths)), on_gpu)
+    return found[()] if isinstance(x, np.generic) else found
 
 
 def _axes(call: str, axes: int | Sequence[int], ndim: int) -> tuple[int, ...]:
     """Return axes counted from the first."""
-    given = (axes,) if isinstance(axes, (int, np.integer)) else tuple(axes)
+    given = tuple(axes) if isinstance(axes, (Sequence, np.ndarray)) else (axes,)
     for axis in given:
         if not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
             raise ArgumentError(f"{call}: axis {axis!r} is not one of the {ndim} dimensions of x")
@@ -166,7 +169,8 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
     Parameters
     ----------
     x : Expression, Array or numpy.ndarray
-        Expressions, and Arrays of one dimension without `axis`, give an expression, which is not stored.
+        Expressions, and Arrays of one dimension and items of up to 4 bytes without `axis`, give an expression, which is
+        not stored.
     axis : int or sequence of int, optional
         The dimensions along which to reverse; by default all.
     device : wgpu.GPUDevice, optional
@@ -184,7 +188,8 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
            [4, 3]])
     """
     call = "gw.flip()"
-    if axis is None and (isinstance(x, EXPRESSIONS) or (isinstance(x, Array) and x.ndim == 1)):
+    is_readable = isinstance(x, Array) and x.ndim == 1 and x.datatype.name in LEAF_DATATYPES
+    if axis is None and (isinstance(x, EXPRESSIONS) or is_readable):
         return expression_functions.flip(x)
     array, on_gpu = _uploaded(call, x, device)
     axes = tuple(dict.fromkeys(_axes(call, axis, array.ndim))) if axis is not None else (None,)
@@ -193,7 +198,7 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
     result = array.copy() if not axes else array
     for each in axes:
         result = _reordered(call, result, each, None)
-    return _returned(result, on_gpu)
+    return result if on_gpu else numpy_result(result.to_numpy())  # without dimensions a scalar, unlike roll's
 
 
 def roll(
@@ -416,7 +421,7 @@ def lexsort(keys: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
         if keys.ndim != 2:
             raise ArgumentError(f"{call}: keys has shape {keys.shape}; give several keys, or the rows of a matrix")
         keys = [keys[row] for row in range(keys.shape[0])]
-    given: list[Any] = list(keys)
+    given: list[Any] = list(keys) if np.iterable(keys) else []
     if not given:
         raise ArgumentError(f"{call} needs at least one key")
     device = device_of(*given, device=device)

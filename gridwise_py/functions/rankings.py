@@ -180,7 +180,12 @@ def argpartition(
 
 
 def _check_kth(call: str, x: Any, kth: Any) -> None:
-    size = x.size if isinstance(x, (Array, ChunkedArray)) else np.size(x)
+    items = x if isinstance(x, (Array, ChunkedArray)) else argument_array(call, "x", x)
+    if items.ndim > 1:
+        raise ArgumentError(
+            f"{call}: x has shape {items.shape}, but {call} works along one dimension; for all items give x.ravel()"
+        )
+    size = items.size
     for each in np.atleast_1d(np.asarray(kth)).tolist():
         if not isinstance(each, int) or isinstance(each, bool) or not -size <= each < size:
             raise ArgumentError(f"{call}: kth={kth!r} must be ints from -n to n - 1, of x with n = {size} items")

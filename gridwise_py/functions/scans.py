@@ -476,7 +476,9 @@ def _cumulative(
     if isinstance(x, EXPRESSIONS):
         return _scan_along(call, x, op, results, out, device, axis, include_initial)
     items = x if isinstance(x, Items) else argument_array(call, "x", x)
-    if axis is None and items.ndim != 1:
+    if axis is None and items.ndim == 0:  # as in numpy
+        x = items.ravel()
+    elif axis is None and items.ndim != 1:
         raise ArgumentError(
             f"{call}: x has {items.ndim} dimensions, so it needs axis=; for all items in C order give x.ravel()"
         )

@@ -22,6 +22,7 @@ from ..primitives.one_shot import (
     argument_array,
     argument_items,
     kept_primitive,
+    raveled,
 )  # fmt: skip
 from ..primitives.scan import ScanKind
 from ..primitives.segments import KEY_DATATYPES
@@ -426,7 +427,7 @@ def repeat(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of one dimension, with items of 4 or 8 bytes; in numpy also of 1 and 2.
+        Of any shape, an expression of one dimension; with items of 4 or 8 bytes; in numpy also of 1 and 2.
     repeats : int, or numpy.ndarray or Array of integers
         How often; one number for all items, or one for each. An Array is of u32.
     size : int, optional
@@ -447,7 +448,7 @@ def repeat(
     """
     call = "gw.repeat()"
     inputs = _Inputs(call, device)
-    kind = inputs.take("values", x, ITEM_DATATYPES, fuses=False)
+    kind = inputs.take("values", raveled(call, "x", x), ITEM_DATATYPES, fuses=False)
     if isinstance(repeats, Array):
         if size is None:
             raise ArgumentError(
@@ -458,12 +459,13 @@ def repeat(
         counts = argument_array(call, "repeats", repeats)
         if counts.dtype.kind not in "iu" or (counts.size and int(counts.min()) < 0):
             raise ArgumentError(f"{call}: repeats must be integers of at least 0")
-        if counts.ndim == 0:
-            length = inputs.size_of("values")
+        length = inputs.size_of("values")
+        if counts.ndim == 0 or (counts.size == 1 and length is not None):
             if length is None:
                 raise ArgumentError(f"{call}: repeats is one number, and x an expression; store it with gw.asarray()")
-            total = length * int(counts)
-            counts = full(length, int(counts), "u32", inputs.device) if inputs.on_gpu else np.full(length, counts)
+            number = int(counts.item())
+            total = length * number
+            counts = full(length, number, "u32", inputs.device) if inputs.on_gpu else np.full(length, number)
         else:
             total = int(counts.sum(dtype=np.uint64))
         if total >= _MOST_OFFSET:
@@ -476,7 +478,8 @@ def repeat(
     primitive = kept_primitive(Repeat, inputs.device, kind, size=room)
     if not inputs.on_gpu:
         return inputs.narrowed("values", inputs.run(primitive)["output"])
-    if total is None or any(array.count is not None for array in inputs.arrays.values()):
+    given = (array for array in inputs.arrays.values() if isinstance(array, Array))
+    if total is None or any(array.count is not None for array in given):
         return inputs.run(primitive)["output"]
     # The host knows how long the result is, so it is an Array without a count.
     output = empty(room, primitive.datatype, inputs.device)

@@ -7,7 +7,7 @@ expression of Arrays they are Arrays on the GPU that carry their count, and noth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import wgpu
@@ -15,7 +15,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..primitives import Partition, RunLength, Select, Sort, SortPairs, Unique
-from ..primitives.fusion import FUSED, flat_of
+from ..primitives.fusion import EXPRESSIONS, FUSED, flat_of
 from ..primitives.one_shot import (
     HostItems,
     argument_array,
@@ -25,12 +25,13 @@ from ..primitives.one_shot import (
     check_one_length,
     device_of,
     kept_primitive,
+    raveled,
     stored_leaves,
 )
 from ..primitives.select import FlatNonzero
 from ..primitives.unique import RunNumbers
 from ..runtime.array import Array, asarray
-from ..runtime.chunked_array import ChunkedArray
+from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype
 from ..types.expression import Expression
 from ..types.program import Flat
@@ -145,9 +146,9 @@ def compress(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | N
     Parameters
     ----------
     condition : numpy.ndarray, Array, ChunkedArray or expression
-        As long as `x`; what is not 0 counts as true.
+        Of the shape of `x`; what is not 0 counts as true.
     x : numpy.ndarray, Array, ChunkedArray or expression
-        Of one dimension and any datatype.
+        Of any datatype; an expression of one dimension.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -163,7 +164,15 @@ def compress(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | N
     >>> gw.compress(x > 2, x).to_numpy()
     array([3, 4, 5], dtype=uint32)
     """
-    inputs = _Inputs("gw.compress()", {"input": (x, ITEM_DATATYPES), "flags": (condition, STORAGE_DATATYPES)})
+    call = "gw.compress()"
+    if not isinstance(x, EXPRESSIONS) and not isinstance(condition, EXPRESSIONS):
+        x, condition = (
+            each if isinstance(each, Items) else argument_array(call, name, each)
+            for name, each in (("x", x), ("condition", condition))
+        )
+        if x.shape == condition.shape and len(x.shape) != 1:
+            x, condition = x.ravel(), condition.ravel()
+    inputs = _Inputs(call, {"input": (x, ITEM_DATATYPES), "flags": (condition, STORAGE_DATATYPES)})
     flags = inputs.kinds["flags"]
     options = {"where": flags} if isinstance(flags, Flat) else {"flag_dtype": flags}
     return inputs.result(
@@ -178,7 +187,8 @@ def flatnonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
     Parameters
     ----------
     x : numpy.ndarray, Array, ChunkedArray or expression
-        Of one dimension. A condition such as ``x > 3`` of an Array is an expression: nothing is stored for it.
+        Of any shape; positions are those in C order. A condition such as ``x > 3`` of an Array is an expression:
+        nothing is stored for it.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -193,18 +203,31 @@ def flatnonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
     >>> gw.flatnonzero(np.array([0, 7, 0, 2], dtype=np.uint32))
     array([1, 3])
     """
-    inputs = _Inputs("gw.flatnonzero()", {"input": (x, STORAGE_DATATYPES)})
+    call = "gw.flatnonzero()"
+    inputs = _Inputs(call, {"input": (raveled(call, "x", x), STORAGE_DATATYPES)})
     primitive = kept_primitive(FlatNonzero, inputs.device(device), inputs.kinds["input"])
     return inputs.result(inputs.run(primitive)["output"], index=True)
 
 
 @explained()
-def nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> tuple[Any]:
-    """Return the positions of the items that are not 0, as a tuple of one array; see `flatnonzero`."""
-    if isinstance(x, FUSED) and not isinstance(x, Array):
+def nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> tuple[Any, ...]:
+    """Return the positions of the items that are not 0, as a tuple with an array for each dimension; see `flatnonzero`.
+
+    An Array or an expression has one dimension.
+    """
+    call = "gw.nonzero()"
+    if isinstance(x, (Array, ChunkedArray)):
+        argument_items(call, "x", x, chunked=True)
+        return (flatnonzero(x, device=device),)
+    if isinstance(x, FUSED):
         flat = flat_of(x)
-        check_one_dimension("gw.nonzero()", flat, stored_leaves("gw.nonzero()", flat))
-    return (flatnonzero(x, device=device),)
+        check_one_dimension(call, flat, stored_leaves(call, flat))
+        return (flatnonzero(x, device=device),)
+    shape = argument_array(call, "x", x).shape
+    if not shape:
+        raise ArgumentError(f"{call}: x is a single item; give an array of one dimension or more")
+    found = cast(np.ndarray, flatnonzero(x, device=device))
+    return (found,) if len(shape) == 1 else np.unravel_index(found, shape)
 
 
 def count_selected(call: str, x: Selectable, device: wgpu.GPUDevice | None) -> Any:

@@ -36,7 +36,8 @@ from ..types.datatype import (
     as_datatype,
 )
 from .arrays import full
-from .selections import compress
+from .selections import compress, unique
+from .sorts import sort
 
 __all__ = ["MergedPairs", "intersect1d", "isin", "merge", "setdiff1d", "setxor1d", "union1d"]
 
@@ -83,6 +84,14 @@ def _promoted(call: str, given: dict[str, Any]) -> tuple[Datatype, dict[str, Any
         name: items if items.dtype.newbyteorder("=") == datatype.dtype else items.astype(datatype.dtype)
         for name, items in given.items()
     }
+
+
+def _rounds(first: Any, second: Any) -> bool:
+    """Whether integers of a numpy array are rounded where numpy promotes two arrays."""
+    if isinstance(first, Items) or isinstance(second, Items):
+        return False
+    wide = first.dtype.kind in "iu" and first.dtype.itemsize == 8
+    return wide and second.dtype.kind in "biuf" and np.result_type(first, second).kind == "f"
 
 
 # ---- merges
@@ -336,7 +345,11 @@ def setdiff1d(
     >>> gw.setdiff1d(np.array([3, 1, 3], dtype=np.uint32), np.array([2, 3], dtype=np.uint32))
     array([1], dtype=uint32)
     """
-    sets = _Sets("gw.setdiff1d()", ar1, ar2, device)
+    first, second = _given("gw.setdiff1d()", "ar1", ar1), _given("gw.setdiff1d()", "ar2", ar2)
+    if _rounds(first, second):  # the items of the result are those of ar1, not the floats that they are compared as
+        items = sort(first.ravel(), device=device) if assume_unique else unique(first, device=device)
+        return items[isin(items, second, invert=True, device=device)]
+    sets = _Sets("gw.setdiff1d()", first, second, device)
     merged, numbers = sets.merged(unique=not assume_unique, tags=True)
     items, lengths = sets.runs(merged)
     # Of each item the first array that has it: in a merge those of ar1 come first.
@@ -381,6 +394,13 @@ def isin(
     given = {
         name: _given(call, name, value) for name, value in (("element", element), ("test_elements", test_elements))
     }
+    negative = None
+    first, second = given.values()
+    if _rounds(first, second) or _rounds(second, first):
+        if first.dtype.kind == "i" and second.dtype.kind == "u":  # numpy promotes them to float64, but compares exactly
+            negative, given["element"] = first < 0, first.astype(np.uint64)
+        elif first.dtype.kind == "u" and second.dtype.kind == "i":
+            given["test_elements"] = second[second >= 0].astype(np.uint64)
     datatype, given = _promoted(call, given)
     device = device_of(*given.values(), device=device)
     if datatype.name not in SEARCHED_DATATYPES:
@@ -392,4 +412,9 @@ def isin(
     search = kept_primitive(IsIn, device, datatype)
     found = search.bind(sorted=ordered, queries=arrays["element"]).execute().output
     result = asarray(found == 0 if invert else found != 0)
-    return result if any(isinstance(value, Array) for value in (element, test_elements)) else result.to_numpy()
+    if any(isinstance(value, Array) for value in (element, test_elements)):
+        return result
+    items = result.to_numpy()
+    if negative is not None:
+        items[negative] = invert
+    return items

@@ -300,18 +300,21 @@ def _reduced_truth(call: str, x: Any, op: BinOp, axis: AxisLike, keepdims: bool,
         items = _Items(call, x, device)
         found = items.reduce(items.truth, op, result_dtype="bool")
         return _kept(found, items.shape, keepdims)
-    return cast(Any, reduce(_truths(call, x), op, axis=axis, keepdims=keepdims, device=device))
+    return cast(Any, reduce(_truths(call, x, axis), op, axis=axis, keepdims=keepdims, device=device))
 
 
-def _truths(call: str, x: Any) -> Any:
-    """Return bools that say which items are not 0, for reductions along an axis."""
+def _truths(call: str, x: Any, axis: AxisLike) -> Any:
+    """Return bools that say which items are not 0, for reductions along an axis, which is checked."""
     if isinstance(x, Array):
+        axes_of(call, axis, x.ndim)
         if x.dtype.itemsize == 8 and x.dtype.kind in "iuf":
             return x.astype(np.bool_)
         return x if x.dtype == np.bool_ else asarray(_truth(x.as_expression()))
     if isinstance(x, (Operators, StructExpression, ChunkedArray)):
         raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
-    return argument_array(call, "x", x) != 0
+    items = argument_array(call, "x", x)
+    axes_of(call, axis, items.ndim)
+    return items != 0
 
 
 @explained()
@@ -560,7 +563,7 @@ def count_nonzero(
     """
     call = "gw.count_nonzero()"
     if axis is not None:
-        along = cast(Any, sum(_truths(call, x), axis=axis, keepdims=keepdims, dtype=np.uint32, device=device))
+        along = cast(Any, sum(_truths(call, x, axis), axis=axis, keepdims=keepdims, dtype=np.uint32, device=device))
         return along if isinstance(along, Array) else along.astype(np.intp)
     given = cast(Any, x)
     if isinstance(given, (np.ndarray, Array)) and given.dtype.itemsize == 8 and given.dtype.kind in "iuf":

@@ -35,6 +35,7 @@ from ..runtime.context import context_of
 from ..runtime.counts import has_count, with_count
 from ..runtime.encoders import check_encoder, check_session
 from ..runtime.known_calls import KnownCall
+from ..runtime.one_device import OfOneDevice
 from ..runtime.run import Measurement, Run
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
@@ -54,7 +55,7 @@ _MAX_KNOWN_CALLS = 64
 _TO_CALLER = 6
 
 
-class Primitive(ABC):
+class Primitive(OfOneDevice, ABC):
     """Base of all primitives. Construct one once and execute it often.
 
     A subclass lists its `arguments` and turns a `Layout` into a `Plan`. A primitive remembers only its last call, which
@@ -68,6 +69,7 @@ class Primitive(ABC):
         By default those measured on the device.
     """
 
+    _instead = "construct another one where it is needed, with the same arguments"
     #: Datatypes of the items that it works on, by name.
     datatypes: ClassVar[Mapping[str, Datatype]] = DATATYPES
     #: The arguments of ``execute``, in order. A constructor may set other rules for the same names.

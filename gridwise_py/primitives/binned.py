@@ -142,7 +142,12 @@ class Axis:
                 f"{_MOST_EDGES}, or the edges as an Array"
             )
         edges = np.histogram_bin_edges(np.empty(0, dtype), bins, (low, high))
-        found = thresholds(edges, dtype, closed=closed)
+        limits = edges.tolist()
+        if dtype.kind in "iu":  # the ends of a range of integers are exact, also where float64 rounds them
+            limits[0], limits[-1] = (
+                end if isinstance(end, int) else edge for end, edge in ((low, limits[0]), (high, limits[-1]))
+            )
+        found = thresholds(limits, dtype, closed=closed)
         guess: tuple[int, ...] = ()
         scale = np.float32(bins / (float(high) - float(low)))
         if dtype.itemsize == 4 and np.isfinite(scale) and scale > 0 and found.size == bins + 1:
@@ -150,21 +155,22 @@ class Axis:
         return cls(argument, "edges", bins, edges=tuple(found.view(np.uint32).tolist()), guess=guess)
 
 
-def thresholds(edges: np.ndarray, dtype: np.dtype, *, closed: bool = True) -> np.ndarray:
+def thresholds(edges: np.ndarray | Sequence[float], dtype: np.dtype, *, closed: bool = True) -> np.ndarray:
     """Return the least items of a dtype in each bin, and the greatest item of the last one.
 
-    Bins above all items of the dtype are left out.
+    Bins above all items of the dtype are left out. As in numpy, an integer is compared with an edge that is a float
+    after it was rounded to float64, which matters beyond 2^53.
 
     Parameters
     ----------
-    edges : numpy.ndarray
+    edges : numpy.ndarray or sequence of numbers
         Ascending.
     dtype : numpy.dtype
         Integers or floats.
     closed : bool
         Whether the last bin has its upper end.
     """
-    *begins, end = edges.tolist()
+    *begins, end = edges.tolist() if isinstance(edges, np.ndarray) else edges
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             low = np.array(begins, dtype=np.float64)
@@ -176,20 +182,26 @@ def thresholds(edges: np.ndarray, dtype: np.dtype, *, closed: bool = True) -> np
         return np.append(firsts, last).astype(dtype)
     limits = np.iinfo(dtype)
     least, most = int(limits.min), int(limits.max)
-    firsts_of = [_ceil(begin) for begin in begins]
-    last_of = -_ceil(-end) if closed else _ceil(end) - 1
+    firsts_of = [_first_from(begin) for begin in begins]
+    last_of = -_first_from(-end) if closed else _first_from(end) - 1
     if firsts_of[0] > most or last_of < least:
         return np.array([most, least], dtype=dtype)  # no item is in a bin
     kept = [max(first, least) for first in firsts_of if first <= most]
     return np.array([*kept, min(last_of, most)], dtype=dtype)
 
 
-def _ceil(number: float) -> int:
+def _first_from(number: float) -> int:
+    """Return the least integer that is not below a number; float64 of it, where the number is a float."""
     if isinstance(number, int):
         return number
     if np.isinf(number):
         return (1 << 65) * (1 if number > 0 else -1)
-    return int(np.ceil(number))
+    first = int(np.ceil(number))
+    if -(1 << 53) < first <= 1 << 53:
+        return first
+    # Integers from the middle between this float and the one below on are rounded up to it.
+    first = (int(np.nextafter(number, -np.inf)) + first) // 2
+    return first if float(first) >= number else first + 1
 
 
 class BinnedPrimitive(Primitive):

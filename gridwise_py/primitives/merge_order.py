@@ -105,6 +105,11 @@ class MergeOrder:
         else:
             if descending:
                 raise ArgumentError(f"{name}: descending=True together with less=; exchange a and b in the function")
+            if not callable(less):
+                raise ArgumentError(
+                    f"{name}: less={less!r:.60} must be a function that says whether one item goes before another, for "
+                    f"example less=lambda a, b: a < b; for the largest first give descending=True"
+                )
             self.datatype = _compared(name, dtype)
             self.less = traced_order(less, self.datatype, f"less= of {name}")
         self.descending: bool = bool(descending)

@@ -16,7 +16,7 @@ from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError
 from ..planning.signature import Signature
 from ..runtime.array import Array, asarray, check_numpy_out, host_array, is_python, without_complex128
 from ..runtime.chunked_array import ChunkedArray, Items
-from ..runtime.context import context_of
+from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
 from ..types.program import Flat
@@ -28,7 +28,7 @@ from .operator import OperatorPrimitive, check_conversion
 __all__ = [
     "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",
     "check_gpu_out", "check_not_chunked", "check_one_dimension", "check_one_length", "checked", "device_of",
-    "kept_primitive", "one_shot", "stored_leaves", "without_doubles",
+    "kept_primitive", "one_shot", "raveled", "stored_leaves", "without_doubles",
 ]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
@@ -67,13 +67,14 @@ def device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDev
     """Return the one device of the arguments, or the default one; raise BufferUsageError if there are several."""
     devices = {id(v.device): v.device for v in values if isinstance(v, Items)}
     if device is not None:
+        check_device(device)
         devices[id(device)] = device
     if len(devices) > 1:
         names = ", ".join(d.adapter.info["device"] for d in devices.values())
         raise BufferUsageError(
             f"the arguments lie on different devices ({names}); copy them to one with gw.asarray(x, device=…)"
         )
-    return next(iter(devices.values()), None) or default_device()
+    return next(iter(devices.values())) if devices else default_device()
 
 
 def kept_primitive(cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, **options: Any) -> PrimitiveT:
@@ -85,7 +86,10 @@ def kept_primitive(cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, **o
     with context.lock:
         kept = context.cached(("one-shot functions", cls), dict[tuple[Any, ...], Any])
         name = (*key, *options.items())
-        found = kept.get(name)
+        try:
+            found = kept.get(name)
+        except TypeError:  # of a list as an option, say, about which the constructor has a message
+            return cls(device, *key, **options)
         if found is None:
             found = kept[name] = cls(device, *key, **options)
             if len(kept) > 64:
@@ -122,6 +126,17 @@ def argument_items(call: str, name: str, value: Any, *, chunked: bool = False) -
             f"{name}.ravel()"
         )
     return items
+
+
+def raveled(call: str, name: str, value: Any) -> Any:
+    """Return all items of an array of several dimensions in C order, as numpy's functions without an axis take them.
+
+    What has one dimension, or is an expression, is returned as it is.
+    """
+    if isinstance(value, (*EXPRESSIONS, ChunkedArray)):
+        return value
+    items = value if isinstance(value, Array) else argument_array(call, name, value)
+    return value if items.ndim == 1 else items.ravel()
 
 
 def check_not_chunked(call: str, name: str, value: Any) -> None:

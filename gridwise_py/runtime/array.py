@@ -201,8 +201,17 @@ class OnGpu(ABC):
         self._refuse_number("an int")
 
 
+def only_index(key: Any) -> Any:
+    """Return the index that is alone in a tuple, which numpy takes as the index itself; else what is given."""
+    if not isinstance(key, tuple):
+        return key
+    indices = cast(tuple[Any, ...], key)
+    return indices[0] if len(indices) == 1 else indices
+
+
 def slice_bounds(key: Any, length: int, kind: str) -> tuple[int, int]:
-    """Return first item and length of a slice; raise for what is none, or has another step."""
+    """Return first item and length of a slice, or of a tuple of one; raise for what is none, or has another step."""
+    key = only_index(key)
     if not isinstance(key, slice):
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             raise ImplicitConversionError(
@@ -586,10 +595,12 @@ class Array(Operators, OnGpu):
         return Array.on(self.lease, self._datatype, length, self._device, self._offset, self._count)
 
     @overload
-    def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array: ...
+    def __getitem__(self, key: slice | int | tuple[slice | int] | Array | np.ndarray | list[int]) -> Array: ...
     @overload
     def __getitem__(self, key: Expression) -> Expression: ...
     def __getitem__(self, key: Any) -> Any:
+        if type(key) is tuple:
+            key = only_index(cast(tuple[Any, ...], key))
         if self._count is not None:
             return self._first_counted(key)
         if type(key) is Expression:
@@ -625,6 +636,12 @@ class Array(Operators, OnGpu):
             self.lease, self._datatype, length * row_items, self._device, self._offset + start * row_items, None,
             None if len(viewed) == 1 else viewed,
         )  # fmt: skip
+
+    def __setitem__(self, _key: Any, _value: Any) -> NoReturn:
+        raise DatatypeError(
+            "items of an Array are not assigned: array[2:5].copy_from(items) copies an array into a slice, "
+            "array[2:5].fill(value) sets its items to a number, and gw.put(array, indices, values) writes at indices"
+        )
 
     @overload
     def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray: ...

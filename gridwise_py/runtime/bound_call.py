@@ -28,6 +28,7 @@ from .gpu_clock import clock_doubt
 from .known_calls import KnownCall
 from .memory import Lease
 from .observer import Observer
+from .one_device import OfOneDevice
 from .run import Measurement, Run, launch, launch_untimed, record_marked
 
 __all__ = [
@@ -72,7 +73,7 @@ def check_encoder_option(
     check_encoder(name, encoder, device)
 
 
-class BoundCall(Generic[ItemsT]):
+class BoundCall(OfOneDevice, Generic[ItemsT]):
     """A primitive with checked and bound arguments, ready to run; returned by `Primitive.bind`.
 
     It keeps its arrays; later calls of the primitive do not change it. Any number of bound calls can be used in
@@ -83,6 +84,8 @@ class BoundCall(Generic[ItemsT]):
     name : str
         The primitive's name.
     """
+
+    _instead = "bind the arguments there, with primitive.bind(…)"
 
     def __init__(
         self,

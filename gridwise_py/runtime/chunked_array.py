@@ -179,7 +179,7 @@ class ChunkedArray(OnGpu):
     def __len__(self) -> int:
         return self.size
 
-    def __getitem__(self, key: slice) -> ChunkedArray:
+    def __getitem__(self, key: slice | tuple[slice]) -> ChunkedArray:
         first, length = slice_bounds(key, self.size, "a ChunkedArray")
         found: list[Array] = []
         for chunk in self._chunks:

@@ -35,7 +35,9 @@ from .memory import MemoryPool, MemoryStats
 from .observer import Observer
 from .transfers import Transfers
 
-__all__ = ["DeviceContext", "capabilities", "context_of", "empty_cache", "memory_stats", "timing_helper"]
+__all__ = [
+    "DeviceContext", "capabilities", "check_device", "context_of", "empty_cache", "memory_stats", "timing_helper",
+]  # fmt: skip
 
 _Made = TypeVar("_Made")
 
@@ -219,6 +221,14 @@ def _make_room(reference: weakref.ref[DeviceContext]) -> None:
         context.make_room()
 
 
+def check_device(device: object) -> None:
+    """Raise ArgumentError for what is no wgpu device."""
+    if not isinstance(device, wgpu.GPUDevice):
+        raise ArgumentError(
+            f"device must be a wgpu.GPUDevice (gridwise_py.request_device() makes one), not {type(device).__name__}"
+        )
+
+
 _creation_lock = threading.Lock()
 
 
@@ -233,10 +243,7 @@ def context_of(device: wgpu.GPUDevice) -> DeviceContext:
         If the process was forked from one that had used the GPU.
     """
     check_process()
-    if not isinstance(device, wgpu.GPUDevice):
-        raise ArgumentError(
-            f"device must be a wgpu.GPUDevice (gridwise_py.request_device() makes one), not {type(device).__name__}"
-        )
+    check_device(device)
     state = state_of(device)
     if state.context is None:
         with _creation_lock:
@@ -301,6 +308,6 @@ def empty_cache(device: wgpu.GPUDevice | None = None) -> int:
     Returns
     -------
     int
-        How many bytes were given back.
+        How many bytes were given back; 0 for a device that was destroyed, which keeps nothing.
     """
     return context_of(device if device is not None else default_device()).memory.empty()

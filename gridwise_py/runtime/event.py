@@ -18,6 +18,7 @@ from .context import context_of
 from .device import default_device
 from .encoders import check_encoder
 from .internal_kernels import bind_nothing
+from .one_device import OfOneDevice
 
 __all__ = ["Event", "synchronize"]
 
@@ -41,7 +42,7 @@ def synchronize(device: wgpu.GPUDevice | None = None) -> None:
     context.note_events_done(recorded)
 
 
-class Event:
+class Event(OfOneDevice):
     """A point in a device's queue, and the GPU timestamp at which it was reached, like ``torch.cuda.Event``.
 
     Events time any wgpu work, not only that of this library: record one event before it and one after it, then ask for
@@ -82,6 +83,8 @@ class Event:
     >>> start.elapsed_time(end) > 0
     True
     """
+
+    _instead = "send the time itself, event.elapsed_time(end)"
 
     def __init__(
         self,

@@ -226,7 +226,8 @@ class _Wanted:
 class MemoryStats:
     """The memory of a device that Arrays and the temporary memory of primitives take; see `memory_stats`.
 
-    It leaves out what the caller made, staging buffers, parameters and queries. Arrays take whole blocks.
+    It leaves out what the caller made, staging buffers, parameters and queries. Arrays take whole blocks. A device that
+    was destroyed uses and keeps nothing.
 
     Attributes
     ----------
@@ -383,6 +384,8 @@ class MemoryPool:
         """Give all free blocks back to the device; return how many bytes they had. Waits for the GPU, which may use
         them still.
         """
+        if self.closed:  # nothing is kept, and there is no device to wait for
+            return 0
         freed_bytes = self._forget_free()
         with self._lock:
             self._emptied += 1
@@ -457,14 +460,16 @@ class MemoryPool:
     def stats(self) -> MemoryStats:
         """Return what is in use and what is kept."""
         sizes = tuple(self._sizes.values())
+        # The memory of Arrays went with a destroyed device.
+        living = () if self.closed else sizes
         # Of each size at one moment; between two of them another thread may take or return a block.
-        cached = [(len(size.free), size.size_bytes) for size in sizes]
+        cached = [(len(size.free), size.size_bytes) for size in living]
         alive = [
             (
                 sum(not one.destroyed[0] for one in (*size.blocks.values(), *size.handed_out.values())),
                 size.size_bytes,
             )
-            for size in sizes
+            for size in living
         ]
         cached_blocks, cached_bytes = sum(n for n, _ in cached), sum(n * each for n, each in cached)
         blocks, reserved_bytes = sum(n for n, _ in alive), sum(n * each for n, each in alive)

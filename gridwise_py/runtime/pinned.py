@@ -31,6 +31,7 @@ from ..errors import ArgumentError, ImplicitConversionError
 from ..types.datatype import Datatype
 from .context import context_of
 from .observer import step
+from .one_device import OfOneDevice
 
 __all__ = ["DIRECTIONS", "Direction", "PinnedArray"]
 
@@ -57,7 +58,7 @@ class _Block:
     __slots__ = ("__weakref__",)
 
 
-class PinnedArray:
+class PinnedArray(OfOneDevice):
     """Items in memory that the GPU reads or writes by itself, at the speed of the bus; made by `pinned_empty`.
 
     ``array.copy_from(pinned)`` and ``gw.asarray(pinned)`` upload from it, ``array.to_numpy(out=pinned)`` downloads into
@@ -75,6 +76,8 @@ class PinnedArray:
     ...     print(items.tolist())
     [1, 2, 3, 4]
     """
+
+    _instead = "send a copy of what its mapped() gives, and make another one with gw.pinned_empty()"
 
     def __init__(self, device: wgpu.GPUDevice, datatype: Datatype, n: int, size_bytes: int, direction: Direction):
         self._device, self._datatype, self._length = device, datatype, n

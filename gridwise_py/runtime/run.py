@@ -25,6 +25,7 @@ from .compile_threads import compile_threads
 from .encodable import Encodable
 from .gpu_clock import ClockDoubt
 from .observer import Observer
+from .one_device import OfOneDevice
 
 __all__ = [
     "Measurement",
@@ -245,10 +246,12 @@ class Measurement:
         return self._work.with_counts({name: int(count.item()) for name, count in self._counts.items()})
 
 
-class Timed:
+class Timed(OfOneDevice):
     """Something that ran, and perhaps was timed."""
 
     __slots__ = ("_measurement",)
+
+    _instead = "send its outputs, x.to_numpy(), and its times, run.get_timing_result()"
 
     def __init__(self, measurement: Measurement | None):
         self._measurement = measurement

@@ -30,6 +30,7 @@ from .encoders import check_encoder, check_session, watch_submission
 from .executor import BoundPlan
 from .gpu_clock import clock_doubt
 from .observer import Observer
+from .one_device import OfOneDevice
 from .run import Measurement, Timed, launch
 
 __all__ = ["Sequence", "SequenceRun", "capture"]
@@ -138,13 +139,15 @@ class SequenceRun(Timed):
         return f"SequenceRun({self.title})"
 
 
-class Sequence:
+class Sequence(OfOneDevice):
     """Calls that were captured once and can be replayed any number of times; `capture` makes it.
 
     A replay runs all calls in their order, with the arguments and options that they were captured with. It reads what
     the arrays hold by then, and overwrites the outputs. The sequence keeps all arrays of its calls, outputs too, until
     `release`.
     """
+
+    _instead = "capture the calls there, with gw.capture()"
 
     def __init__(self, context: DeviceContext):
         self._context = context

@@ -417,6 +417,8 @@ def stored(array: Stored) -> Expression:
 def scalar(name: str, datatype: Any) -> Expression:
     """Return what stands for one number, given to ``execute`` by its name; another number compiles nothing.
 
+    For a number that lies on the GPU, the only item of an Array, use ``gw.gather(gw.f32("alpha"), 0)`` instead.
+
     Parameters
     ----------
     name : str

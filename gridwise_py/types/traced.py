@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -97,8 +98,7 @@ def traced(function: Callable[[Any, Any], Any], datatype: Datatype, what: str) -
     ArgumentError, DatatypeError
         If it gives something else than an item, or uses more than the two items.
     """
-    items = [_item(name, datatype, what) for name in "ab"]
-    result = function(*items)
+    result, items = _called(function, datatype, what)
     if isinstance(datatype, Struct):
         names = tuple(field for field, _ in datatype.fields)
         if not isinstance(result, StructExpression) or set(result.fields) != set(names):
@@ -124,13 +124,26 @@ def traced_order(function: Callable[[Any, Any], Any], datatype: Datatype, what: 
     ArgumentError, DatatypeError
         If it gives something else than a bool, or uses more than the two items.
     """
-    items = [_item(name, datatype, what) for name in "ab"]
-    result = function(*items)
+    result, items = _called(function, datatype, what)
     node = as_node(result, "bool") if not isinstance(result, StructExpression) else None
     if node is None or node.type != "bool":
         given = "a struct" if node is None else node.type
         raise DatatypeError(f"{what} gives {given}, but must say whether a goes before b: lambda a, b: a < b")
     return Traced(_flat_of_items(flatten(node), items, what), datatype, "less")
+
+
+def _called(function: Callable[[Any, Any], Any], datatype: Datatype, what: str) -> tuple[Any, list[Any]]:
+    """Return what a function gives, and the two items."""
+    items = [_item(name, datatype, what) for name in "ab"]
+    try:
+        inspect.signature(function).bind(*items)
+    except TypeError as error:
+        raise ArgumentError(
+            f"{what} must be a function of two items, lambda a, b: …; given two, it says: {error}"
+        ) from None
+    except ValueError:  # of a built-in function Python does not always know it
+        pass
+    return function(*items), items
 
 
 def _flat_of_items(flat: Flat, items: list[Any], what: str) -> Flat:

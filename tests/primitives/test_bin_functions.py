@@ -29,6 +29,20 @@ def test_histograms_are_numpys(device, x):
         _same(gw.histogram(x, **options, device=device), np.histogram(x, **options))
 
 
+@pytest.mark.parametrize(("dtype", "low", "high"), [(np.int64, -(2**62), 2**63 - 1), (np.uint64, 2**63, 2**64 - 1)])
+def test_integers_beyond_float64_are_in_the_bins_of_numpy(device, dtype, low, high):
+    x = RNG.integers(low, high, 500, dtype=dtype, endpoint=True)
+    x[:2] = x.min() + 1, x.max() - 1  # float64 rounds the ends of the range to items inside, or makes these equal to it
+    for options in ({}, {"bins": np.linspace(float(low), float(high), 9)}, {"bins": np.unique(x[:9])}):
+        _same(gw.histogram(x, **options, device=device), np.histogram(x, **options))
+    low = 2**53  # where neighbours are one float
+    near = (low + RNG.integers(0, 100, 500)).astype(dtype)
+    _same(gw.histogram(near, 7, device=device), np.histogram(near, 7))
+    ends = (low + 1, low + 91)
+    _same(gw.histogram(near, 5, range=ends, device=device), np.histogram(near, 5, range=ends))
+    _same(gw.histogram2d(near, near, (2, 3), device=device), np.histogram2d(near, near, (2, 3)))
+
+
 def test_lists_and_few_items(device):
     for x in ([], [1, 1], [1, 2, 1.5], [3]):
         _same(gw.histogram(x, 2, device=device), np.histogram(x, 2))
@@ -86,6 +100,20 @@ def test_bincounts_are_numpys(device, require):
     _same([gw.bincount(NUMBERS, NUMBERS, device=device)], [np.bincount(NUMBERS, NUMBERS)])
     require("shader-f64")
     np.testing.assert_allclose(gw.bincount(NUMBERS, X, device=device), np.bincount(NUMBERS, X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, ">u8", ">i4"])
+def test_sums_of_large_weights_do_not_wrap(device, dtype):
+    limits = np.iinfo(dtype)
+    weights = RNG.integers(limits.min, limits.max, NUMBERS.size, np.dtype(dtype).newbyteorder("="), endpoint=True)
+    weights[NUMBERS == 1] = limits.max
+    weights[NUMBERS == 2] = limits.min
+    found = gw.bincount(NUMBERS, weights.astype(dtype), minlength=7, device=device)
+    assert found.dtype == np.float64
+    exact = [0] * 7
+    for number, weight in zip(NUMBERS.tolist(), weights.tolist(), strict=True):
+        exact[number] += weight
+    np.testing.assert_allclose(found, np.array(exact, np.float64), rtol=1e-14, atol=1e4)
 
 
 def test_numbers_on_the_gpu_that_are_out_of_range_are_left_out(device):
@@ -157,6 +185,7 @@ def _gpu(device, items):
         (gw.DatatypeError, lambda d: gw.histogram(_gpu(d, NUMBERS), _gpu(d, X.astype(np.float32)))),
         (gw.LengthError, lambda d: gw.histogram2d(X, Y[:5], device=d)),
         (gw.ArgumentError, lambda d: gw.histogram2d(X, Y, range=(0, 1, 2), device=d)),
+        (gw.ArgumentError, lambda d: gw.histogram2d(X, Y, range=3, device=d)),
         (gw.ArgumentError, lambda d: gw.bincount([-1], device=d)),
         (gw.ArgumentError, lambda d: gw.bincount([[1]], device=d)),
         (gw.ArgumentError, lambda d: gw.bincount([4], length=4, device=d)),

@@ -309,6 +309,24 @@ def test_columns_in_another_order_of_bytes(device, dtype):
     assert (found.keys.tolist(), found.total.tolist(), found.first.tolist()) == ([1, 3], [2, 5], [2, 1])
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_means_of_large_integers_do_not_wrap(device, rng, dtype):
+    limits = np.iinfo(dtype)
+    keys = np.arange(60) // 12
+    items = rng.integers(limits.min, limits.max, 60, dtype=dtype, endpoint=True)
+    items[:12], items[12:24], items[24:36] = limits.max, limits.min, np.arange(12)
+    expected = [np.mean([int(item) for item in items[keys == key]]) for key in range(5)]
+    few = items // items.size
+    found = gw.group_by(
+        keys, mean=(items, "mean"), low=(items, "min"), mean_rows_=(few, "sum"), mean_high_=(few, "max"), device=device
+    )
+    assert found["mean_rows_"].tolist() == [few[keys == key].sum() for key in range(5)]
+    assert found["mean_high_"].tolist() == [few[keys == key].max() for key in range(5)]
+    assert found.mean.dtype == np.float64
+    np.testing.assert_allclose(found.mean, expected, rtol=1e-14)
+    assert found.low.tolist() == [items[keys == key].min() for key in range(5)]
+
+
 def test_keys_that_are_a_list_of_numbers_are_one_column(device):
     groups = gw.group_by([3, 1, 3], x=([1, 2, 4], "sum"), n=gw.count, count=gw.count, device=device)
     assert groups.keys.tolist() == [1, 3]

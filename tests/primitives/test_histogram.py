@@ -354,6 +354,29 @@ def test_thresholds_are_the_least_items_of_bins(dtype):
     assert float(found[-1]) <= edges[-1] < float(after)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_integers_are_compared_with_floats_as_numpy_does(dtype):
+    for edge in (
+        2.0**52 + 0.5,
+        2.0**53,
+        2.0**53 + 2,
+        2.0**54,
+        2.0**54 + 4,
+        2.0**62,
+        2.0**62 + 1024,
+        -(2.0**53),
+        -(2.0**60),
+    ):
+        if edge < 0 and dtype is np.uint64:
+            continue
+        items = (int(edge) + np.arange(-1100, 1101)).astype(dtype)
+        first, _ = thresholds(np.array([edge, 2.0**63]), np.dtype(dtype))
+        assert first == items[np.searchsorted(items, edge)]
+        for closed in (True, False):
+            _, last = thresholds(np.array([-(2.0**63), edge]), np.dtype(dtype), closed=closed)
+            assert last == items[np.searchsorted(items, edge, "right" if closed else "left") - 1]
+
+
 def test_edges_that_the_datatype_does_not_hold():
     np.testing.assert_array_equal(thresholds(np.array([-5.0, 0.5, 1e12, 2e12]), np.dtype(np.uint32)), [0, 1, 2**32 - 1])
     low, high = thresholds(np.array([1e12, 2e12]), np.dtype(np.uint32))

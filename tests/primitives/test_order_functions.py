@@ -143,6 +143,18 @@ def test_flip_and_roll(device, shape, dtype):
         )
 
 
+@pytest.mark.parametrize("x", [np.array(5), np.float32(3), 3, np.array(True)], ids=repr)
+def test_results_without_dimensions_are_of_numpys_kind(device, x):
+    for found, expected in (
+        (gw.flip(x, device=device), np.flip(x)),
+        (gw.roll(x, 1, device=device), np.roll(x, 1)),
+        (gw.transpose(x, device=device), np.transpose(x)),
+    ):
+        assert type(found) is type(expected)  # a scalar, or an array of shape ()
+        assert found.dtype == expected.dtype
+        assert found == expected
+
+
 def test_flip_and_roll_of_views(device):
     whole = np.arange(1000, dtype=np.uint16)
     view = gw.asarray(whole, device)[3:998]
@@ -154,6 +166,9 @@ def test_a_flip_is_an_expression_where_it_can_be(device):
     x = gw.asarray(np.arange(10, dtype=np.float32), device)
     assert isinstance(gw.flip(x), gw.Expression)
     assert isinstance(gw.flip(x, axis=0), gw.Array)
+    for dtype in (np.int64, np.float64, np.complex64):  # which no expression reads
+        items = np.arange(5).astype(dtype)
+        np.testing.assert_array_equal(gw.flip(gw.asarray(items, device)).to_numpy(), items[::-1])
     assert float(gw.sum(gw.flip(x) * x).to_numpy()) == sum(k * (9 - k) for k in range(10))
 
 
@@ -161,6 +176,9 @@ def test_wrong_axes_and_shifts(device):
     x = np.zeros((2, 3), np.float32)
     with pytest.raises(gw.ArgumentError, match=r"gw\.flip\(\): axis 2 is not one of the 2"):
         gw.flip(x, 2, device=device)
+    for wrong in (1.0, "a", {0}):
+        with pytest.raises(gw.ArgumentError, match="is not one of the 2 dimensions"):
+            gw.flip(x, wrong, device=device)
     with pytest.raises(gw.ArgumentError, match="2 shifts for 3 axes"):
         gw.roll(x, (1, 2), (0, 1, 0), device=device)
     with pytest.raises(gw.ArgumentError, match=r"shift=1\.5 must be an integer"):
@@ -312,6 +330,7 @@ def test_lexsort(device):
 def test_what_lexsort_refuses(device):
     for keys, error, message in (
         ([], gw.ArgumentError, "at least one key"),
+        (3, gw.ArgumentError, "at least one key"),
         ([np.zeros(3), np.zeros(4)], gw.LengthError, "key 1 has 4 items"),
         ([np.zeros((2, 2))], gw.ArgumentError, "one dimension"),
         ([np.zeros(3, np.complex64)], gw.DatatypeError, "complex64"),

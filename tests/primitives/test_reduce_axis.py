@@ -297,6 +297,10 @@ def test_where_results_are_put(device):
 
 def test_what_functions_refuse(device):
     x = np.ones((2, 3, 4), np.float32)
+    for name in ("any", "all", "count_nonzero"):
+        for each in (x, gw.asarray(x, device)):
+            with pytest.raises(gw.ArgumentError, match=rf"gw\.{name}\(\): axis=3 is out of bounds"):
+                getattr(gw, name)(each, axis=3)
     with pytest.raises(gw.ArgumentError, match=r"gw\.sum\(\): axis=3 is out of bounds"):
         gw.sum(x, axis=3, device=device)
     with pytest.raises(gw.ArgumentError, match="neighbours"):

@@ -224,6 +224,15 @@ def test_the_functions_of_the_array_api(device, initial):
             assert_same(out.to_numpy(), want)
 
 
+def test_a_single_item_is_scanned_as_one(device):
+    for function, first in ((gw.cumulative_sum, 0), (gw.cumulative_prod, 1)):
+        for initial in (False, True):
+            expected = np.array([first, 5] if initial else [5])
+            assert_same(function(np.array(5), include_initial=initial, device=device), expected)
+            found = function(gw.full((), 5, "i32", device), include_initial=initial)
+            assert_same(found.to_numpy(), expected)
+
+
 def test_refusals(device):
     x = np.ones((2, 3), np.float32)
     for call, message in [

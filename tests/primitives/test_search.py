@@ -161,7 +161,10 @@ def test_an_array_among_the_arguments_gives_an_array(device):
 @pytest.mark.parametrize("right", [False, True])
 def test_digitize(device, right):
     x = numbers("f64", 3000, 3).reshape(3, 1000)
-    for bins in (np.array([-100.0, -3, 0, 0, 7, np.inf]), np.array([4.0]), np.array([])):
+    for bins in (np.array([-100.0, -3, 0, 0, 7, np.inf]), np.array([4.0]), np.array([]), np.array([-3.0, 2, np.nan])):
+        if np.isnan(bins).any():
+            np.testing.assert_array_equal(gw.digitize(x, bins, right, device=device), np.digitize(x, bins, right))
+            continue
         np.testing.assert_array_equal(gw.digitize(x, bins, right, device=device), np.digitize(x, bins, right))
         np.testing.assert_array_equal(
             gw.digitize(x, bins[::-1], right, device=device), np.digitize(x, bins[::-1], right)

@@ -565,6 +565,9 @@ def test_functions_of_numpy_arrays(device):
     counts = rng.integers(0, 4, 5000)
     assert_same(gw.repeat(keys, counts, device=device), np.repeat(keys, counts))
     assert_same(gw.repeat(keys, 3, device=device), np.repeat(keys, 3))
+    found = gw.repeat(gw.asarray(keys, device), counts)  # the host knows how long it is
+    assert found.count is None
+    assert_same(found.to_numpy(), np.repeat(keys, counts))
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f2", *_slow("?", "i1", "u2", "i2")])

@@ -125,12 +125,35 @@ def test_a_chain_of_counted_arrays(device):
     np.testing.assert_array_equal(found.counts.to_numpy(), counts)
 
 
+@pytest.mark.parametrize("shape", [(4, 5), (2, 0, 3), (2, 5, 2)])
+def test_several_dimensions_are_taken_in_c_order(device, shape):
+    x = (np.arange(np.prod(shape)) % 3).astype(np.int32).reshape(shape)
+    x = np.asfortranarray(x)
+    array = gw.asarray(x, device)
+    for found in (gw.flatnonzero(x, device=device), gw.flatnonzero(array)):
+        np.testing.assert_array_equal(_numpy(found), np.flatnonzero(x))
+    found, expected = gw.nonzero(x, device=device), np.nonzero(x)
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    for found in (gw.compress(x > 1, x, device=device), gw.compress(gw.asarray(array > 1), array)):
+        np.testing.assert_array_equal(_numpy(found), x[x > 1])
+    for found in (gw.repeat(x, 3, device=device), gw.repeat(array, 3), gw.repeat(x, [3], device=device)):
+        np.testing.assert_array_equal(_numpy(found), np.repeat(x, 3))
+    assert gw.flatnonzero(7, device=device).tolist() == [0]
+
+
 def test_what_does_not_fit_is_refused(device):
     x = gw.asarray(np.arange(6, dtype=np.uint32), device)
     with pytest.raises(gw.LengthError, match="input has 6 items, flags has 5 items"):
         gw.compress(np.ones(5, dtype=bool), x)
+    with pytest.raises(gw.ArgumentError, match=r"gw\.nonzero\(\): x has shape \(2, 3\).*x\.ravel\(\)"):
+        gw.nonzero(x.reshape(2, 3))
+    with pytest.raises(gw.ArgumentError, match=r"gw\.nonzero\(\): x is a single item"):
+        gw.nonzero(np.uint32(3), device=device)
     with pytest.raises(gw.ArgumentError, match="one dimension"):
-        gw.flatnonzero(np.ones((2, 3), dtype=bool), device=device)
+        gw.compress(np.ones((3, 2), dtype=bool), x.reshape(2, 3))
     with pytest.raises(gw.ArgumentError, match="leaves k"):
         gw.compress(gw.u32("k") > 2, x)
     with pytest.raises(gw.ArgumentError, match=r"gw\.asarray"):

@@ -49,6 +49,28 @@ def test_sets_stay_on_the_gpu_and_take_counted_arrays(device, name):
     np.testing.assert_array_equal(ours(x.reshape(3, 100), b).to_numpy(), theirs(a, b))
 
 
+@pytest.mark.parametrize("other", [np.int32, np.int64, np.float32])
+def test_a_difference_has_the_items_of_the_first(device, other):
+    """They are compared as float64, which does not hold them, and come back as they were."""
+    a = np.array([2**63 + 5, 7, 2**63 + 5, 3, 2**53 + 1], np.uint64)
+    b = np.array([3, 4], other)
+    np.testing.assert_array_equal(gw.setdiff1d(a, b, device=device), np.setdiff1d(a, b))
+    a = a[1:]
+    got = gw.setdiff1d(a, b, assume_unique=True, device=device)
+    assert got.dtype == np.uint64
+    assert got.tolist() == [7, 2**53 + 1, 2**63 + 5]
+
+
+def test_signed_and_unsigned_integers_are_compared_exactly(device):
+    signed = np.array([[2**53 + 1, -1, 2**53], [5, -(2**63), 2**63 - 1]], np.int64)
+    unsigned = np.array([2**53, 2**64 - 1, 2**63, 2**62, 5], np.uint64)
+    for a, b in ((signed, unsigned), (unsigned, signed), (signed.astype(np.int32), unsigned)):
+        for invert in (False, True):
+            found = gw.isin(a, b, invert=invert, device=device)
+            expected = np.reshape([(each in b.ravel().tolist()) ^ invert for each in a.ravel().tolist()], a.shape)
+            np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("name", FUNCTIONS[1:])
 def test_sets_of_which_the_caller_knows_that_nothing_is_twice(device, name):
     a, b = np.unique(sets("i32")[0]), np.unique(sets("i32")[1])[::-1]

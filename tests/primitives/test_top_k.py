@@ -297,6 +297,7 @@ def test_partitions(device):
         (lambda x: gw.top_k(x, 1.5), gw.ArgumentError, "k"),
         (lambda x: gw.partition(x, 8), gw.ArgumentError, "n = 8"),
         (lambda x: gw.argpartition(x, [0, -9]), gw.ArgumentError, "n = 8"),
+        (lambda x: gw.partition(x.reshape(2, 4), 1), gw.ArgumentError, r"gw\.partition\(\) works along one dimension"),
     ],
 )  # fmt: skip
 def test_wrong_arguments(device, call, error, words):

@@ -420,6 +420,29 @@ def test_an_array_is_not_pickled_or_deep_copied(device):
     assert again.tolist() == copy.copy(gw.ChunkedArray([x])).tolist() == [9, 1, 2, 3, 4]
 
 
+def test_what_belongs_to_a_device_is_not_pickled_or_deep_copied(device):
+    x = gw.asarray(np.arange(5, dtype=np.uint32), device)
+    scan = gw.Scan(device, "u32")
+    with gw.capture(device) as sequence:
+        scan.execute(input=x)
+    for value, remedy in (
+        (scan, "construct another one"),
+        (gw.ArgSort(device, "u32"), "construct another one"),
+        (gw.Map(device, gw.u32("x") + 1), "construct another one"),
+        (scan.bind(input=x), r"primitive\.bind"),
+        (gw.Event(device, enable_timing=False), "elapsed_time"),
+        (sequence, r"gw\.capture\(\)"),
+        (scan.execute(input=x), r"to_numpy\(\)"),
+        (gw.pinned_empty(4, "u32", "up", device), r"gw\.pinned_empty\(\)"),
+    ):
+        for use in (copy.deepcopy, pickle.dumps, lambda each: copy.deepcopy([each])):
+            with pytest.raises(gw.DatatypeError, match=f"neither pickled nor deep-copied; .*{remedy}"):
+                use(value)
+        assert type(copy.copy(value)) is type(value)
+    run = copy.copy(copy.copy(scan).execute(input=x))
+    assert run.output.tolist() == [0, 1, 3, 6, 10]
+
+
 @pytest.mark.parametrize(
     "convert",
     [

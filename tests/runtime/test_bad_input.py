@@ -470,6 +470,38 @@ def test_numpys_integers_are_integers(device, x):
     np.testing.assert_array_equal(sort.execute(input=x).output.to_numpy(), np.sort(X))
 
 
+@pytest.mark.parametrize("wrong", [0, "cuda:0", gw.Scan], ids=repr)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, d: gw.sum(x, device=d),
+        lambda x, d: gw.sort(x, device=d),
+        lambda x, d: gw.mean(x, device=d),
+        lambda x, d: gw.take(x, [0], device=d),
+        lambda x, d: gw.isin(x, x, device=d),
+        lambda x, d: gw.roll(x, 1, device=d),
+        lambda x, d: gw.flip(x, 0, device=d),
+        lambda x, d: gw.transpose(x, device=d),
+        lambda x, d: gw.histogram(x, 2, (0, 6), device=d),
+        lambda x, d: gw.group_by(x, rows=gw.count, device=d),
+        lambda x, d: gw.add(x, x, device=d),
+        lambda x, d: gw.top_k(x, 2, device=d),
+        lambda x, d: gw.unique(x, device=d),
+        lambda x, d: gw.cumsum(x, device=d),
+        lambda x, d: gw.searchsorted(x, x, device=d),
+        lambda x, d: gw.segmented_reduce(x, [0, 3], device=d),
+        lambda x, d: gw.asarray(x, d),
+        lambda x, d: gw.zeros(3, device=d),
+    ],
+)
+def test_a_device_that_is_none(device, call, wrong):
+    """0 is the first GPU elsewhere, and counts as False."""
+    x = np.arange(6, dtype=np.float32)
+    for items in (x, gw.asarray(x, device)):
+        with pytest.raises(gw.ArgumentError, match=r"device must be a wgpu\.GPUDevice .*request_device"):
+            call(items, wrong)
+
+
 @pytest.mark.parametrize("encoder", [5, "encoder", object()], ids=lambda value: type(value).__name__)
 def test_an_encoder_that_is_none(device, calm, scan, x, out, encoder):
     calm(scan, gw.ArgumentError, "must be a wgpu.GPUCommandEncoder", out, input=x, output=out, encoder=encoder)

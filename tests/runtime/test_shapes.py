@@ -114,6 +114,20 @@ def test_an_item_that_is_not_there_is_refused(device):
             x.item(*index)
 
 
+def test_a_tuple_of_one_is_that_one(device):
+    """Code that makes indices for arrays of any number of dimensions gives tuples."""
+    for shape in ((5,), (5, 3)):
+        items = _items(shape)
+        x = gw.asarray(items, device)
+        for key in (slice(1, 3), slice(None, -1), [2, 0], np.array([4]), *([3] if len(shape) > 1 else [])):
+            np.testing.assert_array_equal(x[(key,)].to_numpy(), items[(key,)])
+    np.testing.assert_array_equal(gw.ChunkedArray([x.ravel()])[(slice(1, 3),)].to_numpy(), items.ravel()[1:3])
+    counted = x.ravel().counted_by(gw.asarray(np.array([2], np.uint32), device))
+    np.testing.assert_array_equal(counted[(slice(9),)].to_numpy(), items.ravel()[:2])
+    with pytest.raises(gw.ImplicitConversionError, match=r"array\.item\(3\)"):
+        x.ravel()[(3,)]
+
+
 def test_what_is_no_free_view_is_refused_with_what_is(device):
     x = gw.asarray(_items((2, 3, 4)), device)
     for key in ((0, 1), (slice(None), 0), ..., None, True, 1.0):
@@ -123,6 +137,11 @@ def test_what_is_no_free_view_is_refused_with_what_is(device):
         x[2]
     with pytest.raises(gw.ArgumentError, match="step 1"):
         x[::2]
+    for key in (0, slice(2), slice(None), [1, 2]):
+        with pytest.raises(TypeError, match=r"copy_from\(items\).*fill\(value\).*gw\.put\("):
+            x[key] = 1
+    with pytest.raises(gw.ArgumentError, match="not assigned"):
+        x[:1] += 1
     one = gw.asarray(np.float32(3), device)
     with pytest.raises(gw.ImplicitConversionError, match=r"item\(\).*reshape\(1\)"):
         one[0]
