@@ -1,5 +1,6 @@
 """Uploads and downloads through rings of staging buffers, against what numpy has."""
 
+import concurrent.futures
 import mmap
 import os
 import subprocess
@@ -315,6 +316,23 @@ def test_where_no_thread_can_be_started(device, monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", refuse)
     data = _random(6 * CHUNK + 1)
     _same_bits(gw.asarray(data, device).to_numpy(), data)
+
+
+@through_staging
+def test_threads_that_ask_first_at_once_get_the_same_workers(monkeypatch):
+    both_make = threading.Barrier(2)
+
+    class Waiting(transfers._Workers):
+        def __init__(self, count):
+            both_make.wait(60)
+            super().__init__(count)
+
+    monkeypatch.setattr(transfers, "_of_process", {})
+    monkeypatch.setattr(transfers, "_Workers", Waiting)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: transfers._workers(2), range(2))
+    assert first is second
+    assert transfers._workers(2) is first
 
 
 @through_staging
