@@ -63,10 +63,12 @@ _LOOK_AGAIN_S = 0.5  # how often a wait for a buffer checks that the device stil
 
 
 def _choose_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
-    # queue.on_submitted_work_done_sync raises TypeError in 0.32.0 (wgpu-py #834); it is the right call where it works.
+    # The right call where it works. It raises TypeError in 0.32.0 (wgpu-py #834), whose callback lacks an argument, and
+    # the others in a backend or a version that has no such call. Nothing else: an error of the device, or of the calls
+    # that a batch held back until this one, is for the caller.
     try:
         device.queue.on_submitted_work_done_sync()
-    except Exception:
+    except (TypeError, AttributeError, NotImplementedError):
         pass
     else:
         return _WAIT_PUBLIC, device.queue.on_submitted_work_done_sync
