@@ -177,6 +177,27 @@ assert scan.execute().output.to_numpy()[-1] == X.sum()
     assert _python(code).splitlines() == ["returned None", "status 0"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the drivers of other systems are not Vulkan's")
+def test_a_child_can_end_by_a_regular_exit(device):
+    """Nothing of this library waits or crashes then. Mesa's OpenGL driver does, so wgpu is kept from loading it."""
+    code = (
+        """
+from wgpu.backends.wgpu_native.extras import set_instance_extras
+set_instance_extras(backends=["Vulkan"])
+"""
+        + _USE
+        + """
+sys.stdout.flush()
+pid = os.fork()
+if pid == 0:
+    signal.alarm(60)
+    sys.exit(3)
+print("exit code", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+    )
+    assert _python(code) == "exit code 3\n"
+
+
 @pytest.mark.slow
 def test_a_fork_before_the_first_use_makes_its_own_device(device):
     """Importing is no use of a GPU. Both of them work then, at the same time."""
