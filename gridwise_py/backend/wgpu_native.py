@@ -39,7 +39,6 @@ __all__ = [
     "encoder_fate",
     "guard_order",
     "guard_queue",
-    "is_destroyed",
     "map_buffer",
     "memory_of_mapped",
     "note_work",
@@ -389,11 +388,6 @@ class _NotingDestroy:
                 self._flag[0] = True
                 end.wait_unmapped()
                 type(buffer).destroy(buffer)
-
-
-def is_destroyed(buffer: wgpu.GPUBuffer) -> bool:
-    """Whether `destroy` was called on a buffer; see `destroyed_flag`."""
-    return destroyed_flag(buffer)[0]
 
 
 class EncoderFate:
