@@ -23,7 +23,7 @@ def in_child(call):
     sys.stdout.flush()
     pid = os.fork()
     if pid == 0:
-        signal.alarm(20)
+        signal.alarm(120)
         try:
             print("returned", call())
         except gw.ForkError as error:
@@ -48,7 +48,7 @@ event.record()
 def _python(code: str, **variables: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", _PRELUDE + textwrap.dedent(code)],
-        capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **variables},
+        capture_output=True, text=True, timeout=1200, check=False, env={**os.environ, **variables},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -259,7 +259,7 @@ def test_two_processes_use_one_adapter_at_once(device):
             worker.stdin.write("go\n")
             worker.stdin.flush()
         for worker in workers:
-            out, err = worker.communicate(timeout=120)
+            out, err = worker.communicate(timeout=1200)
             assert (worker.returncode, out) == (0, "done\n"), err
     finally:
         for worker in workers:
@@ -286,6 +286,6 @@ def test_spawned_workers_of_a_pool_work(device, tmp_path):
         """),
         encoding="utf-8",
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["45", "[4950, 499500]"]

@@ -507,6 +507,6 @@ print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), np.array_equa
     ids=["destroyed", "at the end", "forked"],
 )
 def test_ends(device, program, said):
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip() == said, done.stderr[-3000:]
