@@ -152,7 +152,11 @@ class DeviceTimeoutError(DeviceError, TimeoutError):
 
 
 class ForkError(DeviceError):
-    """The process was forked after its parent had used the GPU. Drivers do not work in a fork; spawn instead."""
+    """The process was forked after its parent had used the GPU. Drivers do not work in a fork; spawn instead.
+
+    End such a process with `os._exit`, as multiprocessing does. At a regular exit, a driver may wait for threads that
+    the fork does not have: Mesa's OpenGL driver, which wgpu loads when it looks for adapters, crashes there.
+    """
 
 
 class GridwiseWarning(UserWarning):

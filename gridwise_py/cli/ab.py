@@ -10,7 +10,7 @@ import click
 
 from .compare import Share
 from .exit_codes import BAD_INPUT, NOT_COMPARABLE, REGRESSION, WRONG_RESULT
-from .options import AxisText, AxisValues, JsonFile, adapter_option
+from .options import AxisText, AxisValues, JsonFile, Seconds, adapter_option
 from .output import LINE_EVERY_S, cannot_write, check_new, check_output, note, showing_progress, table_console
 
 __all__ = ["ab"]
@@ -60,9 +60,7 @@ class _Ab(click.Command):
     "--rounds", type=click.IntRange(min=1), default=4, show_default=True,
     help="Turns OLD NEW NEW OLD of each case in a pair of processes.",
 )  # fmt: skip
-@click.option(
-    "--turn-s", type=click.FloatRange(0.001, 10), default=0.02, show_default=True, help="GPU time of one turn."
-)
+@click.option("--turn-s", type=Seconds(0.001, 10), default=0.02, show_default=True, help="GPU time of one turn.")
 @click.option("--kernels", is_flag=True, help="Judge each kernel, too.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the data and of all orders."

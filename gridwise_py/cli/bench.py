@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from .exit_codes import BAD_INPUT, NO_ADAPTER, WRONG_RESULT
-from .options import AxisText, AxisValues, Duration, JsonFile, PrimitiveName, RawArguments, adapter_option
-from .output import cannot_write, check_new, check_output, note, table_console
+from .options import AxisText, AxisValues, Duration, JsonFile, PrimitiveName, RawArguments, Seconds, adapter_option
+from .output import cannot_write, check_new, check_output, keep_others_from, note, table_console
 
 __all__ = ["bench", "what_to_run"]
 
@@ -64,11 +64,11 @@ class _Bench(RawArguments):
 )
 @click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Dispatches per sample.")
 @click.option(
-    "--warmup-s", type=click.FloatRange(min=0), default=0.3, show_default=True, help="Shortest warm-up time of a case."
+    "--warmup-s", type=Seconds(min=0), default=0.3, show_default=True, help="Shortest warm-up time of a case."
 )
 @click.option(
     "--sampling-s",
-    type=click.FloatRange(min=0),
+    type=Seconds(min=0),
     default=1.0,
     show_default=True,
     help="Longest sampling time of a case, in all processes together.",
@@ -227,6 +227,7 @@ def _check_json(path: Path, *, overwrite: bool, resume: Path | None = None) -> N
     from ..storage.files import is_stream
 
     check_output(path, "--json")
+    keep_others_from(path, "--json")
     check_new(path, "--json", overwrite=overwrite)
     partial = partial_path(without_link(path))
     if not overwrite and resume is None and not is_stream(path) and partial.is_file():

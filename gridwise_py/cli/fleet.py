@@ -16,7 +16,7 @@ import click
 from .bench import what_to_run
 from .compare import Share
 from .exit_codes import BAD_INPUT, INCOMPLETE, NO_ADAPTER, REGRESSION, WRONG_RESULT
-from .options import AxisText, AxisValues, RawArguments
+from .options import AxisText, AxisValues, RawArguments, Seconds
 from .output import (
     LINE_EVERY_S,
     PATIENCE_S,
@@ -58,8 +58,8 @@ _OF_RUNS = (
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of data and order.")
 @click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Dispatches per sample.")
-@click.option("--warmup-s", type=click.FloatRange(min=0), default=0.3, show_default=True, help="Of a case, at least.")
-@click.option("--sampling-s", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Of a case, at most.")
+@click.option("--warmup-s", type=Seconds(min=0), default=0.3, show_default=True, help="Of a case, at least.")
+@click.option("--sampling-s", type=Seconds(min=0), default=1.0, show_default=True, help="Of a case, at most.")
 @click.option("--isolate", is_flag=True, help="Run each case in a process of its own.")
 @click.option("--devices", multiple=True, metavar="TEXT", help="Only devices with TEXT in their id or name. Repeat.")
 @click.option(
@@ -71,7 +71,7 @@ _OF_RUNS = (
     help="Measure one device of a host at a time, then all together: tells a bad GPU from a bad host.",
 )  # fmt: skip
 @click.option(
-    "--device-timeout-s", type=click.FloatRange(min=1), default=900.0, show_default=True,
+    "--device-timeout-s", type=Seconds(min=1), default=900.0, show_default=True,
     help="Without a sign of life for so long, a device is lost.",
 )  # fmt: skip
 @click.option("--resume", type=_THERE, help="Continue the run of this document: devices that are not complete.")

@@ -21,6 +21,7 @@ __all__ = [
     "JsonFile",
     "PrimitiveName",
     "RawArguments",
+    "Seconds",
     "adapter_option",
     "format_option",
     "nearest",
@@ -104,6 +105,28 @@ class JsonFile(click.Path):
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
+def _in_seconds(text: str) -> float | None:
+    """Return a time with or without its unit in seconds; None if it is none."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?) *([a-z]*)", text.strip())
+    return None if found is None or found[2] not in _UNITS_S else float(found[1]) * _UNITS_S[found[2]]
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds, for options whose names end in the unit."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check and read."""
+        try:
+            float(value)
+        except ValueError:
+            known_s = _in_seconds(str(value))
+            example = "such as 0.5" if known_s is None else f"without a unit: {known_s:g}"
+            self.fail(f"{value!r} is not a number of seconds; write one {example}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
     """A time in seconds: ``90``, ``90s``, ``5min``, ``1h``."""
 
@@ -113,10 +136,9 @@ class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  
         """Check and read."""
         if isinstance(value, float):
             return value
-        text = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?) *([a-z]*)", str(value).strip())
-        if text is None or text[2] not in _UNITS_S:
+        seconds = _in_seconds(str(value))
+        if seconds is None:
             self.fail(f"{value!r} is not a time; write 60s, 5min or 1h", param, ctx)
-        seconds = float(text[1]) * _UNITS_S[text[2]]
         if not 1 <= seconds <= 1e6:
             self.fail(f"{value!r} is not between 1s and 1e6 s", param, ctx)
         return seconds

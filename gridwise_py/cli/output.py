@@ -28,6 +28,7 @@ __all__ = [
     "cannot_write",
     "check_new",
     "check_output",
+    "keep_others_from",
     "note",
     "showing_progress",
     "table_console",
@@ -118,6 +119,21 @@ def showing_progress(patience_s: float = 0.0, every_s: float = 0.0) -> Generator
     with console.status("") as status:
         # On one line, with the spinner: some terminals and logs keep the second line of a longer text.
         yield lambda step: status.update(Text(textwrap.shorten(step, max(console.width - 3, 8), placeholder=" …")))
+
+
+def keep_others_from(path: Path, option: str) -> None:
+    """Keep other runs from the results file `path` until the command ends; end with `BAD_INPUT` if one is at it."""
+    from ..bench.results.writer import without_link
+    from ..storage.locks import Locked, locked
+
+    if files.is_stream(path):
+        return
+    try:
+        click.get_current_context().with_resource(locked(without_link(path)))
+    except Locked as error:
+        who = "another run" if error.pid is None else f"another run (process {error.pid})"
+        note(f"gridwise: {option}: {who} writes {path} now; wait for its end, or name another file")
+        sys.exit(BAD_INPUT)
 
 
 def write_whole(path: Path, text: str, option: str) -> None:

@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .exit_codes import BAD_INPUT, WRONG_RESULT
-from .options import JsonFile, adapter_option
-from .output import LINE_EVERY_S, cannot_write, check_new, check_output, note, showing_progress, table_console
+from .options import JsonFile, Seconds, adapter_option
+from .output import (
+    LINE_EVERY_S,
+    cannot_write,
+    check_new,
+    check_output,
+    keep_others_from,
+    note,
+    showing_progress,
+    table_console,
+)
 
 if TYPE_CHECKING:
     from ..bench.sweep.timers import LoadPeer
@@ -30,13 +39,13 @@ _OPTIONS = (
     ),
     click.option(
         "--warmup-s",
-        type=click.FloatRange(min=0),
+        type=Seconds(min=0),
         default=0.3,
         show_default=True,
         help="Warm-up time before the first warm sample.",
     ),
     click.option(
-        "--idle-s", type=click.FloatRange(min=0), default=0.5, show_default=True, help="Pause before each cold sample."
+        "--idle-s", type=Seconds(min=0), default=0.5, show_default=True, help="Pause before each cold sample."
     ),
     click.option(
         "--scale",
@@ -88,6 +97,7 @@ def time_and_show(
             check_output(path, option)
     partial: Path | None = None
     if json_path is not None:
+        keep_others_from(json_path, "--json")
         check_new(json_path, "--json", overwrite=overwrite)
         check_results_path(json_path)
         partial = None if is_stream(json_path) else partial_path(without_link(json_path))

@@ -6,6 +6,7 @@ import click
 
 from .. import extras
 from ..errors import ArgumentError
+from .options import Seconds
 from .output import note
 
 __all__ = ["worker"]
@@ -26,7 +27,7 @@ __all__ = ["worker"]
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its key.")
 @click.option("--insecure", is_flag=True, help="Allow an address without TLS outside of this host.")
 @click.option(
-    "--death-timeout", "death_timeout_s", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+    "--death-timeout", "death_timeout_s", type=Seconds(0, min_open=True), default=60.0, show_default=True,
     help="End after so many seconds without a scheduler.",
 )  # fmt: skip
 def worker(

@@ -27,7 +27,7 @@ from .plan import (
 )
 from .shaders import compose, parameter_fields, sha256
 from .sink import Sink, sink_text
-from .source import Source, source_text
+from .source import Source, SourceText, source_text
 from .windows import binding_limit
 
 __all__ = ["Part", "PlanBuilder"]
@@ -260,21 +260,9 @@ class PlanBuilder:
             params = {**params, "n": first + params["n"], "first": first, "capacity": params["n"]}
         rows = units is not None
         sources = {name: operand for name, operand in reads.items() if isinstance(operand, Source)}
-        texts = {
-            name: source_text(name, each.program, each.is_struct, rows, each.is_pair) for name, each in sources.items()
-        }
         sinks = {name: operand for name, operand in writes.items() if isinstance(operand, Sink)}
-        texts |= {name: sink_text(name, each.program, each.words, each.kind) for name, each in sinks.items()}
-        if counted:
-            texts = {name: replace(text, text=_ending_with_the_count(name, text.text)) for name, text in texts.items()}
-        reached_of: dict[str, dict[str, Operand]] = {
-            name: operand.named_leaves(name)
-            if isinstance(operand, Source)
-            else {f"{name}_0": operand.array}
-            if isinstance(operand, Sink)
-            else {name: operand}
-            for name, operand in {**reads, **writes}.items()
-        }
+        texts = _computing_texts(sources, sinks, rows=rows, counted=counted)
+        reached_of = {name: _leaves(name, operand) for name, operand in {**reads, **writes}.items()}
         operands = {name: operand for leaves in reached_of.values() for name, operand in leaves.items()}
         if units is not None:
             units = {
@@ -288,19 +276,7 @@ class PlanBuilder:
         parts, chunks = bound_parts(self._primitive, operands, written, self._capabilities, units=units)
         if sibling and (chunks or any(part.segments > 1 for part in parts.values())):
             return  # lengths that want another shape want other bindings, too
-        bindings = [Binding(0, "", "uniform")]
-        declarations: list[str] = []
-        for (buffer, begin, _), part in parts.items():
-            for segment in range(part.segments):
-                index = len(bindings)
-                whole = begin == 0 and part.segments == 1 and part.size_bytes == self._buffers[buffer].size_bytes
-                place = () if whole else (begin + segment * part.segment_bytes, part.bytes_of(segment))
-                bindings.append(Binding(index, buffer, part.access, *place))
-                kind = f"array<{part.element}>"
-                declarations.append(accessors.declaration(index, part.access, part.var_of(segment), kind))
-        for index, (var, (memory, element)) in enumerate((atomics or {}).items(), len(bindings)):
-            bindings.append(Binding(index, memory.buffer, "read_write"))
-            declarations.append(accessors.declaration(index, "read_write", var, element))
+        bindings, declarations = self._bindings(parts, atomics or {})
         self._check_bindings(label, len(declarations), parts, chunks)
         values = {**params, **{f"{name}_offset": operand.offset for name, operand in operands.items()}}
         for name, source in (*sources.items(), *sinks.items()):
@@ -349,6 +325,25 @@ class PlanBuilder:
             self._feeds.append(_feed(shader, operand, params_name, fields, name))
         self._steps.append(Kernel(label, key, tuple(bindings), self._grid(workgroups, label), dict(constants)))
 
+    def _bindings(
+        self, parts: Mapping[PartKey, BoundPart], atomics: Mapping[str, tuple[Operand, str]]
+    ) -> tuple[list[Binding], list[str]]:
+        """Return the bindings of a kernel, whose first is for its parameters, and the declarations of the others."""
+        bindings = [Binding(0, "", "uniform")]
+        declarations: list[str] = []
+        for (buffer, begin, _), part in parts.items():
+            for segment in range(part.segments):
+                index = len(bindings)
+                whole = begin == 0 and part.segments == 1 and part.size_bytes == self._buffers[buffer].size_bytes
+                place = () if whole else (begin + segment * part.segment_bytes, part.bytes_of(segment))
+                bindings.append(Binding(index, buffer, part.access, *place))
+                kind = f"array<{part.element}>"
+                declarations.append(accessors.declaration(index, part.access, part.var_of(segment), kind))
+        for index, (var, (memory, element)) in enumerate(atomics.items(), len(bindings)):
+            bindings.append(Binding(index, memory.buffer, "read_write"))
+            declarations.append(accessors.declaration(index, "read_write", var, element))
+        return bindings, declarations
+
     def _check_bindings(
         self, label: str, count: int, parts: Mapping[PartKey, BoundPart], chunks: Mapping[Any, BoundChunks]
     ) -> None:
@@ -390,6 +385,28 @@ class PlanBuilder:
             parameters,
             tuple(self._siblings),
         )
+
+
+def _computing_texts(
+    sources: Mapping[str, Source], sinks: Mapping[str, Sink], *, rows: bool, counted: bool
+) -> dict[str, SourceText]:
+    """Return the functions of operands that compute what is loaded or stored; `rows` and `counted` as for a kernel."""
+    texts = {
+        name: source_text(name, each.program, each.is_struct, rows, each.is_pair) for name, each in sources.items()
+    }
+    texts |= {name: sink_text(name, each.program, each.words, each.kind) for name, each in sinks.items()}
+    if counted:
+        texts = {name: replace(text, text=_ending_with_the_count(name, text.text)) for name, text in texts.items()}
+    return texts
+
+
+def _leaves(name: str, operand: Operand) -> dict[str, Operand]:
+    """Return the memory that an operand of a kernel reaches, by the names that the text has for it."""
+    if isinstance(operand, Source):
+        return operand.named_leaves(name)
+    if isinstance(operand, Sink):
+        return {f"{name}_0": operand.array}
+    return {name: operand}
 
 
 def _fields(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast
 
 from ..errors import ArgumentError, DatatypeError
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, Struct, as_datatype
@@ -32,9 +32,6 @@ __all__ = [
     "parts_of",
 ]
 
-AggregateName: TypeAlias = Literal[
-    "sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "first", "last", "count"
-]
 #: What aggregates may be called.
 AGGREGATES: tuple[str, ...] = (
     "sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "first", "last", "count",

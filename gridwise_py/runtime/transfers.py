@@ -14,7 +14,6 @@ range itself is mapped for the time of the copy.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import queue
 import sys
@@ -324,9 +323,14 @@ class _Workers:
             self._queue.get().run()
 
 
-@functools.lru_cache(maxsize=4)
+_of_process: dict[int, _Workers] = {}
+
+
 def _workers(count: int) -> _Workers:
-    return _Workers(count)
+    """Return the threads of the process, as many as asked for."""
+    workers = _of_process.get(count)
+    # Not an lru_cache, which calls twice if two threads ask first: each set would then start as many threads.
+    return workers if workers is not None else _of_process.setdefault(count, _Workers(count))
 
 
 def _copy_here(device: wgpu.GPUDevice, target: np.ndarray, source: np.ndarray) -> None:

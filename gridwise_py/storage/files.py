@@ -35,7 +35,7 @@ def is_stdout(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path, *, follow_links: bool = True) -> Generator[BinaryIO]:
+def whole_file(path: Path, *, follow_links: bool = True, sync: bool = False) -> Generator[BinaryIO]:
     """Open a file for writing; it appears at `path` when the block ends, and not at all if the block raises.
 
     Parameters
@@ -45,6 +45,9 @@ def whole_file(path: Path, *, follow_links: bool = True) -> Generator[BinaryIO]:
         written in place, because other programs use it.
     follow_links : bool, default True
         Whether a symbolic link at `path` is followed, as by any other program; else the link is replaced.
+    sync : bool, default False
+        Whether the content is on the disk before it gets its name. Otherwise a machine that stops, not just this
+        process, may leave an empty file in place of the older one.
 
     Yields
     ------
@@ -68,6 +71,9 @@ def whole_file(path: Path, *, follow_links: bool = True) -> Generator[BinaryIO]:
         try:
             with os.fdopen(descriptor, "wb") as file, _noting_others(others):
                 yield file
+                if sync:
+                    file.flush()
+                    os.fsync(file.fileno())
             os.replace(part, target)
         except BaseException:
             # On a file system that became read-only this fails, too, and would hide the first error.

@@ -173,15 +173,17 @@ print("good", reached)
 
 
 @pytest.mark.slow
-def test_a_device_that_is_destroyed_in_the_middle_of_a_call(device):
+@pytest.mark.parametrize(("map_arrays", "least"), [("off", 16), ("on", 10)])
+def test_a_device_that_is_destroyed_in_the_middle_of_a_call(device, map_arrays, least):
     """wgpu would end the process, wait without end, or raise errors of its own."""
     done = subprocess.run(
-        [sys.executable, "-c", LOST_MEANWHILE], capture_output=True, text=True, timeout=300, check=False
-    )
+        [sys.executable, "-c", LOST_MEANWHILE], capture_output=True, text=True, timeout=1200, check=False,
+        env={**os.environ, "GRIDWISE_MAP_ARRAYS": map_arrays},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
-    # Every use but asarray submits; most map and unmap.
+    # Every use but asarray submits; most map and unmap a buffer, except where the arrays themselves are mapped.
     assert done.stdout.startswith("good ")
-    assert int(done.stdout.split()[1]) >= 16, done.stdout
+    assert int(done.stdout.split()[1]) >= least, done.stdout
 
 
 def test_the_next_device_works(lost):
@@ -316,7 +318,7 @@ def test_no_memory_for_real(device):
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True, text=True, timeout=120, check=False, env=dict(os.environ),
+        capture_output=True, text=True, timeout=1200, check=False, env=dict(os.environ),
     )  # fmt: skip
     assert done.stdout == "good\n" or "skipped" in done.stderr, done.stderr
 

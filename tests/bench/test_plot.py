@@ -270,7 +270,6 @@ def test_lines_are_in_the_order_asked_for_by_the_name_that_all_outputs_use():
     made["results"].reverse()
     lines = result_lines([made], ["a"])
     assert [line.name for line in lines] == ["scan add u32 hot", "scan add f32 hot", "scan add u32 cold", "copy u32"]
-    assert [line.variant for line in lines] == [0, 1, 2, 0]
     assert all([result.n for result in line.results] == [64, 128] for line in lines)
     both = result_lines([made, made], ["a", "b"])
     assert [line.name for line in both[:3]] == ["scan add u32 hot, a", "scan add u32 hot, b", "scan add f32 hot, a"]

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import gridwise_py as gw
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.cli import main
+from gridwise_py.storage.locks import locked
 
 SHORT = ["--processes", "1", "--warmup-s", "0", "--sampling-s", "0", "--trials", "2"]
 
@@ -219,6 +220,24 @@ def test_files_that_cannot_be_resumed_are_2(device, tmp_path):
     assert path.read_text() == '{"schema": "gridwise.bench", "schema_version": 99}'
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["bench", "copy", "--warmup-s", "5min"], "'5min' is not a number of seconds; write one without a unit: 300"),
+        (
+            ["bench", "copy", "--sampling-s", "2 s"],
+            "'2 s' is not a number of seconds; write one without a unit: 2",
+        ),
+        (["timers", "--idle-s", "long"], "'long' is not a number of seconds; write one such as 0.5"),
+        (["ab", ".", ".", "--turn-s", "11"], "11.0 is not in the range 0.001<=x<=10"),
+        (["bench", "copy", "--budget", "5 parsecs"], "'5 parsecs' is not a time; write 60s, 5min or 1h"),
+    ],
+)
+def test_times_with_and_without_units(words, said):
+    result = _run(*words)
+    assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
 def test_the_partial_file_of_another_run_is_not_replaced(device, tmp_path):
     """It has the finished cases of a run that was interrupted, or that another process is making now."""
     path, partial = tmp_path / "out.json", tmp_path / "out.partial.json"
@@ -229,6 +248,26 @@ def test_the_partial_file_of_another_run_is_not_replaced(device, tmp_path):
     assert f"--resume {partial}" in refused.output
     assert _run(*words, "--overwrite").exit_code == 0
     assert path.is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["bench", "copy", "--n", 10, *SHORT, "--processes", 1], "out.json"),
+        (["bench", "copy", "--n", 10, *SHORT, "--processes", 1, "--adapter", "all"], "out.adapter0.json"),
+        (["timers", "--repeats", 1, "--cold-repeats", 1, "--warmup-s", 0, "--idle-s", 0], "out.json"),
+    ],
+    ids=["bench", "each adapter", "timers"],
+)  # fmt: skip
+def test_two_runs_do_not_write_the_same_file(device, tmp_path, words, name):
+    """The later one would replace the file of the first, and mix their timestamps; --overwrite does not ask for it."""
+    with locked(tmp_path / name):
+        refused = _run(*words, "--json", tmp_path / "out.json", "--overwrite")
+        assert (refused.exit_code, os.listdir(tmp_path)) == (2, [f".{name}.lock"])
+    assert f"process {os.getpid()}) writes {tmp_path / name} now; wait for its end, or name another" in refused.output
+    if words[0] == "bench":
+        assert _run(*words, "--json", tmp_path / "out.json", "--overwrite").exit_code == 0
+        assert os.listdir(tmp_path) == [name]
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ def _run(program: str, folder: Path) -> str:
     (folder / "program.py").write_text(program, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "program.py"], cwd=folder, env=os.environ | {"GRIDWISE_DASK_CPU": "1"},
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=1200, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

@@ -182,7 +182,7 @@ def test_a_pointer_to_an_element_does_not_end_the_process(device, name):
         [sys.executable, "-c", _POINTER.format(call=_POINTER_CALLS[name])],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=1200,
         env={**os.environ, "RUST_BACKTRACE": "0"},
         check=False,
     )

@@ -1,6 +1,5 @@
 """Every composed text compiles under Tint, too, the compiler that browsers have."""
 
-import os
 import re
 import stat
 import time
@@ -131,26 +130,28 @@ def test_the_harness_sees_errors_and_warnings(chromium):
     assert kinds == [set(), {"error"}, {"error"}, set(), {"error"}, {"error"}, {"warning"}, set()]
 
 
+def _is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as status:
+            return status.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def test_no_chromium_is_left_behind_when_it_hangs(tmp_path):
     """Neither it nor its helpers, however it ends."""
     note = tmp_path / "pids"
     fake = tmp_path / "chromium"
-    fake.write_text(f"#!/bin/sh\nsleep 60 &\necho $$ $! >> {note}\nwait\n")
+    fake.write_text(f"#!/bin/sh\nsleep 3000 &\necho $$ $! >> {note}\nwait\n")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
-    begin = time.monotonic()
     with pytest.raises(tint.TintError, match="no report"):
         tint.compile_texts(["fn f() {}"], chromium=str(fake), timeout_s=1, attempts=2)
-    assert time.monotonic() - begin < 15
     pids = [int(pid) for pid in note.read_text().split()]
     assert len(pids) == 4
-    time.sleep(0.2)
-    for pid in pids:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            continue
-        with open(f"/proc/{pid}/stat") as status:
-            assert status.read().rsplit(")", 1)[1].split()[0] == "Z", f"process {pid} is alive"
+    end = time.monotonic() + 60
+    while alive := [pid for pid in pids if _is_alive(pid)]:
+        assert time.monotonic() < end, f"processes {alive} are alive"
+        time.sleep(0.02)
 
 
 def test_a_browser_that_ends_at_once_is_reported(tmp_path):
@@ -159,5 +160,5 @@ def test_a_browser_that_ends_at_once_is_reported(tmp_path):
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     begin = time.monotonic()
     with pytest.raises(tint.TintError, match="no report"):
-        tint.compile_texts(["fn f() {}"], chromium=str(fake), timeout_s=30)
-    assert time.monotonic() - begin < 15
+        tint.compile_texts(["fn f() {}"], chromium=str(fake), timeout_s=600)
+    assert time.monotonic() - begin < 300

@@ -448,12 +448,11 @@ def _in_threads(*functions):
 @pytest.mark.slow
 def test_what_other_threads_do_works_while_profiles_come_and_go(timed):
     """A call that has found a profile goes on without one if that closes meanwhile."""
-    x, done = gw.asarray(X[:3000], timed), threading.Event()
+    x, called, done = gw.asarray(X[:3000], timed), threading.Event(), threading.Event()
     scan = gw.Scan(timed)
     scan.execute(input=x)
 
     def work():
-        calls = 0
         while not done.is_set():
             y = gw.asarray(X[:3000], timed)
             y.copy_from(X[1:3001])
@@ -464,18 +463,23 @@ def test_what_other_threads_do_works_while_profiles_come_and_go(timed):
             timed.queue.submit([encoder.finish()])
             assert gw.stream(gw.Reduce(timed), [X[:100], X[:100]]) == 2 * X[:100].sum()
             gw.synchronize(timed)
-            calls += 1
-        return calls
+            called.set()
 
     def open_and_close():
         try:
-            for _ in range(60):
+            profiles = 0
+            while profiles < 60 or not (called.is_set() or working.done()):
                 with gw.profile(timed):
                     done.wait(0.005)
+                profiles += 1
         finally:
             done.set()
 
-    assert _in_threads(open_and_close, work)[1] > 0
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        working = pool.submit(work)
+        pool.submit(open_and_close).result(600)
+        working.result(600)
+    assert called.is_set()
 
 
 class _Moments:

@@ -291,7 +291,7 @@ def _python(folder, *arguments):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTEST_ADDOPTS": ""}
     environment.pop("PYTEST_XDIST_WORKER", None)
     return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=1200
     )
 
 

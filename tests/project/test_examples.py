@@ -159,7 +159,7 @@ def test_it_runs(device, name):
         capture_output=True,
         encoding="utf-8",
         env=os.environ | {"PYTHONIOENCODING": "utf-8"},
-        timeout=120,
+        timeout=1200,
     )
     assert run.returncode == 0, run.stderr
     printed = iter(run.stdout.splitlines())

@@ -20,7 +20,7 @@ def _lint(folder):
     return subprocess.run(
         [sys.executable, "-c", code, "--config", str(ROOT / "pyproject.toml"), "--no-cache"],
         cwd=folder, env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONIOENCODING": "utf-8"},
-        capture_output=True, encoding="utf-8", timeout=120, check=False,
+        capture_output=True, encoding="utf-8", timeout=1200, check=False,
     )  # fmt: skip
 
 

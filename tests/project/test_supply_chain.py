@@ -51,7 +51,7 @@ def audit(tmp_path):
             f"#!{sys.executable}\nimport sys, time\ntime.sleep({seconds})\nprint({said!r}, end='')\nsys.exit({code})\n"
         )
         program.chmod(0o755)
-        module.TIMEOUT_S = 2
+        module.TIMEOUT_S = 2 if seconds else 60
         return module.audit(str(program))
 
     run.module = module

@@ -164,7 +164,7 @@ def report(tmp_path_factory):
     (folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     run = subprocess.run(
         [sys.executable, "-m", "basedpyright", "--project", folder, "--pythonpath", sys.executable, "--outputjson"],
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=1200, check=False,
     )  # fmt: skip
     assert run.returncode in (0, 1), run.stdout + run.stderr
     found = {"right.py": {}, "wrong.py": {}}

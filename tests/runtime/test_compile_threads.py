@@ -53,7 +53,7 @@ def test_no_more_threads_than_cpus(threads):
     tasks = [Task(lambda: make() or True) for _ in range(20)]
     threads.need(tasks)
     assert all(task.result() for task in tasks)
-    assert most == 2
+    assert most <= 2
 
 
 def test_what_is_ahead_waits_for_what_is_needed(threads):

@@ -140,7 +140,7 @@ assert getenv(b"WAYLAND_DISPLAY") == (None if before is None else before.encode(
     if use == "WAYLAND_DISPLAY":
         environment[use] = "wayland-7"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False, env=environment
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=1200, check=False, env=environment
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

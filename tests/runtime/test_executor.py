@@ -632,7 +632,7 @@ def run_in_a_process(code: str) -> subprocess.CompletedProcess:
     """Run Python code that may abort."""
     environment = {**os.environ, "RUST_BACKTRACE": "0"}
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=1200, env=environment, check=False
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.backend import wgpu_native
 from gridwise_py.backend.activity import IDLE_NS, Activity
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.backend.gpu import Gpu
@@ -18,8 +19,30 @@ MS = 1_000_000
 LOW = "up to 3 times too long"
 
 
+class Time:
+    """Stands still but for pauses, so that a slow machine makes none."""
+
+    def __init__(self):
+        self.now_ns = time.perf_counter_ns()
+
+    def perf_counter_ns(self):
+        return self.now_ns
+
+    def pause(self, pause_ns=2 * MS):
+        self.now_ns += pause_ns
+
+
 @pytest.fixture
-def gpu(fresh_device, monkeypatch):
+def clock(monkeypatch):
+    """The time that activities are noted by."""
+    made = Time()
+    monkeypatch.setattr(wgpu_native, "perf_counter_ns", made.perf_counter_ns)
+    monkeypatch.setattr(gpu_clock, "time", made)
+    return made
+
+
+@pytest.fixture
+def gpu(fresh_device, clock, monkeypatch):
     """A device that counts as a GPU whose clock nobody holds."""
     monkeypatch.setattr(gpu_clock, "_follows_load", lambda device: True)
     monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info, **_: False)
@@ -31,20 +54,19 @@ def _timed(device, **options):
     return gw.Copy(device).execute(input=x, **({"enable_gpu_timing": True} | options)).get_timing_result()
 
 
-def _busy_for(device, busy_ns, idle_ns=None):
+def _busy_for(device, clock, busy_ns, idle_ns=None):
     """Let the GPU have been at work for so long until now."""
-    activity, now = state_of(device).activity, time.perf_counter_ns()
-    # A margin in front of it: the next submission comes later than now.
-    activity.begin_ns, activity.last_ns, activity.idle_ns = now - busy_ns, now + 10_000 * MS, idle_ns
+    activity = state_of(device).activity
+    activity.begin_ns, activity.last_ns, activity.idle_ns = clock.now_ns - busy_ns, clock.now_ns, idle_ns
 
 
 def _clock_warnings(result):
     return [warning for warning in result.warnings if LOW in warning]
 
 
-def test_a_call_after_a_pause_is_marked_everywhere(gpu):
+def test_a_call_after_a_pause_is_marked_everywhere(gpu, clock):
     assert _clock_warnings(_timed(gpu))  # though the device was probed just before
-    time.sleep(0.002)
+    clock.pause()
     result = _timed(gpu)
     (warning,) = _clock_warnings(result)
     assert "was idle for" in warning
@@ -65,12 +87,12 @@ def test_the_trace_has_the_warning(gpu, tmp_path):
 @pytest.mark.parametrize(
     "timing", [{"enable_gpu_timing": True}, {"enable_gpu_timing": False, "enable_cpu_timing": True}]
 )
-def test_only_a_gpu_that_was_long_at_work_has_its_clock_back(gpu, timing):
+def test_only_a_gpu_that_was_long_at_work_has_its_clock_back(gpu, clock, timing):
     _timed(gpu)
-    _busy_for(gpu, 100 * MS, idle_ns=3 * MS)
+    _busy_for(gpu, clock, 100 * MS, idle_ns=3 * MS)
     (warning,) = _clock_warnings(_timed(gpu, **timing))
     assert "was idle for 3.00 ms" in warning
-    _busy_for(gpu, 600 * MS, idle_ns=3 * MS)
+    _busy_for(gpu, clock, 600 * MS, idle_ns=3 * MS)
     assert not _clock_warnings(_timed(gpu, **timing))
 
 
@@ -83,17 +105,18 @@ def test_no_warning_where_the_clock_is_held_or_the_adapter_is_a_cpu(gpu, device,
         assert not _timed(device).warnings
 
 
-def test_the_clock_that_the_driver_tells(gpu, monkeypatch):
+def test_the_clock_that_the_driver_tells(gpu, clock, monkeypatch):
     seen = {"sm_clock_mhz": 555, "max_sm_clock_mhz": 1980}
     monkeypatch.setattr(gpu_identity, "gpus_like", lambda info: [Gpu(None, lambda: seen, lambda: None)])
     assert "555 of 1,980 MHz" in _clock_warnings(_timed(gpu))[0]
     seen["sm_clock_mhz"] = 1905
-    time.sleep(0.002)
+    clock.pause()
     assert not _timed(gpu).warnings
-    # Long after the call, the driver tells another clock.
-    monkeypatch.setattr(gpu_clock, "_FRESH_NS", 0)
-    time.sleep(0.002)
-    assert "MHz" not in _clock_warnings(_timed(gpu))[0]
+    seen["sm_clock_mhz"] = 555
+    clock.pause()
+    run = gw.Copy(gpu).execute(input=gw.asarray(X, gpu), enable_gpu_timing=True)
+    clock.pause(1000 * MS)  # so long after the call, the driver tells another clock
+    assert "MHz" not in _clock_warnings(run.get_timing_result())[0]
 
 
 def test_a_result_without_a_kernel_has_no_warning(gpu):
@@ -101,10 +124,10 @@ def test_a_result_without_a_kernel_has_no_warning(gpu):
     assert nothing.get_timing_result().warnings == ()
 
 
-def test_nvidias_users_are_told_how_to_hold_it(gpu, monkeypatch):
+def test_nvidias_users_are_told_how_to_hold_it(gpu, clock, monkeypatch):
     assert "gw.hold_clock()" not in _clock_warnings(_timed(gpu))[0]
     monkeypatch.setattr(gpu_clock.clock, "is_nvidia", lambda info, **_: True)
-    time.sleep(0.002)
+    clock.pause()
     assert "gw.hold_clock()" in _clock_warnings(_timed(gpu))[0]
 
 
@@ -114,11 +137,11 @@ def test_the_first_work_of_a_process(gpu):
     assert doubt.warning(0.6e9) is None  # so long a call brings the clock back itself
 
 
-def test_uploads_do_not_count_as_work(gpu):
+def test_uploads_do_not_count_as_work(gpu, clock):
     _timed(gpu)
     activity = state_of(gpu).activity
     last_ns = activity.last_ns
-    time.sleep(0.002)
+    clock.pause()
     gw.asarray(np.zeros(1 << 22, dtype=np.uint32), gpu)
     assert activity.last_ns == last_ns
 
@@ -185,11 +208,11 @@ class TestActivity:
         assert activity.begin_ns == begin_ns
 
 
-def test_a_benchmark_passes_the_warning_on(gpu):
+def test_a_benchmark_passes_the_warning_on(gpu, clock):
     x, copy = gw.asarray(X, gpu), gw.Copy(gpu)
 
-    def call(pause_s=0.002):
-        time.sleep(pause_s)
+    def call(pause_ns=2 * MS):
+        clock.pause(pause_ns)
         return copy.execute(input=x, enable_gpu_timing=True)
 
     found = gw.benchmark(call, n_iters=3)
@@ -198,17 +221,17 @@ def test_a_benchmark_passes_the_warning_on(gpu):
     assert LOW in warning
     assert warning in repr(found)
     assert LOW in found._repr_html_()
-    _busy_for(gpu, 600 * MS)
-    assert not gw.benchmark(lambda: call(0.0), n_iters=3).warnings
+    _busy_for(gpu, clock, 600 * MS)
+    assert not gw.benchmark(lambda: call(0), n_iters=3).warnings
 
 
-def test_a_profile_passes_the_warning_on(gpu):
+def test_a_profile_passes_the_warning_on(gpu, clock):
     x, copy = gw.asarray(X, gpu), gw.Copy(gpu)
     with gw.profile(gpu) as prof:
         for _ in range(2):
-            time.sleep(0.002)
+            clock.pause()
             copy.execute(input=x)
-        _busy_for(gpu, 600 * MS)
+        _busy_for(gpu, clock, 600 * MS)
         copy.execute(input=x)
     averages = prof.key_averages()
     (warning,) = averages.warnings
@@ -216,6 +239,6 @@ def test_a_profile_passes_the_warning_on(gpu):
     assert LOW in averages.table(width=1000)
     assert LOW in averages._repr_html_()
     with gw.profile(gpu) as prof:
-        _busy_for(gpu, 600 * MS)
+        _busy_for(gpu, clock, 600 * MS)
         copy.execute(input=x)
     assert not prof.warnings

@@ -301,6 +301,6 @@ def test_ends(device, name):
     if name == "a forked process" and not hasattr(os, "fork"):
         pytest.skip("needs fork")
     script = "import warnings; warnings.simplefilter('ignore')\n" + START + ENDS[name]
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.split() == [str(word) for word in SAID[name]]

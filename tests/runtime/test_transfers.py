@@ -1,5 +1,6 @@
 """Uploads and downloads through rings of staging buffers, against what numpy has."""
 
+import concurrent.futures
 import mmap
 import os
 import subprocess
@@ -318,6 +319,23 @@ def test_where_no_thread_can_be_started(device, monkeypatch):
 
 
 @through_staging
+def test_threads_that_ask_first_at_once_get_the_same_workers(monkeypatch):
+    both_make = threading.Barrier(2)
+
+    class Waiting(transfers._Workers):
+        def __init__(self, count):
+            both_make.wait(60)
+            super().__init__(count)
+
+    monkeypatch.setattr(transfers, "_of_process", {})
+    monkeypatch.setattr(transfers, "_Workers", Waiting)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: transfers._workers(2), range(2))
+    assert first is second
+    assert transfers._workers(2) is first
+
+
+@through_staging
 def test_pages_of_fresh_memory_are_found_without_a_change_of_what_is_around(device, monkeypatch):
     """Asked of the system for whole pages within the target only; without the request the copy is the same."""
     asked, madvise = [], pages._madvise()
@@ -489,6 +507,6 @@ print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), np.array_equa
     ids=["destroyed", "at the end", "forked"],
 )
 def test_ends(device, program, said):
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip() == said, done.stderr[-3000:]

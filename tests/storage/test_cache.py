@@ -65,7 +65,7 @@ if gw.list_adapters():
     sys.argv = ["gridwise", "info"]
     main()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0 or "skipped" in done.stderr, done.stderr
 
 

@@ -204,3 +204,14 @@ def test_what_cannot_be_written_is_known_beforehand(tmp_path):
         check_writable(tmp_path / "none" / "x")
     check_writable(tmp_path / "new")
     assert os.listdir(tmp_path) == []
+
+
+def test_on_demand_the_content_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+    log, replace, fsync = [], os.replace, os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (log.append(os.fstat(descriptor).st_size), fsync(descriptor)))
+    monkeypatch.setattr(os, "replace", lambda *paths: (log.append("named"), replace(*paths)))
+    with whole_file(tmp_path / "out", sync=True) as file:
+        file.write(b"content")
+    assert log == [7, "named"]
+    write_whole(tmp_path / "out", b"another")
+    assert log[2:] == ["named"]

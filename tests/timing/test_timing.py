@@ -171,21 +171,33 @@ def test_gpu_time_lies_within_the_cpus(timed_device):
     assert sum(t.gpu_total_time_ns) <= t.gpu_span_ns * 1.0001
 
 
+def _timed_and_around(scan, trials):
+    """Return the CPU's time of a call as the library has it, and as it is seen from outside."""
+    begin = time.perf_counter_ns()
+    timed = scan.execute(trials=trials, enable_cpu_timing=True).get_timing_result().cpu_total_time_ns
+    return timed, time.perf_counter_ns() - begin
+
+
 def test_the_cpus_time_includes_the_wait(timed_device):
     """An idle queue before, an idle queue after: work that was submitted earlier does not count."""
     x = gw.asarray(np.ones(1 << 20, dtype=np.uint32), timed_device)
     heavy, light = _scan(timed_device), gw.Reduce(timed_device)
     heavy.execute(input=x, output=gw.empty_like(x))
     light.execute(input=x[:4], output=gw.empty(1, "u32", timed_device))
-    trials, around = 15, 0
+    trials, around, seen = 15, 0, []
     while around < 2e7:  # long enough on any GPU that encoding hardly counts
         trials *= 2
-        begin = time.perf_counter_ns()
-        timed = heavy.execute(trials=trials, enable_cpu_timing=True).get_timing_result().cpu_total_time_ns
-        around = time.perf_counter_ns() - begin
-    assert 0.5 * around < timed < around
-    heavy.execute(trials=trials)
-    assert light.execute(enable_cpu_timing=True).get_timing_result().cpu_total_time_ns < 0.5 * timed
+        timed, around = _timed_and_around(heavy, trials)
+    # A busy machine may stop this process anywhere. What is not waited for is missing in every attempt.
+    for _ in range(10):
+        timed, around = _timed_and_around(heavy, trials)
+        assert timed < around
+        heavy.execute(trials=trials)
+        after = light.execute(enable_cpu_timing=True).get_timing_result().cpu_total_time_ns
+        seen.append((around, timed, after))
+        if timed > 0.5 * around and after < 0.5 * timed:
+            return
+    pytest.fail(f"times around a call, of the call, and of a short one behind a long one, in ns: {seen}")
 
 
 # ---- several at once

@@ -30,8 +30,6 @@ class Line:
     case : str
         The variant alone: as `Result.name` calls it.
     primitive : str
-    variant : int
-        Its number among those of the primitive, the same in every file.
     file : int
     results : tuple of Result
     document : Results
@@ -41,7 +39,6 @@ class Line:
     name: str
     case: str
     primitive: str
-    variant: int
     file: int
     results: tuple[Result, ...]
     document: Results = field(compare=False, repr=False)
@@ -58,13 +55,12 @@ def result_lines(documents: Sequence[Results], names: Sequence[str]) -> list[Lin
                 variants.setdefault((result.mode, result.key.axes), {}).setdefault(number, []).append(result)
     lines: list[Line] = []
     for primitive, variants in found.items():
-        # Numbers count within a primitive: the copy kernel is grey, and uses up no colour.
-        for i, files in enumerate(variants.values()):
+        for files in variants.values():
             for number, results in sorted(files.items()):
                 case = results[0].name
                 name = case if len(documents) == 1 else f"{case}, {names[number]}"
                 ordered = tuple(sorted(results, key=lambda result: result.n))
-                lines.append(Line(name, case, primitive, i, number, ordered, documents[number]))
+                lines.append(Line(name, case, primitive, number, ordered, documents[number]))
     return lines
 
 

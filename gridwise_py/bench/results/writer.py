@@ -168,12 +168,13 @@ class ResultsWriter:
         head = {key: value for key, value in header.to_json().items() if key != "results"}
         opened = json_text(head).removesuffix("\n}")
         results = ",\n".join(self._texts)
-        with whole_file(path) as file:
+        # Synced: a driver that stops the machine is one of the ways in which a long run ends.
+        with whole_file(path, sync=True) as file:
             file.write(f'{opened},\n "results": [\n{results}\n ]\n}}\n'.encode())
             if beside is not None:
                 # After all of the JSON is on disk, and before it gets its name: if the disk is full, the two old files
                 # still belong together.
                 file.flush()
-                with whole_file(beside) as arrays:
+                with whole_file(beside, sync=True) as arrays:
                     np.savez_compressed(arrays, **self._arrays)  # type: ignore[arg-type]
         return (path,) if beside is None else (path, beside)

@@ -219,12 +219,12 @@ def _run_jobs(
 
     todo: list[Job] = []
     for job in schedule.jobs:
-        key = _job_key(_failed(job, protocol, "not measured yet"))
-        if kept is not None and key in kept.results:
-            progress.kept(job)
-            keep(replace(kept.results[key], position=job.position), kept.ticks[key])
-        else:
+        found = None if kept is None else kept.of(job)
+        if found is None:
             todo.append(job)
+        else:
+            progress.kept(job)
+            keep(*found)
     with _Measuring(request, adapter, device, progress) as measuring:
         for i, planned in enumerate(todo):
             if request.fills_budget and planned.process >= PILOT_PROCESSES and measuring.samples is None:
@@ -253,18 +253,22 @@ def _run_jobs(
                 with suppress(OSError):
                     writer.save_in_turn()
     header = replace(header, levels=levels_of(results, measuring.start_s))
-    if writer is not None:
-        writer.header = header
-        writer.planned = len(results) if request.fills_budget else writer.planned
     document = replace(header, results=tuple(results))
     document = replace(document, results=tuple(document.in_order()))
-    if writer is not None:
-        try:
-            _, *beside = writer.finish()
-            document = replace(document, ticks_file=beside[0].name if beside else None)
-        except OSError as error:
-            raise UnwrittenResults(document, error) from error
-    return document
+    if writer is None:
+        return document
+    writer.header = header
+    writer.planned = len(results) if request.fills_budget else writer.planned
+    return _written(document, writer)
+
+
+def _written(document: Results, writer: ResultsWriter) -> Results:
+    """Write the results file of a run that is done; return its document, which names its second file."""
+    try:
+        _, *beside = writer.finish()
+    except OSError as error:
+        raise UnwrittenResults(document, error) from error
+    return replace(document, ticks_file=beside[0].name if beside else None)
 
 
 def _narrow(results: Sequence[Result], settled: Collection[int]) -> list[int]:
@@ -412,6 +416,10 @@ def _job_key(result: Result) -> tuple[CaseKey, int, int]:
     return result.key, result.process, result.round
 
 
+def _job_key_of(job: Job) -> tuple[CaseKey, int, int]:
+    return _job_key(_failed(job, SamplingProtocol(), "not measured yet"))
+
+
 class _Kept:
     """The finished cases of an earlier run, which must be of the same kind as this one."""
 
@@ -437,6 +445,13 @@ class _Kept:
         self.resumed = (*then.resumed, then.time)
         self._command = then.command
 
+    def of(self, job: Job) -> tuple[Result, np.ndarray | None] | None:
+        """Return the result of a job and its timestamps in the second file; None if it is to be measured."""
+        key = _job_key_of(job)
+        if key not in self.results:
+            return None
+        return replace(self.results[key], position=job.position), self.ticks[key]
+
     def need_all_in(self, jobs: Sequence[Job], *, any_n: bool) -> None:
         """Raise ArgumentError if a finished case is in no job: it would be lost with the partial file.
 
@@ -450,7 +465,7 @@ class _Kept:
         def visit(of: tuple[CaseKey, int, int]) -> tuple[CaseKey, int, int]:
             return (of[0]._replace(n=0), *of[1:]) if any_n else of
 
-        asked = {visit(_job_key(_failed(job, SamplingProtocol(), "not measured yet"))) for job in jobs}
+        asked = {visit(_job_key_of(job)) for job in jobs}
         lost = [result.name_with_n for key, result in self.results.items() if visit(key) not in asked]
         if lost:
             again = f": gridwise {shlex.join(self._command)}" if self._command else ""
