@@ -1283,7 +1283,7 @@ def test_tables_beside_those_that_are_installed(device, require, monkeypatch, tm
     (sides,) = results.values()
     assert sides["polars"] == {
         "gpu_ns": None, "wall_ns": None, "ratio": {"gpu_ns": None, "wall_ns": None}, "right": None, "rounds": None,
-        "skipped": "polars is not installed", "mark": ["wall_ns", 20.0],
+        "skipped": "polars is not installed", "mark": ["wall_ns", 20.0], "kernels": None,
     }  # fmt: skip
     ours, transfers, pandas = sides["ours"], sides["ours, with transfers"], sides["pandas"]
     assert [side["right"] for side in (ours, transfers, pandas)] == [True, True, True]
