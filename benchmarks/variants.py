@@ -72,7 +72,7 @@ def by_mask(found: re.Match[str]) -> str:
 
 def window(tiles: int) -> Any:
     """Look back over a window of so many tiles."""
-    return mock.patch("gridwise_py.primitives.scan.look_back_tiles", lambda mode: max(1, tiles // mode.size))
+    return mock.patch("gridwise_py.primitives.look_back.look_back_tiles", lambda mode: max(1, tiles // mode.size))
 
 
 # Surroundings and options, and the class, where it is not that of KINDS.

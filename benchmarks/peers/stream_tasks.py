@@ -373,18 +373,6 @@ def _datatypes() -> list[Task]:
     ]  # fmt: skip
 
 
-def _theirs(
-    name: str, needs: str, algorithm: str, data: Mapping[str, str], bytes_of: Callable[..., float], /,
-    **options: object,
-) -> Task:  # fmt: skip
-    """Return a case of which this library has no primitive yet, or none with these arguments: CUB's time alone."""
-
-    def make(device: Any, n: int, tuning: Any) -> gw.Primitive:
-        raise NotImplementedError(f"{needs} has arrived: give {name!r} its arguments")
-
-    return Task(name, "others", needs, make, {}, [], bytes_of, lambda n: (algorithm, dict(options)), data)
-
-
 #: By the bins, the mark and the stretch with uniform data.
 _HISTOGRAM_MARKS = {256: (3.5, 5.0), 2048: (6.0, 10.0), 1 << 16: (4.0, 8.0)}
 
@@ -437,12 +425,15 @@ def _others() -> list[Task]:
     )  # fmt: skip
     for algorithm, text in (("segmented_sort", "segmented sort"), ("segmented_radix_sort", "segmented radix sort")):
         for length in (1 << 8, 1 << 12):
-            task = _theirs(
-                f"{text} of {length}", "SegmentedSort", algorithm,
-                {"input": "words", "offsets": f"offsets:{length}"}, lambda n, s: 8 * n,
+            found.append(
+                Task(
+                    f"{text} of {length}", "others", "SegmentedSort",
+                    lambda d, n, t: gw.SegmentedSort(d, "u32", tuning=t),
+                    {"keys": "words", "offsets": f"offsets:{length}"}, ["output_keys"], lambda n, s: 8 * n,
+                    lambda n, a=algorithm, size=length: (a, {"segments": n // size}),
+                    {"input": "words", "offsets": f"offsets:{length}"}, least=length,
+                )
             )  # fmt: skip
-            segments = {"cub": lambda n, a=algorithm, size=length: (a, {"segments": n // size}), "least": length}
-            found.append(Task(**{**vars(task), **segments}))
     return found
 
 
