@@ -1,8 +1,12 @@
-"""What the package answers to names of numpy that it does not have."""
+"""What the package and its arrays answer to names of numpy, CuPy and PyTorch that they do not have."""
 
 from __future__ import annotations
 
-__all__ = ["INSTEAD", "no_such_name"]
+from typing import NoReturn, TypeVar
+
+__all__ = ["ATTRIBUTES_INSTEAD", "INSTEAD", "no_such_name", "with_answers"]
+
+_ClassT = TypeVar("_ClassT")
 
 _UPLOAD = "make it with numpy and upload it: gw.asarray(np.{name}(…, dtype=np.float32))"
 _OPERATOR = (
@@ -24,6 +28,69 @@ INSTEAD: dict[str, str] = {
     "ndarray": "gw.Array",
     "asnumpy": "x.to_numpy()",
 }
+
+_FUNCTION = "gw.{name}({given}) is a function here"
+_TO_NUMPY = "x.to_numpy() copies the items to the host"
+#: What takes the place of an attribute that arrays have elsewhere, and here have not.
+ATTRIBUTES_INSTEAD: dict[str, str] = {
+    **{
+        name: _FUNCTION.format(name=name, given="x")
+        for name in ("all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "max", "mean", "min", "nonzero",
+                     "prod", "std", "sum", "transpose", "var")
+    },
+    **{
+        name: _FUNCTION.format(name=name, given=given)
+        for name, given in (
+            ("argpartition", "x, k"), ("clip", "x, low, high"), ("compress", "condition, x"), ("partition", "x, k"),
+            ("put", "x, indices, values"), ("repeat", "x, repeats"), ("searchsorted", "x, values"),
+            ("take", "x, indices"),
+        )
+    },
+    "sort": "gw.sort(x) gives a sorted copy; gw.sort(x, out=x) sorts in place",
+    "T": "gw.transpose(x) makes the transposed Array",
+    "dot": "gw.matmul(x, y) is the product of matrices, gw.sum(x * y) that of vectors",
+    "flatten": "x.ravel() is a view of all items in one dimension",
+    "squeeze": "x.reshape(shape) is a view of another shape",
+    "itemsize": "x.dtype.itemsize",
+    "tobytes": "x.to_numpy().tobytes()",
+    **dict.fromkeys(("get", "cpu", "numpy", "asnumpy"), _TO_NUMPY),
+}  # fmt: skip
+
+
+class _Missing:
+    """An attribute that is not there, and says what is.
+
+    A ``__getattr__`` could say it, too, but would make Python slower at all attributes.
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __get__(self, value: object, kind: type) -> NoReturn:
+        name = self._name
+        raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}: {ATTRIBUTES_INSTEAD[name]}")
+
+
+def with_answers(cls: type[_ClassT]) -> type[_ClassT]:
+    """Let a class answer to attributes that arrays have elsewhere; as a decorator.
+
+    To ``hasattr``, ``dir`` and type checkers they are not there.
+    """
+    for name in ATTRIBUTES_INSTEAD.keys() - set(dir(cls)):
+        setattr(cls, name, _Missing(name))
+
+    def __dir__(self: object) -> list[str]:
+        return [name for name in object.__dir__(self) if not isinstance(_found(type(self), name), _Missing)]
+
+    cls.__dir__ = __dir__
+    return cls
+
+
+def _found(kind: type, name: str) -> object:
+    """Return what a class has by a name, as it is there."""
+    return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
 
 
 def no_such_name(package: str, name: str) -> AttributeError:

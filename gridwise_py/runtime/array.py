@@ -27,6 +27,7 @@ from ..errors import (
     LengthError,
     LimitError,
 )
+from ..namespace import with_answers
 from ..types.datatype import (
     COMPLEX,
     ITEM_DATATYPES,
@@ -71,6 +72,7 @@ def checked_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
 OPERATIONS: dict[str, Callable[..., Array]] = {}
 
 
+@with_answers
 class OnGpu(ABC):
     """Base of all arrays on the GPU: items are copied to the host only by explicit calls."""
 

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar, cast
 import numpy as np
 
 from ..errors import ArgumentError, DatatypeError, ImplicitConversionError
+from ..namespace import with_answers
 from .datatype import STORAGE_DATATYPES, Datatype, as_datatype
 from .evaluation import value_of
 from .operations import NUMPY_TYPES, OPERATIONS
@@ -41,6 +42,7 @@ _WORD_DTYPES = tuple(NUMPY_TYPES[name] for name in ("u32", "i32", "f32"))
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
+@with_answers
 class Operators:
     """Python's operators, which give expressions. A subclass is an expression, or stands for one."""
 

@@ -6,10 +6,11 @@ import pkgutil
 import re
 import types
 
+import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.namespace import INSTEAD
+from gridwise_py.namespace import ATTRIBUTES_INSTEAD, INSTEAD
 from helpers.paths import ROOT
 
 #: Since which version; what a primitive brings is written down when it is released. A name that goes was deprecated
@@ -148,6 +149,31 @@ def test_names_of_numpy_that_are_missing_have_an_answer(name):
         assert "{" not in str(caught.value)
     for found in re.findall(r"gw\.(\w+)", INSTEAD[name]):
         assert found in gw.__all__
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES_INSTEAD)
+def test_attributes_that_arrays_have_elsewhere_have_an_answer(device, name):
+    x = gw.asarray(np.arange(4, dtype=np.uint32), device)
+    expressions = () if name == "numpy" else (x + 1, gw.u32("x"))  # which have that one
+    for value in (x, gw.ChunkedArray([x, x]), *expressions):
+        assert not hasattr(value, name), "it is here: take it out of ATTRIBUTES_INSTEAD"
+        assert name not in dir(value)
+        kind = type(value).__name__
+        with pytest.raises(AttributeError, match=rf"^'{kind}' object has no attribute '{name}': \w"):
+            getattr(value, name)
+    for found in re.findall(r"gw\.(\w+)", ATTRIBUTES_INSTEAD[name]):
+        assert found in gw.__all__
+    for found in re.findall(r"x\.(\w+)", ATTRIBUTES_INSTEAD[name]):
+        assert hasattr(x, found)
+
+
+def test_answers_take_nothing_from_what_is_there(device):
+    x = gw.asarray(np.arange(4, dtype=np.uint32), device)
+    assert {"size", "dtype", "to_numpy"} <= set(dir(x))
+    with pytest.raises(AttributeError, match=r"^'Array' object has no attribute 'xyzzy'$"):
+        _ = x.xyzzy
+    pairs = gw.struct(sum=x, mean=x)  # fields may have these names
+    assert gw.asarray(pairs.sum + pairs.mean).tolist() == [0, 2, 4, 6]
 
 
 def test_any_other_missing_name_is_pythons_own_error():
