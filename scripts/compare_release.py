@@ -63,6 +63,7 @@ def verdict(code: int, tag: str) -> str:
         3: f"not comparable with {tag}: the sides ran on different adapters",
         4: "a result is WRONG",
         5: "there is no adapter",
+        6: f"only a part was compared with {tag}: a process did not start again",
     }
     return known.get(code, f"gridwise ab failed with {code}")
 
