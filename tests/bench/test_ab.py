@@ -109,6 +109,19 @@ def test_a_checkout_has_its_changes(repository):
     assert found.describe().endswith("with changes)")
 
 
+def test_a_repository_of_another_user_names_the_remedy(repository, cache, monkeypatch):
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    remedy = f"git config --global --add safe.directory {repository}"
+    with pytest.raises(
+        gw.ArgumentError, match=r"the repository of another user; if you trust it: git config"
+    ) as caught:
+        find_environment("v1")
+    assert remedy in str(caught.value)
+    found = find_environment(".")  # its files run, without git
+    assert (found.commit, _version(found)) == (None, "2")
+    assert remedy in found.describe()
+
+
 def test_a_folder_without_git_is_a_checkout(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(_package(tmp_path / "other", "9")))
     found = find_environment(str(_package(tmp_path / "plain", "4")))
