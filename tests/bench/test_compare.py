@@ -87,6 +87,32 @@ def test_a_held_clock_against_one_that_is_not_is_marked(run, old, new, said):
         assert said in " ".join(run(a, b).output.split())
 
 
+@pytest.mark.parametrize("variable", ["shader_checks", "launch_blocking"])
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (True, False, "{0} was measured with GRIDWISE_{2}=1, and {1} was measured without it"),
+        (False, True, "{1} was measured with GRIDWISE_{2}=1, and {0} was measured without it"),
+        (None, True, "{1} was measured with GRIDWISE_{2}=1, and {0} does not say"),
+        (True, True, None),
+        (False, None, None),
+        (None, None, None),
+    ],
+)
+@pytest.mark.parametrize("across", [False, True])
+def test_an_environment_variable_of_one_file_is_marked(variable, old, new, said, across):
+    a, b = document(), document(seed=2)
+    for side, state in ((a, old), (b, new)):
+        if state is not None:
+            others = dict.fromkeys(("shader_checks", "launch_blocking"), False)
+            side["context"] = {**side["context"], "settings": {**others, variable: state}}
+    notes = compare(a, b, across=across).notes
+    assert len(notes) == (said is not None)
+    if said is not None:
+        sides = ("A", "B") if across else ("OLD", "NEW")
+        assert notes[0].startswith(said.format(*sides, variable.upper()))
+
+
 def test_settings_that_change_a_time_are_marked():
     """With 200 trials in a pass its overhead is hardly there; with one it is part of the time."""
     a, b = document(), document(seed=2)

@@ -228,8 +228,10 @@ def compare(
     )
     if across:
         cpu = old.device.is_cpu or new.device.is_cpu
-        notes = ("One of the adapters is software on the CPU: its times are the CPU's.",) * cpu + _page_note(
-            old, new, sides
+        notes = (
+            ("One of the adapters is software on the CPU: its times are the CPU's.",) * cpu
+            + _page_note(old, new, sides)
+            + tuple(_environment_notes(old, new, sides))
         )
         ranks = tuple(_ranks(dict(zip(sides, (old, new), strict=True))))
         obstacles = () if ranks else ("the files have no case in common that was measured in both",)
@@ -246,6 +248,7 @@ def compare(
     notes = (
         *_page_note(old, new, sides),
         *_clock_note(old, new),
+        *_environment_notes(old, new, sides),
         *_settings_notes(old, new),
         *_incomplete_notes(old, new),
         *notes,
@@ -316,6 +319,30 @@ def _clock_note(old: Results, new: Results) -> tuple[str, ...]:
         f"{held} held the GPU's clock, and {other} {how} it: rows of mode latency and short runs may differ by the "
         f"clock alone; measure both with one version of gridwise",
     )
+
+
+#: Environment variables that make kernels slower, by their names in a file: what they do.
+_ENVIRONMENT: Mapping[str, tuple[str, str]] = {
+    "shader_checks": (
+        "GRIDWISE_SHADER_CHECKS",
+        "with it, wgpu checks indices and loops in every kernel, which takes time",
+    ),
+    "launch_blocking": ("GRIDWISE_LAUNCH_BLOCKING", "with it, each step is submitted and waited for"),
+}
+
+
+def _environment_notes(old: Results, new: Results, sides: tuple[str, str]) -> Iterator[str]:
+    """Yield a note for each environment variable that slowed one file, and not or perhaps not the other one."""
+    for name, (variable, why) in _ENVIRONMENT.items():
+        states = [None if file.context.settings is None else file.context.settings.get(name) for file in (old, new)]
+        if True not in states or states[0] == states[1]:
+            continue
+        slow, other = sides if states[0] else sides[::-1]
+        how = "was measured without it" if False in states else "does not say"
+        yield (
+            f"{slow} was measured with {variable}=1, and {other} {how}: all rows may differ by it ({why}); measure "
+            f"both alike"
+        )
 
 
 #: Settings that change what a time is, apart from how well it is known: by name, the modes and the reason.
