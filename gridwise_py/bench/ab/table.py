@@ -47,7 +47,7 @@ class JudgedTable:
         facts = [
             str(judged.measured.sides[SIDES[1]]["adapter"].get("device", "")),
             _CLOCK[judged.measured.clock],
-            f"{_pairs(judged)} of processes, each {settings.rounds} times A B B A",
+            f"{_pairs(judged)} of processes, each with {settings.rounds} × A B B A of a case",
         ]
         yield Text(clean("; ".join(filter(None, facts))))
         yield Text("")
