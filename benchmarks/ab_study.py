@@ -199,6 +199,8 @@ def _run(old: Environment, new: Environment, study: str, pairs: int, seed: int, 
         return order.sample(found, len(found))
 
     measured = measure_in_turns(environments, shuffled, settings)
+    if measured.stopped is not None:
+        raise measured.stopped  # a part is no run
     return judge(environments, measured, settings, threshold=0.01, gate=0.01)
 
 

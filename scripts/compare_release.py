@@ -44,7 +44,11 @@ def _final_version(tag: str) -> Version | None:
 
 
 def _git(folder: Path, *words: str) -> str:
-    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+    done = subprocess.run(["git", *words], cwd=folder, check=False, capture_output=True, text=True)
+    if done.returncode:  # git names the remedy, such as for a folder of another user
+        print(f"git {' '.join(words)} failed:\n{done.stderr.strip()}", file=sys.stderr)
+        sys.exit(2)  # 1 is a verdict
+    return done.stdout
 
 
 def default_arguments() -> tuple[str, ...]:
@@ -63,6 +67,7 @@ def verdict(code: int, tag: str) -> str:
         3: f"not comparable with {tag}: the sides ran on different adapters",
         4: "a result is WRONG",
         5: "there is no adapter",
+        6: f"only a part was compared with {tag}: a process did not start again",
     }
     return known.get(code, f"gridwise ab failed with {code}")
 

@@ -31,7 +31,7 @@ from typing import Any
 
 import click
 import numpy as np
-from cuda_peers import Work, build_cub, cub, python_peer
+from cuda_peers import Work, build_cub, cub, exact_items, python_peer
 from forms import FORMS, measure_forms
 from peers_picture import picture
 
@@ -58,7 +58,12 @@ def make_work(device, spec: str, n: int, datatype: str, distribution: str) -> Wo
     expected = primitive.reference(**inputs)
     # A graph of a hundred long sorts would take seconds; from 2^26 on the single call is the one to compare.
     launches = LAUNCHES if n <= 1 << 24 or not name.startswith("sort") else LAUNCHES // 10
-    return Work(spec, datatype, primitive, inputs, expected if isinstance(expected, tuple) else (expected,), launches)
+    checked = ()
+    if datatype in ("f32", "f64") and name in ("scan", "reduce"):
+        items = exact_items(n).astype(inputs["input"].dtype)
+        checked = items, primitive.reference(items)
+    outputs = expected if isinstance(expected, tuple) else (expected,)
+    return Work(spec, datatype, primitive, inputs, outputs, launches, checked)
 
 
 def settle(device, seconds: float) -> None:
@@ -194,7 +199,7 @@ def main(
                         make_work(device, spec, n, datatype, distribution), distribution,
                         program, folder, peers, rounds, warmup_s, 0.0 if rows else settle_s,
                     )  # fmt: skip
-                    wrong |= not row["correct"]
+                    wrong |= not row["correct"] or row["sides"]["cub"].get("correct") is False
                     rows.append(row)
                     keep()
     for which, n in itertools.product(forms, forms_n or counts):
@@ -207,6 +212,21 @@ def main(
         sys.exit(4)
 
 
+def _wrong_sums(work: Work) -> str | None:
+    """Return the first of our sums that differs in any bit, of items whose sums are exact."""
+    if not work.checked:
+        return None
+    items, expected = work.checked
+    got = work.primitive.execute(input=gw.asarray(items, work.primitive.device)).output.to_numpy()
+    words = np.dtype(f"u{expected.itemsize}")
+    where = np.flatnonzero(got.view(words) != expected.view(words))
+    if not where.size:
+        return None
+    return (
+        f"of whole numbers, item {where[0]} is {got[where[0]]}, expected {expected[where[0]]} ({where.size:,} differ)"
+    )
+
+
 def compare(
     work: Work, distribution: str, program: Path | str, folder: Path, peers: str, rounds: int, warmup_s: float,
     settle_s: float = 0.0,
@@ -215,7 +235,7 @@ def compare(
     device = work.primitive.device
     run = work.primitive.execute(**{n: gw.asarray(v, device) for n, v in work.inputs.items()})
     outputs = {name: array.to_numpy() for name, array in run.outputs.items()}
-    wrong = differences(work.primitive, work.inputs, outputs, work.expected)
+    wrong = differences(work.primitive, work.inputs, outputs, work.expected) or _wrong_sums(work)
     if settle_s:
         # Only now: the GPU idled while the data was made and the result was checked.
         settle(device, settle_s)
@@ -242,7 +262,8 @@ def compare(
         row["distribution"] = distribution
     if work.name == "sort" and work.n <= 1 << 24:
         row["end_to_end"] = end_to_end(device, work, max(3, rounds // 10))
-    print(_line(row) + ("" if wrong is None else f" WRONG: {wrong}"), flush=True)
+    theirs = " CUB IS WRONG" if sides["cub"].get("correct") is False else ""
+    print(_line(row) + ("" if wrong is None else f" WRONG: {wrong}") + theirs, flush=True)
     work.primitive.release()
     return row
 

@@ -1,8 +1,9 @@
 // CUB's side of compare_peers.py: times device-wide primitives on data that the caller wrote into files.
-// Usage: cub_peer PRIMITIVE DATATYPE N FILE_A FILE_B WARMUP_S ROUNDS LAUNCHES
+// Usage: cub_peer PRIMITIVE DATATYPE N FILE_A FILE_B WARMUP_S ROUNDS LAUNCHES [FILE_CHECKED]
 // For sort_pairs the files have keys and values (u32). Prints one line of JSON: times of single calls between two events,
-// times of a CUDA graph of LAUNCHES calls, the last item of the result, and a checksum of all of it by which the caller
-// checks the work. Everything is allocated before; only the calls are timed.
+// times of a CUDA graph of LAUNCHES calls, and a checksum of the whole result by which the caller checks the work. With
+// FILE_CHECKED the checksum is that of a further call, on these items in place of A: sums of them are the same in every
+// order. Everything is allocated before; only the calls are timed.
 #include <cub/cub.cuh>
 
 #include <algorithm>
@@ -64,7 +65,7 @@ void print_list(const char* name, const std::vector<double>& values) {
 }
 
 template <typename T>
-int run(const std::string& primitive, size_t n, char** arguments) {
+int run(const std::string& primitive, size_t n, int count, char** arguments) {
   const double warmup_s = std::atof(arguments[2]);
   const int rounds = std::atoi(arguments[3]);
   const int launches = std::atoi(arguments[4]);
@@ -149,10 +150,17 @@ int run(const std::string& primitive, size_t n, char** arguments) {
     single.push_back(timed(once));
     back_to_back.push_back(timed([&] { CHECK(cudaGraphLaunch(graph_exec, stream)); }) / launches);
   }
-  T last{};
-  CHECK(cudaMemcpy(&last, out + results - 1, sizeof(T), cudaMemcpyDeviceToHost));
+  if (count > 5) {
+    T* checked = upload<T>(arguments[5], n);
+    CHECK(cudaMemcpy(a, checked, n * sizeof(T), cudaMemcpyDeviceToDevice));
+    CHECK(cudaFree(checked));
+    CHECK(cudaMemset(out, 0xff, n * sizeof(T)));  // of the calls before nothing is left
+    CHECK(cudaDeviceSynchronize());
+    once();
+    CHECK(cudaStreamSynchronize(stream));
+  }
   const uint64_t sum = checksum(out, results) + (values_out == nullptr ? 0 : checksum(values_out, results));
-  std::printf("{\"last\": %.9g, \"checksum\": \"%llu\", ", static_cast<double>(last), static_cast<unsigned long long>(sum));
+  std::printf("{\"checksum\": \"%llu\", ", static_cast<unsigned long long>(sum));
   std::printf("\"cub_version\": %d, \"temp_bytes\": %zu, ", CUB_VERSION, bytes);
   print_list("single_ns", single);
   std::printf(", ");
@@ -162,18 +170,18 @@ int run(const std::string& primitive, size_t n, char** arguments) {
 }
 
 int main(int count, char** values) {
-  if (count != 9) {
-    std::fprintf(stderr, "usage: cub_peer PRIMITIVE DATATYPE N FILE_A FILE_B WARMUP_S ROUNDS LAUNCHES\n");
+  if (count != 9 && count != 10) {
+    std::fprintf(stderr, "usage: cub_peer PRIMITIVE DATATYPE N FILE_A FILE_B WARMUP_S ROUNDS LAUNCHES [FILE_CHECKED]\n");
     return 2;
   }
   const std::string primitive = values[1], datatype = values[2];
   const size_t n = std::strtoull(values[3], nullptr, 10);
-  if (datatype == "f32") return run<float>(primitive, n, values + 4);
-  if (datatype == "f64") return run<double>(primitive, n, values + 4);
-  if (datatype == "i32") return run<int32_t>(primitive, n, values + 4);
-  if (datatype == "i64") return run<int64_t>(primitive, n, values + 4);
-  if (datatype == "u64") return run<uint64_t>(primitive, n, values + 4);
-  if (datatype == "u32") return run<uint32_t>(primitive, n, values + 4);
+  if (datatype == "f32") return run<float>(primitive, n, count - 4, values + 4);
+  if (datatype == "f64") return run<double>(primitive, n, count - 4, values + 4);
+  if (datatype == "i32") return run<int32_t>(primitive, n, count - 4, values + 4);
+  if (datatype == "i64") return run<int64_t>(primitive, n, count - 4, values + 4);
+  if (datatype == "u64") return run<uint64_t>(primitive, n, count - 4, values + 4);
+  if (datatype == "u32") return run<uint32_t>(primitive, n, count - 4, values + 4);
   std::fprintf(stderr, "unknown datatype %s\n", datatype.c_str());
   return 2;
 }

@@ -9,13 +9,15 @@ from typing import Any
 import click
 
 from .compare import Share
-from .exit_codes import BAD_INPUT, NOT_COMPARABLE, REGRESSION, WRONG_RESULT
+from .exit_codes import BAD_INPUT, INCOMPLETE, NOT_COMPARABLE, REGRESSION, WRONG_RESULT
 from .options import AxisText, AxisValues, JsonFile, Seconds, adapter_option
-from .output import LINE_EVERY_S, cannot_write, check_new, check_output, note, showing_progress, table_console
+from .output import cannot_write, check_new, check_output, note, showing_progress, table_console
 
 __all__ = ["ab"]
 
 _DEFAULT_AXES = {"n": "2^16,2^20,2^24", "datatype": "u32"}
+#: In a pipe each pair of processes has a line when it is done; those of a long suite take longer than this.
+_STEP_EVERY_S = 60.0
 #: On a CPU adapter, where 2^24 items take seconds.
 _CPU_N = "2^16"
 
@@ -80,12 +82,16 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
 
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
     the sides run on different adapters, 4 if a result is wrong. An ambiguous row does not fail the gate.
+
+    After Ctrl-C, SIGTERM, or if a process does not start again, the pairs of processes that were measured are judged
+    and written, and it exits with 130, 143 or 6: they are a part of what was asked.
     """
     from ..bench.ab.environments import find_environment
     from ..bench.ab.judged import judge
     from ..bench.ab.table import JudgedTable
     from ..bench.ab.turns import SIDES, NotComparable, Settings, measure_in_turns
     from ..storage.json_files import write_json
+    from .progress import TurnsProgress
 
     threshold, json_path = options["threshold"], options["json_path"]
     gate = threshold if options["gate"] is None else options["gate"]
@@ -98,12 +104,12 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     settings = Settings(**{name: options[name] for name in names})
     _jobs(cases, options, is_cpu=False)  # errors in them are reported before anything is measured
     try:
-        with showing_progress(0.0, LINE_EVERY_S) as progress:
+        with showing_progress(every_s=_STEP_EVERY_S) as say:
             environments = {
-                side: find_environment(given, say=progress) for side, given in zip(SIDES, (old, new), strict=True)
+                side: find_environment(given, say=say) for side, given in zip(SIDES, (old, new), strict=True)
             }
             measured = measure_in_turns(
-                environments, lambda is_cpu: _jobs(cases, options, is_cpu=is_cpu), settings, progress=progress
+                environments, lambda is_cpu: _jobs(cases, options, is_cpu=is_cpu), settings, progress=TurnsProgress(say)
             )
     except NotComparable as error:
         note(f"gridwise: OLD and NEW cannot be compared: {error}")
@@ -117,6 +123,11 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
             note(cannot_write("--json", json_path, error))
             sys.exit(BAD_INPUT)
         note(f"wrote {json_path}")
+    if isinstance(measured.stopped, KeyboardInterrupt):
+        raise measured.stopped  # its message and its exit code
+    if measured.stopped is not None:
+        note(f"gridwise: stopped early: {measured.stopped}")
+        sys.exit(INCOMPLETE)
     if judged.wrong:
         sys.exit(WRONG_RESULT)
     if judged.regressed:

@@ -18,14 +18,18 @@ import click
 from .. import settings
 from ..display.terminal import make_tolerant
 from ..errors import AdapterError, ArgumentError, GridwiseError
-from .exit_codes import BAD_INPUT, INTERRUPTED, NO_ADAPTER, NO_READER
+from .exit_codes import BAD_INPUT, INTERRUPTED, NO_ADAPTER, NO_READER, TERMINATED
 from .output import note
 
-__all__ = ["Commands"]
+__all__ = ["Commands", "Terminated"]
 
 _MOST_CHARACTERS = 500
 _AGAIN_S = 0.01
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EAGAIN)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came, and the command ends in order, as after a Ctrl-C."""
 
 
 class Commands(click.Group):
@@ -36,7 +40,7 @@ class Commands(click.Group):
         make_tolerant(sys.stdout)
         make_tolerant(sys.stderr)
         # Messages of click itself are written here.
-        with _interrupts_kept(), _ending():
+        with _interrupts_kept(), _terminations_raised(), _ending():
             return super().main(*args, **options)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
@@ -57,7 +61,8 @@ def _interrupts_kept() -> Generator[None]:
 
     def hook(unraisable: sys.UnraisableHookArgs, /) -> None:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            again = threading.Timer(_AGAIN_S, _interrupt)
+            number = signal.SIGTERM if issubclass(unraisable.exc_type, Terminated) else signal.SIGINT
+            again = threading.Timer(_AGAIN_S, _interrupt, [number])
             again.daemon = True
             again.start()
         else:
@@ -70,13 +75,31 @@ def _interrupts_kept() -> Generator[None]:
         sys.unraisablehook = before
 
 
-def _interrupt() -> None:
+def _interrupt(number: signal.Signals) -> None:
     """Interrupt the main thread, also where it waits."""
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
-        signal.pthread_kill(main, signal.SIGINT)
+        signal.pthread_kill(main, number)
     else:  # Windows
-        _thread.interrupt_main()
+        _thread.interrupt_main(number)
+
+
+@contextlib.contextmanager
+def _terminations_raised() -> Generator[None]:
+    """Raise `Terminated` at SIGTERM, so that what was measured is kept; a handler of the caller's stays."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def handler(number: int, frame: Any) -> None:
+        raise Terminated("ended by SIGTERM")
+
+    signal.signal(signal.SIGTERM, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextlib.contextmanager
@@ -87,6 +110,9 @@ def _ending() -> Generator[None]:
             yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise  # click has messages and codes for these
+    except Terminated:
+        note("gridwise: ended by SIGTERM")
+        sys.exit(TERMINATED)
     except KeyboardInterrupt:
         note("\ngridwise: interrupted")
         sys.exit(INTERRUPTED)

@@ -8,4 +8,5 @@ NO_ADAPTER = 5
 INCOMPLETE = 6
 #: As a shell reports a program ended by a signal: 128 plus its number.
 INTERRUPTED = 130
+TERMINATED = 143
 NO_READER = 141

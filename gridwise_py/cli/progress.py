@@ -1,7 +1,7 @@
-"""Progress of `gridwise bench` on stderr: the current step, results so far, the time left.
+"""Progress of `gridwise bench` and `ab` on stderr: the current step, results so far, the time left.
 
-On a terminal this is a live display, erased at the end. Elsewhere it is a line per finished case, and further lines
-during a long case.
+On a terminal this is a live display, erased at the end. Elsewhere it is a line per finished case (`ab`: per pair of
+processes), and further lines during a long one.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
+from ..bench.ab.turns import Progress
+from ..bench.report.console import make_console
 from ..bench.report.table import result_line
 from ..bench.results.model import Result
 from ..bench.sweep.budget import Schedule
 from ..bench.sweep.runner import RunProgress
 from ..bench.sweep.suite import Job
 from ..display.quantities import format_count
-from .output import LINE_EVERY_S
+from .output import LINE_EVERY_S, note
 
-__all__ = ["BenchProgress", "format_duration"]
+__all__ = ["BenchProgress", "TurnsProgress", "format_duration"]
 
 _REFRESHES_PER_S = 4
 _LINES_SHOWN = 6
@@ -224,3 +226,29 @@ class BenchProgress(RunProgress):
             text = f"{job}: not measured{within}. {command} measures it."
             self.left_out_notes.append(text)
             self._line(f"{self._done} of {self._total}: {text}")
+
+
+class TurnsProgress(Progress):
+    """Shows how far `gridwise ab` is: on a terminal each case, else a line per pair of processes.
+
+    Parameters
+    ----------
+    say : callable
+        Of `showing_progress`.
+    """
+
+    def __init__(self, say: Callable[[str], None]):
+        self._say, self._is_terminal = say, make_console(stderr=True).is_terminal
+
+    def step(self, text: str, left_s: float | None) -> None:
+        """Show the step and the time left."""
+        self._say(text + _left(left_s))
+
+    def pair_done(self, pair: int, pairs: int, left_s: float) -> None:
+        """Print a line, except on a terminal."""
+        if not self._is_terminal:
+            note(f"pair {pair} of {pairs}: measured{_left(left_s if pair < pairs else None)}")
+
+
+def _left(seconds: float | None) -> str:
+    return "" if seconds is None else f"; about {format_duration(seconds)} left"

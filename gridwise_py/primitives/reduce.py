@@ -64,6 +64,16 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
+    Raises
+    ------
+    DatatypeError
+        If the operator does not combine such items, the device does not compute with them, or, in a call, an Array
+        holds others.
+    ArgumentError
+        If an option is unknown, or two do not go together.
+    EmptyReductionError
+        In a call, for the minimum or maximum of no items.
+
     See Also
     --------
     execute : takes ``input``, shape (n,), and ``output``, shape (1,).
@@ -73,6 +83,8 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     One dispatch: each workgroup combines a block of tiles, and the last one to finish combines the blocks' totals. No
     workgroup waits for another. It reads each item once. An input that is larger than a binding of the device, or a
     `ChunkedArray`, takes one dispatch per window (``windows`` in ``plan.parameters``) and one that combines all totals.
+    Sources: the step of the last workgroup is that of the sample threadFenceReduction in NVIDIA's CUDA toolkit; the
+    reduction by blocks is G. Blelloch, "Prefix sums and their applications" (1990).
 
     **Float sums** round. The result is within γ(h)·Σ|x| of the exact one, where γ(h) = h·u/(1 − h·u), u = 2⁻²⁴, and h
     is the largest number of additions that involve an item (N. Higham, "Accuracy and stability of numerical

@@ -87,6 +87,18 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
+    Raises
+    ------
+    DatatypeError
+        If the operator does not combine such items, the device does not compute with them, or, in a call, an Array
+        holds others.
+    ArgumentError
+        If an option is unknown, or two do not go together.
+    LengthError
+        In a call, if the output has no room for the result.
+    OverlapError
+        In a call, if the output overlaps the input, and is not the same view.
+
     See Also
     --------
     execute : takes ``input`` and ``output``, shape (n,) each; with ``initial=True``, ``initial``. In place is possible.
@@ -110,6 +122,11 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
     **Compensated** scans take the dispatches and bytes of deterministic ones, and about 40 operations per item.
     Prefix i is within u·|x₀ + … + xᵢ| + 2·(h·u)²·(|x₀| + … + |xᵢ|) of the exact one, with
     h = 5·⌈⌈n/4096⌉/blocks⌉ + 70. Infinities, NaN and overflow, and the sources, are as for `Reduce`.
+
+    Sources: ``"lookback"`` is D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled look-back"
+    (2016), with the fallback of T. Smith, R. Levien and J. Owens, "Decoupled Fallback" (2025), which needs no promise
+    that a waiting workgroup's predecessors run. ``"reduce_then_scan"`` is G. Blelloch, "Prefix sums and their
+    applications" (1990); the name is from D. Merrill and A. Grimshaw (2009).
 
     Examples
     --------

@@ -45,6 +45,17 @@ class Select(InputFlags, StreamPrimitive):  # pyright: ignore[reportIncompatible
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
+    Raises
+    ------
+    DatatypeError
+        If there is no such datatype, or, in a call, an Array holds another one.
+    ArgumentError
+        If an option is unknown or does not fit.
+    LengthError
+        In a call, if there is not one flag for each item.
+    OverlapError
+        In a call, if an output overlaps an input.
+
     See Also
     --------
     execute : takes ``input`` and ``flags``, shape (n,) each, or the leaves of the expressions by their names; gives
@@ -53,8 +64,10 @@ class Select(InputFlags, StreamPrimitive):  # pyright: ignore[reportIncompatible
     Notes
     -----
     Each item is read once, and the selected ones are written once. An item of 1 or 2 bytes is written by atomics, since
-    it shares its word with others; that is slow. The outputs must not overlap the inputs. The algorithm is that of
-    single-pass prefix sums: Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (2016).
+    it shares its word with others; that is slow. The outputs must not overlap the inputs.
+
+    Sources: the stream compaction of D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled
+    look-back" (2016), with the fallback of T. Smith, R. Levien and J. Owens, "Decoupled Fallback" (2025).
 
     Examples
     --------

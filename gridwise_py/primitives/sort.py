@@ -215,6 +215,17 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
+    Raises
+    ------
+    DatatypeError
+        If keys are of a datatype that is not sorted, or, in a call, an Array holds another one.
+    ArgumentError
+        If an option is unknown, or the bits do not lie in a key.
+    LengthError
+        In a call, if lengths differ, or an output has no room for the result.
+    OverlapError
+        In a call, if input and output overlap.
+
     See Also
     --------
     execute : takes ``input`` and ``output``, shape (n,) each.
@@ -231,6 +242,11 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
     memory: one workgroup sorts it in one dispatch. Arrays that are larger than a binding of the device are bound in
     segments, and chunks of a `ChunkedArray` one by one. The device's max-storage-buffers-per-shader-stage limits their
     number. Chunks of keys of 8 and 16 bits must begin at whole words of 4 bytes.
+
+    Sources: ``"onesweep"``, and how keys are ranked, are A. Adinets and D. Merrill, "Onesweep: a faster least
+    significant digit radix sort for GPUs" (2022); the fallback of its look-back is T. Smith, R. Levien and J. Owens,
+    "Decoupled Fallback" (2025). ``"reduce_then_scan"`` is D. Merrill and A. Grimshaw, "High performance and scalable
+    radix sorting" (2011).
 
     Examples
     --------
@@ -296,6 +312,17 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
         Options that affect only the speed; see `SortTuning`. By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
+
+    Raises
+    ------
+    DatatypeError
+        If keys or values are of a datatype that is not sorted or moved, or, in a call, an Array holds another one.
+    ArgumentError
+        If an option is unknown, or the bits do not lie in a key.
+    LengthError
+        In a call, if lengths differ, or an output has no room for the result.
+    OverlapError
+        In a call, if inputs and outputs overlap.
 
     See Also
     --------
@@ -371,6 +398,17 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
         Options that affect only the speed; see `SortTuning`. By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
+
+    Raises
+    ------
+    DatatypeError
+        If keys are of a datatype that is not sorted, or, in a call, an Array holds another one.
+    ArgumentError
+        If an option is unknown, or the bits do not lie in a key.
+    LengthError
+        In a call, if lengths differ, or an output has no room for the result.
+    OverlapError
+        In a call, if input and output overlap.
 
     See Also
     --------

@@ -287,10 +287,36 @@ class Array(Operators, OnGpu):
     device : wgpu.GPUDevice, optional
         The buffer's device; by default as reported by wgpu.
 
+    Raises
+    ------
+    ArgumentError
+        If the items do not lie in the buffer.
+    DatatypeError
+        If there is no such datatype, or `buffer` is none.
+    BufferUsageError
+        If the buffer was made on another device, or, later, lacks a usage that a call needs.
+    ImplicitConversionError
+        Later, if numpy or Python would copy the items without being told: use `to_numpy` or `item`.
+
     Attributes
     ----------
     lease : Lease
         What keeps the memory from being reused; for the library's own use.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> x = gw.asarray(np.arange(6, dtype=np.uint32))
+    >>> x.shape, x.dtype
+    ((6,), dtype('uint32'))
+    >>> x[2:5].to_numpy()
+    array([2, 3, 4], dtype=uint32)
+    >>> gw.sum(x.reshape(2, 3)[1]).item()
+    12
+    >>> gw.asarray(2 * x + 1).to_numpy()  # of the expression 2 * x + 1
+    array([ 1,  3,  5,  7,  9, 11], dtype=uint32)
+    >>> gw.Array(x.buffer, "u32", length=2, offset=4).to_numpy()
+    array([4, 5], dtype=uint32)
     """
 
     __slots__ = ("__weakref__", "_count", "_datatype", "_device", "_length", "_offset", "_place", "_shape", "lease")

@@ -220,8 +220,25 @@ def request_device(
     ------
     AdapterError
         If there is no such adapter; the message lists what there is.
+    ArgumentError
+        If `timeout_s` or an environment variable has no such value.
     ForkError
         If the process was forked from one that had used the GPU.
+
+    See Also
+    --------
+    default_device : the device that calls without ``device=`` use.
+
+    Examples
+    --------
+    >>> import gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> gw.sum(gw.ones(3, "u32", device=device)).item()
+    3
+    >>> gw.request_device(adapter="no such GPU")
+    Traceback (most recent call last):
+    gridwise_py.errors.AdapterError: no adapter has 'no such GPU' in its name; there are:
+    ...
     """
     check_process()
     holds_clock, maps_arrays = settings.hold_clock(), settings.map_arrays()

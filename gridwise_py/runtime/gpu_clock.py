@@ -127,7 +127,7 @@ def hold_clock(device: wgpu.GPUDevice | None = None) -> Generator[bool]:
     MiB of the GPU's memory, and 40 W. It goes at the end of the block, or with the process.
 
     The environment variable ``GRIDWISE_HOLD_CLOCK=1`` does the same for each device that `request_device` makes, until
-    the device is destroyed or collected.
+    the device is destroyed or collected, except that it does not tell equal GPUs of a host apart.
 
     Parameters
     ----------

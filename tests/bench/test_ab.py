@@ -5,6 +5,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import zipfile
@@ -20,12 +21,13 @@ from gridwise_py.bench.ab.environments import Environment, find_environment
 from gridwise_py.bench.ab.judged import judge
 from gridwise_py.bench.ab.paired import PairedDifferences, judge_paired
 from gridwise_py.bench.ab.process import SideError, Worker
-from gridwise_py.bench.ab.turns import SIDES, MeasuredCase, Settings, measure_in_turns
+from gridwise_py.bench.ab.turns import SIDES, MeasuredCase, Progress, Settings, TakenRow, measure_in_turns
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.stats.verdict import VerdictKind
 from gridwise_py.bench.sweep.suite import Job
 from gridwise_py.cli import main
+from gridwise_py.cli.progress import TurnsProgress
 
 ROOT = Path(gw.__file__).resolve().parents[1]
 HERE = Environment("here", "checkout", Path(sys.executable), ROOT)
@@ -105,6 +107,19 @@ def test_a_checkout_has_its_changes(repository):
     found = find_environment(".")
     assert (found.kind, found.changed, _version(found)) == ("checkout", True, "3")
     assert found.describe().endswith("with changes)")
+
+
+def test_a_repository_of_another_user_names_the_remedy(repository, cache, monkeypatch):
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    remedy = f"git config --global --add safe.directory {repository}"
+    with pytest.raises(
+        gw.ArgumentError, match=r"the repository of another user; if you trust it: git config"
+    ) as caught:
+        find_environment("v1")
+    assert remedy in str(caught.value)
+    found = find_environment(".")  # its files run, without git
+    assert (found.commit, _version(found)) == (None, "2")
+    assert remedy in found.describe()
 
 
 def test_a_folder_without_git_is_a_checkout(tmp_path, monkeypatch):
@@ -326,10 +341,11 @@ def test_the_step_of_the_clock_is_independent_of_the_spread():
 
 def test_turns_in_different_steps_have_less_error_together():
     case = MeasuredCase(Job(CASES[0].case, Mode.LATENCY, 0))
-    case.step_ns, case.logs = 32.0, {"gpu_span": [[0.0]] * 4}
-    case.times_ns = {"gpu_span": {side: [6400.0] * 4 for side in SIDES}}
+    case.step_ns = 32.0
+    times_ns = {side: [6400.0] * 4 for side in SIDES}
+    case.taken = [{"gpu_span": TakenRow([0.0] * 4, times_ns)}]
     assert case.error["gpu_span"] == pytest.approx(32 / 6400)
-    case.times_ns["gpu_span"]["NEW"] = [6336.0, 6400.0, 6464.0, 6400.0]
+    times_ns["NEW"] = [6336.0, 6400.0, 6464.0, 6400.0]
     assert case.error["gpu_span"] == pytest.approx(16 / 6400 * (1 + math.sqrt(6) / 4))
     case.step_ns = math.inf
     assert case.error["gpu_span"] == 0
@@ -545,6 +561,176 @@ def test_a_process_that_dies_is_replaced(fake):
     assert len(judged.broken) == 1
     assert len(judged.rows) == 1
     assert [word[1] for word in fake.log if word[0] == "NEW"].count("start") == 3
+
+
+# ---- a measurement that ends early
+
+
+def _at_turn(fake, number, what):
+    """Have NEW do something at its turn of this number, from 1; with one round there are two a case and pair."""
+    working, count = fake.said["NEW", "turn"], 0
+
+    def turn(options):
+        nonlocal count
+        count += 1
+        if count == number:
+            what()
+        return working(options)
+
+    fake.said["NEW", "turn"] = turn
+
+
+def _raising(error):
+    def raise_it():
+        raise error
+
+    return raise_it
+
+
+def _no_more_starts(fake):
+    """End the process of NEW, and let none start again."""
+    fake.said["NEW", "hello"] = SideError("no memory on the GPU", is_dead=True)
+    raise SideError("killed", is_dead=True)
+
+
+def test_an_interrupt_keeps_the_pairs_that_measured(fake):
+    settings = Settings(pairs=5, rounds=1)
+    _at_turn(fake, 11, _raising(KeyboardInterrupt()))  # the second case of the third pair
+    measured = _measured(settings)
+    assert isinstance(measured.stopped, KeyboardInterrupt)
+    assert measured.pairs == (2, 3)
+    assert sorted(len(case.times_ns["gpu_span"]["OLD"]) for case in measured.cases) == [4, 6]
+    judged = judge(ENVIRONMENTS, measured, settings, threshold=0.01, gate=0.01)
+    assert sorted(row.verdict.pairs for row in judged.rows) == [2, 3]
+    assert (judged.stopped, judged.to_json()["complete"]) == ("interrupted", False)
+    starts, ends = ([word[1] for word in fake.log].count(do) for do in ("start", "end"))
+    assert starts == ends
+
+
+def test_one_pair_is_no_verdict(fake):
+    settings = Settings(pairs=5, rounds=1)
+    _at_turn(fake, 7, _raising(KeyboardInterrupt()))  # the second case of the second pair
+    judged = judge(ENVIRONMENTS, _measured(settings), settings, threshold=0.01, gate=0.01)
+    assert [row.verdict.pairs for row in judged.rows] == [2]
+    (text,) = judged.notes
+    assert "gpu_span: not judged: 1 pair of processes has measured it, of 5; a verdict needs 2" in text
+    logs = [case["log_ratios"]["gpu_span"] for case in judged.to_json()["cases"]]
+    assert sorted(map(len, logs)) == [1, 2], "and is kept"
+
+
+def test_an_interrupt_before_anything_was_measured_is_one(fake):
+    _at_turn(fake, 1, _raising(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        _measured(Settings(pairs=5, rounds=1))
+
+
+def test_a_process_that_ctrl_c_ends_is_no_fault_of_its_case(fake, monkeypatch):
+    """The terminal interrupts the processes, too, and theirs may be the news that comes first."""
+    _at_turn(fake, 9, _raising(SideError("its process was ended by SIGINT", is_dead=True)))
+    monkeypatch.setattr(turns._Both, "replace", lambda self, side: _raising(KeyboardInterrupt())())
+    judged = _judged(fake, Settings(pairs=5, rounds=1))
+    assert (len(judged.rows), judged.broken, judged.stopped) == (2, (), "interrupted")
+
+
+def test_a_process_that_does_not_start_again_keeps_the_pairs_that_measured(fake, monkeypatch):
+    monkeypatch.setattr(turns.os, "cpu_count", lambda: 2)  # a pair starts when the one before has ended
+    _at_turn(fake, 11, lambda: _no_more_starts(fake))
+    judged = _judged(fake, Settings(pairs=5, rounds=1))
+    assert judged.stopped == "NEW (NEW) does not start: no memory on the GPU"
+    assert [row.verdict.pairs for row in judged.rows] == [3]
+    assert [text.rpartition(": ")[2] for text in judged.broken] == ["killed"]
+
+
+def test_a_later_pair_that_does_not_start_keeps_the_pairs_that_measured(fake, monkeypatch):
+    monkeypatch.setattr(turns.os, "cpu_count", lambda: 2)
+
+    def no_memory():
+        fake.said["OLD", "hello"] = SideError("no memory on the GPU", is_dead=True)
+
+    _at_turn(fake, 8, no_memory)
+    judged = _judged(fake, Settings(pairs=5, rounds=1))
+    assert judged.stopped == "OLD (OLD) does not start: no memory on the GPU"
+    assert [row.verdict.pairs for row in judged.rows] == [2, 2]
+    assert not judged.broken
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "said"),
+    [
+        (lambda fake: os.kill(os.getpid(), signal.SIGTERM), 143, "ended by SIGTERM"),
+        (lambda fake: os.kill(os.getpid(), signal.SIGINT), 130, "interrupted"),
+        (_no_more_starts, 6, "NEW (.) does not start: no memory on the GPU"),
+    ],
+    ids=["SIGTERM", "Ctrl-C", "no start"],
+)
+def test_the_command_writes_what_was_measured(fake, monkeypatch, tmp_path, end, code, said):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(turns, "Worker", lambda environment: fake(next(sides)))
+    monkeypatch.setattr(turns.random.Random, "sample", lambda self, items, count: list(items))  # OLD starts first
+    monkeypatch.setattr(turns.os, "cpu_count", lambda: 2)
+    versions = {"gridwise_py": "1", "wgpu": "1", "python": "3"}
+    for side in SIDES:
+        fake.said[side, "hello"]["versions"] = versions
+    sides = iter([Environment(side, "checkout", Path("python")) for side in SIDES * 20])
+    if code == 6:  # the process of NEW is started again
+        sides = iter([Environment(side, "checkout", Path("python")) for side in (*SIDES * 3, "NEW")])
+    _at_turn(fake, 11, lambda: end(fake))
+    before = signal.getsignal(signal.SIGTERM)
+    path = tmp_path / "ab.json"
+    words = ["--mode", "batch,hot", "--n", 64, "--pairs", 5, "--rounds", 1, "--json", path]
+    result = _run("ab", ".", ".", "copy", *words)
+    assert result.exit_code == code, result.output
+    assert signal.getsignal(signal.SIGTERM) == before
+    document = json.loads(path.read_text())
+    assert (document["complete"], document["stopped"].lower()) == (False, said.lower())
+    assert sorted(row["verdict"]["pairs"] for row in document["rows"]) == ([3] if code == 6 else [2, 3])
+    words = " ".join(result.output.split())
+    assert f"STOPPED EARLY, this is a part of what was asked: {said}" in words
+    assert "of a part of what was asked: " in words
+    assert f"wrote {path}" in result.stderr.replace("\n", "")
+
+
+def test_the_time_left():
+    cases = [MeasuredCase(job) for job in CASES]
+    pace = turns._Pace(5, together=2)  # processes start before pairs 1, 3 and 5
+    pace.started(7.0)
+    assert pace.left_s(1, cases, cases) is None, "nothing tells"
+    pace.took(cases[0], 2.0)
+    assert pace.left_s(1, cases[1:], cases) == 2 * 7 + 2.0 + 4 * (2.0 + 2.0), "the other one is taken for as long"
+    pace.took(cases[1], 10.0)
+    pace.took(cases[0], 1.0)
+    assert pace.left_s(2, cases[:1], cases) == 2 * 7 + 1.0 + 3 * 11.0
+    assert pace.left_s(3, (), cases) == 7 + 2 * 11.0
+    cases[1].errors["NEW"] = "it fails"
+    assert pace.left_s(3, (), cases) == 7 + 2 * 1.0, "and is left out of the others"
+    assert pace.left_s(5, (), cases) == 0
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_what_is_said_of_progress(monkeypatch, capsys, is_terminal):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1" if is_terminal else "0")
+    said = []
+    progress = TurnsProgress(said.append)
+    progress.step("pair 1 of 5, case 1 of 2: copy", None)
+    progress.step("pair 1 of 5, case 2 of 2: scan", 100.0)
+    progress.pair_done(1, 5, 80.0)
+    progress.pair_done(5, 5, 0.0)
+    assert said == ["pair 1 of 5, case 1 of 2: copy", "pair 1 of 5, case 2 of 2: scan; about 1 min 40 s left"]
+    lines = ["pair 1 of 5: measured; about 1 min 20 s left", "pair 5 of 5: measured"]
+    assert capsys.readouterr().err.splitlines() == ([] if is_terminal else lines)
+
+
+def test_each_pair_is_told(fake):
+    class Heard(Progress):
+        def __init__(self):
+            self.pairs = []
+
+        def pair_done(self, pair, pairs, left_s):
+            self.pairs.append((pair, pairs))
+
+    heard = Heard()
+    measure_in_turns(ENVIRONMENTS, lambda is_cpu: CASES, Settings(pairs=3, rounds=1), progress=heard)
+    assert heard.pairs == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_different_adapters_cannot_be_compared(fake):

@@ -350,7 +350,8 @@ def test_a_page_and_a_run_here_are_ranked_not_judged():
     assert any(text.startswith("backend: OLD has Vulkan, NEW has WebGPU in Google Chrome") for text in found.obstacles)
     assert "--across" in found.remedy
     for how in ({"across": True}, {"force": True}):
-        for old, new, side in ((native, page, "NEW"), (page, native, "OLD")):
+        for old, new, place in ((native, page, 1), (page, native, 0)):
+            side = (("A", "B") if "across" in how else ("OLD", "NEW"))[place]
             made = compare(old, new, **how)
             assert made.ranks or made.rows
             (note,) = [note for note in made.notes if "measured by a page" in note]

@@ -87,6 +87,32 @@ def test_a_held_clock_against_one_that_is_not_is_marked(run, old, new, said):
         assert said in " ".join(run(a, b).output.split())
 
 
+@pytest.mark.parametrize("variable", ["shader_checks", "launch_blocking"])
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (True, False, "{0} was measured with GRIDWISE_{2}=1, and {1} was measured without it"),
+        (False, True, "{1} was measured with GRIDWISE_{2}=1, and {0} was measured without it"),
+        (None, True, "{1} was measured with GRIDWISE_{2}=1, and {0} does not say"),
+        (True, True, None),
+        (False, None, None),
+        (None, None, None),
+    ],
+)
+@pytest.mark.parametrize("across", [False, True])
+def test_an_environment_variable_of_one_file_is_marked(variable, old, new, said, across):
+    a, b = document(), document(seed=2)
+    for side, state in ((a, old), (b, new)):
+        if state is not None:
+            others = dict.fromkeys(("shader_checks", "launch_blocking"), False)
+            side["context"] = {**side["context"], "settings": {**others, variable: state}}
+    notes = compare(a, b, across=across).notes
+    assert len(notes) == (said is not None)
+    if said is not None:
+        sides = ("A", "B") if across else ("OLD", "NEW")
+        assert notes[0].startswith(said.format(*sides, variable.upper()))
+
+
 def test_settings_that_change_a_time_are_marked():
     """With 200 trials in a pass its overhead is hardly there; with one it is part of the time."""
     a, b = document(), document(seed=2)
@@ -706,19 +732,22 @@ def test_across_ranks(run):
     assert first.copy_share == pytest.approx(first.gbytes_per_s / found.ranks[0].gbytes_per_s)
     assert first.gbytes_per_j == pytest.approx(first.gbytes_per_s / 500)
     assert found.ranks[3].gbytes_per_j is None
-    assert [r.file for r in found.ranks] == ["NEW", "OLD"] * 2
+    assert [r.file for r in found.ranks] == ["B", "A"] * 2
     medians = [e["whole"]["gpu_span_ns"] for e in (slow[1], fast[1])]
     assert [r.speedup for r in found.ranks[2:]] == [pytest.approx(medians[0] / medians[1]), 1]
     shown = run(old, new, "--across")
     assert shown.exit_code == 0
     assert "software on the CPU" in shown.output
-    assert shown.output.count("NVIDIA H200") == 1, "in the title, not in each row"
+    assert shown.output.count("NVIDIA H200") == 2, "in the title and in the conclusion, not in each row"
     speedups = sorted(r.speedup for r in found.ranks if r.rank == 1)
-    sentence = f"NEW is {speedups[0]:.2f} to {speedups[1]:.2f} times as fast in 2 of 2 cases."
+    sentence = f"B, NVIDIA H200, is {speedups[0]:.2f} to {speedups[1]:.2f} times as fast in 2 of 2 cases."
     assert sentence in shown.output
     assert "e+" not in shown.output
     for form in ("markdown", "json", "junit"):
-        assert run(old, new, "--across", "--format", form).exit_code == 0
+        done = run(old, new, "--across", "--format", form)
+        assert done.exit_code == 0
+        assert not re.search(r"\b(OLD|NEW)\b", done.output), "neither GPU is an older version"
+    assert not re.search(r"\b(OLD|NEW)\b", shown.output)
 
 
 def test_across_takes_the_processes_of_a_case_together():
@@ -728,7 +757,7 @@ def test_across_takes_the_processes_of_a_case_together():
     new = document(entries=[entry(rng, scale=1.25)])
     first, second = compare(old, new, across=True).ranks
     table = pooled(loaded(old)).results[0]
-    slower = next(rank for rank in (first, second) if rank.file == "OLD")
+    slower = next(rank for rank in (first, second) if rank.file == "A")
     assert slower.time_ns == table.time_ns
     assert slower.uncertainty == pytest.approx(table.timed.uncertainty(), rel=1e-3)
     assert slower.uncertainty > 0.4
@@ -738,10 +767,10 @@ def test_across_takes_the_processes_of_a_case_together():
 @pytest.mark.parametrize(
     ("uncertainty", "sentence"),
     [
-        (0.01, "NEW is 1.10 to 3.00 times as fast in 2 of 2 cases."),
-        (0.08, "NEW is 3.00 times as fast in 1 of 2 cases; no difference beyond the ± in 1 of 2 cases."),
+        (0.01, "B is 1.10 to 3.00 times as fast in 2 of 2 cases."),
+        (0.08, "B is 3.00 times as fast in 1 of 2 cases; no difference beyond the ± in 1 of 2 cases."),
         (1.2, "no difference beyond the ± in 2 of 2 cases."),
-        (None, "NEW is 1.10 to 3.00 times as fast in 2 of 2 cases."),
+        (None, "B is 1.10 to 3.00 times as fast in 2 of 2 cases."),
     ],
 )
 def test_across_calls_nothing_faster_within_its_uncertainty(uncertainty, sentence):
@@ -752,7 +781,7 @@ def test_across_calls_nothing_faster_within_its_uncertainty(uncertainty, sentenc
     ranks = []
     for case, factor in zip(dict.fromkeys(rank.case for rank in found.ranks), (3.0, 1.1), strict=True):
         one = next(rank for rank in found.ranks if rank.case == case)
-        for place, file in ((1, "NEW"), (2, "OLD")):
+        for place, file in ((1, "B"), (2, "A")):
             speedup = factor if place == 1 else 1.0
             time_ns = 1e6 / speedup
             made = dict(file=file, rank=place, speedup=speedup, time_ns=time_ns, uncertainty=uncertainty)

@@ -276,6 +276,7 @@ def test_an_interrupted_run_leaves_its_finished_cases(invented, tmp_path):
         (lambda d: d["device"].update(driver="0"), "device has driver"),
         (lambda d: d["protocol"].update(batch_trials=7), "protocol has batch_trials = 7, this run 1"),
         (lambda d: d["context"]["versions"].update(wgpu="9"), "versions has wgpu = '9'"),
+        (lambda d: d["context"]["settings"].update(shader_checks=True), "settings has shader_checks = True"),
         (lambda d: d["context"].update(git={"commit": "1" * 40, "dirty": False}), "commit has commit = '111"),
     ],
 )
@@ -292,6 +293,17 @@ def test_a_run_is_not_resumed_under_other_conditions(invented, tmp_path, change,
     with pytest.raises(gw.ArgumentError, match=f"--resume out.json: its {problem}"):
         run_jobs(Request(jobs, SHORT), None, json_path=path, resume_from=path)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("variable", ["SHADER_CHECKS", "LAUNCH_BLOCKING"])
+@pytest.mark.parametrize("on", [False, True])
+def test_a_file_has_the_settings_that_change_times(invented, tmp_path, monkeypatch, variable, on):
+    monkeypatch.setenv(f"GRIDWISE_{variable}", "on" if on else "0")
+    path = tmp_path / "out.json"
+    run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), None, json_path=path)
+    document = read_results(path)
+    settings = {"shader_checks": False, "launch_blocking": False} | {variable.lower(): on}
+    assert document.context.settings == json.loads(path.read_text())["context"]["settings"] == settings
 
 
 def test_a_broken_device_is_replaced(monkeypatch, device):

@@ -577,8 +577,8 @@ def _cub(tmp_path, work, **answer):
     """Have a program answer in CUB's place."""
     peers = _script("cuda_peers")
     program = tmp_path / "cub_peer"
-    told = {"last": 0.0, "checksum": "0", "cub_version": 1, "single_ns": [1.0], "back_to_back_ns": [1.0]} | answer
-    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(told)}\nEND\n")
+    told = {"checksum": "0", "cub_version": 1, "single_ns": [1.0], "back_to_back_ns": [1.0]} | answer
+    program.write_text(f"#!/bin/sh\necho $@ > {tmp_path}/words\ncat <<'END'\n{json.dumps(told)}\nEND\n")
     program.chmod(0o755)
     return peers.cub(program, work, tmp_path, 1, 0.0)
 
@@ -594,10 +594,61 @@ def test_what_cub_returns_is_checked(device, tmp_path):
     assert _cub(tmp_path, work, checksum=right)["correct"] is True
     assert _cub(tmp_path, work, checksum="1")["correct"] is False
     assert (tmp_path / "values.bin").read_bytes() == work.inputs["values"].tobytes()
-    scan = compare.make_work(device, "scan", 1000, "f32", "uniform")
-    last = float(scan.expected[0][-1])
-    assert _cub(tmp_path, scan, last=last * (1 + 1e-7))["correct"] is True
-    assert _cub(tmp_path, scan, last=last + 1)["correct"] is False
+    assert len((tmp_path / "words").read_text().split()) == 8
+
+
+@pytest.mark.parametrize(("name", "datatype"), [("scan", "f32"), ("scan_exclusive", "f32"), ("reduce", "f64")])
+def test_every_sum_of_floats_is_checked(device, tmp_path, name, datatype):
+    """By another call, on items whose sums are exact."""
+    if datatype == "f64" and "shader-f64" not in device.features:
+        pytest.skip("needs shader-f64")
+    peers, compare = _script("cuda_peers"), _script("compare_peers")
+    work = compare.make_work(device, name, 1000, datatype, "uniform")
+    items, expected = work.checked
+    assert _cub(tmp_path, work, checksum=str(peers.checksum((expected,))))["correct"] is True
+    assert Path((tmp_path / "words").read_text().split()[8]).read_bytes() == items.tobytes()
+    middle = expected.copy()
+    middle[middle.size // 2] += 1
+    assert _cub(tmp_path, work, checksum=str(peers.checksum((middle,))))["correct"] is False
+    assert _cub(tmp_path, work, checksum=str(peers.checksum(work.expected)))["correct"] is False, "of the timed items"
+
+
+@pytest.mark.parametrize("n", [1, 1000, (1 << 24) - 1, (1 << 24) + 1, 50_000_000])
+def test_sums_of_exact_items_are_exact_in_every_order(n):
+    items = _script("cuda_peers").exact_items(n)
+    assert items.dtype == np.float32
+    assert items.size == n
+    assert np.abs(items).sum(dtype=np.float64) <= 1 << 24, "so the sum of any of them is a whole number below"
+    np.testing.assert_array_equal(items, np.trunc(items))
+    assert not np.signbit(items[items == 0]).any()
+    if n > 1:
+        assert np.count_nonzero(items) >= min(n, 1 << 24) // 4, "what is left out shows"
+
+
+def test_peers_that_are_wrong_are_told(device, tmp_path, monkeypatch):
+    script = _script("compare_peers")
+    monkeypatch.setattr(script, "cub", lambda *_: {"single_ns": [1.0], "back_to_back_ns": [1.0], "correct": False})
+    monkeypatch.setattr(script, "build_cub", lambda folder: folder)
+    words = ("--n", "700", "--primitives", "copy", "--datatypes", "u32", "--peers", "cub", "--rounds", 1)
+    done = CliRunner().invoke(script.main, [str(w) for w in (*words, "--warmup-s", 0.001, "--settle-s", 0)])
+    assert done.exit_code == 4
+    assert "CUB IS WRONG" in done.output
+
+
+def test_our_sums_of_floats_are_checked_to_the_bit(device, monkeypatch):
+    real = gw.Scan.reference
+
+    def reference(self, input):
+        found = real(self, input).copy()
+        found[400] = np.nextafter(found[400], np.float32(np.inf))  # well within the tolerance for other items
+        return found
+
+    monkeypatch.setattr(gw.Scan, "reference", reference)
+    words = ("--primitives", "scan", "--datatypes", "f32", "--peers", "none", "--rounds", 1, "--warmup-s", 0.001)
+    done = _run("compare_peers", "--n", "700", *words, "--settle-s", 0)
+    assert done.exit_code == 4, done.output
+    assert "WRONG: of whole numbers, item 400 is" in done.output
+    assert "(1 differ)" in done.output
 
 
 def test_what_hangs_is_given_up(device, tmp_path, monkeypatch):

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
+import numpy as np
 import pytest
+import wgpu
 from click.testing import CliRunner
 
 import gridwise_py as gw
@@ -443,6 +445,108 @@ def _with_examples():
                 if ">>> " in text and text not in found.values():
                     found[label] = text
     return found
+
+
+def _raised(name):
+    """The exceptions that a docstring names, and, for each, what causes it."""
+    device = gw.default_device()
+    words, five, floats = (gw.asarray(np.arange(n, dtype=of), device) for n, of in ((8, "u4"), (5, "u4"), (8, "f4")))
+    flags, fewer_flags = (gw.asarray(np.ones(n, dtype=bool), device) for n in (8, 5))
+    other = device.create_buffer(size=64, usage=wgpu.BufferUsage.COPY_DST)
+
+    def called(**arrays):
+        return lambda: getattr(gw, name)(device, "u32").execute(**arrays)
+
+    def made(*words, **options):
+        return lambda: getattr(gw, name)(device, *words, **options)
+
+    sort = {
+        "DatatypeError": [made("complex64"), called(input=floats)],
+        "ArgumentError": [made(strategy="nonsense"), made(begin_bit=9, end_bit=3)],
+        "LengthError": [called(input=words, output=five)],
+        "OverlapError": [called(input=words, output=words)],
+    }
+    pairs = {"keys": words, "values": words}
+    return {
+        "Scan": {
+            "DatatypeError": [made("f32", gw.And), made("u31"), called(input=floats)],
+            "ArgumentError": [made(kind="nonsense"), made("f32", "max", compensated=True)],
+            "LengthError": [called(input=words, output=five)],
+            "OverlapError": [called(input=words[:6], output=words[2:])],
+        },
+        "Reduce": {
+            "DatatypeError": [made("f32", gw.And), made("u31"), called(input=floats)],
+            "ArgumentError": [made("u32", "nonsense"), made("f32", "max", compensated=True)],
+            "EmptyReductionError": [lambda: gw.Reduce(device, op="min").execute(input=words[:0])],
+        },
+        "Sort": sort,
+        "ArgSort": sort,
+        "SortPairs": {
+            "DatatypeError": [made("complex64"), called(keys=words, values=floats)],
+            "ArgumentError": sort["ArgumentError"],
+            "LengthError": [called(keys=words, values=five), called(**pairs, output_keys=five)],
+            "OverlapError": [called(**pairs, output_keys=words)],
+        },
+        "Select": {
+            "DatatypeError": [made("u31"), called(input=floats, flags=flags)],
+            "ArgumentError": [made(size=-1), made(strategy="nonsense")],
+            "LengthError": [called(input=words, flags=fewer_flags)],
+            "OverlapError": [called(input=words, flags=flags, output=words)],
+        },
+        "Array": {
+            "ArgumentError": [lambda: gw.Array(words.buffer, "u32", 100)],
+            "DatatypeError": [lambda: gw.Array(words.buffer, "u31"), lambda: gw.Array(b"", "u32")],
+            "BufferUsageError": [
+                lambda: gw.Array(words.buffer, "u32", device=gw.request_device()),
+                lambda: gw.Array(other, "u32").to_numpy(),
+            ],
+            "ImplicitConversionError": [lambda: np.asarray(words)],
+        },
+        "measure": {
+            "ArgumentError": [lambda: gw.measure(gw.Scan(device), mode="nonsense", input=words)],
+            "DatatypeError": [lambda: gw.measure(len)],
+            "TimingUnavailable": None,  # only on a device without timestamps; see tests/bench/test_measure.py
+        },
+        "benchmark": {
+            "ArgumentError": [lambda: gw.benchmark(lambda: None, n_iters=0)],
+            "DatatypeError": [lambda: gw.benchmark(3)],
+        },
+        "request_device": {
+            "AdapterError": [lambda: gw.request_device("nonsense"), lambda: gw.request_device(1_000)],
+            "ArgumentError": [lambda: gw.request_device(timeout_s=-1)],
+            "ForkError": None,  # only in a child; see tests/backend
+        },
+    }[name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Scan", "Reduce", "Sort", "SortPairs", "ArgSort", "Select", "Array", "measure", "benchmark", "request_device"],
+)
+def test_a_docstring_says_what_is_raised(device, name):
+    """And has an example."""
+    text, causes = inspect.getdoc(getattr(gw, name)), _raised(name)
+    section = re.search(r"\nRaises\n------\n(.*?)\n\n(?=\w[\w ]*\n---|\Z)", text + "\n\n", re.DOTALL)
+    assert section, "no section Raises"
+    assert re.findall(r"^\w+$", section[1], re.MULTILINE) == list(causes)
+    for error, ways in causes.items():
+        for cause in ways or ():
+            with pytest.raises(gw.GridwiseError) as caught:
+                cause()
+            assert type(caught.value).__name__ == error
+    assert "\nExamples\n--------\n>>> " in text
+
+
+@pytest.mark.parametrize(("name", "part"), [("Scan", "scan_lookback"), ("Select", "stream_lookback"),
+    ("Sort", "sort_pass_lookback"), ("Reduce", "reduce_blocks"), ("Reduce", "reduce"), ("Scan", "scan")])  # fmt: skip
+def test_a_docstring_names_the_sources_that_its_shader_names(name, part):
+    shader = " ".join((SHADERS / f"{part}.wgsl").read_text(encoding="utf-8").replace("//", " ").split())
+    found = re.search(r"Sources?: (.*?\))", shader) or re.search(r"the sample (\w+)", shader)
+    titles = re.findall(r'"(.*?)"', found[1]) or [re.search(r"the sample (\w+)", shader)[1]]
+    text = " ".join(inspect.getdoc(getattr(gw, name)).split())
+    assert "Sources: " in text
+    for title in titles:
+        assert title in text
 
 
 @pytest.mark.parametrize(("name", "text"), _with_examples().items(), ids=_with_examples())

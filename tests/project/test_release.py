@@ -372,6 +372,15 @@ def test_the_last_release_is_the_newest_final_version_before_this_commit(scripts
     assert last_release(repository.folder) == "v0.10.0"
 
 
+def test_what_git_says_to_do_is_passed_on(scripts, repository, monkeypatch, capsys):
+    repository()
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with pytest.raises(SystemExit) as ended:
+        scripts("compare_release").last_release(repository.folder)
+    assert ended.value.code == 2, "1 is a verdict"
+    assert f"git config --global --add safe.directory {repository.folder}" in capsys.readouterr().err
+
+
 def test_a_regression_fails_and_is_in_the_summary(scripts, monkeypatch, tmp_path, capsys):
     script = scripts("compare_release")
     summary, commands = tmp_path / "summary.md", []

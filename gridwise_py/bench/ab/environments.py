@@ -34,6 +34,8 @@ _CONTENT = (_PACKAGE, "shaders")
 #: Python 3.11.3 and older have no filters; git makes the archive from names that a repository may have.
 _SAFELY: Mapping[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 _GIT_TIMEOUT_S = 60
+#: Git's own words on a repository of another user name the folder as its settings need it.
+_UNTRUSTED = re.compile(r"git config --global --add safe\.directory .+")
 _PIP_TIMEOUT_S = 1800
 _REQUIREMENT = re.compile(r"gridwise[-_.]py\s*(\[[\w,\s.-]*\])?\s*(===|==|~=|!=|<=|>=|<|>|@)", re.IGNORECASE)
 
@@ -56,6 +58,8 @@ class Environment:
         The commit of a revision or checkout.
     changed : bool
         Whether a checkout differs from its commit.
+    unknown : str
+        Why the commit of a checkout is not known, where git would not say it; else empty.
     """
 
     given: str
@@ -64,6 +68,7 @@ class Environment:
     folder: Path | None = None
     commit: str | None = None
     changed: bool = False
+    unknown: str = ""
 
     def variables(self) -> dict[str, str]:
         """Return the environment variables for its interpreter."""
@@ -79,7 +84,7 @@ class Environment:
     def describe(self) -> str:
         """Return what it is, in a few words."""
         if self.commit is None:
-            return f"{self.kind} {self.given}"
+            return f"{self.kind} {self.given}" + (f" (commit unknown: {self.unknown})" if self.unknown else "")
         return f"{self.kind} {self.given} ({self.commit[:10]}{' with changes' if self.changed else ''})"
 
 
@@ -126,7 +131,10 @@ def _of_folder(given: str, folder: Path) -> Environment | None:
             return Environment(given, "interpreter", folder / name)
     if not (folder / _PACKAGE / "__init__.py").is_file():
         return None
-    commit = _commit(folder, "HEAD") if (folder / ".git").exists() else None
+    try:
+        commit = _commit(folder, "HEAD") if (folder / ".git").exists() else None
+    except ArgumentError as error:  # its files run all the same
+        return Environment(given, "checkout", Path(sys.executable), folder, unknown=str(error))
     changed = commit is not None and bool(_git(folder, "status", "--porcelain", "--", *_CONTENT))
     return Environment(given, "checkout", Path(sys.executable), folder, commit, changed)
 
@@ -135,12 +143,21 @@ def _of_folder(given: str, folder: Path) -> Environment | None:
 
 
 def _git(folder: Path, *words: str) -> bytes | None:
-    """Return what git prints; None if it fails or is not installed."""
+    """Return what git prints; None if it fails or is not installed.
+
+    Raises
+    ------
+    ArgumentError
+        If git does not read the repository because another user owns it.
+    """
     command = ["git", "-C", str(folder), *words]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_GIT_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
+    remedy = _UNTRUSTED.search(done.stderr.decode(errors="replace")) if done.returncode else None
+    if remedy is not None:
+        raise ArgumentError(f"git does not read the repository of another user; if you trust it: {remedy.group()}")
     return done.stdout if done.returncode == 0 else None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...storage.json_files import json_data
 from ..stats.verdict import VerdictKind
 from .environments import Environment
-from .paired import PairedDifferences, PairedVerdict, judge_paired
+from .paired import LEAST_PAIRS, PairedDifferences, PairedVerdict, judge_paired
 from .turns import SIDES, Measured, MeasuredCase, Settings
 
 __all__ = ["Judged", "JudgedRow", "judge"]
@@ -74,6 +74,14 @@ class Judged:
     notes: tuple[str, ...]
 
     @property
+    def stopped(self) -> str | None:
+        """What ended the measurement before all that was asked was measured; None if nothing did."""
+        error = self.measured.stopped
+        if error is None:
+            return None
+        return str(error) or "interrupted"
+
+    @property
     def regressed(self) -> bool:
         """Whether a gate must stop NEW: a row past the gate, or a case that no longer runs."""
         return bool(self.broken) or any(row.past_gate for row in self.rows)
@@ -91,6 +99,8 @@ class Judged:
                 "schema_version": SCHEMA_VERSION,
                 "sides": {side: self._side(side) for side in SIDES},
                 "clock": self.measured.clock,
+                "complete": self.stopped is None,
+                "stopped": self.stopped,
                 "settings": asdict(self.settings),
                 "threshold": self.threshold,
                 "gate": self.gate,
@@ -143,7 +153,13 @@ def judge(
     -------
     Judged
     """
-    whole = [(case, row) for case in measured.cases if not case.errors for row in case.logs]
+    whole: list[tuple[MeasuredCase, str]] = []
+    short: list[str] = []
+    for case in (case for case in measured.cases if not case.errors):
+        counts = {row: len(pairs) for row, pairs in case.logs.items()}
+        whole += [(case, row) for row, count in counts.items() if count >= LEAST_PAIRS]
+        short += [_short(f"{case.job}, {row}", count, settings) for row, count in counts.items() if count < LEAST_PAIRS]
+        short += [] if counts else [_short(str(case.job), 0, settings)]
     verdicts = judge_paired(
         [PairedDifferences(case.logs[row], 0.0 if row == "cpu_wall" else case.error[row]) for case, row in whole],
         threshold=threshold,
@@ -159,12 +175,17 @@ def judge(
         environments, measured, settings, threshold, gate, tuple(rows),
         wrong=tuple(f"{side}: {case.job}: {text}" for case in failed for side, text in case.wrong.items()),
         broken=tuple(f"{case.job}: {case.errors['NEW']}" for case in failed if _is_broken(case)),
-        notes=tuple(
+        notes=(*(
             f"{case.job}: not judged: {'; '.join(f'{side}: {text}' for side, text in case.errors.items())}"
             for case in failed
             if not _is_broken(case) and not case.wrong
-        ),
+        ), *short),
     )  # fmt: skip
+
+
+def _short(what: str, pairs: int, settings: Settings) -> str:
+    measured = "1 pair of processes has" if pairs == 1 else f"{pairs or 'no'} pairs of processes have"
+    return f"{what}: not judged: {measured} measured it, of {settings.pairs}; a verdict needs {LEAST_PAIRS}"
 
 
 def _is_broken(case: MeasuredCase) -> bool:

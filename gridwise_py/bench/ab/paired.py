@@ -18,7 +18,7 @@ from ...errors import ArgumentError
 from ..stats.levels import Difference, mean_level
 from ..stats.verdict import VerdictKind
 
-__all__ = ["PairedDifferences", "PairedVerdict", "judge_paired"]
+__all__ = ["LEAST_PAIRS", "PairedDifferences", "PairedVerdict", "judge_paired"]
 
 #: With fewer pairs of processes there is no spread to judge by.
 LEAST_PAIRS = 2

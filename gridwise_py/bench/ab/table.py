@@ -47,10 +47,13 @@ class JudgedTable:
         facts = [
             str(judged.measured.sides[SIDES[1]]["adapter"].get("device", "")),
             _CLOCK[judged.measured.clock],
-            f"{settings.pairs} pairs of processes, each {settings.rounds} times A B B A",
+            f"{_pairs(judged)} of processes, each with {settings.rounds} × A B B A of a case",
         ]
         yield Text(clean("; ".join(filter(None, facts))))
         yield Text("")
+        if judged.stopped is not None:
+            yield Text(clean(f"STOPPED EARLY, this is a part of what was asked: {judged.stopped}"), style="yellow")
+            yield Text("")
         if judged.rows:
             table = TextTable(_COLUMNS)
             for row in judged.rows:
@@ -80,11 +83,21 @@ class JudgedTable:
         judged = self._judged
         if not judged.rows:
             return "No row is judged."
+        part = "" if judged.stopped is None else " of a part of what was asked"
         counts = ", ".join(f"{count} {kind}" for kind, count in judged.counts().items() if count)
         rows = "1 row" if len(judged.rows) == 1 else f"{len(judged.rows)} rows"
         past = sum(row.past_gate for row in judged.rows)
         limits = f"threshold {100 * judged.threshold:g} %; {past} past the gate of {100 * judged.gate:g} %"
-        return f"{rows}: {counts}; {limits}."
+        return f"{rows}{part}: {counts}; {limits}."
+
+
+def _pairs(judged: Judged) -> str:
+    """Return how many pairs measured; of a part, also how many were asked for."""
+    asked = judged.settings.pairs
+    if judged.stopped is None:
+        return f"{asked} pairs"
+    fewest, most = judged.measured.pairs
+    return f"{fewest} of {asked} pairs" if fewest == most else f"{fewest} to {most} of {asked} pairs"
 
 
 def _cells(row: JudgedRow) -> tuple[str | Text, ...]:

@@ -6,9 +6,10 @@ import math
 import os
 import random
 import tempfile
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from ..sweep.suite import Job
 from .environments import Environment
 from .process import SideError, Worker
 
-__all__ = ["SIDES", "Measured", "MeasuredCase", "NotComparable", "Settings", "measure_in_turns"]
+__all__ = ["SIDES", "Measured", "MeasuredCase", "NotComparable", "Progress", "Settings", "TakenRow", "measure_in_turns"]
 
 SIDES = ("OLD", "NEW")
 #: A pass of mode batch is about so long, which makes the clock's step and the pass's overhead small.
@@ -81,6 +82,32 @@ class NotComparable(Exception):
     """The sides run on different adapters."""
 
 
+class Progress:
+    """Is told how far the measurement is; this one ignores it."""
+
+    def step(self, text: str, left_s: float | None) -> None:
+        """Receive what comes next, and about how long everything still takes; None while nothing tells."""
+
+    def pair_done(self, pair: int, pairs: int, left_s: float) -> None:
+        """Receive that a pair of processes has measured all cases."""
+
+
+@dataclass(frozen=True)
+class TakenRow:
+    """What one pair of processes measured of one row.
+
+    Attributes
+    ----------
+    logs : list of float
+        The logarithms of NEW by OLD, one per A B B A.
+    times_ns : dict from str to list of float
+        By side, the time of a trial in each turn.
+    """
+
+    logs: list[float]
+    times_ns: dict[str, list[float]]
+
+
 class MeasuredCase:
     """A case and what is measured of it, pair by pair.
 
@@ -93,10 +120,8 @@ class MeasuredCase:
         By side, why it has no times.
     wrong : dict from str to str
         By side, the first wrong item.
-    logs : dict from str to list of list of float
-        By row, for each pair of processes the logarithms of NEW by OLD of its A B B A.
-    times_ns : dict from str to dict from str to list of float
-        By row and side, the time of a trial in each turn.
+    taken : list of dict from str to TakenRow
+        For each pair of processes that measured all its turns, what it measured, by row.
     step_ns : float
         The smallest difference between two timestamps that was seen, per trial.
     """
@@ -107,9 +132,27 @@ class MeasuredCase:
         self.samples: int = 0
         self.errors: dict[str, str] = {}
         self.wrong: dict[str, str] = {}
-        self.logs: dict[str, list[list[float]]] = {}
-        self.times_ns: dict[str, dict[str, list[float]]] = {}
+        self.taken: list[dict[str, TakenRow]] = []
         self.step_ns: float = math.inf
+
+    @property
+    def logs(self) -> dict[str, list[list[float]]]:
+        """By row, for each pair of processes the logarithms of NEW by OLD of its A B B A."""
+        found: dict[str, list[list[float]]] = {}
+        for pair in self.taken:
+            for row, one in pair.items():
+                found.setdefault(row, []).append(one.logs)
+        return found
+
+    @property
+    def times_ns(self) -> dict[str, dict[str, list[float]]]:
+        """By row and side, the time of a trial in each turn."""
+        found: dict[str, dict[str, list[float]]] = {}
+        for pair in self.taken:
+            for row, one in pair.items():
+                for side, times in one.times_ns.items():
+                    found.setdefault(row, {}).setdefault(side, []).extend(times)
+        return found
 
     def median_ns(self, row: str, side: str) -> float:
         """Return the median of the turns."""
@@ -119,7 +162,7 @@ class MeasuredCase:
     def error(self) -> dict[str, float]:
         """By row, what the step of the clock may add to the logarithm of a ratio."""
         step_ns = self.step_ns if math.isfinite(self.step_ns) else 0.0
-        turns = {row: [np.array(self.times_ns[row][side]) for side in SIDES] for row in self.logs}
+        turns = {row: [np.array(times[side]) for side in SIDES] for row, times in self.times_ns.items()}
         return {row: sum(step_share(t, np.ones(t.size), step_ns) for t in sides) for row, sides in turns.items()}
 
 
@@ -134,11 +177,20 @@ class Measured:
     clock : str
         ``"held"``, ``"not held"`` or ``"not applicable"``.
     cases : list of MeasuredCase
+    stopped : KeyboardInterrupt or ArgumentError, optional
+        What ended it before all pairs of processes had measured; None if nothing did.
     """
 
     sides: dict[str, dict[str, Any]]
     clock: str
     cases: list[MeasuredCase]
+    stopped: KeyboardInterrupt | ArgumentError | None = None
+
+    @property
+    def pairs(self) -> tuple[int, int]:
+        """The fewest and the most pairs of processes that measured a case, among those without errors."""
+        counts = [len(case.taken) for case in self.cases if not case.errors] or [0]
+        return min(counts), max(counts)
 
 
 def _is_cpu(adapter: Mapping[str, Any]) -> bool:
@@ -150,9 +202,11 @@ def measure_in_turns(
     jobs_at: Callable[[bool], Sequence[Job]],
     settings: Settings,
     *,
-    progress: Callable[[str], None] = lambda text: None,
+    progress: Progress | None = None,
 ) -> Measured:
     """Measure both sides.
+
+    An interrupt, or a process that does not start again, ends the measurement; what was measured before is returned.
 
     Parameters
     ----------
@@ -161,37 +215,126 @@ def measure_in_turns(
     jobs_at : callable
         Returns the cases, given whether the adapter is a CPU.
     settings : Settings
-    progress : callable
-        Receives a line for each step.
+    progress : Progress, optional
+        Is told how far it is.
 
     Raises
     ------
     NotComparable
         If the sides run on different adapters.
     ArgumentError
-        If a side does not start.
+        If a side does not start, and nothing was measured before.
+    KeyboardInterrupt
+        If it is interrupted before anything was measured.
     """
-    rng = random.Random(settings.seed)
-    measured: Measured | None = None
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gridwise-ab-")))
-        inputs = _Inputs(folder, settings.seed)
-        pairs = stack.enter_context(closing(_pairs(environments, settings, rng, progress)))
-        for pair, both in enumerate(pairs, start=1):
-            with both:
-                if measured is None:
-                    adapter = both.said[SIDES[0]]["adapter"]
-                    cases = [MeasuredCase(job) for job in jobs_at(_is_cpu(adapter))]
-                    measured = Measured(both.said, _held(stack, adapter), cases)
-                for i, case in enumerate(rng.sample(measured.cases, len(measured.cases)), start=1):
-                    if not case.errors:
-                        progress(f"pair {pair} of {settings.pairs}, case {i} of {len(measured.cases)}: {case.job}")
-                        _measure_case(both, case, inputs, settings, rng, check=pair == 1)
-                        inputs.forget_beyond(_MOST_KEPT_BYTES)
-                if all(case.errors for case in measured.cases):
-                    break
-    assert measured is not None, "there is at least one pair"
-    return measured
+    run = _Run(environments, jobs_at, settings, progress or Progress())
+    try:
+        run.measure()
+    except (KeyboardInterrupt, ArgumentError) as error:
+        if run.measured is None or not any(case.taken or case.errors for case in run.measured.cases):
+            raise
+        return replace(run.measured, stopped=error)
+    assert run.measured is not None, "there is at least one pair"
+    return run.measured
+
+
+class _Run:
+    """One measurement; `measured` has what is there so far."""
+
+    def __init__(
+        self,
+        environments: Mapping[str, Environment],
+        jobs_at: Callable[[bool], Sequence[Job]],
+        settings: Settings,
+        progress: Progress,
+    ):
+        self._environments, self._jobs_at, self._settings = environments, jobs_at, settings
+        self._progress = progress
+        self._pace = _Pace(settings.pairs, _together())
+        self.measured: Measured | None = None
+
+    def measure(self) -> None:
+        """Measure all pairs of processes."""
+        settings = self._settings
+        rng = random.Random(settings.seed)
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gridwise-ab-")))
+            inputs = _Inputs(folder, settings.seed)
+            pairs = stack.enter_context(closing(_pairs(self._environments, settings, rng, self._progress, self._pace)))
+            for pair, both in enumerate(pairs, start=1):
+                with both:
+                    if self.measured is None:
+                        adapter = both.said[SIDES[0]]["adapter"]
+                        cases = [MeasuredCase(job) for job in self._jobs_at(_is_cpu(adapter))]
+                        self.measured = Measured(both.said, _held(stack, adapter), cases)
+                    self._measure_pair(pair, both, self.measured.cases, inputs, rng)
+                    if all(case.errors for case in self.measured.cases):
+                        break
+
+    def _measure_pair(
+        self, pair: int, both: _Both, cases: Sequence[MeasuredCase], inputs: _Inputs, rng: random.Random
+    ) -> None:
+        settings, pace = self._settings, self._pace
+        order = rng.sample(cases, len(cases))
+        for i, case in enumerate(order):
+            if case.errors:
+                continue
+            place = f"pair {pair} of {settings.pairs}, case {i + 1} of {len(cases)}: {case.job}"
+            self._progress.step(place, pace.left_s(pair, order[i:], cases))
+            begin_s = time.monotonic()
+            try:
+                _measure_case(both, case, inputs, settings, rng, check=pair == 1)
+            except KeyboardInterrupt:
+                # Ctrl-C ends the processes, too, which is no fault of the case.
+                case.errors = dict(case.wrong)
+                raise
+            pace.took(case, time.monotonic() - begin_s)
+            inputs.forget_beyond(_MOST_KEPT_BYTES)
+        self._progress.pair_done(pair, settings.pairs, pace.left_s(pair, (), cases) or 0.0)
+
+
+class _Pace:
+    """Tells how long the rest takes, from what cases and starts of processes took last.
+
+    Parameters
+    ----------
+    pairs : int
+        Of processes, in all.
+    together : int
+        Pairs that start at once.
+    """
+
+    def __init__(self, pairs: int, together: int):
+        self._pairs, self._together = pairs, together
+        self._case_s: dict[MeasuredCase, float] = {}
+        self._start_s = 0.0
+
+    def started(self, seconds: float) -> None:
+        """Note how long some pairs of processes took to start."""
+        self._start_s = seconds
+
+    def took(self, case: MeasuredCase, seconds: float) -> None:
+        """Note how long a case took."""
+        self._case_s[case] = seconds
+
+    def left_s(self, pair: int, to_come: Sequence[MeasuredCase], cases: Sequence[MeasuredCase]) -> float | None:
+        """Return about how long everything still takes; None before the first case is done.
+
+        Parameters
+        ----------
+        pair : int
+            That measures now, from 1.
+        to_come : sequence of MeasuredCase
+            Of this pair.
+        cases : sequence of MeasuredCase
+            Of the pairs to come.
+        """
+        if not self._case_s:
+            return None
+        usual_s = sum(self._case_s.values()) / len(self._case_s)
+        rest = [case for case in (*to_come, *(self._pairs - pair) * list(cases)) if not case.errors]
+        starts = sum(first >= pair for first in range(0, self._pairs, self._together))
+        return starts * self._start_s + sum(self._case_s.get(case, usual_s) for case in rest)
 
 
 def _held(stack: ExitStack, adapter: Mapping[str, Any]) -> str:
@@ -243,19 +386,25 @@ class _Both:
         return self.workers[side].ask(do, **options)
 
 
+def _together() -> int:
+    """Return how many pairs of processes start at once."""
+    return min(max((os.cpu_count() or 1) // 2, 1), _MOST_TOGETHER)
+
+
 def _pairs(
-    environments: Mapping[str, Environment], settings: Settings, rng: random.Random, progress: Callable[[str], None]
+    environments: Mapping[str, Environment], settings: Settings, rng: random.Random, progress: Progress, pace: _Pace
 ) -> Generator[_Both]:
     """Yield pairs of processes, each to be left before the next.
 
     As many as the machine has cores for start at once: to start one takes longer than its turns of a case. Those whose
     turn has not come only wait.
     """
-    together = min(max((os.cpu_count() or 1) // 2, 1), _MOST_TOGETHER)
+    together = _together()
     for first in range(0, settings.pairs, together):
         count = min(together, settings.pairs - first)
         last = f" to {first + count}" if count > 1 else ""
-        progress(f"pair of processes {first + 1}{last} of {settings.pairs}: starting")
+        progress.step(f"pair of processes {first + 1}{last} of {settings.pairs}: starting", None)
+        begin_s = time.monotonic()
         with ExitStack() as stack:
             group = [stack.enter_context(_Both(environments, settings.adapter)) for _ in range(count)]
             for both in group:
@@ -265,6 +414,7 @@ def _pairs(
                 for side in SIDES:
                     both.wait(side)
                 _check_same(both.said)
+            pace.started(time.monotonic() - begin_s)
             yield from group
 
 
@@ -410,8 +560,7 @@ def _size(case: MeasuredCase, trial_ns: float, settings: Settings) -> None:
 
 def _take_turns(both: _Both, case: MeasuredCase, settings: Settings, rng: random.Random) -> None:
     """Measure A B B A, or B A A B, some times."""
-    logs: dict[str, list[float]] = {}
-    times: dict[str, dict[str, list[float]]] = {}
+    taken: dict[str, TakenRow] = {}
     for _ in range(settings.rounds):
         first, second = rng.sample(SIDES, 2)
         found: dict[str, dict[str, list[float]]] = {}
@@ -430,16 +579,14 @@ def _take_turns(both: _Both, case: MeasuredCase, settings: Settings, rng: random
         for row, sides in found.items():
             if all(len(sides.get(side, ())) == 2 for side in SIDES):  # a kernel may be on one side only
                 old, new = (float(np.mean(np.log(sides[side]))) for side in SIDES)
-                logs.setdefault(row, []).append(new - old)
+                one = taken.setdefault(row, TakenRow([], {side: [] for side in SIDES}))
+                one.logs.append(new - old)
                 for side in SIDES:
-                    times.setdefault(row, {}).setdefault(side, []).extend(sides[side])
-    if not logs:
+                    one.times_ns[side].extend(sides[side])
+    if taken:
+        case.taken.append(taken)  # in one step: an interrupt leaves no half of a pair
+    else:
         case.errors.setdefault(SIDES[1], "no valid timestamps")
-        return
-    for row, found_logs in logs.items():
-        case.logs.setdefault(row, []).append(found_logs)
-        for side in SIDES:
-            case.times_ns.setdefault(row, {}).setdefault(side, []).extend(times[row][side])
 
 
 def _row_times(case: MeasuredCase, answer: Mapping[str, Any], kernels: bool) -> dict[str, float]:

@@ -23,6 +23,9 @@ from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
 
 __all__ = ["Comparison", "Rank", "Row", "compare"]
 
+#: What messages call the files: two versions on one device, or two devices, of which none is older.
+VERSIONS, ACROSS = ("OLD", "NEW"), ("A", "B")
+
 
 @dataclass(frozen=True)
 class Row:
@@ -79,7 +82,7 @@ class Rank:
     case : str
         Its name, with n.
     file : str
-        ``"OLD"`` or ``"NEW"``.
+        ``"A"`` for the first file, ``"B"`` for the second: neither GPU is an older one.
     adapter : str
     time_ns : float
     uncertainty : float or None
@@ -136,6 +139,8 @@ class Comparison:
         Whether both files hold one measurement: all times of their common cases are equal.
     same_file : bool
         Whether both files have the same content.
+    sides : tuple of str
+        What messages call the files.
     """
 
     old_name: str
@@ -151,6 +156,7 @@ class Comparison:
     remedy: str = ""
     same_measurement: bool = False
     same_file: bool = False
+    sides: tuple[str, str] = VERSIONS
 
     @property
     def comparable(self) -> bool:
@@ -213,19 +219,26 @@ def compare(
     if not 0 <= gate < math.inf:
         raise ArgumentError(f"gate is {gate!r}; it is a share of at least 0: 0.05 for 5 %")
     names = old.device.title, new.device.title
+    sides = ACROSS if across else VERSIONS
     wrong = tuple(
         f"{side}: {result.name_with_n}: {result.mismatch or 'the result is wrong'}"
-        for side, document in (("OLD", old), ("NEW", new))
+        for side, document in zip(sides, (old, new), strict=True)
         for result in document.results
         if result.is_wrong
     )
     if across:
         cpu = old.device.is_cpu or new.device.is_cpu
-        notes = ("One of the adapters is software on the CPU: its times are the CPU's.",) * cpu + _page_note(old, new)
-        ranks = tuple(_ranks({"OLD": old, "NEW": new}))
+        notes = (
+            ("One of the adapters is software on the CPU: its times are the CPU's.",) * cpu
+            + _page_note(old, new, sides)
+            + tuple(_environment_notes(old, new, sides))
+        )
+        ranks = tuple(_ranks(dict(zip(sides, (old, new), strict=True))))
         obstacles = () if ranks else ("the files have no case in common that was measured in both",)
         remedy = "" if ranks else _SAME_CASES
-        return Comparison(*names, threshold, gate, obstacles, ranks=ranks, wrong=wrong, notes=notes, remedy=remedy)
+        return Comparison(
+            *names, threshold, gate, obstacles, ranks=ranks, wrong=wrong, notes=notes, remedy=remedy, sides=sides
+        )
     firm, soft = _obstacles(old, new)
     if firm:
         return Comparison(*names, threshold, gate, tuple(text for text, _ in firm), wrong=wrong, remedy=firm[-1][1])
@@ -233,8 +246,9 @@ def compare(
         return Comparison(*names, threshold, gate, tuple(soft), wrong=wrong, remedy=_SAME_CONDITIONS)
     rows, broken, notes, same = _rows(old, new, threshold, gate, gate_walls, same_file, spreads)
     notes = (
-        *_page_note(old, new),
+        *_page_note(old, new, sides),
         *_clock_note(old, new),
+        *_environment_notes(old, new, sides),
         *_settings_notes(old, new),
         *_incomplete_notes(old, new),
         *notes,
@@ -280,11 +294,11 @@ def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[
     return firm, soft
 
 
-def _page_note(old: Results, new: Results) -> tuple[str, ...]:
+def _page_note(old: Results, new: Results, sides: tuple[str, str]) -> tuple[str, ...]:
     """Return what can be compared, if only one file is of a page in a browser."""
     if (old.context.browser is None) == (new.context.browser is None):
         return ()
-    side = "NEW" if old.context.browser is None else "OLD"
+    side = sides[1] if old.context.browser is None else sides[0]
     return (
         f"{side} was measured by a page in a browser: GPU times say what the same WGSL reaches with either compiler. "
         f"They are no measure of a change of gridwise_py, because a browser keeps checks of indices and loops in every "
@@ -305,6 +319,30 @@ def _clock_note(old: Results, new: Results) -> tuple[str, ...]:
         f"{held} held the GPU's clock, and {other} {how} it: rows of mode latency and short runs may differ by the "
         f"clock alone; measure both with one version of gridwise",
     )
+
+
+#: Environment variables that make kernels slower, by their names in a file: what they do.
+_ENVIRONMENT: Mapping[str, tuple[str, str]] = {
+    "shader_checks": (
+        "GRIDWISE_SHADER_CHECKS",
+        "with it, wgpu checks indices and loops in every kernel, which takes time",
+    ),
+    "launch_blocking": ("GRIDWISE_LAUNCH_BLOCKING", "with it, each step is submitted and waited for"),
+}
+
+
+def _environment_notes(old: Results, new: Results, sides: tuple[str, str]) -> Iterator[str]:
+    """Yield a note for each environment variable that slowed one file, and not or perhaps not the other one."""
+    for name, (variable, why) in _ENVIRONMENT.items():
+        states = [None if file.context.settings is None else file.context.settings.get(name) for file in (old, new)]
+        if True not in states or states[0] == states[1]:
+            continue
+        slow, other = sides if states[0] else sides[::-1]
+        how = "was measured without it" if False in states else "does not say"
+        yield (
+            f"{slow} was measured with {variable}=1, and {other} {how}: all rows may differ by it ({why}); measure "
+            f"both alike"
+        )
 
 
 #: Settings that change what a time is, apart from how well it is known: by name, the modes and the reason.

@@ -181,7 +181,8 @@ def comparison_title(comparison: Comparison) -> str:
     """Return which adapters are compared."""
     if comparison.new_name == comparison.old_name and not comparison.ranks:
         return clean(comparison.new_name)
-    return clean(f"OLD: {comparison.old_name} · NEW: {comparison.new_name}")
+    first, second = comparison.sides
+    return clean(f"{first}: {comparison.old_name} · {second}: {comparison.new_name}")
 
 
 def comparison_conclusion(comparison: Comparison) -> str:
@@ -202,11 +203,15 @@ def _ranks_conclusion(comparison: Comparison) -> str:
     slowest = {rank.case: rank for rank in comparison.ranks if rank.rank > 1}
     equal = [rank for rank in first if rank.case in slowest and _as_fast(rank, slowest[rank.case])]
     parts: list[str] = []
-    for file in ("NEW", "OLD"):
+    # Of two files of one model the name says nothing.
+    differ = comparison.old_name != comparison.new_name
+    for file in reversed(comparison.sides):
         speedups = sorted(rank.speedup for rank in first if rank.file == file and rank not in equal)
         if speedups:
             ends = list(dict.fromkeys(format_number(speedups[i]) for i in (0, -1)))
-            parts.append(f"{file} is {' to '.join(ends)} times as fast in {len(speedups)} of {len(first)} cases")
+            adapter = next(rank.adapter for rank in first if rank.file == file)
+            name = f"{file}, {clean(adapter)}," if differ else file
+            parts.append(f"{name} is {' to '.join(ends)} times as fast in {len(speedups)} of {len(first)} cases")
     if equal:
         parts.append(f"no difference beyond the ± in {len(equal)} of {len(first)} cases")
     return f"{'; '.join(parts)}."

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
+from ... import settings
 from ..._version import __version__
 from ...backend.wgpu_native import wait_method
 from ...runtime.context import capabilities, context_of
@@ -27,7 +28,7 @@ __all__ = ["host_context", "run_context", "run_header"]
 
 
 def host_context() -> dict[str, Any]:
-    """Return versions, host and time."""
+    """Return versions, host, time, and the settings that change times."""
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
@@ -43,6 +44,7 @@ def host_context() -> dict[str, Any]:
             "cpu_count": os.cpu_count(),
         },
         "byteorder": sys.byteorder,
+        "settings": {"shader_checks": settings.shader_checks(), "launch_blocking": settings.launch_blocking()},
         "git": git_state(Path(__file__).resolve().parents[3]),
     }
 

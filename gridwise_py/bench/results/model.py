@@ -91,6 +91,9 @@ class Context(Record):
     clock : str or None
         ``"held"``, ``"not held"`` or ``"not applicable"`` (a CPU adapter): whether the run held the GPU's clock. None
         in files of earlier versions.
+    settings : mapping from str to bool, or None
+        The environment variables that make kernels slower, by name: ``shader_checks`` and ``launch_blocking``. None in
+        files of earlier versions, and of pages.
     """
 
     time: str
@@ -103,6 +106,7 @@ class Context(Record):
     suite: str | None = None
     resumed: tuple[str, ...] = left_out(())
     clock: str | None = left_out()
+    settings: Mapping[str, bool] | None = left_out()
 
     @property
     def browser(self) -> str | None:

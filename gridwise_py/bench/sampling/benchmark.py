@@ -131,6 +131,22 @@ def benchmark(
     ------
     ArgumentError
         If a count does not fit, or the device cannot be told.
+    DatatypeError
+        If `fn` is no callable.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.ones(1000, dtype=np.uint32), device)
+    >>> result = gw.benchmark(lambda: gw.cumsum(x), n_warmup=2, n_iters=10)
+    >>> result.n_iters, result.cpu_wall.summary.count
+    (10, 10)
+    >>> result.gpu_span is None  # the call has timed nothing on the GPU
+    True
+    >>> scan = gw.Scan(device, "u32")
+    >>> gw.benchmark(lambda: scan.execute(input=x, enable_cpu_timing=True)).median_ns > 0
+    True
     """
     for name, value, least in (("n_warmup", n_warmup, 0), ("n_iters", n_iters, 1)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:

@@ -79,9 +79,23 @@ def measure(
     Raises
     ------
     ArgumentError
-        If the mode or an argument does not fit. For any callable there is `benchmark`.
+        If the mode or an argument does not fit.
+    DatatypeError
+        If it is no primitive. For any callable there is `benchmark`.
     TimingUnavailable
         If the mode needs timestamps and the device has none.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.ones(1000, dtype=np.uint32), device)
+    >>> short = gw.SamplingProtocol(min_samples=10, block_trials=10, warmup_s=0.001, max_warmup_s=0.01, timeout_s=0.01)
+    >>> m = gw.measure(gw.Scan(device, "u32"), mode="latency", protocol=short, input=x)
+    >>> m.checked, m.correct, m.n
+    (True, True, 1000)
+    >>> m.time_ns > 0
+    True
     """
     if not isinstance(primitive, Primitive):
         raise DatatypeError(

@@ -431,6 +431,8 @@ class _Kept:
         _need_same(path, "protocol", document.protocol, header.protocol)
         for name in ("gridwise_py", "wgpu"):
             _need_same(path, "versions", {name: then.versions.get(name)}, {name: now.versions.get(name)})
+        if then.settings is not None and now.settings is not None:
+            _need_same(path, "settings", then.settings, now.settings)
         _need_same(path, "commit", _part(then.git, ["commit"]), _part(now.git, ["commit"]))
         finished = [result for result in document.results if result.error is None]
         self.results = {_job_key(result): replace(result, ticks=None) for result in finished}
