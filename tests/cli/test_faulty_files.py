@@ -64,7 +64,7 @@ def run(tmp_path, monkeypatch):
             (tmp_path / "bad.json").write_text(bad if isinstance(bad, str) else json.dumps(bad))
         return CliRunner(**options).invoke(main, words)
 
-    # Where the collector ends objects of other tests while a parser has used up the stack, Python writes lines of its own.
+    # Where the collector ends objects of other tests while a parser has used up the stack, Python writes lines, too.
     gc.disable()
     yield call
     gc.enable()
