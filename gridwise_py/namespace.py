@@ -29,23 +29,19 @@ INSTEAD: dict[str, str] = {
     "asnumpy": "x.to_numpy()",
 }
 
-_FUNCTION = "gw.{name}({given}) is a function here"
+#: Functions that are methods elsewhere, and what they take.
+_FUNCTIONS = {
+    **dict.fromkeys(
+        ("all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "max", "mean", "min", "nonzero", "prod",
+         "std", "sum", "transpose", "var"), "x",
+    ),
+    "argpartition": "x, k", "clip": "x, low, high", "compress": "condition, x", "partition": "x, k",
+    "put": "x, indices, values", "repeat": "x, repeats", "searchsorted": "x, values", "take": "x, indices",
+}  # fmt: skip
 _TO_NUMPY = "x.to_numpy() copies the items to the host"
 #: What takes the place of an attribute that arrays have elsewhere, and here have not.
 ATTRIBUTES_INSTEAD: dict[str, str] = {
-    **{
-        name: _FUNCTION.format(name=name, given="x")
-        for name in ("all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "max", "mean", "min", "nonzero",
-                     "prod", "std", "sum", "transpose", "var")
-    },
-    **{
-        name: _FUNCTION.format(name=name, given=given)
-        for name, given in (
-            ("argpartition", "x, k"), ("clip", "x, low, high"), ("compress", "condition, x"), ("partition", "x, k"),
-            ("put", "x, indices, values"), ("repeat", "x, repeats"), ("searchsorted", "x, values"),
-            ("take", "x, indices"),
-        )
-    },
+    **{name: f"gw.{name}({given}) is a function here" for name, given in _FUNCTIONS.items()},
     "sort": "gw.sort(x) gives a sorted copy; gw.sort(x, out=x) sorts in place",
     "T": "gw.transpose(x) makes the transposed Array",
     "dot": "gw.matmul(x, y) is the product of matrices, gw.sum(x * y) that of vectors",
@@ -54,7 +50,7 @@ ATTRIBUTES_INSTEAD: dict[str, str] = {
     "itemsize": "x.dtype.itemsize",
     "tobytes": "x.to_numpy().tobytes()",
     **dict.fromkeys(("get", "cpu", "numpy", "asnumpy"), _TO_NUMPY),
-}  # fmt: skip
+}
 
 
 class _Missing:

@@ -142,7 +142,7 @@ def _has_usual_numbers(data: Any) -> bool:
     """Whether the numbers of JSON data are within the limits of results files."""
     rest = [data]
     for value in rest:  # what is added while it runs, too
-        kind = cast(Any, type)(value)  # of JSON data: exactly one of these
+        kind = type(cast(object, value))  # of JSON data: exactly one of these
         if kind is dict:
             rest += cast(dict[str, Any], value).values()
         elif kind is list:

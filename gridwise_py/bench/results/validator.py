@@ -93,7 +93,7 @@ class _ItemsCheck:
 
     def _form(self, value: Any) -> Hashable:
         """Return what the schema distinguishes in a value: of a number its type, and its place among the bounds."""
-        kind = cast(Any, type)(value)  # of JSON data: exactly one of these, and numbers are the most
+        kind = type(cast(object, value))  # of JSON data: exactly one of these, and numbers are the most
         if kind is float or kind is int:
             bounds = self.bounds
             return kind is int or value.is_integer(), bisect_left(bounds, value), bisect_right(bounds, value)
