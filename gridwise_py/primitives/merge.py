@@ -28,7 +28,6 @@ from .merge_order import (
     merged_order,
     most_keys,
     network_rows,
-    network_shapes,
     step_in_tile,
     value_arguments,
 )
@@ -90,9 +89,9 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
     """
 
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
-    #: Whether integer keys without values are merged in registers, where a device has subgroups. Not measured yet:
+    #: Whether integer keys without values are merged in registers, where a device has subgroups.
     #: benchmarks/merge_peer.py compares the two.
-    _in_registers: ClassVar[bool] = False
+    _in_registers: ClassVar[bool] = True
     arguments = (
         Argument("a", chunked=True, ascending=True),
         Argument("b", chunked=True, ascending=True),
@@ -139,9 +138,11 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
         self._by_network: bool = (
             self._in_registers and integers and self.value_datatype is None and mode.kind == "native"
         )
-        self._shapes = shapes_for("merge", self.capabilities, mode if self._by_network else None, self.tuning)
-        if self._by_network and self._shapes.source != "argument":
-            self._shapes = network_shapes(self.capabilities)
+        self._shapes = (
+            shapes_for("merge_network", self.capabilities, mode, self.tuning)
+            if self._by_network
+            else shapes_for("merge", self.capabilities, tuning=self.tuning)
+        )
 
     @classmethod
     def at_size(cls, n: int, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:

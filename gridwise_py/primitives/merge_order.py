@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
 from ..planning.signature import Argument, SameAs
-from ..tuning.shapes import Shape, Shapes
+from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, Struct, as_datatype
 from ..types.traced import Traced, traced_order
@@ -24,7 +24,6 @@ __all__ = [
     "merged_order",
     "most_keys",
     "network_rows",
-    "network_shapes",
     "step_in_tile",
     "value_arguments",
 ]
@@ -60,17 +59,6 @@ def step_in_tile(tile_items: int) -> int:
 # Keys that a lane holds while they are merged in registers: 16 of them and their addresses leave room for 48 subgroups
 # on a multiprocessor.
 _MOST_ROWS = 16
-
-
-def network_shapes(capabilities: Capabilities) -> Shapes[Shape]:
-    """Return the shapes of merge_network.wgsl.
-
-    Larger tiles need fewer searches for their parts, which took 108 of 891 µs for 2^28 keys in 95,326 tiles (H200);
-    fewer keys need enough tiles for all multiprocessors. Not measured yet.
-    """
-    if capabilities.is_cpu:
-        return Shapes(((None, Shape(64, 4)),))
-    return Shapes(((1 << 25, Shape(256, 4)), (None, Shape(256, 16))))
 
 
 def network_rows(shape: Shape) -> dict[str, int]:

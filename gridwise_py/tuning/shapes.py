@@ -108,6 +108,9 @@ class Shapes(Generic[AnyShape]):
 # are enough for all multiprocessors.
 # merge: 4 × vecs − 1 keys per invocation. A tile of 256 × 3 is 2,816 keys, 11 KiB of workgroup memory, so five
 # workgroups fit on a multiprocessor that has 64 KiB (H200, 2^28 keys: 831 µs; 256 × 2 848, 256 × 4 854, 128 × 2 965).
+# merge_network: 16 keys of a lane at a time. Large tiles need fewer searches for their parts (H200, 2^28 keys: 256 × 4
+# 698 µs, 256 × 8 687, 256 × 16 662, 512 × 16 664, 128 × 16 661); fewer keys need enough tiles for all multiprocessors
+# (2^24: 256 × 4 71 µs, 256 × 8 76).
 # stream: a select of half of 2^28 items on an H200 takes 582 µs with 256 × 8, 567 with 128 × 16, 775 with 128 × 8, 680
 # with 512 × 8. stream_flags (flags of their own): 652 with 256 × 8, 571 with 256 × 16. stream_split (partition in 2):
 # 821 with 256 × 8, 810 with 128 × 16. Smaller inputs as scan_lookback.
@@ -139,6 +142,7 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
     "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
     "transpose": (((None, Shape(128, 2)),), ((None, Shape(256, 2)),)),
     "merge": (((1 << 18, Shape(256, 1)), (None, Shape(256, 3))), ((None, Shape(64, 4)),)),
+    "merge_network": (((1 << 25, Shape(256, 4)), (None, Shape(256, 16))), ((None, Shape(64, 4)),)),
     "top_k": (((None, Shape(256, 8)),), ((None, Shape(64, 8)),)),
     "by_key": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
@@ -223,6 +227,10 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         tuple(Shape(w, v) for w, v in ((128, 2), (128, 4), (128, 5), (256, 1), (256, 2), (256, 3), (256, 4), (512, 2))),
         tuple(Shape(w, v) for w, v in ((64, 2), (64, 4), (128, 4), (256, 2), (256, 4))),
     ),
+    "merge_network": (
+        tuple(Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 16), (256, 4), (256, 8), (256, 16), (512, 8))),
+        tuple(Shape(w, v) for w, v in ((64, 2), (64, 4), (64, 8), (128, 4), (256, 4))),
+    ),
     "top_k": (
         tuple(Shape(w, v) for w, v in ((128, 8), (128, 16), (256, 4), (256, 8), (256, 16), (512, 4), (512, 8))),
         tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
@@ -295,6 +303,7 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
     "search": ElementwiseTuning,
     "transpose": ElementwiseTuning,
     "merge": ElementwiseTuning,
+    "merge_network": ElementwiseTuning,
     "top_k": ElementwiseTuning,
     "by_key": ScanTuning,
     "segmented": ScanTuning,

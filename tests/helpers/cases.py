@@ -620,16 +620,10 @@ def _segmented_sorts(n: int) -> Iterator[tuple[str, gw.Plan]]:
             yield f"segmented_sort-{key}-{value}-{mode}-{length}-{counted}", sort.plan(layout)
 
 
-class MergeInRegisters(gw.Merge):
-    """Merges integer keys by a network, which is not the default."""
-
-    _in_registers = True
-
-
 def merge_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
     """Merges in registers, whole and of as many keys as the GPU says."""
     for datatype, counted in itertools.product(("u32", "i32", "u8"), (False, True)):
-        merge = MergeInRegisters(None, datatype, descending=counted, counted=counted, capabilities=FULL)
+        merge = gw.Merge(None, datatype, descending=counted, counted=counted, capabilities=FULL)
         inputs = {"a": n, "b": n}
         lengths = {**inputs, **{each: merge.signature.output_length(each, inputs) for each in merge.signature.outputs}}
         sizes = {each: merge.signature.datatype(each).itemsize_bytes for each in lengths}

@@ -180,6 +180,10 @@ def test_features_are_those_of_the_texts(many):
         default = ("sort" in case.name and case.name not in MERGES) or case.name in STREAMS
         sorts = case.options.get("k", 0) > 1024 or case.options.get("bins", 0) > 2**16
         default |= sorts or case.options.get("strategy") == "sort"
+        keys_only = not {"value_dtype", "less"} & set(case.options)
+        default |= (
+            case.name == "merge" and keys_only and case.options["dtype"] in ("u8", "i8", "u16", "i16", "u32", "i32")
+        )
         native = case.options.get("subgroups", "native" if default else None) == "native"
         wide = case.options.get("state") == "u64"
         expected = {"subgroup"} if native else set()

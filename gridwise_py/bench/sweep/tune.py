@@ -55,7 +55,8 @@ _SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, Any]]] = {
     "segmented_reduce": (SegmentedReduce, {}),
     "histogram": (Histogram, {}),
     "histogram_ranges": (Histogram, {"bins": 1 << 15}),
-    "merge": (Merge, {}),
+    "merge": (Merge, {"dtype": "f32"}),
+    "merge_network": (Merge, {}),
     "top_k": (TopK, {}),
     "transpose": (Transpose, {}),
 }
