@@ -71,9 +71,10 @@ def bin_splats(x, y, depth, radius, room, width=WIDTH, height=HEIGHT):
     `room` is that of pairs of a tile and a splat. Nothing is read back.
     """
     order = gw.argsort(depth)
-    rectangles = gw.asarray(rectangle(x, y, radius, width, height)[order])
+    # Stored before they are put in order: one number of each splat lies anywhere in memory, not three.
+    rectangles = gw.asarray(gw.asarray(rectangle(x, y, radius, width, height))[order])
     across, down = rectangles >> 16 & 0xFF, rectangles >> 24
-    offsets = gw.cumulative_sum(gw.asarray(across * down), dtype=np.uint32, include_initial=True)
+    offsets = gw.cumulative_sum(across * down, dtype=np.uint32, include_initial=True)
     owner = gw.segment_ids(offsets, size=room)  # of each pair; the GPU knows how many there are
     # The numbers of a splat's tiles are computed where the sort reads them, and stored nowhere.
     rank, mine = gw.index - gw.gather(offsets, owner), gw.gather(rectangles, owner)

@@ -18,16 +18,18 @@ from ..primitives import Scan, ScanAxis
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
     REMEDIES,
+    CheckedCall,
     HostItems,
     Results,
     argument_array,
+    check_gpu_out,
     checked,
     device_of,
     without_doubles,
 )  # fmt: skip
 from ..primitives.reduce_axis import axes_of
 from ..primitives.scan import ScanKind
-from ..runtime.array import Array
+from ..runtime.array import Array, empty
 from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
 from ..streaming import in_windows, takes_windows
 from ..types.datatype import ItemDatatypeLike
@@ -486,6 +488,30 @@ def _cumulative(
     return _scan_along(call, x, op, results, out, device, axis, include_initial)
 
 
+def _goes_behind(made: CheckedCall) -> bool:
+    """Whether prefix sums can be written behind the item that they begin with, into one array."""
+    scan = made.primitive
+    assert isinstance(scan, Scan), "what `checked` was asked for"
+    counted = any(getattr(array, "count", None) is not None for array in made.inputs.values())
+    datatype = scan.result_datatype
+    return datatype.itemsize_bytes >= 4 and not datatype.is_several and not counted
+
+
+def _behind_initial(call: str, made: CheckedCall, out: Any) -> Any:
+    """Return the initial item and the prefix sums of a flat array or an expression on the GPU, read once."""
+    scan = made.primitive
+    assert isinstance(scan, Scan), "what `checked` was asked for"
+    lengths = {name: int(array.size) for name, array in made.inputs.items()}
+    shape = ((scan.signature.output_length("output", lengths) or 0) + 1,)
+    if out is not None:
+        check_gpu_out(call, out, shape, scan.result_datatype, scan.device)
+    output = empty(shape, scan.result_datatype, scan.device) if out is None else out
+    if shape[0] > 1:
+        replace(made, outs={"output": output[1:]}).run()
+    output[:1].fill(scan.op.identity_for(scan.result_datatype))  # last: the scan refuses an output that overlaps x
+    return output
+
+
 def _scan_along(
     call: str,
     x: Any,
@@ -498,10 +524,19 @@ def _scan_along(
     **options: bool,
 ) -> Any:
     """Return inclusive prefix sums along an axis, or of all items."""
-    if isinstance(x, EXPRESSIONS) and (axis is not None or include_initial):
-        raise ArgumentError(
-            f"{call}: an expression has no axes; leave out axis= and include_initial=, or store it with gw.asarray(x)"
-        )
+    if isinstance(x, EXPRESSIONS) and axis is not None:
+        raise ArgumentError(f"{call}: an expression has no axes; leave out axis=, or store it with gw.asarray(x)")
+    if include_initial and (isinstance(x, EXPRESSIONS) or (isinstance(x, Array) and x.ndim == 1)):
+        if axis is not None:
+            axes_of(call, axis, 1)
+        made = checked(call, Scan, (as_binop(op), "inclusive"), device, {"input": x}, results=results, flatten=True)
+        if _goes_behind(made):
+            return _behind_initial(call, made, out)
+        if isinstance(x, EXPRESSIONS):
+            raise ArgumentError(
+                f"{call}: include_initial=True does not take a counted expression, or one with results of 1 or 2 "
+                f"bytes; store it first, with gw.asarray(x)"
+            )
     if axis is None:
         return _scan(call, x, op, "inclusive", results, out, device, **options)
     items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))

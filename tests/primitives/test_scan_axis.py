@@ -224,6 +224,32 @@ def test_the_functions_of_the_array_api(device, initial):
             assert_same(out.to_numpy(), want)
 
 
+@pytest.mark.parametrize("dtype", [np.uint32, np.float32, np.int64, np.uint8])
+def test_the_initial_item_of_arrays_and_expressions_on_the_gpu(device, dtype):
+    for n in (0, 1, 2, 127, 5000):
+        x = np.random.default_rng(n).integers(0, 3, n).astype(dtype)
+        on_gpu = gw.asarray(x, device)
+        for items, wanted in (
+            (on_gpu, x),
+            (on_gpu[1:], x[1:]),
+            *([(on_gpu + 1, x + 1)] if dtype in (np.uint32, np.float32) else []),
+        ):
+            expected = np.concatenate([np.zeros(1, dtype), np.cumsum(wanted, dtype=dtype)])
+            assert_same(gw.cumulative_sum(items, dtype=dtype, include_initial=True).to_numpy(), expected)
+            around = gw.full(wanted.size + 3, 7, dtype, device)
+            out = around[1:-1]
+            assert gw.cumulative_sum(items, dtype=dtype, include_initial=True, out=out) is out
+            assert_same(around.to_numpy(), np.concatenate([[7], expected, [7]]).astype(dtype))
+    assert_same(gw.cumulative_prod(on_gpu, dtype=dtype, include_initial=True).to_numpy()[0], dtype(1))
+
+
+def test_an_out_that_overlaps_stays_as_it_is(device):
+    buffer = gw.asarray(np.arange(10, dtype=np.uint32), device)
+    with pytest.raises(gw.OverlapError):
+        gw.cumulative_sum(buffer[:9], dtype=np.uint32, include_initial=True, out=buffer)
+    assert_same(buffer.to_numpy(), np.arange(10, dtype=np.uint32))
+
+
 def test_a_single_item_is_scanned_as_one(device):
     for function, first in ((gw.cumulative_sum, 0), (gw.cumulative_prod, 1)):
         for initial in (False, True):
@@ -250,9 +276,11 @@ def test_refusals(device):
             call()
     expression = gw.asarray(x[0], device) * 2
     assert_same(gw.cumulative_sum(expression).to_numpy(), np.cumsum(x[0] * 2))
-    for call in (lambda: gw.cumsum(expression, axis=0), lambda: gw.cumulative_prod(expression, include_initial=True)):
-        with pytest.raises(gw.ArgumentError, match="an expression has no axes"):
-            call()
+    with pytest.raises(gw.ArgumentError, match="an expression has no axes"):
+        gw.cumsum(expression, axis=0)
+    counted = gw.compress(gw.asarray(x[0] > 0, device), gw.asarray(x[0], device))
+    with pytest.raises(gw.ArgumentError, match=r"counted expression.*store it first"):
+        gw.cumulative_prod(counted * 2, include_initial=True)
     with pytest.raises(gw.LengthError):
         gw.cumsum(x, axis=0, out=np.empty((3, 2), np.float32))
     chunked = gw.ChunkedArray.from_numpy(x[0], device=device)
