@@ -34,7 +34,7 @@ struct Params {
 //$ include "lib/segmented_tile.wgsl"
 //$ include "lib/segmented_blocks.wgsl"
 //$ include "lib/emit_ends.wgsl"
-//$ if not fixed_order
+//$ if short
 //$ include "lib/segmented_short.wgsl"
 //$ endif
 
@@ -57,16 +57,11 @@ fn main(
   // What each invocation has of tiles without a head, in which nothing needs to be scanned.
   var loose = identity();
   var has_loose = false;
-  // Where the segment ends that began before the tile: a tile within it has no head, and need not look for one. Or an end before
-  // the tile, if none is known.
-  var open_end = 0u;
 //$ endif
   for (var tile = first; tile < end; tile++) {
     tile_load(tile);
+    let found = heads_begin(tile, segment);
 //$ if op.commutative
-    let is_within = tile_begin(tile) + tile_size() < open_end && !is_last(tile);
-    var found = TileEnds(segment, 0u, 0u);
-    if (!is_within) { found = heads_begin(tile, segment); }
     if (found.heads == 0u && found.end == segment) {
 //$ for k in range(vecs)
       loose = combine(loose, combine(combine(tile_values[{{ k }}].x, tile_values[{{ k }}].y), combine(tile_values[{{ k }}].z, tile_values[{{ k }}].w)));
@@ -74,16 +69,13 @@ fn main(
       has_loose = true;
       continue;
     }
-    if (found.end < params.segments && load_offsets(found.end) < tile_begin(tile) + tile_size()) { open_end = end_of(found.end); }
     if (has_loose) {
       before = chain_combine(before, wg_scan_chain(chain_of(0u, sg_reduce(loose))).total);
       loose = identity();
       has_loose = false;
     }
-//$ else
-    let found = heads_begin(tile, segment);
 //$ endif
-//$ if not fixed_order
+//$ if short
     if (are_short(found.end - segment) && tail_end(tile) - tail_begin(tile, found.end) <= LONGEST) {
       if (emit_short(tile, segment, found.end, tile_begin(first), before)) {
         before = chain_of(1u, tail_value(tile, found.end));
