@@ -73,14 +73,14 @@ class Torch:
     """PyTorch on the same GPU."""
 
     def __init__(self) -> None:
-        self._torch = importlib.import_module("torch")
-        if not self._torch.cuda.is_available():
+        self.module = importlib.import_module("torch")
+        if not self.module.cuda.is_available():
             raise ImportError("PyTorch sees no GPU")
-        self.version = self._torch.__version__
+        self.version = self.module.__version__
 
     def call(self, keys: np.ndarray, queries: np.ndarray) -> Callable[[], Any]:
         """Return a function that searches."""
-        torch = self._torch
+        torch = self.module
         x, q = (torch.from_numpy(items.view(np.int32)).cuda() for items in (keys, queries))
         out = torch.empty(queries.size, dtype=torch.int32, device="cuda")
         return lambda: torch.searchsorted(x, q, out_int32=True, out=out)
@@ -89,13 +89,13 @@ class Torch:
         """Return the median time of a call, of several between two events."""
         pairs = []
         for _ in range(samples + 1):
-            begin, end = (self._torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin, end = (self.module.cuda.Event(enable_timing=True) for _ in range(2))
             begin.record()
             for _ in range(CALLS):
                 call()
             end.record()
             pairs.append((begin, end))
-        self._torch.cuda.synchronize()
+        self.module.cuda.synchronize()
         return statistics.median(begin.elapsed_time(end) * 1e6 / CALLS for begin, end in pairs[1:])
 
 
