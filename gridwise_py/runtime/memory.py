@@ -352,8 +352,12 @@ class MemoryPool:
         return self.reuse(size_bytes, label) or self.make(size_bytes, label)
 
     def take_zeroed(self, size_bytes: int, label: str = "") -> Lease:
-        """Return a block that holds zeros by the time of the next submission; raises as `make`."""
-        lease = self.reuse(size_bytes, label) if size_bytes >= _CLEARED_BYTES else None
+        """Return a block that holds zeros by the time of the next submission; raises as `make`.
+
+        While calls of the thread are captured or held back, which a submission would end, the block is a new one.
+        """
+        submits = threading.get_ident() not in state_of(self.device).recorders
+        lease = self.reuse(size_bytes, label) if submits and size_bytes >= _CLEARED_BYTES else None
         if lease is None:
             return self.make(size_bytes, label)
         encoder = self.device.create_command_encoder(label="gridwise zeros")

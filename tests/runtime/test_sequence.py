@@ -13,6 +13,7 @@ import wgpu
 import gridwise_py as gw
 from gridwise_py.backend import raw_commands
 from gridwise_py.backend.device_state import state_of
+from gridwise_py.runtime import memory
 from gridwise_py.runtime.context import context_of
 
 N = 1000
@@ -336,6 +337,20 @@ def test_what_the_library_checks_first_runs_during_a_capture(fresh_device):
         y = gw.Scan(fresh_device, "i32", op).execute(input=x).output
     sequence.execute()
     np.testing.assert_array_equal(y.to_numpy(), np.cumsum(X, dtype=np.int32))
+
+
+def test_a_first_call_may_be_captured_where_memory_is_used_again(fresh_device, monkeypatch):
+    """Its temporary memory holds zeros, which takes a submission where the memory had other contents."""
+    monkeypatch.setattr(memory, "_CLEARED_BYTES", 0)
+    x = gw.asarray(X, fresh_device)
+    lengths = (4, 64, 1024, X.size, 2 * X.size) * 3
+    garbage = [gw.asarray(np.full(n, 0xFFFFFFFF, np.uint32), fresh_device) for n in lengths]
+    del garbage
+    with gw.capture(fresh_device) as sequence:
+        y = gw.cumsum(gw.sort(x), dtype=np.uint32)
+    for _ in range(2):
+        sequence.execute()
+        np.testing.assert_array_equal(y.to_numpy(), np.cumsum(np.sort(X), dtype=np.uint32))
 
 
 def test_without_the_c_functions_and_blocking(fresh_device, monkeypatch):
