@@ -1388,14 +1388,24 @@ def test_segmented_reductions_are_measured_in_each_form(device, tmp_path):
     assert all(min(row["median_ns"].values()) > 0 for row in rows)
 
 
+def test_gathers_are_measured_by_the_size_of_the_array(device, tmp_path):
+    path = tmp_path / "gather.json"
+    words = ("--n", "9000", "--vectors", "100,20000", "--rounds", 1, "--samples", 1, "--peers", "", "--json", path)
+    done = _run("gather_peer", *words)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    assert [(row["vector_items"], row["right"]) for row in rows] == [(100, True), (20000, True)]
+    assert all(row["time_ns"] > 0 for row in rows)
+
+
 def test_merges_are_measured_in_each_form(device, tmp_path):
     path, words = tmp_path / "merge.json", ("--n", "9000", "--rounds", 1, "--samples", 1, "--shapes", "64x1")
-    words += ("--network-shapes", "32x2")
+    words += ("--staged-shapes", "32x2")
     done = _run("merge_peer", *words, "--cub", tmp_path / "none", "--json", path)
     assert done.exit_code == 0, done.output
     assert "CUB: not here" in done.output
     rows = json.loads(path.read_text())["results"]
-    assert [row["side"] for row in rows] == ["library", "bisect", "network", "64x1", "network 32x2"]
+    assert [row["side"] for row in rows] == ["library", "bisect", "staged", "64x1", "staged 32x2"]
     for row in rows:
         assert row["right"]
         assert row["time_ns"] > 0
