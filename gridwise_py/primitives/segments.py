@@ -47,8 +47,8 @@ KEY_DATATYPES: Mapping[str, Datatype] = {
 _MOST_WORDS = 3
 # Results at ends of segments go through so many bytes of workgroup memory at a time.
 _STAGED_BYTES = 8192
-# Runs, too. Half of the tiles of 8,192 items in runs of 8 have more than 1,024 runs, and a second turn for the rest: with
-# room for 1,280 few have (H200, 2^28 items: 900 µs instead of 916; with room for 1,536 and 2,048 901 and 904).
+# Runs, too. Half of the tiles of 8,192 items in runs of 8 have more than 1,024 runs, and a second turn for the rest:
+# with room for 1,280 few have (H200, 2^28 items: 900 µs instead of 916; with room for 1,536 and 2,048 901 and 904).
 _STAGED_RUN_BYTES = 10240
 
 

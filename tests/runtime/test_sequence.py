@@ -14,6 +14,7 @@ import gridwise_py as gw
 from gridwise_py.backend import raw_commands
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.runtime import memory
+from gridwise_py.runtime import sequence as sequence_module
 from gridwise_py.runtime.context import context_of
 
 N = 1000
@@ -351,6 +352,32 @@ def test_a_first_call_may_be_captured_where_memory_is_used_again(fresh_device, m
     for _ in range(2):
         sequence.execute()
         np.testing.assert_array_equal(y.to_numpy(), np.cumsum(np.sort(X), dtype=np.uint32))
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_calls_that_move_much_are_submitted_ahead(device, monkeypatch, native):
+    if not native:
+        monkeypatch.setattr(raw_commands, "_native", lambda: None)
+    monkeypatch.setattr(sequence_module, "_AHEAD_BYTES", 8 * N)
+    case = Case(device)
+    case.x.fill(1)
+    submitted = []
+    launch = sequence_module.launch
+    monkeypatch.setattr(
+        sequence_module, "launch", lambda d, bound, *a, **k: (submitted.append(bound.title), launch(d, bound, *a, **k))
+    )
+    case.sequence.execute()
+    assert case.total.item() == N * (N + 1) // 2
+    assert [title.partition(" (")[0] for title in submitted] == ["Sequence of 1", "Sequence of 1"]
+    times = case.sequence.execute(enable_cpu_timing=True).get_timing_result()
+    assert [title.partition(" (")[0] for title in submitted[2:]] == ["Sequence of 2"]
+    assert times.cpu_total_time_ns > 0
+    monkeypatch.setattr(sequence_module, "_AHEAD_BYTES", 8 * N + 1)
+    Case(device).sequence.execute()
+    assert len(submitted) == 4
+    case.sequence.release()
+    with pytest.raises(gw.ArgumentError, match="released"):
+        case.sequence.execute()
 
 
 def test_without_the_c_functions_and_blocking(fresh_device, monkeypatch):
