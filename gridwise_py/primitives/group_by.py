@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import wgpu
@@ -17,6 +17,7 @@ from ..planning.signature import Argument, SameAs, UpTo
 from ..planning.sink import Sink
 from ..planning.source import Source
 from ..tuning.options import ScanTuning, SortTuning
+from ..tuning.shapes import group_table_shape
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, Struct
 from ..types.evaluation import value_of
@@ -27,9 +28,11 @@ from .base import Primitive
 from .by_key import ReduceByKey
 from .fusion import Fusion
 from .group_spec import GroupPass, GroupSpec, Store, group_spec, key_expression, parts_of
+from .group_tables import RUNS, GroupTables, group_tables, table_leaf
 from .key_codes import key_codes
 from .mapped_output import MappedOutput
 from .segments import heads_of_keys, segmented_prefixes
+from .select import Select
 from .sort import Roles, SortPrimitive
 
 __all__ = ["GroupBy"]
@@ -40,6 +43,8 @@ _ORDER = "order"
 _MOST_CARRIED_BYTES = 8
 #: Of a pass of a sort of pairs, besides those of what it reads first: two copies of keys and values, routes and state.
 _SORT_BINDINGS = 6
+# A sort of fewer rows takes as few kernels.
+_LEAST_TABLE_ROWS = 1 << 16
 _CODE = Struct("code", low="u32", high="u32")
 
 
@@ -47,14 +52,14 @@ class _RowSort(SortPrimitive):
     """Sorts keys, and with them what aggregates need: items of 4 or 8 bytes, or the positions of the rows."""
 
     def __init__(
-        self, device: wgpu.GPUDevice | None, keys: Datatype, values: Datatype | None, end_bit: int | None, *,
-        are_positions: bool, tuning: SortTuning | None, capabilities: Capabilities | None,
+        self, device: wgpu.GPUDevice | None, keys: Datatype, values: Datatype | None, begin_bit: int,
+        end_bit: int | None, *, are_positions: bool, tuning: SortTuning | None, capabilities: Capabilities | None,
     ):  # fmt: skip
         moved = () if values is None else (None if are_positions else "values", "sorted_values")
         self._roles = Roles("keys", "sorted_keys", *moved)  # pyright: ignore[reportIncompatibleVariableOverride, reportAttributeAccessIssue]
         super().__init__(
-            device, keys, values, descending=False, begin_bit=0, end_bit=end_bit, overwrite_input=False, strategy=None,
-            tuning=tuning, capabilities=capabilities,
+            device, keys, values, descending=False, begin_bit=begin_bit, end_bit=end_bit, overwrite_input=False,
+            strategy=None, tuning=tuning, capabilities=capabilities,
         )  # fmt: skip
 
 
@@ -185,6 +190,8 @@ class GroupBy(Primitive):
     """
 
     takes_count = True
+    #: Whether rows are combined in tables where that can be.
+    _by_tables: ClassVar[bool] = True
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Return an instance; its methods take the leaves by their names in any case."""
@@ -228,7 +235,7 @@ class GroupBy(Primitive):
         self._values = self._carried()
         self.spec = replace(spec, passes=tuple(self._fitting()))
         self._sort = _RowSort(
-            device, spec.datatype, self._value_datatype(), spec.end_bit, are_positions=self._gathers,
+            device, spec.datatype, self._value_datatype(), 0, spec.end_bit, are_positions=self._gathers,
             tuning=sort_tuning, capabilities=self.capabilities,
         )  # fmt: skip
         self._reductions = [
@@ -237,6 +244,15 @@ class GroupBy(Primitive):
             )
             for number in range(len(self.spec.passes))
         ]  # fmt: skip
+        self._tables = None if self._gathers or not self._by_tables else group_tables(self.spec, self.capabilities)
+        if self._tables is not None:
+            self._part_sort = _RowSort(
+                device, spec.datatype, self._value_datatype(), self._tables.table_bits, self._tables.key_bits,
+                are_positions=False, tuning=sort_tuning, capabilities=self.capabilities,
+            )  # fmt: skip
+            self._present = Select(
+                device, self._tables.results, where=self._tables.is_present, capabilities=self.capabilities
+            )
 
     def _with_leaves(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
         """Return the arguments with the leaves in place of the rows."""
@@ -358,7 +374,10 @@ class GroupBy(Primitive):
         builder = PlanBuilder("group_by", layout, self.capabilities)
         n = self._rows_in(layout)
         parameters: dict[str, Any] = {}
-        if n:
+        tables = self._tables
+        if n and tables is not None and self._are_enough(n, tables):
+            parameters = self._plan_tables(builder, layout, n, tables)
+        elif n:
             parameters = self._plan_rows(builder, layout, n)
         else:
             count = layout["count"]
@@ -401,6 +420,68 @@ class GroupBy(Primitive):
             "reductions": len(spec.passes),
             **sort,
         }
+
+    @staticmethod
+    def _are_enough(n: int, tables: GroupTables) -> bool:
+        """Whether there are rows enough: for fewer, the tables are more to clear and to read than the rows."""
+        return n >= max(_LEAST_TABLE_ROWS, 2 << tables.key_bits)
+
+    def _plan_tables(self, builder: PlanBuilder, layout: Layout, n: int, tables: GroupTables) -> dict[str, Any]:
+        """Add a pass of the sort if keys have more bits than a table, and the kernels that fill and read tables."""
+        program = self.spec.flat.program
+        steps = [program.results[word.place] for word in tables.words]
+        keys = self._source(layout, n, program.results[:1])
+        parameters: dict[str, Any] = {}
+        if tables.sorts:
+            moved, datatype = None, self._value_datatype()
+            sorted_by = {"keys": keys, "sorted_keys": builder.scratch("group_keys", n)}
+            if datatype is not None:
+                moved = builder.scratch("group_values", n, datatype.itemsize_bytes)
+                sorted_by |= {"values": self._carried_values(layout, n), "sorted_values": moved}
+            parameters = builder.include("sort", self._part_sort, sorted_by, counted=True)
+            keys = sorted_by["sorted_keys"]
+            words = [self._moved(layout, n, step, moved) for step in steps]
+        else:
+            words = [self._source(layout, n, [step]) for step in steps]
+        size = 1 << tables.key_bits
+        memory = builder.scratch("tables", 2 * (1 + len(words)) * size)
+        control = builder.scratch("control", 2)
+        shape = group_table_shape(self.capabilities)
+        builder.kernel(
+            "tables", "group_tables.wgsl",
+            reads={"keys": keys, **{f"word_{k}": word for k, word in enumerate(words)}},
+            writes={},
+            params={"n": n, "blocks": shape.max_blocks, "key_mask": (1 << (self.spec.end_bit or 32)) - 1},
+            workgroups=shape.max_blocks, constants={"WORKGROUP_SIZE": shape.workgroup_size},
+            context={
+                "vecs": shape.vecs, "table_bits": tables.table_bits, "key_bits": tables.key_bits,
+                "words": [{"atomic": word.atomic, "mask": word.mask} for word in tables.words],
+                "parameters": ", ".join(f"word_{k}: u32" for k in range(len(words))),
+                "loads": ", ".join(f"load_word_{k}(i)" for k in range(len(words))),
+                "parts": ", ".join(f"word_{k}_@" for k in range(len(words))),
+            },
+            atomics={name: (of, "array<atomic<u32>>") for name, of in (("tables", memory), ("control", control))},
+            counted=True,
+        )  # fmt: skip
+        parts = {
+            table_leaf(k, table): replace(memory, offset=(table * (1 + len(words)) + k) * size, length=size)
+            for table in (0, 1)
+            for k in range(1 + len(words))
+        }
+        builder.include(
+            "groups", self._present,
+            {RUNS: replace(control, length=1), **parts, **{name: layout[name] for name in self.signature.outputs}},
+            counted=False,
+        )  # fmt: skip
+        return {"by": "tables", "table_bits": tables.table_bits, **parameters}
+
+    def _moved(self, layout: Layout, n: int, step: int, moved: Operand | None) -> Operand:
+        """Return a step of the program of the rows in their new order."""
+        if len(self._values) == 1 and step in self._values:
+            assert moved is not None
+            return moved
+        program = self._of_values([step])
+        return self._fused(layout, n, program, [self._by_words(moved)] if program.leaves else [])
 
     def _carried_values(self, layout: Layout, n: int) -> Operand:
         """Return what is sorted along with the keys."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -246,14 +247,18 @@ class SegmentedPrimitive(LookBackPrimitive):
         """Add the kernels of a reduction of segments by offsets: blocks, and what they have of earlier segments."""
         n = self._items_in(layout["items"])
         shape, fixed = self._shapes.at(n), self._fixed_order is not None
-        short = not fixed and n < _SHORT_SEGMENT * segments_of(self.name, layout)
+        short = not fixed and (self.capabilities.is_cpu or n < _SHORT_SEGMENT * segments_of(self.name, layout))
+        # Other lengths need the other text, too, but where it is always the same.
+        shorts = (short,) if fixed or self.capabilities.is_cpu else (short, not short)
         windows = self._windows_of_blocks(builder, layout, shape)
         blocks, words, elements = blocks_of(windows), 2 * (1 + self._accumulator.words), self.datatype.elements
         totals = builder.scratch("totals", words * blocks)
         for each in (shape, *self._shapes.others(n)):
             sibling = each != shape
-            for part in windows[:1] if sibling else windows:
-                window = part.window
+            for part, with_short in product(windows, shorts):
+                window, is_other = part.window, sibling or with_short != short
+                if is_other and window.index:
+                    continue
                 self._add_kernel(
                     builder, window.label(self._label), "segmented_reduce.wgsl", each, layout, window,
                     params={
@@ -261,7 +266,8 @@ class SegmentedPrimitive(LookBackPrimitive):
                         "max_blocks": each.max_blocks, "blocks": part.blocks, "flags": _window_flags(window),
                     },
                     items=window.length // elements, written={"totals": part.of_blocks(totals, words)},
-                    workgroups=part.blocks, sibling=sibling, carried=len(windows) > 1, heads="ends", short=short,
+                    workgroups=part.blocks, sibling=is_other, carried=len(windows) > 1, heads="ends",
+                    short=with_short,
                 )  # fmt: skip
             output = layout["output"].by_words()
             self._add_single(

@@ -16,7 +16,7 @@ from .operators import Add, And, BinOp, Max, Min, Multiply, Or, Xor
 
 __all__ = [
     "FIELD_OPERATIONS", "ArgMax", "ArgMin", "ArgOp", "ArgRank", "First", "Last", "MinMax", "Moments", "StructOp",
-    "each_field", "on_items",
+    "each_field", "field_operators", "on_items",
 ]  # fmt: skip
 
 _LAST_INDEX = 2**32 - 1
@@ -258,6 +258,11 @@ def each_field(names: tuple[str, ...], datatype: Struct) -> StructOp:
     identity = tuple(ops[name].identity_for(of) for name, (_, of) in zip(names, datatype.fields, strict=True))
     form = _Form(lambda types: len(types) == len(identity), "gw.struct(a=x, b=y)", text, twin, datatype)
     return _EachField(", ".join(names), identity, form)
+
+
+def field_operators(op: BinOp) -> tuple[str, ...]:
+    """Return the names of the operators of `each_field`; none for another operator."""
+    return tuple(op.name.split(", ")) if isinstance(op, _EachField) else ()
 
 
 def _min_max() -> StructOp:
