@@ -92,6 +92,7 @@ _WGSL = {
     "shaders/fill.wgsl": _ARRAYS,
     "shaders/take.wgsl": _ARRAYS,
     "shaders/search_samples.wgsl": "primitives/search",
+    "shaders/group_tables.wgsl": "primitives/group_tables",
     "shaders/merge.wgsl": "primitives/merge",
     "shaders/merge_network.wgsl": "primitives/merge",
     "shaders/merge_partition.wgsl": "primitives/merge",

@@ -175,6 +175,10 @@ class GroupBy(Primitive):
     are, and the reductions gather. Sums, products, minima, maxima, counts and means share a reduction, three words at a
     time; others have their own.
 
+    Integer sums, minima, maxima, bitwise operators and counts by keys of few bits (`key_bits` of up to 20, by the
+    workgroup memory) need no full sort: at most one pass, and tables of workgroup memory in which rows are combined.
+    That takes 2¹⁶ rows at least, and twice as many as there can be keys.
+
     Temporary memory is two copies of the keys and of what is sorted along.
 
     Examples

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..types.capabilities import Capabilities
-from ..types.datatype import MOST_STRUCT_WORDS
+from ..types.datatype import MOST_STRUCT_WORDS, Struct
 from ..types.expression import Expression, index, leaf
 from ..types.expression_functions import StructExpression, bitcast, gather, struct, where
 from ..types.struct_operators import field_operators
@@ -132,10 +132,10 @@ def _table_bytes(bits: int, words: int) -> int:
 def _words(own: GroupPass) -> Iterator[TableWord | None]:
     """Yield the words that a pass combines; None for what tables cannot combine."""
     plain = all(store.form in ("result", "field") for store in own.stores)
-    names = field_operators(own.op) if own.datatype.is_several else (own.op.name,) if own.op.builtin else ()
-    types: Sequence[str] = (
-        [of.name for _, of in own.datatype.fields] if own.datatype.is_several else [own.datatype.name]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
-    )
+    if isinstance(own.datatype, Struct):
+        names, types = field_operators(own.op), [of.name for _, of in own.datatype.fields]
+    else:
+        names, types = (own.op.name,) if own.op.builtin else (), [own.datatype.name]
     if not plain or own.column or not own.stores or not len(names) == len(types) == len(own.places):
         yield None
         return
