@@ -106,6 +106,11 @@ class Field:
     sparse: bool = False
 
 
+# Sums over the lanes of a subgroup go by shuffles: with subgroupAdd, selections of several fields had wrong counts on
+# an NVIDIA GPU (docs/contribute/algorithms.md, "Keys and segments").
+_SUMS: Mapping[str, str | None] = {"subgroup_reduce": None, "subgroup_exclusive_scan": None}
+
+
 class StreamPrimitive(Primitive):
     """Base of primitives that write, in order, what marked items give.
 
@@ -636,12 +641,8 @@ class StreamPrimitive(Primitive):
         stage_words = max([int(each["words"]) for each in passes], default=1)
         stage = self._stage() if passes else 0
         rounds = self._rounds(shape, stage_words) if stage else []
-        kind = {
-            "suffix": "", "type": "u32", "combine": "add", "identity": "0u", "subgroup_reduce": "subgroupAdd",
-            "subgroup_exclusive_scan": "subgroupExclusiveAdd",
-        }  # fmt: skip
-        pair = {"suffix": "_acc", "type": "Acc", "combine": "combine", "identity": "identity()"}
-        pair |= {"subgroup_reduce": None, "subgroup_exclusive_scan": None}
+        kind = {"suffix": "", "type": "u32", "combine": "add", "identity": "0u", **_SUMS}
+        pair = {"suffix": "_acc", "type": "Acc", "combine": "combine", "identity": "identity()", **_SUMS}
         return {
             "words": words,
             "runs": runs,
