@@ -47,8 +47,6 @@ STREAMS = {
     "stream_peer_again.json": None,
     "stream_peer_argmax.json": {"argmax"},
 }
-#: Measured with a change of the kernel that was taken back.
-TAKEN_BACK = {("stream_peer.json", "run lengths, runs of 8")}
 WAYS = {"single": "single", "back_to_back": "back to back"}
 
 
@@ -62,8 +60,6 @@ def _streams(path: Path, document: Mapping[str, Any]) -> Iterator[dict[str, Any]
     for row in document["results"]:
         ours, theirs = row["sides"].get("gridwise_py", {}), row["sides"].get("cub", {})
         if not row["equal"] or (kept is not None and row["case"] not in kept):
-            continue
-        if (path.name, row["case"]) in TAKEN_BACK:
             continue
         for figure, how in WAYS.items():
             if ours.get(figure) and theirs.get(figure):

@@ -380,8 +380,8 @@ def group_table_shape(capabilities: Capabilities) -> Shape:
 
     A workgroup's table of 4,096 keys takes a quarter of the workgroup memory that an NVIDIA driver gives a
     multiprocessor, and each workgroup adds it to the one in memory: so few workgroups of many invocations are fastest
-    (H200, 2^26 rows: 512 × 2 in 528 blocks 169 µs, in 1,056 190; 256 × 2 in 528 238; 1,024 × 2 in 264 149, where
-    devices allow so many).
+    (a first form on an H200, 2^26 rows: 512 × 2 in 528 blocks 169 µs, in 1,056 190; 256 × 2 in 528 238; 1,024 × 2 in
+    264 149, where devices allow so many).
     """
     return _fit(Shape(64, 2, 32) if capabilities.is_cpu else Shape(512, 2, 528), capabilities, None)
 
