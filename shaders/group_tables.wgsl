@@ -13,7 +13,6 @@ struct Params {
   capacity: u32,
 //$ endif
   blocks: u32,  // workgroups
-  key_mask: u32,
 //$ for lines in fields.values()
   {{ lines }}
 //$ endfor
@@ -39,8 +38,6 @@ var<workgroup> bucket_end: u32;
 //$ endif
 var<workgroup> runs: u32;
 
-fn key_at(i: u32) -> u32 { return load_keys(i) & params.key_mask; }
-
 fn add_row(key: u32, {{ parameters }}) {
   let place = key & (TABLE_KEYS - 1u);
 //$ for word in words
@@ -50,7 +47,7 @@ fn add_row(key: u32, {{ parameters }}) {
   // Read first: most marks are there already.
   if ((atomicLoad(&occurred[place >> 5u]) & mark) == 0u) { atomicOr(&occurred[place >> 5u], mark); }
 }
-fn add_one(i: u32) { add_row(key_at(i), {{ loads }}); }
+fn add_one(i: u32) { add_row(load_keys(i), {{ loads }}); }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -78,13 +75,13 @@ fn main(
   }
   while (at < end) {
 //$ if key_bits > table_bits
-    let bucket = key_at(at) >> TABLE_BITS;
+    let bucket = load_keys(at) >> TABLE_BITS;
     if (local == 0u) {
       var low = at + 1u;
       var high = end;
       while (low < high) {
         let middle = low + (high - low) / 2u;
-        if ((key_at(middle) >> TABLE_BITS) == bucket) { low = middle + 1u; } else { high = middle; }
+        if ((load_keys(middle) >> TABLE_BITS) == bucket) { low = middle + 1u; } else { high = middle; }
       }
       bucket_end = low;
     }
@@ -104,7 +101,7 @@ fn main(
     for (var q = first + local; q < last; q += VECS * WORKGROUP_SIZE) {
 //$ for v in range(vecs)
       let q_{{ v }} = min(q{{ " + %du * WORKGROUP_SIZE" % v if v }}, last - 1u);
-      let keys_{{ v }} = load4_keys(4u * q_{{ v }}) & vec4<u32>(params.key_mask);
+      let keys_{{ v }} = load4_keys(4u * q_{{ v }});
 //$ for word in words
       let word_{{ loop.index0 }}_{{ v }} = load4_word_{{ loop.index0 }}(4u * q_{{ v }});
 //$ endfor

@@ -455,7 +455,7 @@ class GroupBy(Primitive):
             "tables", "group_tables.wgsl",
             reads={"keys": keys, **{f"word_{k}": word for k, word in enumerate(words)}},
             writes={},
-            params={"n": n, "blocks": shape.max_blocks, "key_mask": (1 << (self.spec.end_bit or 32)) - 1},
+            params={"n": n, "blocks": shape.max_blocks},
             workgroups=shape.max_blocks, constants={"WORKGROUP_SIZE": shape.workgroup_size},
             context={
                 "vecs": shape.vecs, "table_bits": tables.table_bits, "key_bits": tables.key_bits,

@@ -289,8 +289,9 @@ def _keys(
             f"key_bits=(…) how many bits each column needs, or combine columns first, for example a * 100 + b"
         )
     if len(nodes) == 1 and nodes[0].type in ("u32", "i32"):
-        key = found[0]
-        node = bitcast("u32", nodes[0]) if key.bits < 32 else nodes[0]
+        key, node = found[0], nodes[0]
+        if key.bits < 32:
+            node = bitcast("u32", node) & ((1 << key.bits) - 1)
         return tuple(found), [node], None
     return _packed(nodes, found)
 

@@ -626,10 +626,32 @@ def test_an_interrupt_before_anything_was_measured_is_one(fake):
 
 def test_a_process_that_ctrl_c_ends_is_no_fault_of_its_case(fake, monkeypatch):
     """The terminal interrupts the processes, too, and theirs may be the news that comes first."""
-    _at_turn(fake, 9, _raising(SideError("its process was ended by SIGINT", is_dead=True)))
+    _at_turn(fake, 9, _raising(SideError("ended by SIGINT", is_dead=True, is_interrupted=True)))
     monkeypatch.setattr(turns._Both, "replace", lambda self, side: _raising(KeyboardInterrupt())())
     judged = _judged(fake, Settings(pairs=5, rounds=1))
     assert (len(judged.rows), judged.broken, judged.stopped) == (2, (), "interrupted")
+
+
+def test_a_crash_is_not_forgotten_when_ctrl_c_comes_next(fake, monkeypatch):
+    _at_turn(fake, 9, _raising(SideError("its process was ended by SIGSEGV", is_dead=True)))
+    monkeypatch.setattr(turns._Both, "replace", lambda self, side: _raising(KeyboardInterrupt())())
+    judged = _judged(fake, Settings(pairs=5, rounds=1))
+    assert (len(judged.rows), judged.stopped) == (1, "interrupted")
+    assert [text.rpartition(": ")[2] for text in judged.broken] == ["its process was ended by SIGSEGV"]
+
+
+def test_a_process_that_starts_again_on_another_adapter_keeps_the_pairs_that_measured(fake, monkeypatch):
+    monkeypatch.setattr(turns.os, "cpu_count", lambda: 2)
+
+    def gpu_lost():
+        hello = fake.said["NEW", "hello"]
+        fake.said["NEW", "hello"] = {**hello, "adapter": {**hello["adapter"], "device": "llvmpipe"}}
+        raise SideError("killed", is_dead=True)
+
+    _at_turn(fake, 11, gpu_lost)
+    judged = _judged(fake, Settings(pairs=5, rounds=1))
+    assert "NEW (NEW) does not start again on the same adapter: device" in judged.stopped
+    assert [row.verdict.pairs for row in judged.rows] == [3]
 
 
 def test_a_process_that_does_not_start_again_keeps_the_pairs_that_measured(fake, monkeypatch):

@@ -1,6 +1,7 @@
 """Group-bys whose rows are combined in tables, compared with numpy's results of the same rows."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -16,6 +17,12 @@ class Tabled(gw.GroupBy):
     @staticmethod
     def _are_enough(n, tables):
         return True
+
+
+class Sorted(gw.GroupBy):
+    """Never takes tables."""
+
+    _by_tables = False
 
 
 K, X, Y = gw.u32("k"), gw.u32("x"), gw.i32("y")
@@ -88,12 +95,14 @@ def test_repeated_dispatches_and_calls_begin_anew(device):
 
 def test_bits_above_those_of_keys_are_ignored(device):
     rows = rows_of(2000, 2**32)
-    for bits in (5, 12, 14):
-        masked = {**rows, "k": rows["k"] & np.uint32(2**bits - 1)}
-        group = made(device, bits, total=(X, gw.Add))
-        run = group.execute(**{name: gw.asarray(rows[name], device) for name in ("k", "x")})
-        for got, want in zip(run.outputs.values(), group.reference(k=masked["k"], x=rows["x"]), strict=True):
-            np.testing.assert_array_equal(got.to_numpy(), want)
+    for bits, cls, of in itertools.product((5, 12, 14), (Tabled, Sorted), (np.uint32, np.int32)):
+        group = made(device, bits, gw.leaf("k", of), cls, total=(X, gw.Add))
+        run = check(group, device, {**rows, "k": rows["k"].view(of)})
+        keys, where = np.unique(rows["k"] & np.uint32(2**bits - 1), return_inverse=True)
+        totals = np.zeros(keys.size, np.uint32)
+        np.add.at(totals, where, rows["x"])
+        np.testing.assert_array_equal(run.outputs["output_keys"].to_numpy(), keys.view(of))
+        np.testing.assert_array_equal(run.outputs["total"].to_numpy(), totals)
 
 
 def test_several_columns_and_expressions(device):
@@ -160,8 +169,7 @@ def test_tables_are_taken_where_they_can_be():
         parameters(spread=(X, "var")),
     ]
     assert all("by" not in found for found in by_sort)
-    never = type("Sorted", (gw.GroupBy,), {"_by_tables": False})
-    assert "by" not in parameters(cls=never)
+    assert "by" not in parameters(cls=Sorted)
     assert parameters(n=65_536, bits=4)["by"] == "tables"
 
 

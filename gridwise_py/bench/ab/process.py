@@ -23,11 +23,14 @@ class SideError(Exception):
     ----------
     is_dead : bool
         Whether its process is gone.
+    is_interrupted : bool
+        Whether it was ended as Ctrl-C ends it.
     """
 
-    def __init__(self, message: str, *, is_dead: bool = False):
+    def __init__(self, message: str, *, is_dead: bool = False, is_interrupted: bool = False):
         super().__init__(message)
         self.is_dead = is_dead
+        self.is_interrupted = is_interrupted
 
 
 class Worker:
@@ -72,7 +75,7 @@ class Worker:
         try:
             found = self._process.answer(_TIMEOUT_S)
         except ProcessEnded as ended:
-            raise SideError(f"its process {ended}", is_dead=True) from None
+            raise SideError(f"its process {ended}", is_dead=True, is_interrupted=ended.is_interrupted) from None
         if "error" in found:
             raise SideError(found["error"])
         return found

@@ -118,6 +118,8 @@ class MeasuredCase:
         Of a turn: dispatches in a sample, and samples.
     errors : dict from str to str
         By side, why it has no times.
+    interrupted : set of str
+        The sides whose processes were ended as Ctrl-C ends them.
     wrong : dict from str to str
         By side, the first wrong item.
     taken : list of dict from str to TakenRow
@@ -131,6 +133,7 @@ class MeasuredCase:
         self.trials: int = 0
         self.samples: int = 0
         self.errors: dict[str, str] = {}
+        self.interrupted: set[str] = set()
         self.wrong: dict[str, str] = {}
         self.taken: list[dict[str, TakenRow]] = []
         self.step_ns: float = math.inf
@@ -286,7 +289,7 @@ class _Run:
                 _measure_case(both, case, inputs, settings, rng, check=pair == 1)
             except KeyboardInterrupt:
                 # Ctrl-C ends the processes, too, which is no fault of the case.
-                case.errors = dict(case.wrong)
+                case.errors = {side: error for side, error in case.errors.items() if side not in case.interrupted}
                 raise
             pace.took(case, time.monotonic() - begin_s)
             inputs.forget_beyond(_MOST_KEPT_BYTES)
@@ -381,6 +384,11 @@ class _Both:
         """Start the process of a side again."""
         self.start(side)
         self.wait(side)
+        try:
+            _check_same(self.said)
+        except NotComparable as error:  # the GPU of this process is gone: what was measured before is right
+            given = self._environments[side].given
+            raise ArgumentError(f"{side} ({given}) does not start again on the same adapter: {error}") from error
 
     def ask(self, side: str, do: str, **options: Any) -> dict[str, Any]:
         return self.workers[side].ask(do, **options)
@@ -540,6 +548,8 @@ def _failing(both: _Both, case: MeasuredCase, side: str) -> Generator[None]:
         yield
     except SideError as error:
         case.errors.setdefault(side, str(error))
+        if error.is_interrupted:
+            case.interrupted.add(side)
         if error.is_dead:
             both.replace(side)
 

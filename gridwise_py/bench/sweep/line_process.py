@@ -19,7 +19,17 @@ _END_TIMEOUT_S = 20.0
 
 
 class ProcessEnded(Exception):
-    """A process ended or hung before it answered. The message lacks its subject: "was ended by SIGABRT: no luck"."""
+    """A process ended or hung before it answered. The message lacks its subject: "was ended by SIGABRT: no luck".
+
+    Attributes
+    ----------
+    is_interrupted : bool
+        Whether SIGINT or SIGTERM ended it.
+    """
+
+    def __init__(self, message: str, *, is_interrupted: bool = False):
+        super().__init__(message)
+        self.is_interrupted = is_interrupted
 
 
 class LineProcess:
@@ -79,7 +89,8 @@ class LineProcess:
         if line is None:
             how, said = self.end() or "ended with 0", self._last_words()
             self.kill()
-            raise ProcessEnded(how + (f": {said}" if said else ""))
+            is_interrupted = self.returncode in (-signal.SIGINT, -signal.SIGTERM)
+            raise ProcessEnded(how + (f": {said}" if said else ""), is_interrupted=is_interrupted)
         try:
             return json.loads(line)
         except ValueError:  # killed while it wrote
