@@ -71,6 +71,60 @@ def test_results_that_are_wrong_by_a_thousandth_are_wrong(device, name, make):
     assert (found.index, found.wrong_items) == (where, 1)
 
 
+@pytest.mark.parametrize("make", [gw.Reduce, gw.Scan])
+@pytest.mark.parametrize(
+    ("datatype", "result"), [("u32", "f32"), ("i32", "f32"), ("i16", "f32"), ("u64", "f64"), ("i64", "f64")]
+)
+def test_integers_that_are_combined_as_floats_may_round(device, require, make, datatype, result):
+    if result == "f64":
+        require("shader-f64")
+    limits = np.iinfo({"u": "uint", "i": "int"}[datatype[0]] + datatype[1:])
+    x = RNG.integers(limits.min, limits.max, N, dtype=limits.dtype, endpoint=True)
+    primitive = make(device, datatype, result_dtype=result)
+    output = _run(primitive, x)
+    assert mismatch(primitive, {"input": x}, {"output": output}) is None
+    output[output.size // 2] *= 1.001
+    assert mismatch(primitive, {"input": x}, {"output": output}).wrong_items == 1
+
+
+COMPLEX = {
+    "sums": (gw.Add, RNG.normal(size=N) + 1j * RNG.normal(size=N)),
+    "products": (gw.Multiply, RNG.uniform(0.99, 1.01, N) * np.exp(1j * RNG.uniform(0, 7, N))),
+    "products that overflow": (gw.Multiply, RNG.normal(scale=3, size=N) + 1j * RNG.normal(scale=3, size=N)),
+    "products that vanish": (gw.Multiply, RNG.normal(scale=0.5, size=N) + 1j * RNG.normal(scale=0.5, size=N)),
+    "sums with infinities": (gw.Add, np.where(np.arange(N) == N // 2, complex(np.inf, 1), 1 - 1j)),
+}
+
+
+@pytest.mark.parametrize("make", ["reduce", "scan", "exclusive", "rows"])
+@pytest.mark.parametrize("name", COMPLEX)
+def test_right_complex_results_are_right(device, name, make):
+    op, items = COMPLEX[name]
+    x = items.astype(np.complex64)
+    primitive = {
+        "reduce": lambda: gw.Reduce(device, "complex64", op),
+        "scan": lambda: gw.Scan(device, "complex64", op),
+        "exclusive": lambda: gw.Scan(device, "complex64", op, "exclusive"),
+        "rows": lambda: gw.ScanAxis(device, "complex64", op, shape=(N // 50, 50), axis=1),
+    }[make]()
+    with np.errstate(all="ignore"):
+        assert mismatch(primitive, {"input": x}, {"output": _run(primitive, x)}) is None
+
+
+@pytest.mark.parametrize("part", ["real", "imag"])
+@pytest.mark.parametrize("make", [gw.Reduce, gw.Scan])
+@pytest.mark.parametrize("name", ["sums", "products"])
+def test_complex_results_with_one_wrong_part_are_wrong(device, name, make, part):
+    op, items = COMPLEX[name]
+    x = items.astype(np.complex64)
+    primitive = make(device, "complex64", op)
+    output = np.atleast_1d(primitive.reference(x)).copy()
+    where = output.size // 2
+    getattr(output, part)[where] += 0.01 * np.abs(output[where]) + 0.1
+    found = mismatch(primitive, {"input": x}, {"output": output})
+    assert (found.index, found.wrong_items) == (where, 1)
+
+
 def test_what_only_selects_must_be_exact(device):
     x = CASES["selected"][1].astype(np.float32)
     scan = gw.Scan(device, "f32", LAST)

@@ -92,7 +92,7 @@ def random_items(name: str, rng: np.random.Generator, n: int, dtype: np.dtype) -
     rng : numpy.random.Generator
     n : int
     dtype : numpy.dtype
-        Of 2, 4 or 8 bytes.
+        Of 2, 4 or 8 bytes; of complex numbers the distribution is that of their parts.
 
     Raises
     ------
@@ -101,7 +101,10 @@ def random_items(name: str, rng: np.random.Generator, n: int, dtype: np.dtype) -
     """
     if name not in DISTRIBUTIONS:
         raise ArgumentError(f"there is no distribution {name!r}; there are {', '.join(DISTRIBUTIONS)}")
-    return DISTRIBUTIONS[name](rng, n, np.dtype(dtype))
+    dtype = np.dtype(dtype)
+    if dtype.kind == "c":
+        return DISTRIBUTIONS[name](rng, 2 * n, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)
+    return DISTRIBUTIONS[name](rng, n, dtype)
 
 
 def random_input(argument: Argument, name: str, rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:

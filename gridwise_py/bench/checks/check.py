@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...planning.layout import COUNT
 from ...primitives.base import Primitive
-from .error_bounds import error_bound
+from .error_bounds import ErrorBound, error_bound, parts_of
 from .oracle import Oracle
 
 __all__ = ["Mismatch", "differences", "mismatch"]
@@ -20,8 +20,8 @@ class Mismatch:
     """The first wrong item."""
 
     index: int
-    got: float | int
-    expected: float | int
+    got: complex | float | int
+    expected: complex | float | int
     wrong_items: int
     argument: str = ""  # of a primitive with several outputs
 
@@ -74,7 +74,7 @@ def _first_difference(
 ) -> Mismatch | None:
     if output.shape != expected.shape:
         return Mismatch(0, output.size, expected.size, abs(output.size - expected.size))
-    if output.dtype.kind == "f":
+    if output.dtype.kind in "fc":
         wrong = _float_differences(primitive, inputs, output, expected)
     else:
         wrong = output != expected
@@ -89,10 +89,22 @@ def _float_differences(
     primitive: Primitive, inputs: Mapping[str, np.ndarray], output: np.ndarray, expected: np.ndarray
 ) -> np.ndarray:
     """Return which items are neither the same as the expected ones nor within the bound."""
+
+    def bound() -> ErrorBound:
+        return error_bound(primitive, inputs, expected)
+
+    if output.dtype.kind != "c":
+        return _outside(bound, output, expected)
+    # By parts: one of them may be infinite or NaN where the other is not.
+    wrong = _outside(lambda: bound().for_parts(), parts_of(output), parts_of(expected))
+    return wrong[::2] | wrong[1::2]
+
+
+def _outside(bound_of: Callable[[], ErrorBound], output: np.ndarray, expected: np.ndarray) -> np.ndarray:
     wrong = ~((output == expected) | (np.isnan(output) & np.isnan(expected)))
     if not wrong.any():
         return wrong
-    bound = error_bound(primitive, inputs, expected)
+    bound = bound_of()
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(output.astype(np.float64) - expected.astype(np.float64))
     # Infinities and NaNs must agree with numpy's, unless they depend on the order of combining.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from ...types.operators import BinOp
 from ...types.unary_operators import UnaryOp, ulps_of
 from .oracle import Oracle
 
-__all__ = ["ErrorBound", "error_bound"]
+__all__ = ["ErrorBound", "error_bound", "parts_of"]
 
 # The error of a sum may be this factor times eps times the sum of the magnitudes. The error of a user's operator may be
 # this factor times the largest deviation that noise of one ulp causes.
@@ -30,7 +31,7 @@ class ErrorBound:
     Attributes
     ----------
     error : numpy.ndarray or float
-        The largest difference.
+        The largest difference; of complex numbers the largest of their parts.
     may_overflow, may_underflow : numpy.ndarray or bool
         Whether combining the same items in another order may give an infinity or NaN, or 0.
     """
@@ -38,6 +39,14 @@ class ErrorBound:
     error: np.ndarray | float = 0.0
     may_overflow: np.ndarray | bool = False
     may_underflow: np.ndarray | bool = False
+
+    def for_parts(self) -> ErrorBound:
+        """Return that of complex numbers for each of their parts, as these lie in memory."""
+
+        def twice(of: np.ndarray | float) -> Any:
+            return np.repeat(of, 2) if np.ndim(of) else of
+
+        return ErrorBound(twice(self.error), twice(self.may_overflow), twice(self.may_underflow))
 
 
 _EXACT = ErrorBound()
@@ -50,7 +59,8 @@ def error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray], expected
       "the last that is not 0"): nothing.
     - Sums: 32·eps·Σ|x| over what went into an item.
     - Products: (1 + u)^n − 1 times the product, where n factors went into it and u = eps/2: each multiplication rounds
-      once, in any order (N. Higham, "Accuracy and stability of numerical algorithms", 2002, section 3.1).
+      once, in any order (N. Higham, "Accuracy and stability of numerical algorithms", 2002, section 3.1). Of complex
+      numbers 3u instead of u, and magnitudes: one of theirs is wrong by at most √8 u (ibid., section 3.6).
     - An operator of one argument that states its ``max_ulps``: so many units in the last place of each item; where that
       is subnormal, 0 is right, too, as WGSL allows.
     - Results that each combine some of the items, by key, by segments or along an axis: as above, from the reference of
@@ -65,7 +75,9 @@ def error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray], expected
     if oracle.own_bound is not None:
         return ErrorBound(oracle.own_bound(**inputs))
     x, op, kind = inputs.get(oracle.grouped or "input"), oracle.op, oracle.kind
-    if x is None or x.dtype.kind != "f" or op is None or not x.size:
+    if x is not None and x.dtype.kind in "iu" and expected.dtype.kind == "f" and oracle.grouped is None:
+        x = x.astype(expected.dtype)  # integers that are combined as floats
+    if x is None or x.dtype.kind not in "fc" or op is None or not x.size:
         return _EXACT
     if isinstance(op, UnaryOp):
         return _of_ulps(op.max_ulps, expected) if op.max_ulps is not None else _of_noisy_items(op, x, expected)
@@ -103,9 +115,28 @@ def _for_kind(found: ErrorBound, kind: str | None, expected: np.ndarray) -> Erro
     return ErrorBound(of(found.error), of(found.may_overflow), of(found.may_underflow))
 
 
+def _wide(x: np.ndarray) -> type[np.complex128] | type[np.float64]:
+    """Return the type in which deviations from such numbers are computed."""
+    return np.complex128 if x.dtype.kind == "c" else np.float64
+
+
+def parts_of(x: np.ndarray) -> np.ndarray:
+    """Return the parts of complex numbers, as they lie in memory."""
+    return np.ascontiguousarray(x).view(f"f{x.dtype.itemsize // 2}")
+
+
+def _magnitudes(x: np.ndarray) -> np.ndarray:
+    """Return the magnitudes of summands; of complex numbers the sums of those of their finite parts."""
+    if x.dtype.kind != "c":
+        return np.abs(x.astype(np.float64))
+    parts = parts_of(x).reshape(-1, 2).astype(np.float64)
+    return np.abs(np.where(np.isfinite(parts), parts, 0.0)).sum(axis=1)
+
+
 def _of_sums(x: np.ndarray) -> ErrorBound:
     """Return the bounds of all prefix sums."""
-    magnitudes = np.cumsum(np.abs(x.astype(np.float64)))
+    with np.errstate(invalid="ignore"):  # of NaNs that signal
+        magnitudes = np.cumsum(_magnitudes(x))
     # After an infinity, a right result is the same infinity or NaN.
     bounded = np.where(np.isfinite(magnitudes), magnitudes, 0.0)
     return ErrorBound(_FACTOR * float(np.finfo(x.dtype).eps) * bounded, bounded >= float(np.finfo(x.dtype).max))
@@ -122,37 +153,48 @@ def _of_groups(op: BinOp, oracle: Oracle, inputs: Mapping[str, np.ndarray], expe
     def of(items: np.ndarray) -> np.ndarray:
         outputs = oracle.expected({**inputs, name: items})
         # Keys come first, and may have the same dtype.
-        return next(each for each in reversed(outputs) if each.dtype == expected.dtype).astype(np.float64)
+        return next(each for each in reversed(outputs) if each.dtype == expected.dtype).astype(_wide(expected))
 
     with np.errstate(all="ignore"):
         if op.numpy is np.add:
-            magnitudes = of(np.abs(x))
-            bounded = np.where(np.isfinite(magnitudes), magnitudes, 0.0)
+            items = _magnitudes(x)
+            magnitudes = np.real(of(items.astype(x.dtype)))
+            # Where magnitudes are too large for the dtype, their sums are those of smaller ones.
+            smaller = 2.0 ** -np.ceil(np.log2(4.0 * max(x.size, 1)))
+            scaled = np.real(of((items * smaller).astype(x.dtype))) / smaller
+            bounded = np.where(np.isfinite(magnitudes), magnitudes, np.where(np.isfinite(scaled), scaled, 0.0))
             return ErrorBound(_FACTOR * float(limits.eps) * bounded, ~np.isfinite(magnitudes))
-        rng, wanted = np.random.default_rng(0), expected.astype(np.float64)
+        rng, wanted = np.random.default_rng(0), expected.astype(_wide(expected))
         noise = (1 + limits.eps * rng.integers(-1, 2, x.size) for _ in range(_SAMPLES))
         results = np.stack([of((x * each).astype(x.dtype)) for each in noise])
         away = np.abs(results - wanted)
         widest = np.where(np.isfinite(away), away, 0.0).max(axis=0) + limits.eps * np.abs(wanted)
     error = np.where(np.isfinite(widest), _FACTOR * widest, 0.0) + float(limits.smallest_normal)
-    return ErrorBound(error, (~np.isfinite(results)).any(axis=0) & np.isfinite(expected))
+    overflow = (~np.isfinite(results)).any(axis=0)
+    if expected.dtype.kind == "c":
+        overflow |= ~np.isfinite(expected)
+        return ErrorBound(np.where(overflow, np.inf, error), overflow)
+    return ErrorBound(error, overflow & np.isfinite(expected))
 
 
 def _of_products(x: np.ndarray) -> ErrorBound:
     """Return the bounds of all prefix products; relative errors are turned into absolute ones here, too."""
     limits = np.finfo(x.dtype)
     with np.errstate(all="ignore"):
-        product = np.abs(np.cumprod(x.astype(np.float64)))
-        logs = np.log2(np.abs(x.astype(np.float64)))
+        magnitudes = np.abs(x.astype(_wide(x)))
+        product = np.cumprod(magnitudes)
+        logs = np.log2(magnitudes)
         logs[~np.isfinite(logs)] = 0.0
-        relative = np.expm1((np.arange(x.size) + 2.0) * np.log1p(float(limits.eps) / 2))
+        roundings = 3 if x.dtype.kind == "c" else 1
+        relative = np.expm1((np.arange(x.size) + 2.0) * np.log1p(roundings * float(limits.eps) / 2))
         error = np.where(np.isfinite(product), relative * product, 0.0) + float(limits.smallest_normal)
     # For any grouping: the factors above 1 multiplied separately from those below.
-    return ErrorBound(
-        error,
-        np.cumsum(np.maximum(logs, 0.0)) >= limits.maxexp - 1,
-        np.cumsum(np.maximum(-logs, 0.0)) >= -limits.minexp,
-    )
+    may_overflow = np.cumsum(np.maximum(logs, 0.0)) >= limits.maxexp - 1
+    may_underflow = np.cumsum(np.maximum(-logs, 0.0)) >= -limits.minexp
+    if x.dtype.kind == "c":
+        # A part that overflowed or vanished is added to the other one by the next product.
+        error = np.where(may_overflow | may_underflow, np.inf, error)
+    return ErrorBound(error, may_overflow, may_underflow)
 
 
 def _selects(x: np.ndarray, expected: np.ndarray, identity: np.ndarray) -> bool:
@@ -177,14 +219,14 @@ def _of_noise(op: BinOp, x: np.ndarray, expected: np.ndarray, identity: np.ndarr
     deviation = np.zeros(expected.size)
     overflow = np.zeros(expected.size, dtype=bool)
     with np.errstate(all="ignore"):
-        wanted = expected.astype(np.float64)
+        wanted = expected.astype(_wide(expected))
         for _ in range(_SAMPLES):
             # Kernels combine with the identity, too.
             items = combine(combine(identities, x), identities)
             got = np.array([fold(noisy, items)]) if kind is None else _prefixes(combine, items)
             if kind == "exclusive":
                 got = np.concatenate([identity, got[:-1]])
-            away = np.abs(got.astype(np.float64) - wanted)
+            away = np.abs(got.astype(wanted.dtype) - wanted)
             overflow |= ~np.isfinite(got) & np.isfinite(expected)
             deviation = np.maximum(deviation, np.where(np.isfinite(away), away, 0.0))
         # An item's deviation can be small by chance, so those of earlier items also bound it: absolutely where errors
