@@ -6,8 +6,8 @@ Usage: python benchmarks/peers/segmented_sort_peer.py [--n 2^24] [--cub PROGRAM]
 
 PROGRAM is built from cub_stream_peer.cu (its first lines say how); without it nvcc builds it, which takes a minute.
 
-marks   segments of 2^8 and of 2^12 keys (u32), by offsets and of one length, beside DeviceSegmentedSort and
-        DeviceSegmentedRadixSort; transposes beside our copy of as many bytes
+marks   segments of 2^8 and of 2^12 keys (u32), by offsets (with longest= and without) and of one length, beside
+        DeviceSegmentedSort and DeviceSegmentedRadixSort; transposes beside our copy of as many bytes
 sweep   segments of 1 to n keys: no length may be a cliff. "random" has lengths by a power law, and empty ones
 others  pairs and 8-byte keys; narrow matrices, other items; flip, roll, scatter beside copies and gathers
 tune    other shapes of the segmented sort and the transpose
@@ -130,7 +130,10 @@ class Bench:
         def sides() -> list[Side]:
             both = {"keys": self._on_gpu, "output_keys": self._output}
             sort = gw.SegmentedSort(self._device, "u32", tuning=shape)
-            found = [Side("offsets", sort, {**both, "offsets": gw.asarray(offsets, self._device)})]
+            given = {**both, "offsets": gw.asarray(offsets, self._device)}
+            longest = int(np.diff(offsets).max())
+            known = gw.SegmentedSort(self._device, "u32", longest=longest, tuning=shape)
+            found = [Side("offsets", sort, given), Side("offsets, longest", known, given)]
             if length is not None:
                 found.append(Side("length", gw.SegmentedSort(self._device, "u32", length=length, tuning=shape), both))
             return found

@@ -62,6 +62,8 @@ class _Inputs(Inputs):
         super().__init__(call, device)
         #: Of numpy arrays that were made wider.
         self._dtypes: dict[str, np.dtype[Any]] = {}
+        #: Items of the longest one, where the offsets were given in numpy.
+        self.longest_segment: int | None = None
 
     def take(
         self, name: str, value: Any, known: Mapping[str, Datatype], *, widens: bool = True, fuses: bool = True
@@ -93,6 +95,7 @@ class _Inputs(Inputs):
             raise ArgumentError(f"{self._call}: offsets is an expression; store it first, with gw.asarray()")
         if not isinstance(offsets, Array):
             offsets = _checked_offsets(self._call, argument_array(self._call, "offsets", offsets), items)
+            self.longest_segment = int(np.diff(offsets).max(initial=0)) if offsets.ndim == 1 else None
         self.take("offsets", offsets, {"u32": DATATYPES["u32"]}, widens=False)
         if self._sizes["offsets"] == 0:
             raise LengthError(f"{self._call}: offsets has no items; for no segments give [0]")
@@ -305,6 +308,11 @@ def segmented_sort(
     numpy.ndarray or Array
         As long as `x`. Items before the first offset or behind the last one are unspecified.
 
+    Notes
+    -----
+    Offsets in numpy tell how long the longest segment is, which saves dispatches where it is short. Of those in an
+    Array nothing is known before they are used; `SegmentedSort` takes ``longest=``.
+
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
@@ -358,9 +366,12 @@ def _segmented_sort(
         raise ArgumentError(f"{call} needs either offsets or length=, which say where the segments are")
     if offsets is not None:
         inputs.take_offsets(offsets, inputs.size_of("keys"))
-    primitive = kept_primitive(
-        SegmentedSort, inputs.device, kind, value_kind, length=length, descending=bool(descending)
-    )
+    options: dict[str, Any] = {"length": length, "descending": bool(descending)}
+    primitive = kept_primitive(SegmentedSort, inputs.device, kind, value_kind, **options)
+    longest = inputs.longest_segment
+    if longest is not None and longest <= primitive.most:
+        # One value, not that of these offsets: so that all such calls have the same kernels.
+        primitive = kept_primitive(SegmentedSort, inputs.device, kind, value_kind, longest=primitive.most, **options)
     return inputs.run(primitive)
 
 

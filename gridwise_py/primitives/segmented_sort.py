@@ -16,7 +16,7 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import LimitError
+from ..errors import ArgumentError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import BINS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT
 from ..planning.layout import COUNT, Layout, Operand
@@ -73,6 +73,9 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         Of values of 4 or 8 bytes that move with the keys; by default there are none.
     length : int, optional
         Items of each segment; the last one has the rest. There are then no offsets.
+    longest : int, optional
+        With offsets: a promise that no segment has more items. If that is no more than `most`, the kernels that sort
+        longer segments are left out. What the output has for a segment that is longer all the same is unspecified.
     descending : bool, default False
         Largest first. Equal keys keep their order in both directions.
     tuning : SegmentedSortTuning, optional
@@ -92,10 +95,10 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
     undefined, but nothing outside the arrays is read or written. Items before the first offset or behind the last one
     are in no segment: what the output has there is unspecified.
 
-    Segments of up to 4,097 items (2,732 of 8 bytes; see ``most`` in ``plan.parameters``) are sorted in workgroup
-    memory, in one dispatch that reads and writes each item once, whatever their lengths. Longer ones take two reads and
-    a write of their items for each digit of 8 bits. Which are which is decided on the GPU, so with offsets all
-    dispatches are made; those without work end at once.
+    Segments of up to `most` items (on most GPUs 4,097, or 2,732 of 8 bytes) are sorted in workgroup memory, in one dispatch
+    that reads and writes each item once, whatever their lengths. Longer ones take two reads and a write of their items
+    for each digit of 8 bits. Which are which is decided on the GPU, so with offsets all dispatches are made, unless
+    `longest` says that those for longer segments have no work.
 
     Temporary memory for more than `most` items is a copy of the items and a third of a byte for each; with offsets
     another 0.02 bytes.
@@ -127,6 +130,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         value_dtype: ValueDatatypeLike | None = None,
         *,
         length: int | None = None,
+        longest: int | None = None,
         descending: bool = False,
         tuning: SegmentedSortTuning | None = None,
         capabilities: Capabilities | None = None,
@@ -136,6 +140,12 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
             None if value_dtype is None else as_datatype(value_dtype, VALUE_DATATYPES)
         )
         self.length: int | None = None if length is None else integer("length", length, 1)
+        self.longest: int | None = None if longest is None else integer("longest", longest, 1)
+        if self.longest is not None and self.length is not None:
+            raise ArgumentError(
+                f"{self.name}: longest={self.longest} is about segments by offsets, but length={self.length} says how "
+                f"long all of them are; give one of the two"
+            )
         self.descending: bool = bool(descending)
         self.arguments = tuple(self._arguments())
         self.datatype: Datatype = as_datatype(self._take(dtype, "keys"), self.datatypes)
@@ -184,7 +194,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         if self.length is not None and self.length >= n > shape.tile_items:
             return self._plan_whole(given)
         parameters: dict[str, Any] = {
-            **asdict(shape), "subgroups": str(self.mode), "segments": segments, "most": self._most, "tiles": 0,
+            **asdict(shape), "subgroups": str(self.mode), "segments": segments, "most": self.most, "tiles": 0,
             "long_tiles": 0,
         }  # fmt: skip
         if n and segments:
@@ -197,7 +207,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         return segments_of(self.name, layout)
 
     @property
-    def _most(self) -> int:
+    def most(self) -> int:
         """Items of the longest segment that one workgroup sorts."""
         return self._shape.tile_items if self.length is not None else self._shape.most
 
@@ -237,7 +247,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
             self._add_passes(builder, layout, tiles, {"length": self.length, "segment_tiles": segment_tiles}, {})
             return {"long_tiles": tiles}
         windows = -(-n // shape.window)
-        longs = n > shape.most
+        longs = min(n, self.longest or n) > shape.most
         table = builder.scratch("windows", 4 * windows)
         writes = {"windows": table}
         if longs:

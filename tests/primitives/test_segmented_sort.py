@@ -131,6 +131,71 @@ def test_workgroups_that_take_several_tiles_of_long_segments(device, monkeypatch
         _check(sort, device, keys, _offsets(kind, keys.size, rng), values, trials=2)
 
 
+def _labels(run):
+    return [kernel.label for kernel in run.plan.kernels]
+
+
+@pytest.mark.parametrize("value", [None, "f64"])
+def test_a_promise_that_no_segment_is_long_leaves_out_the_kernels_for_long_ones(device, value):
+    made = {"tuning": gw.SegmentedSortTuning(**SMALL)}
+    most = gw.SegmentedSort(device, "u32", value, **made).most
+    keys, rng = keys_of("u32", 20_011), np.random.default_rng(10)
+    values = None if value is None else rng.random(keys.size)
+    lengths = rng.integers(0, most, 1_000, endpoint=True)
+    lengths[5] = most
+    offsets = np.minimum(np.cumsum(lengths), keys.size).astype(np.uint32)
+    for longest in (most, most - 1 + (lengths.max() == most)):
+        sort = gw.SegmentedSort(device, "u32", value, longest=int(longest), **made)
+        run = _check(sort, device, keys, offsets, values, trials=2)
+        assert _labels(run) == ["windows", "sort short segments"]
+    longer = gw.SegmentedSort(device, "u32", value, longest=most + 1, **made)
+    for kind in ("around", "long", "one"):
+        run = _check(longer, device, keys, _offsets(kind, keys.size, rng), values)
+        assert "list long tiles" in _labels(run)
+
+
+def test_a_segment_longer_than_promised_spoils_no_other(device):
+    made = {"tuning": gw.SegmentedSortTuning(**SMALL)}
+    sort = gw.SegmentedSort(device, "u32", longest=10, **made)
+    n = 3 * sort.most
+    keys, rng = keys_of("u32", n), np.random.default_rng(11)
+    before = np.sort(rng.integers(0, sort.most, 50))
+    offsets = np.concatenate([[0], before, [sort.most, 2 * sort.most + 5], [n - 3, n]]).astype(np.uint32)
+    guarded = gw.asarray(np.full(n + 256, 7, np.uint32), device)
+    sort.execute(keys=gw.asarray(keys, device), offsets=gw.asarray(offsets, device), output_keys=guarded[128 : n + 128])
+    got = guarded.to_numpy()
+    assert np.all(got[:128] == 7)
+    assert np.all(got[n + 128 :] == 7)
+    right = keys[_order(keys, offsets, False)]
+    for begin, end in itertools.pairwise(offsets.tolist()):
+        if end - begin <= sort.most:
+            assert np.array_equal(got[128 + begin : 128 + end], right[begin:end])
+
+
+def test_a_promise_about_segments_of_one_length_is_refused(device):
+    with pytest.raises(gw.ArgumentError, match=r"longest=5 .* length=4"):
+        gw.SegmentedSort(device, longest=5, length=4)
+    with pytest.raises(gw.ArgumentError, match="longest"):
+        gw.SegmentedSort(device, longest=0)
+
+
+def test_offsets_in_numpy_say_how_long_segments_are(device):
+    keys = keys_of("u32", 20_000)
+    most = gw.SegmentedSort(device, "u32").most
+    for offsets, are_long in (
+        (np.arange(0, 20_001, most // 2), False),
+        ([0, most, 2 * most, 2 * most], False),
+        ([0, most, 2 * most + 1], True),
+        ([20_000], False),
+    ):
+        with gw.profile(device) as profile:
+            got = gw.segmented_sort(keys, offsets, device=device)
+        offsets = np.asarray(offsets)
+        inside = slice(offsets[0], offsets[-1])
+        assert np.array_equal(got[inside], keys[_order(keys, offsets, False)][inside])
+        assert ("list long tiles" in str(profile.key_averages().table())) == are_long
+
+
 def test_segments_with_the_same_keys_and_with_digits_that_agree(device, sort):
     for keys in (np.full(5_000, 7, np.uint32), np.full(5_000, 2**32 - 1, np.uint32), np.arange(5_000, dtype=np.uint32)):
         _check(sort, device, keys, _offsets("mixed", keys.size, np.random.default_rng(8)))
