@@ -95,9 +95,9 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
     undefined, but nothing outside the arrays is read or written. Items before the first offset or behind the last one
     are in no segment: what the output has there is unspecified.
 
-    Segments of up to `most` items (on most GPUs 4,097, or 2,732 of 8 bytes) are sorted in workgroup memory, in one dispatch
-    that reads and writes each item once, whatever their lengths. Longer ones take two reads and a write of their items
-    for each digit of 8 bits. Which are which is decided on the GPU, so with offsets all dispatches are made, unless
+    Segments of up to `most` items (on most GPUs 4,097, or 2,732 of 8 bytes) are sorted in workgroup memory, in one
+    dispatch that reads and writes each item once, whatever their lengths. Longer ones take two reads and a write of
+    their items for each digit of 8 bits. Which are which is decided on the GPU, so with offsets all dispatches are made, unless
     `longest` says that those for longer segments have no work.
 
     Temporary memory for more than `most` items is a copy of the items and a third of a byte for each; with offsets
