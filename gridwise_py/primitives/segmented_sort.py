@@ -97,8 +97,8 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
 
     Segments of up to `most` items (on most GPUs 4,097, or 2,732 of 8 bytes) are sorted in workgroup memory, in one
     dispatch that reads and writes each item once, whatever their lengths. Longer ones take two reads and a write of
-    their items for each digit of 8 bits. Which are which is decided on the GPU, so with offsets all dispatches are made, unless
-    `longest` says that those for longer segments have no work.
+    their items for each digit of 8 bits. Which are which is decided on the GPU, so with offsets all dispatches are
+    made, unless `longest` says that those for longer segments have no work.
 
     Temporary memory for more than `most` items is a copy of the items and a third of a byte for each; with offsets
     another 0.02 bytes.
