@@ -13,6 +13,7 @@ struct Params {
   capacity: u32,
 //$ endif
   blocks: u32,  // workgroups
+  key_mask: u32,
 //$ for lines in fields.values()
   {{ lines }}
 //$ endfor
@@ -38,6 +39,8 @@ var<workgroup> bucket_end: u32;
 //$ endif
 var<workgroup> runs: u32;
 
+fn key_at(i: u32) -> u32 { return load_keys(i) & params.key_mask; }
+
 fn add_row(key: u32, {{ parameters }}) {
   let place = key & (TABLE_KEYS - 1u);
 //$ for word in words
@@ -47,7 +50,7 @@ fn add_row(key: u32, {{ parameters }}) {
   // Read first: most marks are there already.
   if ((atomicLoad(&occurred[place >> 5u]) & mark) == 0u) { atomicOr(&occurred[place >> 5u], mark); }
 }
-fn add_one(i: u32) { add_row(load_keys(i), {{ loads }}); }
+fn add_one(i: u32) { add_row(key_at(i), {{ loads }}); }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -75,13 +78,13 @@ fn main(
   }
   while (at < end) {
 //$ if key_bits > table_bits
-    let bucket = load_keys(at) >> TABLE_BITS;
+    let bucket = key_at(at) >> TABLE_BITS;
     if (local == 0u) {
       var low = at + 1u;
       var high = end;
       while (low < high) {
         let middle = low + (high - low) / 2u;
-        if ((load_keys(middle) >> TABLE_BITS) == bucket) { low = middle + 1u; } else { high = middle; }
+        if ((key_at(middle) >> TABLE_BITS) == bucket) { low = middle + 1u; } else { high = middle; }
       }
       bucket_end = low;
     }
@@ -101,7 +104,7 @@ fn main(
     for (var q = first + local; q < last; q += VECS * WORKGROUP_SIZE) {
 //$ for v in range(vecs)
       let q_{{ v }} = min(q{{ " + %du * WORKGROUP_SIZE" % v if v }}, last - 1u);
-      let keys_{{ v }} = load4_keys(4u * q_{{ v }});
+      let keys_{{ v }} = load4_keys(4u * q_{{ v }}) & vec4<u32>(params.key_mask);
 //$ for word in words
       let word_{{ loop.index0 }}_{{ v }} = load4_word_{{ loop.index0 }}(4u * q_{{ v }});
 //$ endfor

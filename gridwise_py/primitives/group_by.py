@@ -21,9 +21,10 @@ from ..tuning.shapes import group_table_shape
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, Struct
 from ..types.evaluation import value_of
+from ..types.expression import leaf
 from ..types.operators import Max
 from ..types.options import integer
-from ..types.program import LeafForm, Program, Step, gathered, part_of
+from ..types.program import LeafForm, Program, Step, flatten, gathered, part_of
 from .base import Primitive
 from .by_key import ReduceByKey
 from .fusion import Fusion
@@ -355,7 +356,10 @@ class GroupBy(Primitive):
         """Return steps of the program as a kernel reads them; a leaf of 4 bytes that is read as it is, is itself."""
         assert self._fusion is not None
         flat = part_of(self.spec.flat, results)
-        step = flat.program.steps[flat.program.results[0]]
+        steps = flat.program.steps
+        step = steps[flat.program.results[0]]
+        if step.kind == "bitcast":  # the same words
+            step = steps[step.args[0]]
         if len(results) == 1 and step.kind == "leaf" and flat.datatypes[step.number].name in DATATYPES:
             return layout[flat.names[step.number]]
         return self._fused(layout, n, flat.program, [layout[name] for name in flat.names], pair=pair)
@@ -410,10 +414,11 @@ class GroupBy(Primitive):
                 values = {"values": self._carried_values(layout, n), **values}
         sorted_by = {"keys": keys, "sorted_keys": sorted_keys, **values}
         sort = builder.include("sort", self._sort, sorted_by, counted=True)
+        group_keys = self._masked(layout, n, sorted_keys)
         several = len(spec.passes) > 1
         for number, (own, reduction) in enumerate(zip(spec.passes, self._reductions, strict=True), 1):
             operands = {
-                "keys": sorted_keys,
+                "keys": group_keys,
                 "items": self._items(layout, n, own, sorted_keys, values.get("sorted_values")),
                 **reduction.outputs_in(layout),
             }
@@ -424,6 +429,14 @@ class GroupBy(Primitive):
             "reductions": len(spec.passes),
             **sort,
         }
+
+    def _masked(self, layout: Layout, n: int, sorted_keys: Operand) -> Operand:
+        """Return sorted keys without the bits that they were not sorted by."""
+        mask = self.spec.key_mask
+        if mask is None:
+            return sorted_keys
+        flat = flatten(leaf("sorted_keys", "u32") & mask)
+        return replace(self._fused(layout, n, flat.program, [sorted_keys]), numbers=flat.numbers)
 
     @staticmethod
     def _are_enough(n: int, tables: GroupTables) -> bool:
@@ -455,7 +468,7 @@ class GroupBy(Primitive):
             "tables", "group_tables.wgsl",
             reads={"keys": keys, **{f"word_{k}": word for k, word in enumerate(words)}},
             writes={},
-            params={"n": n, "blocks": shape.max_blocks},
+            params={"n": n, "blocks": shape.max_blocks, "key_mask": self.spec.key_mask or 0xFFFFFFFF},
             workgroups=shape.max_blocks, constants={"WORKGROUP_SIZE": shape.workgroup_size},
             context={
                 "vecs": shape.vecs, "table_bits": tables.table_bits, "key_bits": tables.key_bits,
@@ -576,6 +589,8 @@ class GroupBy(Primitive):
             keys = words[0].astype(np.uint64) | words[1].astype(np.uint64) << np.uint64(32)
         else:
             keys = words[0] if words else columns["keys"]
+        if spec.key_mask is not None:
+            keys = keys & np.uint32(spec.key_mask)
         order = np.argsort(key_codes(keys), kind="stable")
         keys = keys[order]
         heads = heads_of_keys(keys)

@@ -174,6 +174,17 @@ class GroupSpec:
         return 0 if self.columns and self.columns[0][0] == "keys" else self.datatype.itemsize_bytes // 4
 
     @property
+    def key_mask(self) -> int | None:
+        """The bits of the sorted keys that count, where these may have others: of an only column that is no code.
+
+        Kernels that sort ignore other bits anyway, and read a column faster than an expression of it; so those that
+        come after apply it.
+        """
+        if self.is_coded or self.key_words != 1 or self.end_bit is None or self.end_bit >= 32:
+            return None
+        return (1 << self.end_bit) - 1
+
+    @property
     def stores(self) -> tuple[Store, ...]:
         """The outputs, besides the keys and the count, in the order in which they were given."""
         return tuple(store for each in self.passes for store in each.stores)
@@ -289,9 +300,8 @@ def _keys(
             f"key_bits=(…) how many bits each column needs, or combine columns first, for example a * 100 + b"
         )
     if len(nodes) == 1 and nodes[0].type in ("u32", "i32"):
-        key, node = found[0], nodes[0]
-        if key.bits < 32:
-            node = bitcast("u32", node) & ((1 << key.bits) - 1)
+        key = found[0]
+        node = bitcast("u32", nodes[0]) if key.bits < 32 else nodes[0]
         return tuple(found), [node], None
     return _packed(nodes, found)
 

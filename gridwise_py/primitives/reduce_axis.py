@@ -26,6 +26,7 @@ from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike, memory_context, operator_context
 from ..types.options import integer
 from .operator import OperatorPrimitive
+from .reduce import wider
 from .registry import register
 from .typed import InputOutput
 
@@ -386,8 +387,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
             return np.full(outputs, self.op.empty_result(self.result_datatype) if outputs else 0, dtype=dtype)
         with np.errstate(all="ignore"):
             if isinstance(self.op.numpy, np.ufunc):
-                rounds = dtype.kind == "f" and self.op.numpy in (np.add, np.multiply)
-                wide = np.float64 if rounds else dtype
+                wide = wider(dtype) if self.op.numpy in (np.add, np.multiply) else dtype
                 return self.op.numpy.reduce(array, axis=1, dtype=wide).astype(dtype).reshape(-1)
             # Pairwise halving keeps the order and needs few calls; the operator is associative.
             while array.shape[1] > 1:

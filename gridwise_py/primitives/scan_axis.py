@@ -22,6 +22,7 @@ from ..types.datatype import ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, memory_context, operator_context
 from ..types.options import one_of
 from .operator import OperatorPrimitive
+from .reduce import wider
 from .reduce_axis import array_shape, axes_of
 from .scan import KINDS, ScanKind
 from .typed import InputOutput
@@ -321,8 +322,8 @@ class ScanAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompa
         sums = np.empty_like(array)
         with np.errstate(all="ignore"):
             if isinstance(self.op.numpy, np.ufunc):
-                rounds = dtype.kind == "f" and self.op.numpy in (np.add, np.multiply)
-                sums = self.op.numpy.accumulate(array, axis=1, dtype=np.float64 if rounds else dtype).astype(dtype)
+                wide = wider(dtype) if self.op.numpy in (np.add, np.multiply) else dtype
+                sums = self.op.numpy.accumulate(array, axis=1, dtype=wide).astype(dtype)
             elif self.scanned:
                 sums[:, 0] = array[:, 0]
                 for k in range(1, self.scanned):

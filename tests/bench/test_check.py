@@ -87,6 +87,27 @@ def test_integers_that_are_combined_as_floats_may_round(device, require, make, d
     assert mismatch(primitive, {"input": x}, {"output": output}).wrong_items == 1
 
 
+@pytest.mark.parametrize("make", ["scan", "rows", "columns", "segments"])
+def test_many_positive_f64_are_added_up_right(device, require, make):
+    """One after another, so many f64 err more than a kernel does, so the reference must not add them so."""
+    require("shader-f64")
+    n = 1 << 18
+    x = RNG.random(n)
+    inputs = {"input": x}
+    primitive = {
+        "scan": lambda: gw.Scan(device, "f64"),
+        "rows": lambda: gw.ScanAxis(device, "f64", shape=(2, n // 2), axis=1),
+        "columns": lambda: gw.ReduceAxis(device, "f64", shape=(n // 2, 2), axis=0),
+        "segments": lambda: gw.SegmentedReduce(device, "f64", length=n),
+    }[make]()
+    if make == "segments":
+        inputs = {"items": x}
+    output = primitive.execute(**{name: gw.asarray(items, device) for name, items in inputs.items()}).output.to_numpy()
+    assert mismatch(primitive, inputs, {"output": output}) is None
+    output[-1] *= 1 + 1e-12
+    assert mismatch(primitive, inputs, {"output": output}) is not None
+
+
 COMPLEX = {
     "sums": (gw.Add, RNG.normal(size=N) + 1j * RNG.normal(size=N)),
     "products": (gw.Multiply, RNG.uniform(0.99, 1.01, N) * np.exp(1j * RNG.uniform(0, 7, N))),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...primitives.base import Primitive
-from ...primitives.reduce import fold
+from ...primitives.reduce import fold, wider
 from ...types.operators import BinOp
 from ...types.unary_operators import UnaryOp, ulps_of
 from .oracle import Oracle
@@ -57,7 +57,7 @@ def error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray], expected
 
     - Integers, copies, one rounded addition, and operators whose results are all among their inputs (minimum, maximum,
       "the last that is not 0"): nothing.
-    - Sums: 32·eps·Σ|x| over what went into an item.
+    - Sums: 32·eps·Σ|x| over what went into an item; of f64 more, where the reference has no wider type to add in.
     - Products: (1 + u)^n − 1 times the product, where n factors went into it and u = eps/2: each multiplication rounds
       once, in any order (N. Higham, "Accuracy and stability of numerical algorithms", 2002, section 3.1). Of complex
       numbers 3u instead of u, and magnitudes: one of theirs is wrong by at most √8 u (ibid., section 3.6).
@@ -120,6 +120,11 @@ def _wide(x: np.ndarray) -> type[np.complex128] | type[np.float64]:
     return np.complex128 if x.dtype.kind == "c" else np.float64
 
 
+def _sum_factors(x: np.ndarray, additions: Any) -> Any:
+    """Return how many times eps sums may be off, of so many additions that the reference makes one after another."""
+    return _FACTOR + (additions / 2 if wider(x.dtype).itemsize == x.dtype.itemsize else 0)
+
+
 def parts_of(x: np.ndarray) -> np.ndarray:
     """Return the parts of complex numbers, as they lie in memory."""
     return np.ascontiguousarray(x).view(f"f{x.dtype.itemsize // 2}")
@@ -139,7 +144,10 @@ def _of_sums(x: np.ndarray) -> ErrorBound:
         magnitudes = np.cumsum(_magnitudes(x))
     # After an infinity, a right result is the same infinity or NaN.
     bounded = np.where(np.isfinite(magnitudes), magnitudes, 0.0)
-    return ErrorBound(_FACTOR * float(np.finfo(x.dtype).eps) * bounded, bounded >= float(np.finfo(x.dtype).max))
+    return ErrorBound(
+        _sum_factors(x, np.arange(x.size)) * float(np.finfo(x.dtype).eps) * bounded,
+        bounded >= float(np.finfo(x.dtype).max),
+    )
 
 
 def _of_groups(op: BinOp, oracle: Oracle, inputs: Mapping[str, np.ndarray], expected: np.ndarray) -> ErrorBound:
@@ -163,7 +171,7 @@ def _of_groups(op: BinOp, oracle: Oracle, inputs: Mapping[str, np.ndarray], expe
             smaller = 2.0 ** -np.ceil(np.log2(4.0 * max(x.size, 1)))
             scaled = np.real(of((items * smaller).astype(x.dtype))) / smaller
             bounded = np.where(np.isfinite(magnitudes), magnitudes, np.where(np.isfinite(scaled), scaled, 0.0))
-            return ErrorBound(_FACTOR * float(limits.eps) * bounded, ~np.isfinite(magnitudes))
+            return ErrorBound(_sum_factors(x, x.size) * float(limits.eps) * bounded, ~np.isfinite(magnitudes))
         rng, wanted = np.random.default_rng(0), expected.astype(_wide(expected))
         noise = (1 + limits.eps * rng.integers(-1, 2, x.size) for _ in range(_SAMPLES))
         results = np.stack([of((x * each).astype(x.dtype)) for each in noise])
