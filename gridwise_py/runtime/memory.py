@@ -14,8 +14,10 @@ import itertools
 import threading
 import time
 import weakref
+from bisect import insort
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import wgpu
@@ -43,6 +45,8 @@ _CLEARED_BYTES = 1 << 20
 _FREE_BYTES = 1 << 30
 #: A block that is made so soon after one of its size was given back should have been kept: a loop needs it each time.
 _REGRET_S = 10.0
+
+_RANK = attrgetter("rank")
 
 
 def block_bytes(size_bytes: int) -> int:
@@ -96,12 +100,13 @@ class Lease:
 class _Block:
     """A buffer that belongs to the pool, whether somebody has its lease or not."""
 
-    __slots__ = ("buffer", "destroyed", "lease")
+    __slots__ = ("buffer", "destroyed", "lease", "rank")
 
     def __init__(self, buffer: wgpu.GPUBuffer, destroyed: list[bool]):
         self.buffer: wgpu.GPUBuffer = buffer
         self.destroyed: list[bool] = destroyed
         self.lease: weakref.ref[Lease] | None = None  # the last one
+        self.rank: int = -buffer.uid  # the one made first comes last
 
 
 class _HandedOut(weakref.ref[wgpu.GPUBuffer]):
@@ -114,7 +119,10 @@ class _HandedOut(weakref.ref[wgpu.GPUBuffer]):
 
 
 class BlockSize:
-    """All blocks of one size; the last one that came back is the first to be reused, since it is bound already.
+    """All blocks of one size; of those that are free, the one made first is reused.
+
+    So a loop gets the same blocks for the same Arrays in each turn, in whatever order they came back, and finds its
+    bindings made. The last one that came back would not do: the blocks of a turn would change places for many turns.
 
     The pool holds all of its buffers. If only leases held those in use, the garbage collector could find a lease and
     its buffer in one cycle, and finalize the buffer before the lease brings it back.
@@ -128,7 +136,7 @@ class BlockSize:
         self._pool = pool
         self.size_bytes = size_bytes
         self.blocks: dict[int, _Block] = {}
-        self.free: list[_Block] = []
+        self.free: list[_Block] = []  # by rank; another thread may put a block beside its place, which is no harm
         self.handed_out: dict[int, _HandedOut] = {}
         self.last_use = 0  # its number among all uses of blocks of the pool
         self.trimmed = 0  # blocks that `trim` gave back, and nobody has made again since
@@ -177,14 +185,14 @@ class BlockSize:
         if self._pool.closed:
             self.forget(buffer)
             return
-        self.free.append(block)
+        insort(self.free, block, key=_RANK)
         if self._most is None:
             self._pool.trim(self.size_bytes)
         elif len(self.free) > self._most:
-            self.drop_oldest()
+            self.drop()
 
-    def drop_oldest(self) -> bool:
-        """Give the memory of a free block back to the device; return whether there was one."""
+    def drop(self) -> bool:
+        """Give the memory of the free block made last back to the device; return whether there was one."""
         try:
             block = self.free.pop(0)
         except IndexError:  # another thread took the last one
@@ -404,7 +412,7 @@ class MemoryPool:
     def _forget_free(self) -> int:
         freed_bytes = 0
         for size in tuple(self._sizes.values()):
-            while size.drop_oldest():
+            while size.drop():
                 freed_bytes += size.size_bytes
             size.forget_lost()
         return freed_bytes
@@ -439,7 +447,7 @@ class MemoryPool:
         if excess_bytes > 0:
             now_s = time.monotonic()
             for size in sorted(sizes, key=lambda size: size.last_use):
-                while excess_bytes > 0 and size.drop_oldest():
+                while excess_bytes > 0 and size.drop():
                     excess_bytes -= size.size_bytes
                     size.trimmed += 1
                     size.trimmed_s = now_s
