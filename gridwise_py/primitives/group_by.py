@@ -24,7 +24,7 @@ from ..types.evaluation import value_of
 from ..types.expression import leaf
 from ..types.operators import Max
 from ..types.options import integer
-from ..types.program import LeafForm, Program, Step, flatten, gathered, part_of
+from ..types.program import Flat, LeafForm, Program, Step, flatten, gathered, part_of
 from .base import Primitive
 from .by_key import ReduceByKey
 from .fusion import Fusion
@@ -54,13 +54,14 @@ class _RowSort(SortPrimitive):
 
     def __init__(
         self, device: wgpu.GPUDevice | None, keys: Datatype, values: Datatype | None, begin_bit: int,
-        end_bit: int | None, *, are_positions: bool, tuning: SortTuning | None, capabilities: Capabilities | None,
+        end_bit: int | None, *, are_positions: bool, computes: bool, tuning: SortTuning | None,
+        capabilities: Capabilities | None,
     ):  # fmt: skip
         moved = () if values is None else (None if are_positions else "values", "sorted_values")
         self._roles = Roles("keys", "sorted_keys", *moved)  # pyright: ignore[reportIncompatibleVariableOverride, reportAttributeAccessIssue]
         super().__init__(
             device, keys, values, descending=False, begin_bit=begin_bit, end_bit=end_bit, overwrite_input=False,
-            strategy=None, tuning=tuning, capabilities=capabilities,
+            strategy=None, tuning=tuning, capabilities=capabilities, computes=computes,
         )  # fmt: skip
 
 
@@ -119,6 +120,17 @@ class _Reduction(ReduceByKey):
             "results": None if self._is_plain_store else list(self._outputs),
         }
         return {**context, "stores": stores}
+
+
+def _column_of(flat: Flat) -> str | None:
+    """Return the leaf of 4 bytes that an expression is, its words at least; None for other expressions."""
+    steps, results = flat.program.steps, flat.program.results
+    step = steps[results[0]]
+    if step.kind == "bitcast":
+        step = steps[step.args[0]]
+    if len(results) > 1 or step.kind != "leaf" or flat.datatypes[step.number].name not in DATATYPES:
+        return None
+    return flat.names[step.number]
 
 
 def _keys_in(layout: Layout) -> list[str]:
@@ -241,7 +253,7 @@ class GroupBy(Primitive):
         self.spec = replace(spec, passes=tuple(self._fitting()))
         self._sort = _RowSort(
             device, spec.datatype, self._value_datatype(), 0, spec.end_bit, are_positions=self._gathers,
-            tuning=sort_tuning, capabilities=self.capabilities,
+            computes=self._computes, tuning=sort_tuning, capabilities=self.capabilities,
         )  # fmt: skip
         self._reductions = [
             _Reduction(
@@ -253,7 +265,7 @@ class GroupBy(Primitive):
         if self._tables is not None:
             self._part_sort = _RowSort(
                 device, spec.datatype, self._value_datatype(), self._tables.table_bits, self._tables.key_bits,
-                are_positions=False, tuning=sort_tuning, capabilities=self.capabilities,
+                are_positions=False, computes=self._computes, tuning=sort_tuning, capabilities=self.capabilities,
             )  # fmt: skip
             self._present = Select(
                 device, self._tables.results, where=self._tables.is_present, capabilities=self.capabilities
@@ -337,6 +349,13 @@ class GroupBy(Primitive):
     def _most_bindings(self) -> int:
         return self.capabilities.limits["max-storage-buffers-per-shader-stage"]
 
+    @property
+    def _computes(self) -> bool:
+        """Whether the sort reads an expression, not only columns as they are."""
+        results = self.spec.flat.program.results[: self.spec.key_words]
+        steps = [] if self._gathers else [step for step in self._values if isinstance(step, int)]
+        return any(_column_of(part_of(self.spec.flat, part)) is None for part in (results, steps) if part)
+
     def _value_datatype(self) -> Datatype | None:
         if self._gathers:
             return DATATYPES["u32"]
@@ -356,12 +375,9 @@ class GroupBy(Primitive):
         """Return steps of the program as a kernel reads them; a leaf of 4 bytes that is read as it is, is itself."""
         assert self._fusion is not None
         flat = part_of(self.spec.flat, results)
-        steps = flat.program.steps
-        step = steps[flat.program.results[0]]
-        if step.kind == "bitcast":  # the same words
-            step = steps[step.args[0]]
-        if len(results) == 1 and step.kind == "leaf" and flat.datatypes[step.number].name in DATATYPES:
-            return layout[flat.names[step.number]]
+        name = _column_of(flat)
+        if name is not None:
+            return layout[name]
         return self._fused(layout, n, flat.program, [layout[name] for name in flat.names], pair=pair)
 
     def _fused(

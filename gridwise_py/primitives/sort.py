@@ -78,6 +78,7 @@ class SortPrimitive(Primitive):
         strategy: SortStrategy | None,
         tuning: SortTuning | None,
         capabilities: Capabilities | None,
+        computes: bool = False,
     ):
         super().__init__(device, capabilities=capabilities)
         taken = self._take(datatype, self._roles.keys_in)
@@ -103,7 +104,10 @@ class SortPrimitive(Primitive):
         self.mode: SubgroupMode = ranking_mode(self.capabilities, self.tuning.subgroups)
         self._digits = digits_of(self.datatype, self.begin_bit, self.end_bit)
         self._value_words = value_datatype.itemsize_bytes // 4 if value_datatype is not None else 0
-        self._shapes = sort_shapes_for(self.capabilities, self.mode, self.datatype, self._value_words, self.tuning)
+        self._shapes = sort_shapes_for(
+            self.capabilities, self.mode, self.datatype, self._value_words, self.tuning,
+            computes=computes or self._fusion is not None,
+        )  # fmt: skip
 
     @cached_property
     def _configs(self) -> Shapes[SortConfig]:

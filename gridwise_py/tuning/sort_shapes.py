@@ -69,8 +69,9 @@ class _Row(NamedTuple):
 # By the number of keys: invocations of a workgroup, keys of each, parts of a tile, tiles polled in one round. Large
 # tiles make long runs to write and a short chain to look back over. A tile goes through workgroup memory in parts, so
 # that two workgroups fit on a multiprocessor of an H200, whose driver gives them 64 KiB of it; they also share its
-# registers: enough for 20 keys of each invocation, for 18 with values (14 of floats), for 12 of 64 bits and for 10
-# where these have values, or are some. With more, one workgroup is left, and a third is lost
+# registers: enough for 20 keys of each invocation, for 18 with values (14 of floats, or if an expression is read: 2^26
+# keys `x & mask` with values 2,367 µs with 18, 1,845 with 14), for 12 of 64 bits and for 10 where these have values, or
+# are some. With more, one workgroup is left, and a third is lost
 # (docs/contribute/performance.md).
 # Floats are faster with two tiles in a look than with three. Few keys are at most one tile for each of its 264 places:
 # smaller tiles keep all of them busy.
@@ -99,8 +100,9 @@ _MAX_TILES_PER_BLOCK = 32
 
 
 def sort_shapes_for(
-    capabilities: Capabilities, mode: SubgroupMode, key: Datatype, value_words: int, tuning: SortTuning | None = None
-) -> Shapes[SortShape]:
+    capabilities: Capabilities, mode: SubgroupMode, key: Datatype, value_words: int, tuning: SortTuning | None = None,
+    *, computes: bool = False,
+) -> Shapes[SortShape]:  # fmt: skip
     """Return the shapes of a sort's kernels on a device: the caller's, else the table's.
 
     Parameters
@@ -112,6 +114,8 @@ def sort_shapes_for(
         32-bit words of a value; 0 without values.
     tuning : SortTuning, optional
         The caller's. With `workgroup_size`, `items` or `parts` there is one shape for all lengths.
+    computes : bool, default False
+        Whether keys or values are read from an expression.
 
     Raises
     ------
@@ -124,7 +128,7 @@ def sort_shapes_for(
     if words == 2:
         kind = "wide pairs" if value_words else "wide"
     elif value_words:
-        kind = "float pairs" if floats else "pairs"
+        kind = "float pairs" if floats or computes else "pairs"
     else:
         kind = "floats" if floats else "keys"
     rows = (_CPU if capabilities.is_cpu else _GPU)[kind]
