@@ -8,7 +8,7 @@ kernel that reads or writes anywhere gets several bindings of one buffer, its se
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import LimitError
@@ -16,7 +16,7 @@ from ..types.capabilities import Capabilities
 from .layout import Layout, Operand
 from .plan import Plan
 
-__all__ = ["Window", "binding_limit", "check_bindings", "part_of", "window_of_all", "windows_of"]
+__all__ = ["Window", "binding_limit", "bindings_for", "check_bindings", "part_of", "window_of_all", "windows_of"]
 
 # Kernels count items in 32 bits, and add a tile to them.
 _MOST_ITEMS = 1 << 30
@@ -25,6 +25,13 @@ _MOST_ITEMS = 1 << 30
 def binding_limit(capabilities: Capabilities) -> int:
     """Return the bytes of the largest storage binding, a multiple of 4."""
     return capabilities.limits["max-storage-buffer-binding-size"] // 4 * 4
+
+
+def bindings_for(operands: Iterable[Operand], capabilities: Capabilities) -> int:
+    """Return how many bindings a kernel needs to reach operands: what is larger than one takes several and one more."""
+    limit = binding_limit(capabilities)
+    parts = (part for operand in operands for part in operand.parts)
+    return sum(1 if part.nbytes <= limit else 1 + -(-part.nbytes // limit) for part in parts)
 
 
 def check_bindings(plan: Plan, capabilities: Capabilities) -> None:

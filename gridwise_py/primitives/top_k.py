@@ -16,7 +16,7 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument
-from ..planning.windows import part_of, windows_of
+from ..planning.windows import bindings_for, part_of, windows_of
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
@@ -41,15 +41,28 @@ _SELECT_ROOM = 1024
 # more loads are in flight the better. A CPU adapter runs invocations one after another.
 _SELECT_INVOCATIONS = 256
 _SELECT_INVOCATIONS_ALONE = {1: 1024, 2: 512}
-# Codes of which one workgroup chooses, where there may be more.
-_SELECT_ITEMS = 1 << 15
+# Codes of which one workgroup chooses, where there may be more. It reads them twice: to hold them in registers takes 1
+# to 4 µs more on an H100. And items of chosen groups, where no further choice is needed then.
+_SELECT_ITEMS = 1 << 14
+_SELECT_LAST_ITEMS = 1 << 16
+# Up to this k the last choice of groups and that of the items are one kernel: its list of groups is in workgroup
+# memory, and 256 slots are enough. A CPU adapter compiles two kernels sooner, and has no gap between them.
+_MOST_GROUPS = 128
 # A row that is longer gets many workgroups, if the rows are few.
 _LONG_ROW_ITEMS = 1 << 17
 _FEW_ROWS = 16
-# Tiles of which a workgroup finds the minima: each takes 4 or 8 bytes of workgroup memory for each invocation.
+# Tiles of which a workgroup finds the minima: each takes 4 or 8 bytes of workgroup memory for each invocation. Where
+# that leaves fewer workgroups than a GPU runs at once, each has one tile.
 _TILES_A_BLOCK = 2
+_WORKGROUPS_AT_ONCE = 1024
+# Tiles of the largest groups.
+_GROUP_TILES = 4
 # Kernels add a block of tiles to a place, in 32 bits.
 _MOST_ITEMS = (1 << 32) - (1 << 20)
+
+
+# Most workgroups that make the same choice, about one for each multiprocessor of a large GPU.
+_MOST_CHOICES = 128
 
 
 @dataclass(frozen=True)
@@ -59,7 +72,7 @@ class _Listed:
     Attributes
     ----------
     list : Operand
-        Their numbers, ascending.
+        Their numbers, ascending; where one workgroup chose them, the largest of their codes is behind them.
     group : int
         Items of a group, a power of two.
     count : int
@@ -115,10 +128,10 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
     modes. If only the GPU knows how many items count (``n=``) and these are fewer than k, the rest of ``indices`` is
     2³² − 1 and the rest of ``values`` 0.
 
-    The input is read once. Each group of up to 8,192 consecutive items gives its best item, its delegate; the groups of
-    the k best delegates, of equal ones the first, hold all items that win. Among these groups it goes on in the same
-    way. So the time hardly depends on the data. Up to k = 1,024 single workgroups choose among delegates; for larger k
-    they are sorted, and from about k = n / 50 on the whole input is. Source: Gaihre et al., "Dr. Top-k:
+    The input is read once. Each group of up to 32,768 consecutive items gives its best item, its delegate; the groups
+    of the k best delegates, of equal ones the first, hold all items that win. Among these groups it goes on in the same
+    way. So the time hardly depends on the data. Up to k = 1,024 workgroups choose among delegates; for larger k these
+    are sorted, and from about k = n / 50 on the whole input is. Source: Gaihre et al., "Dr. Top-k:
     delegate-centric top-k on GPUs" (2021).
 
     Examples
@@ -140,6 +153,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
     )
     #: Codes of which one workgroup chooses; tests set fewer.
     _select_items: ClassVar[int] = _SELECT_ITEMS
+    _select_last_items: ClassVar[int] = _SELECT_LAST_ITEMS
 
     @explained(ElementwiseTuning.remedies())
     def __init__(
@@ -204,7 +218,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         return {"k": min(n, k)}, {"input": n}
 
     def plan(self, layout: Layout) -> Plan:
-        """Return the plan: one dispatch for few items, else up to seven, or sorts for large k."""
+        """Return the plan: one dispatch for few items, on a GPU at most three for k up to 128, else more, or sorts."""
         builder = PlanBuilder("top_k", layout, self.capabilities)
         layout = self._reads(layout)
         items, values, indices = layout["input"], layout["values"], layout["indices"]
@@ -267,49 +281,102 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
 
     def _add_selections(self, builder: PlanBuilder, items: Operand, values: Operand, indices: Operand) -> None:
         listed: _Listed | None = None
-        least = self._least_group
+        together = self._chooses_together(items)
         count, level = items.length, 0
+        minima: Operand | None = None
         # There are more groups than k, and they become smaller from level to level.
-        while count > max(self._select_items, 2 * self.k * least) and (listed is None or listed.group > least):
+        while self._needs_groups(count, listed):
             group = self._group_items(count, listed)
-            minima = self._add_minima(builder, items, listed, group, f"_{level}")
-            chosen = builder.scratch(f"groups_{level}", self.k)
+            if minima is None:
+                minima = self._add_minima(builder, items, listed, group, f"_{level}")
             places = None if listed is None else replace(listed, group=listed.group // group)
+            count, level = self.k * group, level + 1
+            if together and not self._needs_groups(count, _Listed(minima, group, self.k)):
+                self._select(
+                    builder, minima, minima.length, 1, listed=places, items=items, group=group, values=values,
+                    indices=indices,
+                )  # fmt: skip
+                break
+            chosen = self._chosen(builder, f"groups_{level - 1}")
+            if together and listed is None:  # many workgroups make this choice, rather than one in another dispatch
+                listed = _Listed(chosen, group, self.k)
+                minima = self._add_refined(
+                    builder, minima, items, listed, self._group_items(count, listed), f"_{level}"
+                )  # fmt: skip
+                continue
             self._select(builder, minima, minima.length, 1, listed=places, chosen=chosen)
-            listed = _Listed(chosen, group, self.k)
-            count, level = listed.items, level + 1
-        self._select(builder, items, count, 1, listed=listed, values=values, indices=indices)
+            listed, minima = _Listed(chosen, group, self.k), None
+        else:
+            self._select(builder, items, count, 1, listed=listed, values=values, indices=indices)
         self._add_siblings(builder, items, values, indices, level)
+
+    def _needs_groups(self, count: int, listed: _Listed | None) -> bool:
+        """Whether there are too many items for one workgroup: all, or those of listed groups, which can be smaller."""
+        least = self._least_group
+        most = self._select_items if listed is None else self._last_items
+        return count > max(most, 2 * self.k * least) and (listed is None or listed.group > least)
+
+    def _chooses_together(self, items: Operand) -> bool:
+        """Whether one kernel makes the last choice of groups and that of the items: few groups, and enough bindings."""
+        if self.k > _MOST_GROUPS or self.capabilities.is_cpu:
+            return False
+        needed = 4 + bindings_for([items], self.capabilities)
+        return needed <= self.capabilities.limits["max-storage-buffers-per-shader-stage"]
+
+    def _chosen(self, builder: PlanBuilder, name: str) -> Operand:
+        """Return memory for k chosen groups, and for the largest of their codes."""
+        return builder.scratch(name, self.k + self._code_bytes // 4)
 
     def _add_siblings(
         self, builder: PlanBuilder, items: Operand, values: Operand, indices: Operand, levels: int
     ) -> None:
         """Add the kernels that inputs of other lengths need."""
-        chosen = builder.scratch("sibling_chosen", self.k)
-        listed = _Listed(builder.scratch("sibling_list", self.k), 2 * self._least_group, self.k)
+        chosen = self._chosen(builder, "sibling_chosen")
+        listed = _Listed(self._chosen(builder, "sibling_list"), 2 * self._least_group, self.k)
         minima = builder.scratch("sibling_minima", 1, self._code_bytes)
-        if levels < 2:
-            self._add_minima(builder, items, listed, self._least_group, "_sibling", sibling=True)
-            self._select(builder, minima, 1, 1, listed=listed, chosen=chosen, sibling=True)
+        # The last two steps may be one kernel, of groups of the input or of listed ones.
+        together = self._chooses_together(items)
         if levels < 1:
             self._add_minima(builder, items, None, self._least_group, "_sibling", sibling=True)
+        if levels < 2 and together:
+            self._add_refined(builder, minima, items, listed, self._least_group, "_sibling", sibling=True)
+        elif levels < 2:
+            self._add_minima(builder, items, listed, self._least_group, "_sibling", sibling=True)
+            self._select(builder, minima, 1, 1, listed=listed, chosen=chosen, sibling=True)
+        if levels < 1 and not together:
             self._select(builder, minima, 1, 1, chosen=chosen, sibling=True)
-        other = listed if levels < 1 else None
-        self._select(builder, items, 1, 1, listed=other, values=values, indices=indices, sibling=True)
+        if levels > 0 or not together:
+            other = listed if levels < 1 else None
+            self._select(builder, items, 1, 1, listed=other, values=values, indices=indices, sibling=True)
+        for at in (1, 2) if together else ():
+            if levels != at:
+                self._select(
+                    builder, minima, 1, 1, listed=None if at == 1 else listed, items=items, group=self._least_group,
+                    values=values, indices=indices, sibling=True,
+                )  # fmt: skip
 
     @property
     def _least_group(self) -> int:
         """The items that a lane reads of a group: those of the smallest groups."""
         return 4 * self._shapes.rows[-1][1].vecs
 
+    @property
+    def _last_items(self) -> int:
+        """Most items of chosen groups that one workgroup looks through. A CPU adapter runs one on one thread."""
+        return 2 * self._select_items if self.capabilities.is_cpu else self._select_last_items
+
     def _group_items(self, count: int, listed: _Listed | None) -> int:
         """Return the items of a group, a power of two, so that one workgroup can choose among the groups."""
-        most = self._shapes.at(count).tile_items
+        most = _GROUP_TILES * self._shapes.at(count).tile_items
         if listed is not None:
             most = min(most, listed.group // 2)
         group = self._least_group
         while group < most and count > group * self._select_items:
             group *= 2
+        # Twice as many codes are worth it where the groups then need no further choice: another dispatch takes longer.
+        items, is_first = self.k * group, listed is None and not self.capabilities.is_cpu
+        if is_first and items // 2 <= self._last_items < items:
+            group = max(group // 2, self._least_group)
         return group
 
     def _add_minima(
@@ -326,10 +393,16 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         shape = self._shapes.at(items.length)
         count = items.length if listed is None else listed.items
         minima = builder.scratch(f"minima{suffix}", -(-count // group), self._code_bytes)
-        lanes = group // self._least_group
-        block_groups = _TILES_A_BLOCK * shape.workgroup_size // lanes
+        # A tile has several groups, or a group several tiles: then its lanes read it in so many steps.
+        lanes = min(group // self._least_group, shape.workgroup_size)
+        steps = group // (lanes * self._least_group)
+        tile_groups = shape.workgroup_size // lanes
+        are_many = steps == 1 and minima.length >= _TILES_A_BLOCK * tile_groups * _WORKGROUPS_AT_ONCE
+        tiles = _TILES_A_BLOCK if are_many else 1
+        block_groups = tiles * tile_groups
         layout = Layout({"input": items})
-        windows = windows_of(layout, ["input"], self.capabilities, shape.tile_items) if listed is None else [None]
+        unit = max(shape.tile_items, group)
+        windows = windows_of(layout, ["input"], self.capabilities, unit) if listed is None else [None]
         for window in windows[:1] if sibling else windows:
             groups = minima.length if window is None else -(-window.length // group)
             blocks = -(-groups // block_groups)
@@ -344,7 +417,8 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
                 writes={"minima": replace(minima.by_words(), offset=first // group, length=groups)},
                 params={
                     "n": items.length if window is None else window.length, "blocks": blocks, "groups": groups,
-                    "lanes_log2": _log2(lanes), **({} if listed is None else {"group_log2": _log2(listed.group)}),
+                    "lanes_log2": _log2(lanes), "steps": steps, "tiles": tiles,
+                    **({} if listed is None else {"group_log2": _log2(listed.group)}),
                 },
                 workgroups=blocks,
                 constants={"WORKGROUP_SIZE": shape.workgroup_size},
@@ -357,41 +431,85 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
             )  # fmt: skip
         return minima
 
+    def _add_refined(
+        self,
+        builder: PlanBuilder,
+        minima: Operand,
+        items: Operand,
+        chosen: _Listed,
+        smaller: int,
+        suffix: str,
+        *,
+        sibling: bool = False,
+    ) -> Operand:
+        """Add the kernel that chooses groups by their minima, and finds the minima of smaller groups of these."""
+        found = builder.scratch(f"minima{suffix}", -(-chosen.items // smaller), self._code_bytes)
+        self._select(
+            builder, minima, minima.length, 1, items=items, group=chosen.group, chosen=chosen.list, smaller=smaller,
+            minima=found, sibling=sibling,
+        )  # fmt: skip
+        return found
+
     def _select(
         self,
         builder: PlanBuilder,
-        items: Operand,
+        source: Operand,
         length: int,
         rows: int,
         *,
         listed: _Listed | None = None,
         chosen: Operand | None = None,
+        items: Operand | None = None,
+        group: int = 0,
+        smaller: int = 0,
+        minima: Operand | None = None,
         values: Operand | None = None,
         indices: Operand | None = None,
         offsets: Operand | None = None,
         sibling: bool = False,
     ) -> None:
-        """Add the kernel that chooses k of each row: of codes the groups, into `chosen`, of items the results.
+        """Add the kernel that chooses k of each row.
 
+        Of codes it chooses groups, into `chosen`, or the results from `items` in groups of `group`; of items it chooses
+        the results. With `minima` it chooses groups, and finds the minima of groups of `smaller` items inside these.
         With `offsets` rows are segments of any lengths, and `length` says nothing.
         """
         slots = max(_SELECT_INVOCATIONS, 1 << (2 * self.k - 1).bit_length())
         lanes = _SELECT_INVOCATIONS
         if self.row_length is None and offsets is None and not self.capabilities.is_cpu:
-            most = self.capabilities.limits["max-compute-invocations-per-workgroup"]
-            lanes = min(_SELECT_INVOCATIONS_ALONE[self._code_bytes // 4], 1 << most.bit_length() - 1)
-        outputs = {"chosen": chosen, "values": values, "indices": indices}
+            most, words = self.capabilities.limits["max-compute-invocations-per-workgroup"], self._code_bytes // 4
+            lanes = min(_SELECT_INVOCATIONS_ALONE[words], 1 << most.bit_length() - 1)
+        of_codes = chosen is not None or items is not None
+        if not of_codes:
+            items = source
+        result = "minima" if minima is not None else "places" if items is None else "items"
+        outputs = {"chosen": chosen, "minima": minima, "values": values, "indices": indices}
+        # What an invocation reads of a smaller group in a step: half as much as of a group, so that more of them read.
+        vecs = max(self._least_group // 8, 1)
+        parts = lanes_of_part = 0
+        if minima is not None:
+            parts, lanes_of_part = minima.length, min(smaller // (4 * vecs), lanes)
+            while lanes_of_part > 1 and parts * lanes_of_part > _MOST_CHOICES * lanes:
+                lanes_of_part //= 2
+            rows = -(-parts * lanes_of_part // lanes)
         builder.kernel(
-            "select" if chosen is None else "groups", "top_k_select.wgsl",
+            {"items": "select", "places": "groups", "minima": "groups and delegates"}[result], "top_k_select.wgsl",
             reads={
-                "input" if chosen is None else "codes": items.by_words(),
+                **({"codes": source.by_words()} if of_codes else {}),
+                **({} if items is None else {"input": items.by_words() if minima is None else items}),
                 **({} if listed is None else {"list": listed.list.by_words()}),
                 **({} if offsets is None else {"offsets": offsets.by_words()}),
             },
             writes={name: each.by_words() for name, each in outputs.items() if each is not None},
             params={
-                "n": items.length, "blocks": rows, **({} if offsets is not None else {"length": length}), "k": self.k,
-                "slots": slots if slots <= _SELECT_ROOM else 0,
+                "n": (source if items is None else items).length, "blocks": rows,
+                **({} if offsets is not None else {"length": length}),
+                **({"items": self.k * group} if of_codes and chosen is None else {}),
+                **({"items_log2": _log2(group)} if of_codes and items is not None else {}),
+                **({} if minima is None else {
+                    "parts": parts, "lanes_log2": _log2(lanes_of_part), "steps": smaller // (4 * vecs * lanes_of_part)
+                }),
+                "k": self.k, "slots": slots if slots <= _SELECT_ROOM else 0,
                 **({} if listed is None else {"group_log2": _log2(listed.group)}),
             },
             workgroups=rows,
@@ -399,10 +517,12 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
             context={
                 **self._key_context(), "listed": listed is not None, "segmented": offsets is not None,
                 "sorted": self.sorted,
-                "source": "items" if chosen is None else "codes", "result": "items" if chosen is None else "places",
-                "workgroup_size": lanes, "room": _SELECT_ROOM,
+                "source": "codes" if of_codes else "items", "result": result,
+                **({} if minima is None else {"rows": vecs, "vec4": items is not None and items.item_bytes == 4}),
+                "workgroup_size": lanes, "room": _SELECT_ROOM, "most_groups": _MOST_GROUPS,
+                "few": of_codes and items is not None,
             },
-            counted=chosen is None, sibling=sibling,
+            counted=result != "places", sibling=sibling,
         )  # fmt: skip
 
     # ---- more than _SELECT_ROOM: sorts
@@ -433,10 +553,10 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         builder.include("sort codes", self._sort_codes, {"input": codes, "output": order}, counted=False)
         self._gather(builder, items, order, listed, values, indices)
 
-    def _in_order(self, builder: PlanBuilder, order: Operand, name: str) -> Operand:
-        """Return the first k places of an order, ascending."""
+    def _in_order(self, builder: PlanBuilder, order: Operand, name: str, *, counted: bool = False) -> Operand:
+        """Return the first k places of an order, ascending; `counted` if it has as many as the GPU counts items."""
         first, found = replace(order, length=self.k), builder.scratch(name, self.k)
-        builder.include(f"sort {name}", self._sort_places, {"input": first, "output": found}, counted=False)
+        builder.include(f"sort {name}", self._sort_places, {"input": first, "output": found}, counted=counted)
         return found
 
     def _gather(
@@ -449,7 +569,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         indices: Operand,
     ) -> None:
         if not self.sorted:
-            order = self._in_order(builder, order, "places")
+            order = self._in_order(builder, order, "places", counted=listed is None)
         shape = self._shapes.at(items.length)
         builder.kernel(
             "gather", "top_k_gather.wgsl",

@@ -18,7 +18,7 @@ TILE = {"workgroup_size": 64, "vecs": 1}
 class FewCodes(gw.TopK):
     """One workgroup chooses among so few codes that small arrays have delegates, and delegates of these."""
 
-    _select_items = 1100
+    _select_items = _select_last_items = 1100
 
 
 def floats(n, seed=0):
@@ -47,8 +47,11 @@ def names(plan):
     return [kernel.label for kernel in plan.kernels]
 
 
-DELEGATES = ["delegates_0", "groups", "select"]
-TWO_LEVELS = ["delegates_0", "groups", "delegates_1", "groups", "select"]
+def levels(primitive, count):
+    """The kernels with so many levels of delegates, for a small k: on GPUs choices share dispatches with other work."""
+    if not primitive.capabilities.is_cpu:
+        return ["delegates_0", *["groups and delegates"] * (count - 1), "select"]
+    return [*(name for level in range(count) for name in (f"delegates_{level}", "groups")), "select"]
 
 
 @pytest.mark.parametrize("datatype", quick_first(["f16", "i64"], DATATYPES))
@@ -56,7 +59,7 @@ def test_equals_numpy(device, datatype):
     x = keys_of(datatype, 40_001)
     for mode, k in (("largest", 17), ("smallest", 2)):
         primitive = FewCodes(device, datatype, k, mode=mode)
-        assert names(check(primitive, x)) == DELEGATES
+        assert names(check(primitive, x)) == levels(primitive, 1)
         check(primitive, x[:61])
 
 
@@ -97,7 +100,53 @@ DISTRIBUTIONS = {
 def test_any_distribution_over_two_levels_of_delegates(device, mode):
     primitive = make_primitive(FewCodes, device, "u32", 9, mode=mode, **TILE)
     for name, make in DISTRIBUTIONS.items():
-        assert names(check(primitive, make(170_003), name)) == TWO_LEVELS
+        assert names(check(primitive, make(170_003), name)) == levels(primitive, 2)
+
+
+def as_gpu(device):
+    """Capabilities with which kernels are as on GPUs, also on a CPU adapter."""
+    return dataclasses.replace(gw.capabilities(device), adapter_type="DiscreteGPU")
+
+
+class SomeCodes(gw.TopK):
+    """So many codes that invocations hold several, and do not store all of them."""
+
+    _select_items = _select_last_items = 4000
+
+
+class MoreItems(SomeCodes):
+    """And more items of the chosen groups."""
+
+    _select_last_items = 8000
+
+
+@pytest.mark.parametrize(
+    ("datatype", "mode"), quick_first([("u32", "largest")], [("f32", "smallest"), ("u64", "largest")])
+)
+def test_many_workgroups_make_the_first_choice(device, datatype, mode):
+    """As on GPUs: each chooses groups, and finds delegates of smaller groups of these."""
+    if gw.capabilities(device).limits["max-compute-invocations-per-workgroup"] < 1024:
+        pytest.skip("the device's workgroups are smaller")
+    n, k, dtype = 500_003, 100, gw.STORAGE_DATATYPES[datatype].dtype
+    primitive = make_primitive(SomeCodes, device, datatype, k, mode=mode, capabilities=as_gpu(device), **TILE)
+    few = () if datatype == "u32" else ("descending", "two numbers")
+    for name, make in DISTRIBUTIONS.items():
+        if name in (few or DISTRIBUTIONS):
+            plan = check(primitive, make(n).astype(dtype), name)
+            assert names(plan) == ["delegates_0", "groups and delegates", "select"]
+    assert gw.Plan.from_json(plan.to_json()) == plan
+    # Smaller groups, where one workgroup then can look through the chosen ones.
+    direct = make_primitive(MoreItems, device, datatype, k, mode=mode, capabilities=as_gpu(device), **TILE)
+    assert names(check(direct, DISTRIBUTIONS["descending"](n).astype(dtype), "directly")) == ["delegates_0", "select"]
+    x = floats(n) if datatype == "f32" else keys_of(datatype, n)
+    for size in (n, 20_000, 3000):  # also one level, and none
+        check(primitive, x[:size], size)
+    items = gw.asarray(x, device)
+    for count in (0, k - 1, 5000, n):
+        run = primitive.execute(input=items, n=gw.asarray(np.uint32([count]), device), trials=2)
+        order, indices = expected(x[:count], k, mode), run.outputs["indices"].to_numpy()
+        np.testing.assert_array_equal(indices[: order.size], order, err_msg=str(count))
+        assert (indices[order.size :] == 0xFFFFFFFF).all(), count
 
 
 @pytest.mark.parametrize("datatype", ["u32", "u64"])
@@ -139,8 +188,9 @@ def test_rows(device, rows, length, k, sorted):
 
 def test_few_long_rows_get_many_workgroups_each(device):
     x = keys_of("u16", 3 * 5001)
-    run = FewCodes(device, "u16", 11, row_length=5001).execute(input=gw.asarray(x, device))
-    assert names(run.plan) == DELEGATES * 3
+    primitive = FewCodes(device, "u16", 11, row_length=5001)
+    run = primitive.execute(input=gw.asarray(x, device))
+    assert names(run.plan) == levels(primitive, 1) * 3
     for row, found in zip(x.reshape(3, -1), run.outputs["indices"].to_numpy().reshape(3, -1), strict=True):
         np.testing.assert_array_equal(found, expected(row, 11))
 
@@ -177,6 +227,19 @@ def test_only_the_gpu_knows_how_many_items_count(device, datatype, mode):
         assert (values[order.size :] == 0).all(), count
 
 
+def test_fewer_items_than_k_where_the_whole_input_is_sorted(device):
+    """Places behind the counted ones do not come to the front when the first k are put in order."""
+    x = np.sort(keys_of("u32", 3000))[::-1].copy()
+    primitive = gw.TopK(device, "u32", 1500, mode="smallest", sorted=False)
+    for count in (178, 1, 0, 1500, 2000):
+        counted = gw.asarray(np.array([count], dtype=np.uint32), device)
+        run = primitive.execute(input=gw.asarray(x, device), n=counted, trials=2)
+        order = expected(x[:count], 1500, "smallest", sorted=False)
+        indices = run.outputs["indices"].to_numpy()
+        np.testing.assert_array_equal(indices[: order.size], order, err_msg=str(count))
+        assert (indices[order.size :] == 0xFFFFFFFF).all(), count
+
+
 def test_items_that_the_gpu_counted(device):
     x = keys_of("u32", 600) % 50
     items = gw.asarray(x, device)
@@ -199,10 +262,13 @@ def test_larger_than_a_binding(device, datatype):
 
 def test_the_input_is_read_once_and_little_else():
     n = 1 << 28
-    for k, levels in ((1, 1), (100, 2), (1024, 3)):
+    for k, levels in ((1, 1), (100, 2), (128, 2), (1024, 3)):
         plan = gw.TopK.plan_for(capabilities=FULL, k=k, lengths={"input": n, "values": k, "indices": k})
-        assert names(plan) == [f"{name}_{i}" if name == "delegates" else name
-                               for i in range(levels) for name in ("delegates", "groups")] + ["select"]  # fmt: skip
+        # For small k many workgroups make the first choice of groups, and one kernel chooses groups and their items.
+        steps = [name for i in range(levels) for name in (f"delegates_{i}", "groups")]
+        if k <= 128:
+            steps = ["delegates_0", *["groups and delegates"] * (levels - 1)]
+        assert names(plan) == [*steps, "select"]
         scratch = sum(spec.size_bytes for spec in plan.buffers if spec.role == "scratch")
         assert scratch < plan.work.read_bytes / 1000
         assert gw.Plan.from_json(plan.to_json()) == plan
