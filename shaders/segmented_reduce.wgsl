@@ -1,7 +1,14 @@
 // Segmented reduction of blocks: each workgroup does a block of consecutive tiles, one after another, and writes the results of
-// the segments that end in it. What a block has of a segment that began before it, segmented_fixup.wgsl completes. So each item
-// is read once.
+// the segments that end in it. So each item is read once.
+//$ if completes
+// What a block has of a segment that began before it, the last workgroup to finish completes.
+// Forward progress: no workgroup waits for another. The last one knows that all blocks were published, but WGSL does not
+// promise that it sees that at once: it finds the chains of a block anew that it has not seen after SPIN_LIMIT polls.
+// Bindings: params, the inputs, the outputs, and control and states for the chains of blocks.
+//$ else
+// What a block has of a segment that began before it, segmented_fixup.wgsl completes.
 // Forward progress: no workgroup waits for another. Bindings: params, the inputs, totals, and the outputs.
+//$ endif
 // Sources: Sengupta, Harris, Zhang and Owens, "Scan primitives for GPU computing" (2007), for the operator; Merrill and
 // Garland, "Merge-based parallel sparse matrix-vector multiplication" (2016), for results that a second kernel completes.
 struct Params {
@@ -14,6 +21,7 @@ struct Params {
   flags: u32,  // sum of some of HAS_CARRY and MORE_FOLLOWS
   segments: u32,
   search_steps: u32,
+  expected_ends: u32,  // segments that end in a tile, on average
   identity_bits: u32,
 //$ for k in range(1, acc.words)
   identity_bits_{{ k }}: u32,
@@ -37,16 +45,19 @@ struct Params {
 //$ if short
 //$ include "lib/segmented_short.wgsl"
 //$ endif
+//$ if completes
+//$ include "lib/state.wgsl"
+//$ include "lib/segmented_complete.wgsl"
+//$ endif
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
-  enter(lanes);
+//$ if op.commutative
+// What comes before a tile, and what each invocation has of tiles without a head since then.
+fn with_loose(before: Chain, loose: Acc) -> Chain {
+  return chain_combine(before, wg_scan_chain(chain_of(0u, sg_reduce(loose))).total);
+}
+//$ endif
+// Does a block, and returns what comes after its last head.
+fn block_chain(block: u32) -> Chain {
   let first = block * tiles_per_block();
   let end = min(first + tiles_per_block(), used_tiles());
   var before = chain_identity();
@@ -59,6 +70,24 @@ fn main(
   var has_loose = false;
 //$ endif
   for (var tile = first; tile < end; tile++) {
+//$ if short
+    if (are_short(tile, segment)) {
+//$ if op.commutative
+      if (has_loose) {
+        before = with_loose(before, loose);
+        loose = identity();
+        has_loose = false;
+      }
+//$ endif
+      let end = emit_short(tile, segment, tile_begin(first), before);
+      if (end != NO_SEGMENT && tail_end(tile) - tail_begin(tile, end) <= LONGEST) {
+        before = chain_of(1u, tail_value(tile, end));
+        segment = end;
+        continue;
+      }
+      storageBarrier();  // results that are stored again come after those that were stored just now
+    }
+//$ endif
     tile_load(tile);
     let found = heads_begin(tile, segment);
 //$ if op.commutative
@@ -70,19 +99,9 @@ fn main(
       continue;
     }
     if (has_loose) {
-      before = chain_combine(before, wg_scan_chain(chain_of(0u, sg_reduce(loose))).total);
+      before = with_loose(before, loose);
       loose = identity();
       has_loose = false;
-    }
-//$ endif
-//$ if short
-    if (are_short(found.end - segment) && tail_end(tile) - tail_begin(tile, found.end) <= LONGEST) {
-      if (emit_short(tile, segment, found.end, tile_begin(first), before)) {
-        before = chain_of(1u, tail_value(tile, found.end));
-        segment = found.end;
-        continue;
-      }
-      tile_load(tile);  // so that its items need no registers meanwhile
     }
 //$ endif
 //$ for r in range(rows)
@@ -94,9 +113,40 @@ fn main(
     before = chain_combine(before, sum.total);
   }
 //$ if op.commutative
-  if (has_loose) { before = chain_combine(before, wg_scan_chain(chain_of(0u, sg_reduce(loose))).total); }
+  if (has_loose) { before = with_loose(before, loose); }
 //$ endif
-  workgroupBarrier();
+  workgroupBarrier();  // for `unfinished`
+  return before;
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let block = workgroup_index(workgroup, grid);
+  if (block >= params.blocks) { return; }
+  enter(lanes);
+//$ if completes
+  // Read before this workgroup counts as finished: the last one to finish increments the epoch.
+  if (params.blocks > 1u) { state_begin(); }
+  let chain = block_chain(block);
+  if (params.blocks == 1u) { return; }  // no segment began before it
+  if (is_leader()) {
+    publish_block(block, chain);
+    last_to_finish = select(0u, 1u, state_count_finished(params.blocks));
+  }
+  if (workgroupUniformLoad(&last_to_finish) == 0u) { return; }
+  loop {
+    let unseen = complete_segments();
+    if (unseen == NO_BLOCK) { break; }
+    complete_again(unseen);
+  }
+  if (is_leader()) { state_next_epoch(); }
+}
+//$ else
+  let before = block_chain(block);
   if (local == 0u) {
 //$ set row = 2 + 2 * acc.words
 //$ for k in range(1 + acc.words)
@@ -109,3 +159,4 @@ fn main(
 //$ endfor
   }
 }
+//$ endif

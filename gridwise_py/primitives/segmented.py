@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import wgpu
@@ -12,25 +13,63 @@ import wgpu
 from ..call_errors import explained
 from ..errors import LengthError, LimitError
 from ..planning.builder import PlanBuilder
-from ..planning.layout import Layout
+from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.source import Source
-from ..planning.windows import binding_limit
+from ..planning.windows import binding_limit, bindings_for
 from ..settings import ScanStrategy
 from ..tuning.options import ScanTuning
+from ..tuning.shapes import Shape, Shapes
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer, one_of
+from .operator import BlockWindow, blocks_of
 from .reduce_axis import ReduceAxis
 from .registry import register
 from .scan import KINDS, ScanKind
-from .segments import SegmentedPrimitive, segmented_prefixes, segments_of
+from .segments import SegmentedPrimitive, segmented_prefixes, segments_of, window_flags
 from .typed_segments import ItemsOffsets
 
 __all__ = ["SegmentedReduce", "SegmentedScan"]
+
+# Where segments have fewer items than this on average, the kernel has a path for tiles of short ones
+# (lib/segmented_short.wgsl). Its registers make longer ones slower: on an H200 2^28 items in segments of 16 take 740 µs
+# with it and 540 without.
+_SHORT_SEGMENT = 12
+# Tables of shapes, for segments of fewer items than this on average; longer ones have the table of `_kernel`.
+_SHAPES_OF_SEGMENTS = (
+    (4, "segmented_reduce_tiny"),
+    (_SHORT_SEGMENT, "segmented_reduce"),
+    (48, "segmented_reduce_medium"),
+)
+# Up to so many items the last workgroup completes the segments (H200: 2^20 items in segments of 2^16 take 13 µs, not
+# 21). Compilers make the text of larger tiles slower then, all of it: 2^28 items in segments of 1,024 take 603 µs, by
+# two kernels 416, whose second one costs 15.
+_COMPLETED_ITEMS = 1 << 22
+# Blocks whose chains an invocation reads together then: with 1, 2, 4 of them 2^20 items take 12.6, 13.0, 14.4 µs; where
+# there are more blocks, 2 was the fastest.
+_BLOCKS_AT_A_TIME = 2
+
+
+class _EndsForm(NamedTuple):
+    """The form of the kernels of a reduction by offsets.
+
+    Attributes
+    ----------
+    shape : Shape
+    short : bool
+        Whether it has the path for short segments.
+    completes : bool
+        Whether the last workgroup completes the segments; else a second kernel does.
+    """
+
+    shape: Shape
+    short: bool
+    completes: bool
+
 
 _OFFSETS = Argument("offsets", datatype=DATATYPES["u32"], is_apart=True)
 
@@ -172,7 +211,8 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
     strategy : {"auto", "reduce_then_scan", "lookback"}, optional
         Accepted as by the other primitives of segments, but the kernels are the same: none looks back.
     deterministic : bool, default False
-        For floats: the same bits on every adapter, as for `Scan`. Without it they are the same on every run.
+        For floats: the same bits on every adapter, as for `Scan`. Without it they are the same on every run, with one
+        exception that no GPU tried has shown (Notes).
     tuning : ScanTuning, optional
         Options that affect only the speed, of segments by offsets. By default the library's.
     capabilities : Capabilities, optional
@@ -194,6 +234,8 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
     A call reads each item and each offset once from memory, and some again out of a cache, whether segments have one
     item each or one has all. Each workgroup does a block of the items, and a second kernel completes the segments that
     reach from block to block (Merrill and Garland, "Merge-based parallel sparse matrix-vector multiplication", 2016).
+    Up to 2²² items on a GPU, the last workgroup to finish does that, as in `Reduce`, unless `deterministic` is given.
+    If it does not see what another workgroup published, it computes that anew, and sums of floats may round otherwise.
 
     Examples
     --------
@@ -243,7 +285,7 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
         )
 
     def plan(self, layout: Layout) -> Plan:
-        """Return the plan: two dispatches; of segments of one length that of `ReduceAxis`."""
+        """Return the plan: one dispatch for few items, else two; of segments of one length that of `ReduceAxis`."""
         if self.length is not None:
             return self._plan_rows(self._reads(layout), self.length)
         builder = PlanBuilder("segmented_reduce", layout, self.capabilities)
@@ -256,6 +298,94 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
         counted = builder.counted_work(n, items.nbytes // max(n, 1), 0)
         work = Work(n, items.nbytes + 4 * (segments + 1), segments * item_bytes, max(0, n - segments), counted)
         return builder.build(work, parameters)
+
+    # ---- segments by offsets
+
+    def _shapes_of(self, segments: int, n: int) -> Shapes[Shape]:
+        """Return the shapes for segments of so many items on average."""
+        named = (name for most, name in _SHAPES_OF_SEGMENTS if n < most * segments)
+        return self._shapes_by_name[next(named, self._kernel)]
+
+    @cached_property
+    def _shapes_by_name(self) -> dict[str, Shapes[Shape]]:
+        if self._fixed_order is not None:
+            return {name: self._shapes for _, name in _SHAPES_OF_SEGMENTS}
+        return {name: self._shapes_for(name, self.tuning) for _, name in _SHAPES_OF_SEGMENTS}
+
+    def _forms(self, n: int, segments: int, *, may_complete: bool) -> list[_EndsForm]:
+        """Return the form for n items, and those for other numbers of items and segments."""
+        fixed, is_cpu = self._fixed_order is not None, self.capabilities.is_cpu
+        # On CPU adapters there is one text.
+        short = not fixed and (is_cpu or n < _SHORT_SEGMENT * segments)
+        forms = [_EndsForm(self._shapes_of(segments, n).at(n), short, may_complete and n <= _COMPLETED_ITEMS)]
+        for average in (1, 4, _SHORT_SEGMENT, 48):
+            begin = 0
+            for up_to, shape in self._shapes_of(1, average).rows:
+                is_short = not fixed and (is_cpu or average < _SHORT_SEGMENT)
+                if may_complete and begin < _COMPLETED_ITEMS:
+                    forms.append(_EndsForm(shape, is_short, True))
+                if not may_complete or up_to is None or up_to > _COMPLETED_ITEMS:
+                    forms.append(_EndsForm(shape, is_short, False))
+                begin = 0 if up_to is None else up_to
+        return list(dict.fromkeys(forms))
+
+    def _plan_ends(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the kernels: blocks, and what they have of earlier segments."""
+        n, segments = self._items_in(layout["items"]), segments_of(self.name, layout)
+        shapes, fixed = self._shapes_of(segments, n), self._fixed_order is not None
+        shape = shapes.at(n)
+        windows = self._windows_of_blocks(builder, layout, shape)
+        blocks, chain_words = blocks_of(windows), 1 + self._accumulator.words
+        forms = self._forms(n, segments, may_complete=self._may_complete(layout, windows))
+        totals: Operand | None = None
+        if not all(form.completes for form in forms):
+            totals = builder.scratch("totals", 2 * chain_words * blocks)
+        state: dict[str, Any] = {}
+        if any(form.completes for form in forms):  # two entries of each block
+            entry = {"type": "Chain", "words": chain_words}
+            state = {
+                "entry": entry, "at_a_time": _BLOCKS_AT_A_TIME, "tickets": False,
+                **self._state.add_to(builder, 2 * blocks, words=chain_words),
+            }  # fmt: skip
+        elements = self.datatype.elements
+        for form in forms:
+            sibling = form != forms[0]
+            for part in windows[:1] if sibling else windows:
+                window = part.window
+                self._add_kernel(
+                    builder, window.label(self._label), "segmented_reduce.wgsl", form.shape, layout, window,
+                    params={
+                        "whole": (window.piece_length if fixed else window.length) // elements,
+                        "max_blocks": form.shape.max_blocks, "blocks": part.blocks, "flags": window_flags(window),
+                    },
+                    items=window.length // elements,
+                    written=(
+                        {} if totals is None or form.completes
+                        else {"totals": part.of_blocks(totals, 2 * chain_words)}
+                    ),
+                    workgroups=part.blocks, sibling=sibling, carried=len(windows) > 1, heads="ends",
+                    short=form.short, completes=form.completes, **(state if form.completes else {}),
+                )  # fmt: skip
+            if totals is not None and not form.completes:
+                output = layout["output"].by_words()
+                self._add_single(
+                    builder, "complete", "segmented_fixup.wgsl", form.shape,
+                    form.shape.max_blocks if sibling else blocks, {"output": output}, totals, sibling,
+                )  # fmt: skip
+        reported = self._blocks_parameters(shape, shapes, windows)
+        return {**reported, **self._state.parameters()} if forms[0].completes else reported
+
+    def _may_complete(self, layout: Layout, windows: Sequence[BlockWindow]) -> bool:
+        """Whether the last workgroup can complete the segments.
+
+        Several windows are several dispatches. Where the order is fixed, it must be that of several windows, too. On
+        CPU adapters a second dispatch costs less than it takes to compile the longer text.
+        """
+        if len(windows) > 1 or self._fixed_order is not None or self.capabilities.is_cpu:
+            return False
+        bindings = bindings_for((layout[name] for name in ("items", "offsets", "output")), self.capabilities)
+        # And control and states, where the other form has the totals.
+        return bindings + 2 <= self.capabilities.limits["max-storage-buffers-per-shader-stage"]
 
     def _plan_rows(self, layout: Layout, length: int) -> Plan:
         n = self._items_in(layout["items"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,6 +37,7 @@ __all__ = [
     "search_steps",
     "segmented_prefixes",
     "segments_of",
+    "window_flags",
 ]
 
 #: What keys may be: they are compared, not computed with.
@@ -51,12 +51,6 @@ _STAGED_BYTES = 8192
 # Runs, too. Half of the tiles of 8,192 items in runs of 8 have more than 1,024 runs, and a second turn for the rest:
 # with room for 1,280 few have (H200, 2^28 items: 900 µs instead of 916; with room for 1,536 and 2,048 901 and 904).
 _STAGED_RUN_BYTES = 10240
-
-
-# Where segments have fewer items than this on average, the kernel has a path for tiles of short ones
-# (lib/segmented_short.wgsl). Its registers make longer ones slower: on an H200 2^28 items in segments of 16 take 701 µs
-# with it and 690 without, of 1,024 427 and 414; but of 8 715 and 810.
-_SHORT_SEGMENT = 16
 
 
 class SegmentedPrimitive(LookBackPrimitive):
@@ -202,7 +196,7 @@ class SegmentedPrimitive(LookBackPrimitive):
                 builder, window.label(label), "segmented_blocks.wgsl", each, layout, window,
                 params={
                     "whole": (window.piece_length if fixed else window.length) // elements,
-                    "max_blocks": each.max_blocks, "blocks": part.blocks, "flags": _window_flags(window),
+                    "max_blocks": each.max_blocks, "blocks": part.blocks, "flags": window_flags(window),
                 },
                 items=window.length // elements, read={"carries": operand} if emits else {},
                 written={} if emits else {"totals": operand}, emits=emits, workgroups=part.blocks, sibling=sibling,
@@ -243,38 +237,6 @@ class SegmentedPrimitive(LookBackPrimitive):
             trusted=self.op.is_trusted(self.datatype), features=self._kernel_features(), sibling=sibling,
         )  # fmt: skip
 
-    def _plan_ends(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        """Add the kernels of a reduction of segments by offsets: blocks, and what they have of earlier segments."""
-        n = self._items_in(layout["items"])
-        shape, fixed = self._shapes.at(n), self._fixed_order is not None
-        short = not fixed and (self.capabilities.is_cpu or n < _SHORT_SEGMENT * segments_of(self.name, layout))
-        # Other lengths need the other text, too, but where it is always the same.
-        shorts = (short,) if fixed or self.capabilities.is_cpu else (short, not short)
-        windows = self._windows_of_blocks(builder, layout, shape)
-        blocks, words, elements = blocks_of(windows), 2 * (1 + self._accumulator.words), self.datatype.elements
-        totals = builder.scratch("totals", words * blocks)
-        for each in (shape, *self._shapes.others(n)):
-            sibling = each != shape
-            for part, with_short in product(windows, shorts):
-                window, is_other = part.window, sibling or with_short != short
-                if is_other and window.index:
-                    continue
-                self._add_kernel(
-                    builder, window.label(self._label), "segmented_reduce.wgsl", each, layout, window,
-                    params={
-                        "whole": (window.piece_length if fixed else window.length) // elements,
-                        "max_blocks": each.max_blocks, "blocks": part.blocks, "flags": _window_flags(window),
-                    },
-                    items=window.length // elements, written={"totals": part.of_blocks(totals, words)},
-                    workgroups=part.blocks, sibling=is_other, carried=len(windows) > 1, heads="ends",
-                    short=with_short,
-                )  # fmt: skip
-            output = layout["output"].by_words()
-            self._add_single(
-                builder, "complete", "segmented_fixup.wgsl", each, blocks, {"output": output}, totals, sibling
-            )
-        return self._blocks_parameters(shape, self._shapes, windows)
-
     def _operator_params(self) -> dict[str, int]:
         """Return the fields of `Params` that belong to the operator."""
         return {**self._accumulator.params, **({} if self._fixed_order is None else {"zero": 0})}
@@ -298,7 +260,7 @@ class SegmentedPrimitive(LookBackPrimitive):
             for each in (shape, *(() if carried else self._shapes.others(length))):
                 self._add_kernel(
                     builder, window.label(self._label), "segmented_lookback.wgsl", each, layout, window,
-                    params={"tiles": count, "flags": _window_flags(window)}, items=length,
+                    params={"tiles": count, "flags": window_flags(window)}, items=length,
                     written={"carries": part} if carried else {}, workgroups=count, sibling=each != shape,
                     carried=carried, look=look, tickets=tickets, **state,
                 )  # fmt: skip
@@ -359,15 +321,7 @@ class SegmentedPrimitive(LookBackPrimitive):
         if self._emission == "runs":
             values["size"] = layout["output_keys"].length
         if self._heads == "offsets":
-            segments = layout["offsets"].length - 1
-            values |= {
-                "segments": segments,
-                "search_steps": (
-                    search_steps(segments, shape.workgroup_size, guesses=0)
-                    if self._emission == "ends"
-                    else search_steps(segments, shape.workgroup_size // (parts + 1))
-                ),
-            }
+            values |= self._search_params(layout, shape, parts)
         builder.kernel(
             label, shader, reads=reads, writes=writes, params=values, workgroups=workgroups,
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
@@ -376,6 +330,18 @@ class SegmentedPrimitive(LookBackPrimitive):
             features=tuple(dict.fromkeys((*self._kernel_features(), *features))),
             sibling=sibling, counted=True, first=first,
         )  # fmt: skip
+
+    def _search_params(self, layout: Layout, shape: Shape, parts: int) -> dict[str, int]:
+        """Return the fields of `Params` for finding the segments of a tile in the offsets."""
+        segments = layout["offsets"].length - 1
+        if self._emission != "ends":
+            lanes = shape.workgroup_size // (parts + 1)
+            return {"segments": segments, "search_steps": search_steps(segments, lanes)}
+        return {
+            "segments": segments,
+            "search_steps": search_steps(segments, shape.workgroup_size, guesses=0),
+            "expected_ends": min(segments, segments * shape.tile_items // max(self._items_in(layout["items"]), 1)),
+        }
 
     def _prefixes(self, items: np.ndarray, heads: np.ndarray) -> np.ndarray:
         """Return numpy's scan of each segment; exclusive ones begin with the identity."""
@@ -441,7 +407,7 @@ def _quads(vecs: int) -> int:
     return next(quads for quads in (4, 2, 1) if vecs % quads == 0)
 
 
-def _window_flags(window: Window) -> int:
+def window_flags(window: Window) -> int:
     return (HAS_CARRY if window.index else 0) | (MORE_FOLLOWS if window.index < window.count - 1 else 0)
 
 

@@ -119,12 +119,14 @@ class Shapes(Generic[AnyShape]):
 # (H200, 16,384²: 542 µs with 128 × 2, 549 with 64 × 4, 561 with 256 × 2, 581 with 128 × 4; a copy 501).
 # histogram: 16 KiB of counters, so that four workgroups of 512 fill a multiprocessor. histogram_ranges: as many
 # counters as a workgroup may have, and as many invocations to use them; not measured yet.
-# top_k: 8 loads in flight; with a tile of 8,192 items 2^28 items have 2^15 minima, which one workgroup looks through.
-# Not measured yet.
+# top_k: 8 loads in flight; a group has up to 4 tiles of 8,192 items, and 2^28 items have 2^14 minima in groups of 2
+# tiles. Other shapes are as fast (H100, 2^28: 256 × 4, 128 × 8, 512 × 8 within 1 %).
 # by_key: 2^28 items of u32 in runs of 8 on an H200: scan 856 µs and reduce 874 with 256 × 8, 850 and 930 with 128 × 8,
-# 872 and 1,215 with 512 × 4. segmented: as scans by key. segmented_reduce, 2^28 items in segments of 2^16, 2^10, 2^4:
-# 263, 420, 744 µs with 128 × 8; 259, 464, 793 with 256 × 4. 1,024 blocks, so that one round completes them all (see
-# totals_invocations); these figures are of 1,056.
+# 872 and 1,215 with 512 × 4. segmented: as scans by key.
+# segmented_reduce, by the length of segments (2^28 items, H200, µs): of 2^10 407 with 128 × 8 and 457 with 256 × 4; of
+# 16 (medium) 691 and 539; of 8 565 and 881; of 1 and 2 (tiny) 1,396 and 1,001, but 1,214 and 878 with 256 × 4. 528
+# blocks are 2 % faster than 1,024, only segments of 1 want 792. Few items: with 264 blocks 2^22 in segments of 2^16
+# take 16.3 µs, with 1,024 23.9.
 # A CPU adapter compiles fewer rows sooner, and rarely runs them more slowly (lavapipe on 2 cores, CPU time of the first
 # call and of one at 2^20): elementwise 256 × 4 0.28 s and 12 ms, 256 × 1 0.09 s and 8 ms; scan_lookback 256 × 8 1.2 s
 # and 16 ms, 128 × 4 0.4 s and 16 ms; stream (a select in blocks) 256 × 8 1.5 s and 35 ms, 64 × 4 0.7 s and 27 ms;
@@ -153,7 +155,12 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 8))),
         ((None, Shape(128, 2)),),
     ),
-    "segmented_reduce": (((1 << 22, Shape(256, 4, 1024)), (None, Shape(128, 8, 1024))), ((None, Shape(64, 4, 64)),)),
+    "segmented_reduce": (((1 << 22, Shape(256, 4, 264)), (None, Shape(128, 8, 528))), ((None, Shape(64, 4, 64)),)),
+    "segmented_reduce_tiny": (((1 << 22, Shape(256, 4, 264)), (None, Shape(256, 4, 792))), ((None, Shape(64, 4, 64)),)),
+    "segmented_reduce_medium": (
+        ((1 << 22, Shape(256, 4, 264)), (None, Shape(256, 4, 528))),
+        ((None, Shape(64, 4, 64)),),
+    ),
     "histogram": (((1 << 20, Shape(256, 2, 264)), (None, Shape(512, 4, 528))), ((None, Shape(64, 2, 32)),)),
     "histogram_ranges": (((None, Shape(1024, 4, 264)),), ((None, Shape(64, 4, 32)),)),
     "stream": (
@@ -185,6 +192,14 @@ _MOST_WORDS_OF_VECS = {"scan_lookback": 16, "scan": 8, "reduce": 8}
 # for many items on a GPU. A CPU adapter would rather have fewer blocks.
 _FIXED_SHAPES = {"reduce": Shape(256, 4, 528), "scan": Shape(256, 4, 1056)}
 
+_SEGMENTED_REDUCTIONS = (
+    tuple(
+        Shape(w, v, b)
+        for w, v in ((128, 4), (128, 8), (128, 16), (256, 4), (256, 8), (512, 4))
+        for b in (264, 528, 792, 1056)
+    ),
+    tuple(Shape(w, v, b) for w, v, b in ((64, 2, 64), (64, 4, 16), (64, 4, 64), (64, 8, 64), (256, 4, 64))),
+)
 # What `gridwise tune` and benchmarks/variants.py try, for GPUs and for CPUs.
 _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
     "elementwise": (
@@ -242,14 +257,9 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         ),
         tuple(Shape(w, v) for w, v in ((64, 8), (128, 2), (128, 8), (256, 4), (256, 8))),
     ),
-    "segmented_reduce": (
-        tuple(
-            Shape(w, v, b)
-            for w, v in ((128, 4), (128, 8), (128, 16), (256, 4), (256, 8), (512, 4))
-            for b in (512, 1024)
-        ),
-        tuple(Shape(w, v, b) for w, v, b in ((64, 2, 64), (64, 4, 16), (64, 4, 64), (64, 8, 64), (256, 4, 64))),
-    ),
+    "segmented_reduce": _SEGMENTED_REDUCTIONS,
+    "segmented_reduce_tiny": _SEGMENTED_REDUCTIONS,
+    "segmented_reduce_medium": _SEGMENTED_REDUCTIONS,
     "segmented": (
         tuple(
             Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
@@ -309,6 +319,8 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
     "by_key": ScanTuning,
     "segmented": ScanTuning,
     "segmented_reduce": ScanTuning,
+    "segmented_reduce_tiny": ScanTuning,
+    "segmented_reduce_medium": ScanTuning,
     "histogram": HistogramTuning,
     "histogram_ranges": HistogramTuning,
     "stream": StreamTuning,

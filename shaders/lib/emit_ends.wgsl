@@ -5,8 +5,8 @@ const PART_ITEMS: u32 = {{ tile_items // parts }}u;
 // With a gap after each lane's items, so that lanes write to different banks.
 var<workgroup> staged: array<Acc, PART_ITEMS + PART_ITEMS / WIDTH>;
 fn stage(at: u32) -> u32 { return at + at / WIDTH; }
-// The segment that began before the block and ends in it, and what the block has of it. Another kernel completes it, which
-// only reads this, so that it may run several times.
+// The segment that began before the block and ends in it, and what the block has of it: another workgroup, or kernel,
+// completes it.
 var<workgroup> unfinished: u32;
 var<workgroup> unfinished_value: Acc;
 

@@ -63,13 +63,19 @@ fn heads_begin(tile: u32, first: u32) -> TileEnds {
     set_head(begin, load_offsets(first));
     if (begin == 0u) { set_head(0u, 0u); }
   }
-  // Ever more at a time, so that the loads of short segments are on their way at once, and few segments cost few loads.
-  mark_1(begin, limit, first);
+  // Ever more at a time, so that the loads of short segments are on their way at once, and few segments cost few loads: each
+  // time costs a trip to memory. Where twice as many are expected as there are invocations, give or take, that saves one.
+  var next = first;
+  if (4u * params.expected_ends < 3u * WORKGROUP_SIZE || 2u * params.expected_ends >= 3u * WORKGROUP_SIZE) {
+    mark_1(begin, limit, next);
+    let found = workgroupUniformLoad(&tile_ends);
+    if (found.more == 0u) { return found; }
+    next += WORKGROUP_SIZE;
+  }
+  mark_2(begin, limit, next);
   var found = workgroupUniformLoad(&tile_ends);
-  if (found.more == 0u) { return found; }
-  mark_2(begin, limit, first + WORKGROUP_SIZE);
-  found = workgroupUniformLoad(&tile_ends);
-  for (var next = first + 3u * WORKGROUP_SIZE; found.more != 0u; next += 8u * WORKGROUP_SIZE) {
+  next += 2u * WORKGROUP_SIZE;
+  for (; found.more != 0u; next += 8u * WORKGROUP_SIZE) {
     mark_8(begin, limit, next);
     found = workgroupUniformLoad(&tile_ends);
   }

@@ -1,21 +1,31 @@
-// A tile in which many short segments end: each invocation combines the items of whole segments, which the cache has, since the
-// tile was loaded. So nothing is scanned, and nothing goes through workgroup memory. Segments of one item take 12 bytes of memory
-// and otherwise some 40 accesses to workgroup memory.
+// A tile in which many short segments end: each invocation combines the items of whole segments, one after another, until one
+// ends behind the tile. So no head is marked, nothing is scanned, and nothing goes through workgroup memory: segments of one
+// item take 12 bytes of memory, and otherwise some 40 accesses to workgroup memory.
 const SHORT_TILE: u32 = 8u;  // items per segment, at most
 const LONGEST: u32 = 32u;  // items of a segment that one invocation combines
 // Whether some segment is longer. Then the tile is done again, as one of long segments.
 var<workgroup> short_failed: u32;
+// Of the segments that end in the tile.
+var<workgroup> short_end: atomic<u32>;
+var<workgroup> short_found: u32;
 
-fn are_short(segments: u32) -> bool { return segments * SHORT_TILE >= tile_size(); }
+// What ends up to here, ends in the tile; the last tile has all that are left.
+fn tile_limit(tile: u32) -> u32 { return select(tile_begin(tile) + tile_size(), NO_SEGMENT, is_last(tile)); }
+// Whether so many segments end in the tile, of which `first` is the first, that they are short on average.
+fn are_short(tile: u32, first: u32) -> bool {
+  let s = first + tile_size() / SHORT_TILE - 1u;
+  return s < params.segments && end_of(s) <= tile_limit(tile);
+}
 //$ macro short_segment(j)
-    if (s_{{ j }} < end) {
-      if (begin_{{ j }} >= end_{{ j }}) {
+    if (is_here_{{ j }}) {
+      let end = min(end_{{ j }}, items_in_all());
+      if (begin_{{ j }} >= end) {
         put_segment(s_{{ j }}, identity());
-      } else if (end_{{ j }} <= from_{{ j }} || end_{{ j }} - from_{{ j }} > LONGEST) {
+      } else if (end <= from_{{ j }} || end - from_{{ j }} > LONGEST) {
         short_failed = 1u;
       } else {
         var x = item_{{ j }};
-        for (var i = from_{{ j }} + 1u; i < end_{{ j }}; i++) { x = combine(x, item(i - params.first)); }
+        for (var i = from_{{ j }} + 1u; i < end; i++) { x = combine(x, item(i - params.first)); }
         if (begin_{{ j }} < tile_first) { x = combine(chain_value(before), x); }
         if (begin_{{ j }} < block_begin) {
           unfinished = s_{{ j }};
@@ -26,29 +36,44 @@ fn are_short(segments: u32) -> bool { return segments * SHORT_TILE >= tile_size(
       }
     }
 //$ endmacro
-// Writes the results of the segments from `first` to `end` - 1, which end in the tile; parameters as of emit_ends. Returns whether
-// all were short. All invocations of the workgroup take part.
-fn emit_short(tile: u32, first: u32, end: u32, block_begin: u32, before: Chain) -> bool {
-  if (local == 0u) { short_failed = 0u; }
+// Writes the results of the segments from `first` on that end in the tile, and returns the end of these; NO_SEGMENT if one of
+// them is long, or what the tile has of the next one. `before` is what comes before the tile in the block, which begins with
+// item `block_begin`. All invocations of the workgroup take part.
+fn emit_short(tile: u32, first: u32, block_begin: u32, before: Chain) -> u32 {
+  if (local == 0u) {
+    short_failed = 0u;
+    atomicStore(&short_end, first);
+  }
   workgroupBarrier();
   let tile_first = tile_begin(tile);
+  let limit = tile_limit(tile);
+  let last_segment = params.segments - 1u;
   let last_item = max(item_count(), 1u) - 1u;
-  for (var s = first + local; s < end; s += 4u * WORKGROUP_SIZE) {
-    // Four at a time, so that their loads are on their way at once.
-//$ for j in range(4)
-    let s_{{ j }} = s{{ " + %du * WORKGROUP_SIZE" % j if j }};
-    let begin_{{ j }} = load_offsets(min(s_{{ j }}, end - 1u));
-    let end_{{ j }} = segment_end(min(s_{{ j }}, end - 1u));
+  var end = first;
+  for (var s = first + local; ; s += 8u * WORKGROUP_SIZE) {
+    // Eight at a time, so that their loads are on their way at once.
+//$ for j in range(8)
+    let s_{{ j }} = min(s{{ " + %du * WORKGROUP_SIZE" % j if j }}, last_segment);
+    let begin_{{ j }} = load_offsets(s_{{ j }});
+    let end_{{ j }} = end_of(s_{{ j }});
 //$ endfor
-//$ for j in range(4)
+//$ for j in range(8)
+    let is_here_{{ j }} = s{{ " + %du * WORKGROUP_SIZE" % j if j }} <= last_segment && end_{{ j }} <= limit;
     let from_{{ j }} = max(begin_{{ j }}, tile_first);
     let item_{{ j }} = item(min(from_{{ j }} - params.first, last_item));
 //$ endfor
-//$ for j in range(4)
+//$ for j in range(8)
 {{ short_segment(j) -}}
 //$ endfor
+//$ for j in range(8)
+    if (is_here_{{ j }}) { end = s_{{ j }} + 1u; }
+//$ endfor
+    if (!is_here_7) { break; }
   }
-  return workgroupUniformLoad(&short_failed) == 0u;
+  atomicMax(&short_end, end);
+  workgroupBarrier();
+  if (local == 0u) { short_found = select(atomicLoad(&short_end), NO_SEGMENT, short_failed != 0u); }
+  return workgroupUniformLoad(&short_found);
 }
 // First item behind the last segment that ends in a tile.
 fn tail_begin(tile: u32, end: u32) -> u32 { return clamp(segment_end(end - 1u), tile_begin(tile), tail_end(tile)); }

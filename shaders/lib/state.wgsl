@@ -12,8 +12,9 @@ const INCLUSIVE: u32 = 2u;  // the total of all tiles up to this one
 
 //$ include "lib/control.wgsl"
 
-//$ set words = chain.words if chain is defined else acc.words if acc is defined else 1
-//$ set Value = chain.type if chain is defined else "Acc"
+//$ set posted = entry if entry is defined else chain if chain is defined else none
+//$ set words = posted.words if posted else acc.words if acc is defined else 1
+//$ set Value = posted.type if posted else "Acc"
 //$ if words > 1
 // An accumulator of several words has such a word, or pair, for each. All have the tag; while tags differ, the accumulator is
 // being written and counts as unpublished. A tile publishes one value for each tag, so equal tags mean one value.
@@ -23,8 +24,15 @@ struct Published { flag: u32, value: {{ Value }} }
 fn state_tag(flag: u32) -> u32 { return (epoch << 2u) | flag; }
 
 //$ if words > 1
+//$ if entry is defined
+fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
+  if (!stalls(tile)) { state_store(tile, flag, value); }
+}
+fn state_store(tile: u32, flag: u32, value: {{ Value }}) {
+//$ else
 fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
   if (stalls(tile)) { return; }
+//$ endif
 //$ for k in range(words)
 //$ if state == "u64"
   atomicStore(&states[{{ words }}u * tile + {{ k }}u], (u64(state_tag(flag)) << 32u) | u64(value[{{ k }}]));

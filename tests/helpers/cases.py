@@ -600,6 +600,12 @@ def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                     form = "blocks" if how == "reduce_then_scan" else f"{how}-{state}"
                     name = f"{type(primitive).__name__}-{datatype}-{key}-{op.name}-{mode}-{form}-"
                     yield name, primitive.plan(layout)
+    # Long segments have another text than short ones, also where the last workgroup completes them.
+    for mode, state in itertools.product(SUBGROUPS, STATES):
+        tuning = gw.ScanTuning(workgroup_size=128, vecs=3, state=state, subgroups=mode)
+        reduce = gw.SegmentedReduce(None, "u32", tuning=tuning, capabilities=FULL)
+        layout = gw.Layout.separate(items=n, offsets=n // 100 + 1, output=n // 100)
+        yield f"SegmentedReduce-long-{mode}-{state}-", reduce.plan(layout)
     yield from _segmented_sorts(n)
     for by, values in itertools.product(("counts", "offsets"), ("u32", "f64", None)):
         repeat = gw.Repeat(None, values, size=n, by=by, capabilities=replace(FULL, features=frozenset({"subgroup"})))
@@ -650,6 +656,8 @@ def top_k_plans() -> Iterator[tuple[str, gw.Plan]]:
         for counted in ({}, {"n": 1}):
             layout = gw.Layout.separate(sizes, **lengths, **counted)
             yield f"top_k-{datatype}-{list(counted)}", gw.TopK(None, datatype, 1000, capabilities=FULL).plan(layout)
+            layout = gw.Layout.separate(sizes, input=n, values=100, indices=100, **counted)
+            yield f"top_k-{datatype}-few-{list(counted)}", gw.TopK(None, datatype, 100, capabilities=FULL).plan(layout)
         rows = gw.TopK(None, datatype, 50, row_length=1 << 14, capabilities=FULL)
         found = (n >> 14) * 50
         yield f"top_k-{datatype}-rows", rows.plan(gw.Layout.separate(sizes, input=n, values=found, indices=found))

@@ -53,6 +53,8 @@ def test_files_begin_with_what_they_are(path):
 def test_a_kernels_header_tells_forward_progress_and_bindings(path):
     header = []
     for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("//$"):  # forms of a kernel may differ in it
+            continue
         if not line.startswith("// "):
             break
         header.append(line)

@@ -254,18 +254,86 @@ def test_totals_of_blocks_as_on_a_gpu(device, needs, mode, op, blocks):
     rng = np.random.default_rng(9)
     capabilities = dataclasses.replace(gw.capabilities(device), adapter_type="DiscreteGPU")
     tuning = dataclasses.replace(_tuning(device, mode, None, vecs=1), max_blocks=blocks)
-    options = {"strategy": "reduce_then_scan", "tuning": tuning, "capabilities": capabilities}
-    reduce, scan = gw.SegmentedReduce(device, "u32", op, **options), gw.SegmentedScan(device, "u32", op, **options)
     tiles = blocks + 50 if blocks > 3 else 20
     n = tiles * _tile(tuning) - 5
+    # In two windows, reductions have a kernel for the totals, too.
+    limits = {**capabilities.limits, "max-storage-buffer-binding-size": 3 * n // 256 * 256}
+    options = {"strategy": "reduce_then_scan", "tuning": tuning}
+    scan = gw.SegmentedScan(device, "u32", op, capabilities=capabilities, **options)
+    reduce = gw.SegmentedReduce(
+        device, "u32", op, capabilities=dataclasses.replace(capabilities, limits=limits), **options
+    )
     items = rng.integers(0, 2**32, n).astype(np.uint32)
     for segments in ("one", "eights", "empties"):
         _check_by_offsets(device, reduce, scan, _offsets(n, segments, rng), items, segments)
     layout = gw.Layout.separate(items=n, offsets=100, output=99)
-    sizes = [kernel.constants["WORKGROUP_SIZE"] for kernel in reduce.plan(layout).kernels]
+    plan = reduce.plan(layout)
+    *sizes, last = [kernel.constants["WORKGROUP_SIZE"] for kernel in plan.kernels]
     most = capabilities.limits["max-compute-invocations-per-workgroup"]
-    assert sizes[0] == tuning.workgroup_size
-    assert sizes[1] == max(sizes[0], min(1 << (blocks - 1).bit_length(), most))
+    assert sizes == 2 * [tuning.workgroup_size]
+    assert last == max(sizes[0], min(1 << (plan.parameters["blocks"] - 1).bit_length(), most))
+
+
+@pytest.mark.parametrize("mode", ["native", "none", pytest.param("emulated", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
+@pytest.mark.parametrize("blocks", [2, 65, 400])
+def test_the_last_workgroup_completes_segments(device, needs, mode, op, blocks):
+    """Also where it did not see some blocks, and has to do them again; in several calls, with one bit of epoch."""
+    needs(mode, "lookback")
+    capabilities = dataclasses.replace(gw.capabilities(device), adapter_type="DiscreteGPU")
+    rng = np.random.default_rng(14)
+    tuning = dataclasses.replace(_tuning(device, mode, None, vecs=1), max_blocks=blocks, spin_limit=4)
+    for stall_every in (0, 1, 7):
+        reduce = faulty(gw.SegmentedReduce, stall_every=stall_every, epoch_bits=1)(
+            device, "u32", op, tuning=tuning, capabilities=capabilities
+        )
+        n = 2 * blocks * _tile(tuning) - 5 if stall_every != 1 else 9 * _tile(tuning)
+        layout = gw.Layout.separate(items=n, offsets=100, output=99)
+        assert len(reduce.plan(layout).kernels) == 1
+        items = rng.integers(0, 2**32, n).astype(np.uint32)
+        for segments in ("one", "eights", "thousands", "empties", "one"):
+            offsets = _offsets(n - 14, segments, rng) + 5  # items before the first segment, and behind the last one
+            context = f"{segments}, every {stall_every}. stalls"
+            got = _run(reduce, device, items=items, offsets=offsets)["output"]
+            assert_same(got, _reduced(op, items, offsets), context)
+            arrays = {"items": gw.asarray(items, device), "offsets": gw.asarray(offsets, device)}
+            for count in (n - 1, n // 2, 7):
+                want = _reduced(op, items[:count], np.minimum(offsets, count))
+                assert_same(reduce.execute(**arrays, n=count).output.to_numpy(), want, f"{context}, n={count}")
+
+
+def _plan_of_lengths(reduce, n, average):
+    return reduce.plan(gw.Layout.separate(items=n, offsets=n // average + 1, output=n // average))
+
+
+@pytest.mark.parametrize("tuning", [None, gw.ScanTuning(workgroup_size=64, vecs=2, max_blocks=8)], ids=["table", "own"])
+def test_the_average_length_and_the_number_of_items_choose_the_kernels(device, tuning):
+    """All others are made in the background, so that another length compiles nothing."""
+    capabilities = dataclasses.replace(gw.capabilities(device), adapter_type="DiscreteGPU", tuning=None)
+    reduce = gw.SegmentedReduce(None, "u32", tuning=tuning, capabilities=capabilities)
+    known, forms = [], set()
+    for n, dispatches in ((1 << 20, 1), (1 << 24, 2)):
+        for average in (1, 8, 16, 1000):
+            plan = _plan_of_lengths(reduce, n, average)
+            assert len(plan.kernels) == dispatches
+            forms.add((plan.parameters["workgroup_size"], plan.parameters["vecs"], plan.kernels[0].shader))
+            known.append({kernel.shader for kernel in (*plan.kernels, *plan.siblings)})
+    assert len(forms) == (4 if tuning else 6)
+    assert all(texts == known[0] for texts in known)
+
+
+def test_segments_are_completed_by_a_second_kernel_where_bindings_are_few(device):
+    """The offsets of many segments need several bindings."""
+    measured = gw.capabilities(device)
+    limits = {"max-storage-buffer-binding-size": 4096, "max-storage-buffers-per-shader-stage": 8}
+    capabilities = dataclasses.replace(measured, adapter_type="DiscreteGPU", limits={**measured.limits, **limits})
+    reduce = gw.SegmentedReduce(device, capabilities=capabilities)
+    rng = np.random.default_rng(15)
+    for segments, labels in ((300, ["reduce"]), (3000, ["reduce", "complete"])):
+        offsets = np.sort(rng.integers(0, 901, segments + 1)).astype(np.uint32)
+        run = reduce.execute(items=gw.asarray(np.ones(900, np.uint32), device), offsets=gw.asarray(offsets, device))
+        assert [kernel.label for kernel in run.plan.kernels] == labels
+        assert_same(run.output.to_numpy(), np.diff(offsets))
 
 
 # ---- datatypes ----

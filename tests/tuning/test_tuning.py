@@ -255,7 +255,7 @@ def test_every_kernel_of_the_table_can_be_tuned(device):
     for kernel in KERNELS:
         shape = shapes_for(kernel, plain).at(70_000)
         primitive = tune_module.make_for(kernel, device, plain, shape, 70_000)
-        lengths = primitive.at_size(70_000)[1]
+        lengths = primitive.at_size(70_000, **tune_module.axes_for(kernel))[1]
         for output in primitive.signature.outputs:
             length = primitive.signature.output_length(output, lengths)
             lengths = {**lengths, output: 70_000 if length is None else length}

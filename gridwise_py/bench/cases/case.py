@@ -136,10 +136,10 @@ class Case:
         return cls(primitive, n, datatype, given.pop("op", None), given.pop("distribution", None), tuple(given.items()))
 
     @classmethod
-    def usual(cls, primitive: str, n: int) -> Case:
-        """Return a case with the usual value of each axis, of u32 where the primitive has that."""
+    def usual(cls, primitive: str, n: int, **axes: Any) -> Case:
+        """Return a case with the usual value of each axis but those given, of u32 where the primitive has that."""
         known = WORKLOADS[primitive].datatypes
-        return cls.build(primitive, n, "u32" if "u32" in known else next(iter(known)), **USUAL_AXES)
+        return cls.build(primitive, n, "u32" if "u32" in known else next(iter(known)), **{**USUAL_AXES, **axes})
 
     @property
     def lengths(self) -> dict[str, int]:

@@ -69,10 +69,15 @@ def interleaved(
     return found
 
 
-def random_arguments(primitive: Primitive, n: int, seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, Array]]:
-    """Return random inputs for size n, in the form that its workload has, and all arguments of a primitive."""
+def random_arguments(
+    primitive: Primitive, n: int, seed: int = 0, **axes: Any
+) -> tuple[dict[str, np.ndarray], dict[str, Array]]:
+    """Return random inputs for size n, in the form that its workload has, and all arguments of a primitive.
+
+    `axes` are those of the workload that do not have their usual values.
+    """
     kinds = {a.name: primitive.signature.datatype(a.name) or DATATYPES["u32"] for a in primitive.arguments}
-    inputs = _random_inputs(primitive, n, seed)
+    inputs = _random_inputs(primitive, n, seed, axes)
     arrays = {name: asarray(values, primitive.device) for name, values in inputs.items()}
     for argument in primitive.arguments:
         if argument.is_output:
@@ -82,9 +87,9 @@ def random_arguments(primitive: Primitive, n: int, seed: int = 0) -> tuple[dict[
     return inputs, arrays
 
 
-def _random_inputs(primitive: Primitive, n: int, seed: int) -> dict[str, np.ndarray]:
+def _random_inputs(primitive: Primitive, n: int, seed: int, axes: Mapping[str, Any]) -> dict[str, np.ndarray]:
     for name in (name for name, workload in WORKLOADS.items() if isinstance(primitive, workload.kind)):
-        case = Case.usual(name, n)
+        case = Case.usual(name, n, **axes)
         if set(case.lengths) == set(primitive.signature.inputs):
             return case.inputs(primitive, seed)
     rng = np.random.default_rng(seed)

@@ -38,7 +38,7 @@ from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
 from ..stats.verdict import Pair, VerdictKind, judge_all
 
-__all__ = ["TUNED_KERNELS", "Choice", "Trial", "make_for", "options_for", "tune"]
+__all__ = ["TUNED_KERNELS", "Choice", "Trial", "axes_for", "make_for", "options_for", "tune"]
 
 #: The primitives that kernels are measured with, of u32, and their options besides those of `Primitive.at_size`.
 _SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, Any]]] = {
@@ -53,12 +53,20 @@ _SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, Any]]] = {
     "by_key": (ReduceByKey, {"strategy": "lookback"}),
     "segmented": (SegmentedScan, {"strategy": "lookback"}),
     "segmented_reduce": (SegmentedReduce, {}),
+    "segmented_reduce_tiny": (SegmentedReduce, {}),
+    "segmented_reduce_medium": (SegmentedReduce, {}),
     "histogram": (Histogram, {}),
     "histogram_ranges": (Histogram, {"bins": 1 << 15}),
     "merge": (Merge, {"dtype": "f32"}),
     "merge_network": (Merge, {}),
     "top_k": (TopK, {}),
     "transpose": (Transpose, {}),
+}
+
+#: What differs from the usual case of their primitive.
+_AXES: Mapping[str, Mapping[str, int]] = {
+    "segmented_reduce_tiny": {"segment": 2},
+    "segmented_reduce_medium": {"segment": 16},
 }
 
 #: The kernels that are tuned, by the names in tuning/shapes.py.
@@ -186,6 +194,11 @@ def make_for(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, shape: Sh
     return make(device, tuning=tuning_of(kernel, shape), capabilities=plain, **options_for(kernel, n))
 
 
+def axes_for(kernel: str) -> Mapping[str, int]:
+    """Return the axes of the case that a kernel is measured with, besides the usual ones."""
+    return _AXES.get(kernel, {})
+
+
 def options_for(kernel: str, n: int) -> dict[str, Any]:
     """Return the options of the primitive that a kernel is measured with at size n."""
     kind, options = _SUBJECTS[kernel]
@@ -201,7 +214,7 @@ def _choose(
     progress(f"{kernel}, {n:,} items: {len(shapes)} shapes")
     primitives = {_name(shape): make_for(kernel, device, plain, shape, n) for shape in shapes}
     first = primitives[_name(default)]
-    inputs, arrays = random_arguments(first, n, protocol.seed)
+    inputs, arrays = random_arguments(first, n, protocol.seed, **axes_for(kernel))
     found = interleaved(primitives, arrays, rounds=rounds, protocol=protocol, check=checker(first, inputs))
     trials = _judge(shapes, [found[_name(shape)] for shape in shapes], plain.tick_step_ns or 0.0)
     faster = [t for t in trials if t.verdict == VerdictKind.FASTER and t.ratio is not None]
