@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 import types
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from gridwise_py.bench.sweep.suite import DEFAULT_AXES, Sweep
 from gridwise_py.cli import main
 from gridwise_py.dask import fleet as fleet_module
 from gridwise_py.dask.fleet import request_of, run_fleet
+from gridwise_py.dask.worker import gpu_workers
 from helpers import clusters, fleet_faults
 
 pytestmark = [pytest.mark.dask, pytest.mark.gpu]
@@ -61,7 +63,10 @@ def mended(request):
 
 
 def _devices(client):
-    """The two devices, by id."""
+    """The two devices, by id. A worker that has just come back is listed a moment before its GPU is."""
+    end = time.monotonic() + 60
+    while len(gpu_workers(client)) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
     first, second = gwd.identities(client)
     return first, second
 
