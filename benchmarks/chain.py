@@ -56,8 +56,7 @@ class Chain:
         self._select = gw.Select(device, x, where=x < bound)
         self._sort = gw.Sort(device, "u32")
         self._sums = gw.ReduceByKey(device, "u32", "u32", gw.Add)
-        self._frame: gw.Sequence | None = None
-        self._found: tuple[gw.Array, gw.Array] | None = None
+        self._captured: tuple[gw.Sequence, tuple[gw.Array, gw.Array]] | None = None
 
     def counted(self) -> tuple[gw.Array, gw.Array]:
         """Record all on one encoder, and submit; nothing is read."""
@@ -77,12 +76,13 @@ class Chain:
 
     def captured(self) -> tuple[gw.Array, gw.Array]:
         """Execute again what the first call captured."""
-        if self._frame is None:
+        if self._captured is None:
             with gw.capture(self.device) as frame:
-                self._found = self.queued()
-            self._frame = frame
-        self._frame.execute()
-        return self._found
+                found = self.queued()
+            self._captured = frame, found
+        frame, found = self._captured
+        frame.execute()
+        return found
 
     def trimmed(self) -> tuple[gw.Array, gw.Array]:
         """Read each count before the next primitive is called."""

@@ -31,7 +31,7 @@ import gridwise_py as gw
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.bench.sampling.interleave import checker, interleaved, random_arguments, samples_ns
 from gridwise_py.bench.stats.verdict import Pair, judge_all
-from gridwise_py.bench.sweep.tune import TUNED_KERNELS, make_for
+from gridwise_py.bench.sweep.tune import TUNED_KERNELS, axes_for, make_for
 from gridwise_py.cli.options import AxisList
 from gridwise_py.storage.json_files import write_json
 from gridwise_py.tuning.shapes import candidates_for, shapes_for
@@ -169,10 +169,12 @@ SORT_SHAPES = {
 }  # fmt: skip
 
 
-def measure(primitives: dict[str, gw.Primitive], n: int, rounds: int, seconds: float) -> list[dict[str, Any]]:
-    """Measure all of them on the same data, and judge them against the first."""
+def measure(
+    primitives: dict[str, gw.Primitive], n: int, rounds: int, seconds: float, kernel: str
+) -> list[dict[str, Any]]:
+    """Measure all of them on the same data, that of the kernel's case, and judge them against the first."""
     first = next(iter(primitives.values()))
-    inputs, arrays = random_arguments(first, n)
+    inputs, arrays = random_arguments(first, n, **axes_for(kernel))
     protocol = gw.SamplingProtocol(
         min_samples=10, block_trials=10, timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds, canary_passes=1,
         batch_trials=100 if n <= 1 << 24 else 10, check_unit=False,
@@ -272,7 +274,7 @@ def main(what, counts, kernels, rounds, seconds, adapter, json_path) -> None:
         for kernel, primitives in blocks.items():
             print(f"{kernel}, n = 2^{n.bit_length() - 1}" if n & (n - 1) == 0 else f"{kernel}, n = {n:,}")
             width = max([40, *map(len, primitives)])
-            for row in measure(primitives, n, rounds, seconds):
+            for row in measure(primitives, n, rounds, seconds, kernel):
                 rows.append({"kernel": kernel, **row})
                 judged = "" if row["ratio"] is None else f"{row['ratio']:7.3f} x  {row['verdict']}"
                 shown = f"{row['time_ns'] / 1e3:10.2f} us" if row["correct"] else "WRONG"

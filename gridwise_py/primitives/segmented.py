@@ -318,7 +318,7 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
         # On CPU adapters there is one text.
         short = not fixed and (is_cpu or n < _SHORT_SEGMENT * segments)
         forms = [_EndsForm(self._shapes_of(segments, n).at(n), short, may_complete and n <= _COMPLETED_ITEMS)]
-        for average in (1, 4, _SHORT_SEGMENT, 48):
+        for average in (1, *(most for most, _ in _SHAPES_OF_SEGMENTS)):
             begin = 0
             for up_to, shape in self._shapes_of(1, average).rows:
                 is_short = not fixed and (is_cpu or average < _SHORT_SEGMENT)

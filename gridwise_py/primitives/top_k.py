@@ -48,6 +48,8 @@ _SELECT_LAST_ITEMS = 1 << 16
 # Up to this k the last choice of groups and that of the items are one kernel: its list of groups is in workgroup
 # memory, and 256 slots are enough. A CPU adapter compiles two kernels sooner, and has no gap between them.
 _MOST_GROUPS = 128
+# Most workgroups that make the same choice, about one for each multiprocessor of a large GPU.
+_MOST_CHOICES = 128
 # A row that is longer gets many workgroups, if the rows are few.
 _LONG_ROW_ITEMS = 1 << 17
 _FEW_ROWS = 16
@@ -59,10 +61,6 @@ _WORKGROUPS_AT_ONCE = 1024
 _GROUP_TILES = 4
 # Kernels add a block of tiles to a place, in 32 bits.
 _MOST_ITEMS = (1 << 32) - (1 << 20)
-
-
-# Most workgroups that make the same choice, about one for each multiprocessor of a large GPU.
-_MOST_CHOICES = 128
 
 
 @dataclass(frozen=True)
@@ -151,7 +149,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         Argument("values", is_output=True),
         Argument("indices", is_output=True, datatype=DATATYPES["u32"]),
     )
-    #: Codes of which one workgroup chooses; tests set fewer.
+    #: Codes of which one workgroup chooses, and items of chosen groups; tests set fewer.
     _select_items: ClassVar[int] = _SELECT_ITEMS
     _select_last_items: ClassVar[int] = _SELECT_LAST_ITEMS
 

@@ -270,7 +270,7 @@ class ScanTuning(Tuning):
     vecs : int, optional
         vec4 per invocation and tile, 1 to 16.
     max_blocks : int, optional
-        Reduce-then-scan only: largest number of workgroups, each of which scans a block of tiles.
+        Reduce-then-scan, and `SegmentedReduce`: largest number of workgroups, each of which does a block of tiles.
     look : int, optional
         Look-back only: tiles that a lane polls per round, 1 to 32. By default, a subgroup polls 32 in total.
     tickets : bool, optional
@@ -279,10 +279,11 @@ class ScanTuning(Tuning):
         are recomputed because of the order in which workgroups start. None uses tickets on CPU adapters (lavapipe
         starts in the middle of the grid) and if the self-test of the device finds that they are needed.
     state : {None, "u64", "u32x2"}, optional
-        Look-back only: form of the state words. None uses 64-bit atomics if the device has them.
+        Look-back, and `SegmentedReduce` in one dispatch: form of the state words. None uses 64-bit atomics if the
+        device has them.
     spin_limit : int, optional
-        Look-back only: total unsuccessful polls after which a workgroup recomputes unpublished tiles itself; 256 by
-        default.
+        Look-back, and `SegmentedReduce` in one dispatch: total unsuccessful polls after which a workgroup recomputes
+        itself what is unpublished; 256 by default.
     subgroups : None, bool or str, optional
         None uses subgroups if the device has them; False uses workgroup memory and barriers only. ``"emulated-8"``
         emulates that size, for tests.

@@ -8,6 +8,8 @@ fn items_in_all() -> u32 { return params.first + item_count(); }
 fn tile_begin(tile: u32) -> u32 { return params.first + tile * tile_size(); }
 fn segment_end(s: u32) -> u32 { return min(end_of(s), items_in_all()); }
 fn is_last(tile: u32) -> bool { return tile + 1u >= used_tiles() && !more_follows(); }
+// What ends up to here, ends in the tile; the last tile has all that are left.
+fn tile_limit(tile: u32) -> u32 { return select(tile_begin(tile) + tile_size(), NO_SEGMENT, is_last(tile)); }
 // Bit q: a segment ends before place q of the tile, or begins with it.
 var<workgroup> head_bits: array<atomic<u32>, {{ tile_items // 32 + 1 }}>;
 // The search: so many segments end at least, and at most, up to an item. Steps take turns between two copies.
@@ -53,8 +55,7 @@ fn segments_begin(tile: u32) -> u32 {
 // Sets the bits of a tile; `first` is the first segment that does not end before it.
 fn heads_begin(tile: u32, first: u32) -> TileEnds {
   let begin = tile_begin(tile);
-  // Segments that end behind the tile do not count; the last tile has all that are left.
-  let limit = select(begin + tile_size(), NO_SEGMENT, is_last(tile));
+  let limit = tile_limit(tile);
   for (var word = local; word <= WORKGROUP_SIZE * VECS / 8u; word += WORKGROUP_SIZE) { atomicStore(&head_bits[word], 0u); }
   if (local == 0u) { tile_ends = TileEnds(first, 0u, 0u); }
   workgroupBarrier();

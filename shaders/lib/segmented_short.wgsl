@@ -1,6 +1,6 @@
 // A tile in which many short segments end: each invocation combines the items of whole segments, one after another, until one
-// ends behind the tile. So no head is marked, nothing is scanned, and nothing goes through workgroup memory: segments of one
-// item take 12 bytes of memory, and otherwise some 40 accesses to workgroup memory.
+// ends behind the tile. So no head is marked, nothing is scanned, and nothing goes through workgroup memory. A segment of one
+// item moves 12 bytes; the usual way would access workgroup memory some 40 times for it.
 const SHORT_TILE: u32 = 8u;  // items per segment, at most
 const LONGEST: u32 = 32u;  // items of a segment that one invocation combines
 // Whether some segment is longer. Then the tile is done again, as one of long segments.
@@ -9,8 +9,6 @@ var<workgroup> short_failed: u32;
 var<workgroup> short_end: atomic<u32>;
 var<workgroup> short_found: u32;
 
-// What ends up to here, ends in the tile; the last tile has all that are left.
-fn tile_limit(tile: u32) -> u32 { return select(tile_begin(tile) + tile_size(), NO_SEGMENT, is_last(tile)); }
 // Whether so many segments end in the tile, of which `first` is the first, that they are short on average.
 fn are_short(tile: u32, first: u32) -> bool {
   let s = first + tile_size() / SHORT_TILE - 1u;
@@ -37,8 +35,8 @@ fn are_short(tile: u32, first: u32) -> bool {
     }
 //$ endmacro
 // Writes the results of the segments from `first` on that end in the tile, and returns the end of these; NO_SEGMENT if one of
-// them is long, or what the tile has of the next one. `before` is what comes before the tile in the block, which begins with
-// item `block_begin`. All invocations of the workgroup take part.
+// them is long. `before` is what comes before the tile in the block, which begins with item `block_begin`. All invocations of
+// the workgroup take part.
 fn emit_short(tile: u32, first: u32, block_begin: u32, before: Chain) -> u32 {
   if (local == 0u) {
     short_failed = 0u;

@@ -301,7 +301,7 @@ def test_every_candidate_gives_right_results_on_this_adapter(device, kernel):
     n = 70_001
     for shape in candidates_for(kernel, plain, plain.subgroup_mode(None)):
         primitive = tune_module.make_for(kernel, device, plain, shape, n)
-        inputs, arrays = random_arguments(primitive, n)
+        inputs, arrays = random_arguments(primitive, n, **tune_module.axes_for(kernel))
         run = primitive.execute(**arrays)
         assert run.plan.parameters["workgroup_size"] == shape.workgroup_size
         got = {name: array.to_numpy() for name, array in run.outputs.items()}
