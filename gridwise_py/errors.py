@@ -5,6 +5,8 @@
     GridwiseError
     ├── ArgumentError (ValueError)        an argument is wrong; nothing was submitted
     │   ├── DatatypeError (TypeError)     a dtype or Python type that the call does not accept
+    │   ├── BoundsError (IndexError)      an index that no item has
+    │   │   └── AxisError (numpy.AxisError) an axis that the array does not have
     │   ├── LengthError                   lengths that do not match
     │   ├── OverlapError                  overlapping views that the kernel does not support
     │   ├── BufferUsageError              destroyed, mapped, of another device, or a usage flag is missing
@@ -27,10 +29,14 @@
     GridwiseWarning (UserWarning)
 """
 
+import numpy as np
+
 __all__ = [
     "AdapterError",
     "ArgumentError",
+    "AxisError",
     "BadResultsFile",
+    "BoundsError",
     "BufferUsageError",
     "ClusterError",
     "DatatypeError",
@@ -63,6 +69,17 @@ class ArgumentError(GridwiseError, ValueError):
 
 class DatatypeError(ArgumentError, TypeError):
     """A dtype or a Python type that the call does not accept."""
+
+
+class BoundsError(ArgumentError, IndexError):
+    """An index that no item has."""
+
+
+class AxisError(BoundsError, np.exceptions.AxisError):
+    """An axis that the array does not have, or one that is named twice."""
+
+    def __init__(self, message: str):
+        super().__init__(message)
 
 
 class LengthError(ArgumentError):

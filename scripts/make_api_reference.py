@@ -48,9 +48,10 @@ AREAS = {
     "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult read_results to_dataframe",
     "Plans": "Plan Work Layout Operand Argument SameAs Product UpTo Signature",
-    "Errors": "GridwiseError ArgumentError DatatypeError LengthError OverlapError BufferUsageError LimitError "
-    "EmptyReductionError BadResultsFile AdapterError ShaderError TimingError TimingNotReady TimingUnavailable "
-    "ClusterError ImplicitConversionError DeviceError DeviceLostError DeviceMemoryError DeviceTimeoutError ForkError "
+    "Errors": "GridwiseError ArgumentError DatatypeError BoundsError AxisError LengthError OverlapError "
+    "BufferUsageError LimitError EmptyReductionError BadResultsFile AdapterError ShaderError TimingError "
+    "TimingNotReady TimingUnavailable ClusterError ImplicitConversionError DeviceError DeviceLostError "
+    "DeviceMemoryError DeviceTimeoutError ForkError "
     "GridwiseWarning",
 }
 

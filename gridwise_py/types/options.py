@@ -6,37 +6,48 @@ import operator
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from ..errors import ArgumentError
+import numpy as np
 
-__all__ = ["integer", "one_of"]
+from ..errors import ArgumentError, DatatypeError
+
+__all__ = ["MOST_U32", "integer", "one_of"]
+
+#: The largest number that a kernel gets as a parameter: u32's.
+MOST_U32 = 2**32 - 1
 
 _Word = TypeVar("_Word")
 
 
-def integer(name: str, value: Any, least: int | None = None) -> int:
+def integer(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
     """Return an argument as an int: any integer type will do, numpy's as well.
+
+    Every number that a kernel gets as a parameter comes through here, with `MOST_U32` or less as its bound.
 
     Parameters
     ----------
     name : str
         What messages call it.
     value : int or numpy integer
-    least : int, optional
-        Smallest value.
+    least, most : int, optional
+        Smallest and largest value.
 
     Raises
     ------
+    DatatypeError
+        If it is no integer: a bool is none, and neither is 2.0.
     ArgumentError
-        If it is no integer (a bool is none, and neither is 2.0), or too small.
+        If it is too small or too large.
     """
-    at_least = "" if least is None else f" of at least {least}"
     try:
-        number = None if isinstance(value, bool) else operator.index(value)
+        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
         number = None
-    if number is None or (least is not None and number < least):
-        raise ArgumentError(f"{name} must be an integer{at_least}, not {value!r}")
-    return number
+    if number is not None and (least is None or number >= least) and (most is None or number <= most):
+        return number
+    bounds = {"at least": least, "at most": most}
+    bounded = " and ".join(f"{word} {bound}" for word, bound in bounds.items() if bound is not None)
+    wanted = f"{name} must be an integer{f' of {bounded}' if bounded else ''}, not {value!r}"
+    raise (DatatypeError if number is None else ArgumentError)(wanted)
 
 
 def one_of(name: str, value: _Word, known: Iterable[str]) -> _Word:

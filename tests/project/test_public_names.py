@@ -45,7 +45,7 @@ SINCE = {
         HistogramTuning bincount histogram histogram2d reduce_by_index scatter_add
         Merge MergeSort MergedPairs intersect1d isin merge setdiff1d setxor1d union1d
         GroupBy Groups count group_by
-        ClusterError
+        ClusterError AxisError BoundsError
     """,
 }
 #: Public once, and why no more.

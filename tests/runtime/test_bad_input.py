@@ -37,7 +37,7 @@ def _drawn() -> dict[str, set[str]]:
     parents: list[str] = []
     for line in errors.__doc__.splitlines():
         found = re.match(
-            r"    ([│├└─ ]*)(Gridwise\w+|\w+Error|Timing\w+|BadResultsFile)(?: \((\w+)\))?(?:\s{2,}.*)?$", line
+            r"    ([│├└─ ]*)(Gridwise\w+|\w+Error|Timing\w+|BadResultsFile)(?: \((?:numpy\.)?(\w+)\))?(?:\s+.*)?$", line
         )
         if found:
             depth = len(found[1]) // 4
