@@ -1,10 +1,9 @@
 """What all tests share: devices, the watch on wgpu's errors, and skips that become failures.
 
 ``GRIDWISE_REQUIRE_GPU=1``
-    No test may be skipped: what is skipped for want of an adapter, a feature or a program fails.
+    There must be an adapter, and no test may be skipped but for a need that it declares (`helpers.needs`).
 ``GRIDWISE_TEST_REFUSE_FEATURES=1``
-    Devices are made without any optional feature, and tests that are about such a feature are skipped. These
-    skips are asked for, so they stay skips.
+    Devices are made without any optional feature; tests that need one are skipped.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
+from helpers import needs
 
 # Seeded, as all random inputs are, and without a deadline: the first example compiles shaders. Where slow tests are
 # left out, tests that name no number of examples run fewer.
@@ -30,8 +30,6 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("gridwise"), max_examples=10)
 hypothesis.settings.load_profile("gridwise")
-
-REFUSED = "refused by GRIDWISE_TEST_REFUSE_FEATURES"
 
 
 def _flag(name: str) -> bool:
@@ -95,9 +93,9 @@ def _skip_to_failure(report: pytest.TestReport | pytest.CollectReport) -> None:
         return
     skip = report.longrepr
     reason = str(skip[2] if isinstance(skip, tuple) else skip).removeprefix("Skipped: ")
-    if REFUSED not in reason:
+    if not reason.startswith((needs.PREFIX, needs.IMPORT_PREFIX)):
         report.outcome = "failed"
-        report.longrepr = f"skipped, but GRIDWISE_REQUIRE_GPU=1 allows no skips: {reason}"
+        report.longrepr = f"skipped, but GRIDWISE_REQUIRE_GPU=1 allows it only for a declared need: {reason}"
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -141,9 +139,16 @@ def _has_adapter() -> bool:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs an adapter where there is none."""
+    """Skip what needs an adapter where there is none, and what declares a need that is not met here."""
     if item.get_closest_marker("gpu") and not _has_adapter():
         pytest.skip("no GPU adapter on this machine (a software one: Debian's mesa-vulkan-drivers)")
+    _skip_without(*(name for mark in item.iter_markers("needs") for name in mark.args))
+
+
+def _skip_without(*names: str) -> None:
+    missing = needs.missing(names, _shared_device)
+    if missing:
+        pytest.skip(needs.PREFIX + ", ".join(missing))
 
 
 def _make_device() -> wgpu.GPUDevice:
@@ -152,10 +157,15 @@ def _make_device() -> wgpu.GPUDevice:
     return gw.request_device().adapter.request_device_sync(label="no features", required_features=[])
 
 
+@functools.cache
+def _shared_device() -> wgpu.GPUDevice:
+    return _make_device()
+
+
 @pytest.fixture(scope="session")
 def device() -> wgpu.GPUDevice:
     """The device that tests share, and with it everything that was compiled for it."""
-    return _make_device()
+    return _shared_device()
 
 
 @pytest.fixture
@@ -164,18 +174,10 @@ def fresh_device() -> wgpu.GPUDevice:
     return _make_device()
 
 
-@pytest.fixture
-def require(device) -> Callable[..., None]:
-    """Return a function that skips the test unless the shared device has all the features given."""
-
-    def check(*features: str) -> None:
-        missing = [feature for feature in features if feature not in device.features]
-        if missing and _flag("GRIDWISE_TEST_REFUSE_FEATURES"):
-            pytest.skip(f"{', '.join(missing)} {REFUSED}")
-        if missing:
-            pytest.skip(f"the adapter has no {', '.join(missing)}")
-
-    return check
+@pytest.fixture(scope="session")
+def require() -> Callable[..., None]:
+    """Return a function that skips the test unless needs are met that only its parameters tell; else see ``needs``."""
+    return _skip_without
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import ctypes
 import gc
 import multiprocessing
-import os
 import warnings
 
 import numpy as np
@@ -208,7 +207,7 @@ def test_the_environment_holds_it_for_the_life_of_a_device(device, driver, monke
     assert cuda.retained == {10: 0}
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.needs("fork")
 def test_a_fork_releases_nothing_of_its_parent(device):
     """Its CUDA context does not exist in the fork, and a call of the driver there may hang."""
     cuda = Cuda("NVIDIA H200")

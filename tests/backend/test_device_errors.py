@@ -285,7 +285,7 @@ def test_a_call_without_memory_leaves_what_was_bound(fresh_device, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit on memory is Linux's")
+@pytest.mark.needs("linux")
 def test_no_memory_for_real(device):
     """In a process that may have only some memory more than it has."""
     code = """

@@ -10,7 +10,7 @@ import pytest
 
 from gridwise_py.backend import fork_guard as process
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+pytestmark = pytest.mark.needs("fork")
 
 # What the parent of a fork does, and what tells how the child fared. A child that hangs is ended by an alarm.
 _PRELUDE = """
@@ -177,7 +177,7 @@ assert scan.execute().output.to_numpy()[-1] == X.sum()
     assert _python(code).splitlines() == ["returned None", "status 0"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the drivers of other systems are not Vulkan's")
+@pytest.mark.needs("linux")
 def test_a_child_can_end_by_a_regular_exit(device):
     """Nothing of this library waits or crashes then. Mesa's OpenGL driver does, so wgpu is kept from loading it."""
     code = (

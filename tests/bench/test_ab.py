@@ -64,10 +64,9 @@ def _version(environment):
 
 
 @pytest.fixture
-def repository(tmp_path, monkeypatch):
+def repository(tmp_path, monkeypatch, require):
     """A repository whose first revision is version 1, and whose second is version 2."""
-    if shutil.which("git") is None:
-        pytest.skip("needs git")
+    require("git")
     folder = _package(tmp_path / "repository", "1")
     (folder / "notes.txt").write_text("not needed")
 

@@ -22,15 +22,13 @@ from helpers.chromium import browser, find_chromium
 from helpers.measuring_page import changed, small_bundle, visit
 from helpers.tint import WEBGPU_FLAGS
 
-pytestmark = [pytest.mark.browser, pytest.mark.tint]
+pytestmark = [pytest.mark.browser, pytest.mark.tint, pytest.mark.needs("chromium")]
 
 
 @pytest.fixture(scope="module")
 def new_page():
     """A function that opens a page; the browser is the module's."""
     path = find_chromium()
-    if path is None:
-        pytest.skip("no chromium on PATH")
     with browser(path, *WEBGPU_FLAGS, timeout_s=240.0) as new:
         yield new
 

@@ -11,12 +11,11 @@ from helpers.tint import WEBGPU_FLAGS
 pytestmark = [pytest.mark.browser, pytest.mark.tint, pytest.mark.slow]  # 60 s: SwiftShader compiles sorts for long
 
 
+@pytest.mark.needs("chromium")
 @pytest.mark.parametrize("datatype", ["u32", "f32"])
 def test_every_workload_is_right_in_a_page(datatype, tmp_path):
     """New primitives come in by the registry."""
     path = find_chromium()
-    if path is None:
-        pytest.skip("no chromium on PATH")
     names = [name for name, workload in WORKLOADS.items() if datatype in workload.datatypes and name != "matmul"]
     if datatype == "f32":  # sorts take long to compile, and their texts hardly depend on the datatype
         names = [name for name in names if "sort" not in name]

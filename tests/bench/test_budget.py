@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-import gridwise_py as gw
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.sweep import runner, worker
@@ -197,9 +196,8 @@ def _bench(*words):
     return CliRunner().invoke(main, ["bench", "--processes", "1", *map(str, words)])
 
 
+@pytest.mark.needs("a CPU adapter")
 def test_a_cpu_chooses_and_says_so(invented, tmp_path):
-    if not gw.capabilities(invented).is_cpu:
-        pytest.skip("a GPU")
     path = tmp_path / "a.json"
     shown = _bench("--json", path)
     assert shown.exit_code == 0, shown.output
@@ -240,9 +238,8 @@ def test_a_gpu_keeps_its_usual_n(invented, monkeypatch, tmp_path):
     assert {entry.n for entry in read_results(path).results} == {1 << 24}
 
 
+@pytest.mark.needs("a CPU adapter")
 def test_what_does_not_fit_is_said_with_the_command_that_measures_it(invented, tmp_path):
-    if not gw.capabilities(invented).is_cpu:
-        pytest.skip("a GPU")
     path = tmp_path / "a.json"
     shown = _bench("--budget", "3s", "--json", path)
     assert shown.exit_code == 0, shown.output

@@ -461,7 +461,7 @@ def test_canaries_of_blocks_that_were_left_out_tell_nothing():
 RUNS = [BENCH.parent / "instrument" / f"run{number}.json.xz" for number in (1, 2)]
 
 
-@pytest.mark.skipif(not all(path.exists() for path in RUNS), reason="needs the repository")
+@pytest.mark.needs("the repository")
 def test_two_runs_of_an_h200():
     """The same thing twice. In the first files blocks at another clock are still among the samples."""
     read = []
@@ -492,7 +492,7 @@ def test_the_step_is_shared_by_the_trials_of_a_batch():
     assert a.tick_step_ns(dataclasses.replace(first, trials=10)) == 32
 
 
-@pytest.mark.skipif(not BENCH.exists(), reason="needs the repository")
+@pytest.mark.needs("the repository")
 def test_what_became_slower_is_found_without_a_canary(run):
     """A file from before there was one."""
     old = json.loads(BENCH.read_text(encoding="utf-8"))

@@ -19,11 +19,10 @@ REPEATED = "document.documentElement.dataset.drawn = ''"
 
 
 @pytest.fixture(scope="module")
-def new_page():
+def new_page(require):
     """A function that opens a page; the browser is the module's."""
+    require("chromium")
     path = find_chromium()
-    if path is None:
-        pytest.skip("no chromium on PATH")
     with browser(path) as new:
         yield new
 

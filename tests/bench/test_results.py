@@ -347,7 +347,7 @@ def test_keys_that_may_be_missing_stay_so(full):
 _COMMITTED = committed(RESULTS)
 
 
-@pytest.mark.skipif(not _COMMITTED, reason="needs the repository")
+@pytest.mark.needs("the repository")
 @pytest.mark.parametrize("path", _COMMITTED, ids=lambda path: path.name)
 def test_the_files_that_the_pages_quote_are_read_whole(path):
     text = _COMMITTED[path]
@@ -538,7 +538,7 @@ def test_data_frames_of_other_kinds_and_missing_packages(monkeypatch):
         to_dataframe(made, "polars")
 
 
-@pytest.mark.skipif(not (ROOT / "docs").exists(), reason="needs the repository")
+@pytest.mark.needs("the repository")
 def test_the_example_in_the_page_is_as_the_schema_says():
     page = (ROOT / "docs" / "reference" / "results-file.md").read_text(encoding="utf-8")
     example = json.loads(re.search(r"```json\n(.*?)```", page, re.DOTALL)[1])

@@ -184,7 +184,7 @@ def test_the_picture(tmp_path):
         plot_roofline(doc, ceilings, none, tmp_path / "a.svg")
 
 
-@pytest.mark.skipif(not (RESULTS / "h200" / "instrument").exists(), reason="needs the repository")
+@pytest.mark.needs("the repository")
 def test_a_run_on_an_h200():
     folder = RESULTS / "h200" / "instrument"
     doc = parse(lzma.decompress((folder / "run1.json.xz").read_bytes()), "run1.json")

@@ -20,9 +20,8 @@ SMALL = [Workload(w.name, 100_003, w.transfers) for w in WORKLOADS]
 
 
 @pytest.fixture(scope="module")
-def document(device):
-    if "timestamp-query" not in device.features:
-        pytest.skip("timestamp-query refused by GRIDWISE_TEST_REFUSE_FEATURES")
+def document(device, require):
+    require("timestamp-query")
     return run_timers(repeats=4, cold_repeats=2, warmup_s=0.01, idle_s=0.0, workloads=SMALL)
 
 

@@ -274,7 +274,7 @@ def _results_files():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not RESULTS.exists(), reason="needs the repository")
+@pytest.mark.needs("the repository")
 def test_what_is_said_of_the_committed_results_is_true():
     files = _results_files()
     assert len(files) >= 6

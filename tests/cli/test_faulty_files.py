@@ -373,7 +373,7 @@ def test_timestamps_beside_the_file_are_announced(device, require, run, monkeypa
     assert run(["trace", "out.json", "-o", "trace.json"]).exit_code == 0
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.needs("named pipes")
 def test_results_go_through_a_pipe(device, run):
     import stat
     import threading
@@ -399,7 +399,7 @@ def _compare(**options):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.needs("linux")
 def test_an_output_that_is_full_is_2(run):
     with open("/dev/full", "w") as full:
         done = _compare(stdout=full)
@@ -441,7 +441,7 @@ def test_what_an_encoding_lacks_keeps_its_meaning():
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="standard output has no name here")
+@pytest.mark.needs("linux")
 @pytest.mark.parametrize(
     "words",
     [

@@ -175,11 +175,10 @@ def test_labels_of_a_fleet_are_text(tmp_path):
 
 
 @pytest.mark.browser
+@pytest.mark.needs("chromium")
 def test_the_charts_of_a_fleet_are_drawn_and_no_label_runs(tmp_path):
     pytest.importorskip("altair")
     path = find_chromium()
-    if path is None:
-        pytest.skip("no chromium on PATH")
     pages = {"tame": _source(fleet(64, sick={9: ("all", 0.2)}), tmp_path), "wild": _wild(tmp_path)}
     with browser(path) as new:
         for name, source in pages.items():

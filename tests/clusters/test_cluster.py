@@ -330,7 +330,7 @@ def _limit_files(limit_bytes):
     resource.setrlimit(resource.RLIMIT_FSIZE, (hard if limit_bytes is None else limit_bytes, hard))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="limits of a process")
+@pytest.mark.needs("posix")
 def test_a_full_disk_is_an_error_and_not_a_wrong_result(client):
     floats = _items()
     client.run(_limit_files, 0)

@@ -81,7 +81,7 @@ def test_other_versions_have_their_own_files(disk, compiled, monkeypatch):
     assert len(compiled) == len(_files(disk)) == 2
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and permissions of POSIX")
+@pytest.mark.needs("posix")
 def test_a_folder_that_others_can_write_in_is_not_trusted(disk, compiled, monkeypatch):
     _next_process()
     folder = disk / "templates"

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 import gridwise_py as gw
 from gridwise_py.runtime.context import context_of
-from gridwise_py.types.capabilities import FEATURES_OF_FLOAT64
 from helpers.strategies import quick_first
 
-pytestmark = pytest.mark.thin(1)
+pytestmark = [pytest.mark.thin(1), pytest.mark.needs("float64")]
 
 INTEGERS = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 FLOATS = ("float16", "float32", "float64")
@@ -24,12 +23,6 @@ REDUCTIONS = ("sum", "prod", "min", "max")
 SCANS = ("cumsum", "cumprod")
 #: Tiles of the shapes that few items take on a CPU adapter have at most so many items.
 TILE = 4096
-
-
-@pytest.fixture(autouse=True)
-def float64(device):
-    if not context_of(device).has_float64:
-        pytest.skip(f"needs {FEATURES_OF_FLOAT64}")
 
 
 def _items(dtype, n, seed=0, *, op="sum"):

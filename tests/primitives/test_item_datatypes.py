@@ -72,11 +72,9 @@ def _case(op, items_name, result, n, seed=0):
     return items if _exact(op, items, result) else (items % items.dtype.type(2)).astype(items.dtype)
 
 
-def _need(device, name, result, op):
+def _need(require, name, result, op):
     if result == "f64" and (op in ("add", "multiply") or name != "f64"):
-        missing = {"shader-f64", "shader-int64"} - set(device.features)
-        if missing:
-            pytest.skip(f"needs {missing}")
+        require("float64")
 
 
 def _reduce(device, name, op, result, **more):
@@ -93,8 +91,8 @@ def _scan(device, name, op, result, strategy, kind="inclusive", **more):
 
 @pytest.mark.parametrize(("name", "result"), _pairs())
 @pytest.mark.parametrize("op", OPERATORS)
-def test_every_length_gives_what_numpy_gives(device, name, result, op):
-    _need(device, name, result, op)
+def test_every_length_gives_what_numpy_gives(device, require, name, result, op):
+    _need(require, name, result, op)
     reduce = _reduce(device, name, op, result)
     scans = [
         (_scan(device, name, op, result, "lookback"), "inclusive"),
@@ -341,10 +339,10 @@ def test_sums_of_doubles_are_doubles(device, require):
 
 
 @given(data=st.data())
-def test_any_datatypes_lengths_and_places(device, data):
+def test_any_datatypes_lengths_and_places(device, require, data):
     name, result = data.draw(st.sampled_from((*ALIKE, *WIDER, *OTHERS)))
     op = data.draw(st.sampled_from(tuple(OPERATORS)))
-    _need(device, name, result, op)
+    _need(require, name, result, op)
     n = data.draw(st.integers(1, 1200))
     first = data.draw(st.integers(0, 20))
     items = _case(op, name, result, n + first, data.draw(st.integers(0, 5)))

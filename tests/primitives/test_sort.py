@@ -478,10 +478,7 @@ def test_few_keys_have_tiles_of_their_own():
     ),
 )
 def test_the_shapes_of_gpus(device, require, kind, items, parts):
-    require("subgroup")
-    limits = device.limits
-    if min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]) < 512:
-        pytest.skip("needs workgroups of 512")
+    require("subgroup", "workgroups of 512")
     primitive = make(device, kind, mode="native", workgroup_size=512, items=items, parts=parts)
     tile = 512 * items
     for n in (tile, tile + 1, 3 * tile + 77):

@@ -319,11 +319,10 @@ def test_only_look_back_with_64_bit_state_is_exempt():
 
 
 @pytest.mark.tint
+@pytest.mark.needs("chromium")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_plans_equal_numpy(family):
     chromium = find_chromium()
-    if chromium is None:
-        pytest.skip("no chromium on PATH")
     make, classes = FAMILIES[family]
     every = list(make())
     assert {e.primitive.__name__ for e in every} == {cls.__name__ for cls in classes}

@@ -17,7 +17,7 @@ from helpers.float_sums import TILE, compensated_scan_twin, compensated_twin, il
 from helpers.replay import Job, replay
 from helpers.strategies import assert_same
 
-pytestmark = pytest.mark.tint
+pytestmark = [pytest.mark.tint, pytest.mark.needs("chromium")]
 
 # Tint has no 64-bit integers, and no feature for them.
 EXEMPT_FEATURES = {"shader-int64", "shader-int64-atomic-all-ops"}
@@ -27,10 +27,7 @@ DOUBLES = "shader-f64"
 
 @pytest.fixture(scope="module")
 def chromium():
-    path = find_chromium()
-    if path is None:
-        pytest.skip("no chromium on PATH")
-    return path
+    return find_chromium()
 
 
 def _exempt(shader) -> bool:

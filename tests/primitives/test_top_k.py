@@ -120,13 +120,12 @@ class MoreItems(SomeCodes):
     _select_last_items = 8000
 
 
+@pytest.mark.needs("workgroups of 1024")
 @pytest.mark.parametrize(
     ("datatype", "mode"), quick_first([("u32", "largest")], [("f32", "smallest"), ("u64", "largest")])
 )
 def test_many_workgroups_make_the_first_choice(device, datatype, mode):
     """As on GPUs: each chooses groups, and finds delegates of smaller groups of these."""
-    if gw.capabilities(device).limits["max-compute-invocations-per-workgroup"] < 1024:
-        pytest.skip("the device's workgroups are smaller")
     n, k, dtype = 500_003, 100, gw.STORAGE_DATATYPES[datatype].dtype
     primitive = make_primitive(SomeCodes, device, datatype, k, mode=mode, capabilities=as_gpu(device), **TILE)
     few = () if datatype == "u32" else ("descending", "two numbers")
@@ -161,11 +160,10 @@ def test_one_workgroup_chooses_exactly_where_the_codes_do_not_fit(device, dataty
             check(gw.TopK(device, datatype, k, mode=mode), x, (name, k))
 
 
+@pytest.mark.needs("workgroups of 1024")
 def test_more_than_a_kernel_has_invocations_for(device):
     """As on devices with large workgroups."""
     plain = gw.capabilities(device)
-    if plain.limits["max-compute-invocations-per-workgroup"] < 1024:
-        pytest.skip("the device's workgroups are smaller")
     capabilities = dataclasses.replace(plain, adapter_type="DiscreteGPU")
     for datatype, lanes in (("u32", 1024), ("f64", 512)):
         primitive = gw.TopK(device, datatype, 100, capabilities=capabilities)

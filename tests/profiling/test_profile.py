@@ -114,9 +114,8 @@ def test_transfers_and_allocations(timed, staging):
     assert rows["copy to staging", "host"].cpu_time_total_ns > 0
 
 
+@pytest.mark.needs("memory that CPU and GPU share")
 def test_copies_of_mapped_arrays_are_steps_of_the_host(timed):
-    if not context_of(timed).memory.is_mappable:
-        pytest.skip("this device has memory of its own")
     with gw.profile(timed) as prof:
         x = gw.asarray(X, timed)
         np.testing.assert_array_equal(x.to_numpy(), X)

@@ -22,7 +22,7 @@ from helpers.strategies import make_primitive
 FOLDER = ROOT / "benchmarks"
 TABLES = FOLDER.parent / "scripts" / "make_speed_tables.py"
 SCRIPTS = sorted(FOLDER.rglob("*.py"))
-pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="needs the repository")
+pytestmark = pytest.mark.needs("the repository")
 
 
 def _script(name):
@@ -598,10 +598,10 @@ def test_what_cub_returns_is_checked(device, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "datatype"), [("scan", "f32"), ("scan_exclusive", "f32"), ("reduce", "f64")])
-def test_every_sum_of_floats_is_checked(device, tmp_path, name, datatype):
+def test_every_sum_of_floats_is_checked(device, require, tmp_path, name, datatype):
     """By another call, on items whose sums are exact."""
-    if datatype == "f64" and "shader-f64" not in device.features:
-        pytest.skip("needs shader-f64")
+    if datatype == "f64":
+        require("shader-f64")
     peers, compare = _script("cuda_peers"), _script("compare_peers")
     work = compare.make_work(device, name, 1000, datatype, "uniform")
     items, expected = work.checked

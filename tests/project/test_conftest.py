@@ -6,6 +6,7 @@ import re
 import pytest
 
 import gridwise_py as gw
+from helpers import needs
 from helpers.paths import TESTS
 
 pytest_plugins = ["pytester"]
@@ -18,7 +19,6 @@ SKIPS = {
         "@pytest.fixture\ndef needed():\n    pytest.skip('no such thing')\n\ndef test_it(needed):\n    pass"
     ),
     "of a module": "pytest.skip('no such thing', allow_module_level=True)",
-    "of an import": "pytest.importorskip('no_such_module', reason='no such thing')\ndef test_it():\n    pass",
 }
 
 
@@ -148,27 +148,46 @@ def test_without_an_adapter_they_fail_where_a_gpu_is_required(run):
     assert "no GPU adapter" in output
 
 
-REQUIRES = """
-def test_it(device, require):
-    require(FEATURE)
+NEEDS = """
+@pytest.mark.needs("git", NEED)
+def test_by_a_mark():
+    pass
+
+def test_by_a_fixture(require):
+    require(NEED)
 """
 
 
 @pytest.mark.usefixtures("device")
-def test_a_feature_that_no_adapter_has_is_a_skip_or_a_failure(run):
-    text = REQUIRES.replace("FEATURE", "'time-travel'")
-    assert run(text)[0] == {"skipped": 1}
-    outcomes, output = run(text, GRIDWISE_REQUIRE_GPU="1")
-    assert outcomes == {"failed": 1}
-    assert "no time-travel" in output
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnknownMarkWarning")
+@pytest.mark.parametrize(
+    ("need", "environment"),
+    [
+        ("module:no_such_module", {}),
+        ("texture-compression-etc2", {}),
+        ("timestamp-query", {"GRIDWISE_TEST_REFUSE_FEATURES": "1"}),
+    ],
+)
+def test_a_declared_need_that_is_not_met_is_a_skip_that_says_so(run, need, environment):
+    outcomes, output = run(NEEDS.replace("NEED", repr(need)), GRIDWISE_REQUIRE_GPU="1", **environment)
+    assert outcomes == {"skipped": 2}
+    assert f"needs {need}" in output
 
 
 @pytest.mark.usefixtures("device")
-def test_a_feature_that_was_refused_on_purpose_is_a_skip(run):
-    text = REQUIRES.replace("FEATURE", "'timestamp-query'")
-    outcomes, output = run(text, GRIDWISE_REQUIRE_GPU="1", GRIDWISE_TEST_REFUSE_FEATURES="1")
-    assert outcomes == {"skipped": 1}
-    assert "timestamp-query refused" in output
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnknownMarkWarning")
+def test_a_need_that_nothing_can_meet_is_a_fault_of_the_test(run):
+    outcomes, output = run(NEEDS.replace("NEED", "'time-travel'"))
+    assert outcomes == {"errors": 1, "failed": 1}
+    assert "no test can need 'time-travel'" in output
+
+
+@pytest.mark.needs("lavapipe")
+@pytest.mark.parametrize("name", [*needs.OF_DEVICE, *needs.NATIVE_FEATURES])
+def test_lavapipe_has_what_tests_need_of_a_device(name):
+    """So that none is left out everywhere."""
+    with_all = gw.request_device(adapter="llvmpipe")
+    assert needs.missing((name,), lambda: with_all) == []
 
 
 @pytest.mark.usefixtures("device")

@@ -15,7 +15,7 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 #: The rest runs nightly, and when the site is built.
 QUICK = {"group-by"}
 
-pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="needs the repository")
+pytestmark = pytest.mark.needs("the repository")
 
 
 def _marked(path):

@@ -151,9 +151,9 @@ QUICK = ("own_kernel.py", "time_a_scan.py")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in LINES]
 )
-def test_it_runs(device, name):
-    if "pygfx" in name and importlib.util.find_spec("pygfx") is None:
-        pytest.skip("pygfx is not installed")
+def test_it_runs(device, require, name):
+    if "pygfx" in name:
+        require("module:pygfx")
     run = subprocess.run(
         [sys.executable, "-W", "error::UserWarning", EXAMPLES / name, *ARGUMENTS.get(name, [])],
         capture_output=True,

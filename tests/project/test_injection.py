@@ -285,7 +285,7 @@ def test_nothing_unpickles_evaluates_or_starts_a_shell():
                 assert keywords.get("allow_pickle") == "False", path
 
 
-@pytest.mark.skipif(not small_files(), reason="needs the repository")
+@pytest.mark.needs("the repository")
 def test_whatever_a_file_holds_it_is_read_or_refused():
     rng = random.Random(0)
     documents = [json.loads(content) for content in small_files() if b'"gridwise.bench"' in content]
@@ -300,7 +300,7 @@ def test_whatever_a_file_holds_it_is_read_or_refused():
         assert not try_document(content[:at])
 
 
-@pytest.mark.skipif(not small_files(), reason="needs the repository")
+@pytest.mark.needs("the repository")
 def test_what_fuzzing_found():
     """By atheris: trials of 0, a long text as version; archives are in the next test."""
     found = [json.loads(content) for content in small_files()]

@@ -74,10 +74,9 @@ def _readme_blocks():
 
 
 @pytest.fixture(scope="module")
-def notebook(device, tmp_path_factory):
+def notebook(device, require, tmp_path_factory):
     """The notebook after it was run; the fixture `device` skips where there is no adapter."""
-    if not README.exists():
-        pytest.skip("needs the repository")
+    require("the repository")
     folder = tmp_path_factory.mktemp("notebook")
     sources = [*_readme_blocks(), *CELLS.values()]
     assert len(sources) > len(CELLS)

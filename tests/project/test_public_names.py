@@ -72,7 +72,7 @@ def test_the_public_names_are_those_that_were_decided_on():
     assert sum(len(names.split()) for names in SINCE.values()) == len(frozen), "each name once"
 
 
-@pytest.mark.skipif(not (ROOT / "CHANGELOG.md").exists(), reason="needs the repository")
+@pytest.mark.needs("the repository")
 def test_the_changelog_tells_of_each_name_since_the_first_version():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     sections = dict(re.findall(r"^## \[([\w.]+)\][^\n]*\n(.*?)(?=^## \[|\Z)", text, re.MULTILINE | re.DOTALL))
@@ -85,7 +85,7 @@ def test_the_changelog_tells_of_each_name_since_the_first_version():
         assert re.search(rf"\b{name}\b", text), name
 
 
-@pytest.mark.skipif(not (ROOT / "scripts").exists(), reason="needs the repository")
+@pytest.mark.needs("the repository")
 def test_each_name_has_its_place_in_the_reference():
     spec = importlib.util.spec_from_file_location("reference", ROOT / "scripts" / "make_api_reference.py")
     module = importlib.util.module_from_spec(spec)
@@ -182,7 +182,7 @@ def test_any_other_missing_name_is_pythons_own_error():
     assert not hasattr(gw, "__wrapped__")
 
 
-@pytest.mark.skipif(not (ROOT / "docs").exists(), reason="needs the repository")
+@pytest.mark.needs("the repository")
 def test_the_page_about_numpy_names_what_is_here_and_what_is_not():
     text = (ROOT / "docs" / "reference" / "numpy-and-cupy.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\bgw\.(\w+)", text)) <= set(gw.__all__)

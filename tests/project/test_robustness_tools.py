@@ -15,7 +15,7 @@ from helpers.paths import ROOT
 from helpers.strategies import quick_first
 
 SCRIPTS = ROOT / "scripts"
-needs_scripts = pytest.mark.skipif(not SCRIPTS.exists(), reason="needs the repository")
+needs_scripts = pytest.mark.needs("the repository")
 
 
 def _script(name):

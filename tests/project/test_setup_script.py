@@ -21,7 +21,7 @@ case $* in
 esac
 """
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="a POSIX script")
+pytestmark = pytest.mark.needs("posix")
 
 
 class Machine:

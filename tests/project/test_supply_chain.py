@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import os
 import re
 import sys
 import tomllib
@@ -14,7 +13,7 @@ from packaging.utils import canonicalize_name
 from helpers.paths import ROOT
 
 LOCK = ROOT / "requirements-ci.lock"
-pytestmark = pytest.mark.skipif(not LOCK.exists() or os.name == "nt", reason="needs the repository")
+pytestmark = pytest.mark.needs("the repository")
 
 
 def _pins(text):

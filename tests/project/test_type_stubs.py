@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 TYPINGS = Path(__file__).parents[2] / "typings"
-pytestmark = pytest.mark.skipif(not TYPINGS.is_dir(), reason="without the sources, nothing is type-checked")
+pytestmark = pytest.mark.needs("the repository")
 
 #: Made for each object by its constructor, so that a class does not have them.
 OF_INSTANCES = {"_device", "_internal"}

@@ -219,9 +219,8 @@ def test_a_buffer_that_is_destroyed_is_used_before(device, case):
     np.testing.assert_array_equal(case.y.to_numpy(), SUMS)
 
 
+@pytest.mark.needs("mappable-primary-buffers")
 def test_a_buffer_that_the_caller_maps_is_used_before(device):
-    if "mappable-primary-buffers" not in device.adapter.features:
-        pytest.skip("the adapter has no mappable-primary-buffers")
     own = device.adapter.request_device_sync(required_features=["mappable-primary-buffers"])
     usage = wgpu.BufferUsage
     buffer = own.create_buffer(size=4 * N, usage=usage.STORAGE | usage.MAP_WRITE)

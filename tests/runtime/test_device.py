@@ -117,7 +117,7 @@ def test_every_useful_feature_of_the_adapter_is_requested(device):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the lines come from Linux's Wayland library")
+@pytest.mark.needs("linux")  # the lines come from its Wayland library
 @pytest.mark.parametrize("use", ["gw.sum", "gridwise info", "WAYLAND_DISPLAY"])
 def test_a_process_without_a_runtime_folder_prints_nothing(device, use):
     """libwayland complains of XDG_RUNTIME_DIR, where containers and ssh sessions have none."""

@@ -2,7 +2,6 @@
 
 import dataclasses
 import gc
-import os
 import subprocess
 import sys
 import textwrap
@@ -337,13 +336,13 @@ assert begun.wait(60)
         ("", 0),
         ("sys.exit(3)", 3),
         ("device.destroy(); raise RuntimeError('an error of the user')", 1),
-        pytest.param("raise KeyboardInterrupt", -2, marks=pytest.mark.skipif(os.name != "posix", reason="signals")),
+        pytest.param("raise KeyboardInterrupt", -2, marks=pytest.mark.needs("posix")),
         pytest.param(
             # Not sys.exit(): the driver may not survive its own handlers at exit in a fork.
             "pid = os.fork()\nif pid == 0:\n    signal.alarm(120)\n    atexit._run_exitfuncs()\n    os._exit(0)\n"
             "sys.exit(os.waitpid(pid, 0)[1])",
             0,
-            marks=pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
+            marks=pytest.mark.needs("fork"),
         ),
     ],
     ids=["end", "exit", "error", "interrupt", "fork"],

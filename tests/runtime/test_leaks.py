@@ -17,8 +17,8 @@ SCRIPT = ROOT / "benchmarks" / "leaks.py"
 X = np.arange(1000, dtype=np.uint32)
 MOST = {"plans": 4, "bindings": 8, "pipelines": 8}
 
-pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="needs the repository")
-linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="resident memory is read as Linux tells it")
+pytestmark = pytest.mark.needs("the repository")
+linux = pytest.mark.needs("linux")
 
 
 @pytest.fixture(scope="module")

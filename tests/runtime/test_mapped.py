@@ -24,10 +24,9 @@ U = wgpu.BufferUsage
 
 
 @pytest.fixture
-def shared(device):
+def shared(device, require):
     """The device, if its arrays are mapped."""
-    if not context_of(device).memory.is_mappable:
-        pytest.skip("arrays of this device are not mapped")
+    require("memory that CPU and GPU share")
     return device
 
 
@@ -259,7 +258,7 @@ def test_a_finalizer_in_a_thread_that_copies_is_refused(shared, held):
     assert state_of(shared).end.mapped == []
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="no such signal here")
+@pytest.mark.needs("posix")
 def test_a_signal_handler_uses_the_array(shared, held):
     """It runs in the thread that waits for the copy, and its submission comes after the chunk."""
     x, scan = gw.asarray(_random(), shared), gw.Scan(shared, strategy="reduce_then_scan")

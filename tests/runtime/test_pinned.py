@@ -1,6 +1,5 @@
 """Pinned memory: what a caller writes goes up, what comes down is read, and no order of ends touches freed memory."""
 
-import os
 import subprocess
 import sys
 import threading
@@ -297,9 +296,9 @@ SAID = {
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_ends(device, name):
-    if name == "a forked process" and not hasattr(os, "fork"):
-        pytest.skip("needs fork")
+def test_ends(device, require, name):
+    if name == "a forked process":
+        require("fork")
     script = "import warnings; warnings.simplefilter('ignore')\n" + START + ENDS[name]
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import mmap
-import os
 import subprocess
 import sys
 import threading
@@ -502,7 +501,7 @@ print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), np.array_equa
     [
         (DESTROYED, "lost 6"),
         (AT_THE_END, "equal True"),
-        pytest.param(FORKED, "child 7 True", marks=pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")),
+        pytest.param(FORKED, "child 7 True", marks=pytest.mark.needs("fork")),
     ],
     ids=["destroyed", "at the end", "forked"],
 )

@@ -127,7 +127,7 @@ def test_without_a_home_nothing_is_kept_and_nothing_fails(monkeypatch):
     assert not cache.remove("tuning", KEY)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs links and pipes")
+@pytest.mark.needs("named pipes")
 def test_a_planted_link_or_pipe_leads_nowhere(folder, tmp_path):
     """In a folder that others can write, too."""
     victim = tmp_path / "victim"

@@ -15,7 +15,7 @@ from gridwise_py.errors import DeviceTimeoutError
 from gridwise_py.storage import files
 from gridwise_py.storage.files import check_writable, is_stream, whole_file, write_whole
 
-posix = pytest.mark.skipif(os.name != "posix", reason="links, pipes and permissions as POSIX has them")
+posix = pytest.mark.needs("posix")
 
 
 def _mode(path):

@@ -1,0 +1,87 @@
+"""What a test needs of the machine beyond an adapter: declared by a mark, ``@pytest.mark.needs("git", "shader-f64")``.
+
+Where something is missing, the test is skipped, and says what. A name is one of `NEEDS`, a feature of the device, or a
+module after ``module:``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Callable
+
+import wgpu
+
+import gridwise_py as gw
+from gridwise_py.runtime.context import context_of
+
+from .chromium import find_chromium
+from .paths import ROOT
+
+#: Reasons of skips begin with it, or with what `pytest.importorskip` says of an extra.
+PREFIX = "needs "
+IMPORT_PREFIX = "could not import "
+Check = Callable[[], bool]
+
+
+def _limit(device: wgpu.GPUDevice, name: str) -> int:
+    return device.limits[f"max-compute-{name}"]
+
+
+#: Features of wgpu-native that tests name.
+NATIVE_FEATURES = (
+    "subgroup",
+    "shader-f64",
+    "shader-int64",
+    "shader-int64-atomic-all-ops",
+    "timestamp-query-inside-encoders",
+    "timestamp-query-inside-passes",
+    "mappable-primary-buffers",
+)
+#: Of the machine.
+OF_MACHINE: dict[str, Check] = {
+    "posix": lambda: os.name == "posix",
+    "linux": lambda: sys.platform.startswith("linux"),
+    "fork": lambda: hasattr(os, "fork"),
+    "named pipes": lambda: hasattr(os, "mkfifo"),
+    "git": lambda: shutil.which("git") is not None,
+    "chromium": lambda: find_chromium() is not None,
+    "the repository": lambda: (ROOT / "scripts").exists() and (ROOT / "CHANGELOG.md").exists(),
+    "lavapipe": lambda: any("llvmpipe" in adapter.name for adapter in gw.list_adapters()),
+}
+#: Of the device that tests share.
+OF_DEVICE: dict[str, Callable[[wgpu.GPUDevice], bool]] = {
+    "a CPU adapter": lambda device: gw.capabilities(device).is_cpu,
+    "memory that CPU and GPU share": lambda device: context_of(device).memory.is_mappable,
+    "float64": lambda device: context_of(device).has_float64,
+    "subgroups of at most 8": lambda device: _subgroup_size(device) <= 8,
+    "workgroups of 512": lambda device: _workgroup(device) >= 512,
+    "workgroups of 1024": lambda device: _workgroup(device) >= 1024,
+}
+
+
+def _subgroup_size(device: wgpu.GPUDevice) -> int:
+    return gw.capabilities(device).subgroup_size or 0
+
+
+def _workgroup(device: wgpu.GPUDevice) -> int:
+    return min(_limit(device, "invocations-per-workgroup"), _limit(device, "workgroup-size-x"))
+
+
+def missing(names: tuple[str, ...], device: Callable[[], wgpu.GPUDevice]) -> list[str]:
+    """Return those of some needs that are not met here; the device is made only where one asks for it."""
+    return [name for name in names if not _is_met(name, device)]
+
+
+def _is_met(name: str, device: Callable[[], wgpu.GPUDevice]) -> bool:
+    if name in OF_MACHINE:
+        return OF_MACHINE[name]()
+    if name.startswith("module:"):
+        return importlib.util.find_spec(name.removeprefix("module:")) is not None
+    if name in OF_DEVICE:
+        return OF_DEVICE[name](device())
+    if name in wgpu.FeatureName or name in NATIVE_FEATURES:
+        return name in device().features
+    raise ValueError(f"no test can need {name!r}: known are {[*OF_MACHINE, *OF_DEVICE]}, features, and module:NAME")
