@@ -23,6 +23,7 @@ from ..primitives.one_shot import (
     argument_array,
     checked,
     device_of,
+    numpy_result,
     without_doubles,
 )  # fmt: skip
 from ..primitives.reduce_axis import axes_of, is_together
@@ -30,7 +31,6 @@ from ..runtime.array import Array, check_numpy_out
 from ..runtime.chunked_array import Items
 from ..types.datatype import ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
-from .arrays import numpy_result
 from .windowed import one_result
 
 __all__ = ["AxisLike", "max", "min", "prod", "reduce", "sum"]
