@@ -108,7 +108,9 @@ def takes_windows(primitive: Primitive, arrays: Sequence[np.ndarray], out: np.nd
         return False
     if isinstance(primitive, (Reduce, Scan)) and primitive.fixes_order:
         return False
-    return out is None or isinstance(primitive, Reduce) or all(_is_apart(items, out) for items in arrays)
+    if out is None or isinstance(primitive, Reduce):
+        return True
+    return out.flags.c_contiguous and all(_is_apart(items, out) for items in arrays)
 
 
 def _is_apart(items: np.ndarray, out: np.ndarray) -> bool:

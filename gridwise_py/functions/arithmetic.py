@@ -36,20 +36,20 @@ _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
 
 @overload
 def add(
-    a: ItemsT, b: ItemsT | HostItems, *, out: ItemsT | None = None, device: wgpu.GPUDevice | None = None
+    a: ItemsT, b: ItemsT | HostItems, out: ItemsT | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> ItemsT: ...
 @overload
-def add(a: HostItems, b: ItemsT, *, out: ItemsT | None = None, device: wgpu.GPUDevice | None = None) -> ItemsT: ...
+def add(a: HostItems, b: ItemsT, out: ItemsT | None = None, *, device: wgpu.GPUDevice | None = None) -> ItemsT: ...
 @overload
 def add(
-    a: NDArray[ScalarT], b: HostItems, *, out: NDArray[ScalarT] | None = None, device: wgpu.GPUDevice | None = None
+    a: NDArray[ScalarT], b: HostItems, out: NDArray[ScalarT] | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> NDArray[ScalarT]: ...
 @overload
 def add(
-    a: HostItems, b: HostItems, *, out: NDArray[Any] | None = None, device: wgpu.GPUDevice | None = None
+    a: HostItems, b: HostItems, out: NDArray[Any] | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> NDArray[Any]: ...
 @explained(REMEDIES)
-def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
+def add(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return ``a + b``, item by item; integers wrap, as in numpy.
 
     Parameters
@@ -60,7 +60,7 @@ def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None
         it. Arrays of one shape and one datatype take the fastest kernel. float64 needs a device that computes with it
         (``shader-f64``).
     out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
+        Where to put the result, of the result's kind, shape and dtype. It may be an input.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -89,44 +89,44 @@ def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None
 def matmul(
     a: ItemsT,
     b: ItemsT | HostItems,
+    out: ItemsT | None = ...,
     *,
     m: int | None = ...,
     n: int | None = ...,
     k: int | None = ...,
-    out: ItemsT | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> ItemsT: ...
 @overload
 def matmul(
     a: HostItems,
     b: ItemsT,
+    out: ItemsT | None = ...,
     *,
     m: int | None = ...,
     n: int | None = ...,
     k: int | None = ...,
-    out: ItemsT | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> ItemsT: ...
 @overload
 def matmul(
     a: HostItems,
     b: HostItems,
+    out: NDArray[Any] | None = ...,
     *,
     m: int | None = ...,
     n: int | None = ...,
     k: int | None = ...,
-    out: NDArray[Any] | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> Any: ...  # two vectors give a number, as in numpy
 @explained(REMEDIES)
 def matmul(
     a: Any,
     b: Any,
+    out: Any = None,
     *,
     m: int | None = None,
     n: int | None = None,
     k: int | None = None,
-    out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the matrix product ``a @ b``, in the datatype of the matrices.
@@ -137,11 +137,11 @@ def matmul(
         Of f32 or f16. Numpy: shapes (m, k) and (k, n); a vector is a row of `a`, or a column of `b`, as in
         `numpy.matmul`. An Array has shape (m, k) or (k, n), too, or one dimension, in which it holds its matrix row by
         row.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype. A numpy array may be
+        an input.
     m, n, k : int, optional
         Sizes, for Arrays of one dimension. One is enough if the lengths determine the others.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. A numpy array may be
-        an input.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 

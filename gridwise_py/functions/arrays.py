@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError, DatatypeError, LengthError
+from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
 from ..primitives.array_methods import fill, taken, value_words
 from ..primitives.broadcast_add import BroadcastAdd, broadcast_shapes
 from ..primitives.fill import Arange
@@ -22,6 +22,7 @@ from ..primitives.one_shot import (
     is_weak,
     kept_primitive,
     numpy_result,
+    read_into,
     stored_leaves,
 )
 from ..primitives.reduce import Reduce
@@ -39,6 +40,7 @@ from ..types.datatype import (
     as_datatype,
 )
 from ..types.operators import Max, Min
+from ..types.options import integer
 from .inputs import Promoted, in_datatype
 
 __all__ = ["add_broadcast", "arange", "digitize", "full", "full_like", "is_broadcast", "ones", "ones_like",
@@ -250,9 +252,9 @@ def take(
     x: Any,
     indices: Any,
     axis: int | None = None,
-    *,
-    mode: TakeMode | None = None,
     out: Any = None,
+    mode: TakeMode | None = None,
+    *,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the items of `x` that `indices` choose, as `numpy.take` does.
@@ -265,13 +267,13 @@ def take(
         Integers, of any shape. Negative ones count from the end.
     axis : int, optional
         The dimension along which to choose; by default all items of `x`, in C order.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype.
     mode : {"raise", "wrap", "clip"}, optional
         Of an index that is out of range. By default those on the host raise, and those on the GPU wrap, because only
         the GPU knows them: nothing is read out of bounds, and nothing waits. ``"wrap"`` takes them modulo the length;
         ``"clip"`` takes the first or the last item, also for negative ones, as numpy; ``"raise"`` reads the smallest
         and the largest index back, which waits for the GPU.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -282,8 +284,10 @@ def take(
 
     Raises
     ------
-    ArgumentError
+    BoundsError
         If an index is out of range, where that raises.
+    AxisError
+        If `axis` is out of range.
     DatatypeError
         If the indices are no integers.
 
@@ -295,6 +299,7 @@ def take(
     array([10, 20, 30], dtype=int32)
     """
     call = "gw.take()"
+    axis = None if axis is None else integer(f"{call}: axis", axis)
     if mode not in (None, "raise", "wrap", "clip"):
         raise ArgumentError(f"{call}: mode={mode!r} is unknown; known are 'raise', 'wrap' and 'clip'")
     for name, value in (("x", x), ("indices", indices)):
@@ -314,11 +319,11 @@ def take(
         if on_gpu:
             check_gpu_out(call, out, shape, source.datatype, device)
         else:
-            check_numpy_out(out, shape, source.dtype, "the result", call)
+            check_numpy_out(out, shape, source.dtype, "the result", call, strided=True)
     if on_gpu:
         return taken(call, source, indices, axis, mode, out)
-    result = taken(call, source, indices, axis, mode).to_numpy(out)
-    return result if out is not None else numpy_result(result)
+    result = taken(call, source, indices, axis, mode)
+    return numpy_result(result.to_numpy()) if out is None else read_into(out, result)
 
 
 def _checked_indices(call: str, source: Array, indices: Array, axis: int | None) -> Array:
@@ -332,7 +337,7 @@ def _checked_indices(call: str, source: Array, indices: Array, axis: int | None)
     ]
     for index in ends:
         if not -length <= index < length:
-            raise ArgumentError(f"{call}: index {index} is out of bounds for a dimension of length {length}")
+            raise BoundsError(f"{call}: index {index} is out of bounds for a dimension of length {length}")
     return indices
 
 
@@ -547,7 +552,7 @@ def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | 
     if out is not None and given.on_gpu:
         check_gpu_out(call, out, shape, datatype, device)
     elif out is not None:
-        check_numpy_out(out, shape, datatype.dtype, "the result", call)
+        check_numpy_out(out, shape, datatype.dtype, "the result", call, strided=True)
     numbers = {name: given.number(name) for name in given.numbers}
     primitive = kept_primitive(
         BroadcastAdd, device, datatype.name, given.datatype_of("a").name, given.datatype_of("b").name,
@@ -561,5 +566,4 @@ def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | 
     result = result.viewed_as(shape)
     if given.on_gpu:
         return result
-    found = result.to_numpy(out)
-    return found if out is not None else numpy_result(found)
+    return numpy_result(result.to_numpy()) if out is None else read_into(out, result)

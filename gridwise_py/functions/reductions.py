@@ -480,7 +480,7 @@ def _reduce(
     if len(axes) == items.ndim:
         item = out
         if isinstance(out, np.ndarray) and not isinstance(items, Items):
-            check_numpy_out(out, shape, out.dtype, "the result", call)
+            check_numpy_out(out, shape, out.dtype, "the result", call, strided=True)
             item = out.reshape(())  # a view: it has one item
         result = _reduce_all(call, items, op, results, item, device, **options)
         if out is not None:

@@ -115,7 +115,7 @@ def scan(
         What is combined in front of all items, such as the total of earlier data. An exclusive scan begins with it. An
         Array has the datatype of the result; what is on the host must be a value of it.
     out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
+        Where to put the result, of the result's kind, shape and dtype. It may be an input.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -217,7 +217,7 @@ def cumsum(
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
     out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
+        Where to put the result, of the result's kind, shape and dtype. It may be an input.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`. An axis of
         several dimensions takes `deterministic` alone.
@@ -298,7 +298,7 @@ def cumprod(
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
     out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
+        Where to put the result, of the result's kind, shape and dtype. It may be an input.
     deterministic : bool, default False
         For floats: the same bits everywhere. See `Scan`.
     device : wgpu.GPUDevice, optional
@@ -363,7 +363,7 @@ def cumulative_sum(
     include_initial : bool, default False
         Whether the result begins with 0 along the axis, and so has one item more than `x` there.
     out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous.
+        Where to put the result, of the result's kind, shape and dtype.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -423,7 +423,7 @@ def cumulative_prod(
     include_initial : bool, default False
         Whether the result begins with 1 along the axis, and so has one item more than `x` there.
     out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous.
+        Where to put the result, of the result's kind, shape and dtype.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 

@@ -28,8 +28,8 @@ from .operator import OperatorPrimitive, check_conversion
 __all__ = [
     "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",
     "check_gpu_out", "check_not_chunked", "check_one_dimension", "check_one_length", "checked", "delivered",
-    "device_of", "is_weak", "kept_primitive", "numpy_result", "one_shot", "raveled", "stored_leaves",
-    "without_doubles",
+    "device_of", "is_weak", "kept_primitive", "numpy_result", "one_shot", "raveled", "read_into",
+    "stored_leaves", "without_doubles",
 ]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
@@ -233,11 +233,7 @@ class CheckedCall:
         out = self.outs.get(name)
         if out is None:
             return output.to_numpy()
-        if out.dtype == output.dtype:
-            output.to_numpy(out=out.reshape(-1))  # a view: `out` is contiguous
-        else:  # indices, which numpy has in 64 bits
-            np.copyto(out, output.to_numpy().reshape(out.shape))
-        return out
+        return read_into(out, output)
 
 
 @dataclass(frozen=True)
@@ -277,6 +273,15 @@ def is_weak(value: Any) -> bool:
 def numpy_result(items: np.ndarray) -> Any:
     """Return an array as numpy's functions do: a scalar if it has no dimensions."""
     return items if items.ndim else items[()]
+
+
+def read_into(out: np.ndarray, result: Any) -> np.ndarray:
+    """Copy the items of an array on the GPU into a checked numpy array: of any strides, and of another dtype."""
+    if out.dtype == result.dtype and out.flags.c_contiguous:
+        result.ravel().to_numpy(out=out.reshape(-1))  # a view
+    else:  # in another order, or indices, which numpy has in 64 bits
+        np.copyto(out, result.to_numpy().reshape(out.shape))
+    return out
 
 
 def delivered(call: str, result: Any, out: Any) -> Any:
@@ -406,7 +411,8 @@ def checked(
         if on_gpu:
             check_gpu_out(call, value, shape, wanted, device)
         else:
-            check_numpy_out(value, shape, wanted.dtype if out_dtype is None else out_dtype, "the result", call)
+            dtype = wanted.dtype if out_dtype is None else out_dtype
+            check_numpy_out(value, shape, dtype, "the result", call, strided=True)
     if not on_gpu and len(outs) > 1 and np.may_share_memory(*outs.values()):
         raise OverlapError(f"{call}: the arrays of out= share memory; give separate ones")
     return CheckedCall(primitive, given, outs, on_gpu)

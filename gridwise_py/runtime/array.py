@@ -21,6 +21,7 @@ from ..backend.wgpu_native import destroyed_flag, device_of, submit
 from ..call_errors import explained
 from ..errors import (
     ArgumentError,
+    BoundsError,
     BufferUsageError,
     DatatypeError,
     ImplicitConversionError,
@@ -121,8 +122,10 @@ class OnGpu(ABC):
 
         Raises
         ------
+        BoundsError
+            If there is no such item.
         ArgumentError
-            If there is no such item, or `index` is missing for several items.
+            If `index` is missing for several items.
         """
         if not index:
             if self.size != 1:
@@ -138,9 +141,9 @@ class OnGpu(ABC):
             )
         first = 0
         for number, length in zip(index, lengths, strict=True):
-            place = integer("index", number, -length)
-            if place >= length:
-                raise ArgumentError(f"index {place} is not in {self!r}, which has {count_items(length)}")
+            place = integer("index", number)
+            if not -length <= place < length:
+                raise BoundsError(f"index {place} is not in {self!r}, which has {count_items(length)}")
             first = first * length + place % length
         return self.ravel()[first : first + 1].to_numpy().item()
 
@@ -244,8 +247,12 @@ def check_out(out: Any, array: OnGpu) -> None:
     check_numpy_out(out, array.shape, array.dtype, repr(array))
 
 
-def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str, call: str = "") -> None:
+def check_numpy_out(
+    out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str, call: str = "", *, strided: bool = False
+) -> None:
     """Raise unless `out` is a numpy array for items of a shape and a dtype; `what` names these in messages.
+
+    With `strided` its items may lie in any order and with gaps.
 
     Raises
     ------
@@ -261,7 +268,7 @@ def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str
     if out.shape != shape:
         slice_it = ", or a slice" if len(shape) == 1 else ""
         raise LengthError(f"{call}out has shape {out.shape}, but {what} has shape {shape}; {make}{slice_it}")
-    if not out.flags.c_contiguous:
+    if not strided and not out.flags.c_contiguous:
         raise ArgumentError(f"{call}out has strides {out.strides}, but must be contiguous; {make}, and copy from there")
     if not out.flags.writeable:
         raise ArgumentError(f"{call}out is read-only; {make}, or set out.flags.writeable")
@@ -650,7 +657,7 @@ class Array(Operators, OnGpu):
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             row = operator.index(cast(int, key))
             if not -first <= row < first:
-                raise ArgumentError(f"index {row} is not in {self!r}, whose first dimension has length {first}")
+                raise BoundsError(f"index {row} is not in {self!r}, whose first dimension has length {first}")
             start, length, viewed = row % first, 1, tuple(rest)
         elif isinstance(key, tuple):
             raise ImplicitConversionError(
