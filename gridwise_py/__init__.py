@@ -85,6 +85,27 @@ from .functions.arrays import (
     zeros_like,
 )
 from .functions.bins import bincount, histogram, histogram2d, reduce_by_index, scatter_add
+from .functions.elementwise import (
+    abs,
+    absolute,
+    ceil,
+    clip,
+    cos,
+    exp,
+    floor,
+    isnan,
+    log,
+    maximum,
+    minimum,
+    popcount,
+    rint,
+    round,
+    sign,
+    sin,
+    sqrt,
+    tanh,
+    where,
+)
 from .functions.groups import Groups, group_by
 from .functions.orders import flip, lexsort, put, roll, transpose
 from .functions.rankings import TopItems, argpartition, partition, top_k
@@ -174,28 +195,12 @@ from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct
 from .types.expression import Expression, f32, i32, index, leaf, scalar, u32
 from .types.expression_functions import (
     bitcast,
-    ceil,
-    clip,
-    cos,
-    exp,
-    floor,
     function,
     gather,
-    isnan,
-    log,
-    maximum,
-    minimum,
     next,
-    popcount,
     previous,
     result,
-    rint,
-    sign,
-    sin,
-    sqrt,
     struct,
-    tanh,
-    where,
 )
 from .types.operators import Add, And, BinOp, Max, Min, Multiply, Or, Xor
 from .types.struct_operators import ArgMax, ArgMin, First, Last, MinMax, Moments
@@ -312,6 +317,8 @@ __all__ = [
     "UpTo",
     "Work",
     "Xor",
+    "abs",
+    "absolute",
     "add",
     "all",
     "any",
@@ -395,6 +402,7 @@ __all__ = [
     "result",
     "rint",
     "roll",
+    "round",
     "run_length_encode",
     "scalar",
     "scan",

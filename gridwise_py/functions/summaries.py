@@ -231,10 +231,16 @@ class _Items:
 
 def _host_items(call: str, x: Any) -> np.ndarray:
     """Return what numpy makes of the argument, and of Python's numbers those of 4 bytes."""
-    items = argument_array(call, "x", x)
+    return narrowed(x, argument_array(call, "x", x))
+
+
+def narrowed(x: Any, items: np.ndarray) -> np.ndarray:
+    """Return the items of an argument: of Python's numbers those of 4 bytes, where these hold them."""
     if is_python(x) and items.dtype.itemsize == 8 and items.dtype.kind in "if":
-        narrow = items.astype(np.float32 if items.dtype.kind == "f" else np.int32)
-        if items.dtype.kind == "f" or np.array_equal(narrow, items):
+        with np.errstate(over="ignore"):
+            narrow = items.astype(np.float32 if items.dtype.kind == "f" else np.int32)
+        held = np.isfinite(narrow) == np.isfinite(items) if items.dtype.kind == "f" else narrow == items
+        if held.all():
             return narrow
     return items
 
