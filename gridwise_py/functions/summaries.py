@@ -14,7 +14,7 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, DatatypeError
+from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import Map, Reduce, ReduceAxis
 from ..primitives.fusion import flat_of
 from ..primitives.one_shot import (
@@ -36,11 +36,24 @@ from ..types.expression_functions import StructExpression, bitcast, result, sqrt
 from ..types.operators import Add, And, BinOp, Max, Min, Or
 from ..types.options import integer
 from ..types.struct_operators import ArgMax, ArgMin, ArgRank, MinMax, Moments
-from .arrays import zeros
+from .arrays import full_like, zeros
 from .reductions import AxisLike, Where, mask_of, masked_items, reduce, sum
 from .selections import count_selected
 
-__all__ = ["MinAndMax", "all", "any", "argmax", "argmin", "count_nonzero", "find", "mean", "minmax", "std", "var"]
+__all__ = [
+    "MinAndMax",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "average",
+    "count_nonzero",
+    "find",
+    "mean",
+    "minmax",
+    "std",
+    "var",
+]
 
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
 Reducible: TypeAlias = HostItems | Array | Expression
@@ -752,6 +765,107 @@ def mean(
     else:
         found = items.reduce(value, Add, {"divisor": items.size}, output=_DIVIDED, compensated=True)
     return delivered(call, _kept(_as_asked(found, asked, items.dtype), items.shape, keepdims), out)
+
+
+@explained()
+def average(
+    x: Any,
+    axis: AxisLike = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the weighted mean: the sum of ``x * weights``, divided by the sum of the weights.
+
+    Parameters
+    ----------
+    x : numpy.ndarray or Array
+        Numpy arrays as `sum` takes them; an Array of up to 4 bytes, which is read as f32.
+    axis : int or tuple of int, optional
+        By default all items, of any shape.
+    weights : numpy.ndarray or Array, optional
+        Of the shape of `x`, or in numpy of one dimension along an axis. Without them it is `mean`.
+    returned : bool, default False
+        Whether to return the sum of the weights, too.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or Array, or a tuple of two
+        Of numpy arrays of numpy's dtype: float64 of integers, where the device computes with it. An Array is of f32.
+
+    Raises
+    ------
+    ArgumentError
+        If the weights of numpy arrays add up to 0, or have another shape.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> float(gw.average(np.array([1, 2, 6], dtype=np.float32), weights=[1, 1, 2]))
+    3.75
+    """
+    call = "gw.average()"
+    if weights is None:
+        found: Any = mean(x, axis, keepdims=keepdims, device=device)
+        if not returned:
+            return found
+        each = float(prod([np.shape(x)[k] for k in axes_of(call, axis, np.ndim(x))]))
+        return found, found * 0 + each if not isinstance(found, Array) else full_like(found, each)
+    pair: list[Any] = [
+        each if isinstance(each, (Array, Expression)) else argument_array(call, name, each)
+        for name, each in (("x", x), ("weights", weights))
+    ]
+    if isinstance(pair[1], np.ndarray) and not isinstance(pair[0], Expression):
+        pair[1] = _along_axis(call, pair[1], pair[0].shape, axis)
+    if not _on_host(pair):
+        target = device_of(*(each for each in pair if isinstance(each, Array)), device=device)
+        items, shares = (
+            f32(asarray(narrowed(given, each), target) if isinstance(each, np.ndarray) else each)
+            for given, each in zip((x, weights), pair, strict=True)
+        )
+        products: Any = items * shares
+        if axis is not None or keepdims:
+            products, shares = asarray(products), asarray(shares)
+        total, weight = (cast(Any, sum(each, axis, None, None, keepdims)) for each in (products, shares))
+        found = asarray(total / weight)
+        return (found, weight) if returned else found
+    items, shares = pair
+    kind = np.result_type(items.dtype, shares.dtype, *([np.float64] if items.dtype.kind in "biu" else []))
+    with np.errstate(all="ignore"):
+        products = np.multiply(items, shares, dtype=kind)
+        total, weight = (
+            cast(Any, sum(each, axis, kind.name, None, keepdims, device=device))
+            for each in (products, np.ascontiguousarray(shares))
+        )
+        if (np.asarray(weight) == 0).any():
+            raise ArgumentError(
+                f"{call}: the weights add up to 0, so that they cannot be normalised (numpy raises, too)"
+            )
+        found = np.divide(total, weight)
+    return (found, weight) if returned else found
+
+
+def _on_host(arrays: list[Any]) -> bool:
+    return [each for each in arrays if not isinstance(each, np.ndarray)] == []
+
+
+def _along_axis(call: str, shares: np.ndarray, shape: tuple[int, ...], axis: AxisLike) -> np.ndarray:
+    """Return weights of the shape of the items; those of one dimension lie along an axis."""
+    if shares.shape == shape:
+        return shares
+    axes = axes_of(call, axis, len(shape))
+    if axis is not None and shares.shape == tuple(shape[k] for k in axes):
+        order = tuple(size if k in axes else 1 for k, size in enumerate(shape))
+        return np.broadcast_to(shares.reshape(order), shape)
+    raise LengthError(
+        f"{call}: weights has shape {shares.shape}, but x {shape}; give weights of that shape, or of that along axis="
+    )
 
 
 def _divided(
