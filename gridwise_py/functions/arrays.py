@@ -162,7 +162,7 @@ def arange(
     ArgumentError
         If `step` is 0, or a number is infinite or NaN.
     DatatypeError
-        If `dtype` does not hold the first two items.
+        If `dtype` does not hold the first two items, or for more than two bools.
 
     Examples
     --------
@@ -186,6 +186,8 @@ def arange(
         datatype = as_datatype(dtype, STORAGE_DATATYPES)
     n = max(0, int(-(-(end - first) // by)) if whole else ceil((end - first) / by))
     if datatype.name == "bool" or (datatype.name == "f64" and not context.has_float64):
+        if datatype.name == "bool" and n > 2:
+            raise DatatypeError(f"{call}: {n} items of bool, but numpy's arange has 2 of them at most; give dtype='u8'")
         # numpy's own rule for bools, and its arithmetic where the device has none: computed on the host.
         numpy_arange = cast(Callable[..., np.ndarray], np.arange)
         return asarray(numpy_arange(first, end, by, datatype.dtype), device)

@@ -704,6 +704,11 @@ def prod(
     LengthError
         If `out` has another shape.
 
+    Notes
+    -----
+    Items are multiplied in another order than numpy's, which begins at the first: a product of some of them that
+    overflows is infinite, and with a 0 among the others the result is NaN, where numpy's, once 0, stays 0.
+
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw

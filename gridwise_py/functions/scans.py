@@ -309,6 +309,12 @@ def cumprod(
     numpy.ndarray or Array
         Shape (n,); with `axis` that of `x`.
 
+    Notes
+    -----
+    Items of a tile are multiplied with one another before they meet the product of those in front of them: where that
+    overflows to infinity, the items behind a 0 are NaN, and not 0, as numpy's, which multiplies from the first item on.
+    Of complex numbers 1 is neutral here also beside infinities, where numpy's product of the two has a NaN.
+
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
