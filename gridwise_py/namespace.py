@@ -12,6 +12,7 @@ _UPLOAD = "make it with numpy and upload it: gw.asarray(np.{name}(…, dtype=np.
 _OPERATOR = (
     "use Python's operator on Arrays, which gives an expression; gw.asarray(…) stores it (docs/concepts/expressions.md)"
 )
+_WGSL = "gw.function('fn f(x: f32) -> f32 …') calls functions of WGSL, in expressions (docs/concepts/expressions.md)"
 #: What takes the place of a name of numpy that is missing here; ``{name}`` is that name.
 INSTEAD: dict[str, str] = {
     "array": "gw.asarray(data) uploads data, gw.empty(n) makes an Array of n items",
@@ -28,31 +29,11 @@ INSTEAD: dict[str, str] = {
         ("merge_join", "join"),
         "gw.sort both by their keys, then gw.searchsorted of one in the other; gw.isin tells which",
     ),
-    **dict.fromkeys(
-        (
-            "power",
-            "mod",
-            "remainder",
-            "floor_divide",
-            "square",
-            "bitwise_and",
-            "bitwise_or",
-            "bitwise_xor",
-            "invert",
-            "less",
-            "greater",
-            "equal",
-            "not_equal",
-            "logical_and",
-            "logical_or",
-            "logical_not",
-        ),
-        _OPERATOR,
-    ),
-    **dict.fromkeys(
-        ("tan", "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "log2", "log10", "log1p", "expm1", "cbrt"),
-        "gw.function('fn f(x: f32) -> f32 { return …; }') calls WGSL's, in expressions",
-    ),
+    **dict.fromkeys(("power", "mod", "remainder", "floor_divide", "square", "invert", "less", "greater"), _OPERATOR),
+    **dict.fromkeys(("equal", "not_equal", "bitwise_and", "bitwise_or", "bitwise_xor"), _OPERATOR),
+    **dict.fromkeys(("logical_and", "logical_or", "logical_not"), _OPERATOR),
+    **dict.fromkeys(("tan", "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh"), _WGSL),
+    **dict.fromkeys(("log2", "log10", "log1p", "expm1", "cbrt"), _WGSL),
     **dict.fromkeys(
         ("isfinite", "isinf"), "(gw.bitcast('u32', x) & 0x7F800000) != 0x7F800000 says whether x is finite"
     ),

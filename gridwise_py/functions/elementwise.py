@@ -64,7 +64,7 @@ def _is_later(*values: Any) -> bool:
 def _beside(call: str, values: tuple[Any, ...]) -> list[Any]:
     """Return the arguments of an expression: arrays of the host are uploaded to where the others are."""
     arrays = [
-        array
+        cast(Array, array)
         for value in values
         if isinstance(value, Operators) and not isinstance(value, Later)
         for _, array in flat_of(value.as_expression()).arrays
@@ -127,7 +127,11 @@ def _of_floats(name: str, sentence: str, result: str = _IN_FLOATS) -> Callable[.
         if name in ("floor", "ceil") and items.dtype.kind in "biu":
             return delivered(call, numpy_result(items.copy()), out)
         dtype = np.bool_ if name == "isnan" else np.float16 if items.dtype == np.float16 else np.float32
-        return _computed(call, lambda array: function(f32(_number(array))), [items], dtype, out, device)
+
+        def of_array(array: Array) -> Any:
+            return function(f32(_number(array)))
+
+        return _computed(call, of_array, [items], dtype, out, device)
 
     of_items.__name__ = of_items.__qualname__ = name
     of_items.__doc__ = sentence + _PARAMETERS.format(x=_OF_FLOATS, result=result)
@@ -222,7 +226,11 @@ def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -
         items = items.astype(np.uint32)
     if items.dtype.kind != "u":
         raise DatatypeError(f"{call}: x is of {items.dtype}, but must be unsigned; give x.astype(np.uint32)")
-    return _computed(call, lambda array: expressions.popcount(u32(array)), [items], np.uint8, out, device)
+
+    def bits(array: Array) -> Any:
+        return expressions.popcount(u32(array))
+
+    return _computed(call, bits, [items], np.uint8, out, device)
 
 
 def _pick(call: str, op: BinOp, function: Callable[..., Any], a: Any, b: Any, out: Any, device: Any) -> Any:

@@ -69,7 +69,7 @@ def nansum(
 ) -> Any:
     """Return the sum."""
     items, mask = _items_and_mask("gw.nansum()", x, where, device)
-    return sum(items, axis, dtype, out, keepdims, initial, mask, device=device)
+    return cast(Any, sum)(items, axis, dtype, out, keepdims, initial, mask, device=device)
 
 
 @explained()
@@ -86,7 +86,7 @@ def nanprod(
 ) -> Any:
     """Return the product."""
     items, mask = _items_and_mask("gw.nanprod()", x, where, device)
-    return prod(items, axis, dtype, out, keepdims, initial, mask, device=device)
+    return cast(Any, prod)(items, axis, dtype, out, keepdims, initial, mask, device=device)
 
 
 @explained()

@@ -282,7 +282,7 @@ class _Along:
     def __init__(self, call: str, x: Any, axis: Any, keepdims: bool, device: wgpu.GPUDevice | None, mask: Any = None):
         if isinstance(x, (Expression, StructExpression, ChunkedArray)):
             raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
-        given = x if isinstance(x, Array) else _host_items(call, x)
+        given: Any = x if isinstance(x, Array) else _host_items(call, x)
         if mask is not None:
             given, mask = masked_items(call, given, mask, device)
         axes = axes_of(call, axis, given.ndim)
@@ -347,7 +347,7 @@ def _reduced_truth(
     if isinstance(truths, np.ndarray) and mask is not None:
         truths = truths & mask if op is Or else truths | ~mask
     elif mask is not None:
-        truths = asarray(_counted(truths.as_expression(), mask.as_expression(), op))
+        truths = asarray(_counted(cast(Array, truths).as_expression(), mask.as_expression(), op))
     return delivered(call, cast(Any, reduce(truths, op, axis=axis, keepdims=keepdims, device=device)), out)
 
 
@@ -840,7 +840,7 @@ def average(
     with np.errstate(all="ignore"):
         products = np.multiply(items, shares, dtype=kind)
         total, weight = (
-            cast(Any, sum(each, axis, kind.name, None, keepdims, device=device))
+            cast(Any, sum)(each, axis, kind, None, keepdims, device=device)
             for each in (products, np.ascontiguousarray(shares))
         )
         if (np.asarray(weight) == 0).any():
@@ -872,7 +872,7 @@ def _divided(
     items: np.ndarray, axis: AxisLike, dtype: np.dtype[Any], keepdims: bool, where: Any, device: wgpu.GPUDevice | None
 ) -> Any:
     """Return means of float64 or complex numbers, which the device adds; the host divides."""
-    sums: Any = sum(items, axis, dtype.name, None, keepdims, where=where, device=device)
+    sums: Any = cast(Any, sum)(items, axis, dtype, None, keepdims, where=where, device=device)
     if isinstance(sums, Array):
         raise _refuse_doubles("gw.mean()", "x is uploaded, as where= is on the GPU, and of")
     if where is True:
