@@ -256,7 +256,7 @@ class Results:
         if self.asked is not None:
             return as_datatype(self.asked, ITEM_DATATYPES)
         dtype = getattr(out, "dtype", None)
-        if isinstance(dtype, np.dtype):
+        if isinstance(dtype, np.dtype) and not items.is_several:  # these are combined as they are
             known = next((each for each in STORAGE_DATATYPES.values() if each.dtype == dtype), None)
             if known is not None:
                 return known
