@@ -41,7 +41,7 @@ from ..types.datatype import (
 from ..types.expression import Expression, Operators, gather, stored
 from ..types.expression_functions import StructExpression
 from ..types.options import integer
-from .context import DeviceContext, context_of
+from .context import DeviceContext, check_device, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
 from .observer import step
@@ -1166,9 +1166,13 @@ def asarray(
     ((2, 3), array([3., 4., 5.], dtype=float32))
     """
     if device is not None and not isinstance(device, wgpu.GPUDevice):
-        if dtype is not None:
-            raise ArgumentError(f"asarray(): device is {device!r}, which is no device, and dtype is {dtype!r}")
-        device, dtype = None, device
+        try:
+            found = None if dtype is not None else as_datatype(device, ITEM_DATATYPES)
+        except DatatypeError:
+            found = None
+        if found is None:
+            check_device(device)  # raises
+        device, dtype = None, found
     if isinstance(data, Expression):
         return OPERATIONS["evaluate"](data, device, dtype, None if size is None else integer("size", size, 0))
     if isinstance(data, StructExpression):
