@@ -12,14 +12,33 @@ _UPLOAD = "make it with numpy and upload it: gw.asarray(np.{name}(…, dtype=np.
 _OPERATOR = (
     "use Python's operator on Arrays, which gives an expression; gw.asarray(…) stores it (docs/concepts/expressions.md)"
 )
+_WGSL = "gw.function('fn f(x: f32) -> f32 …') calls functions of WGSL, in expressions (docs/concepts/expressions.md)"
 #: What takes the place of a name of numpy that is missing here; ``{name}`` is that name.
 INSTEAD: dict[str, str] = {
     "array": "gw.asarray(data) uploads data, gw.empty(n) makes an Array of n items",
     **dict.fromkeys(("linspace",), _UPLOAD),
     **dict.fromkeys(("subtract", "multiply", "divide", "negative"), _OPERATOR),
-    "abs": "Python's abs(x) of an Array gives an expression; gw.asarray(…) stores it (docs/concepts/expressions.md)",
-    "diff": "x[1:] - x[:-1] gives an expression; gw.asarray(…) stores it (docs/concepts/expressions.md)",
-    "average": "gw.mean",
+    "convolve": "a moving sum is a difference of prefix sums: s = gw.cumsum(x), then s[k:] - s[:-k]; else a gw.Kernel",
+    "rolling": "a moving sum is a difference of prefix sums: s = gw.cumsum(x), then s[k:] - s[:-k]",
+    "histogramdd": "gw.histogram2d; for more dimensions gw.bincount of the bins' numbers, which gw.digitize gives",
+    "bitwise_count": "gw.popcount",
+    "around": "gw.round",
+    "nancumsum": "gw.cumsum(gw.where(gw.isnan(x), 0, x))",
+    "nancumprod": "gw.cumprod(gw.where(gw.isnan(x), 1, x))",
+    **dict.fromkeys(
+        ("merge_join", "join"),
+        "gw.sort both by their keys, then gw.searchsorted of one in the other; gw.isin tells which",
+    ),
+    **dict.fromkeys(("power", "mod", "remainder", "floor_divide", "square", "invert", "less", "greater"), _OPERATOR),
+    **dict.fromkeys(("equal", "not_equal", "bitwise_and", "bitwise_or", "bitwise_xor"), _OPERATOR),
+    **dict.fromkeys(("logical_and", "logical_or", "logical_not"), _OPERATOR),
+    **dict.fromkeys(("tan", "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh"), _WGSL),
+    **dict.fromkeys(("log2", "log10", "log1p", "expm1", "cbrt"), _WGSL),
+    **dict.fromkeys(
+        ("isfinite", "isinf"), "(gw.bitcast('u32', x) & 0x7F800000) != 0x7F800000 says whether x is finite"
+    ),
+    **dict.fromkeys(("fmin", "fmax"), "gw.where(gw.isnan(a), b, gw.minimum(a, b)); gw.nanmin and gw.nanmax reduce"),
+    **dict.fromkeys(("cov", "corrcoef"), "gw.matmul(x, gw.transpose(x)) of x without its mean, gw.mean(x, 1)"),
     "amin": "gw.min",
     "amax": "gw.max",
     "dot": "gw.matmul",

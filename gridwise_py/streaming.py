@@ -93,8 +93,14 @@ def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True,
     if not isinstance(primitive, tuple(_JOBS)):
         known = ", ".join(cls.__name__ for cls in REGISTRY.values() if issubclass(cls, tuple(_JOBS)))
         raise ArgumentError(f"{primitive.name} cannot be streamed; these can: {known}")
+    whole = cast(Any, chunks)
+    if isinstance(chunks, (Array, np.ndarray)) and whole.ndim < 2:  # whose items are no chunks
+        raise DatatypeError(
+            f"chunks is one array, {type(whole).__name__} of shape {whole.shape}, but must be several, such as a "
+            f"list of numpy arrays; give np.array_split(x, 10), or call {primitive.name} on the whole"
+        )
     job = _job_of(primitive, initial)
-    results = _pipeline(job, chunks, overlap)
+    results = _pipeline(job, whole, overlap)
     return job.total(results) if isinstance(job, _ReduceJob) else results
 
 
@@ -108,7 +114,9 @@ def takes_windows(primitive: Primitive, arrays: Sequence[np.ndarray], out: np.nd
         return False
     if isinstance(primitive, (Reduce, Scan)) and primitive.fixes_order:
         return False
-    return out is None or isinstance(primitive, Reduce) or all(_is_apart(items, out) for items in arrays)
+    if out is None or isinstance(primitive, Reduce):
+        return True
+    return out.flags.c_contiguous and all(_is_apart(items, out) for items in arrays)
 
 
 def _is_apart(items: np.ndarray, out: np.ndarray) -> bool:

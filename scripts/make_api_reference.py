@@ -29,15 +29,17 @@ AREAS = {
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
     "One-shot functions": "add take put group_by Groups count flip roll transpose lexsort "
     "segmented_sort segmented_sort_pairs segmented_top_k reduce_by_key ReducedByKey scan_by_key segmented_reduce "
-    "segmented_scan segment_ids repeat sum prod min max minmax MinAndMax argmin argmax any all find mean var std "
+    "segmented_scan segment_ids repeat sum prod min max minmax MinAndMax ptp argmin argmax any all find mean average "
+    "var std median percentile quantile nansum nanprod nanmin nanmax nanargmin nanargmax nanmean nanvar nanstd "
+    "nanmedian nanpercentile nanquantile diff ediff1d "
     "reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
     "argsort sort_pairs top_k TopItems partition argpartition matmul "
     "searchsorted digitize histogram histogram2d bincount reduce_by_index scatter_add "
     "compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
     "unique_values unique_counts unique_inverse unique_all merge MergedPairs isin union1d intersect1d setdiff1d "
     f"setxor1d {FUNCTIONS} stream",
-    "Expressions": "Expression f32 i32 u32 leaf scalar index result bitcast ceil clip cos exp floor "
-    "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
+    "Expressions": "Expression f32 i32 u32 leaf scalar index result abs absolute bitcast ceil clip cos exp "
+    "floor function gather isnan log maximum minimum next popcount previous rint round sign sin sqrt struct tanh "
     "where",
     "Operators": "Add Multiply Min Max And Or Xor ArgMin ArgMax MinMax Moments First Last BinOp UnaryOp",
     "Primitives": f"{CLASSES} ScanAxis SegmentedTopK Scatter Histogram2D GroupBy Kernel Primitive Run BoundCall batch "
@@ -58,12 +60,14 @@ AREAS = {
 #: Parts of a long page, with the names that people look for first; names in no part come last, under "More".
 PARTS = {
     "One-shot functions": {
-        "Sums, extremes and statistics": "sum prod min max minmax MinAndMax mean var std any all count_nonzero argmin "
-        "argmax find reduce",
+        "Sums, extremes and statistics": "sum prod min max minmax MinAndMax ptp mean average var std median percentile "
+        "quantile any all count_nonzero argmin argmax find reduce",
+        "Without NaN": "nansum nanprod nanmin nanmax nanargmin nanargmax nanmean nanvar nanstd nanmedian nanpercentile "
+        "nanquantile",
         "Running sums": "cumsum cumprod cumulative_sum cumulative_prod scan",
         "Sorting and searching": "sort argsort sort_pairs lexsort top_k TopItems partition argpartition merge "
         "MergedPairs searchsorted digitize",
-        "Arithmetic and items": "add matmul take put repeat flip roll transpose",
+        "Arithmetic and items": "add diff ediff1d matmul take put repeat flip roll transpose",
         "Selections and sets": "compress nonzero flatnonzero partition_by unique unique_values unique_counts "
         "unique_inverse unique_all run_length_encode isin union1d intersect1d setdiff1d setxor1d",
         "Counts and bins": "histogram histogram2d bincount reduce_by_index scatter_add",

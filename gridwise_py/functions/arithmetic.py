@@ -1,4 +1,4 @@
-"""One-shot functions that add, and multiply matrices.
+"""One-shot functions that add, take differences, and multiply matrices.
 
 A result has the type of the input: numpy array, Array or ChunkedArray.
 """
@@ -20,15 +20,22 @@ from ..primitives.one_shot import (
     HostItems,
     argument_array,
     argument_datatype,
+    check_not_chunked,
     one_shot,
+    raveled,
 )  # fmt: skip
-from ..runtime.array import Array
+from ..primitives.reduce_axis import one_axis
+from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
+from ..types.datatype import STORAGE_DATATYPES
+from ..types.expression import LEAF_DATATYPES, Expression
+from ..types.operators import Xor
 from ..types.options import integer
-from .arrays import add_broadcast, is_broadcast
+from .arrays import add_broadcast, is_broadcast, take
+from .reductions import reduce
 from .windowed import one_result
 
-__all__ = ["add", "matmul"]
+__all__ = ["add", "diff", "ediff1d", "matmul"]
 
 ScalarT = TypeVar("ScalarT", bound=np.number[Any])
 _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
@@ -36,20 +43,20 @@ _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
 
 @overload
 def add(
-    a: ItemsT, b: ItemsT | HostItems, *, out: ItemsT | None = None, device: wgpu.GPUDevice | None = None
+    a: ItemsT, b: ItemsT | HostItems, out: ItemsT | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> ItemsT: ...
 @overload
-def add(a: HostItems, b: ItemsT, *, out: ItemsT | None = None, device: wgpu.GPUDevice | None = None) -> ItemsT: ...
+def add(a: HostItems, b: ItemsT, out: ItemsT | None = None, *, device: wgpu.GPUDevice | None = None) -> ItemsT: ...
 @overload
 def add(
-    a: NDArray[ScalarT], b: HostItems, *, out: NDArray[ScalarT] | None = None, device: wgpu.GPUDevice | None = None
+    a: NDArray[ScalarT], b: HostItems, out: NDArray[ScalarT] | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> NDArray[ScalarT]: ...
 @overload
 def add(
-    a: HostItems, b: HostItems, *, out: NDArray[Any] | None = None, device: wgpu.GPUDevice | None = None
+    a: HostItems, b: HostItems, out: NDArray[Any] | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> NDArray[Any]: ...
 @explained(REMEDIES)
-def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
+def add(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return ``a + b``, item by item; integers wrap, as in numpy.
 
     Parameters
@@ -60,7 +67,7 @@ def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None
         it. Arrays of one shape and one datatype take the fastest kernel. float64 needs a device that computes with it
         (``shader-f64``).
     out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
+        Where to put the result, of the result's kind, shape and dtype. It may be an input.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -85,48 +92,143 @@ def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None
     return one_result(call, VectorAdd, (), device, {"a": a, "b": b}, out, keep_shape=True)
 
 
+@explained()
+def diff(
+    x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None, *, device: wgpu.GPUDevice | None = None
+) -> Any:
+    """Return the differences between neighbours, ``x[1:] - x[:-1]``; integers wrap, and bools differ or not.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array or expression
+        Of one dimension or more; an Array of u32, i32 or f32, or of smaller items, which become such.
+    n : int, default 1
+        How often differences are taken.
+    axis : int, default -1
+    prepend, append : numpy.ndarray or number, optional
+        What stands before and behind the items along the axis, of numpy arrays.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of the dtype of `x`, shorter by n along the axis.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.diff([1, 4, 9, 16])
+    array([3, 5, 7])
+    """
+    call = "gw.diff()"
+    times = integer(f"{call}: n", n, 0)
+    if isinstance(x, Expression):
+        x = asarray(x, device)
+    check_not_chunked(call, "x", x)
+    items: Any = x if isinstance(x, Array) else argument_array(call, "x", x)
+    if items.ndim == 0:
+        raise ArgumentError(f"{call}: x is a single item, which has no neighbours; give one dimension or more")
+    along = one_axis(call, axis, items.ndim)
+    ends = [end for end in (prepend, append) if end is not None]
+    if ends and isinstance(items, Array):
+        raise ArgumentError(f"{call}: prepend= and append= are for numpy arrays; write the ends with gw.diff(x)")
+    if ends:
+        one = (*items.shape[:along], 1, *items.shape[along + 1 :])
+        parts = [end if np.ndim(end) else np.broadcast_to(end, one) for end in (prepend, append) if end is not None]
+        items = np.concatenate([*parts[: prepend is not None], items, *parts[prepend is not None :]], along)
+    for _ in range(min(times, items.shape[along])):
+        items = _differences(call, items, along, device)
+    return items
+
+
+def _differences(call: str, items: Any, axis: int, device: wgpu.GPUDevice | None) -> Any:
+    """Return the differences between neighbours along an axis."""
+    length = items.shape[axis]
+    if isinstance(items, np.ndarray):
+        argument_datatype(call, "x", items, items.dtype, STORAGE_DATATYPES)
+        before, behind = ((slice(None),) * axis + (slice(k, length - 1 + k),) for k in (0, 1))
+        if items.dtype.kind == "b":
+            return reduce(np.stack([items[before], items[behind]]), Xor, axis=0, device=device)
+        return add(items[behind], np.negative(items[before]), device=device)
+    argument_datatype(call, "x", items, items.dtype, LEAF_DATATYPES)
+    ends = [items[k : length - 1 + k] if axis == 0 else take(items, np.arange(k, length - 1 + k), axis) for k in (0, 1)]
+    first, second = (end.as_expression() for end in ends)
+    return asarray(first != second if first.type == "bool" else second - first).astype(items.datatype, copy=False)
+
+
+@explained()
+def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the differences between neighbours of all items in C order, as `diff` of one dimension.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array or expression
+        As `diff` takes it.
+    to_end, to_begin : numpy.ndarray or number, optional
+        What the differences are put between, of numpy arrays.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+    """
+    call = "gw.ediff1d()"
+    found = diff(raveled(call, "x", x), device=device)
+    if to_end is None and to_begin is None:
+        return found
+    if isinstance(found, Array):
+        raise ArgumentError(f"{call}: to_end= and to_begin= are for numpy arrays; leave them out")
+    ends = [
+        np.asarray([] if end is None else end, None if end is None else found.dtype).ravel()
+        for end in (to_begin, to_end)
+    ]
+    return np.concatenate([ends[0], found, ends[1]]).astype(found.dtype)
+
+
 @overload
 def matmul(
     a: ItemsT,
     b: ItemsT | HostItems,
+    out: ItemsT | None = ...,
     *,
     m: int | None = ...,
     n: int | None = ...,
     k: int | None = ...,
-    out: ItemsT | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> ItemsT: ...
 @overload
 def matmul(
     a: HostItems,
     b: ItemsT,
+    out: ItemsT | None = ...,
     *,
     m: int | None = ...,
     n: int | None = ...,
     k: int | None = ...,
-    out: ItemsT | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> ItemsT: ...
 @overload
 def matmul(
     a: HostItems,
     b: HostItems,
+    out: NDArray[Any] | None = ...,
     *,
     m: int | None = ...,
     n: int | None = ...,
     k: int | None = ...,
-    out: NDArray[Any] | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> Any: ...  # two vectors give a number, as in numpy
 @explained(REMEDIES)
 def matmul(
     a: Any,
     b: Any,
+    out: Any = None,
     *,
     m: int | None = None,
     n: int | None = None,
     k: int | None = None,
-    out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the matrix product ``a @ b``, in the datatype of the matrices.
@@ -137,11 +239,11 @@ def matmul(
         Of f32 or f16. Numpy: shapes (m, k) and (k, n); a vector is a row of `a`, or a column of `b`, as in
         `numpy.matmul`. An Array has shape (m, k) or (k, n), too, or one dimension, in which it holds its matrix row by
         row.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype. A numpy array may be
+        an input.
     m, n, k : int, optional
         Sizes, for Arrays of one dimension. One is enough if the lengths determine the others.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. A numpy array may be
-        an input.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 

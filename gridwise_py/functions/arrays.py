@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError, DatatypeError, LengthError
+from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
 from ..primitives.array_methods import fill, taken, value_words
 from ..primitives.broadcast_add import BroadcastAdd, broadcast_shapes
 from ..primitives.fill import Arange
@@ -19,9 +19,11 @@ from ..primitives.one_shot import (
     argument_datatype,
     check_gpu_out,
     device_of,
+    is_weak,
     kept_primitive,
+    numpy_result,
+    read_into,
     stored_leaves,
-    without_doubles,
 )
 from ..primitives.reduce import Reduce
 from ..primitives.search import SEARCHED_DATATYPES, Search, SearchSide
@@ -38,6 +40,8 @@ from ..types.datatype import (
     as_datatype,
 )
 from ..types.operators import Max, Min
+from ..types.options import integer
+from .inputs import Promoted, in_datatype
 
 __all__ = ["add_broadcast", "arange", "digitize", "full", "full_like", "is_broadcast", "ones", "ones_like",
            "searchsorted", "take", "zeros", "zeros_like"]  # fmt: skip
@@ -158,7 +162,7 @@ def arange(
     ArgumentError
         If `step` is 0, or a number is infinite or NaN.
     DatatypeError
-        If `dtype` does not hold the first two items.
+        If `dtype` does not hold the first two items, or for more than two bools.
 
     Examples
     --------
@@ -182,6 +186,8 @@ def arange(
         datatype = as_datatype(dtype, STORAGE_DATATYPES)
     n = max(0, int(-(-(end - first) // by)) if whole else ceil((end - first) / by))
     if datatype.name == "bool" or (datatype.name == "f64" and not context.has_float64):
+        if datatype.name == "bool" and n > 2:
+            raise DatatypeError(f"{call}: {n} items of bool, but numpy's arange has 2 of them at most; give dtype='u8'")
         # numpy's own rule for bools, and its arithmetic where the device has none: computed on the host.
         numpy_arange = cast(Callable[..., np.ndarray], np.arange)
         return asarray(numpy_arange(first, end, by, datatype.dtype), device)
@@ -241,11 +247,6 @@ def _datatype_of_number(value: Any, device: wgpu.GPUDevice) -> Datatype:
     return as_datatype(item.dtype, ITEM_DATATYPES)
 
 
-def numpy_result(items: np.ndarray) -> Any:
-    """Return an array as numpy's functions do: a scalar if it has no dimensions."""
-    return items if items.ndim else items[()]
-
-
 # ---- gathers
 
 
@@ -253,9 +254,9 @@ def take(
     x: Any,
     indices: Any,
     axis: int | None = None,
-    *,
-    mode: TakeMode | None = None,
     out: Any = None,
+    mode: TakeMode | None = None,
+    *,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the items of `x` that `indices` choose, as `numpy.take` does.
@@ -268,13 +269,13 @@ def take(
         Integers, of any shape. Negative ones count from the end.
     axis : int, optional
         The dimension along which to choose; by default all items of `x`, in C order.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype.
     mode : {"raise", "wrap", "clip"}, optional
         Of an index that is out of range. By default those on the host raise, and those on the GPU wrap, because only
         the GPU knows them: nothing is read out of bounds, and nothing waits. ``"wrap"`` takes them modulo the length;
         ``"clip"`` takes the first or the last item, also for negative ones, as numpy; ``"raise"`` reads the smallest
         and the largest index back, which waits for the GPU.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -285,8 +286,10 @@ def take(
 
     Raises
     ------
-    ArgumentError
+    BoundsError
         If an index is out of range, where that raises.
+    AxisError
+        If `axis` is out of range.
     DatatypeError
         If the indices are no integers.
 
@@ -298,6 +301,7 @@ def take(
     array([10, 20, 30], dtype=int32)
     """
     call = "gw.take()"
+    axis = None if axis is None else integer(f"{call}: axis", axis)
     if mode not in (None, "raise", "wrap", "clip"):
         raise ArgumentError(f"{call}: mode={mode!r} is unknown; known are 'raise', 'wrap' and 'clip'")
     for name, value in (("x", x), ("indices", indices)):
@@ -317,11 +321,11 @@ def take(
         if on_gpu:
             check_gpu_out(call, out, shape, source.datatype, device)
         else:
-            check_numpy_out(out, shape, source.dtype, "the result", call)
+            check_numpy_out(out, shape, source.dtype, "the result", call, strided=True)
     if on_gpu:
         return taken(call, source, indices, axis, mode, out)
-    result = taken(call, source, indices, axis, mode).to_numpy(out)
-    return result if out is not None else numpy_result(result)
+    result = taken(call, source, indices, axis, mode)
+    return numpy_result(result.to_numpy()) if out is None else read_into(out, result)
 
 
 def _checked_indices(call: str, source: Array, indices: Array, axis: int | None) -> Array:
@@ -335,7 +339,7 @@ def _checked_indices(call: str, source: Array, indices: Array, axis: int | None)
     ]
     for index in ends:
         if not -length <= index < length:
-            raise ArgumentError(f"{call}: index {index} is out of bounds for a dimension of length {length}")
+            raise BoundsError(f"{call}: index {index} is out of bounds for a dimension of length {length}")
     return indices
 
 
@@ -497,22 +501,12 @@ def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice |
 
 def _sortable(call: str, given: Mapping[str, Any], device: wgpu.GPUDevice) -> tuple[list[Any], Datatype]:
     """Return arguments in the one datatype that numpy promotes them to; small integers, which no sort takes, wider."""
-    arrays: dict[str, Any] = {}
-    for name, value in given.items():
-        items = value if isinstance(value, Items) else argument_array(call, name, value)
-        argument_datatype(call, name, value, items.dtype, STORAGE_DATATYPES)
-        arrays[name] = without_doubles(value, items, device)
-    weak = {name: given[name] for name in given if _is_python_number(given[name])}
-    found = np.result_type(*(weak.get(name, arrays[name].dtype.newbyteorder("=")) for name in given))
+    promoted = Promoted(call, given, device, has_doubles=True)
+    found = promoted.datatype.dtype
     if found.kind in "bui" and found.itemsize < 4:
         found = np.dtype(np.int32 if found.kind == "i" else np.uint32)
     datatype = as_datatype(found, SEARCHED_DATATYPES)
-    for name, items in arrays.items():
-        if name in weak:
-            arrays[name] = _weak(call, weak[name], datatype)
-        else:
-            arrays[name] = _converted(call, name, items, datatype)
-    return list(arrays.values()), datatype
+    return [promoted.converted(name, datatype) for name in given], datatype
 
 
 def _sorter(call: str, sorter: Any, length: int) -> Any:
@@ -524,30 +518,10 @@ def _sorter(call: str, sorter: Any, length: int) -> Any:
         raise LengthError(f"{call}: sorter has shape {items.shape}, but x1 has {length} items; give gw.argsort(x1)")
     if not isinstance(items, Items) and length and not 0 <= items.min() <= items.max() < length:
         raise ArgumentError(f"{call}: sorter has indices out of range for {length} items; give gw.argsort(x1)")
-    return _converted(call, "sorter", items, SEARCHED_DATATYPES["u32"])
-
-
-def _converted(call: str, name: str, items: Items | np.ndarray, datatype: Datatype) -> Items | np.ndarray:
-    """Return items in another datatype; chunks cannot be converted."""
-    if items.dtype.newbyteorder("=") == datatype.dtype:
-        return items
-    if isinstance(items, ChunkedArray):
-        raise DatatypeError(
-            f"{call}: {name} is a ChunkedArray of {items.datatype}, but is searched as {datatype}; convert its chunks, "
-            f"or the other argument"
-        )
-    return items.astype(datatype.dtype)
+    return in_datatype(call, "sorter", items, SEARCHED_DATATYPES["u32"])
 
 
 # ---- broadcasting
-
-
-_SCALARS = (bool, int, float)
-
-
-def _is_python_number(value: Any) -> bool:
-    """Whether a number takes the datatype of the other argument; numpy's float64 is a float, but has its own."""
-    return isinstance(value, _SCALARS) and not isinstance(value, np.generic)
 
 
 def is_broadcast(a: Any, b: Any) -> bool:
@@ -556,14 +530,14 @@ def is_broadcast(a: Any, b: Any) -> bool:
         return a.shape != b.shape or a.datatype is not b.datatype
     if isinstance(a, ChunkedArray) or isinstance(b, ChunkedArray):
         return False
-    if _is_python_number(a) and _is_python_number(b):
+    if is_weak(a) and is_weak(b):
         return False
     shape = _shape_of(a)
     return shape == () or shape != _shape_of(b) or _dtype_of(a) != _dtype_of(b)
 
 
 def _shape_of(value: Any) -> Any:
-    return () if isinstance(value, _SCALARS) else np.shape(value) if not isinstance(value, Array) else value.shape
+    return () if is_weak(value) else np.shape(value) if not isinstance(value, Array) else value.shape
 
 
 def _dtype_of(value: Any) -> np.dtype:
@@ -573,58 +547,25 @@ def _dtype_of(value: Any) -> np.dtype:
 
 def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | None) -> Any:
     """Return ``a + b`` of arrays and numbers of any shapes, by numpy's rules of shapes and datatypes."""
-    given: dict[str, Any] = {"a": a, "b": b}
-    arrays: dict[str, Any] = {
-        name: value if isinstance(value, Array) else argument_array(call, name, value)
-        for name, value in given.items()
-        if not _is_python_number(value)
-    }
-    for name, items in arrays.items():
-        argument_datatype(call, name, given[name], items.dtype, STORAGE_DATATYPES)
-    device = device_of(*given.values(), device=device)
-    arrays = {name: without_doubles(given[name], items, device) for name, items in arrays.items()}
-    datatype = _promoted(given, arrays, device)
-    shape = broadcast_shapes(call, *(arrays[name].shape if name in arrays else () for name in given))
-    on_gpu = any(isinstance(value, Array) for value in given.values())
-    if out is not None and on_gpu:
+    names = ("a", "b")
+    given = Promoted(call, {"a": a, "b": b}, device)
+    datatype, device, arrays = given.datatype, given.device, given.arrays
+    shape = broadcast_shapes(call, *(arrays[name].shape if name in arrays else () for name in names))
+    if out is not None and given.on_gpu:
         check_gpu_out(call, out, shape, datatype, device)
     elif out is not None:
-        check_numpy_out(out, shape, datatype.dtype, "the result", call)
-    numbers = {name: _weak(call, value, datatype) for name, value in given.items() if name not in arrays}
-    dtypes = {name: _datatype(arrays[name]) if name in arrays else datatype for name in given}
+        check_numpy_out(out, shape, datatype.dtype, "the result", call, strided=True)
+    numbers = {name: given.number(name) for name in given.numbers}
     primitive = kept_primitive(
-        BroadcastAdd, device, datatype.name, dtypes["a"].name, dtypes["b"].name,
+        BroadcastAdd, device, datatype.name, given.datatype_of("a").name, given.datatype_of("b").name,
         a_shape=arrays["a"].shape if "a" in arrays else (), b_shape=arrays["b"].shape if "b" in arrays else (),
     )  # fmt: skip
-    uploaded = {name: asarray(arrays.get(name, numbers.get(name)), device) for name in given}
-    target = out if on_gpu else None
+    uploaded = {name: asarray(arrays[name] if name in arrays else numbers[name], device) for name in names}
+    target = out if given.on_gpu else None
     result = primitive.bind(**uploaded, output=target).execute().outputs["output"]
     if target is not None:
         return target
     result = result.viewed_as(shape)
-    if on_gpu:
+    if given.on_gpu:
         return result
-    found = result.to_numpy(out)
-    return found if out is not None else numpy_result(found)
-
-
-def _datatype(items: Any) -> Datatype:
-    return as_datatype(items.dtype.newbyteorder("="), STORAGE_DATATYPES)
-
-
-def _promoted(given: Mapping[str, Any], arrays: Mapping[str, Any], device: wgpu.GPUDevice) -> Datatype:
-    """Return the datatype of the result: Python's numbers are weak, as in NumPy 2."""
-    dtypes = [items.dtype.newbyteorder("=") for items in arrays.values()]
-    found = np.result_type(*dtypes)
-    for name, value in given.items():
-        if name in arrays or "biuf".index(found.kind) >= {bool: 0, int: 1, float: 3}[type(value)]:
-            continue
-        found = default_float(context_of(device)).dtype if type(value) is float else np.dtype(np.int64)
-    return as_datatype(found, STORAGE_DATATYPES)
-
-
-def _weak(call: str, value: Any, datatype: Datatype) -> np.ndarray:
-    """Return a Python number in the datatype of the result; raise where it does not fit."""
-    value_words(value, datatype, call)
-    with np.errstate(all="ignore"):
-        return np.array(value, dtype=datatype.dtype)
+    return numpy_result(result.to_numpy()) if out is None else read_into(out, result)

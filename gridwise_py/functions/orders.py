@@ -16,7 +16,14 @@ from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import ArgSort, Scatter, SortPairs, Transpose
 from ..primitives.array_methods import taken
 from ..primitives.fusion import EXPRESSIONS
-from ..primitives.one_shot import argument_array, argument_datatype, check_not_chunked, device_of, kept_primitive
+from ..primitives.one_shot import (
+    argument_array,
+    argument_datatype,
+    check_not_chunked,
+    device_of,
+    kept_primitive,
+    numpy_result,
+)
 from ..primitives.reduce import Reduce
 from ..primitives.reorder import Reorder
 from ..runtime.array import Array, asarray, is_python
@@ -25,7 +32,7 @@ from ..types import expression_functions
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
 from ..types.expression import LEAF_DATATYPES
 from ..types.operators import Max, Min
-from .arrays import full, numpy_result
+from .arrays import full
 from .inputs import weak_items
 
 __all__ = ["flip", "lexsort", "put", "roll", "transpose"]

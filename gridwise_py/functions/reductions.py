@@ -5,135 +5,302 @@ A result has the type of the input: numpy array, Array or ChunkedArray.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod as product
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
 
 import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
 from ..call_errors import explained
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import Reduce, ReduceAxis
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
-    REMEDIES,
     HostItems,
     Results,
     argument_array,
     checked,
+    delivered,
     device_of,
+    numpy_result,
     without_doubles,
 )  # fmt: skip
 from ..primitives.reduce_axis import axes_of, is_together
-from ..runtime.array import Array, check_numpy_out
-from ..runtime.chunked_array import Items
-from ..types.datatype import ItemDatatypeLike
-from ..types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
-from .arrays import numpy_result
+from ..runtime.array import Array, asarray, check_numpy_out, empty
+from ..runtime.chunked_array import ChunkedArray, Items
+from ..types import expression_functions
+from ..types.datatype import ITEM_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
+from ..types.expression import Expression
+from ..types.operators import Add, BinOp, BinOpLike, Max, Min, Multiply, as_binop
 from .windowed import one_result
 
 __all__ = ["AxisLike", "max", "min", "prod", "reduce", "sum"]
 
 #: The axes that a reduction combines items along; None means all.
 AxisLike: TypeAlias = int | Sequence[int] | None
+#: What is combined in front of all items.
+Initial: TypeAlias = complex | np.generic | tuple[Any, ...] | NDArray[Any] | Array
+#: Which items count.
+Where: TypeAlias = bool | HostItems | Array | Expression
 OutT = TypeVar("OutT", bound=np.ndarray)
 ScalarT = TypeVar("ScalarT", bound=np.number[Any])
 FloatT = TypeVar("FloatT", bound=np.floating[Any])
+ProtocolT = TypeVar("ProtocolT")
 
 
-@overload
-def reduce(
-    x: Items,
-    op: BinOpLike = ...,
-    *,
-    axis: AxisLike = ...,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    out: Array | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> Array: ...
-@overload
-def reduce(  # pyright: ignore[reportOverlappingOverload]  # HostItems has structured arrays, too
-    x: NDArray[np.void],
-    op: BinOpLike = ...,
-    *,
-    axis: None = ...,
-    keepdims: Literal[False] = ...,
-    dtype: None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> np.void: ...
-@overload
-def reduce(
-    x: NDArray[ScalarT],
-    op: BinOpLike = ...,
-    *,
-    axis: None = ...,
-    keepdims: Literal[False] = ...,
-    dtype: None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ScalarT: ...
-@overload
-def reduce(
-    x: HostItems,
-    op: BinOpLike = ...,
-    *,
-    axis: None = ...,
-    keepdims: Literal[False] = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> np.number[Any]: ...
-@overload
-def reduce(
-    x: HostItems,
-    op: BinOpLike = ...,
-    *,
-    axis: int | Sequence[int],
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
-@overload
-def reduce(
-    x: HostItems,
-    op: BinOpLike = ...,
-    *,
-    axis: None = ...,
-    keepdims: Literal[True],
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
-@overload
-def reduce(
-    x: HostItems,
-    op: BinOpLike = ...,
-    *,
-    axis: AxisLike = ...,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    out: OutT,
-    device: wgpu.GPUDevice | None = ...,
-) -> OutT: ...
-@explained(REMEDIES)
+def typed_as(_kind: type[ProtocolT]) -> Callable[[Callable[..., Any]], ProtocolT]:
+    """Give a function the signatures of a Protocol, for type checkers; it stays itself."""
+
+    def decorate(function: Callable[..., Any]) -> ProtocolT:
+        return cast(ProtocolT, function)
+
+    return decorate
+
+
+class _Options(TypedDict, total=False):
+    """What has no place among numpy's first arguments, or is seldom given there."""
+
+    initial: Initial | None
+    where: Where
+    device: wgpu.GPUDevice | None
+
+
+class _SumOptions(_Options, total=False):
+    deterministic: bool
+    compensated: bool
+
+
+class _ReduceOptions(_SumOptions, total=False):
+    dtype: ItemDatatypeLike | None
+
+
+class _ExtremeOptions(_Options, total=False):
+    dtype: ItemDatatypeLike | None
+
+
+class _Reduce(Protocol):
+    """`reduce`."""
+
+    @overload
+    def __call__(
+        self,
+        x: Items,
+        op: BinOpLike = ...,
+        *,
+        axis: AxisLike = ...,
+        keepdims: bool = ...,
+        out: Array | None = ...,
+        **options: Unpack[_ReduceOptions],
+    ) -> Array: ...
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload]  # HostItems has structured arrays, too
+        self,
+        x: NDArray[np.void],
+        op: BinOpLike = ...,
+        *,
+        axis: None = ...,
+        keepdims: Literal[False] = ...,
+        out: None = ...,
+        **options: Unpack[_SumOptions],
+    ) -> np.void: ...
+    @overload
+    def __call__(
+        self,
+        x: NDArray[ScalarT],
+        op: BinOpLike = ...,
+        *,
+        axis: None = ...,
+        keepdims: Literal[False] = ...,
+        out: None = ...,
+        **options: Unpack[_SumOptions],
+    ) -> ScalarT: ...
+    @overload
+    def __call__(
+        self,
+        x: HostItems,
+        op: BinOpLike = ...,
+        *,
+        axis: None = ...,
+        keepdims: Literal[False] = ...,
+        out: None = ...,
+        **options: Unpack[_ReduceOptions],
+    ) -> np.number[Any]: ...
+    @overload
+    def __call__(
+        self,
+        x: HostItems,
+        op: BinOpLike = ...,
+        *,
+        axis: int | Sequence[int],
+        keepdims: bool = ...,
+        out: None = ...,
+        **options: Unpack[_ReduceOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self,
+        x: HostItems,
+        op: BinOpLike = ...,
+        *,
+        axis: None = ...,
+        keepdims: Literal[True],
+        out: None = ...,
+        **options: Unpack[_ReduceOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self,
+        x: HostItems,
+        op: BinOpLike = ...,
+        *,
+        axis: AxisLike = ...,
+        keepdims: bool = ...,
+        out: OutT,
+        **options: Unpack[_ReduceOptions],
+    ) -> OutT: ...
+
+
+class _Sum(Protocol):
+    """`sum` and `prod`."""
+
+    @overload
+    def __call__(
+        self,
+        x: Items,
+        axis: AxisLike = ...,
+        dtype: ItemDatatypeLike | None = ...,
+        out: Array | None = ...,
+        keepdims: bool = ...,
+        **options: Unpack[_SumOptions],
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self,
+        x: NDArray[FloatT],
+        axis: None = ...,
+        dtype: None = ...,
+        out: None = ...,
+        keepdims: Literal[False] = ...,
+        **options: Unpack[_SumOptions],
+    ) -> FloatT: ...
+    @overload
+    def __call__(
+        self,
+        x: HostItems,
+        axis: None = ...,
+        dtype: ItemDatatypeLike | None = ...,
+        out: None = ...,
+        keepdims: Literal[False] = ...,
+        **options: Unpack[_SumOptions],
+    ) -> np.number[Any]: ...
+    @overload
+    def __call__(
+        self,
+        x: HostItems,
+        axis: int | Sequence[int],
+        dtype: ItemDatatypeLike | None = ...,
+        out: None = ...,
+        keepdims: bool = ...,
+        **options: Unpack[_SumOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self,
+        x: HostItems,
+        axis: None = ...,
+        dtype: ItemDatatypeLike | None = ...,
+        out: None = ...,
+        *,
+        keepdims: Literal[True],
+        **options: Unpack[_SumOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self,
+        x: HostItems,
+        axis: AxisLike,
+        dtype: ItemDatatypeLike | None,
+        out: OutT,
+        keepdims: bool = ...,
+        **options: Unpack[_SumOptions],
+    ) -> OutT: ...
+    @overload
+    def __call__(
+        self,
+        x: HostItems,
+        axis: AxisLike = ...,
+        dtype: ItemDatatypeLike | None = ...,
+        *,
+        out: OutT,
+        keepdims: bool = ...,
+        **options: Unpack[_SumOptions],
+    ) -> OutT: ...
+
+
+class _Extreme(Protocol):
+    """`min` and `max`."""
+
+    @overload
+    def __call__(
+        self,
+        x: Items,
+        axis: AxisLike = ...,
+        out: Array | None = ...,
+        keepdims: bool = ...,
+        **options: Unpack[_ExtremeOptions],
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self,
+        x: NDArray[ScalarT],
+        axis: None = ...,
+        out: None = ...,
+        keepdims: Literal[False] = ...,
+        **options: Unpack[_Options],
+    ) -> ScalarT: ...
+    @overload
+    def __call__(
+        self,
+        x: HostItems,
+        axis: None = ...,
+        out: None = ...,
+        keepdims: Literal[False] = ...,
+        **options: Unpack[_ExtremeOptions],
+    ) -> np.number[Any]: ...
+    @overload
+    def __call__(
+        self,
+        x: HostItems,
+        axis: int | Sequence[int],
+        out: None = ...,
+        keepdims: bool = ...,
+        **options: Unpack[_ExtremeOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self,
+        x: HostItems,
+        axis: None = ...,
+        out: None = ...,
+        *,
+        keepdims: Literal[True],
+        **options: Unpack[_ExtremeOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self, x: HostItems, axis: AxisLike, out: OutT, keepdims: bool = ..., **options: Unpack[_ExtremeOptions]
+    ) -> OutT: ...
+    @overload
+    def __call__(
+        self, x: HostItems, axis: AxisLike = ..., *, out: OutT, keepdims: bool = ..., **options: Unpack[_ExtremeOptions]
+    ) -> OutT: ...
+
+
+@typed_as(_Reduce)
+@explained()
 def reduce(
     x: Any,
     op: BinOpLike = Add,
@@ -141,6 +308,8 @@ def reduce(
     axis: AxisLike = None,
     keepdims: bool = False,
     dtype: ItemDatatypeLike | None = None,
+    initial: Any = None,
+    where: Any = True,
     deterministic: bool = False,
     compensated: bool = False,
     out: Any = None,
@@ -162,6 +331,11 @@ def reduce(
         Whether these axes stay, with one item each.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
+    initial : number, numpy array or Array of one item, optional
+        What is combined in front of all items; the result where there are none.
+    where : numpy.ndarray, Array or expression of bool, default True
+        Which items count, of a shape that is broadcast to that of `x`. Of an Array with items of 8 bytes not
+        with `axis`.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
     out : numpy.ndarray or Array, optional
@@ -179,7 +353,7 @@ def reduce(
     DatatypeError
         For other dtypes, and for float64 where the device does not compute with it.
     EmptyReductionError
-        For an empty minimum or maximum.
+        For an empty minimum or maximum without `initial`.
 
     Notes
     -----
@@ -193,9 +367,83 @@ def reduce(
     np.uint32(14)
     """
     return _reduce(
-        "gw.reduce()", x, op, Results(dtype), out, device, axis, keepdims,
+        "gw.reduce()", x, op, Results(dtype), out, device, axis, keepdims, initial, where,
         deterministic=deterministic, compensated=compensated,
     )  # fmt: skip
+
+
+def first_value(call: str, op: BinOp, datatype: Datatype, device: wgpu.GPUDevice, initial: Any) -> Any:
+    """Return what items are combined behind: an Array as it is, all else as a numpy array of one result."""
+    if isinstance(initial, Array):
+        if initial.size != 1:
+            raise LengthError(f"{call}: initial has {initial.size} items, but takes 1; give a view of one")
+        if initial.datatype != datatype:
+            raise DatatypeError(
+                f"{call}: initial is of {initial.datatype}, but the result of {datatype}; convert it on the GPU, "
+                f"initial.astype({datatype.name!r}), or give dtype="
+            )
+        device_of(initial, device=device)
+        return initial
+    value = initial
+    if isinstance(initial, np.ndarray) or hasattr(initial, "__array__"):
+        items = argument_array(call, "initial", initial)
+        if items.size != 1:
+            raise LengthError(f"{call}: initial has shape {items.shape}, but is one value; give one item of it")
+        value = items.reshape(1)[0]
+    return np.array([op.number(value, datatype, f"{call}: initial")], dtype=datatype.dtype)
+
+
+def mask_of(call: str, where: Any) -> Any:
+    """Return ``where=`` as numpy, an Array or an expression of bool; None for all items."""
+    if where is True or where is None:
+        return None
+    mask = where if isinstance(where, (*EXPRESSIONS, Array)) else argument_array(call, "where", where)
+    kind = mask.type if isinstance(mask, Expression) else getattr(mask, "dtype", np.dtype(bool)).name
+    if kind != "bool":
+        raise DatatypeError(f"{call}: where is of {kind}, but must be of bool; compare it, for example where != 0")
+    return mask
+
+
+def masked_items(call: str, x: Any, mask: Any, device: wgpu.GPUDevice | None) -> tuple[Any, Any]:
+    """Return items and a mask of theirs of one shape, both in numpy or both as expressions."""
+    on_gpu = [each for each in (x, mask) if isinstance(each, (*EXPRESSIONS, Items))]
+    if isinstance(x, ChunkedArray) or isinstance(mask, ChunkedArray):
+        raise ArgumentError(f"{call}: where= does not take a ChunkedArray; give its chunks one by one")
+    if not on_gpu:
+        items = argument_array(call, "x", x)
+        try:
+            return items, np.broadcast_to(mask, items.shape)
+        except ValueError as error:
+            raise LengthError(f"{call}: where has shape {mask.shape}, but x {items.shape}: {error}") from None
+    device = device_of(*on_gpu, device=device)
+    items = x if isinstance(x, (*EXPRESSIONS, Array)) else asarray(x, device)
+    if isinstance(mask, np.ndarray):
+        shape = getattr(items, "shape", mask.shape)
+        try:
+            mask = asarray(np.broadcast_to(mask, shape), device)
+        except ValueError as error:
+            raise LengthError(f"{call}: where has shape {mask.shape}, but x {shape}: {error}") from None
+    return items, mask
+
+
+def _where(call: str, x: Any, op: BinOp, results: Results, mask: Any, device: Any) -> tuple[Any, Results]:
+    """Return items with the operator's identity where a mask is False, and the datatype of their results."""
+    items, mask = masked_items(call, x, mask, device)
+    if isinstance(items, np.ndarray):
+        return np.where(
+            mask, items, op.identity_for(as_datatype(items.dtype.newbyteorder("="), ITEM_DATATYPES))
+        ), results
+    if isinstance(items, Array):
+        if items.datatype.is_several or items.datatype.itemsize_bytes > 4:
+            raise DatatypeError(
+                f"{call}: where= of an Array of {items.datatype} is not here, as expressions have items of 4 bytes; "
+                f"give the items that count, gw.compress(where, x)"
+            )
+        if results.asked is None and not results.widens:
+            results = replace(results, asked=items.datatype)
+    value = items.as_expression()
+    identity = op.identity_for(as_datatype(value.type, ITEM_DATATYPES)).item()
+    return expression_functions.where(mask, value, identity), results
 
 
 def _reduce(
@@ -207,8 +455,20 @@ def _reduce(
     device: wgpu.GPUDevice | None,
     axis: AxisLike,
     keepdims: bool,
+    initial: Any = None,
+    where: Any = True,
     **options: bool,
 ) -> Any:
+    op, mask = as_binop(op), mask_of(call, where)
+    if mask is not None:
+        if initial is None and not op.empty:
+            raise ArgumentError(f"{call}: with where= no item may be left, so it needs initial=, the result of none")
+        shape = getattr(x, "shape", None)
+        x, results = _where(call, x, op, results, mask, device)
+        if isinstance(x, EXPRESSIONS) and not isinstance(x, Array) and shape and (axis is not None or keepdims):
+            x = asarray(x, device)
+    if initial is not None:
+        return _reduce_behind(call, x, op, results, out, device, axis, keepdims, initial, **options)
     if isinstance(x, EXPRESSIONS):
         if axis is not None or keepdims:
             raise ArgumentError(f"{call}: an expression has no axes; leave out axis= and keepdims=")
@@ -216,12 +476,11 @@ def _reduce(
     if axis is None and not keepdims:
         return _reduce_all(call, x, op, results, out, device, **options)
     items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
-    axes = axes_of(call, axis, items.ndim)
-    shape = tuple(1 if k in axes else size for k, size in enumerate(items.shape) if keepdims or k not in axes)
+    axes, shape = _axes_and_shape(call, axis, items, keepdims)
     if len(axes) == items.ndim:
         item = out
         if isinstance(out, np.ndarray) and not isinstance(items, Items):
-            check_numpy_out(out, shape, out.dtype, "the result", call)
+            check_numpy_out(out, shape, out.dtype, "the result", call, strided=True)
             item = out.reshape(())  # a view: it has one item
         result = _reduce_all(call, items, op, results, item, device, **options)
         if out is not None:
@@ -240,7 +499,7 @@ def _reduce(
         items, axes = items.transpose(*others, *axes), tuple(range(len(others), items.ndim))
     of_axes: dict[str, Any] = {"shape": items.shape, "axis": axes, **options}
     made = checked(
-        call, ReduceAxis, (as_binop(op),), device, {"input": items}, out, results=results, flatten=True,
+        call, ReduceAxis, (op,), device, {"input": items}, out, results=results, flatten=True,
         out_shape=shape, **of_axes,
     )  # fmt: skip
     result = made.run()[0]
@@ -250,11 +509,65 @@ def _reduce(
     return numpy_result(result) if isinstance(result, np.ndarray) else result
 
 
+def _axes_and_shape(call: str, axis: AxisLike, items: Any, keepdims: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the axes along which items are combined, and the shape of the result."""
+    axes = axes_of(call, axis, items.ndim)
+    return axes, tuple(1 if k in axes else size for k, size in enumerate(items.shape) if keepdims or k not in axes)
+
+
+def _reduce_behind(
+    call: str,
+    x: Any,
+    op: BinOp,
+    results: Results,
+    out: Any,
+    device: wgpu.GPUDevice | None,
+    axis: AxisLike,
+    keepdims: bool,
+    initial: Any,
+    **options: bool,
+) -> Any:
+    """Return reductions whose results are combined behind a first value."""
+    if isinstance(initial, Array) and not isinstance(x, (*EXPRESSIONS, Items)):
+        x = asarray(x, device_of(initial, device=device))
+    if not isinstance(x, (*EXPRESSIONS, Items)):
+        x = without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+    if isinstance(x, (Array, np.ndarray)):
+        axes, shape = _axes_and_shape(call, axis, x, keepdims)
+        if not op.empty and not product(x.shape[k] for k in axes):  # without items the first value is the result
+            datatype = results.datatype(as_datatype(x.dtype.newbyteorder("="), ITEM_DATATYPES), out)
+            device = device_of(x, device=device)
+            first = first_value(call, op, datatype, device, initial)
+            found = asarray(np.full(shape, first.item() if isinstance(first, Array) else first[0]), device)
+            return delivered(call, found if isinstance(x, Array) else numpy_result(found.to_numpy()), out)
+    wanted = (
+        results if results.asked is not None or out is None else replace(results, asked=getattr(out, "dtype", None))
+    )
+    found = _reduce(call, x, op, wanted, None, device, axis, keepdims, **options)
+    if not isinstance(found, Array):
+        datatype = as_datatype(found.dtype, ITEM_DATATYPES)
+        first = first_value(call, op, datatype, device_of(device=device), initial)
+        with np.errstate(all="ignore"):
+            combined = op.numpy(np.broadcast_to(first, found.shape or (1,)), found.reshape(found.shape or (1,)))
+        return delivered(call, numpy_result(np.asarray(combined, found.dtype).reshape(found.shape)), out)
+    first = first_value(call, op, found.datatype, found.device, initial)
+    both = empty((2, found.size), found.datatype, found.device)
+    if isinstance(first, Array):
+        first = asarray(np.full(found.size, first.item()), found.device) if found.size != 1 else first.ravel()
+        both[0].copy_from(first)
+    else:
+        both[0].fill(first[0])
+    both[1].copy_from(found.ravel())
+    return delivered(
+        call, _reduce(call, both, op, Results(found.datatype), None, None, 0, False).reshape(found.shape), out
+    )
+
+
 def _reduce_all(
-    call: str, x: Any, op: BinOpLike, results: Results, out: Any, device: wgpu.GPUDevice | None, **options: bool
+    call: str, x: Any, op: BinOp, results: Results, out: Any, device: wgpu.GPUDevice | None, **options: bool
 ) -> Any:
     result = one_result(
-        call, Reduce, (as_binop(op),), device, {"input": x}, out, results=results, flatten=True, out_shape=(), **options
+        call, Reduce, (op,), device, {"input": x}, out, results=results, flatten=True, out_shape=(), **options
     )
     if isinstance(result, Array):
         return result if out is not None else result.viewed_as(())
@@ -264,88 +577,19 @@ def _reduce_all(
     return out
 
 
-@overload
-def sum(
-    x: Items,
-    axis: AxisLike = ...,
-    *,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    out: Array | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> Array: ...
-@overload
-def sum(
-    x: NDArray[FloatT],
-    axis: None = ...,
-    *,
-    keepdims: Literal[False] = ...,
-    dtype: None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> FloatT: ...
-@overload
-def sum(
-    x: HostItems,
-    axis: None = ...,
-    *,
-    keepdims: Literal[False] = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> np.number[Any]: ...
-@overload
-def sum(
-    x: HostItems,
-    axis: int | Sequence[int],
-    *,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
-@overload
-def sum(
-    x: HostItems,
-    axis: None = ...,
-    *,
-    keepdims: Literal[True],
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
-@overload
-def sum(
-    x: HostItems,
-    axis: AxisLike = ...,
-    *,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    out: OutT,
-    device: wgpu.GPUDevice | None = ...,
-) -> OutT: ...
-@explained(REMEDIES)
+@typed_as(_Sum)
+@explained()
 def sum(
     x: Any,
     axis: AxisLike = None,
-    *,
-    keepdims: bool = False,
     dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+    *,
     deterministic: bool = False,
     compensated: bool = False,
-    out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the sum of `x`, or sums along an axis; 0 where there are no items.
@@ -359,15 +603,20 @@ def sum(
     axis : int or tuple of int, optional
         Along which items are combined, from the end if negative; by default all. Those of an Array that are several
         must be neighbours.
-    keepdims : bool, default False
-        Whether these axes stay, with one item each.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
-    deterministic, compensated : bool, default False
-        For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
     out : numpy.ndarray or Array, optional
         Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
+    keepdims : bool, default False
+        Whether the axes stay, with one item each.
+    initial : number, numpy array or Array of one item, optional
+        What is combined in front of all items; the result where there are none.
+    where : numpy.ndarray, Array or expression of bool, default True
+        Which items count, of a shape that is broadcast to that of `x`. Of an Array with items of 8 bytes not
+        with `axis`.
+    deterministic, compensated : bool, default False
+        For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -395,86 +644,24 @@ def sum(
     (6442450944, 2147483648)
     """
     return _reduce(
-        "gw.sum()", x, Add, Results(dtype, widens=True), out, device, axis, keepdims,
+        "gw.sum()", x, Add, Results(dtype, widens=True), out, device, axis, keepdims, initial, where,
         deterministic=deterministic, compensated=compensated,
     )  # fmt: skip
 
 
-@overload
-def prod(
-    x: Items,
-    axis: AxisLike = ...,
-    *,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    out: Array | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> Array: ...
-@overload
-def prod(
-    x: NDArray[FloatT],
-    axis: None = ...,
-    *,
-    keepdims: Literal[False] = ...,
-    dtype: None = ...,
-    deterministic: bool = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> FloatT: ...
-@overload
-def prod(
-    x: HostItems,
-    axis: None = ...,
-    *,
-    keepdims: Literal[False] = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> np.number[Any]: ...
-@overload
-def prod(
-    x: HostItems,
-    axis: int | Sequence[int],
-    *,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
-@overload
-def prod(
-    x: HostItems,
-    axis: None = ...,
-    *,
-    keepdims: Literal[True],
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
-@overload
-def prod(
-    x: HostItems,
-    axis: AxisLike = ...,
-    *,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    out: OutT,
-    device: wgpu.GPUDevice | None = ...,
-) -> OutT: ...
-@explained(REMEDIES)
+@typed_as(_Sum)
+@explained()
 def prod(
     x: Any,
     axis: AxisLike = None,
-    *,
-    keepdims: bool = False,
     dtype: ItemDatatypeLike | None = None,
-    deterministic: bool = False,
     out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+    *,
+    deterministic: bool = False,
+    compensated: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the product of `x`, or products along an axis; 1 where there are no items.
@@ -486,15 +673,20 @@ def prod(
     axis : int or tuple of int, optional
         Along which items are combined, from the end if negative; by default all. Those of an Array that are several
         must be neighbours.
-    keepdims : bool, default False
-        Whether these axes stay, with one item each.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
-    deterministic : bool, default False
-        For floats: the same bits everywhere. See `Reduce`.
     out : numpy.ndarray or Array, optional
         Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
+    keepdims : bool, default False
+        Whether the axes stay, with one item each.
+    initial : number, numpy array or Array of one item, optional
+        What is combined in front of all items; the result where there are none.
+    where : numpy.ndarray, Array or expression of bool, default True
+        Which items count, of a shape that is broadcast to that of `x`. Of an Array with items of 8 bytes not
+        with `axis`.
+    deterministic, compensated : bool, default False
+        For floats: the same bits everywhere; `compensated` is for sums, and True is refused here. See `Reduce`.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -512,6 +704,11 @@ def prod(
     LengthError
         If `out` has another shape.
 
+    Notes
+    -----
+    Items are multiplied in another order than numpy's, which begins at the first: a product of some of them that
+    overflows is infinite, and with a 0 among the others the result is NaN, where numpy's, once 0, stays 0.
+
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
@@ -519,78 +716,22 @@ def prod(
     np.int64(24)
     """
     return _reduce(
-        "gw.prod()", x, Multiply, Results(dtype, widens=True), out, device, axis, keepdims, deterministic=deterministic
-    )
+        "gw.prod()", x, Multiply, Results(dtype, widens=True), out, device, axis, keepdims, initial, where,
+        deterministic=deterministic, compensated=compensated,
+    )  # fmt: skip
 
 
-@overload
-def min(
-    x: Items,
-    axis: AxisLike = ...,
-    *,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: Array | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> Array: ...
-@overload
-def min(
-    x: NDArray[ScalarT],
-    axis: None = ...,
-    *,
-    keepdims: Literal[False] = ...,
-    dtype: None = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ScalarT: ...
-@overload
-def min(
-    x: HostItems,
-    axis: None = ...,
-    *,
-    keepdims: Literal[False] = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> np.number[Any]: ...
-@overload
-def min(
-    x: HostItems,
-    axis: int | Sequence[int],
-    *,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
-@overload
-def min(
-    x: HostItems,
-    axis: None = ...,
-    *,
-    keepdims: Literal[True],
-    dtype: ItemDatatypeLike | None = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
-@overload
-def min(
-    x: HostItems,
-    axis: AxisLike = ...,
-    *,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: OutT,
-    device: wgpu.GPUDevice | None = ...,
-) -> OutT: ...
-@explained(REMEDIES)
+@typed_as(_Extreme)
+@explained()
 def min(
     x: Any,
     axis: AxisLike = None,
-    *,
-    keepdims: bool = False,
-    dtype: ItemDatatypeLike | None = None,
     out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+    *,
+    dtype: ItemDatatypeLike | None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the smallest item of `x`, or those along an axis; NaN where there is one; raises where there are no items.
@@ -602,12 +743,17 @@ def min(
     axis : int or tuple of int, optional
         Along which items are combined, from the end if negative; by default all. Those of an Array that are several
         must be neighbours.
-    keepdims : bool, default False
-        Whether these axes stay, with one item each.
-    dtype : Datatype, str or numpy dtype, optional
-        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     out : numpy.ndarray or Array, optional
         Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
+    initial : number, numpy array or Array of one item, optional
+        What is combined in front of all items; the result where there are none.
+    where : numpy.ndarray, Array or expression of bool, default True
+        Which items count, of a shape that is broadcast to that of `x`. With it `initial` is needed,
+        as in numpy. Of an Array with items of 8 bytes not with `axis`.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -623,7 +769,7 @@ def min(
     ArgumentError
         If `axis` is out of bounds.
     EmptyReductionError
-        If there are no items.
+        If there are no items, and no `initial`.
 
     Examples
     --------
@@ -631,77 +777,20 @@ def min(
     >>> gw.min(np.array([[3, 1], [2, 5]], dtype=np.uint32), axis=0)
     array([2, 1], dtype=uint32)
     """
-    return _reduce("gw.min()", x, Min, Results(dtype), out, device, axis, keepdims)
+    return _reduce("gw.min()", x, Min, Results(dtype), out, device, axis, keepdims, initial, where)
 
 
-@overload
-def max(
-    x: Items,
-    axis: AxisLike = ...,
-    *,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: Array | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> Array: ...
-@overload
-def max(
-    x: NDArray[ScalarT],
-    axis: None = ...,
-    *,
-    keepdims: Literal[False] = ...,
-    dtype: None = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ScalarT: ...
-@overload
-def max(
-    x: HostItems,
-    axis: None = ...,
-    *,
-    keepdims: Literal[False] = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> np.number[Any]: ...
-@overload
-def max(
-    x: HostItems,
-    axis: int | Sequence[int],
-    *,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
-@overload
-def max(
-    x: HostItems,
-    axis: None = ...,
-    *,
-    keepdims: Literal[True],
-    dtype: ItemDatatypeLike | None = ...,
-    out: None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
-@overload
-def max(
-    x: HostItems,
-    axis: AxisLike = ...,
-    *,
-    keepdims: bool = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: OutT,
-    device: wgpu.GPUDevice | None = ...,
-) -> OutT: ...
-@explained(REMEDIES)
+@typed_as(_Extreme)
+@explained()
 def max(
     x: Any,
     axis: AxisLike = None,
-    *,
-    keepdims: bool = False,
-    dtype: ItemDatatypeLike | None = None,
     out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+    *,
+    dtype: ItemDatatypeLike | None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the largest item of `x`, or those along an axis; NaN where there is one; raises where there are no items.
@@ -713,12 +802,17 @@ def max(
     axis : int or tuple of int, optional
         Along which items are combined, from the end if negative; by default all. Those of an Array that are several
         must be neighbours.
-    keepdims : bool, default False
-        Whether these axes stay, with one item each.
-    dtype : Datatype, str or numpy dtype, optional
-        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     out : numpy.ndarray or Array, optional
         Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
+    initial : number, numpy array or Array of one item, optional
+        What is combined in front of all items; the result where there are none.
+    where : numpy.ndarray, Array or expression of bool, default True
+        Which items count, of a shape that is broadcast to that of `x`. With it `initial` is needed,
+        as in numpy. Of an Array with items of 8 bytes not with `axis`.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -734,7 +828,7 @@ def max(
     ArgumentError
         If `axis` is out of bounds.
     EmptyReductionError
-        If there are no items.
+        If there are no items, and no `initial`.
 
     Examples
     --------
@@ -742,4 +836,4 @@ def max(
     >>> gw.max(np.array([[3, 1], [2, 5]], dtype=np.uint32), axis=0)
     array([3, 5], dtype=uint32)
     """
-    return _reduce("gw.max()", x, Max, Results(dtype), out, device, axis, keepdims)
+    return _reduce("gw.max()", x, Max, Results(dtype), out, device, axis, keepdims, initial, where)

@@ -6,14 +6,14 @@ A result has the type of the input: numpy array, Array or ChunkedArray.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
 from ..call_errors import explained
-from ..errors import ArgumentError, DatatypeError, LengthError
+from ..errors import ArgumentError
 from ..primitives import Scan, ScanAxis
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
@@ -34,6 +34,7 @@ from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
 from ..streaming import in_windows, takes_windows
 from ..types.datatype import ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, Multiply, as_binop
+from .reductions import Initial, first_value
 from .windowed import one_result
 
 __all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "scan"]
@@ -43,8 +44,6 @@ FloatT = TypeVar("FloatT", bound=np.floating[Any])
 _INITIAL = {
     "include_initial": "gw.cumulative_sum and gw.cumulative_prod have it", "initial": "gw.scan has it",
 }  # fmt: skip
-#: What a scan starts from.
-Initial: TypeAlias = complex | np.generic | tuple[Any, ...] | NDArray[Any] | Array
 
 
 @overload
@@ -116,7 +115,7 @@ def scan(
         What is combined in front of all items, such as the total of earlier data. An exclusive scan begins with it. An
         Array has the datatype of the result; what is on the host must be a value of it.
     out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
+        Where to put the result, of the result's kind, shape and dtype. It may be an input.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -156,76 +155,54 @@ def _scan(
         return one_result(call, Scan, key, device, inputs, out, **of_scan)
     made = checked(call, Scan, key, device, inputs, out, **of_scan)
     assert isinstance(made.primitive, Scan), "what `checked` was asked for"
-    start = _first_value(call, made.primitive, initial)
+    start = first_value(call, made.primitive.op, made.primitive.result_datatype, made.primitive.device, initial)
     if not made.on_gpu and takes_windows(made.primitive, list(made.inputs.values()), out):
         return in_windows(made.primitive.with_initial, list(made.inputs.values()), out, initial=start)
     return replace(made, primitive=made.primitive.with_initial, inputs={**made.inputs, "initial": start}).run()[0]
-
-
-def _first_value(call: str, scan: Scan, initial: Any) -> Any:
-    """Return what a scan starts from: an Array as it is, all else as a numpy array of one item of the results."""
-    datatype = scan.result_datatype
-    if isinstance(initial, Array):
-        if initial.size != 1:
-            raise LengthError(f"{call}: initial has {initial.size} items, but takes 1; give a view of one")
-        if initial.datatype != datatype:
-            raise DatatypeError(
-                f"{call}: initial is of {initial.datatype}, but the result of {datatype}; convert it on the GPU, "
-                f"initial.astype({datatype.name!r}), or give dtype="
-            )
-        device_of(initial, device=scan.device)
-        return initial
-    value = initial
-    if isinstance(initial, np.ndarray) or hasattr(initial, "__array__"):
-        items = argument_array(call, "initial", initial)
-        if items.size != 1:
-            raise LengthError(f"{call}: initial has shape {items.shape}, but is one value; give one item of it")
-        value = items.reshape(1)[0]
-    return np.array([scan.op.number(value, datatype, f"{call}: initial")], dtype=datatype.dtype)
 
 
 @overload
 def cumsum(
     x: ItemsT,
     axis: int | None = ...,
-    *,
     dtype: ItemDatatypeLike | None = ...,
+    out: ItemsT | None = ...,
+    *,
     deterministic: bool = ...,
     compensated: bool = ...,
-    out: ItemsT | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> ItemsT: ...
 @overload
 def cumsum(
     x: NDArray[FloatT],
     axis: int | None = ...,
-    *,
     dtype: None = ...,
+    out: NDArray[FloatT] | None = ...,
+    *,
     deterministic: bool = ...,
     compensated: bool = ...,
-    out: NDArray[FloatT] | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[FloatT]: ...
 @overload
 def cumsum(
     x: HostItems,
     axis: int | None = ...,
-    *,
     dtype: ItemDatatypeLike | None = ...,
+    out: NDArray[Any] | None = ...,
+    *,
     deterministic: bool = ...,
     compensated: bool = ...,
-    out: NDArray[Any] | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[Any]: ...
 @explained(REMEDIES | _INITIAL)
 def cumsum(
     x: Any,
     axis: int | None = None,
-    *,
     dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    *,
     deterministic: bool = False,
     compensated: bool = False,
-    out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the inclusive prefix sums of `x`.
@@ -239,11 +216,11 @@ def cumsum(
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype. It may be an input.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`. An axis of
         several dimensions takes `deterministic` alone.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -273,40 +250,40 @@ def cumsum(
 def cumprod(
     x: ItemsT,
     axis: int | None = ...,
-    *,
     dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
     out: ItemsT | None = ...,
+    *,
+    deterministic: bool = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> ItemsT: ...
 @overload
 def cumprod(
     x: NDArray[FloatT],
     axis: int | None = ...,
-    *,
     dtype: None = ...,
-    deterministic: bool = ...,
     out: NDArray[FloatT] | None = ...,
+    *,
+    deterministic: bool = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[FloatT]: ...
 @overload
 def cumprod(
     x: HostItems,
     axis: int | None = ...,
-    *,
     dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
     out: NDArray[Any] | None = ...,
+    *,
+    deterministic: bool = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[Any]: ...
 @explained(REMEDIES | _INITIAL)
 def cumprod(
     x: Any,
     axis: int | None = None,
-    *,
     dtype: ItemDatatypeLike | None = None,
-    deterministic: bool = False,
     out: Any = None,
+    *,
+    deterministic: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the inclusive prefix products of `x`.
@@ -320,10 +297,10 @@ def cumprod(
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype. It may be an input.
     deterministic : bool, default False
         For floats: the same bits everywhere. See `Scan`.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -331,6 +308,12 @@ def cumprod(
     -------
     numpy.ndarray or Array
         Shape (n,); with `axis` that of `x`.
+
+    Notes
+    -----
+    Items of a tile are multiplied with one another before they meet the product of those in front of them: where that
+    overflows to infinity, the items behind a 0 are NaN, and not 0, as numpy's, which multiplies from the first item on.
+    Of complex numbers 1 is neutral here also beside infinities, where numpy's product of the two has a NaN.
 
     Examples
     --------
@@ -386,7 +369,7 @@ def cumulative_sum(
     include_initial : bool, default False
         Whether the result begins with 0 along the axis, and so has one item more than `x` there.
     out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous.
+        Where to put the result, of the result's kind, shape and dtype.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -446,7 +429,7 @@ def cumulative_prod(
     include_initial : bool, default False
         Whether the result begins with 1 along the axis, and so has one item more than `x` there.
     out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous.
+        Where to put the result, of the result's kind, shape and dtype.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 

@@ -14,13 +14,14 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, DatatypeError
+from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import Map, Reduce, ReduceAxis
 from ..primitives.fusion import flat_of
 from ..primitives.one_shot import (
     HostItems,
     argument_array,
     argument_datatype,
+    delivered,
     device_of,
     kept_primitive,
     stored_leaves,
@@ -29,16 +30,30 @@ from ..primitives.reduce_axis import axes_of, is_together
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray
 from ..runtime.context import context_of
-from ..types.datatype import DATATYPES, STORAGE_DATATYPES
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, ItemDatatypeLike, as_datatype
 from ..types.expression import LEAF_DATATYPES, Expression, Later, Operators, f32, index, scalar, stored, u32
 from ..types.expression_functions import StructExpression, bitcast, result, sqrt, struct, where
 from ..types.operators import Add, And, BinOp, Max, Min, Or
+from ..types.options import integer
 from ..types.struct_operators import ArgMax, ArgMin, ArgRank, MinMax, Moments
-from .arrays import zeros
-from .reductions import AxisLike, reduce, sum
+from .arrays import full_like, zeros
+from .reductions import AxisLike, Where, mask_of, masked_items, reduce, sum
 from .selections import count_selected
 
-__all__ = ["MinAndMax", "all", "any", "argmax", "argmin", "count_nonzero", "find", "mean", "minmax", "std", "var"]
+__all__ = [
+    "MinAndMax",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "average",
+    "count_nonzero",
+    "find",
+    "mean",
+    "minmax",
+    "std",
+    "var",
+]
 
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
 Reducible: TypeAlias = HostItems | Array | Expression
@@ -69,15 +84,20 @@ def _place_along(fields: int) -> Any:
     return u32(_FIELDS, components=fields)[-1] // scalar("step", "u32") % scalar("length", "u32")
 
 
-def _spread_along() -> tuple[Any, Any]:
-    """Return expressions of the fields: a variance, a deviation."""
-    _, _, m2 = u32(_FIELDS, components=3)
-    variance = bitcast("f32", m2) / scalar("freedom", "f32")
-    return variance, sqrt(variance)
+def _spread_along() -> tuple[Any, Any, Any]:
+    """Return expressions of the fields: a variance, a deviation, a mean."""
+    count, mean, m2 = u32(_FIELDS, components=3)
+    freedom = f32(count) - scalar("correction", "f32")
+    # One NaN or infinity has no distance from the mean, but every such item makes the mean one.
+    is_finite = (mean & 0x7F800000) != 0x7F800000
+    squares = where(is_finite, bitcast("f32", m2), scalar("none", "f32"))
+    variance = squares / where(freedom > 0.0, freedom, 0.0)
+    return variance, sqrt(variance), where(count == 0, scalar("none", "f32"), bitcast("f32", mean))
 
 
 _PLACES = {fields: _place_along(fields) for fields in (2, 3)}
-_VARIANCE_ALONG, _DEVIATION_ALONG = _spread_along()
+#: What is computed of the moments along an axis, by what is of all.
+_ALONG: dict[int, Any] = dict(zip(map(id, (_VARIANCE, _DEVIATION, _MEAN)), _spread_along(), strict=True))
 
 
 @lru_cache(maxsize=6)
@@ -120,11 +140,21 @@ class _Items:
         For messages.
     x : object
     device : wgpu.GPUDevice or None
+    mask : numpy.ndarray, Array or Expression, optional
+        Which items count, of bool.
     """
 
-    def __init__(self, call: str, x: Any, device: wgpu.GPUDevice | None):
+    def __init__(self, call: str, x: Any, device: wgpu.GPUDevice | None, mask: Any = None):
         self._call = call
         self._device = device
+        #: Which items count, of bool; None for all.
+        self.mask: Expression | None = None
+        if mask is not None:
+            x, mask = masked_items(call, x, mask, device)
+            if isinstance(mask, np.ndarray):
+                self._device = device_of(device=device)
+                mask = asarray(mask.reshape(-1), self._device)
+            self.mask = mask.as_expression()
         self.on_gpu: bool = isinstance(x, Operators)
         self.shape: tuple[int, ...] = ()
         self.dtype: np.dtype[Any] | None = None
@@ -142,7 +172,7 @@ class _Items:
         self.shape, self.dtype = given.shape, given.dtype.newbyteorder("=")
         datatype = argument_datatype(call, "x", x, given.dtype, STORAGE_DATATYPES)
         if isinstance(given, np.ndarray):
-            self._device = device_of(device=device)
+            self._device = device_of(device=self._device)
             given = asarray(given.reshape(-1), self._device)
         #: The items on the GPU.
         self.array: Array = given
@@ -204,7 +234,9 @@ class _Items:
     ) -> Array:
         """Return an Array with the one item of a reduction, or with those along axes."""
         flat = flat_of(items)
-        arrays: dict[str, Any] = dict(self._words) or stored_leaves(self._call, flat)
+        arrays: dict[str, Any] = (
+            {**dict(flat.arrays), **self._words} if self._words else stored_leaves(self._call, flat)
+        )
         device = device_of(*arrays.values(), device=self._device)
         primitive = kept_primitive(of, device, flat.without_arrays(), op, **options)
         return primitive.bind(**arrays, **(numbers or {})).execute().outputs["output"]
@@ -212,10 +244,16 @@ class _Items:
 
 def _host_items(call: str, x: Any) -> np.ndarray:
     """Return what numpy makes of the argument, and of Python's numbers those of 4 bytes."""
-    items = argument_array(call, "x", x)
+    return narrowed(x, argument_array(call, "x", x))
+
+
+def narrowed(x: Any, items: np.ndarray) -> np.ndarray:
+    """Return the items of an argument: of Python's numbers those of 4 bytes, where these hold them."""
     if is_python(x) and items.dtype.itemsize == 8 and items.dtype.kind in "if":
-        narrow = items.astype(np.float32 if items.dtype.kind == "f" else np.int32)
-        if items.dtype.kind == "f" or np.array_equal(narrow, items):
+        with np.errstate(over="ignore"):
+            narrow = items.astype(np.float32 if items.dtype.kind == "f" else np.int32)
+        held = np.isfinite(narrow) == np.isfinite(items) if items.dtype.kind == "f" else narrow == items
+        if held.all():
             return narrow
     return items
 
@@ -241,10 +279,12 @@ class _Along:
     device : wgpu.GPUDevice or None
     """
 
-    def __init__(self, call: str, x: Any, axis: Any, keepdims: bool, device: wgpu.GPUDevice | None):
+    def __init__(self, call: str, x: Any, axis: Any, keepdims: bool, device: wgpu.GPUDevice | None, mask: Any = None):
         if isinstance(x, (Expression, StructExpression, ChunkedArray)):
             raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
-        given = x if isinstance(x, Array) else _host_items(call, x)
+        given: Any = x if isinstance(x, Array) else _host_items(call, x)
+        if mask is not None:
+            given, mask = masked_items(call, given, mask, device)
         axes = axes_of(call, axis, given.ndim)
         sizes = enumerate(given.shape)
         #: The shape of the result.
@@ -253,12 +293,13 @@ class _Along:
         self.is_all: bool = len(axes) == given.ndim
         if not is_together(axes) and isinstance(given, np.ndarray):
             others = [k for k in range(given.ndim) if k not in axes]
-            given, axes = given.transpose(*others, *axes), tuple(range(len(others), given.ndim))
+            order, axes = (*others, *axes), tuple(range(len(others), given.ndim))
+            given, mask = given.transpose(order), None if mask is None else mask.transpose(order)
         self._axes = axes
         #: How many items make a result, and how many items further the next one of these lies.
         self.reduced: int = prod(given.shape[k] for k in axes)
         self.step: int = prod(given.shape[axes[-1] + 1 :]) if axes else 1
-        self.items: _Items = _Items(call, given, device)
+        self.items: _Items = _Items(call, given, device, mask)
 
     def reduced_to(self, items: Any, op: BinOp, output: Any, numbers: dict[str, Any], **options: Any) -> Any:
         """Return an expression of the fields of reductions along the axes; of numpy arrays a numpy array.
@@ -281,10 +322,7 @@ def _in_floats(call: str, x: Any) -> Any:
     if given.dtype.itemsize == 8 and given.dtype.kind in "iu":
         return given.astype(np.float32)
     if given.dtype.itemsize == 8 and given.dtype.kind == "f":
-        raise DatatypeError(
-            f"{call}: x is of float64, but this is computed in float32; convert it, x.astype(np.float32), which rounds "
-            f"to about 7 digits"
-        )
+        raise _refuse_doubles(call, "x is of")
     return given
 
 
@@ -295,12 +333,29 @@ def _truth(value: Expression) -> Expression:
     return (bitcast("u32", value) << 1) != 0 if value.type == "f32" else value != 0
 
 
-def _reduced_truth(call: str, x: Any, op: BinOp, axis: AxisLike, keepdims: bool, device: Any) -> Any:
+def _reduced_truth(
+    call: str, x: Any, op: BinOp, axis: AxisLike, out: Any, keepdims: bool, where: Any, device: Any
+) -> Any:
+    mask = mask_of(call, where)
     if axis is None:
-        items = _Items(call, x, device)
-        found = items.reduce(items.truth, op, result_dtype="bool")
-        return _kept(found, items.shape, keepdims)
-    return cast(Any, reduce(_truths(call, x, axis), op, axis=axis, keepdims=keepdims, device=device))
+        items = _Items(call, x, device, mask)
+        found = items.reduce(_counted(items.truth, items.mask, op), op, result_dtype="bool")
+        return delivered(call, _kept(found, items.shape, keepdims), out)
+    if mask is not None:
+        x, mask = masked_items(call, x, mask, device)
+    truths = _truths(call, x, axis)
+    if isinstance(truths, np.ndarray) and mask is not None:
+        truths = truths & mask if op is Or else truths | ~mask
+    elif mask is not None:
+        truths = asarray(_counted(cast(Array, truths).as_expression(), mask.as_expression(), op))
+    return delivered(call, cast(Any, reduce(truths, op, axis=axis, keepdims=keepdims, device=device)), out)
+
+
+def _counted(truth: Expression, mask: Expression | None, op: BinOp) -> Expression:
+    """Return truth values, with those of items that do not count as the operator's identity."""
+    if mask is None:
+        return truth
+    return truth & mask if op is Or else truth | ~mask
 
 
 def _truths(call: str, x: Any, axis: AxisLike) -> Any:
@@ -318,7 +373,15 @@ def _truths(call: str, x: Any, axis: AxisLike) -> Any:
 
 
 @explained()
-def any(x: Reducible, /, *, axis: AxisLike = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
+def any(
+    x: Reducible,
+    axis: AxisLike = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Where = True,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
     """Return whether an item is not 0.
 
     Parameters
@@ -327,8 +390,12 @@ def any(x: Reducible, /, *, axis: AxisLike = None, keepdims: bool = False, devic
         Of bool, integers or floats. NaN is not 0. Along an axis other items than bool are first made bool.
     axis : int or tuple of int, optional
         By default all items, of any shape.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of its shape; an Array of bool.
     keepdims : bool, default False
         Whether these axes stay, with one item each.
+    where : numpy.ndarray, Array or expression of bool, default True
+        Which items count, of a shape that is broadcast to that of `x`.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -343,23 +410,20 @@ def any(x: Reducible, /, *, axis: AxisLike = None, keepdims: bool = False, devic
     >>> bool(gw.any(np.array([0, 3, 0], dtype=np.int32)))
     True
     """
-    return _reduced_truth("gw.any()", x, Or, axis, keepdims, device)
+    return _reduced_truth("gw.any()", x, Or, axis, out, keepdims, where, device)
 
 
 @explained()
-def all(x: Reducible, /, *, axis: AxisLike = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return whether no item is 0.
-
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        As for `any`.
-    axis : int or tuple of int, optional
-        By default all items, of any shape.
-    keepdims : bool, default False
-        Whether these axes stay, with one item each.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
+def all(
+    x: Reducible,
+    axis: AxisLike = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Where = True,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return whether no item is 0; the parameters are those of `any`.
 
     Returns
     -------
@@ -372,25 +436,31 @@ def all(x: Reducible, /, *, axis: AxisLike = None, keepdims: bool = False, devic
     >>> bool(gw.all(np.array([0, 3, 0], dtype=np.int32)))
     False
     """
-    return _reduced_truth("gw.all()", x, And, axis, keepdims, device)
+    return _reduced_truth("gw.all()", x, And, axis, out, keepdims, where, device)
 
 
-def _arg(call: str, x: Any, op: BinOp, axis: Any, keepdims: bool, device: Any) -> Any:
+def _arg(call: str, x: Any, op: BinOp, axis: Any, out: Any, keepdims: bool, device: Any) -> Any:
     if axis is not None:
+        integer(f"{call}: axis", axis)
         along = _Along(call, x, axis, keepdims, device)
         if not along.is_all:
             numbers = {"step": along.step, "length": along.reduced}
             ranked, op = along.items.ranked(op)
             found = along.reduced_to(ranked, op, _PLACES[len(ranked.fields)], numbers)
-            return found if along.items.on_gpu else found.astype(np.intp)
+            return delivered(call, found if along.items.on_gpu else found.astype(np.intp), out)
     items = _Items(call, x, device)
     found = items.reduce(*items.ranked(op), output=_INDEX)
-    return _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims)
+    return delivered(call, _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims), out)
 
 
 @explained()
 def argmax(
-    x: Reducible, /, *, axis: int | None = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None
+    x: Reducible,
+    axis: int | None = None,
+    out: Any = None,
+    *,
+    keepdims: bool = False,
+    device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the index of the largest item, of several the first.
 
@@ -401,6 +471,8 @@ def argmax(
         equal to +0, as in numpy.
     axis : int, optional
         By default all items, in C order.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of its shape: of intp, or an Array of u32.
     keepdims : bool, default False
         Whether the result has as many dimensions as `x`.
     device : wgpu.GPUDevice, optional
@@ -422,12 +494,17 @@ def argmax(
     >>> int(gw.argmax(np.array([3, 7, 7], dtype=np.float32)))
     1
     """
-    return _arg("gw.argmax()", x, ArgMax, axis, keepdims, device)
+    return _arg("gw.argmax()", x, ArgMax, axis, out, keepdims, device)
 
 
 @explained()
 def argmin(
-    x: Reducible, /, *, axis: int | None = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None
+    x: Reducible,
+    axis: int | None = None,
+    out: Any = None,
+    *,
+    keepdims: bool = False,
+    device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the index of the smallest item, of several the first.
 
@@ -438,6 +515,8 @@ def argmin(
         equal to +0, as in numpy.
     axis : int, optional
         By default all items, in C order.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of its shape: of intp, or an Array of u32.
     keepdims : bool, default False
         Whether the result has as many dimensions as `x`.
     device : wgpu.GPUDevice, optional
@@ -459,11 +538,11 @@ def argmin(
     >>> int(gw.argmin(np.array([3, 1, 1], dtype=np.float32)))
     1
     """
-    return _arg("gw.argmin()", x, ArgMin, axis, keepdims, device)
+    return _arg("gw.argmin()", x, ArgMin, axis, out, keepdims, device)
 
 
 @explained()
-def minmax(x: Reducible, /, *, device: wgpu.GPUDevice | None = None) -> MinAndMax:
+def minmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> MinAndMax:
     """Return the smallest and the largest item, read once.
 
     Parameters
@@ -504,7 +583,7 @@ def minmax(x: Reducible, /, *, device: wgpu.GPUDevice | None = None) -> MinAndMa
 
 
 @explained()
-def find(x: Reducible, /, *, device: wgpu.GPUDevice | None = None) -> Any:
+def find(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the index of the first item that is not 0; the number of items if there is none.
 
     Parameters
@@ -541,7 +620,7 @@ def find(x: Reducible, /, *, device: wgpu.GPUDevice | None = None) -> Any:
 
 @explained()
 def count_nonzero(
-    x: Reducible, /, *, axis: AxisLike = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None
+    x: Reducible, axis: AxisLike = None, *, keepdims: bool = False, device: wgpu.GPUDevice | None = None
 ) -> Any:
     """Return how many items are not 0.
 
@@ -574,14 +653,46 @@ def count_nonzero(
     return _kept(found if items.on_gpu else int(found), items.shape, keepdims)
 
 
-def _as_numpy(value: Any, dtype: np.dtype[Any] | None) -> Any:
-    """Return a number of the dtype that numpy gives for floats: float16 for float16."""
-    return value.astype(np.float16) if dtype == np.float16 and not isinstance(value, Array) else value
+#: What means and variances may be asked for.
+_FLOATS = ("f16", "f32", "f64")
+
+
+def _asked(call: str, dtype: Any) -> np.dtype[Any] | None:
+    """Return the dtype that a caller asked for: of floats, since other means would be cut off."""
+    if dtype is None:
+        return None
+    datatype = as_datatype(dtype, ITEM_DATATYPES)
+    if datatype.name not in _FLOATS:
+        raise DatatypeError(
+            f"{call}: dtype is {datatype}, but the result is of floats: {', '.join(_FLOATS)}; convert it"
+        )
+    return datatype.dtype
+
+
+def _refuse_doubles(call: str, what: str) -> DatatypeError:
+    return DatatypeError(
+        f"{call}: {what} float64, but this is computed in float32, which has about 7 digits; convert x, "
+        f"x.astype(np.float32)"
+        + ("; or divide on the host, gw.sum(x).item() / x.size" if call == "gw.mean()" else ", or use numpy")
+    )
+
+
+def _as_asked(value: Any, asked: np.dtype[Any] | None, dtype: np.dtype[Any] | None) -> Any:
+    """Return floats in the dtype that was asked for, or numpy's: of arrays of float16 it is float16."""
+    wanted = asked if asked is not None else dtype if dtype == np.float16 and not isinstance(value, Array) else None
+    return value if wanted is None or value.dtype == wanted else value.astype(wanted)
 
 
 @explained()
 def mean(
-    x: Reducible, /, *, axis: AxisLike = None, keepdims: bool = False, device: wgpu.GPUDevice | None = None
+    x: Reducible,
+    axis: AxisLike = None,
+    dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Where = True,
+    device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the arithmetic mean.
 
@@ -589,25 +700,39 @@ def mean(
     ----------
     x : numpy.ndarray, Array or expression
         Of bool, integers or floats of up to 4 bytes, or integers of 8. Integers are converted to float32, item by item.
-        Also numpy's float64 where the device computes with it (``shader-f64``).
+        Also numpy's float64 where the device computes with it (``shader-f64``), and numpy's complex64.
     axis : int or tuple of int, optional
         By default all items, of any shape.
+    dtype : {"f16", "f32", "f64"} or numpy dtype, optional
+        Of the result. With float64 items of numpy arrays are converted to it as they are read, where the device
+        computes with it: ``gw.mean(x, dtype=np.float64)`` of integers is numpy's ``np.mean(x)``. With the others the
+        mean is computed in float32, and converted.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of its shape; an Array of the result's datatype.
     keepdims : bool, default False
         Whether these axes stay, with one item each.
+    where : numpy.ndarray, Array or expression of bool, default True
+        Which items count, of a shape that is broadcast to that of `x`.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.float32, numpy.ndarray or Array
-        Of float32 (of float16 and float64 for numpy's), also for integers, where numpy gives float64. An Array where
-        `x` is on the GPU. Of no items NaN.
+        Of float32 (of float16, float64 and complex64 for numpy's), also for integers, where numpy gives float64. An
+        Array where `x` is on the GPU. Of no items NaN, without numpy's warning.
+
+    Raises
+    ------
+    DatatypeError
+        For float64 in an Array, or on a device that does not compute with it: give ``gw.sum(x).item() / x.size``, or
+        float32.
 
     Notes
     -----
     Of all items the sum is compensated: the mean is within 3·u·|mean| + 2·(h·u)²·mean(|x|) of the exact one, with the u
-    and h of `Reduce`. Where only the GPU knows how many items count, it is that of `Moments`, as in `var`, and along an
-    axis a plain sum is divided.
+    and h of `Reduce`. Where only the GPU knows how many items count, or with `where`, it is that of `Moments`, as in
+    `var`, and along an axis a plain sum is divided.
 
     Examples
     --------
@@ -616,84 +741,218 @@ def mean(
     3.0
     """
     call = "gw.mean()"
+    asked, mask = _asked(call, dtype), mask_of(call, where)
     if not isinstance(x, (Array, Expression, StructExpression, ChunkedArray)):
-        host = _host_items(call, x)
-        if host.dtype.newbyteorder("=") == np.float64 and context_of(device_of(device=device)).has_float64:
-            return _mean_of_doubles(host, axis, keepdims, device)
+        x = argument_array(call, "x", x) if asked == np.float64 else _host_items(call, x)
+        found = np.dtype(np.float64) if asked == np.float64 else x.dtype.newbyteorder("=")
+        has_doubles = found == np.float64 and context_of(device_of(device=device)).has_float64
+        if has_doubles or found == np.complex64:
+            return delivered(call, _divided(x, axis, found, keepdims, True if mask is None else mask, device), out)
+    if asked == np.float64:
+        raise _refuse_doubles(call, "the result is asked for in")
     given = _in_floats(call, x)
-    if axis is not None:
-        if isinstance(given, (Expression, StructExpression, ChunkedArray)):
-            raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
-        if len(axes_of(call, axis, given.ndim)) < given.ndim:
-            return _mean_along(call, given, axis, keepdims, device)
+    if axis is not None and isinstance(given, (Expression, StructExpression, ChunkedArray)):
+        raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
+    if mask is not None or (axis is not None and len(axes_of(call, axis, given.ndim)) < given.ndim):
+        if mask is None:
+            found = _mean_along(call, given, axis, keepdims, device)
+            return delivered(call, _as_asked(found, asked, given.dtype), out)
+        return delivered(call, _of_moments(call, given, _MEAN, axis, keepdims, mask, 0.0, asked, device), out)
     items = _Items(call, given, device)
     value = _floats(items.value)
     if items.is_counted:
         found = items.reduce(_moments(value), Moments, {"empty": np.nan}, output=_MEAN)
     else:
         found = items.reduce(value, Add, {"divisor": items.size}, output=_DIVIDED, compensated=True)
-    return _kept(_as_numpy(found, items.dtype), items.shape, keepdims)
+    return delivered(call, _kept(_as_asked(found, asked, items.dtype), items.shape, keepdims), out)
 
 
-def _mean_of_doubles(items: np.ndarray, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None) -> Any:
-    """Return means of float64, which the device adds; the host divides."""
-    each = prod([items.shape[k] for k in axes_of("gw.mean()", axis, items.ndim)])
+@explained()
+def average(
+    x: Any,
+    axis: AxisLike = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the weighted mean: the sum of ``x * weights``, divided by the sum of the weights.
+
+    Parameters
+    ----------
+    x : numpy.ndarray or Array
+        Numpy arrays as `sum` takes them; an Array of up to 4 bytes, which is read as f32.
+    axis : int or tuple of int, optional
+        By default all items, of any shape.
+    weights : numpy.ndarray or Array, optional
+        Of the shape of `x`, or in numpy of one dimension along an axis. Without them it is `mean`.
+    returned : bool, default False
+        Whether to return the sum of the weights, too.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or Array, or a tuple of two
+        Of numpy arrays of numpy's dtype: float64 of integers, where the device computes with it. An Array is of f32.
+
+    Raises
+    ------
+    ArgumentError
+        If the weights of numpy arrays add up to 0, or have another shape.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> float(gw.average(np.array([1, 2, 6], dtype=np.float32), weights=[1, 1, 2]))
+    3.75
+    """
+    call = "gw.average()"
+    if weights is None:
+        found: Any = mean(x, axis, keepdims=keepdims, device=device)
+        if not returned:
+            return found
+        each = float(prod([np.shape(x)[k] for k in axes_of(call, axis, np.ndim(x))]))
+        return found, found * 0 + each if not isinstance(found, Array) else full_like(found, each)
+    pair: list[Any] = [
+        each if isinstance(each, (Array, Expression)) else argument_array(call, name, each)
+        for name, each in (("x", x), ("weights", weights))
+    ]
+    if isinstance(pair[1], np.ndarray) and not isinstance(pair[0], Expression):
+        pair[1] = _along_axis(call, pair[1], pair[0].shape, axis)
+    if not _on_host(pair):
+        target = device_of(*(each for each in pair if isinstance(each, Array)), device=device)
+        items, shares = (
+            f32(asarray(narrowed(given, each), target) if isinstance(each, np.ndarray) else each)
+            for given, each in zip((x, weights), pair, strict=True)
+        )
+        products: Any = items * shares
+        if axis is not None or keepdims:
+            products, shares = asarray(products), asarray(shares)
+        total, weight = (cast(Any, sum(each, axis, None, None, keepdims)) for each in (products, shares))
+        found = asarray(total / weight)
+        return (found, weight) if returned else found
+    items, shares = pair
+    kind = np.result_type(items.dtype, shares.dtype, *([np.float64] if items.dtype.kind in "biu" else []))
     with np.errstate(all="ignore"):
-        return sum(items, axis=axis, keepdims=keepdims, device=device) / np.float64(each)
+        products = np.multiply(items, shares, dtype=kind)
+        total, weight = (
+            cast(Any, sum)(each, axis, kind, None, keepdims, device=device)
+            for each in (products, np.ascontiguousarray(shares))
+        )
+        if (np.asarray(weight) == 0).any():
+            raise ArgumentError(
+                f"{call}: the weights add up to 0, so that they cannot be normalised (numpy raises, too)"
+            )
+        found = np.divide(total, weight)
+    return (found, weight) if returned else found
+
+
+def _on_host(arrays: list[Any]) -> bool:
+    return [each for each in arrays if not isinstance(each, np.ndarray)] == []
+
+
+def _along_axis(call: str, shares: np.ndarray, shape: tuple[int, ...], axis: AxisLike) -> np.ndarray:
+    """Return weights of the shape of the items; those of one dimension lie along an axis."""
+    if shares.shape == shape:
+        return shares
+    axes = axes_of(call, axis, len(shape))
+    if axis is not None and shares.shape == tuple(shape[k] for k in axes):
+        order = tuple(size if k in axes else 1 for k, size in enumerate(shape))
+        return np.broadcast_to(shares.reshape(order), shape)
+    raise LengthError(
+        f"{call}: weights has shape {shares.shape}, but x {shape}; give weights of that shape, or of that along axis="
+    )
+
+
+def _divided(
+    items: np.ndarray, axis: AxisLike, dtype: np.dtype[Any], keepdims: bool, where: Any, device: wgpu.GPUDevice | None
+) -> Any:
+    """Return means of float64 or complex numbers, which the device adds; the host divides."""
+    sums: Any = cast(Any, sum)(items, axis, dtype, None, keepdims, where=where, device=device)
+    if isinstance(sums, Array):
+        raise _refuse_doubles("gw.mean()", "x is uploaded, as where= is on the GPU, and of")
+    if where is True:
+        each: Any = prod([items.shape[k] for k in axes_of("gw.mean()", axis, items.ndim)])
+    else:
+        axes = None if axis is None else axes_of("gw.mean()", axis, items.ndim)
+        each = np.broadcast_to(where, items.shape).sum(axis=axes, keepdims=keepdims)
+    with np.errstate(all="ignore"):
+        return np.divide(sums, np.asarray(each).astype(dtype))[()]
 
 
 def _mean_along(call: str, items: Any, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None) -> Any:
-    sums = sum(items, axis=axis, keepdims=keepdims, dtype=np.float32, device=device)
+    sums: Any = sum(items, axis, np.float32, None, keepdims, device=device)
     each = prod([items.shape[k] for k in axes_of(call, axis, items.ndim)])
     if isinstance(sums, Array):
         return asarray(sums / float(each)) if sums.size else sums
     with np.errstate(all="ignore"):
-        return _as_numpy(sums / np.float32(each), items.dtype)
+        return sums / np.float32(each)
 
 
 def _floats(value: Expression) -> Expression:
     return where(value, f32(1), f32(0)) if value.type == "bool" else f32(value)
 
 
-def _moments(value: Expression) -> StructExpression:
-    return struct(count=u32(1), mean=value, m2=f32(0))
+def _moments(value: Expression, mask: Expression | None = None) -> StructExpression:
+    """Return items as `Moments` combines them; one that does not count is as none."""
+    if mask is None:
+        return struct(count=u32(1), mean=value, m2=f32(0))
+    return struct(count=where(mask, u32(1), u32(0)), mean=where(mask, value, f32(0)), m2=f32(0))
+
+
+def _of_moments(
+    call: str, x: Any, output: Any, axis: Any, keepdims: bool, mask: Any, correction: float, asked: Any, device: Any,
+    **options: bool,
+) -> Any:  # fmt: skip
+    """Return what is computed of the moments of all items, or of those along axes."""
+    numbers = {"empty": np.nan} if output is _MEAN else {"correction": correction}
+    if axis is not None:
+        along = _Along(call, x, axis, keepdims, device, mask)
+        if not along.is_all:
+            moments = _moments(_floats(along.items.value), along.items.mask)
+            of_axes = {"none": np.nan} | ({} if output is _MEAN else numbers)
+            found = along.reduced_to(moments, Moments, _ALONG[id(output)], of_axes, **options)
+            return _as_asked(found, asked, along.items.dtype)
+    items = _Items(call, x, device, mask)
+    found = items.reduce(_moments(_floats(items.value), items.mask), Moments, numbers, output=output, **options)
+    return _kept(_as_asked(found, asked, items.dtype), items.shape, keepdims)
 
 
 def _spread(
-    call: str, x: Any, output: Any, axis: Any, keepdims: bool, correction: Any, ddof: Any, deterministic: bool,
-    device: Any,
+    call: str, x: Any, output: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: bool, where: Any,
+    correction: Any, deterministic: bool, device: Any,
 ) -> Any:  # fmt: skip
-    if ddof is not None and correction != 0:
+    if correction is not None and ddof != 0:
         raise ArgumentError(f"{call}: correction={correction!r} and ddof={ddof!r} are one number; give one of them")
-    number = correction if ddof is None else ddof
+    number = ddof if correction is None else correction
     if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
-        raise ArgumentError(f"{call}: correction={number!r} must be a number, such as 1")
+        raise DatatypeError(f"{call}: ddof={number!r} must be a number, such as 1")
+    asked = _asked(call, dtype)
+    if asked == np.float64:
+        raise _refuse_doubles(call, "the result is asked for in")
     options = {"deterministic": True} if deterministic else {}
-    x = _in_floats(call, x)
-    if axis is not None:
-        along = _Along(call, x, axis, keepdims, device)
-        if not along.is_all:
-            freedom = max(along.reduced - float(cast(float, number)), 0.0)
-            output = _DEVIATION_ALONG if output is _DEVIATION else _VARIANCE_ALONG
-            moments = _moments(_floats(along.items.value))
-            found = along.reduced_to(moments, Moments, output, {"freedom": freedom}, **options)
-            return _as_numpy(found, along.items.dtype)
-    items = _Items(call, x, device)
-    found = items.reduce(
-        _moments(_floats(items.value)), Moments, {"correction": float(cast(float, number))}, output=output, **options
-    )
-    return _kept(_as_numpy(found, items.dtype), items.shape, keepdims)
+    found = _of_moments(
+        call, _in_floats(call, x), output, axis, keepdims, mask_of(call, where), float(cast(float, number)), asked,
+        device, **options,
+    )  # fmt: skip
+    return delivered(call, found, out)
 
 
 @explained()
 def var(
     x: Reducible,
-    /,
-    *,
     axis: AxisLike = None,
-    correction: float = 0.0,
+    dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    ddof: float = 0.0,
     keepdims: bool = False,
-    ddof: float | None = None,
+    *,
+    where: Where = True,
+    correction: float | None = None,
     deterministic: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
@@ -705,12 +964,18 @@ def var(
         Of bool, integers or floats of up to 4 bytes, or integers of 8. Integers are converted to float32, item by item.
     axis : int or tuple of int, optional
         By default all items.
-    correction : float, default 0
-        The sum of squares is divided by n − `correction`, and by 0 if that is negative.
+    dtype : {"f16", "f32"} or numpy dtype, optional
+        Of the result, which is computed in float32.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of its shape; an Array of the result's datatype.
+    ddof : float, default 0
+        The sum of squares is divided by n − `ddof`, and by 0 if that is negative.
     keepdims : bool, default False
         Whether the result has as many dimensions as `x`.
-    ddof : float, optional
-        numpy's name of `correction`.
+    where : numpy.ndarray, Array or expression of bool, default True
+        Which items count, of a shape that is broadcast to that of `x`.
+    correction : float, optional
+        The array API standard's name of `ddof`.
     deterministic : bool, default False
         The same bits for every size of subgroups, and on every adapter whose divisions round to the nearest float; see
         `Reduce`.
@@ -721,7 +986,12 @@ def var(
     -------
     numpy.float32, numpy.ndarray or Array
         Of float32 (of float16 for numpy's float16), also for integers, where numpy gives float64. An Array where `x` is
-        on the GPU. Of no items NaN.
+        on the GPU. Of no items NaN, without numpy's warning.
+
+    Raises
+    ------
+    DatatypeError
+        For float64, on every device: a variance in float64 has no kernel here.
 
     Notes
     -----
@@ -735,23 +1005,27 @@ def var(
     --------
     >>> import numpy as np, gridwise_py as gw
     >>> x = np.array([1, 2, 6], dtype=np.float32)
-    >>> float(gw.var(x, correction=1))
+    >>> float(gw.var(x, ddof=1))
     7.0
     """
-    return _spread("gw.var()", x, _VARIANCE, axis, keepdims, correction, ddof, deterministic, device)
+    return _spread("gw.var()", x, _VARIANCE, axis, dtype, out, ddof, keepdims, where, correction, deterministic, device)
 
 
 @explained()
 def std(
     x: Reducible,
-    /,
-    *,
     axis: AxisLike = None,
-    correction: float = 0.0,
+    dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    ddof: float = 0.0,
     keepdims: bool = False,
-    ddof: float | None = None,
+    *,
+    where: Where = True,
+    correction: float | None = None,
     deterministic: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the standard deviation, the square root of the variance; arguments and result are those of `var`."""
-    return _spread("gw.std()", x, _DEVIATION, axis, keepdims, correction, ddof, deterministic, device)
+    return _spread(
+        "gw.std()", x, _DEVIATION, axis, dtype, out, ddof, keepdims, where, correction, deterministic, device
+    )

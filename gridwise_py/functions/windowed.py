@@ -46,7 +46,9 @@ def one_result(
     made = checked(call, cls, key, device, inputs, out, **options)
     if not made.on_gpu:
         arrays = list(made.inputs.values())
-        flat = out.reshape(-1) if shape is not None and out is not None else out  # a view: `out` is contiguous
+        flat = out
+        if shape is not None and out is not None and out.flags.c_contiguous:
+            flat = out.reshape(-1)  # a view
         if takes_windows(made.primitive, arrays, flat):
             result = in_windows(made.primitive, arrays, flat)
         else:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError, DatatypeError, LengthError
+from ..errors import ArgumentError, AxisError, BoundsError, DatatypeError
 from ..runtime.array import Array, asarray, host_array, new_array
 from ..runtime.context import context_of
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, as_datatype
@@ -114,7 +114,7 @@ def taken(
     viewed = source.ravel() if axis is None else source
     dimension = 0 if axis is None else axis
     if not -viewed.ndim <= dimension < viewed.ndim:
-        raise ArgumentError(f"{call}: axis {axis} is not in shape {source.shape}")
+        raise AxisError(f"{call}: axis={axis} is out of bounds for shape {source.shape}")
     dimension %= viewed.ndim
     if source.datatype.is_several:
         rows = taken(call, _words_of(viewed), indices, dimension, mode, None if output is None else _words_of(output))
@@ -122,7 +122,7 @@ def taken(
     before, length, after = viewed.shape[:dimension], viewed.shape[dimension], viewed.shape[dimension + 1 :]
     chosen = _indices(call, indices, length, mode, source.device)
     if length == 0 and chosen.size:
-        raise LengthError(f"{call}: nothing can be taken from a dimension of length 0 of shape {source.shape}")
+        raise BoundsError(f"{call}: nothing can be taken from a dimension of length 0 of shape {source.shape}")
     shape = (*before, *chosen.shape, *after)
     primitive = kept_primitive(
         Take, source.device, source.datatype.name, chosen.datatype.name, outer=prod(before),
@@ -149,7 +149,7 @@ def _indices(call: str, indices: Any, length: int, mode: str | None, device: wgp
         least, most = items.min(), items.max()
         if least < -length or most >= length:
             wrong = least if least < -length else most
-            raise ArgumentError(
+            raise BoundsError(
                 f"{call}: index {wrong} is out of bounds for a dimension of length {length}; give mode='wrap' or "
                 f"mode='clip' to gw.take where that is meant"
             )

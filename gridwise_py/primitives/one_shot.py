@@ -27,8 +27,9 @@ from .operator import OperatorPrimitive, check_conversion
 
 __all__ = [
     "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",
-    "check_gpu_out", "check_not_chunked", "check_one_dimension", "check_one_length", "checked", "device_of",
-    "kept_primitive", "one_shot", "raveled", "stored_leaves", "without_doubles",
+    "check_gpu_out", "check_not_chunked", "check_one_dimension", "check_one_length", "checked", "delivered",
+    "device_of", "is_weak", "kept_primitive", "numpy_result", "one_shot", "raveled", "read_into",
+    "stored_leaves", "without_doubles",
 ]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
@@ -232,11 +233,7 @@ class CheckedCall:
         out = self.outs.get(name)
         if out is None:
             return output.to_numpy()
-        if out.dtype == output.dtype:
-            output.to_numpy(out=out.reshape(-1))  # a view: `out` is contiguous
-        else:  # indices, which numpy has in 64 bits
-            np.copyto(out, output.to_numpy().reshape(out.shape))
-        return out
+        return read_into(out, output)
 
 
 @dataclass(frozen=True)
@@ -259,13 +256,62 @@ class Results:
         if self.asked is not None:
             return as_datatype(self.asked, ITEM_DATATYPES)
         dtype = getattr(out, "dtype", None)
-        if isinstance(dtype, np.dtype) and np.can_cast(items.dtype, dtype, "same_kind"):
+        if isinstance(dtype, np.dtype) and not items.is_several:  # these are combined as they are
             known = next((each for each in STORAGE_DATATYPES.values() if each.dtype == dtype), None)
             if known is not None:
                 return known
         if self.widens and items.dtype.kind in "biu":
             return STORAGE_DATATYPES["u64" if items.dtype.kind == "u" else "i64"]
         return items
+
+
+def is_weak(value: Any) -> bool:
+    """Whether a number takes the datatype of the other arguments: Python's do; numpy's float64 has its own."""
+    return isinstance(value, (bool, int, float)) and not isinstance(value, np.generic)
+
+
+def numpy_result(items: np.ndarray) -> Any:
+    """Return an array as numpy's functions do: a scalar if it has no dimensions."""
+    return items if items.ndim else items[()]
+
+
+def read_into(out: np.ndarray, result: Any) -> np.ndarray:
+    """Copy the items of an array on the GPU into a checked numpy array: of any strides, and of another dtype."""
+    if out.dtype == result.dtype and out.flags.c_contiguous:
+        result.ravel().to_numpy(out=out.reshape(-1))  # a view
+    else:  # in another order, or indices, which numpy has in 64 bits
+        np.copyto(out, result.to_numpy().reshape(out.shape))
+    return out
+
+
+def delivered(call: str, result: Any, out: Any) -> Any:
+    """Return a result, or what the caller gave as ``out=`` with the result in it.
+
+    For functions whose last kernel does not write there itself. It is checked here, so nothing was written before.
+
+    Parameters
+    ----------
+    result : numpy.ndarray, numpy scalar or Array
+    out : numpy.ndarray, Array or None
+        On the host of any dtype that numpy casts the result to ("same_kind"), of its shape and any strides.
+
+    Raises
+    ------
+    DatatypeError
+        Also ArgumentError, LengthError: if it does not fit.
+    """
+    if out is None:
+        return result
+    if isinstance(result, Array):
+        check_gpu_out(call, out, result.shape, result.datatype, result.device)
+        out.reshape(result.shape).copy_from(result)
+        return out
+    items = np.asarray(result)
+    fits = isinstance(out, np.ndarray) and np.can_cast(items.dtype, out.dtype, "same_kind") and out.flags.writeable
+    if not fits or out.shape != items.shape:
+        check_numpy_out(out, items.shape, items.dtype, "the result", call)
+    out[...] = items
+    return out
 
 
 def without_doubles(value: Any, items: Any, device: wgpu.GPUDevice) -> Any:
@@ -365,7 +411,8 @@ def checked(
         if on_gpu:
             check_gpu_out(call, value, shape, wanted, device)
         else:
-            check_numpy_out(value, shape, wanted.dtype if out_dtype is None else out_dtype, "the result", call)
+            dtype = wanted.dtype if out_dtype is None else out_dtype
+            check_numpy_out(value, shape, dtype, "the result", call, strided=True)
     if not on_gpu and len(outs) > 1 and np.may_share_memory(*outs.values()):
         raise OverlapError(f"{call}: the arrays of out= share memory; give separate ones")
     return CheckedCall(primitive, given, outs, on_gpu)

@@ -11,7 +11,7 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, LimitError
+from ..errors import ArgumentError, AxisError, DatatypeError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
@@ -476,24 +476,48 @@ def axes_of(call: str, axis: Any, dimensions: int) -> tuple[int, ...]:
 
     Raises
     ------
-    ArgumentError
+    DatatypeError
+        If it is neither an integer, nor several, nor None.
+    AxisError
         If one is not an axis of an array of so many dimensions, or is given twice.
     """
     if axis is None:
         return tuple(range(dimensions))
     given = _integers(axis)
     if given is None:
-        raise ArgumentError(f"{call}: axis must be an integer, several, or None, not {axis!r}")
+        raise DatatypeError(f"{call}: axis must be an integer, several, or None, not {axis!r}")
     for each in given:
         if not -dimensions <= each < dimensions:
             places = f"one from {-dimensions} to {dimensions - 1}" if dimensions else "axis=None"
-            raise ArgumentError(
+            raise AxisError(
                 f"{call}: axis={each} is out of bounds for an array of {dimensions} dimensions; give {places}"
             )
     axes = tuple(sorted(each % dimensions for each in given))
     if len(set(axes)) < len(axes):
-        raise ArgumentError(f"{call}: axis={axis!r} names an axis twice; name each once")
+        raise AxisError(f"{call}: axis={axis!r} names an axis twice; name each once")
     return axes
+
+
+def one_axis(call: str, axis: Any, dimensions: int) -> int:
+    """Return an axis from 0 on; raise as `axes_of`, and DatatypeError for several or None."""
+    if axis is None or isinstance(axis, Sequence):
+        raise DatatypeError(f"{call}: axis must be one integer, not {axis!r}")
+    return axes_of(call, axis, dimensions)[0]
+
+
+def check_only_axis(call: str, axis: Any, dimensions: int) -> None:
+    """Check ``axis=`` of a function that works along one dimension: None, or the axis of an array that has but one.
+
+    Raises
+    ------
+    ArgumentError
+        If the array has several dimensions; else as `one_axis`.
+    """
+    if axis is not None and one_axis(call, axis, dimensions) >= 0 and dimensions != 1:
+        raise ArgumentError(
+            f"{call}: axis={axis!r} of an array of {dimensions} dimensions, but {call} works along one dimension; call "
+            f"it once for each row, or use numpy"
+        )
 
 
 def is_together(axes: Sequence[int]) -> bool:

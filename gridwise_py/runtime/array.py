@@ -21,6 +21,7 @@ from ..backend.wgpu_native import destroyed_flag, device_of, submit
 from ..call_errors import explained
 from ..errors import (
     ArgumentError,
+    BoundsError,
     BufferUsageError,
     DatatypeError,
     ImplicitConversionError,
@@ -40,7 +41,7 @@ from ..types.datatype import (
 from ..types.expression import Expression, Operators, gather, stored
 from ..types.expression_functions import StructExpression
 from ..types.options import integer
-from .context import DeviceContext, context_of
+from .context import DeviceContext, check_device, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
 from .observer import step
@@ -121,9 +122,15 @@ class OnGpu(ABC):
 
         Raises
         ------
+        BoundsError
+            If there is no such item.
         ArgumentError
-            If there is no such item, or `index` is missing for several items.
+            If `index` is missing for several items.
         """
+        if getattr(self, "count", None) is not None:
+            raise ArgumentError(
+                f"item(): only the GPU knows how many items {self!r} has; array.trim().item(…) reads it first"
+            )
         if not index:
             if self.size != 1:
                 raise ArgumentError(
@@ -138,9 +145,9 @@ class OnGpu(ABC):
             )
         first = 0
         for number, length in zip(index, lengths, strict=True):
-            place = integer("index", number, -length)
-            if place >= length:
-                raise ArgumentError(f"index {place} is not in {self!r}, which has {count_items(length)}")
+            place = integer("index", number)
+            if not -length <= place < length:
+                raise BoundsError(f"index {place} is not in {self!r}, which has {count_items(length)}")
             first = first * length + place % length
         return self.ravel()[first : first + 1].to_numpy().item()
 
@@ -244,8 +251,12 @@ def check_out(out: Any, array: OnGpu) -> None:
     check_numpy_out(out, array.shape, array.dtype, repr(array))
 
 
-def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str, call: str = "") -> None:
+def check_numpy_out(
+    out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str, call: str = "", *, strided: bool = False
+) -> None:
     """Raise unless `out` is a numpy array for items of a shape and a dtype; `what` names these in messages.
+
+    With `strided` its items may lie in any order and with gaps.
 
     Raises
     ------
@@ -261,7 +272,7 @@ def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str
     if out.shape != shape:
         slice_it = ", or a slice" if len(shape) == 1 else ""
         raise LengthError(f"{call}out has shape {out.shape}, but {what} has shape {shape}; {make}{slice_it}")
-    if not out.flags.c_contiguous:
+    if not strided and not out.flags.c_contiguous:
         raise ArgumentError(f"{call}out has strides {out.strides}, but must be contiguous; {make}, and copy from there")
     if not out.flags.writeable:
         raise ArgumentError(f"{call}out is read-only; {make}, or set out.flags.writeable")
@@ -428,12 +439,12 @@ class Array(Operators, OnGpu):
 
     @property
     def size(self) -> int:
-        """Number of items."""
+        """Number of items; with a `count` those that there is room for: the valid ones are known to the GPU alone."""
         return self._length
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Lengths of the dimensions; ``()`` for a single item without any."""
+        """Lengths of the dimensions; ``()`` for a single item without any. With a `count` as `size`."""
         shape = self._shape
         return (self._length,) if shape is None else shape
 
@@ -456,8 +467,9 @@ class Array(Operators, OnGpu):
     def count(self) -> Array | None:
         """The number of valid items, as an Array of one u32, if only the GPU knows it; else None.
 
-        With a count, `size` is the capacity, and `to_numpy` and `trim` return the valid items only. Primitives,
-        one-shot functions and expressions take counted Arrays as they are, and read nothing (docs/concepts/counts.md).
+        With a count, `size`, `shape` and `nbytes` are the capacity, ``len(array)`` raises, and `to_numpy` and `trim`
+        return the valid items only. Primitives, one-shot functions and expressions take counted Arrays as they are, and
+        read nothing (docs/concepts/counts.md).
         """
         return self._count
 
@@ -601,6 +613,11 @@ class Array(Operators, OnGpu):
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, self._count, self._shape)
 
     def __len__(self) -> int:
+        if self._count is not None:  # a ratio by the capacity would be wrong in silence
+            raise ImplicitConversionError(
+                f"only the GPU knows how many items {self!r} has: array.count is that number, an Array of one u32; "
+                f"len(array.trim()) reads it, which waits; array.size is what there is room for"
+            )
         if self._shape is None:
             return self._length
         if not self._shape:
@@ -650,7 +667,7 @@ class Array(Operators, OnGpu):
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             row = operator.index(cast(int, key))
             if not -first <= row < first:
-                raise ArgumentError(f"index {row} is not in {self!r}, whose first dimension has length {first}")
+                raise BoundsError(f"index {row} is not in {self!r}, whose first dimension has length {first}")
             start, length, viewed = row % first, 1, tuple(rest)
         elif isinstance(key, tuple):
             raise ImplicitConversionError(
@@ -1033,10 +1050,10 @@ def empty_like(
 def refuse_masked(data: Any) -> None:
     """Raise DatatypeError for an array with masked items, whose mask would be lost."""
     # A process without numpy.ma has no masked items; to ask it imports it, which takes 10 to 25 ms.
-    if "numpy.ma" in sys.modules and np.ma.is_masked(data):
-        raise DatatypeError(
-            "data has masked items, and an Array has no mask; give data.filled(value) or data.compressed()"
-        )
+    if "numpy.ma" in sys.modules and np.ma.is_masked(getattr(data, "array", data)):  # a Series of pandas has an array
+        is_numpy = isinstance(data, np.ma.MaskedArray)
+        remedy = "data.filled(value) or data.compressed()" if is_numpy else "data.fillna(value) or data.dropna()"
+        raise DatatypeError(f"data has masked items, and an Array has no mask; give {remedy}")
 
 
 def host_array(data: Any) -> np.ndarray:
@@ -1109,7 +1126,7 @@ def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
 
 def asarray(
     data: Any,
-    device: wgpu.GPUDevice | None = None,
+    device: wgpu.GPUDevice | ItemDatatypeLike | None = None,
     *,
     dtype: ItemDatatypeLike | None = None,
     label: str = "",
@@ -1126,10 +1143,11 @@ def asarray(
         or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view. The items of
         an expression of Arrays are computed by one kernel.
     device : wgpu.GPUDevice, optional
-        By default `default_device()`.
+        By default `default_device()`. A dtype in this place is taken as `dtype`, as numpy has it there.
     dtype : optional
-        Datatype, its name, or a numpy dtype. numpy arrays are not converted: a different dtype is an error. Python
-        numbers may be rounded to a float datatype, but not to an integer one.
+        Datatype, its name, or a numpy dtype. Names count bits: ``"i8"`` is int8, where numpy's is int64. numpy arrays
+        are not converted: a different dtype is an error. Python numbers may be rounded to a float datatype, but not to
+        an integer one.
     size : int, optional
         The number of items of an expression that has no leaf, such as ``gw.f32(gw.index)``.
 
@@ -1147,6 +1165,14 @@ def asarray(
     >>> x.shape, x[1].to_numpy()
     ((2, 3), array([3., 4., 5.], dtype=float32))
     """
+    if device is not None and not isinstance(device, wgpu.GPUDevice):
+        try:
+            found = None if dtype is not None else as_datatype(device, ITEM_DATATYPES)
+        except DatatypeError:
+            found = None
+        if found is None:
+            check_device(device)  # raises
+        device, dtype = None, found
     if isinstance(data, Expression):
         return OPERATIONS["evaluate"](data, device, dtype, None if size is None else integer("size", size, 0))
     if isinstance(data, StructExpression):

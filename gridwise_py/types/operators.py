@@ -297,9 +297,11 @@ class _TracedOp(BinOp):
 _WGSL = {1: "u32", 2: "vec2<u32>", 3: "vec3<u32>", 4: "vec4<u32>"}
 #: The name of an operator's function where kernels hold items as words, and combine those.
 _ON_ITEMS = "combine_items"
-#: (a + bi)(c + di); in a fixed order every product is rounded by itself.
-_COMPLEX_PRODUCT = "T(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x)"
-_SEALED_COMPLEX_PRODUCT = "T(seal(a.x * b.x) - seal(a.y * b.y), seal(a.x * b.y) + seal(a.y * b.x))"
+#: (a + bi)(c + di); in a fixed order every product is rounded by itself. 1 is neutral: by the formula its product with
+#: an infinity has a NaN, as numpy's, and a scan would show where its tiles begin.
+_OR_ITSELF = "select(select({}, a, b.x == 1f && b.y == 0f), b, a.x == 1f && a.y == 0f)"
+_COMPLEX_PRODUCT = _OR_ITSELF.format("T(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x)")
+_SEALED_COMPLEX_PRODUCT = _OR_ITSELF.format("T(seal(a.x * b.x) - seal(a.y * b.y), seal(a.x * b.y) + seal(a.y * b.x))")
 _SIGN = 0x80000000
 
 

@@ -231,8 +231,8 @@ def test_a_matrix_and_an_axis_are_refused_with_what_there_is(function):
 
 @pytest.mark.parametrize("name", ["initial", "where"])
 def test_what_numpy_takes_and_this_does_not_has_a_remedy(name):
-    message = _refusal(lambda: gw.sum(F, **{name: None}))
-    assert message.startswith(f"gw.sum() has no argument {name!r}: ")
+    message = _refusal(lambda: gw.cumsum(F, **{name: None}))
+    assert message.startswith(f"gw.cumsum() has no argument {name!r}: ")
     assert "{" not in message
 
 

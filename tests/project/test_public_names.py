@@ -46,6 +46,8 @@ SINCE = {
         Merge MergeSort MergedPairs intersect1d isin merge setdiff1d setxor1d union1d
         GroupBy Groups count group_by
         ClusterError AxisError BoundsError
+        abs absolute average diff ediff1d median nanargmax nanargmin nanmax nanmean nanmedian nanmin nanpercentile
+        nanprod nanquantile nanstd nansum nanvar percentile ptp quantile round
     """,
 }
 #: Public once, and why no more.

@@ -1,0 +1,366 @@
+"""Functions of items, with numpy's names: of arrays on the host their values, of Arrays and expressions an expression.
+
+On the host numpy's types come back, but floats of integers are float32. Items of 8 bytes have no arithmetic in
+expressions; what only chooses among items takes them all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import wgpu
+
+from ..call_errors import explained
+from ..errors import ArgumentError, DatatypeError, LengthError
+from ..primitives.fusion import flat_of
+from ..primitives.one_shot import argument_array, argument_datatype, delivered, device_of, is_weak, numpy_result
+from ..runtime.array import Array, asarray
+from ..runtime.chunked_array import ChunkedArray
+from ..types import expression_functions as expressions
+from ..types.datatype import ITEM_DATATYPES
+from ..types.expression import LEAF_DATATYPES, Later, Operators, converted, f32, u32
+from ..types.expression_functions import StructExpression
+from ..types.operators import BinOp, Max, Min
+from .inputs import Promoted
+from .reductions import reduce
+from .selections import nonzero
+from .summaries import narrowed
+
+__all__ = [
+    "abs", "absolute", "ceil", "clip", "cos", "exp", "floor", "isnan", "log", "maximum", "minimum", "popcount", "rint",
+    "round", "sign", "sin", "sqrt", "tanh", "where",
+]  # fmt: skip
+
+_PARAMETERS = """
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array, expression or number
+        {x}
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of its shape and dtype.
+    device : wgpu.GPUDevice, optional
+        That computes on arrays of the host; by default `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray, numpy scalar or Expression
+        {result} An expression where `x` is on the GPU: `asarray` stores it.
+    """
+_OF_FLOATS = (
+    "On the host bool, integers and floats of up to 4 bytes, and Python's numbers. On the GPU f32 (and f16, which is "
+    "read as f32)."
+)
+_IN_FLOATS = "Of float32; of float16 for float16."
+
+
+def _is_later(*values: Any) -> bool:
+    """Whether a result is an expression, because an argument is on the GPU or known later."""
+    return any(isinstance(value, (Operators, StructExpression, Later)) for value in values)
+
+
+def _beside(call: str, values: tuple[Any, ...]) -> list[Any]:
+    """Return the arguments of an expression: arrays of the host are uploaded to where the others are."""
+    arrays = [
+        cast(Array, array)
+        for value in values
+        if isinstance(value, Operators) and not isinstance(value, Later)
+        for _, array in flat_of(value.as_expression()).arrays
+    ]
+    shapes = [array.shape for array in arrays if array.ndim]
+    made: list[Any] = []
+    for value in values:
+        on_gpu = isinstance(value, (Operators, StructExpression))
+        if not (on_gpu or value is None or is_weak(value) or isinstance(value, np.generic)):
+            items = narrowed(value, argument_array(call, "an argument", value))
+            if items.ndim and shapes and items.shape != shapes[0]:
+                try:
+                    items = np.broadcast_to(items, shapes[0])
+                except ValueError as error:
+                    raise LengthError(f"{call}: shapes {items.shape} and {shapes[0]} differ: {error}") from None
+            value = asarray(items, device_of(*arrays))
+        made.append(value)
+    return made
+
+
+def _stored(call: str, expression: Any, out: Any) -> Any:
+    return expression if out is None else delivered(call, asarray(expression), out)
+
+
+def _computed(
+    call: str, function: Callable[..., Any], given: list[np.ndarray], dtype: Any, out: Any, device: Any
+) -> Any:
+    """Return a function of numpy arrays of up to 4 bytes, computed on the GPU, in a dtype of numpy."""
+    device = device_of(device=device)
+    for items in given:
+        argument_datatype(call, "x", items, items.dtype, LEAF_DATATYPES)
+    try:
+        shape = np.broadcast_shapes(*(items.shape for items in given))
+    except ValueError as error:
+        raise LengthError(f"{call}: {error}") from None
+    of_shape = [items if items.ndim == 0 and shape else np.broadcast_to(items, shape) for items in given]
+    if 0 in shape:
+        return delivered(call, np.empty(shape, dtype), out)
+    arrays = [asarray(items if items.ndim == 0 and shape else items.reshape(-1), device) for items in of_shape]
+    with np.errstate(all="ignore"):
+        found = asarray(function(*arrays)).to_numpy().astype(dtype, copy=False).reshape(shape)
+    return delivered(call, numpy_result(found), out)
+
+
+def _one_host(call: str, x: Any) -> np.ndarray:
+    """Return the items of an argument, and of Python's numbers those of 4 bytes."""
+    if isinstance(x, ChunkedArray):
+        raise ArgumentError(f"{call}: x is a ChunkedArray; give its chunks one by one")
+    return narrowed(x, argument_array(call, "x", x))
+
+
+def _of_floats(name: str, sentence: str, result: str = _IN_FLOATS) -> Callable[..., Any]:
+    """Return a function of floats."""
+    call, function = f"gw.{name}()", getattr(expressions, name)
+
+    def of_items(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+        if _is_later(x):
+            return _stored(call, function(x), out)
+        items = _one_host(call, x)
+        if name in ("floor", "ceil") and items.dtype.kind in "biu":
+            return delivered(call, numpy_result(items.copy()), out)
+        dtype = np.bool_ if name == "isnan" else np.float16 if items.dtype == np.float16 else np.float32
+
+        def of_array(array: Array) -> Any:
+            return function(f32(_number(array)))
+
+        return _computed(call, of_array, [items], dtype, out, device)
+
+    of_items.__name__ = of_items.__qualname__ = name
+    of_items.__doc__ = sentence + _PARAMETERS.format(x=_OF_FLOATS, result=result)
+    return explained()(of_items)
+
+
+def _number(array: Array) -> Any:
+    """Return an Array as an expression of numbers: of bools 0 and 1."""
+    expression = array.as_expression()
+    return converted("u32", expression) if expression.type == "bool" else expression
+
+
+sqrt = _of_floats("sqrt", "Return the square root.")
+exp = _of_floats("exp", "Return e to the power of x.")
+log = _of_floats("log", "Return the natural logarithm.")
+sin = _of_floats("sin", "Return the sine.")
+cos = _of_floats("cos", "Return the cosine.")
+tanh = _of_floats("tanh", "Return the hyperbolic tangent.")
+_AS_THEY_ARE = "Integers are returned as they are, floats in their dtype."
+floor = _of_floats("floor", "Return x rounded down.", _AS_THEY_ARE)
+ceil = _of_floats("ceil", "Return x rounded up.", _AS_THEY_ARE)
+rint = _of_floats("rint", "Return x rounded to the nearest integer, ties to even.")
+isnan = _of_floats("isnan", "Return whether x is NaN.", "Of bool.")
+
+
+@explained()
+def round(x: Any, decimals: int = 0, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return `x` rounded to the nearest integers, ties to even, as `rint`; `decimals` is 0.
+
+    Raises
+    ------
+    ArgumentError
+        For other `decimals`: give ``gw.rint(x * 100) / 100``.
+    """
+    if decimals != 0:
+        raise ArgumentError(
+            f"gw.round(): decimals={decimals!r}, but only integers are rounded to; give gw.rint(x * 10**{decimals}) / "
+            f"10**{decimals}"
+        )
+    is_whole = not _is_later(x) and _one_host("gw.round()", x).dtype.kind in "iu"
+    return floor(x, out, device=device) if is_whole else rint(x, out, device=device)
+
+
+def _of_numbers(name: str, kind: str, sentence: str, takes: str) -> Callable[..., Any]:
+    """Return a function of numbers that keeps their dtype."""
+    call = f"gw.{name}()"
+    function: Callable[[Any], Any] = Operators.__abs__ if kind == "abs" else getattr(expressions, kind)
+
+    def of_items(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+        if _is_later(x):
+            return _stored(call, function(x), out)
+        items = _one_host(call, x)
+        if items.dtype.kind not in takes:
+            raise DatatypeError(f"{call}: x is of {items.dtype}, but must be numbers; convert it, x.astype(np.int32)")
+        return _computed(call, function, [items], items.dtype.newbyteorder("="), out, device)
+
+    of_items.__name__ = of_items.__qualname__ = name
+    of_items.__doc__ = sentence + _PARAMETERS.format(
+        x="Integers and floats of up to 4 bytes, and Python's numbers.", result="Of the dtype of `x`."
+    )
+    return explained()(of_items)
+
+
+sign = _of_numbers("sign", "sign", "Return −1, 0 or 1.", "iuf")
+absolute = _of_numbers("absolute", "abs", "Return the magnitude; that of the least integer wraps, as in numpy.", "iuf")
+abs = absolute
+
+
+@explained()
+def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the number of bits that are set, as numpy's ``bitwise_count`` does of unsigned integers.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array, expression or number
+        On the host unsigned integers of up to 4 bytes; on the GPU u32.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of its shape and dtype.
+    device : wgpu.GPUDevice, optional
+        That computes on arrays of the host; by default `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray, numpy scalar or Expression
+        Of uint8, as in numpy; an expression of u32 where `x` is on the GPU.
+    """
+    call = "gw.popcount()"
+    if _is_later(x):
+        return _stored(call, expressions.popcount(x), out)
+    items = argument_array(call, "x", x)
+    if is_weak(x) and 0 <= x < 2**32:
+        items = items.astype(np.uint32)
+    if items.dtype.kind != "u":
+        raise DatatypeError(f"{call}: x is of {items.dtype}, but must be unsigned; give x.astype(np.uint32)")
+
+    def bits(array: Array) -> Any:
+        return expressions.popcount(u32(array))
+
+    return _computed(call, bits, [items], np.uint8, out, device)
+
+
+def _pick(call: str, op: BinOp, function: Callable[..., Any], a: Any, b: Any, out: Any, device: Any) -> Any:
+    """Return the smaller or the larger of two items, of numpy's promoted dtype."""
+    if _is_later(a, b):
+        return _stored(call, function(*_beside(call, (a, b))), out)
+    given = Promoted(call, {"a": a, "b": b}, device, has_doubles=True)
+    if given.on_gpu:
+        raise ArgumentError(f"{call}: an argument is a ChunkedArray; give its chunks one by one")
+    first, second = (np.asarray(given.converted(name)) for name in ("a", "b"))
+    dtype = given.datatype.dtype
+    if dtype.itemsize == 8 or dtype.kind == "b":  # what expressions do not compare is combined along an axis
+        try:
+            both = np.stack(np.broadcast_arrays(first, second))
+        except ValueError as error:
+            raise LengthError(f"{call}: {error}") from None
+        return delivered(call, reduce(both, op, axis=0, device=device), out)
+    return _computed(call, function, [first, second], dtype, out, device)
+
+
+@explained()
+def minimum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the smaller of two items; NaN propagates.
+
+    Parameters
+    ----------
+    a, b : numpy.ndarray, Array, expression or number
+        Of any numbers on the host, where they are promoted and broadcast as in numpy. Beside an Array or an expression,
+        of u32, i32 or f32, arrays of the host are uploaded.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of its shape and dtype.
+    device : wgpu.GPUDevice, optional
+        That computes on arrays of the host; by default `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray, numpy scalar or Expression
+        An expression where an argument is on the GPU: `asarray` stores it.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.minimum(np.array([3, 1, 4]), 2)
+    array([2, 1, 2])
+    """
+    return _pick("gw.minimum()", Min, expressions.minimum, a, b, out, device)
+
+
+@explained()
+def maximum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the larger of two items; NaN propagates. The parameters and the result are those of `minimum`."""
+    return _pick("gw.maximum()", Max, expressions.maximum, a, b, out, device)
+
+
+@explained()
+def clip(x: Any, low: Any = None, high: Any = None, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the items of `x`, those below `low` as `low`, and those above `high` as `high`.
+
+    Parameters
+    ----------
+    x, low, high : numpy.ndarray, Array, expression or number
+        As `minimum` takes them; None is no bound.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of its shape and dtype.
+    device : wgpu.GPUDevice, optional
+        That computes on arrays of the host; by default `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray, numpy scalar or Expression
+        An expression where an argument is on the GPU: `asarray` stores it.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.clip(np.array([3, -1, 9]), 0, 5)
+    array([3, 0, 5])
+    """
+    call = "gw.clip()"
+    if _is_later(x, low, high):
+        return _stored(call, expressions.clip(*_beside(call, (x, low, high))), out)
+    above = x if low is None else maximum(x, low, device=device)
+    return delivered(call, np.array(above) if high is None else minimum(above, high, device=device), out)
+
+
+@explained()
+def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return `a` where a condition holds, else `b`; without these, the indices where it holds, as `nonzero` does.
+
+    Parameters
+    ----------
+    condition : numpy.ndarray, Array, expression or bool
+        On the GPU of bool; on the host what is not 0 holds.
+    a, b : numpy.ndarray, Array, expression or number, or structs of expressions
+        On the host of any datatype, promoted and broadcast as in numpy. On the GPU of one type; both are computed for
+        each item.
+    device : wgpu.GPUDevice, optional
+        That computes on arrays of the host; by default `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray, numpy scalar or Expression
+        An expression where an argument is on the GPU: nothing is computed yet, `asarray` stores it.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> x = gw.asarray(np.array([3, -1, 4], dtype=np.int32))
+    >>> gw.asarray(gw.where(x > 0, x, 0)).to_numpy()
+    array([3, 0, 4], dtype=int32)
+    >>> gw.where(np.array([True, False]), np.array([1.5, 2.5]), 0)
+    array([1.5, 0. ])
+    """
+    call = "gw.where()"
+    if (a is None) != (b is None):
+        raise ArgumentError(f"{call} takes a condition, or a condition and both a and b")
+    if a is None:
+        return nonzero(condition, device=device)
+    if _is_later(condition, a, b):
+        return expressions.where(*_beside(call, (condition, a, b)))
+    chosen = argument_array(call, "condition", condition) != 0
+    given = Promoted(call, {"a": a, "b": b}, device, ITEM_DATATYPES, has_doubles=True)
+    first, second = (np.asarray(given.converted(name)) for name in ("a", "b"))
+    dtype, function = given.datatype.dtype, cast(Any, expressions.where)
+    if dtype.itemsize == 8:  # two words each
+        try:
+            chosen, first, second = np.broadcast_arrays(chosen, first, second)
+        except ValueError as error:
+            raise LengthError(f"{call}: {error}") from None
+        words = [np.ascontiguousarray(each).reshape(-1).view(np.uint32) for each in (first, second)]
+        found = _computed(call, function, [np.repeat(chosen.reshape(-1), 2), *words], np.uint32, None, device)
+        return numpy_result(found.view(dtype).reshape(chosen.shape))
+    return _computed(call, function, [chosen, first, second], dtype, None, device)

@@ -1,0 +1,254 @@
+"""Reductions of the items that are not NaN: those of `functions.reductions` and `summaries` with a mask."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import wgpu
+
+from ..call_errors import explained
+from ..errors import ArgumentError, DatatypeError
+from ..primitives.one_shot import argument_array, argument_datatype, delivered, numpy_result
+from ..runtime.array import Array, asarray
+from ..types import expression_functions as expressions
+from ..types.datatype import ItemDatatypeLike
+from ..types.expression import LEAF_DATATYPES, Expression, f32
+from .reductions import AxisLike, Where, mask_of, masked_items, max, min, prod, sum
+from .summaries import any, argmax, argmin, mean, std, var
+
+__all__ = ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
+
+_PARAMETERS = """
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array or expression
+        An Array of up to 4 bytes. Integers have no NaN.
+    axis, dtype, out, keepdims, where, device
+        Those of `{name}`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or Array
+        As `{name}` does{none}.
+    """
+
+
+def _items_and_mask(call: str, x: Any, where: Any, device: Any) -> tuple[Any, Any]:
+    """Return the items, and which of them count: those that are not NaN, and that a caller's mask has."""
+    mask = mask_of(call, where)
+    items: Any = x if isinstance(x, (Array, Expression)) else argument_array(call, "x", x)
+    if mask is not None:
+        items, mask = masked_items(call, items, mask, device)
+    if isinstance(items, np.ndarray):
+        number = None if items.dtype.kind not in "fc" else ~np.isnan(items)
+    elif isinstance(items, Array) and items.dtype.kind != "f":
+        number = None
+    else:
+        if isinstance(items, Array):
+            argument_datatype(call, "x", x, items.dtype, LEAF_DATATYPES)
+        value = items.as_expression()
+        number = ~expressions.isnan(value) if value.type == "f32" else None
+    if number is None or mask is None:
+        return items, True if number is None and mask is None else number if mask is None else mask
+    return items, number & mask
+
+
+@explained()
+def nansum(
+    x: Any,
+    axis: AxisLike = None,
+    dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Where = True,
+    *,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the sum."""
+    items, mask = _items_and_mask("gw.nansum()", x, where, device)
+    return cast(Any, sum)(items, axis, dtype, out, keepdims, initial, mask, device=device)
+
+
+@explained()
+def nanprod(
+    x: Any,
+    axis: AxisLike = None,
+    dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Where = True,
+    *,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the product."""
+    items, mask = _items_and_mask("gw.nanprod()", x, where, device)
+    return cast(Any, prod)(items, axis, dtype, out, keepdims, initial, mask, device=device)
+
+
+@explained()
+def nanmean(
+    x: Any,
+    axis: AxisLike = None,
+    dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Where = True,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the mean."""
+    items, mask = _items_and_mask("gw.nanmean()", x, where, device)
+    return mean(items, axis, dtype, out, keepdims, where=mask, device=device)
+
+
+@explained()
+def nanvar(
+    x: Any,
+    axis: AxisLike = None,
+    dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    ddof: float = 0.0,
+    keepdims: bool = False,
+    *,
+    where: Where = True,
+    correction: float | None = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the variance."""
+    items, mask = _items_and_mask("gw.nanvar()", x, where, device)
+    return var(items, axis, dtype, out, ddof, keepdims, where=mask, correction=correction, device=device)
+
+
+@explained()
+def nanstd(
+    x: Any,
+    axis: AxisLike = None,
+    dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    ddof: float = 0.0,
+    keepdims: bool = False,
+    *,
+    where: Where = True,
+    correction: float | None = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the standard deviation."""
+    items, mask = _items_and_mask("gw.nanstd()", x, where, device)
+    return std(items, axis, dtype, out, ddof, keepdims, where=mask, correction=correction, device=device)
+
+
+def _extreme(
+    call: str, function: Any, x: Any, axis: AxisLike, out: Any, keepdims: bool, initial: Any, where: Any, device: Any
+) -> Any:
+    items, mask = _items_and_mask(call, x, where, device)
+    if mask is True:
+        return function(items, axis, out, keepdims, initial, device=device)
+    if initial is not None:
+        return function(items, axis, out, keepdims, initial, mask, device=device)
+    if where is not True:
+        raise ArgumentError(f"{call}: with where= no item may be left, so it needs initial=, the result of none")
+    last = -np.inf if function is max else np.inf
+    found = function(items, axis, None, keepdims, last, mask, device=device)
+    if not isinstance(found, Array):
+        some = np.any(mask, axis=cast(Any, axis), keepdims=keepdims)
+        return delivered(call, numpy_result(np.where(some, found, np.array(np.nan, found.dtype))), out)
+    counts = asarray(mask, device) if isinstance(items, Array) and items.ndim else mask
+    some = any(counts, axis, keepdims=keepdims, device=device)
+    chosen = asarray(expressions.where(some, f32(found), np.nan))
+    return delivered(call, chosen.astype(found.datatype, copy=False).reshape(found.shape), out)
+
+
+@explained()
+def nanmin(
+    x: Any,
+    axis: AxisLike = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Where = True,
+    *,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the smallest item."""
+    return _extreme("gw.nanmin()", min, x, axis, out, keepdims, initial, where, device)
+
+
+@explained()
+def nanmax(
+    x: Any,
+    axis: AxisLike = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Where = True,
+    *,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the largest item."""
+    return _extreme("gw.nanmax()", max, x, axis, out, keepdims, initial, where, device)
+
+
+def _place(call: str, function: Any, x: Any, axis: Any, out: Any, keepdims: bool, device: Any) -> Any:
+    items, mask = _items_and_mask(call, x, True, device)
+    if mask is True:
+        return function(items, axis, out, keepdims=keepdims, device=device)
+    last = -np.inf if function is argmax else np.inf
+    if isinstance(items, np.ndarray):
+        if items.dtype.kind == "c":
+            raise DatatypeError(f"{call}: x is of {items.dtype}, and complex numbers have no order")
+        if items.size and not np.any(mask, axis=axis).all():
+            raise ArgumentError(f"{call}: all items of a row are NaN, so there is no such index (numpy raises, too)")
+        items = np.where(mask, items, np.array(last, items.dtype))
+    else:
+        value = items.as_expression()
+        chosen = expressions.where(mask, value, last)
+        items = asarray(chosen) if isinstance(items, Array) and items.ndim > 1 else chosen
+    return function(items, axis, out, keepdims=keepdims, device=device)
+
+
+@explained()
+def nanargmin(
+    x: Any,
+    axis: int | None = None,
+    out: Any = None,
+    *,
+    keepdims: bool = False,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the index of the smallest item."""
+    return _place("gw.nanargmin()", argmin, x, axis, out, keepdims, device)
+
+
+@explained()
+def nanargmax(
+    x: Any,
+    axis: int | None = None,
+    out: Any = None,
+    *,
+    keepdims: bool = False,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the index of the largest item."""
+    return _place("gw.nanargmax()", argmax, x, axis, out, keepdims, device)
+
+
+def _document() -> None:
+    nothing = {
+        "min": "; NaN of none", "max": "; NaN of none", "mean": "; NaN of none", "var": "; NaN of none",
+        "argmin": "; of rows without such an item those of numpy arrays raise, and those on the GPU give the first "
+        "index", "sum": "; 0 of none", "prod": "; 1 of none",
+    }  # fmt: skip
+    nothing |= {"std": nothing["var"], "argmax": nothing["argmin"]}
+    for name in __all__:
+        function, of = globals()[name], name.removeprefix("nan")
+        first = cast(str, function.__doc__).rstrip(".")
+        function.__doc__ = f"{first} of the items that are not NaN, as `numpy.{name}` does." + _PARAMETERS.format(
+            name=of, none=nothing[of]
+        )
+
+
+_document()

@@ -1,0 +1,434 @@
+"""Functions of sorted items: medians, quantiles and percentiles; and of extremes.
+
+Items are sorted on the GPU, and only those between which a quantile lies are taken from there. Of numpy arrays the host
+interpolates a few numbers, as numpy does; of an Array an expression does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+import wgpu
+
+from ..call_errors import explained
+from ..errors import ArgumentError, DatatypeError
+from ..primitives.one_shot import (
+    argument_array,
+    argument_datatype,
+    check_not_chunked,
+    delivered,
+    device_of,
+    numpy_result,
+    without_doubles,
+)
+from ..primitives.reduce_axis import axes_of
+from ..runtime.array import Array, asarray, empty
+from ..types.datatype import STORAGE_DATATYPES
+from ..types.expression import LEAF_DATATYPES, Expression, f32
+from ..types.expression_functions import StructExpression, isnan, where
+from .arrays import take
+from .orders import transpose
+from .reductions import AxisLike, max, min
+from .segments import segmented_sort
+from .sorts import sort
+
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "ptp", "quantile"]
+
+#: How a quantile lies between items; see `numpy.quantile`.
+QuantileMethod: TypeAlias = Literal[
+    "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull",
+    "linear", "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint", "nearest",
+]  # fmt: skip
+
+#: Alpha and beta of the methods that interpolate. Source: R. Hyndman and Y. Fan, "Sample quantiles in statistical
+#: packages" (1996).
+_CONTINUOUS = {
+    "interpolated_inverted_cdf": (0.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0), "linear": (1.0, 1.0),
+    "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
+}  # fmt: skip
+
+
+def _by_steps(place: np.ndarray, is_lower: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the items that a method without interpolation chooses, and no share of the next one."""
+    below = np.floor(place)
+    chosen = np.where((place == below) & is_lower(below), below, below + 1)
+    return chosen, np.zeros_like(chosen)
+
+
+#: Of the methods that do not: from n and q the place of an item, and the share of the next one.
+_STEPPED: dict[str, Callable[[Any, Any], tuple[np.ndarray, np.ndarray]]] = {
+    "inverted_cdf": lambda n, q: _by_steps(n * q - 1, lambda below: below == below),
+    "closest_observation": lambda n, q: _by_steps(n * q - 1.5, lambda below: below % 2 == 1),
+    "averaged_inverted_cdf": lambda n, q: (np.floor(n * q - 1), np.where((n * q - 1) % 1 == 0, 0.5, 1.0)),
+    "lower": lambda n, q: (np.floor((n - 1) * q), np.zeros(np.broadcast_shapes(n.shape, q.shape))),
+    "higher": lambda n, q: (np.ceil((n - 1) * q), np.zeros(np.broadcast_shapes(n.shape, q.shape))),
+    "nearest": lambda n, q: (np.rint((n - 1) * q), np.zeros(np.broadcast_shapes(n.shape, q.shape))),
+    "midpoint": lambda n, q: (np.floor((n - 1) * q), np.where((n - 1) * q % 1 == 0, 0.0, 0.5)),
+}
+
+
+def _places(method: str, n: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return between which of n sorted items quantiles lie, and how far behind the first."""
+    if method in _CONTINUOUS:
+        alpha, beta = _CONTINUOUS[method]
+        place = (n - 1) * q if method == "linear" else n * q + (alpha + q * (1 - alpha - beta)) - 1
+        below = np.floor(place)
+        share = place - below
+    else:
+        below, share = _STEPPED[method](n, q)
+    last = np.maximum(n - 1, 0)
+    share = np.where((below >= 0) & (below < last), share, 0).astype(q.dtype)
+    first, second = (np.clip(each, 0, last).astype(np.int64) for each in (below, below + 1))
+    return first, np.where(share > 0, second, first), share
+
+
+class _Rows:
+    """The items of a call as rows, which are sorted on the GPU.
+
+    Parameters
+    ----------
+    call : str
+    x : object
+    axis : object
+    keepdims : bool
+    device : wgpu.GPUDevice or None
+    """
+
+    def __init__(self, call: str, x: Any, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None):
+        check_not_chunked(call, "x", x)
+        if isinstance(x, (Expression, StructExpression)):
+            raise ArgumentError(f"{call}: x is an expression, but is sorted; store it with gw.asarray(x)")
+        self.on_gpu: bool = isinstance(x, Array)
+        if isinstance(x, Array) and x.count is not None:
+            raise ArgumentError(f"{call}: only the GPU knows how many items {x!r} has; give x.trim(), which reads it")
+        items: Any = (
+            x if isinstance(x, Array) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+        )
+        known = LEAF_DATATYPES if self.on_gpu else STORAGE_DATATYPES
+        argument_datatype(call, "x", x, items.dtype, known)
+        if items.dtype.kind == "b":
+            raise DatatypeError(f"{call}: x is of bool, which has no differences; give x.astype(np.uint8)")
+        axes = axes_of(call, axis, items.ndim)
+        others = tuple(k for k in range(items.ndim) if k not in axes)
+        self.shape: tuple[int, ...] = tuple(
+            1 if k in axes else size for k, size in enumerate(items.shape) if keepdims or k not in axes
+        )
+        self.rows: int = prod(items.shape[k] for k in others)
+        self.length: int = prod(items.shape[k] for k in axes)
+        if (*others, *axes) != tuple(range(items.ndim)):
+            items = transpose(items, (*others, *axes)) if self.on_gpu else items.transpose(*others, *axes)
+        self.device: wgpu.GPUDevice = device_of(x, device=device)
+        self.dtype: np.dtype[Any] = items.dtype.newbyteorder("=")
+        if self.rows and not self.length:
+            raise ArgumentError(f"{call}: x has no items along axis={axis!r}, so there is no such number; give some")
+        self._items = items.reshape(-1) if items.ndim != 1 else items
+
+    def sorted(self) -> Array:
+        """Return them in one dimension, each row in order, NaN last."""
+        items: Any = self._items if self.on_gpu else np.ascontiguousarray(self._items)
+        if not self.on_gpu and items.dtype.itemsize < 4 and self.rows > 1:  # as segments are sorted
+            items = items.astype({"i": np.int32, "u": np.uint32, "f": np.float32}[items.dtype.kind])
+        items = asarray(items, self.device)
+        return cast(Array, sort(items) if self.rows <= 1 else segmented_sort(items, length=self.length))
+
+    def counts(self) -> np.ndarray:
+        """Return how many items of each row are not NaN, of arrays on the host."""
+        if self.dtype.kind != "f":
+            return np.full(self.rows, self.length)
+        return self.length - np.isnan(self._items.reshape(self.rows, self.length)).sum(axis=1)
+
+
+def _interpolated(call: str, rows: _Rows, method: str, q: np.ndarray, counts: np.ndarray | None, middle: bool) -> Any:
+    """Return quantiles of rows, shape (q.size, rows): of numpy arrays as numpy, else as an Array."""
+    if rows.on_gpu:
+        return _interpolated_on_gpu(rows, method, q)
+    n = np.full(rows.rows, rows.length) if counts is None else counts
+    first, second, share = _places(method, n[None, :].astype(q.dtype), q[:, None])
+    if not first.size:
+        return np.empty(first.shape, np.result_type(rows.dtype, np.float64) if rows.dtype.kind != "f" else rows.dtype)
+    ordered, start = rows.sorted(), np.arange(rows.rows) * rows.length
+    ends = [*(start + each for each in (first, second)), (start + rows.length - 1)[None, :]]
+    found = cast(Array, take(ordered, np.concatenate(ends))).to_numpy().astype(rows.dtype, copy=False)
+    a, b, last = np.split(found, [len(q), 2 * len(q)])
+    with np.errstate(all="ignore"):
+        if middle:
+            value = np.mean([a, b], axis=0)
+        elif method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest"):
+            value = a
+        else:
+            step = np.subtract(b, a)
+            value = np.where(share >= 0.5, b - step * (1 - share), a + step * share)
+    if rows.dtype.kind == "f" and counts is None:
+        return np.where(np.isnan(last), last, value).astype(value.dtype)
+    return (
+        value if counts is None else np.where(n == 0, np.array(np.nan, value.dtype), value) if (n == 0).any() else value
+    )
+
+
+def _interpolated_on_gpu(rows: _Rows, method: str, q: np.ndarray) -> Array:
+    output = empty((len(q), rows.rows), "f32", rows.device)
+    if not output.size:
+        return output
+    table = rows.sorted().reshape(rows.rows, rows.length)
+    places = _places(method, np.full(1, rows.length, q.dtype), q)
+    last = f32(take(table, np.array([rows.length - 1]), 1))
+    for k, (first, second, share) in enumerate(zip(*(each.tolist() for each in places), strict=True)):
+        a = f32(take(table, np.array([first]), 1))
+        value = a if share == 0 else a + (f32(take(table, np.array([second]), 1)) - a) * share
+        output[k].copy_from(asarray(where(isnan(last), last, value)).reshape(rows.rows))
+    return output
+
+
+def _quantiles(
+    call: str, x: Any, q: Any, axis: AxisLike, out: Any, method: str, keepdims: bool, weights: Any, device: Any,
+    *, most: int, skips_nan: bool = False,
+) -> Any:  # fmt: skip
+    if method not in (*_CONTINUOUS, *_STEPPED):
+        raise ArgumentError(f"{call}: method={method!r} is unknown; known are {', '.join((*_CONTINUOUS, *_STEPPED))}")
+    if weights is not None:
+        raise ArgumentError(f"{call}: weights= is not here; give numpy's function x.to_numpy() and the weights")
+    rows = _Rows(call, x, axis, keepdims, device)
+    if skips_nan and rows.on_gpu:
+        raise ArgumentError(
+            f"{call}: x is an Array, and how many of its items are not NaN is known to the GPU alone; give x.to_numpy()"
+        )
+    asked = argument_array(call, "q", q)
+    if asked.dtype.kind not in "biuf":
+        raise DatatypeError(f"{call}: q is of {asked.dtype}, but must be numbers from 0 to {most}")
+    in_floats = rows.dtype if rows.dtype.kind == "f" and isinstance(q, (int, float)) else np.dtype(np.float64)
+    part = np.true_divide(asked.astype(in_floats), in_floats.type(most)).reshape(-1)
+    if not ((part >= 0) & (part <= 1)).all():
+        raise ArgumentError(f"{call}: q={q!r:.60} must lie within 0 to {most}")
+    found = _interpolated(call, rows, method, part, rows.counts() if skips_nan else None, False)
+    result = found.reshape((*asked.shape, *rows.shape))
+    return delivered(call, result if rows.on_gpu else numpy_result(result), out)
+
+
+def _median(call: str, x: Any, axis: AxisLike, out: Any, keepdims: bool, device: Any, skips_nan: bool = False) -> Any:
+    rows = _Rows(call, x, axis, keepdims, device)
+    if skips_nan and rows.on_gpu:
+        raise ArgumentError(
+            f"{call}: x is an Array, and how many of its items are not NaN is known to the GPU alone; give x.to_numpy()"
+        )
+    half = np.array([0.5])
+    found = _interpolated(call, rows, "midpoint", half, rows.counts() if skips_nan else None, True)
+    return delivered(call, found.reshape(rows.shape) if rows.on_gpu else numpy_result(found.reshape(rows.shape)), out)
+
+
+@explained()
+def median(
+    x: Any,
+    axis: AxisLike = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+    *,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the median: the item in the middle of the sorted ones, or the mean of the two there.
+
+    Parameters
+    ----------
+    x : numpy.ndarray or Array
+        Of integers or floats; an Array of up to 4 bytes. A NaN makes the median of its row NaN.
+    axis : int or tuple of int, optional
+        By default all items, of any shape.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of its shape; an Array of f32.
+    overwrite_input : bool, default False
+        Taken for numpy's sake: `x` is never changed.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or Array
+        Of numpy's dtype; an Array of f32 where `x` is on the GPU, where nothing is read back.
+
+    Raises
+    ------
+    ArgumentError
+        If there are no items.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.median(np.array([[3, 1], [2, 9], [4, 4]]), axis=0)
+    array([3., 4.])
+    """
+    return _median("gw.median()", x, axis, out, keepdims, device)
+
+
+@explained()
+def nanmedian(
+    x: Any,
+    axis: AxisLike = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+    *,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the median of the items that are not NaN, of a numpy array; the parameters are those of `median`.
+
+    Of no such item it is NaN, without numpy's warning.
+    """
+    return _median("gw.nanmedian()", x, axis, out, keepdims, device, skips_nan=True)
+
+
+@explained()
+def quantile(
+    x: Any,
+    q: Any,
+    axis: AxisLike = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: QuantileMethod = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return quantiles, as `numpy.quantile` does.
+
+    Parameters
+    ----------
+    x : numpy.ndarray or Array
+        Of integers or floats; an Array of up to 4 bytes. A NaN makes the quantiles of its row NaN.
+    q : float or array_like of floats
+        From 0 to 1, on the host.
+    axis : int or tuple of int, optional
+        By default all items, of any shape.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of its shape; an Array of f32.
+    overwrite_input : bool, default False
+        Taken for numpy's sake: `x` is never changed.
+    method : str, default "linear"
+        One of numpy's thirteen.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
+    weights : None
+        They are not here.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or Array
+        The shape of `q`, then that of `x` without the axes. Of numpy's dtype; an Array of f32 where `x` is on the GPU,
+        where nothing is read back.
+
+    Raises
+    ------
+    ArgumentError
+        If there are no items, or a `q` is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.quantile(np.array([3, 1, 2, 4]), [0, 0.5, 1])
+    array([1. , 2.5, 4. ])
+    """
+    return _quantiles("gw.quantile()", x, q, axis, out, method, keepdims, weights, device, most=1)
+
+
+@explained()
+def percentile(
+    x: Any,
+    q: Any,
+    axis: AxisLike = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: QuantileMethod = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return percentiles: quantiles with `q` from 0 to 100. The other parameters are those of `quantile`."""
+    return _quantiles("gw.percentile()", x, q, axis, out, method, keepdims, weights, device, most=100)
+
+
+@explained()
+def nanquantile(
+    x: Any,
+    q: Any,
+    axis: AxisLike = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: QuantileMethod = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return quantiles of the items that are not NaN, of a numpy array; the parameters are those of `quantile`.
+
+    Of no such item they are NaN, without numpy's warning.
+    """
+    call = "gw.nanquantile()"
+    return _quantiles(call, x, q, axis, out, method, keepdims, weights, device, most=1, skips_nan=True)
+
+
+@explained()
+def nanpercentile(
+    x: Any,
+    q: Any,
+    axis: AxisLike = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: QuantileMethod = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return percentiles of the items that are not NaN, of a numpy array; see `nanquantile` and `percentile`."""
+    call = "gw.nanpercentile()"
+    return _quantiles(call, x, q, axis, out, method, keepdims, weights, device, most=100, skips_nan=True)
+
+
+@explained()
+def ptp(
+    x: Any, axis: AxisLike = None, out: Any = None, keepdims: bool = False, *, device: wgpu.GPUDevice | None = None
+) -> Any:
+    """Return the difference between the largest and the smallest item; integers wrap, as in numpy.
+
+    Parameters
+    ----------
+    x : numpy.ndarray or Array
+        Of integers or floats; an Array of up to 4 bytes.
+    axis : int or tuple of int, optional
+        By default all items, of any shape.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of its shape and the dtype of `x`.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or Array
+        Of the dtype of `x`.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.ptp(np.array([3, 1, 9]))
+    np.int64(8)
+    """
+    call = "gw.ptp()"
+    low, high = (cast(Any, function)(x, axis, keepdims=keepdims, device=device) for function in (min, max))
+    if not isinstance(low, Array):
+        if low.dtype.kind == "b":
+            raise DatatypeError(f"{call}: x is of bool, which has no differences; give x.astype(np.uint8)")
+        with np.errstate(all="ignore"):
+            return delivered(call, np.subtract(high, low), out)
+    argument_datatype(call, "x", x, low.dtype, LEAF_DATATYPES)
+    return delivered(call, asarray(high - low).astype(low.datatype, copy=False), out)

@@ -1,0 +1,246 @@
+"""Calls as numpy's users write them: positions, options, errors and dtypes, with numpy itself as the reference."""
+
+import inspect
+from functools import partial
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+
+F = np.array([[1.5, -2.5, 4.0], [np.nan, 0.5, 9.0]], np.float32)
+N = ~np.isnan(F)
+I = np.array([[3, -1, 4], [1, -5, 9]], np.int32)  # noqa: E741
+L = I.astype(np.int64)
+D = F.astype(np.float64)
+U = np.array([3, 200, 255], np.uint8)
+
+
+# numpy warns of rows of NaN.
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+class _Functions:
+    """The functions of a module, on a device."""
+
+    def __init__(self, device):
+        self._device = device
+
+    def __getattr__(self, name):
+        return partial(getattr(gw, name), device=self._device)
+
+
+def _same(call, device):
+    want, got = call(np), call(_Functions(device))
+    assert np.shape(got) == np.shape(want)
+    assert np.asarray(got).dtype == np.asarray(want).dtype
+    np.testing.assert_allclose(got, want, rtol=2e-6, atol=1e-6)
+
+
+# Each as text, which is its name, too: m is numpy or this library.
+CALLS = """
+m.sum(L, 0)
+m.sum(I, 1, None, None, True, 5, I > 0)
+m.sum(L, initial=5)
+m.sum(L, out=np.zeros((), np.uint8))
+m.sum(L, 0, out=np.zeros((3, 2), np.int64)[:, 1])
+m.max(L, out=np.zeros((), bool))
+m.max(I, 0, None, True, 3)
+m.max(I, initial=2, where=[True, False, True], axis=0)
+m.max(np.zeros((2, 0), np.int32), axis=1, initial=4)
+m.prod(I, where=I > 0)
+m.cumsum(L, 0, np.uint8)
+m.cumsum(L, out=np.zeros(6, np.uint16))
+m.cumsum(L, out=np.zeros(12, np.int64)[::2])
+m.cumprod(L, 0)
+m.mean(F, 0)
+m.mean(F, 0, where=N)
+m.mean(F, (0, 1), None, None, True, where=N)
+m.mean(L, 0, np.float64, where=L > 2)
+m.mean(F[:, 1:], 0, None, np.zeros(4)[::2])
+m.mean(np.complex64([1j, 2]))
+m.var(F, 0, None, None, 1)
+m.std(F, where=N)
+m.var(np.float32([[np.nan], [np.inf], [3]]), axis=1)
+m.any(I, 0, np.zeros(3, np.int32))
+m.all(F, 1, None, True, where=F > 0)
+m.argmax(F, 0)
+m.argmin(I, 1, np.zeros(2, np.intp))
+m.count_nonzero(I, 0)
+m.add(L, 1, np.zeros((3, 2), np.int64).T)
+m.take(I, [1], 0, np.zeros((3, 1), np.int32).T)
+m.take(I, [5, -9], None, None, "wrap")
+m.sqrt(F)
+m.floor(I)
+m.absolute(I)
+m.sign(np.float16([1.5, -2, np.nan]))
+m.isnan(F)
+m.round(F)
+m.clip(I, 0, 3)
+m.clip(L, 0, 3)
+m.maximum(U, 7)
+m.minimum(L, D)
+m.maximum([True, False], False)
+m.where(F > 0, F, 0)
+m.where(L > 0, L, D)
+m.where([1, 0, 2], U, 9)
+m.where([True, False])[0]
+m.ptp(I, 1)
+m.average(L, 1, [1, 2, 3])
+m.average(F[:1], weights=I[:1])
+m.average(L, 0, [1, 2.5], True)[1]
+m.diff(L)
+m.diff(U, 2)
+m.diff(I > 0)
+m.diff(L, prepend=0, append=[[1], [2]])
+m.ediff1d(L, [5, 6], 1)
+m.median(L, 0)
+m.median(F, 1)
+m.quantile(I, [0, 0.3, 1], 1)
+m.percentile(D, 25, keepdims=True)
+m.nanmedian(F, 1)
+m.nanpercentile(D, [10, 33.3], 0)
+m.nansum(F, 0)
+m.nanprod(D)
+m.nanmean(F, 0)
+m.nanmin(F[:, :1], 1)
+m.nanmax(F, 0)
+m.nanstd(F)
+m.nanargmin(F, 1)
+"""
+
+
+@pytest.mark.parametrize("text", CALLS.strip().splitlines())
+def test_a_call_gives_what_numpy_gives(device, text):
+    _same(lambda m: eval(text, {**globals(), "m": m}), device)
+
+
+METHODS = (
+    "inverted_cdf averaged_inverted_cdf closest_observation interpolated_inverted_cdf hazen weibull linear "
+    "median_unbiased normal_unbiased lower higher midpoint nearest"
+)
+
+
+@pytest.mark.parametrize("method", METHODS.split())
+def test_methods_of_quantiles_are_numpys(device, method):
+    q = np.array([0, 0.1, 0.25, 0.5, 0.6, 0.75, 0.9, 1])
+    items = np.array([[5, 1, 3, 9, 0], [2, 2, 8, np.nan, 7]])
+    _same(lambda m: m.quantile(items[0], q, method=method), device)
+    _same(lambda m: m.nanquantile(items, q, 1, method=method), device)
+
+
+ON_GPU = """
+m.sum(X, 1, initial=5, keepdims=True)
+m.max(X, 0, where=N, initial=-4)
+m.mean(X, 1, where=N)
+m.nanvar(X, 0)
+m.nanmax(X, 1)
+m.all(X, 0, where=N)
+m.median(X, 1)
+m.percentile(X, [30, 50], 0)
+m.ptp(X, 0)
+m.average(X, 1, [1, 2, 3])
+m.diff(X)
+"""
+
+
+@pytest.mark.parametrize("text", ON_GPU.strip().splitlines())
+def test_a_call_on_an_array_stays_on_the_gpu(device, text):
+    want = eval(text, {**globals(), "m": np, "X": F})
+    got = eval(text, {**globals(), "m": gw, "X": gw.asarray(F, device)})
+    assert isinstance(got, gw.Array)
+    assert got.shape == np.shape(want)
+    np.testing.assert_allclose(got.to_numpy(), want, rtol=3e-6, atol=1e-6)
+
+
+def test_functions_of_items_take_arrays_beside_numpy_arrays(device):
+    x = gw.asarray(I, device)
+    assert isinstance(gw.maximum(x, 0), gw.Expression)
+    np.testing.assert_array_equal(gw.asarray(gw.maximum(x, I[::-1])).to_numpy(), np.maximum(I, I[::-1]))
+    np.testing.assert_array_equal(gw.asarray(gw.where(I > 0, x, [7, 8, 9])).to_numpy(), np.where(I > 0, I, [7, 8, 9]))
+    out = gw.empty_like(x)
+    assert gw.clip(x, 0, 3, out) is out
+    np.testing.assert_array_equal(out.to_numpy(), np.clip(I, 0, 3))
+
+
+ERRORS = """
+m.take(I, [99])
+m.take(I, [0], 5)
+m.sum(I, axis=5)
+m.sum(I, axis=(0, 0))
+m.cumsum(I, 5)
+m.argmax(I, axis=5)
+m.sum(I, axis=1.0)
+m.mean(I, axis=1.0)
+m.max(I, where=I > 0)
+m.quantile(F, 2.0)
+m.quantile(F, 0.5, method="unknown")
+m.nanargmax(F[1:, :1])
+m.average(L, weights=L * 0)
+"""
+
+
+@pytest.mark.parametrize("text", ERRORS.strip().splitlines())
+def test_an_error_is_numpys_and_this_librarys(device, text):
+    with pytest.raises(Exception) as wanted:  # noqa: PT011  # numpy's says which
+        eval(text, {**globals(), "m": np})
+    with pytest.raises(gw.GridwiseError) as found:
+        eval(text, {**globals(), "m": _Functions(device)})
+    for kind in (IndexError, TypeError, ValueError, np.exceptions.AxisError):
+        assert isinstance(found.value, kind) or not isinstance(wanted.value, kind)
+
+
+def test_what_cannot_be_computed_has_a_remedy(device):
+    wide = gw.asarray(L, device)
+    for call, remedy in (
+        (lambda: gw.sqrt(D, device=device), r"x\.astype\(np\.float32\)"),
+        (lambda: gw.mean(gw.asarray(D, device)), r"gw\.sum\(x\)\.item\(\) / x\.size"),
+        (lambda: gw.mean(I, dtype=int), "f16, f32, f64"),
+        (lambda: gw.var(F, ddof=1, correction=1), "one number"),
+        (lambda: gw.sum(I, where=I), "compare it"),
+        (lambda: gw.sum(wide, 0, where=I > 0), r"gw\.compress\(where, x\)"),
+        (lambda: gw.round(F, 2), r"gw\.rint"),
+        (lambda: gw.nanmedian(gw.asarray(F, device)), "to_numpy"),
+        (lambda: gw.arange(0, 300, 7, dtype="bool"), "2 of them"),
+        (lambda: gw.stream(gw.Reduce(device, "i32"), np.arange(5, dtype=np.int32)), "array_split"),
+    ):
+        with pytest.raises(gw.ArgumentError, match=remedy):
+            call()
+
+
+def test_the_length_of_a_counted_array_is_not_told(device):
+    x = gw.asarray(np.arange(3, dtype=np.int32), device)
+    kept = gw.compress(x > 0, x)
+    with pytest.raises(TypeError, match=r"array\.count.*array\.trim\(\)"):
+        len(kept)
+    with pytest.raises(gw.ArgumentError, match="trim"):
+        kept.item(0)
+    assert len(kept.trim()) == 2
+
+
+def test_one_is_neutral_in_products_of_complex_numbers(device):
+    items = np.ones(3000, np.complex64)
+    items[1500] = np.inf
+    for deterministic in (False, True):
+        found = gw.cumprod(items, deterministic=deterministic, device=device)
+        np.testing.assert_array_equal(found, np.where(np.arange(3000) < 1500, 1, items[1500]))
+
+
+#: What numpy calls the first argument.
+_NAMES = {"a": "x", "ary": "x", "arr": "x"}
+FUNCTIONS = (
+    "sum prod min max any all argmin argmax count_nonzero mean average var std cumsum cumprod cumulative_sum "
+    "cumulative_prod take median percentile quantile ptp nansum nanprod nanmin nanmax nanargmin nanargmax nanmean "
+    "nanvar nanstd nanmedian nanpercentile nanquantile diff ediff1d round"
+)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS.split())
+def test_positions_are_numpys(name):
+    """Of each function the arguments by position are those of numpy's namesake, in its order."""
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    ours, theirs = (
+        [_NAMES.get(p.name, p.name) for p in inspect.signature(function).parameters.values() if p.kind in positional]
+        for function in (getattr(gw, name), getattr(np, name))
+    )
+    assert ours == theirs
