@@ -75,13 +75,13 @@ def relative_uncertainty(time_ns: float, low_ns: float, high_ns: float, resoluti
 def format_uncertainty(relative: float | None) -> str:
     """Return an uncertainty such as ``"±0.3 %"``, two digits below 10 %, whole percents above; empty for None.
 
-    From 1,000 % on it is ``"±>999 %"``: more digits would say no more.
+    No time is known exactly: one whose samples are all equal is ``"±<0.1 %"``. From 1,000 % on it is ``"±>999 %"``: more digits would say no more.
     """
     if relative is None:
         return ""
     percents = 100 * relative
     if percents < 0.095:
-        return "±<0.1 %" if percents else "±0 %"
+        return "±<0.1 %"
     if percents >= 999.5:
         return "±>999 %"
     return f"±{percents:.1f} %" if percents < 9.95 else f"±{percents:.0f} %"

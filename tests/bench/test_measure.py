@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import re
 import sys
 
 import numpy as np
@@ -542,8 +543,11 @@ def test_benchmark_counts_its_calls_and_waits(device):
     walls = result.cpu_wall.samples_ns
     assert result.mean_ns == pytest.approx(np.mean(walls))
     assert result.median_ns == pytest.approx(np.median(walls))
-    assert result.std_ns >= 0
+    assert result.std_ns == pytest.approx(np.std(walls, ddof=1))
     assert result.wait_method
+    once = gw.benchmark(fn, n_warmup=0, n_iters=1)
+    assert once.std_ns is None
+    assert re.fullmatch(r"BenchmarkResult\(CPU wall of 1 call: \S+ \S+ \(1 sample\)\)", repr(once))
 
 
 def test_benchmark_takes_gpu_spans_from_what_is_returned(timed, device):

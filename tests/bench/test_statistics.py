@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from gridwise_py.bench.stats.resampling import (
     resample,
     widened,
 )
-from gridwise_py.bench.stats.series import StopReason
+from gridwise_py.bench.stats.series import LEAST_FOR_INTERVAL, StopReason
 from gridwise_py.bench.stats.statistics import Stopping, StoppingRule, is_stationary, summarize
 from helpers.synthetic import NOISES, noise, times
 
@@ -41,16 +42,30 @@ def test_known_answers():
     assert s.ci_low_ns < 5 < s.ci_high_ns
 
 
-@pytest.mark.parametrize("x", [[7.0], [7.0, 7.0], [7.0] * 100])
-def test_equal_samples_have_no_width(x):
-    s = summarize(x)
-    assert (s.median_ns, s.ci_low_ns, s.ci_high_ns, s.std_ns, s.mad_ns) == (7, 7, 7, 0, 0)
-    assert (s.count, s.outliers) == (len(x), 0)
+@pytest.mark.parametrize("count", [1, 2, 5, 6, 100])
+def test_what_too_few_samples_cannot_show_is_none(count):
+    """Of equal samples: only what so many of them can say is a number, and it is 0 wide."""
+    s = summarize([7.0] * count)
+    assert (s.median_ns, s.count, s.outliers) == (7, count, 0)
+    assert (s.std_ns, s.mad_ns) == ((0, 0) if count > 1 else (None, None))
+    assert (s.ci_low_ns, s.ci_high_ns) == ((7, 7) if count >= LEAST_FOR_INTERVAL else (None, None))
+    assert s.text() == {1: "7 ns (1 sample)", 2: "7 ns (2 samples)", 5: "7 ns (5 samples)"}.get(count, "7 ns ±<0.1 %")
 
 
-def test_two_samples():
-    s = summarize([1.0, 3.0])
-    assert (s.median_ns, s.ci_low_ns, s.ci_high_ns) == (2, 1, 3)
+def test_an_interval_of_few_samples_in_an_old_file_does_not_count():
+    s = replace(summarize([1.0, 3.0]), ci_low_ns=1.0, ci_high_ns=3.0)
+    assert s.interval_ns is None
+    assert s.uncertainty(64.0) is None
+    assert s.text() == "2 ns (2 samples)"
+
+
+@pytest.mark.parametrize("n", [LEAST_FOR_INTERVAL, 7, 8])
+def test_intervals_of_few_samples_cover(n):
+    """Exactly by the binomial distribution: the chance that the ends have the median between them."""
+    x = np.arange(1.0, n + 1)
+    s = summarize(x.tolist())
+    below = np.searchsorted(x, s.ci_low_ns, "right"), np.searchsorted(x, s.ci_high_ns, "left")
+    assert scipy.stats.binom.cdf(below[1], n, 0.5) - scipy.stats.binom.cdf(below[0] - 1, n, 0.5) >= 0.95
 
 
 @pytest.mark.parametrize("x", [[], [[1.0, 2.0]], [1.0, math.nan], [math.inf]])
@@ -69,6 +84,9 @@ def test_a_confidence_that_cannot_be_is_refused(confidence):
 def test_order_of_a_summary(x):
     s = summarize(x)
     assert s.min_ns <= s.q1_ns <= s.median_ns <= s.q3_ns <= max(x)
+    if len(x) < LEAST_FOR_INTERVAL:
+        assert s.interval_ns is None
+        return
     assert s.min_ns * (1 - 1e-12) <= s.ci_low_ns <= s.median_ns <= s.ci_high_ns <= max(x) * (1 + 1e-12) or (
         autocorrelation_time(x) > 1
     )
@@ -79,7 +97,8 @@ def test_order_of_a_summary(x):
 def test_a_summary_scales_with_its_unit(x, exponent):
     scaled = summarize([2.0**exponent * value for value in x]).to_json()
     for name, value in summarize(x).to_json().items():
-        assert scaled[name] == (value if name in ("count", "outliers") else pytest.approx(2.0**exponent * value)), name
+        same = value is None or name in ("count", "outliers")
+        assert scaled[name] == (value if same else pytest.approx(2.0**exponent * value)), name
 
 
 def test_the_interval_of_independent_samples_is_that_of_scipy():
@@ -244,7 +263,9 @@ def test_stops_at_the_time_and_at_the_count():
     assert _run(Stopping(StoppingRule(timeout_s=1.0)), x, sample_s=0.01) == (StopReason.TIMEOUT, 100)
     assert _run(Stopping(StoppingRule(timeout_s=1e-9)), x, sample_s=0.01) == (StopReason.TIMEOUT, 1)
     assert _run(Stopping(StoppingRule(max_samples=70)), x) == (StopReason.COUNT, 70)
-    assert _run(Stopping(StoppingRule(max_samples=1)), x) == (StopReason.COUNT, 1)
+    # A few equal samples have an interval of no width, and no interval at all.
+    for most in (1, 5):
+        assert _run(Stopping(StoppingRule(min_samples=1, max_samples=most)), [7.0] * 9) == (StopReason.COUNT, most)
     assert _run(Stopping(StoppingRule()), x) == (None, 500)
 
 

@@ -75,4 +75,4 @@ def test_an_uncertainty_is_the_larger_half_and_never_below_the_clocks_resolution
     assert relative_uncertainty(100.0, 100.0, 100.0, resolution_ns=16.0) == pytest.approx(0.16)
     assert relative_uncertainty(0.0, 0.0, 0.0) is None
     texts = [format_uncertainty(share) for share in (None, 0.0, 0.0004, 0.0031, 0.0994, 0.0996, 0.31, 4.2)]
-    assert texts == ["", "±0 %", "±<0.1 %", "±0.3 %", "±9.9 %", "±10 %", "±31 %", "±420 %"]
+    assert texts == ["", "±<0.1 %", "±<0.1 %", "±0.3 %", "±9.9 %", "±10 %", "±31 %", "±420 %"]

@@ -236,7 +236,7 @@ def test_the_repr_of_a_measurement_says_which_clock_its_time_is_of():
     wall = make_series("cpu_wall", [470_823.0] * 5)
     doubtful = measurement(whole={"gpu_span": invalid, "cpu_wall": wall})
     assert repr(doubtful) == (
-        "Measurement(scan add u32 hot n=2^20: CPU wall 471 µs ±0 % "
+        "Measurement(scan add u32 hot n=2^20: CPU wall 471 µs (5 samples) "
         "(no GPU time is valid: 12 zero, 3 longer than wall), right)"
     )
     rows = {row[0]: row for row in _Table(doubtful._repr_html_()).rows}

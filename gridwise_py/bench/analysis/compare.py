@@ -48,7 +48,8 @@ class Row:
     gated : bool
         Whether the gate applies to it: CPU walls are gated only on request.
     old_uncertainty, new_uncertainty : float or None
-        Half the interval of each median as a share of it, and never less than half a step of the clock.
+        Half the interval of each median as a share of it, and never less than half a step of the clock; None without
+        an interval.
     """
 
     case: str
@@ -65,12 +66,15 @@ class Row:
         """Return both medians, each with its uncertainty."""
         if self.verdict is None:
             return format_time(None), format_time(None)
-        old = _with_uncertainty(self.verdict.old_ns, self.old_uncertainty)
-        return old, _with_uncertainty(self.verdict.new_ns, self.new_uncertainty)
+        v = self.verdict
+        old = _with_uncertainty(v.old_ns, self.old_uncertainty, v.old_count)
+        return old, _with_uncertainty(v.new_ns, self.new_uncertainty, v.new_count)
 
 
-def _with_uncertainty(time_ns: float, uncertainty: float | None) -> str:
-    return f"{format_time(time_ns)} {format_uncertainty(uncertainty)}".rstrip()
+def _with_uncertainty(time_ns: float, uncertainty: float | None, count: int) -> str:
+    if uncertainty is None:
+        return f"{format_time(time_ns)} ({count:,} sample{'s' if count != 1 else ''})"
+    return f"{format_time(time_ns)} {format_uncertainty(uncertainty)}"
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,9 @@ class Rank:
     adapter : str
     time_ns : float
     uncertainty : float or None
-        Half the interval of the median as a share of it.
+        Half the interval of the median as a share of it; None without one.
+    count : int
+        Samples.
     rank : int
         By time, 1 is the fastest.
     speedup : float
@@ -103,6 +109,7 @@ class Rank:
     adapter: str
     time_ns: float
     uncertainty: float | None
+    count: int
     rank: int
     speedup: float
     gbytes_per_s: float | None
@@ -111,7 +118,7 @@ class Rank:
 
     def time(self) -> str:
         """Return the median with its uncertainty."""
-        return _with_uncertainty(self.time_ns, self.uncertainty)
+        return _with_uncertainty(self.time_ns, self.uncertainty, self.count)
 
 
 @dataclass(frozen=True)
@@ -589,6 +596,7 @@ def _ranks(files: Mapping[str, Results]) -> list[Rank]:
                     adapter=files[file].device.title,
                     time_ns=time_ns,
                     uncertainty=_time_uncertainty(files[file], result),
+                    count=0 if result.timed is None else result.timed.count,
                     rank=rank,
                     speedup=times[-1][0] / time_ns,
                     gbytes_per_s=rate,

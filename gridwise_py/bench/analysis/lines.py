@@ -7,13 +7,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...display.quantities import format_time, format_uncertainty
+from ...display.quantities import format_time
 from ..cases.case import YARDSTICK
 from ..cases.mode import Mode
 from ..results.model import Result, Results
 from ..stats.series import Summary
 
-__all__ = ["Line", "clock_of", "gpu_text", "places", "result_lines", "time_text", "timed_text", "yardsticks"]
+__all__ = ["Line", "clock_of", "gpu_text", "places", "result_lines", "timed_text", "yardsticks"]
 
 # Distance between marks at one n, as a share of the width of an axis.
 _APART = 0.018
@@ -95,21 +95,16 @@ def places(lines: Sequence[Line]) -> dict[tuple[str, str], float]:
 # ---- times
 
 
-def time_text(summary: Summary, step_ns: float = 0.0) -> str:
-    """Return a median with half of its interval: ``"15.9 ms ±0.3 %"``."""
-    return f"{format_time(summary.median_ns)} {format_uncertainty(summary.uncertainty(step_ns))}".rstrip()
-
-
 def gpu_text(document: Results, result: Result, summary: Summary) -> str:
     """Return a median by the GPU's clock, of the whole or of a kernel; its interval is at least one step wide."""
-    return time_text(summary, document.tick_step_ns(result))
+    return summary.text(document.tick_step_ns(result))
 
 
 def timed_text(document: Results, result: Result) -> str:
     """Return the median that rates use: of the GPU span, or of the CPU wall if there is none."""
     if result.timed is None:
         return format_time(None)
-    return gpu_text(document, result, result.timed) if result.is_timed_by_gpu else time_text(result.timed)
+    return gpu_text(document, result, result.timed) if result.is_timed_by_gpu else result.timed.text()
 
 
 def clock_of(results: Sequence[Result]) -> str:

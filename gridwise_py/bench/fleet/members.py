@@ -177,9 +177,10 @@ def _medians(visits: Sequence[Result]) -> list[float]:
 def _half(result: Result) -> float | None:
     series = result.cpu_wall if result.mode is Mode.LATENCY else result.gpu_span or result.cpu_wall
     summary = None if series is None else series.summary
-    if summary is None or summary.median_ns <= 0:
+    if summary is None or summary.interval_ns is None or summary.median_ns <= 0:
         return None
-    return (summary.ci_high_ns - summary.ci_low_ns) / 2 / summary.median_ns
+    low, high = summary.interval_ns
+    return (high - low) / 2 / summary.median_ns
 
 
 def _throttle_reasons(results: Sequence[Result]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...display.quantities import format_count, format_number, format_percent, format_time
 from ...display.terminal import clean
 from ..analysis.compare import Comparison
-from ..analysis.lines import Line, clock_of, gpu_text, places, time_text, timed_text
+from ..analysis.lines import Line, clock_of, gpu_text, places, timed_text
 from ..analysis.roofline import Ceilings, Point
 from ..cases.case import YARDSTICK
 from ..cases.mode import Mode
@@ -130,19 +130,22 @@ def _row(line: Line, result: Result, files: Sequence[str], place: float) -> dict
         "file": files[line.file],
         "mode": result.mode.value,
         "time": timed_text(line.document, result),
-        "interval": f"{format_time(timed.ci_low_ns)} to {format_time(timed.ci_high_ns)}",
+        "interval": "none of so few samples",
         "count": timed.count,
         "s": timed.median_ns / 1e9,
-        "s_low": timed.ci_low_ns / 1e9,
-        "s_high": timed.ci_high_ns / 1e9,
     }
+    times_ns = {"rate": timed.median_ns}
+    if timed.interval_ns is not None:
+        low_ns, high_ns = timed.interval_ns
+        row |= {"interval": f"{format_time(low_ns)} to {format_time(high_ns)}"}
+        row |= {"s_low": low_ns / 1e9, "s_high": high_ns / 1e9}
+        times_ns |= {"rate_low": high_ns, "rate_high": low_ns}
     if moved:
-        times_ns = {"rate": timed.median_ns, "rate_low": timed.ci_high_ns, "rate_high": timed.ci_low_ns}
         row |= {name: moved / max(time_ns, 1e-3) for name, time_ns in times_ns.items()}
         row["rate_text"] = format_number(row["rate"], " GB/s")
     gpu, cpu = (None if series is None else series.summary for series in (result.gpu_span, result.cpu_wall))
     if gpu is not None and cpu is not None and gpu.median_ns > 0:
-        row |= {"gpu_s": gpu.median_ns / 1e9, "cpu_s": cpu.median_ns / 1e9, "cpu": time_text(cpu)}
+        row |= {"gpu_s": gpu.median_ns / 1e9, "cpu_s": cpu.median_ns / 1e9, "cpu": cpu.text()}
     return row
 
 
@@ -299,9 +302,11 @@ def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str
                 "ratio": cold.median_ns / hot.median_ns,
                 "text": format_number(cold.median_ns / hot.median_ns),
             }
-            low, high = cold.ci_low_ns / hot.ci_high_ns, cold.ci_high_ns / max(hot.ci_low_ns, 1e-3)
-            row |= {"low": low, "high": high, "interval": f"{format_number(low)} to {format_number(high)}"}
-            rows.append(row | {"cold": time_text(cold), "hot": time_text(hot)})
+            row["interval"] = "none of so few samples"
+            if cold.interval_ns is not None and hot.interval_ns is not None:
+                low, high = cold.interval_ns[0] / hot.interval_ns[1], cold.interval_ns[1] / max(hot.interval_ns[0], 1e-3)
+                row |= {"low": low, "high": high, "interval": f"{format_number(low)} to {format_number(high)}"}
+            rows.append(row | {"cold": cold.text(), "hot": hot.text()})
     return rows
 
 

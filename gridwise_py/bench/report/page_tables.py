@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from ...display.quantities import format_count, format_number, format_percent, format_time
 from ...display.terminal import clean
 from ..analysis.compare import Comparison, Rank
-from ..analysis.lines import gpu_text, time_text, timed_text
+from ..analysis.lines import gpu_text, timed_text
 from ..analysis.remarks import Remark, remarks
 from ..analysis.roofline import Point
 from ..results.model import Host, Result, Results
@@ -311,7 +311,7 @@ def _result_rows(document: Results, name: str, result: Result, share: float | No
     peak = rates.share_of_peak
     whole = [
         *head, make_cell("whole", kind="whole"), of_gpu(gpu),
-        empty if wall is None else make_cell(time_text(wall), wall.median_ns),
+        empty if wall is None else make_cell(wall.text(), wall.median_ns),
         make_cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s),
         make_cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
         make_cell(format_percent(share), share), make_cell(format_percent(peak), peak), count(gpu or cpu), verdict,

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ...display.quantities import format_count, format_number, format_percent, format_time, format_uncertainty
+from ...display.quantities import format_count, format_number, format_percent, format_time
 from ..analysis.remarks import CLOCK_WORDS, Remark, listed, remarks
 from ..cases.case import YARDSTICK, array_items
 from ..cases.mode import Mode
@@ -33,9 +33,9 @@ def _time(series: Series | None) -> str:
 
 
 def _uncertainty(series: Series | None, step_ns: float) -> str:
-    """Return the uncertainty of a median; empty for a single sample."""
+    """Return the uncertainty of a median, or how few its samples are."""
     summary = None if series is None else series.summary
-    return "" if summary is None else format_uncertainty(summary.uncertainty(step_ns))
+    return "" if summary is None else summary.uncertainty_text(step_ns)
 
 
 def _verdict(result: Result) -> Text:
@@ -47,8 +47,8 @@ def _verdict(result: Result) -> Text:
 def result_line(result: Result) -> str:
     """Return a result in one line, shown before the table."""
     measured = [series for series in (result.gpu_span, result.cpu_wall) if series is not None and series.summary]
-    headline = measured[0] if measured else None
-    words = [_time(headline), _uncertainty(headline, 0.0), _verdict(result).plain]
+    summary = measured[0].summary if measured else None
+    words = [format_time(None) if summary is None else summary.text(), _verdict(result).plain]
     return f"{result.name_with_n}: {' '.join(word for word in words if word)}"
 
 

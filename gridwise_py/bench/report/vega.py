@@ -195,7 +195,7 @@ def fitted(
     value : channel
         Of `quantity`.
     span : tuple of str
-        The fields of an interval's ends. Fields of these names with ``_drawn`` are added.
+        The fields of an interval's ends. Fields of these names with ``_drawn`` are added to the rows that have them.
 
     Returns
     -------
@@ -206,6 +206,9 @@ def fitted(
     shown: list[dict[str, Any]] = []
     cut: list[dict[str, Any]] = []
     for row in rows:
+        if any(field not in row for field in span):
+            shown.append(dict(row))
+            continue
         ends = {f"{field}_drawn": min(max(row[field], bottom), top) for field in span}
         shown.append({**row, **ends})
         low, high = (row[field] for field in span)
@@ -287,7 +290,7 @@ def marks(
     cases : sequence of str
         All cases with colours, so that a case has the same colour in every chart.
     span : tuple of str, optional
-        The fields of an interval's ends.
+        The fields of an interval's ends; rows that lack them have no interval.
     joined : bool
         Whether lines join the points of a case and file.
     """
@@ -319,9 +322,9 @@ def marks(
         )
     if span is not None:
         layers.append(
-            base.mark_rule(strokeWidth=2).encode(
-                y=again(y, f"{span[0]}_drawn"), y2=alt.Y2(f"{span[1]}_drawn:Q"), color=colour
-            )
+            base.transform_filter(f"isValid(datum.{span[0]}_drawn)")
+            .mark_rule(strokeWidth=2)
+            .encode(y=again(y, f"{span[0]}_drawn"), y2=alt.Y2(f"{span[1]}_drawn:Q"), color=colour)
         )
         layers += arrows(datasets, cut, ("triangle-down", "triangle-up"), x=x, y=again(y, "cut_at"), color=colour,
                          tooltip=tooltip)  # fmt: skip

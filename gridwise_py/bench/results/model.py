@@ -19,6 +19,7 @@ from ..cases.names import case_name
 from ..stats.series import Series, StopReason, Summary
 
 __all__ = [
+    "OLDEST_VERSION",
     "SCHEMA",
     "SCHEMA_VERSION",
     "CalibrationData",
@@ -44,7 +45,9 @@ __all__ = [
 ]  # fmt: skip
 
 SCHEMA = "gridwise.bench"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+#: The oldest version that is read: version 3 has null for an interval or a deviation of too few samples.
+OLDEST_VERSION = 2
 
 
 # ---- the run

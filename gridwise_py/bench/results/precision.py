@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...display.quantities import format_uncertainty
 from ..stats.levels import advised, components, mean_level, process_errors, process_levels
+from ..stats.series import LEAST_FOR_INTERVAL
 from .model import CaseLevels, Result
 from .rounds import by_case, pooled_series
 
@@ -67,12 +68,14 @@ def _levels(visits: Sequence[Result], process_s: float) -> CaseLevels | None:
 
 
 def half_interval(visits: Sequence[Result]) -> float:
-    """Return half of the 95 % interval of the time of a case, as a share; infinite without two processes.
+    """Return half of the 95 % interval of the time of a case, as a share; infinite where there is none.
 
     As `levels_of` has it, in little time: what the samples within processes show is looked at only if it decides.
     """
     blocks, processes, _ = _timed(visits)
     if len(set(processes)) < 2:
+        return math.inf
+    if sum(block.size for block in blocks) < LEAST_FOR_INTERVAL:
         return math.inf
     found = mean_level(process_levels(blocks, processes))
     if found.reach(0.95) <= TARGET:

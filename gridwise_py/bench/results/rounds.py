@@ -33,7 +33,8 @@ def pooled(document: Results) -> Results:
 
     With several processes, the time is the geometric mean of the medians of the processes, and its interval is that of
     Student's t over them. With several rounds of one process, the interval of the median of all samples is at least as
-    wide as that of Student's t over the medians of the rounds. A pooled result has no raw ``samples``.
+    wide as that of Student's t over the medians of the rounds. With fewer than six samples in all there is no interval,
+    and the time is their median. A pooled result has no raw ``samples``.
     """
     cases = by_case(document.results).values()
     return replace(document, results=tuple(rounds[0] if len(rounds) == 1 else _pool(rounds) for rounds in cases))
@@ -104,6 +105,8 @@ def pooled_series(rounds: Sequence[Series], processes: Sequence[int] | None = No
     if not samples:
         return Series(rounds[0].name, (), None, invalid)
     summary = summarize(samples)
+    if summary.ci_low_ns is None or summary.ci_high_ns is None:
+        return Series(rounds[0].name, samples, summary, invalid)
     if processes is not None and len(set(processes)) > 1:
         return Series(rounds[0].name, samples, _of_processes(summary, rounds, processes), invalid)
     medians = [float(np.median(series.samples_ns)) for series in rounds if series.samples_ns]

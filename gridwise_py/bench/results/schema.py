@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from ...errors import BadResultsFile
-from .model import SCHEMA, SCHEMA_VERSION
+from .model import OLDEST_VERSION, SCHEMA, SCHEMA_VERSION
 from .validator import Validator, first_error, problem_of, quick_validator
 
 __all__ = ["SCHEMA_FILE", "check_document", "check_part", "remembering_validator"]
@@ -19,6 +19,7 @@ SCHEMA_FILE = Path(__file__).resolve().with_name("gridwise.bench.schema.json")
 
 # Rates are computed from these, and from their intervals.
 _TIMED = ("gpu_span", "cpu_wall")
+_ROUNDING = 1e-6
 
 
 def check_document(document: Any, name: str, validator: Validator | None = None) -> None:
@@ -39,16 +40,16 @@ def check_document(document: Any, name: str, validator: Validator | None = None)
         fail("$.schema", f"{found}: {other_tool}")
     version: Any = document.get("schema_version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        fail("$.schema_version", f"{reprlib.repr(version)} is not a version; this gridwise_py reads {SCHEMA_VERSION}")
+        fail("$.schema_version", f"{reprlib.repr(version)} is not a version; this gridwise_py reads {OLDEST_VERSION} to {SCHEMA_VERSION}")
     if version > SCHEMA_VERSION:
         fail(
             "$.schema_version",
-            f"{version} is newer than {SCHEMA_VERSION}, the one that this gridwise_py reads; update gridwise_py",
+            f"{version} is newer than {SCHEMA_VERSION}, the newest one that this gridwise_py reads; update gridwise_py",
         )
-    if version < SCHEMA_VERSION:
+    if version < OLDEST_VERSION:
         fail(
             "$.schema_version",
-            f"{version} is older than {SCHEMA_VERSION}, the one that this gridwise_py reads; {_writer(document)} wrote "
+            f"{version} is older than {OLDEST_VERSION}, the oldest one that this gridwise_py reads; {_writer(document)} wrote "
             f"the file; measure again",
         )
     where, problem = _schema_problem(document, None, validator)
@@ -109,9 +110,26 @@ def _contradiction(document: Mapping[str, Any]) -> tuple[str, str]:
         if counts - {0} and counts != {kernels}:
             found = " and ".join(map(str, sorted(counts)))
             return f"{at}.samples", f"samples have timestamps of {found} kernels, but there are {kernels} kernels"
-        for name in _TIMED:
-            series: Mapping[str, Any] | None = entry["whole"]["series"].get(name)
-            summary = None if series is None else series.get("summary")
-            if summary and summary["ci_low_ns"] > summary["ci_high_ns"]:
-                return f"{at}.whole.series.{name}.summary", "the interval ends before it begins"
+        problem = _series_problem(entry)
+        if problem:
+            return f"{at}.{problem[0]}", problem[1]
     return "", ""
+
+
+def _series_problem(entry: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return where and how the times of a result contradict each other."""
+    series: Mapping[str, Mapping[str, Any]] = entry["whole"]["series"]
+    for name in _TIMED:
+        summary: Mapping[str, Any] | None = series.get(name, {}).get("summary")
+        low, high = (summary["ci_low_ns"], summary["ci_high_ns"]) if summary else (None, None)
+        if (low is None) != (high is None):
+            return f"whole.series.{name}.summary", "the interval has one end"
+        if low is not None and low > high:
+            return f"whole.series.{name}.summary", "the interval ends before it begins"
+    span_ns, span = entry["whole"]["gpu_span_ns"], series.get("gpu_span", {})
+    for k, kernel in enumerate(entry["kernels"]):
+        # If none is left out, each sample of the whole is at least as long as that of its kernel.
+        alike = len(span.get("samples_ns", ())) == len(kernel["samples_ns"])
+        if alike and span_ns and kernel["gpu_ns"] and kernel["gpu_ns"] > span_ns * (1 + _ROUNDING):
+            return "whole.gpu_span_ns", f"{span_ns:g}, but kernels[{k}] alone takes {kernel['gpu_ns']:g}"
+    return None

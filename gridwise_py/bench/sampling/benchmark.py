@@ -68,8 +68,8 @@ class BenchmarkResult:
         return self._headline.mean_ns
 
     @property
-    def std_ns(self) -> float:
-        """Standard deviation of the same."""
+    def std_ns(self) -> float | None:
+        """Standard deviation of the same; None of one sample."""
         return self._headline.std_ns
 
     @property
@@ -85,10 +85,12 @@ class BenchmarkResult:
         classes = ", ".join(f"{count} {name}" for name, count in invalid)
         discarded = f"; invalid GPU spans: {classes}" if classes else ""
         discarded += "".join(f"; doubtful: {clean(warning)}" for warning in self.warnings)
-        return (
-            f"BenchmarkResult({clock} of {calls} calls: median {format_time(self.median_ns)}, mean "
-            f"{format_time(self.mean_ns)}, standard deviation {format_time(self.std_ns)}{discarded})"
-        )
+        if self.std_ns is None:
+            times = used.text()
+        else:
+            times = f"median {format_time(self.median_ns)}, mean {format_time(self.mean_ns)}, standard deviation "
+            times += format_time(self.std_ns)
+        return f"BenchmarkResult({clock} of {calls} call{'s' if calls != '1' else ''}: {times}{discarded})"
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, ...]] = []

@@ -118,7 +118,8 @@ class Measurement:
 
     def __repr__(self) -> str:
         series = self._timed_by
-        time = "no time" if series is None else f"{_QUANTITIES[series.name]} {' '.join(series.texts()[:2])}"
+        summary = None if series is None else series.summary
+        time = "no time" if series is None or summary is None else f"{_QUANTITIES[series.name]} {summary.text()}"
         return f"Measurement({self._title()}: {time}{self._no_gpu_time()}, {self._verdict()})"
 
     def _repr_html_(self) -> str:

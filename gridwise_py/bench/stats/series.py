@@ -9,7 +9,11 @@ from enum import StrEnum
 from ...display.quantities import format_time, format_uncertainty, relative_uncertainty
 from ...storage.records import Record, key
 
-__all__ = ["SampleClass", "Series", "StopReason", "Summary"]
+__all__ = ["LEAST_FOR_INTERVAL", "SampleClass", "Series", "StopReason", "Summary"]
+
+#: With fewer samples there is no 95 % interval of a median: all n lie on one side of it with probability 2·(1/2)^n, so
+#: even the whole range of five samples misses it in 6 % of cases.
+LEAST_FOR_INTERVAL = 6
 
 
 class SampleClass(StrEnum):
@@ -40,10 +44,13 @@ class Summary(Record):
 
     Attributes
     ----------
-    median_ns, ci_low_ns, ci_high_ns : float
-        The median and its 95 % bootstrap interval.
-    min_ns, q1_ns, q3_ns, mean_ns, std_ns, mad_ns : float
-        Least, quartiles, mean, standard deviation, median absolute deviation.
+    median_ns : float
+    ci_low_ns, ci_high_ns : float or None
+        The 95 % interval of the median; None with fewer than `LEAST_FOR_INTERVAL` samples.
+    min_ns, q1_ns, q3_ns, mean_ns : float
+        Least, quartiles, mean.
+    std_ns, mad_ns : float or None
+        Standard deviation, median absolute deviation; None with one sample.
     count : int
         Valid samples.
     outliers : int
@@ -51,28 +58,46 @@ class Summary(Record):
     """
 
     median_ns: float
-    ci_low_ns: float
-    ci_high_ns: float
+    ci_low_ns: float | None
+    ci_high_ns: float | None
     min_ns: float
     q1_ns: float
     q3_ns: float
     mean_ns: float
-    std_ns: float
-    mad_ns: float
+    std_ns: float | None
+    mad_ns: float | None
     count: int
     outliers: int = 0
 
+    @property
+    def interval_ns(self) -> tuple[float, float] | None:
+        """The 95 % interval of the median; None if the samples are too few, also in files that have one for them."""
+        if self.ci_low_ns is None or self.ci_high_ns is None or self.count < LEAST_FOR_INTERVAL:
+            return None
+        return self.ci_low_ns, self.ci_high_ns
+
     def uncertainty(self, step_ns: float = 0.0) -> float | None:
-        """Return the uncertainty of the median, as a share of it; None if there is only one sample.
+        """Return the uncertainty of the median, as a share of it; None if it has no interval.
 
         Parameters
         ----------
         step_ns : float, default 0
             The step of the clock divided by the dispatches of a sample. A timestamp is off by at most half a step.
         """
-        if self.count < 2:
+        if self.interval_ns is None:
             return None
-        return relative_uncertainty(self.median_ns, self.ci_low_ns, self.ci_high_ns, step_ns / 2)
+        return relative_uncertainty(self.median_ns, *self.interval_ns, step_ns / 2)
+
+    def uncertainty_text(self, step_ns: float = 0.0) -> str:
+        """Return the uncertainty as text, ``"±0.3 %"``; without an interval, how few the samples are: ``"1 sample"``."""
+        if self.interval_ns is None:
+            return f"{self.count} sample{'s' if self.count != 1 else ''}"
+        return format_uncertainty(self.uncertainty(step_ns))
+
+    def text(self, step_ns: float = 0.0) -> str:
+        """Return the median with its uncertainty: ``"15.9 ms ±0.3 %"``, or ``"1.37 s (1 sample)"``."""
+        how = self.uncertainty_text(step_ns)
+        return f"{format_time(self.median_ns)} {how if self.interval_ns else f'({how})'}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -113,5 +138,4 @@ class Series(Record):
         if self.summary is None:
             return "not measured", "", "–", samples, left_out
         s = self.summary
-        uncertainty = format_uncertainty(relative_uncertainty(s.median_ns, s.ci_low_ns, s.ci_high_ns))
-        return format_time(s.median_ns), uncertainty, format_time(s.min_ns), samples, left_out
+        return format_time(s.median_ns), s.uncertainty_text(), format_time(s.min_ns), samples, left_out

@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 
 from ...errors import ArgumentError
 from .resampling import autocorrelation_time, bootstrap_medians, median_interval
-from .series import StopReason, Summary
+from .series import LEAST_FOR_INTERVAL, StopReason, Summary
 
 __all__ = ["Stopping", "StoppingRule", "is_stationary", "summarize"]
 
 _OUTLIER_RANGES = 1.5
+# With fewer independent samples the bootstrap of a median is too narrow (of seven it covers 86 %, not 95): its interval
+# reaches at least as far as that of order statistics, which is exact.
+_FEW = 20
 
 
 def _checked(samples_ns: Sequence[float]) -> NDArray[np.float64]:
@@ -51,25 +54,34 @@ def summarize(samples_ns: Sequence[float], *, confidence: float = 0.95, seed: in
     if not 0 < confidence < 1:
         raise ArgumentError(f"confidence is {confidence!r}; it must lie between 0 and 1, such as 0.95")
     q1, median, q3 = (float(q) for q in np.percentile(x, (25, 50, 75)))
-    low = high = median
-    if x.size > 1 and x.min() != x.max():
-        tail = (1 - confidence) / 2
-        medians = bootstrap_medians(x, rng=np.random.default_rng(seed))
-        low, high = (float(q) for q in np.quantile(medians, (tail, 1 - tail)))
+    low, high = _interval(x, median, confidence, seed) if x.size >= LEAST_FOR_INTERVAL else (None, None)
     reach = _OUTLIER_RANGES * (q3 - q1)
     return Summary(
         median_ns=median,
-        ci_low_ns=max(min(low, median), 0.0),  # after widening it may reach below 0, but times do not
-        ci_high_ns=max(high, median),
+        ci_low_ns=low,
+        ci_high_ns=high,
         min_ns=float(x.min()),
         q1_ns=q1,
         q3_ns=q3,
         mean_ns=float(x.mean()),
-        std_ns=float(x.std(ddof=1)) if x.size > 1 else 0.0,
-        mad_ns=float(np.median(np.abs(x - median))),
+        std_ns=float(x.std(ddof=1)) if x.size > 1 else None,
+        mad_ns=float(np.median(np.abs(x - median))) if x.size > 1 else None,
         count=int(x.size),
         outliers=int(np.count_nonzero((x < q1 - reach) | (x > q3 + reach))),
     )
+
+
+def _interval(x: NDArray[np.float64], median: float, confidence: float, seed: int) -> tuple[float, float]:
+    if x.min() == x.max():
+        return median, median
+    tail, tau = (1 - confidence) / 2, autocorrelation_time(x)
+    medians = bootstrap_medians(x, tau=tau, rng=np.random.default_rng(seed))
+    low, high = (float(q) for q in np.quantile(medians, (tail, 1 - tail)))
+    if x.size < _FEW:
+        least, most = median_interval(np.sort(x), tau, confidence)
+        low, high = min(low, least), max(high, most)
+    # After widening it may reach below 0, but times do not.
+    return max(min(low, median), 0.0), max(high, median)
 
 
 # ---- stopping
@@ -82,7 +94,7 @@ class StoppingRule:
     Attributes
     ----------
     min_samples : int
-        With fewer samples, only the timeout and `max_samples` can stop sampling.
+        With fewer samples, or fewer than an interval needs (6), only the timeout and `max_samples` can stop sampling.
     max_samples : int
     timeout_s : float
     relative_interval : float
@@ -141,7 +153,7 @@ class Stopping:
         if count < self._count:
             self._start_over()
         self._count = count
-        if count >= self.rule.min_samples and count >= self._next_look:
+        if count >= max(self.rule.min_samples, LEAST_FOR_INTERVAL, self._next_look):
             self._next_look = count + max(count // 8, 4)
             reason = self._look(np.asarray(samples_ns, dtype=np.float64))
             if reason is not None:
