@@ -75,7 +75,8 @@ def relative_uncertainty(time_ns: float, low_ns: float, high_ns: float, resoluti
 def format_uncertainty(relative: float | None) -> str:
     """Return an uncertainty such as ``"±0.3 %"``, two digits below 10 %, whole percents above; empty for None.
 
-    No time is known exactly: one whose samples are all equal is ``"±<0.1 %"``. From 1,000 % on it is ``"±>999 %"``: more digits would say no more.
+    No time is known exactly: one whose samples are all equal is ``"±<0.1 %"``.
+    From 1,000 % on it is ``"±>999 %"``: more digits would say no more.
     """
     if relative is None:
         return ""

@@ -166,16 +166,16 @@ def test_a_row_that_is_open_says_by_how_much():
     line = line_of(**beyond, needed=12, old_processes=5, new_processes=4)
     reach, enough = 1.05 / 1.01 - 1, 1.05 / 1.02 - 1
     assert line == (
-        f"its interval is ±{100 * reach:.1f} %; ±{100 * enough:.1f} % would settle it: about 12 processes of each, "
-        "now 5 and 4"
+        f"its 95 % interval is ±{100 * reach:.1f} %; ±{100 * enough:.1f} % would settle it: about 12 processes of "
+        "each, now 5 and 4"
     )
     # Within it, that of 90 %, which `same` needs.
     within = {"ratio": 0.99, "low": 0.1, "high": 9.0, "same_low": 0.96, "same_high": 1.02}
     reach, enough = 0.99 / 0.96 - 1, 0.99 * 1.02 - 1
-    settled = f"its interval is ±{100 * reach:.1f} %; ±{100 * enough:.1f} % would settle it"
+    settled = f"its 90 % interval is ±{100 * reach:.1f} %; ±{100 * enough:.1f} % would settle it"
     assert line_of(**within, needed=None) == settled
-    assert line_of(**{**within, "same_high": 9.9}, needed=None).startswith("its interval is × or ÷ 10.0;")
-    assert line_of(**{**within, "same_high": 1e5}, needed=None).startswith("its interval is over × or ÷ 100;")
+    assert line_of(**{**within, "same_high": 9.9}, needed=None).startswith("its 90 % interval is × or ÷ 10.0;")
+    assert line_of(**{**within, "same_high": 1e5}, needed=None).startswith("its 90 % interval is over × or ÷ 100;")
 
 
 def test_one_measurement_is_the_same_however_noisy_it_is(run):
@@ -730,6 +730,10 @@ def test_across_ranks(run):
     first = found.ranks[2]
     assert found.ranks[0].copy_share == 1
     assert first.copy_share == pytest.approx(first.gbytes_per_s / found.ranks[0].gbytes_per_s)
+    assert [note for note in found.notes if "software" in note] == [
+        "One of the adapters is software on the CPU: such times are the CPU's."
+    ]
+    assert "Both adapters are software on the CPU: such times are the CPU's." in compare(old, old, across=True).notes
     assert first.gbytes_per_j == pytest.approx(first.gbytes_per_s / 500)
     assert found.ranks[3].gbytes_per_j is None
     assert [r.file for r in found.ranks] == ["B", "A"] * 2

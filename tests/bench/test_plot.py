@@ -17,6 +17,7 @@ from gridwise_py.bench.report import plot
 from gridwise_py.bench.report.charts import primitive_charts
 from gridwise_py.bench.report.picture import still, titled, write_picture
 from gridwise_py.bench.report.vega import COLOURS, KERNEL_COLOURS
+from gridwise_py.bench.stats.statistics import summarize
 from gridwise_py.display.quantities import format_time, format_uncertainty
 from gridwise_py.storage.json_files import write_json
 from helpers.results import DEVICE, document, header, loaded, measurement, series
@@ -85,6 +86,9 @@ def _charts(spec):
 
 def test_the_charts_have_the_figures_of_the_file():
     made = _sweep()
+    for entry in made["results"]:
+        if entry["primitive"] == "scan":
+            entry["whole"]["series"]["gaps"] = {"samples_ns": [7e3] * 7, "summary": summarize([7e3] * 7).to_json()}
     charts = _charts(results_picture([made], ["a"]))
     # The copy kernel is a line in the charts of the others, and has none of its own.
     assert set(charts) == {
@@ -107,7 +111,9 @@ def test_the_charts_have_the_figures_of_the_file():
                      if (e["primitive"], e["n"]) == ("scan", row["items"]))  # fmt: skip
         assert row["rate"] * row["s"] * 1e9 == pytest.approx(moved)
     kernels = charts["scan", "Kernels against the whole"]
-    assert {row["kernel"] for row in kernels[0]} == {"reduce blocks", "scan blocks"}
+    assert {row["kernel"] for row in kernels[0]} == {"reduce blocks", "scan blocks", "gaps between kernels"}
+    gaps = [row["end"] - row["begin"] for row in kernels[0] if row["kernel"].startswith("gaps")]
+    assert gaps == [pytest.approx(7e-6)] * 4, "what was recorded, not a difference of medians"
     ends = {}
     for row in kernels[0]:
         assert row["begin"] == pytest.approx(ends.get(row["line"], 0.0)), "kernels are stacked"
@@ -232,7 +238,7 @@ def test_cases_are_told_apart_without_colour():
 
 def test_a_median_has_three_digits_and_its_uncertainty_beside_it(tmp_path):
     """However uncertain it is: the same text as in the other outputs."""
-    spread = [10e6, 12e6, 15.887e6, 21e6, 30e6]
+    spread = [10e6, 12e6, 13e6, 15.887e6, 16e6, 21e6, 30e6]
     made = document([measurement(labels=("scan",), whole={"gpu_span": series("gpu_span", spread)}, ticks=())])
     summary = made["results"][0]["whole"]["series"]["gpu_span"]["summary"]
     half = max(summary["median_ns"] - summary["ci_low_ns"], summary["ci_high_ns"] - summary["median_ns"])

@@ -229,8 +229,14 @@ def test_a_file_that_is_not_there(tmp_path):
         (lambda d: d["results"][0]["whole"]["series"]["cpu_wall"].pop("summary"), ".series.cpu_wall"),
         (lambda d: d["results"][0]["samples"][2]["ticks"][0].pop(), "$.results[0].samples[2].ticks[0]"),
         # A file that was edited: its numbers contradict each other.
-        (lambda d: d["results"][0]["whole"].update(gpu_span_ns=5.0), "$.results[0].whole.gpu_span_ns: 5, but kernels[0]"),
-        (lambda d: d["results"][0]["whole"]["series"]["gpu_span"]["summary"].update(ci_low_ns=None), "gpu_span.summary"),
+        (
+            lambda d: d["results"][0]["whole"].update(gpu_span_ns=5.0),
+            "$.results[0].whole.gpu_span_ns: 5, but kernels[0]",
+        ),
+        (
+            lambda d: d["results"][0]["whole"]["series"]["gpu_span"]["summary"].update(ci_low_ns=None),
+            "gpu_span.summary",
+        ),
     ],
 )
 def test_a_value_that_cannot_be_is_named_with_its_path(good, change, place):

@@ -14,6 +14,7 @@ from gridwise_py.bench.report.roofline import ceilings_text, plot_roofline, roof
 from gridwise_py.bench.results.model import CalibrationData, Speed
 from gridwise_py.bench.results.reader import parse
 from gridwise_py.bench.results.rounds import pooled
+from gridwise_py.bench.stats.statistics import summarize
 from gridwise_py.cli import main
 from gridwise_py.storage.json_files import write_json
 from helpers.paths import RESULTS
@@ -97,10 +98,25 @@ def test_gaps_between_kernels():
     entry["whole"]["gpu_span_ns"] = 200_000.0
     for kernel in entry["kernels"]:
         kernel["gpu_ns"] = 50_000.0
-    doc = loaded(doc)
-    (point,) = points(doc, ceilings_of(doc, MEASURED))
-    assert "gaps between its 2 kernels: 50.0 %" in point.why
-    assert point.kernels == (("a", 0.25), ("b", 0.25))
+    # Medians of the parts do not add up to that of the whole: what is missing is no gap unless gaps were recorded.
+    for gaps_ns, why in (
+        (2_000.0, "too few bytes in flight"),
+        (60_000.0, "gaps between its 2 kernels: 60.0 µs of 200 µs"),
+    ):
+        entry["whole"]["series"]["gaps"] = {"samples_ns": [gaps_ns] * 7, "summary": summarize([gaps_ns] * 7).to_json()}
+        made = loaded(doc)
+        (point,) = points(made, ceilings_of(made, MEASURED))
+        assert why in point.why
+        assert point.kernels == (("a", 0.25), ("b", 0.25))
+
+
+def test_a_cpu_has_no_shares_of_its_roof():
+    made = loaded(document([measurement(n=8)], device={**DEVICE, "adapter_type": "CPU"}))
+    (point,) = points(made, ceilings_of(made, MEASURED))
+    assert point.share is None
+    assert "software on the CPU, whose ceilings other work lowers: no shares of them" in ceilings_text(
+        made, ceilings_of(made, MEASURED)
+    )
 
 
 def test_what_has_no_place_on_it():

@@ -67,6 +67,11 @@ def test_the_default_run_is_that_of_the_first_release():
     ]
 
 
+def test_the_yardstick_has_as_many_bytes():
+    jobs = _jobs("n=2^20", "datatype=u32,u64", primitives=("sort",))
+    assert [str(job) for job in jobs] == ["copy u32 n=2^20", "copy u32 n=2^21", "sort u32 n=2^20", "sort u64 n=2^20"]
+
+
 def test_each_case_is_there_once_and_the_yardstick_is_first_at_its_n_and_mode():
     axes = ("n=10,20,0", "mode=hot,cold", "op=add,min", "datatype=u32")
     jobs = plan_jobs([_sweep(("vector_add", "copy"), *axes), _sweep(("vector_add",), *axes)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import math
 import re
 
 import pytest
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import gridwise_py as gw
+from gridwise_py.bench.analysis.compare import compare
 from gridwise_py.bench.analysis.roofline import ceilings_of, points
 from gridwise_py.bench.calibrate.calibration import Calibration
 from gridwise_py.bench.calibrate.probes import TickCheck
@@ -24,11 +26,12 @@ from gridwise_py.bench.report.text_table import Column, TextTable
 from gridwise_py.bench.report.timers import timers_table
 from gridwise_py.bench.results.model import CalibrationData
 from gridwise_py.bench.results.rounds import pooled
-from gridwise_py.bench.results.shares import peak_problem
+from gridwise_py.bench.results.shares import copy_shares, peak_problem
 from gridwise_py.bench.sweep.suite import Job
 from gridwise_py.bench.sweep.timers import TIMERS
 from gridwise_py.cli import main
 from gridwise_py.cli.output import showing_progress
+from gridwise_py.display.quantities import format_time
 from gridwise_py.storage.json_files import write_json
 from helpers.results import DEVICE, document, loaded, measurement, series
 
@@ -215,10 +218,77 @@ def test_the_sizes_of_a_case_are_below_each_other():
 
 
 def test_times_have_three_digits_however_uncertain_they_are():
-    samples = [11e6, 12e6, 15.887e6, 20e6, 21e6]
+    samples = [11e6, 12e6, 13e6, 15.887e6, 16e6, 20e6, 21e6]
     whole = {"gpu_span": series("gpu_span", samples), "cpu_wall": series("cpu_wall", [2.0940e9] * 5)}
     (row,) = [line for line in _lines([measurement(whole=whole, kernels=())]) if line.startswith("scan")]
     assert re.search(r" 15\.9 ms +±\d\d % +2\.09 s ", row), row
+
+
+@pytest.mark.parametrize(("count", "shown"), [(1, "1 sample"), (5, "5 samples")])
+def test_few_samples_are_counted_where_an_interval_would_stand(count, shown):
+    whole = {"gpu_span": series("gpu_span", [1.37e9 + i for i in range(count)])}
+    (row,) = [line for line in _lines([measurement(whole=whole, kernels=())]) if line.startswith("scan")]
+    assert re.search(rf" 1\.37 s +{shown} ", row), row
+    assert "±" not in row
+
+
+def _in_processes(scales, **fields):
+    made = document([measurement("copy", labels=("copy",), scale_ns=scale, count=20) for scale in scales])
+    for process, entry in enumerate(made["results"]):
+        entry |= {"process": process, "position": 0, **fields}
+    return made
+
+
+def test_a_time_of_several_processes_is_called_what_it_is():
+    made = loaded(_in_processes((1000.0, 1010.0, 1030.0)))
+    text = " ".join(_text(results_table(made)).split())
+    assert "Times per trial: the geometric mean of the medians of 3 processes, ±" in text
+    assert "Processes differ" not in text
+    alone = " ".join(_text(results_table(loaded(_in_processes((1000.0,))))).split())
+    assert "Times per trial: medians, ±" in alone
+
+
+def test_processes_that_differ_are_marked_in_their_row():
+    made = loaded(_in_processes((1000.0, 4000.0)))
+    medians = [result.time_ns for result in made.results]
+    text = " ".join(_text(results_table(made)).split())
+    assert re.search(rf"copy add u32 hot 2\^20 \* {format_time(math.sqrt(medians[0] * medians[1]))} ", text), text
+    ends = " to ".join(map(format_time, medians))
+    assert (
+        f"* Processes differ by more than 20 %, so the time may be that of none of them: copy add u32 hot n=2^20 ({ends})."
+        in text
+    )
+
+
+def test_other_work_on_the_machine_is_said():
+    loads = _in_processes((1000.0, 1010.0))
+    for entry, load in zip(loads["results"], (0.54, 0.88), strict=True):
+        entry["other_load"] = load
+    text = " ".join(_text(results_table(loaded(loads))).split())
+    assert (
+        "Other work used 88 % of this machine's processors during 1 of 1 cases: CPU walls are of a busy machine."
+        in text
+    )
+    loads["device"]["adapter_type"] = "CPU"
+    assert "1 of 1 cases: all times are of a busy machine." in " ".join(_text(results_table(loaded(loads))).split())
+    assert "Other work" not in _text(results_table(loaded(_in_processes((1000.0,), other_load=0.05))))
+
+
+def test_shares_of_copy_are_of_equal_bytes():
+    """Of the same datatype, else of the first copy of as many bytes; never of the last copy or the fastest."""
+    cases = [
+        measurement("copy", 1 << 20, labels=("k",), scale_ns=2e5),
+        measurement("copy", 1 << 20, datatype="f32", labels=("k",), scale_ns=1e5),
+        measurement("copy", 1 << 21, labels=("k",), scale_ns=5e5),
+        *(measurement("scan", 1 << 20, datatype=datatype, labels=("k",)) for datatype in ("f32", "i32", "u64", "f16")),
+    ]
+    made = loaded(document(cases))
+    shares = copy_shares(made)
+    rates = [result.rates.gbytes_per_s for result in made.results]
+    found = [shares[result.key] for result in made.results]
+    assert found == [1, 1, 1, *(pytest.approx(rates[i] / rates[of]) for i, of in ((3, 1), (4, 0), (5, 2))), None]
+    ranks = compare(made, made, across=True).ranks
+    assert [rank.copy_share for rank in ranks[::2]] == found
 
 
 def test_small_rates_are_no_zeros():

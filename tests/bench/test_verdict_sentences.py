@@ -256,7 +256,7 @@ def check_all(old, new, **options):
         if remarks[i].endswith(":"):
             below = itertools.takewhile(lambda text: " ambiguous: " not in text, remarks[i + 1 :])
             # A later remark, on two modes, may name the case, too.
-            lines = [text for text in below if ": its interval is " in text]
+            lines = [text for text in below if re.search(r": its 9[05] % interval is ", text)]
         assert sum(row.case in text for text in lines) == 1, (row.case, remarks)
         assert sum(cause.statement in text for text in remarks) == 1, "each cause once"
     return found, causes

@@ -8,7 +8,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
 from ...display.quantities import format_time
-from ...display.terminal import clean
+from ...display.terminal import clean, clean_lines
 from ..report.text_table import Column, TextTable
 from ..stats.verdict import VerdictKind
 from .judged import Judged, JudgedRow
@@ -31,6 +31,12 @@ _CLOCK = {
     "not held": "the clock is not held: it follows the load",
     "not applicable": "",
 }
+
+
+_PAIRED = (
+    "OLD, NEW: medians of all turns. NEW − OLD: the mean of what neighbouring turns differ by, which a drift of the "
+    "machine does not change, so it need not be the difference of the medians."
+)
 
 
 class JudgedTable:
@@ -61,7 +67,9 @@ class JudgedTable:
             yield table
             yield Text("")
         for remark in self._remarks():
-            yield Text(clean(remark))
+            yield Text(clean_lines(remark))  # a compiler's message has lines
+        if judged.rows:
+            yield Text(_PAIRED, style="dim")
         yield Text(self._conclusion())
 
     def _side(self, side: str) -> str:

@@ -13,10 +13,10 @@ from ...display.quantities import format_time, format_uncertainty
 from ...errors import ArgumentError
 from ..calibrate.canary import clock_log_ratio
 from ..calibrate.repeatability import LearntSpread, spread_for
-from ..cases.case import YARDSTICK
 from ..cases.mode import Mode
 from ..results.model import CaseKey, Result, Results
 from ..results.rounds import by_case, pooled, pooled_series
+from ..results.shares import copy_shares
 from ..stats.levels import Repeatability
 from ..stats.series import Series
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
@@ -99,7 +99,7 @@ class Rank:
         The time of the slowest adapter divided by this one's: 1 for the slowest.
     gbytes_per_s : float or None
     copy_share : float or None
-        Share of the speed of the copy kernel on the same adapter, at the same size and mode, in the same file.
+        Share of the speed of the copy kernel of the same file, mode and bytes; see `copy_shares`.
     gbytes_per_j : float or None
         GB/s per observed watt.
     """
@@ -234,12 +234,7 @@ def compare(
         if result.is_wrong
     )
     if across:
-        cpu = old.device.is_cpu or new.device.is_cpu
-        notes = (
-            ("One of the adapters is software on the CPU: its times are the CPU's.",) * cpu
-            + _page_note(old, new, sides)
-            + tuple(_environment_notes(old, new, sides))
-        )
+        notes = _software_note(old, new) + _page_note(old, new, sides) + tuple(_environment_notes(old, new, sides))
         ranks = tuple(_ranks(dict(zip(sides, (old, new), strict=True))))
         obstacles = () if ranks else ("the files have no case in common that was measured in both",)
         remedy = "" if ranks else _SAME_CASES
@@ -311,6 +306,14 @@ def _page_note(old: Results, new: Results, sides: tuple[str, str]) -> tuple[str,
         f"They are no measure of a change of gridwise_py, because a browser keeps checks of indices and loops in every "
         f"kernel. CPU walls cannot be compared: they contain the browser's own processes",
     )
+
+
+def _software_note(old: Results, new: Results) -> tuple[str, ...]:
+    on_cpu = [file.device.is_cpu for file in (old, new)]
+    if not any(on_cpu):
+        return ()
+    who = "Both adapters are" if all(on_cpu) else "One of the adapters is"
+    return (f"{who} software on the CPU: such times are the CPU's.",)
 
 
 def _clock_note(old: Results, new: Results) -> tuple[str, ...]:
@@ -487,7 +490,7 @@ def _rows(
                 old_processes=old_processes,
                 new_processes=new_processes,
                 varies_by_process=part.is_wall or key.mode is Mode.LATENCY or of_page,
-                loaded=_is_loaded([*old_rounds, *new_rounds]),
+                loaded=any(result.is_loaded for result in (*old_rounds, *new_rounds)),
                 repeatability=_repeatability(spreads, key.mode, part, [*old_blocks, *new_blocks]),
             )
             pairs.append(pair if old_blocks and new_blocks else None)
@@ -549,15 +552,6 @@ def _repeatability(
     return spread_for(spreads, mode.value, "cpu_wall" if part.is_wall else "gpu_span", min(times_ns))
 
 
-# Other processes that use less of the machine hardly change the times of a CPU adapter.
-_LOADED = 0.1
-
-
-def _is_loaded(visits: Sequence[Result]) -> bool:
-    """Whether other processes used much of the machine during some of the visits."""
-    return any((result.other_load or 0.0) > _LOADED for result in visits)
-
-
 def _clock_moved(visits: Sequence[Result]) -> bool:
     """Whether the clock moved in most visits of several processes, or in any of one process.
 
@@ -578,7 +572,9 @@ def _clock_ratio(old: list[Result], new: list[Result]) -> float:
 
 def _ranks(files: Mapping[str, Results]) -> list[Rank]:
     """Rank the files by case."""
+    files = {file: pooled(document) for file, document in files.items()}
     by_file = {file: _timed(document) for file, document in files.items()}
+    shares = {file: copy_shares(document) for file, document in files.items()}
     ranks: list[Rank] = []
     for key in next(iter(by_file.values())):
         if not all(key in results for results in by_file.values()):
@@ -587,8 +583,6 @@ def _ranks(files: Mapping[str, Results]) -> list[Rank]:
         for rank, (time_ns, file) in enumerate(times, start=1):
             result = by_file[file][key]
             rate, power_w = result.rates.gbytes_per_s, result.power_w
-            copies = [r for k, r in by_file[file].items() if (k.primitive, k.n, k.mode) == (YARDSTICK, key.n, key.mode)]
-            copy = max((r.rates.gbytes_per_s or 0.0 for r in copies), default=0.0)
             ranks.append(
                 Rank(
                     case=result.name_with_n,
@@ -600,7 +594,7 @@ def _ranks(files: Mapping[str, Results]) -> list[Rank]:
                     rank=rank,
                     speedup=times[-1][0] / time_ns,
                     gbytes_per_s=rate,
-                    copy_share=rate / copy if rate and copy else None,
+                    copy_share=shares[file][key],
                     gbytes_per_j=rate / power_w if rate and power_w else None,
                 )
             )
@@ -614,5 +608,5 @@ def _time_uncertainty(document: Results, result: Result) -> float | None:
 
 
 def _timed(document: Results) -> dict[CaseKey, Result]:
-    """Return the cases that are right and have a time, their processes and rounds together as in the table of a run."""
-    return {result.key: result for result in pooled(document).in_order() if result.correct and result.time_ns}
+    """Return the cases of a pooled document that are right and have a time."""
+    return {result.key: result for result in document.in_order() if result.correct and result.time_ns}

@@ -10,7 +10,10 @@ from ...display.quantities import format_time
 from ..results.model import Device, Result
 from ..sampling.samples import CLOCK_MOVED, LEFT_OUT
 
-__all__ = ["CLOCK_WORDS", "Remark", "listed", "remarks"]
+__all__ = ["CLOCK_WORDS", "DIFFER_MARK", "Remark", "listed", "remarks"]
+
+#: In front of a time that is the mean of processes which differ.
+DIFFER_MARK = "*"
 
 #: What a run did about the GPU's clock, by `Context.clock`.
 CLOCK_WORDS = {
@@ -31,7 +34,8 @@ class Remark(NamedTuple):
     ----------
     kind : str
         ``"error"`` (a case failed or is wrong), ``"warning"`` (of a result itself), ``"trials"`` (not as many as asked
-        for), ``"clock"``, ``"software"`` (the adapter is no GPU) or ``"no GPU"`` (times).
+        for), ``"clock"``, ``"processes"`` (that differ), ``"load"`` (other work on the machine), ``"software"`` (the
+        adapter is no GPU) or ``"no GPU"`` (times).
     text : str
     cases : tuple of str
         The names with n of the results that it is about; empty for all.
@@ -84,6 +88,23 @@ def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
         how = "taken while the machine was slower or faster" if on_cpu else LEFT_OUT
         text = f"In {len(left_out)} of {len(results)} cases some samples were {how}, and are left out."
         found.append(Remark("clock", text, tuple(left_out)))
+    differ = [result for result in results if result.timed is not None and result.timed.levels_differ]
+    if differ:
+        text = (
+            f"{DIFFER_MARK} Processes differ by more than 20 %, so the time may be that of none of them: "
+            f"{listed([f'{result.name_with_n} ({_levels(result)})' for result in differ])}."
+        )
+        found.append(Remark("processes", text, tuple(result.name_with_n for result in differ)))
+    loaded = [result for result in results if result.is_loaded]
+    if loaded:
+        loads = sorted(result.other_load or 0.0 for result in loaded)
+        ends = dict.fromkeys(f"{100 * load:.0f}" for load in (loads[0], loads[-1]))
+        what = "all times are" if on_cpu else "CPU walls are"
+        text = (
+            f"Other work used {' to '.join(ends)} % of this machine's processors during {len(loaded)} of "
+            f"{len(results)} cases: {what} of a busy machine."
+        )
+        found.append(Remark("load", text, tuple(result.name_with_n for result in loaded)))
     if on_cpu:
         text = "This adapter is software on the CPU: these figures are the CPU's, and say nothing about any GPU."
         found.append(Remark("software", text))
@@ -91,6 +112,12 @@ def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
         text = "No GPU times: the adapter has no timestamps. Rates are from the CPU wall."
         found.append(Remark("no GPU", text))
     return found
+
+
+def _levels(result: Result) -> str:
+    """Return the fastest and the slowest process of a pooled result."""
+    levels_ns = () if result.timed is None else result.timed.levels_ns
+    return f"{format_time(min(levels_ns))} to {format_time(max(levels_ns))}"
 
 
 def _trials(results: Sequence[Result]) -> list[Remark]:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...display.quantities import format_percent, format_time
+from ...display.quantities import format_time
 from ...errors import ArgumentError, BadResultsFile
 from ..cases.mode import Mode
 from ..results.model import CalibrationData, Result, Results, Work
@@ -86,6 +86,9 @@ class Point:
         Labels, and shares of the measured time.
     why : str
         The likely cause of the gap.
+    share : float or None
+        Predicted over measured: 1 is the roof. None on a CPU, whose memory is as fast as other work lets it be: a
+        ceiling of another second is no ceiling.
     """
 
     name: str
@@ -97,11 +100,7 @@ class Point:
     bound: str
     kernels: tuple[tuple[str, float], ...]
     why: str
-
-    @property
-    def share(self) -> float:
-        """Predicted over measured: 1 is the roof."""
-        return self.predicted_ns / self.measured_ns
+    share: float | None
 
 
 def read_calibration(path: str | Path) -> CalibrationData:
@@ -169,13 +168,13 @@ def points(document: Results, ceilings: Ceilings) -> list[Point]:
     Processes and rounds of a case are one point, as in the table of a run.
     """
     return [
-        _point(result, result.whole.gpu_span_ns, result.work, ceilings)
+        _point(result, result.whole.gpu_span_ns, result.work, ceilings, on_cpu=document.device.is_cpu)
         for result in pooled(document).in_order()
         if result.correct and result.whole.gpu_span_ns and result.work is not None and result.work.moved_bytes
     ]
 
 
-def _point(result: Result, measured: float, work: Work, ceilings: Ceilings) -> Point:
+def _point(result: Result, measured: float, work: Work, ceilings: Ceilings, *, on_cpu: bool) -> Point:
     moved, flops = work.moved_bytes, work.flops or 0
     # Cold caches: every byte comes from memory, however few they are.
     speed = ceilings.memory_gbytes_per_s if result.mode is Mode.COLD else ceilings.copy_gbytes_per_s(moved)
@@ -186,7 +185,8 @@ def _point(result: Result, measured: float, work: Work, ceilings: Ceilings) -> P
     kernels = tuple((kernel.name, (kernel.gpu_ns or 0.0) / measured) for kernel in result.kernels)
     return Point(
         result.name, result.n, flops / moved, flops / measured, measured, predicted,
-        bound, kernels, _why(result, measured, predicted, bound, kernels, ceilings),
+        bound, kernels, _why(result, measured, predicted, bound, kernels, ceilings, on_cpu),
+        None if on_cpu else predicted / measured,
     )  # fmt: skip
 
 
@@ -197,11 +197,13 @@ def _why(
     bound: str,
     kernels: Sequence[tuple[str, float]],
     ceilings: Ceilings,
+    on_cpu: bool,
 ) -> str:
     """Return the likely cause of the gap between prediction and measurement: the first that explains it."""
     ratio = measured_ns / predicted_ns
     if ratio < _FASTER:
-        return "faster than the copy of the calibration: its bytes were in a cache, or the clock was higher now"
+        other = "other work slowed the copy" if on_cpu else "the clock was higher now"
+        return f"faster than the copy of the calibration: its bytes were in a cache, or {other}"
     if ratio <= _AT_THE_ROOF:
         return "at the roof"
     if result.clock_moved:
@@ -212,9 +214,9 @@ def _why(
     floors_ns = (passes * floor + (passes - 1) * gap) / trials
     if floors_ns >= 0.5 * (measured_ns - predicted_ns):
         return f"launch: passes that do nothing, with the gaps between, take {format_time(floors_ns)} of it"
-    gaps = 1.0 - sum(share for _, share in kernels)
-    if passes > 1 and gaps * measured_ns >= 0.5 * (measured_ns - predicted_ns):
-        return f"gaps between its {passes} kernels: {format_percent(gaps)} of the time"
+    gaps_ns = (None if result.gaps is None else result.gaps.median_ns) or 0.0
+    if gaps_ns >= 0.5 * (measured_ns - predicted_ns):
+        return f"gaps between its {passes} kernels: {format_time(gaps_ns)} of {format_time(measured_ns)}"
     parameters = result.parameters or {}
     if parameters.get("strategy") == "reduce_then_scan":
         # Each item is read once more: three moves instead of two.

@@ -50,6 +50,7 @@ _ROW = 36
 _BAR_HEIGHT = 14
 _BELOW_NAME = 8
 _MOST_BARS = 24
+_GAPS, _GAP_COLOUR = "gaps between kernels", "#d9d9d9"
 _MOST_RATIOS = 40
 # If rates of files differ by more than this factor, the axis is logarithmic.
 _FAR_APART = 8.0
@@ -89,13 +90,13 @@ def primitive_charts(
     cases = list(dict.fromkeys(row["case"] for row in rows))
     found: list[Chart] = []
     if any("rate" in row for row in rows):
-        explained = (
-            "GB/s of bytes that had to move, with the 95 % interval of the median. An arrow: the interval continues."
-        )
+        explained = "GB/s of bytes that had to move, with their 95 % interval. An arrow: the interval continues."
         grey = " Grey: the copy kernel." if copies else ""
         found.append(("Throughput over n", explained + grey, _throughput(rows, copies, cases)))
     clock = clock_of([result for line in lines for result in line.results])
-    found.append(("Time over n", f"{clock}, with the 95 % interval of the median.", _times(rows, cases, clock)))
+    several = any(result.timed is not None and result.timed.levels_ns for line in lines for result in line.results)
+    which = "the geometric mean of the medians of the processes" if several else "medians"
+    found.append(("Time over n", f"{clock}: {which}, with the 95 % interval.", _times(rows, cases, clock)))
     if any(result.kernels for line in lines for result in line.results):
         found.append(_kernels(lines, files))
     if any("gpu_s" in row for row in rows):
@@ -210,7 +211,11 @@ def _cpu_against_gpu(rows: Sequence[Mapping[str, Any]], cases: Sequence[str]) ->
 
 
 def _kernels(lines: Sequence[Line], files: Sequence[str]) -> Chart:
-    """Stacked bars of the kernels at the n that most lines have, the largest of these; a mark where the whole ends."""
+    """Stacked bars of the kernels and the gaps between them, and a mark for the whole.
+
+    At the n that most lines have, the largest of these. The gaps are those that were recorded: the median of the whole
+    less the medians of its parts would be no time of anything.
+    """
     alt, datasets = load_altair(), Datasets()
     ns = [result.n for line in lines for result in line.results]
     largest = max(set(ns), key=lambda n: (ns.count(n), n))
@@ -227,6 +232,12 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> Chart:
             text = "–" if kernel.summary is None else gpu_text(line.document, result, kernel.summary)
             rows.append({**common, "kernel": clean(kernel.name), "begin": begin, "end": end, "text": text})
             begin = end
+        gaps = None if result.gaps is None else result.gaps.summary
+        if gaps is not None:
+            end = begin + max(gaps.median_ns, 0.0) / 1e9
+            text = gpu_text(line.document, result, gaps)
+            rows.append({**common, "kernel": _GAPS, "begin": begin, "end": end, "text": text})
+            begin = end
         whole = None if result.gpu_span is None else result.gpu_span.summary
         if whole is not None:
             text = gpu_text(line.document, result, whole)
@@ -240,7 +251,11 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> Chart:
     params, shown = chosen("file", "mode")
     pick = alt.selection_point(name="pick", fields=["kernel"], bind="legend")
     # None of them is the colour of a case.
-    colours = alt.Scale(range=list(KERNEL_COLOURS))
+    kinds = list(dict.fromkeys(row["kernel"] for row in rows if row["kernel"] != _GAPS))
+    shades = [KERNEL_COLOURS[i % len(KERNEL_COLOURS)] for i in range(len(kinds))]
+    if any(row["kernel"] == _GAPS for row in rows):
+        kinds, shades = [*kinds, _GAPS], [*shades, _GAP_COLOUR]
+    colours = alt.Scale(domain=kinds, range=shades)
     stacked = (
         alt.Chart(datasets.data(rows))
         .mark_bar(height=_BAR_HEIGHT, yOffset=_BELOW_NAME)
@@ -261,8 +276,9 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> Chart:
     )
     left_out = f" The first {_MOST_BARS} of {len(bars)} cases." if len(bars) > _MOST_BARS else ""
     explained = (
-        f"At n = {format_count(largest)}. The mark is the GPU span, from the first begin to the last end. Space "
-        f"between the bars and the mark is time between kernels.{left_out}"
+        f"At n = {format_count(largest)}. Bars: the time of each kernel and of the recorded gaps between them. The "
+        f"mark is the GPU span, from the first begin to the last end. Each is a median by itself, so the bars of noisy "
+        f"times may end before the mark or beyond it.{left_out}"
     )
     made = datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params), height=_ROW * len(named))
     return "Kernels against the whole", explained, made
@@ -304,7 +320,10 @@ def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str
             }
             row["interval"] = "none of so few samples"
             if cold.interval_ns is not None and hot.interval_ns is not None:
-                low, high = cold.interval_ns[0] / hot.interval_ns[1], cold.interval_ns[1] / max(hot.interval_ns[0], 1e-3)
+                low, high = (
+                    cold.interval_ns[0] / hot.interval_ns[1],
+                    cold.interval_ns[1] / max(hot.interval_ns[0], 1e-3),
+                )
                 row |= {"low": low, "high": high, "interval": f"{format_number(low)} to {format_number(high)}"}
             rows.append(row | {"cold": cold.text(), "hot": hot.text()})
     return rows

@@ -152,18 +152,28 @@ def _spreads(rows: Sequence[Row]) -> Iterator[str]:
             )
         elif verdict.needed is not None:
             more = f": about {verdict.needed:,} samples of each, now {verdict.old_count:,} and {verdict.new_count:,}"
-        yield f"{_bound(case)}: its interval is {reached}; {format_uncertainty(enough)} would settle it{more}"
+        # Not always the interval of the table: `same` is decided by that of 90 %.
+        which = _judged_by(verdict)
+        yield f"{_bound(case)}: its {which} interval is {reached}; {format_uncertainty(enough)} would settle it{more}"
 
 
 def _factor(factor: float) -> str:
     return f"× or ÷ {factor:.1f}" if factor < 100 else "over × or ÷ 100"
 
 
+def _is_near(verdict: Verdict) -> bool:
+    """Whether a ratio is within the threshold, so that `same` is what its interval may show."""
+    return 1 / (1 + verdict.threshold) < verdict.ratio < 1 + verdict.threshold
+
+
+def _judged_by(verdict: Verdict) -> str:
+    return f"{100 * (2 * verdict.confidence - 1 if _is_near(verdict) else verdict.confidence):g} %"
+
+
 def _spread(verdict: Verdict) -> tuple[float, float]:
     """Return half the interval of a ratio that must not reach over the threshold, and how wide it may be, as shares."""
     v = verdict
-    within = 1 / (1 + v.threshold) < v.ratio < 1 + v.threshold
-    low, high = (v.same_low, v.same_high) if within else (v.low, v.high)
+    low, high = (v.same_low, v.same_high) if _is_near(v) else (v.low, v.high)
     bound = 1 + v.threshold if v.ratio > 1 else 1 / (1 + v.threshold)
     return max(high / v.ratio, v.ratio / low) - 1, max(bound / v.ratio, v.ratio / bound) - 1
 

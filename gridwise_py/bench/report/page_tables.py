@@ -15,6 +15,7 @@ from ..analysis.lines import gpu_text, timed_text
 from ..analysis.remarks import Remark, remarks
 from ..analysis.roofline import Point
 from ..results.model import Host, Result, Results
+from ..results.shares import copy_shares
 from ..stats.series import Series
 from .comparison import (
     HEADINGS,
@@ -27,7 +28,6 @@ from .comparison import (
 )
 from .roofline import HEADINGS as ROOFLINE_HEADINGS
 from .roofline import point_cells
-from .table import copy_shares
 
 __all__ = [
     "comparison_table", "device_card", "devices_table", "headlines", "make_cell", "make_table", "page_warnings",

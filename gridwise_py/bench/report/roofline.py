@@ -25,7 +25,7 @@ HEADINGS = (
 def ceilings_text(document: Results, ceilings: Ceilings) -> str:
     """Return the device with its measured ceilings as text."""
     device = document.device
-    software = ", software on the CPU" if device.is_cpu else ""
+    software = ", software on the CPU, whose ceilings other work lowers: no shares of them" if device.is_cpu else ""
     arithmetic = (
         "multiply-adds not measured"
         if ceilings.fma_gflops is None

@@ -10,16 +10,15 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...display.quantities import format_count, format_number, format_percent, format_time
-from ..analysis.remarks import CLOCK_WORDS, Remark, listed, remarks
-from ..cases.case import YARDSTICK, array_items
+from ..analysis.remarks import CLOCK_WORDS, DIFFER_MARK, Remark, listed, remarks
 from ..cases.mode import Mode
-from ..results.model import CaseKey, Kernel, Result, Results
+from ..results.model import Kernel, Result, Results
 from ..results.rounds import pooled
-from ..results.shares import peak_problem
+from ..results.shares import copy_shares, peak_problem
 from ..stats.series import Series
 from .text_table import Column, TextTable
 
-__all__ = ["copy_shares", "result_line", "results_table"]
+__all__ = ["result_line", "results_table"]
 
 _STYLES = {"error": "bold red", "software": "bold yellow"}
 _MOST_WARNINGS = 5
@@ -28,8 +27,12 @@ _CLI_WORDS = (("raise batch_trials", "raise --trials"), ("use mode 'batch'", "us
 
 
 def _time(series: Series | None) -> str:
-    """Return the median of a series as text."""
-    return format_time(None if series is None else series.median_ns)
+    """Return the time of a series as text, with a mark if it is the mean of processes that differ."""
+    summary = None if series is None else series.summary
+    if summary is None:
+        return format_time(None)
+    # In front, so that the digits of a column stay in line.
+    return f"{f'{DIFFER_MARK} ' if summary.levels_differ else ''}{format_time(summary.median_ns)}"
 
 
 def _uncertainty(series: Series | None, step_ns: float) -> str:
@@ -50,20 +53,6 @@ def result_line(result: Result) -> str:
     summary = measured[0].summary if measured else None
     words = [format_time(None) if summary is None else summary.text(), _verdict(result).plain]
     return f"{result.name_with_n}: {' '.join(word for word in words if word)}"
-
-
-def copy_shares(document: Results) -> dict[CaseKey, float | None]:
-    """Return the rate of each case of a pooled document as a share of the copy kernel's (same n and mode)."""
-    copies = {
-        (result.n, result.mode): result.rates.gbytes_per_s
-        for result in document.results
-        if result.primitive == YARDSTICK and result.rates.gbytes_per_s
-    }
-    shares: dict[CaseKey, float | None] = {}
-    for result in document.results:
-        copy, rate = copies.get((array_items(result.primitive, result.n), result.mode)), result.rates.gbytes_per_s
-        shares[result.key] = rate / copy if copy and rate else None
-    return shares
 
 
 def results_table(document: Results, *, quiet: bool = False) -> RenderableType:
@@ -190,11 +179,21 @@ def _said(found: Sequence[Remark]) -> Iterator[Text]:
         yield Text(text, style=_STYLES.get(kind, "yellow"))
 
 
+def _what_times_are(results: Sequence[Result]) -> str:
+    """Return which statistic a time is; of several processes it is no median of all samples."""
+    counts = {len(result.timed.levels_ns) for result in results if result.timed is not None}
+    if not counts - {0}:
+        return "medians"
+    number = f"{max(counts)}" if len(counts) == 1 else f"up to {max(counts)}"
+    return f"the geometric mean of the medians of {number} processes"
+
+
 def _how(document: Results, columns: Sequence[_Cells]) -> str:
     """Return the legend of the table."""
     results = document.results
     text = (
-        "Times: medians per trial, ± half of the 95 % interval. GB/s: each input read once, each output written once."
+        f"Times per trial: {_what_times_are(results)}, ± half of the 95 % interval. GB/s: each input read once, each "
+        f"output written once."
     )
     # A case without samples has the requested number.
     batches = {result.trials for result in results if result.mode is Mode.BATCH and result.whole.series}
@@ -206,7 +205,7 @@ def _how(document: Results, columns: Sequence[_Cells]) -> str:
         text += f"\n{unnamed}Batch: {count} {trials} a sample."
     headings = [column.heading for column, _, _ in columns]
     if any(result.rates.gbytes_per_s for result in results):
-        text += "\nOf copy: GB/s over that of the copy kernel with as many items."
+        text += "\nOf copy: GB/s over that of the copy kernel with an array of as many bytes."
         if "of peak" in headings:
             text += " Of peak: over the fastest copy or triad of this size."
     if document.context.clock in CLOCK_WORDS:

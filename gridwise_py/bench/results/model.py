@@ -49,6 +49,9 @@ SCHEMA_VERSION = 3
 #: The oldest version that is read: version 3 has null for an interval or a deviation of too few samples.
 OLDEST_VERSION = 2
 
+# Other processes that use less of the machine hardly change the times of a CPU adapter.
+_LOADED = 0.1
+
 
 # ---- the run
 
@@ -502,6 +505,11 @@ class Result(Record):
         return self.whole.series.get("cpu_wall")
 
     @property
+    def gaps(self) -> Series | None:
+        """The times between kernels, on the GPU's clock; None where one kernel has none."""
+        return self.whole.series.get("gaps")
+
+    @property
     def time_ns(self) -> float | None:
         """The median GPU span, or the CPU wall if there are no timestamps."""
         return self.whole.gpu_span_ns or self.whole.cpu_wall_ns
@@ -537,6 +545,11 @@ class Result(Record):
         return found
 
     # ---- what was seen meanwhile
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether other processes used so much of the machine that the times of a CPU are theirs, too."""
+        return (self.other_load or 0.0) > _LOADED
 
     @property
     def moved_bytes(self) -> int | None:

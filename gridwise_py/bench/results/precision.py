@@ -101,6 +101,19 @@ def _median_of(visits: Sequence[Result], name: str) -> float:
     return float(np.median(known)) if known else 0.0
 
 
+def _halving(processes: int) -> int:
+    """Return with how many processes the interval of so many is about half as wide.
+
+    It shrinks with 1/√k, and with the quantile of Student's t, which is large for few.
+    """
+    from scipy.special import stdtrit
+
+    def width(count: int) -> float:
+        return float(stdtrit(count - 1, 0.975)) / math.sqrt(count)
+
+    return next(count for count in range(processes + 1, 5 * processes) if width(count) <= 0.505 * width(processes))
+
+
 def precision_line(levels: Sequence[CaseLevels], results: Iterable[Result], *, fills_budget: bool = False) -> str:
     """Return in a line which intervals were reached and what would narrow them.
 
@@ -135,7 +148,7 @@ def precision_line(levels: Sequence[CaseLevels], results: Iterable[Result], *, f
         )
     spread = f"{reached}. Most of the spread is between {level}."
     if not fills_budget:
-        return f"{spread} --processes {4 * processes} would about halve it."
+        return f"{spread} --processes {_halving(processes)} would about halve it."
     target = format_uncertainty(TARGET)
     wide = sum(half > TARGET for half, _ in known)
     if not wide:

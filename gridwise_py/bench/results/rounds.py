@@ -64,6 +64,7 @@ def _pool(rounds: Sequence[Result]) -> Result:
         rates=_rates(done[0], span or wall),
         cold_start_ns=next((result.cold_start_ns for result in done if result.cold_start_ns is not None), None),
         clock_moved=any(result.clock_moved for result in done),
+        other_load=max((result.other_load for result in done if result.other_load is not None), default=None),
         canary_ns=tuple(time for result in done for time in result.canary_ns),
         warnings=tuple(sorted({warning for result in done for warning in result.warnings} | _mixed(done))),
         samples=(),
@@ -126,10 +127,17 @@ def _of_processes(summary: Summary, rounds: Sequence[Series], processes: Sequenc
     blocks, of_blocks = [block for block, _ in timed], [process for _, process in timed]
     if len(set(of_blocks)) < 2:
         return summary
-    found = mean_level(process_levels(blocks, of_blocks))
+    levels = process_levels(blocks, of_blocks)
+    found = mean_level(levels)
     errors = process_errors(blocks, of_blocks)
     within = math.hypot(*errors) / errors.size
     reach = float(replace(found, within=within).reach(0.95))
     # Two processes may lie so far apart that their interval says nothing.
     low, high = math.exp(found.value - min(reach, 50.0)), math.exp(found.value + min(reach, 50.0))
-    return replace(summary, median_ns=math.exp(found.value), ci_low_ns=low, ci_high_ns=high)
+    return replace(
+        summary,
+        median_ns=math.exp(found.value),
+        ci_low_ns=low,
+        ci_high_ns=high,
+        levels_ns=tuple(np.exp(levels).tolist()),
+    )

@@ -40,7 +40,10 @@ def check_document(document: Any, name: str, validator: Validator | None = None)
         fail("$.schema", f"{found}: {other_tool}")
     version: Any = document.get("schema_version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        fail("$.schema_version", f"{reprlib.repr(version)} is not a version; this gridwise_py reads {OLDEST_VERSION} to {SCHEMA_VERSION}")
+        fail(
+            "$.schema_version",
+            f"{reprlib.repr(version)} is not a version; this gridwise_py reads {OLDEST_VERSION} to {SCHEMA_VERSION}",
+        )
     if version > SCHEMA_VERSION:
         fail(
             "$.schema_version",
@@ -49,8 +52,8 @@ def check_document(document: Any, name: str, validator: Validator | None = None)
     if version < OLDEST_VERSION:
         fail(
             "$.schema_version",
-            f"{version} is older than {OLDEST_VERSION}, the oldest one that this gridwise_py reads; {_writer(document)} wrote "
-            f"the file; measure again",
+            f"{version} is older than {OLDEST_VERSION}, the oldest one that this gridwise_py reads; "
+            f"{_writer(document)} wrote the file; measure again",
         )
     where, problem = _schema_problem(document, None, validator)
     if not problem:

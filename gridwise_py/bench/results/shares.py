@@ -7,11 +7,11 @@ from dataclasses import replace
 from ...storage.json_files import json_data
 from ...types.datatype import MATMUL_DATATYPES, STORAGE_DATATYPES, as_datatype
 from ..calibrate.calibration import Calibration
-from ..cases.case import array_items
+from ..cases.case import YARDSTICK, array_items
 from ..cases.mode import Mode
-from .model import CalibrationData, Device, Result, Results
+from .model import CalibrationData, CaseKey, Device, Result, Results
 
-__all__ = ["calibrated", "peak_problem", "with_shares"]
+__all__ = ["array_bytes", "calibrated", "copy_shares", "peak_problem", "with_shares"]
 
 # A rate may exceed the peak by this much: both are measured, some seconds apart.
 _PEAK_TOLERANCE = 0.05
@@ -31,6 +31,36 @@ def calibrated(device: Device, calibration: Calibration | None) -> Device:
     return replace(device, floors=floors, calibration=CalibrationData.from_json(data))
 
 
+def array_bytes(primitive: str, n: int, datatype: str | None) -> int:
+    """Return the bytes of the longest array of a case; without a datatype, items have 4."""
+    itemsize_bytes = as_datatype(datatype, STORAGE_DATATYPES).itemsize_bytes if datatype else 4
+    return itemsize_bytes * array_items(primitive, n)
+
+
+def copy_shares(document: Results) -> dict[CaseKey, float | None]:
+    """Return the rate of each case of a pooled document as a share of the copy kernel's, for an array of equal bytes.
+
+    The copy is of the same mode; of several with equal bytes, it is the one of the same datatype, else the first.
+    """
+    copies: dict[tuple[int | None, Mode], dict[str | None, float]] = {}
+    for result in document.in_order():
+        if result.primitive == YARDSTICK and result.correct and result.rates.gbytes_per_s and _array_bytes(result):
+            of_size = copies.setdefault((_array_bytes(result), result.mode), {})
+            of_size.setdefault(result.datatype, result.rates.gbytes_per_s)
+    shares: dict[CaseKey, float | None] = {}
+    for result in document.results:
+        of_size, rate = copies.get((_array_bytes(result), result.mode)), result.rates.gbytes_per_s
+        copy = None if of_size is None else of_size.get(result.datatype, next(iter(of_size.values())))
+        shares[result.key] = rate / copy if copy and rate else None
+    return shares
+
+
+def _array_bytes(result: Result) -> int | None:
+    """Return the bytes of the longest array of a result; None if a file names a datatype that is unknown here."""
+    known = result.datatype is None or result.datatype in STORAGE_DATATYPES
+    return array_bytes(result.primitive, result.n, result.datatype) if known else None
+
+
 def with_shares(result: Result, calibration: Calibration | None) -> Result:
     """Return a result with its ceiling, and its shares of the ceiling and of the multiply-adds.
 
@@ -40,9 +70,7 @@ def with_shares(result: Result, calibration: Calibration | None) -> Result:
     if calibration is None or result.error is not None:
         none = replace(result.rates, peak_gbytes_per_s=None, share_of_peak=None, share_of_fma=None)
         return replace(result, rates=none)
-    itemsize_bytes = as_datatype(result.datatype, STORAGE_DATATYPES).itemsize_bytes if result.datatype else 4
-    items = array_items(result.primitive, result.n)
-    peak = calibration.peak_gbytes_per_s(None if result.mode is Mode.COLD else itemsize_bytes * items)
+    peak = calibration.peak_gbytes_per_s(None if result.mode is Mode.COLD else _array_bytes(result))
     rate = result.rates.gbytes_per_s
     time_ns = result.whole.gpu_span_ns
     flops = result.work.flops if result.work is not None and result.datatype in MATMUL_DATATYPES else None

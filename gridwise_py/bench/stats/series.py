@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ...display.quantities import format_time, format_uncertainty, relative_uncertainty
-from ...storage.records import Record, key
+from ...storage.records import Record, key, left_out
 
 __all__ = ["LEAST_FOR_INTERVAL", "SampleClass", "Series", "StopReason", "Summary"]
 
 #: With fewer samples there is no 95 % interval of a median: all n lie on one side of it with probability 2·(1/2)^n, so
 #: even the whole range of five samples misses it in 6 % of cases.
 LEAST_FOR_INTERVAL = 6
+# Quotient of the slowest process by the fastest; on a GPU that nothing disturbs they differ by a few percent.
+_FAR_APART = 1.2
 
 
 class SampleClass(StrEnum):
@@ -55,6 +57,9 @@ class Summary(Record):
         Valid samples.
     outliers : int
         Samples more than 1.5 interquartile ranges outside the quartiles.
+    levels_ns : tuple of float
+        Of a time of several processes, the level of each: `median_ns` is then the geometric mean of these. A results
+        file has none, as it keeps processes apart.
     """
 
     median_ns: float
@@ -68,6 +73,12 @@ class Summary(Record):
     mad_ns: float | None
     count: int
     outliers: int = 0
+    levels_ns: tuple[float, ...] = left_out(())
+
+    @property
+    def levels_differ(self) -> bool:
+        """Whether processes differ so much that their mean may be the time of none of them."""
+        return bool(self.levels_ns) and max(self.levels_ns) > _FAR_APART * min(self.levels_ns)
 
     @property
     def interval_ns(self) -> tuple[float, float] | None:
@@ -89,7 +100,7 @@ class Summary(Record):
         return relative_uncertainty(self.median_ns, *self.interval_ns, step_ns / 2)
 
     def uncertainty_text(self, step_ns: float = 0.0) -> str:
-        """Return the uncertainty as text, ``"±0.3 %"``; without an interval, how few the samples are: ``"1 sample"``."""
+        """Return the uncertainty as text, ``"±0.3 %"``; without an interval, how few samples there are."""
         if self.interval_ns is None:
             return f"{self.count} sample{'s' if self.count != 1 else ''}"
         return format_uncertainty(self.uncertainty(step_ns))

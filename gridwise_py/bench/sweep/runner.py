@@ -18,10 +18,9 @@ from ...runtime.context import context_of
 from ...runtime.device import request_device
 from ...runtime.gpu_clock import clock_held
 from ...storage.records import Record
-from ...types.datatype import STORAGE_DATATYPES, as_datatype
 from ..calibrate.calibration import Calibration, calibrate_run
 from ..calibrate.probes import copy_item_ns
-from ..cases.case import YARDSTICK, array_items
+from ..cases.case import YARDSTICK
 from ..cases.mode import Mode
 from ..results.context import run_header
 from ..results.entries import result_of
@@ -29,7 +28,7 @@ from ..results.model import CaseKey, Result, Results
 from ..results.precision import TARGET, half_interval, levels_of
 from ..results.reader import read_results
 from ..results.rounds import by_case
-from ..results.shares import calibrated, with_shares
+from ..results.shares import array_bytes, calibrated, with_shares
 from ..results.ticks import read_ticks
 from ..results.writer import ResultsWriter
 from ..sampling.measurement import Measurement
@@ -402,10 +401,7 @@ def _schedule(
 
 def _calibration(device: wgpu.GPUDevice, jobs: Sequence[Job]) -> Calibration | None:
     """Measure floors and ceilings for jobs; None if the device cannot, which does not stop the run."""
-    sizes = {
-        array_items(job.case.primitive, job.case.n) * as_datatype(job.case.datatype, STORAGE_DATATYPES).itemsize_bytes
-        for job in jobs
-    }
+    sizes = {array_bytes(job.case.primitive, job.case.n, job.case.datatype) for job in jobs}
     try:
         return calibrate_run(device, sizes, cold=any(job.mode is Mode.COLD for job in jobs))
     except (GridwiseError, wgpu.GPUError, MemoryError):

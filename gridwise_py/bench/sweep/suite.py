@@ -12,10 +12,11 @@ from typing import Any, cast
 
 from ...errors import ArgumentError
 from ...primitives import REGISTRY
-from ..cases.case import YARDSTICK, Case, array_items
+from ..cases.case import YARDSTICK, Case
 from ..cases.mode import Mode
 from ..cases.names import case_name
 from ..cases.workloads import USUAL_AXES, WORKLOADS
+from ..results.shares import array_bytes
 from ..sampling.protocol import SamplingProtocol
 from .axes import Axis, collect_axes, points
 
@@ -96,20 +97,22 @@ class Suite:
 
 
 def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
-    """Return the jobs of sweeps without duplicates; at each n and mode, the copy kernel of that size comes first."""
+    """Return the jobs of sweeps without duplicates; at each n and mode, copies of as many bytes come first."""
     wanted: dict[tuple[Case, Mode], None] = {}
     for sweep in sweeps:
         outer = {name: sweep.axes[name] for name in ("n", "mode")}
         inner = {name: axis for name, axis in sweep.axes.items() if name not in outer}
         for place in points(outer):
             n, mode = int(place["n"]), Mode(place["mode"])
-            if n:
-                for items in dict.fromkeys(array_items(primitive, n) for primitive in sweep.primitives):
-                    wanted[Case.build(YARDSTICK, items, "u32", "add"), mode] = None
-            for primitive in sweep.primitives:
-                for choice in points(_within(inner, primitive)):
-                    words: dict[str, Any] = {name: str(value) for name, value in choice.items()}
-                    wanted[Case.build(primitive, n, **words), mode] = None
+            cases = [
+                Case.build(primitive, n, **{name: str(value) for name, value in choice.items()})
+                for primitive in sweep.primitives
+                for choice in points(_within(inner, primitive))
+            ]
+            for case in cases if n else ():
+                words = -(-array_bytes(case.primitive, n, case.datatype) // 4)
+                wanted[Case.build(YARDSTICK, words, "u32", "add"), mode] = None
+            wanted |= dict.fromkeys((case, mode) for case in cases)
     return [Job(case, mode, position) for position, (case, mode) in enumerate(wanted)]
 
 
