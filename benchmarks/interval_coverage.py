@@ -28,7 +28,7 @@ import numpy as np
 from gridwise_py.bench.results.precision import TARGET
 from gridwise_py.bench.stats.levels import difference, mean_level, process_levels, step_share
 from gridwise_py.bench.stats.statistics import summarize
-from gridwise_py.bench.stats.verdict import judge
+from gridwise_py.bench.stats.verdict import Pair, judge_all
 from gridwise_py.bench.sweep.budget import LEAST_PROCESSES
 from gridwise_py.storage.json_files import write_json
 
@@ -65,8 +65,10 @@ def run_of(shape: str, apart: float, processes: int, rng: np.random.Generator) -
 def covered(old: list[np.ndarray], new: list[np.ndarray]) -> tuple[bool, bool]:
     """Whether the interval of a run contains the true time, and that of the ratio of two runs 1."""
     if len(old) == 1:
-        summary, verdict = summarize(old[0].tolist()), judge(old[0].tolist(), new[0].tolist())
-        return summary.ci_low_ns <= TRUE_NS <= summary.ci_high_ns, verdict.low <= 1 <= verdict.high
+        summary, (verdict,) = summarize(old[0].tolist()), judge_all([Pair(old[0].tolist(), new[0].tolist())])
+        assert summary.interval_ns is not None, "there are enough samples"
+        low, high = summary.interval_ns
+        return low <= TRUE_NS <= high, verdict.low <= 1 <= verdict.high
     sides = [process_levels(run, range(len(run))) for run in (old, new)]
     found = mean_level(sides[0]), difference(*sides)
     assert found[1] is not None, "there are several processes"

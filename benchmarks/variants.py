@@ -29,8 +29,8 @@ from scan_variants import SCAN_TILE, SCAN_VARIANTS
 
 import gridwise_py as gw
 from gridwise_py.bench.results.context import run_context
-from gridwise_py.bench.sampling.interleave import checker, interleaved, random_arguments, samples_ns
-from gridwise_py.bench.stats.verdict import Pair, judge_all
+from gridwise_py.bench.sampling.interleave import checker, interleaved, pair_in_turns, random_arguments, samples_ns
+from gridwise_py.bench.stats.verdict import judge_all
 from gridwise_py.bench.sweep.tune import TUNED_KERNELS, axes_for, make_for
 from gridwise_py.cli.options import AxisList
 from gridwise_py.storage.json_files import write_json
@@ -183,7 +183,7 @@ def measure(
     correct = {name: all(m.correct for m in taken) for name, taken in found.items()}
     names = [name for name in primitives if correct[name]]
     blocks = {name: samples_ns(found[name]) for name in names}
-    verdicts = judge_all([Pair(blocks[names[0]], blocks[name]) for name in names[1:]])
+    verdicts = judge_all([pair_in_turns(found[names[0]], found[name]) for name in names[1:]])
     ratios = dict(zip(names[1:], verdicts, strict=True))
     rows = []
     for name in primitives:

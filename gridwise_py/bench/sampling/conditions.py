@@ -61,6 +61,7 @@ class Conditions:
             "block_samples": samples.block_samples,
             "left_out_blocks": [i for i, kept in enumerate(samples.settled.kept) if not kept],
             "fastest_canary_ns": self.fastest_canary_ns,
+            "tick_step_ns": self.tick_step_ns,
             "warmup_measured_s": self.warm.seconds,
             "sampling_measured_s": self.sampling_s,
             "stationary": self.warm.stationary,

@@ -249,6 +249,7 @@ def _sampled(unsampled: Measurement, subject: _Subject, protocol: SamplingProtoc
     warm = sampler.warm_up(fastest_ns, busy_s=time.perf_counter() - busy)
     on_cpu = context.capabilities.is_cpu
     samples = Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial), on_cpu=on_cpu)
+    begun_ns = time.perf_counter_ns()
     ended = _sample(sampler, protocol, samples)
     mismatches = unsampled.mismatches + subject.checker.wrong()
     if samples.settled.canary is not None:
@@ -281,6 +282,7 @@ def _sampled(unsampled: Measurement, subject: _Subject, protocol: SamplingProtoc
         observations=ended.observations,
         ticks=samples.ticks(),
         tick_period_ns=context.timing_helper.tick_period_ns if context.has_timestamps else None,
+        begun_ns=begun_ns,
     )
 
 

@@ -59,6 +59,8 @@ class Measurement:
     ticks : tuple
         Raw timestamps: per sample, per kernel, begin and end.
     tick_period_ns : float or None
+    begun_ns : int or None
+        When its first sample was taken, on the clock of its process (``time.perf_counter_ns()``).
     error : str or None
         Why there is no measurement.
     """
@@ -83,6 +85,7 @@ class Measurement:
     observations: Mapping[str, Any] = field(default_factory=dict[str, Any])
     ticks: tuple[tuple[tuple[int, int], ...], ...] = ()
     tick_period_ns: float | None = None
+    begun_ns: int | None = None
     error: str | None = None
 
     @property

@@ -17,7 +17,7 @@ from .levels import Difference, Repeatability, difference, process_errors, proce
 from .resampling import autocorrelation_time, block_length, bootstrap_medians, interquartile_mean, resample, widened
 from .series import Series
 
-__all__ = ["Cause", "Evidence", "Limits", "Pair", "Verdict", "VerdictKind", "decide", "judge", "judge_all"]
+__all__ = ["Cause", "Evidence", "Limits", "Pair", "Verdict", "VerdictKind", "decide", "judge_all"]
 
 Samples: TypeAlias = Series | Sequence[float] | Sequence[Sequence[float]]
 
@@ -326,49 +326,24 @@ class Verdict(Evidence):
         return f"{text}; {self.settle}" if self.settle else text
 
 
-def judge(
-    old: Samples,
-    new: Samples,
-    *,
-    threshold: float = 0.02,
-    confidence: float = 0.95,
-    tick_step_ns: float = 0.0,
-    seed: int = 0,
-) -> Verdict:
-    """Judge whether the new samples are faster or slower than the old ones.
-
-    Parameters
-    ----------
-    old, new : Series, sequence of float, or sequence of sequences of float
-        Times in ns, in the order in which they were taken. Several sequences are blocks: separate rounds or runs of
-        the same thing, and then the block is the unit.
-    threshold : float
-        Differences below this share are ignored.
-    confidence : float
-        Of the interval, at least 0.75; 1 − confidence is the level of the rank test, and of each of the two one-sided
-        tests by which both are the same.
-    tick_step_ns : float
-        Step of the clock, per trial.
-    seed : int
-        Of the bootstrap.
-
-    Returns
-    -------
-    Verdict
-    """
-    return judge_all([Pair(old, new, tick_step_ns)], threshold=threshold, confidence=confidence, seed=seed)[0]
-
-
 def judge_all(
     pairs: Iterable[Pair], *, threshold: float = 0.02, confidence: float = 0.95, seed: int = 0
 ) -> list[Verdict]:
     """Judge many pairs; the rank tests are corrected for their number (Benjamini and Hochberg).
 
+    It takes samples as they are. Whether both sides were measured so that they can be compared is for the caller to
+    know: `compare` asks the files, and `judge_in_turns` the measurements.
+
     Parameters
     ----------
     pairs : iterable of Pair
-    threshold, confidence, seed
-        As for `judge`.
+    threshold : float
+        Differences below this share are ignored.
+    confidence : float
+        Of the interval, at least 0.75; 1 − confidence is the level of the rank test, and of each of the two one-sided
+        tests by which both are the same.
+    seed : int
+        Of the bootstrap.
 
     Returns
     -------

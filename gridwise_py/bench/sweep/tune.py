@@ -33,10 +33,10 @@ from ...storage import cache
 from ...tuning.shapes import Shape, candidates_for, shapes_for, tuning_of
 from ...tuning.store import TUNING_FORMAT, TUNING_KIND, findings_of
 from ...types.capabilities import Capabilities
-from ..sampling.interleave import checker, interleaved, random_arguments, samples_ns
+from ..sampling.interleave import checker, interleaved, pair_in_turns, random_arguments, samples_ns
 from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
-from ..stats.verdict import Pair, VerdictKind, judge_all
+from ..stats.verdict import VerdictKind, judge_all
 
 __all__ = ["TUNED_KERNELS", "Choice", "Trial", "axes_for", "make_for", "options_for", "tune"]
 
@@ -216,7 +216,7 @@ def _choose(
     first = primitives[_name(default)]
     inputs, arrays = random_arguments(first, n, protocol.seed, **axes_for(kernel))
     found = interleaved(primitives, arrays, rounds=rounds, protocol=protocol, check=checker(first, inputs))
-    trials = _judge(shapes, [found[_name(shape)] for shape in shapes], plain.tick_step_ns or 0.0)
+    trials = _judge(shapes, [found[_name(shape)] for shape in shapes])
     faster = [t for t in trials if t.verdict == VerdictKind.FASTER and t.ratio is not None]
     winner = min(faster, key=lambda t: t.ratio or 1.0).shape if faster else default
     return Choice(kernel, up_to, n, winner, tuple(trials))
@@ -226,7 +226,7 @@ def _name(shape: Shape) -> str:
     return f"{shape.workgroup_size} x {shape.vecs}, {shape.max_blocks}"
 
 
-def _judge(shapes: list[Shape], found: list[list[Measurement]], tick_step_ns: float) -> list[Trial]:
+def _judge(shapes: list[Shape], found: list[list[Measurement]]) -> list[Trial]:
     """Judge all shapes against the first."""
     good = [bool(rounds) and all(m.correct for m in rounds) for rounds in found]
     if not good[0]:
@@ -234,8 +234,7 @@ def _judge(shapes: list[Shape], found: list[list[Measurement]], tick_step_ns: fl
         raise ArgumentError(f"the table's own shape {_name(shapes[0])} gives wrong results here: {'; '.join(wrong)}")
     blocks = [samples_ns(rounds) if ok else [] for rounds, ok in zip(found, good, strict=True)]
     rivals = [i for i in range(1, len(shapes)) if good[i]]
-    steps = [tick_step_ns / (m.protocol.get("batch_trials") or 1) for m in (rounds[0] for rounds in found)]
-    pairs = [Pair(blocks[0], blocks[i], max(steps[0], steps[i])) for i in rivals]
+    pairs = [pair_in_turns(found[0], found[i]) for i in rivals]
     verdicts = dict(zip(rivals, judge_all(pairs, threshold=_THRESHOLD), strict=True))
     trials: list[Trial] = []
     for i, shape in enumerate(shapes):
