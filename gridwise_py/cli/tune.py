@@ -21,7 +21,11 @@ __all__ = ["tune"]
 @click.option(
     "--rounds", default=5, show_default=True, type=click.IntRange(min=3), help="How often each candidate is measured."
 )
-@click.option("--max-n", type=Count(), help="Items of the largest input, such as 2^20.")
+@click.option(
+    "--max-n", type=Count(),
+    help="Items of the largest input, such as 2^20; winners are then kept for at most so many.  [default: 2^26; on a "
+    "CPU adapter 2^22]",
+)  # fmt: skip
 @click.option("--show", is_flag=True, help="Show the results stored for this adapter, and measure nothing.")
 @click.option("--clear", is_flag=True, help="Delete the results stored for this adapter, and measure nothing.")
 @format_option

@@ -202,17 +202,19 @@ def timed(monkeypatch):
 def test_the_fastest_wins_and_is_kept_and_used(fresh_device, folder, timed):
     timed(1.0, 0.9, 0.7, 0.8)
     steps = []
-    choices = tune(fresh_device, ["reduce"], max_items=1000, progress=steps.append)
-    assert len(steps) == len(choices) == len(shapes_for("reduce", gw.capabilities(fresh_device)).rows)
-    last = choices[-1]
-    assert (last.kernel, last.up_to, last.n, last.changed) == ("reduce", None, 1000, True)
+    rows = shapes_for("reduce", gw.capabilities(fresh_device)).rows
+    (last,) = tune(fresh_device, ["reduce"], max_items=1000, progress=steps.append)
+    assert len(steps) == 1 < len(rows), "the second row is for lengths that are not measured"
+    assert (last.kernel, last.up_to, last.n, last.changed) == ("reduce", 1000, 1000, True)
     assert last.winner == last.trials[2].shape
     assert last.ratio == pytest.approx(0.7, rel=0.02)
     assert [t.verdict for t in last.trials[:4]] == ["default", "faster", "faster", "faster"]
     parameters = gw.Reduce(fresh_device).plan(gw.Layout.separate(**LENGTHS)).parameters
     assert parameters["shape"] == "tuned"
     again = fresh_device.adapter.request_device_sync(required_features=list(fresh_device.features))
-    assert gw.capabilities(again).tuning["reduce"][-1] == (None, dataclasses.asdict(last.winner))
+    # What was not measured keeps the table's shapes.
+    kept = [(1000, last.winner), *rows]
+    assert gw.capabilities(again).tuning["reduce"] == tuple((up_to, dataclasses.asdict(one)) for up_to, one in kept)
     # A second search starts from the table, and a kernel that is not searched stays.
     timed(1.0)
     tune(fresh_device, ["elementwise"], max_items=1000)
@@ -230,6 +232,20 @@ def test_spoilt_findings_of_another_kernel_are_not_used_after_a_search(fresh_dev
     assert set(gw.capabilities(fresh_device).tuning) == {"reduce"}
     scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
     assert scan.plan(gw.Layout.separate(input=1000, output=1000)).parameters["shape"] == "default"
+
+
+@pytest.mark.parametrize(("max_items", "up_to"), [(None, None), (1000, None), (999, 999)])
+def test_a_winner_is_for_the_lengths_that_were_measured(fresh_device, folder, timed, monkeypatch, max_items, up_to):
+    """The default size stands for all longer inputs; a smaller one that was asked for, for no longer ones."""
+    for name in ("_LARGE_ITEMS", "_LARGE_ITEMS_CPU"):
+        monkeypatch.setattr(tune_module, name, 1000)
+    timed(1.0, 0.7)
+    (choice,) = tune(fresh_device, ["elementwise"], max_items=max_items)
+    assert (choice.up_to, choice.n, choice.changed) == (up_to, max_items or 1000, True)
+    found = gw.capabilities(fresh_device).tuning["elementwise"]
+    fields = [tuning_of("elementwise", shape).to_dict() for shape in (choice.winner, choice.trials[0].shape)]
+    assert found[0] == (up_to, fields[0])
+    assert found[1:] == (() if up_to is None else ((None, fields[1]),))
 
 
 def test_noise_and_wrong_results_do_not_win(fresh_device, folder, timed):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
@@ -111,7 +111,8 @@ class Choice:
     ----------
     kernel : str
     up_to : int or None
-        Items that the row is for.
+        Items that the winner is for: those of the row (None: any), or as many as were measured where `max_items` did
+        not allow the size that stands for the row.
     n : int
         Items that were measured.
     winner : Shape
@@ -161,14 +162,15 @@ def tune(
     protocol : SamplingProtocol
         Of one measurement.
     max_items : int, optional
-        By default 2^26, or 2^22 on a CPU adapter; at most one binding.
+        By default 2^26, or 2^22 on a CPU adapter, which stand for all longer inputs; at most one binding. With fewer,
+        winners are kept for so many items only: longer inputs keep the table's shapes.
     progress : callable
         Called with the name of the next step.
 
     Returns
     -------
     tuple of Choice
-        One per row of the table.
+        One per row of the table that has lengths of at most `max_items`.
     """
     measured = context_of(device).capabilities
     plain = replace(measured, tuning=None)
@@ -176,15 +178,29 @@ def tune(
     unknown = set(kernels) - set(TUNED_KERNELS)
     if unknown:
         raise ArgumentError(f"kernels {sorted(unknown)} are unknown; known are {', '.join(TUNED_KERNELS)}")
-    if max_items is None:
-        max_items = _LARGE_ITEMS_CPU if measured.is_cpu else _LARGE_ITEMS
-    max_items = max(1, min(max_items, measured.limits["max-storage-buffer-binding-size"] // 4))
+    one_binding = max(measured.limits["max-storage-buffer-binding-size"] // 4, 1)
+    large = min(_LARGE_ITEMS_CPU if measured.is_cpu else _LARGE_ITEMS, one_binding)
+    most = large if max_items is None else max(1, min(max_items, one_binding))
     choices: list[Choice] = []
+    rows: dict[str, list[tuple[int | None, Shape]]] = {}
     for kernel in kernels:
+        rows[kernel] = []
+        shorter = 0  # lengths of the rows before
         for up_to, shape in shapes_for(kernel, plain).rows:
-            n = max_items if up_to is None else min(up_to, _SMALL_ITEMS, max_items)
-            choices.append(_choose(device, plain, kernel, up_to, shape, n, rounds, protocol, progress))
-    _keep(device, choices)
+            # The size that stands for all lengths of the row.
+            stands = max(large, most) if up_to is None else min(up_to, _SMALL_ITEMS)
+            n = min(stands, most)
+            if n > shorter:
+                choice = _choose(
+                    device, plain, kernel, up_to if n == stands else n, shape, n, rounds, protocol, progress
+                )
+                choices.append(choice)
+                rows[kernel].append((choice.up_to, choice.winner))
+            if n <= shorter or n < stands:
+                rows[kernel].append((up_to, shape))  # what was not measured keeps the table's shape
+            shorter = up_to or 0
+    changed = {kernel for kernel in rows if any(c.changed for c in choices if c.kernel == kernel)}
+    _keep(device, choices, set(rows), {kernel: rows[kernel] for kernel in changed})
     return tuple(choices)
 
 
@@ -245,18 +261,20 @@ def _judge(shapes: list[Shape], found: list[list[Measurement]]) -> list[Trial]:
     return trials
 
 
-def _keep(device: wgpu.GPUDevice, choices: list[Choice]) -> None:
-    """Store the winners with the stored results of other kernels, and use them on this device."""
+def _keep(
+    device: wgpu.GPUDevice,
+    choices: Sequence[Choice],
+    searched: set[str],
+    found: Mapping[str, Sequence[tuple[int | None, Shape]]],
+) -> None:
+    """Store the rows that were found with the stored ones of other kernels, and use them on this device."""
     key = device_key(device)
     before: dict[str, Any] = cache.load(TUNING_KIND, key, TUNING_FORMAT) or {}
-    searched = {choice.kernel for choice in choices}
     kept = before.get("shapes")
     by_kernel = cast(dict[str, Any], kept) if isinstance(kept, dict) else {}
     shapes: dict[str, Any] = {kernel: rows for kernel, rows in by_kernel.items() if kernel not in searched}
-    for kernel in sorted(searched):
-        mine = [choice for choice in choices if choice.kernel == kernel]
-        if any(choice.changed for choice in mine):
-            shapes[kernel] = [[choice.up_to, tuning_of(kernel, choice.winner).to_dict()] for choice in mine]
+    for kernel, rows in sorted(found.items()):
+        shapes[kernel] = [[up_to, tuning_of(kernel, shape).to_dict()] for up_to, shape in rows]
     reported = before.get("choices")
     entries = cast(list[object], reported) if isinstance(reported, list) else []
     earlier = [cast(dict[str, Any], entry) for entry in entries if isinstance(entry, dict)]
