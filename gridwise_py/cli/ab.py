@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from .compare import Share
-from .exit_codes import BAD_INPUT, INCOMPLETE, NOT_COMPARABLE, REGRESSION, WRONG_RESULT
+from .exit_codes import BAD_INPUT, INCOMPLETE, NOT_COMPARABLE, REGRESSION, UNDECIDED, WRONG_RESULT
 from .options import AxisText, AxisValues, JsonFile, Seconds, adapter_option
 from .output import cannot_write, check_new, check_output, note, showing_progress, table_console
 
@@ -54,6 +54,7 @@ class _Ab(click.Command):
 @click.option(
     "--gate", type=Share(), help="Exit with 1 if a row is slower by more than this.  [default: the threshold]"
 )
+@click.option("--fail-ambiguous", is_flag=True, help="Exit with 7 if a row that the gate applies to is ambiguous.")
 @click.option(
     "--pairs", type=click.IntRange(2, 50), default=5, show_default=True,
     help="Pairs of processes. More of them make intervals narrower.",
@@ -81,7 +82,8 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     work affect both alike. Each pair of processes is a unit of the statistics.
 
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
-    the sides run on different adapters, 4 if a result is wrong. An ambiguous row does not fail the gate.
+    the sides run on different adapters, 4 if a result is wrong. An ambiguous row does not fail the gate without
+    --fail-ambiguous (7).
 
     After Ctrl-C, SIGTERM, or if a process does not start again, the pairs of processes that were measured are judged
     and written, and it exits with 130, 143 or 6: they are a part of what was asked.
@@ -120,8 +122,7 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
         try:
             write_json(json_path, judged.to_json())
         except OSError as error:
-            note(cannot_write("--json", json_path, error))
-            sys.exit(BAD_INPUT)
+            sys.exit(cannot_write("--json", json_path, error))
         note(f"wrote {json_path}")
     if isinstance(measured.stopped, KeyboardInterrupt):
         raise measured.stopped  # its message and its exit code
@@ -134,6 +135,8 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
         sys.exit(REGRESSION)
     if not judged.rows:
         sys.exit(BAD_INPUT)
+    if options["fail_ambiguous"] and judged.undecided:
+        sys.exit(UNDECIDED)
 
 
 def _jobs(words: Sequence[str], options: dict[str, Any], *, is_cpu: bool) -> list[Any]:

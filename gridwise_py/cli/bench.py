@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from .exit_codes import BAD_INPUT, NO_ADAPTER, WRONG_RESULT
+from .exit_codes import BAD_INPUT, NO_ADAPTER, NO_READER, WRONG_RESULT
 from .options import AxisText, AxisValues, Duration, JsonFile, PrimitiveName, RawArguments, Seconds, adapter_option
 from .output import cannot_write, check_new, check_output, keep_others_from, note, table_console
 
@@ -239,8 +239,7 @@ def _check_json(path: Path, *, overwrite: bool, resume: Path | None = None) -> N
     try:
         check_results_path(path)
     except OSError as error:
-        note(cannot_write("--json", path, error))
-        sys.exit(BAD_INPUT)
+        sys.exit(cannot_write("--json", path, error))
 
 
 def _next_adapter(request: Any, adapter: int, json_path: Path | None, quiet: bool) -> int:
@@ -294,7 +293,9 @@ def _one_adapter(
         note(f"wrote {json_path}{stamps}")
     elif json_path is not None and unwritten is not None:
         kept = f"; the cases that were finished before are in {partial}" if partial and partial.is_file() else ""
-        note(cannot_write("--json", json_path, unwritten) + kept)
+        code = cannot_write("--json", json_path, unwritten, kept)
+        if code == NO_READER:
+            return code
     if any(result.mismatch is not None for result in document.results):
         return WRONG_RESULT
     failed = unwritten is not None or any(result.error is not None for result in document.results)

@@ -15,7 +15,7 @@ __all__ = ["calibrate"]
 
 _FLOORS = {
     "empty_pass": ("a pass with one workgroup that does nothing", "GPU"),
-    "further_dispatch": ("a further dispatch in a pass", "GPU"),
+    "dispatch_in_long_pass": ("a dispatch in a pass of many", "GPU"),
     "gap_between_passes": ("the gap between two passes", "GPU"),
     "submission": ("submit such a pass and wait for it", "CPU"),
 }

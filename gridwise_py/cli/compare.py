@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from .. import settings
-from .exit_codes import NOT_COMPARABLE, REGRESSION, WRONG_RESULT
+from .exit_codes import NOT_COMPARABLE, REGRESSION, UNDECIDED, WRONG_RESULT
 from .output import PATIENCE_S, check_output, note, showing_progress, write_whole
 
 __all__ = ["compare"]
@@ -61,10 +61,11 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--force", is_flag=True, help="Compare although device, driver, backend or modes differ.")
 @click.option("--gate-walls", is_flag=True, help="Apply the gate to CPU walls, too.")
+@click.option("--fail-ambiguous", is_flag=True, help="Exit with 7 if a row that the gate applies to is ambiguous.")
 @click.option("--across", is_flag=True, help="Rank two devices by case instead: how many times as fast is one?")
 def compare(
     old: Path, new: Path, threshold: float, gate: float, form: str, out: Path | None, former_out: Path | None,
-    force: bool, gate_walls: bool, across: bool,
+    force: bool, gate_walls: bool, fail_ambiguous: bool, across: bool,
 ) -> None:  # fmt: skip
     """Judge the results file NEW against OLD, row by row: faster, slower, same or ambiguous.
 
@@ -73,8 +74,8 @@ def compare(
     from a new process in mode latency and in CPU walls.
 
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
-    the files cannot be compared, 4 if a result in them is wrong. Ambiguous rows, and CPU walls without --gate-walls,
-    do not fail the gate.
+    the files cannot be compared, 4 if a result in them is wrong. Ambiguous rows do not fail the gate without
+    --fail-ambiguous (7), and CPU walls not without --gate-walls.
     """
     from ..bench.analysis.compare import compare as compare_documents
     from ..bench.calibrate.repeatability import spreads_of_adapter
@@ -123,6 +124,8 @@ def compare(
         sys.exit(WRONG_RESULT)
     if found.regressed:
         sys.exit(REGRESSION)
+    if fail_ambiguous and found.undecided:
+        sys.exit(UNDECIDED)
 
 
 def _table_console(**options: Any) -> Any:

@@ -6,6 +6,7 @@ WRONG_RESULT = 4
 BAD_INPUT = 2
 NO_ADAPTER = 5
 INCOMPLETE = 6
+UNDECIDED = 7
 #: As a shell reports a program ended by a signal: 128 plus its number.
 INTERRUPTED = 130
 TERMINATED = 143

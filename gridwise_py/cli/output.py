@@ -15,7 +15,7 @@ import click
 from .. import settings
 from ..display.terminal import clean_lines
 from ..storage import files
-from .exit_codes import BAD_INPUT
+from .exit_codes import BAD_INPUT, NO_READER
 
 #: How long a command that reads and draws may be silent in a pipe.
 PATIENCE_S = 2.0
@@ -48,9 +48,15 @@ def _refuse(option: str, problem: str) -> NoReturn:
     sys.exit(BAD_INPUT)
 
 
-def cannot_write(option: str, path: Path, error: OSError) -> str:
-    """Return the message that a file was not written."""
-    return f"gridwise: {option}: {path} cannot be written: {error.strerror or error}"
+def cannot_write(option: str, path: Path, error: OSError, also: str = "") -> int:
+    """Print that a file was not written, and return the exit code.
+
+    If the program that reads it has ended, nobody wants it any more: no message.
+    """
+    if isinstance(error, BrokenPipeError):
+        return NO_READER
+    note(f"gridwise: {option}: {path} cannot be written: {error.strerror or error}{also}")
+    return BAD_INPUT
 
 
 def check_output(path: Path, option: str, inputs: Iterable[Path] = ()) -> None:
@@ -64,8 +70,7 @@ def check_output(path: Path, option: str, inputs: Iterable[Path] = ()) -> None:
         files.check_writable(path)
         same = any(one.exists() and path.exists() and one.samefile(path) for one in inputs)
     except OSError as error:
-        note(cannot_write(option, path, error))
-        sys.exit(BAD_INPUT)
+        sys.exit(cannot_write(option, path, error))
     if same and not files.is_stream(path):
         _refuse(option, f"{path} is one of the files to read; name another")
 
@@ -141,5 +146,4 @@ def write_whole(path: Path, text: str, option: str) -> None:
     try:
         files.write_whole(path, text.encode("utf-8", "replace"))
     except OSError as error:
-        note(cannot_write(option, path, error))
-        sys.exit(BAD_INPUT)
+        sys.exit(cannot_write(option, path, error))

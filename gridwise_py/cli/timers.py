@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .exit_codes import BAD_INPUT, WRONG_RESULT
+from .exit_codes import WRONG_RESULT
 from .options import JsonFile, Seconds, adapter_option
 from .output import (
     LINE_EVERY_S,
@@ -126,14 +126,13 @@ def time_and_show(
         sys.exit(WRONG_RESULT)
     console = table_console(150, json_path)
     console.print(timers_table(document))
-    unwritten = False
+    unwritten = 0
     if json_path is not None:
         try:
             write_json(json_path, document)
             note(f"wrote {json_path}")
         except OSError as error:
-            unwritten = True
-            note(cannot_write("--json", json_path, error))
+            unwritten = cannot_write("--json", json_path, error)
         else:
             if partial is not None:
                 partial.unlink(missing_ok=True)
@@ -141,4 +140,4 @@ def time_and_show(
         plot_timers(document, plot_path)
         note(f"wrote {plot_path}")
     if unwritten:
-        sys.exit(BAD_INPUT)
+        sys.exit(unwritten)

@@ -1,6 +1,7 @@
 """`gridwise ab`: environments, the worker, the turns, and verdicts on paired differences."""
 
 import contextlib
+import io
 import json
 import math
 import os
@@ -9,11 +10,13 @@ import signal
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import gridwise_py as gw
 from gridwise_py.bench.ab import environments, process, turns
@@ -21,6 +24,7 @@ from gridwise_py.bench.ab.environments import Environment, find_environment
 from gridwise_py.bench.ab.judged import judge
 from gridwise_py.bench.ab.paired import PairedDifferences, judge_paired
 from gridwise_py.bench.ab.process import SideError, Worker
+from gridwise_py.bench.ab.table import JudgedTable
 from gridwise_py.bench.ab.turns import SIDES, MeasuredCase, Progress, Settings, TakenRow, measure_in_turns
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
@@ -604,6 +608,23 @@ def test_an_interrupt_keeps_the_pairs_that_measured(fake):
     assert (judged.stopped, judged.to_json()["complete"]) == ("interrupted", False)
     starts, ends = ([word[1] for word in fake.log].count(do) for do in ("start", "end"))
     assert starts == ends
+
+
+def test_the_table_says_what_its_numbers_are_and_keeps_the_lines_of_an_error(fake):
+    judged = replace(_judged(fake), broken=("scan: ShaderError: no such function\n  line 3: f(x)",))
+    for side in SIDES:
+        judged.measured.sides[side]["versions"] = {"gridwise_py": "1", "wgpu": "1", "python": "3"}
+    console = Console(width=120, file=io.StringIO())
+    console.print(JudgedTable(judged))
+    lines = console.file.getvalue().splitlines()
+    at = lines.index("no longer runs: scan: ShaderError: no such function")
+    assert lines[at + 1] == "  line 3: f(x)"
+    text = " ".join(" ".join(lines).split())
+    assert "OLD, NEW: medians of all turns. NEW − OLD: the mean of what neighbouring turns differ by" in text
+    assert not judged.undecided
+    ambiguous = replace(judged.rows[0], verdict=replace(judged.rows[0].verdict, kind=VerdictKind.AMBIGUOUS))
+    assert replace(judged, rows=(ambiguous,)).undecided
+    assert not replace(judged, rows=(replace(ambiguous, gated=False),)).undecided
 
 
 def test_one_pair_is_no_verdict(fake):

@@ -185,7 +185,7 @@ def test_coarse_timestamps_have_no_floors_and_say_so():
     found = _read(data)
     floors = found.device.floors
     assert {name for name, value in floors.items() if value is None} == {
-        "empty_pass_ns", "further_dispatch_ns", "gap_between_passes_ns"
+        "empty_pass_ns", "dispatch_in_long_pass_ns", "gap_between_passes_ns"
     }  # fmt: skip
     assert floors["submission_ns"] == 100_000.0
     assert any("rounds timestamps to 65.5 µs" in warning for warning in found.results[0].warnings)
@@ -194,8 +194,8 @@ def test_coarse_timestamps_have_no_floors_and_say_so():
 def test_the_calibration_is_that_of_its_timestamps():
     found = _read(page_file([raw_result(two_blocks())])).device
     assert found.floors == {
-        "empty_pass_ns": 2000.0, "further_dispatch_ns": 200.0, "gap_between_passes_ns": 500.0,
-        "submission_ns": 100_000.0,
+        "empty_pass_ns": 2000.0, "dispatch_in_long_pass_ns": pytest.approx(22_000 / 101),
+        "gap_between_passes_ns": 500.0, "submission_ns": 100_000.0,
     }  # fmt: skip
     assert found.calibration.copy[0].gbytes_per_s == pytest.approx(2 * (4 << 20) / 8_000)
     assert found.calibration.triad[0].gbytes_per_s == pytest.approx(3 * (4 << 20) / 12_000)

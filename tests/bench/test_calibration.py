@@ -47,7 +47,7 @@ def fast(monkeypatch):
     found = {
         "keep_busy": lambda device, seconds: None,
         "check_tick": lambda device: TickCheck(60e6, 61e6),
-        "floors_ns": lambda device: {"empty_pass": 4300.0, "further_dispatch": 1600.0},
+        "floors_ns": lambda device: {"empty_pass": 4300.0, "dispatch_in_long_pass": 1600.0},
         "synchronising_ns": lambda device: {"submit": 20e3},
         "ceilings": lambda device, sizes: {
             "copy": [_point(n, 100.0) for n in sizes],
@@ -79,7 +79,7 @@ def test_a_calibration(timed):
     assert found.tick_check.wall_ns > 0.9 * 60e6
     assert 0 < found.tick_check.ratio <= 1.02
     assert found.tick_period_ns == gw.timing_helper(timed).tick_period_ns
-    assert set(found.floors_ns) == {"empty_pass", "further_dispatch", "gap_between_passes", "submission"}
+    assert set(found.floors_ns) == {"empty_pass", "dispatch_in_long_pass", "gap_between_passes", "submission"}
     assert found.floors_ns["empty_pass"] > 0
     assert found.floors_ns["submission"] > 0
     costs = found.synchronising_ns

@@ -236,6 +236,15 @@ def test_the_gate(run):
     assert "1 slower" in run(a, b, "--gate", "15%").output
 
 
+def test_ambiguous_rows_fail_where_that_is_asked_for(run):
+    """Single rounds of a CPU adapter: whatever they are, they are neither faster nor slower."""
+    a, b = document(device=LAVAPIPE), scaled(document(device=LAVAPIPE), 1, 0, 1.1)
+    assert run(a, b).exit_code == 0
+    assert run(a, b, "--fail-ambiguous").exit_code == 7
+    assert run(a, a, "--fail-ambiguous").exit_code == 0
+    assert run(document(), scaled(document(), 1, 0, 1.1), "--fail-ambiguous").exit_code == 1, "a regression comes first"
+
+
 def test_a_cpu_against_a_gpu_is_never_compared(run):
     for options in ((), ("--force",)):
         found = run(document(device=LAVAPIPE), document(), *options)

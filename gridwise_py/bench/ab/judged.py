@@ -32,7 +32,9 @@ class JudgedRow:
         Medians of the turns, for one trial.
     verdict : PairedVerdict
     past_gate : bool
-        Whether it is slower by more than the gate. CPU walls are shown, and pass every gate.
+        Whether it is slower by more than the gate.
+    gated : bool
+        Whether the gate applies to it: CPU walls beside GPU times pass every gate.
     """
 
     case: str
@@ -41,6 +43,7 @@ class JudgedRow:
     new_ns: float
     verdict: PairedVerdict
     past_gate: bool
+    gated: bool = True
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,11 @@ class Judged:
     def regressed(self) -> bool:
         """Whether a gate must stop NEW: a row past the gate, or a case that no longer runs."""
         return bool(self.broken) or any(row.past_gate for row in self.rows)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a row is ambiguous that the gate applies to."""
+        return any(row.gated and row.verdict.kind is VerdictKind.AMBIGUOUS for row in self.rows)
 
     def counts(self) -> dict[str, int]:
         """Return how many rows got each verdict."""
@@ -169,7 +177,7 @@ def judge(
         gated = row != "cpu_wall" or "gpu_span" not in case.logs
         past = gated and verdict.kind is VerdictKind.SLOWER and verdict.ratio > 1 + gate
         old_ns, new_ns = (case.median_ns(row, side) for side in SIDES)
-        rows.append(JudgedRow(str(case.job), row, old_ns, new_ns, verdict, past))
+        rows.append(JudgedRow(str(case.job), row, old_ns, new_ns, verdict, past, gated))
     failed = [case for case in measured.cases if case.errors]
     return Judged(
         environments, measured, settings, threshold, gate, tuple(rows),

@@ -180,6 +180,13 @@ class Comparison:
         """Whether a gate must stop the new version: a row past the gate, or a case that no longer runs."""
         return bool(self.regressions or self.broken)
 
+    @property
+    def undecided(self) -> bool:
+        """Whether the gate could not be applied to a row, because it is ambiguous or not judged."""
+        return any(
+            row.gated and (row.verdict is None or row.verdict.kind is VerdictKind.AMBIGUOUS) for row in self.rows
+        )
+
     def counts(self) -> dict[str, int]:
         """Return how many rows got each verdict."""
         kinds = [row.verdict.kind for row in self.rows if row.verdict is not None]

@@ -55,8 +55,8 @@ class Calibration:
     tick_check : TickCheck
         The unit of the tick against the CPU's clock.
     floors_ns : mapping
-        ``empty_pass``, ``further_dispatch``, ``gap_between_passes`` on the GPU's clock, ``submission`` on the CPU's,
-        of a kernel of one workgroup that does nothing.
+        ``empty_pass``, ``dispatch_in_long_pass``, ``gap_between_passes`` on the GPU's clock, ``submission`` on the
+        CPU's, of a kernel of one workgroup that does nothing.
     synchronising_ns : mapping
         ``submit``, ``wait_when_idle``, ``wait_after_work``, ``readback_4_bytes``, on the CPU's clock.
     wait_method : str

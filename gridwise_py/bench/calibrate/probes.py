@@ -203,13 +203,10 @@ def floors_from(
         The step of the GPU's clock. With a coarse one, most empty passes read 0, and the rest a step: no time is known.
     """
     coarse = step_ns is not None and step_ns > _COARSE_STEP_NS
-    empty_pass, long_pass = (None if coarse else _median(passes.lengths_ns) for passes in (one, many))
-    further = None
-    if empty_pass is not None and long_pass is not None:
-        further = (long_pass - empty_pass) / (dispatches - 1)
     return {
-        "empty_pass": empty_pass,
-        "further_dispatch": further,
+        "empty_pass": None if coarse else _median(one.lengths_ns),
+        # With its share of the pass: two medians that are subtracted may leave a negative time.
+        "dispatch_in_long_pass": None if coarse else _median(many.lengths_ns / dispatches),
         "gap_between_passes": None if coarse else _median(one.gaps_ns),
         "submission": _median([submit + wait for submit, wait in submissions]),
     }
