@@ -34,10 +34,9 @@ def made(device: wgpu.GPUDevice, name: str, a: gw.Array, b: gw.Array) -> tuple[g
 def described(m: gw.Measurement) -> str:
     """Return a line about a measurement."""
     span = m.whole["gpu_span"].summary
-    spread = 100 * (span.ci_high_ns - span.ci_low_ns) / span.median_ns
     notes = [m.stop_reason.value, *(["CLOCK MOVED"] if m.clock_moved else []), *([] if m.correct else ["WRONG"])]
     return (
-        f"{span.median_ns * 1e-3:10.2f} µs {m.gbytes_per_s:8.0f} GB/s  interval {spread:5.2f} %"
+        f"{span.median_ns * 1e-3:10.2f} µs {m.gbytes_per_s:8.0f} GB/s  {span.uncertainty_text():>9}"
         f"  {span.count:5d} samples  {', '.join(notes)}"
     )
 

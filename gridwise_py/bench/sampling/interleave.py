@@ -198,11 +198,9 @@ def _not_in_turns(old: Sequence[Measurement], new: Sequence[Measurement]) -> str
     """Return why two sides cannot be judged; empty if they can."""
     sides = {"old": old, "new": new}
     for name, side in sides.items():
-        given = cast(object, side)
-        if not isinstance(given, (list, tuple)) or not all(
-            isinstance(m, Measurement) for m in cast(list[object], given)
-        ):
-            return f"{name} is {type(given).__name__}, but must be a list of Measurement, one of each round"
+        items = list(cast(Sequence[object], side)) if isinstance(side, (list, tuple)) else None
+        if items is None or not all(isinstance(item, Measurement) for item in items):
+            return f"{name} is {type(side).__name__}, but must be a list of Measurement, one of each round"
         for m in side:
             if not m.correct:
                 return f"{name} has a wrong result or none: {m.error or m.mismatches[0]}"

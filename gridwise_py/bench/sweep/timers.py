@@ -253,7 +253,7 @@ def run_timers(
         "repeats": repeats, "cold_repeats": cold_repeats, "warmup_s": warmup_s, "idle_s": idle_s, "seed": seed,
     }  # fmt: skip
     document: dict[str, Any] = {
-        "schema": SCHEMA, "schema_version": 1, **run_context(device), "protocol": protocol, "peers": {},
+        "schema": SCHEMA, "schema_version": 2, **run_context(device), "protocol": protocol, "peers": {},
     }  # fmt: skip
 
     def so_far(complete: bool = False) -> dict[str, Any]:
