@@ -783,7 +783,7 @@ def test_across_takes_the_processes_of_a_case_together():
         (0.01, "B is 1.10 to 3.00 times as fast in 2 of 2 cases."),
         (0.08, "B is 3.00 times as fast in 1 of 2 cases; no difference beyond the ± in 1 of 2 cases."),
         (1.2, "no difference beyond the ± in 2 of 2 cases."),
-        (None, "B is 1.10 to 3.00 times as fast in 2 of 2 cases."),
+        (None, "too few samples to tell in 2 of 2 cases."),
     ],
 )
 def test_across_calls_nothing_faster_within_its_uncertainty(uncertainty, sentence):

@@ -349,7 +349,7 @@ def test_warnings_have_their_cases_and_are_in_the_words_of_the_command_line():
 def test_one_sample_has_no_uncertainty():
     whole = {"gpu_span": series("gpu_span", [1e6])}
     text = "\n".join(_lines([measurement(whole=whole, kernels=())]))
-    assert "One sample only" in text
+    assert "Fewer than 6 samples, so there is no interval" in text
     assert all("±" not in line for line in text.splitlines() if line.startswith("scan"))
 
 

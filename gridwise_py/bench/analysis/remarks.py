@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ...display.quantities import format_time
 from ..results.model import Device, Result
 from ..sampling.samples import CLOCK_MOVED, LEFT_OUT
+from ..stats.series import LEAST_FOR_INTERVAL
 
 __all__ = ["CLOCK_WORDS", "DIFFER_MARK", "Remark", "listed", "remarks"]
 
@@ -125,7 +126,7 @@ def _trials(results: Sequence[Result]) -> list[Remark]:
     found: list[Remark] = []
     by_count: dict[tuple[int, int], list[str]] = {}
     long: list[str] = []
-    single: list[str] = []
+    few: list[str] = []
     for result in results:
         where = result.name_with_n
         cuts = [(int(cut[1]), int(cut[2])) for warning in result.warnings if (cut := _CUT.match(warning))]
@@ -133,8 +134,7 @@ def _trials(results: Sequence[Result]) -> list[Remark]:
             by_count.setdefault(min(cuts), []).append(where)
         if any(_LONG_TRIAL.match(warning) for warning in result.warnings):
             long.append(f"{where} ({format_time(result.time_ns)})")
-        series = result.gpu_span or result.cpu_wall
-        single += [where] * (series is not None and series.summary is not None and series.summary.count == 1)
+        few += [where] * (result.timed is not None and result.timed.interval_ns is None)
     for asked in sorted({asked for asked, _ in by_count}):
         cases = [(cut, names) for (wanted, cut), names in sorted(by_count.items()) if wanted == asked]
         each = "; ".join(f"{cut} in {listed(names)}" for cut, names in cases)
@@ -143,7 +143,8 @@ def _trials(results: Sequence[Result]) -> list[Remark]:
     if long:
         text = f"A single trial is longer than a submission should be: {listed(long)}."
         found.append(Remark("trials", text, tuple(long)))
-    if single:
-        text = f"One sample only, so its uncertainty is unknown (a longer --sampling-s takes more): {listed(single)}."
-        found.append(Remark("trials", text, tuple(single)))
+    if few:
+        least = LEAST_FOR_INTERVAL
+        text = f"Fewer than {least} samples, so there is no interval (a longer --sampling-s takes more): {listed(few)}."
+        found.append(Remark("trials", text, tuple(few)))
     return found

@@ -211,12 +211,14 @@ def comparison_conclusion(comparison: Comparison) -> str:
 def _ranks_conclusion(comparison: Comparison) -> str:
     first = [rank for rank in comparison.ranks if rank.rank == 1]
     slowest = {rank.case: rank for rank in comparison.ranks if rank.rank > 1}
-    equal = [rank for rank in first if rank.case in slowest and _as_fast(rank, slowest[rank.case])]
+    both = {rank.case: (rank, slowest[rank.case]) for rank in first if rank.case in slowest}
+    unsure = [case for case, pair in both.items() if any(rank.uncertainty is None for rank in pair)]
+    equal = [case for case, pair in both.items() if case not in unsure and _as_fast(*pair)]
     parts: list[str] = []
     # Of two files of one model the name says nothing.
     differ = comparison.old_name != comparison.new_name
     for file in reversed(comparison.sides):
-        speedups = sorted(rank.speedup for rank in first if rank.file == file and rank not in equal)
+        speedups = sorted(rank.speedup for rank in first if rank.file == file and rank.case not in (*equal, *unsure))
         if speedups:
             ends = list(dict.fromkeys(format_number(speedups[i]) for i in (0, -1)))
             adapter = next(rank.adapter for rank in first if rank.file == file)
@@ -224,6 +226,8 @@ def _ranks_conclusion(comparison: Comparison) -> str:
             parts.append(f"{name} is {' to '.join(ends)} times as fast in {len(speedups)} of {len(first)} cases")
     if equal:
         parts.append(f"no difference beyond the ± in {len(equal)} of {len(first)} cases")
+    if unsure:
+        parts.append(f"too few samples to tell in {len(unsure)} of {len(first)} cases")
     return f"{'; '.join(parts)}."
 
 
