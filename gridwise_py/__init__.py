@@ -84,7 +84,7 @@ from .functions.arrays import (
     zeros,
     zeros_like,
 )
-from .functions.bins import bincount, histogram, histogram2d, reduce_by_index, scatter_add
+from .functions.bins import bincount, histogram, histogram2d, histogram_bin_edges, reduce_by_index, scatter_add
 from .functions.elementwise import (
     abs,
     absolute,
@@ -385,6 +385,7 @@ __all__ = [
     "group_by",
     "histogram",
     "histogram2d",
+    "histogram_bin_edges",
     "hold_clock",
     "i32",
     "index",

@@ -34,7 +34,7 @@ AREAS = {
     "nanmedian nanpercentile nanquantile diff ediff1d "
     "reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
     "argsort sort_pairs top_k TopItems partition argpartition matmul "
-    "searchsorted digitize histogram histogram2d bincount reduce_by_index scatter_add "
+    "searchsorted digitize histogram histogram2d histogram_bin_edges bincount reduce_by_index scatter_add "
     "compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
     "unique_values unique_counts unique_inverse unique_all merge MergedPairs isin union1d intersect1d setdiff1d "
     f"setxor1d {FUNCTIONS} stream",
@@ -70,7 +70,7 @@ PARTS = {
         "Arithmetic and items": "add diff ediff1d matmul take put repeat flip roll transpose",
         "Selections and sets": "compress nonzero flatnonzero partition_by unique unique_values unique_counts "
         "unique_inverse unique_all run_length_encode isin union1d intersect1d setdiff1d setxor1d",
-        "Counts and bins": "histogram histogram2d bincount reduce_by_index scatter_add",
+        "Counts and bins": "histogram histogram2d histogram_bin_edges bincount reduce_by_index scatter_add",
         "By key": "group_by Groups count reduce_by_key ReducedByKey scan_by_key",
         "By segment": "segmented_reduce segmented_scan segmented_sort segmented_sort_pairs segmented_top_k segment_ids",
         "Data larger than memory": "stream",
