@@ -26,7 +26,8 @@ from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..types.expression import Expression
 from ..types.options import MOST_U32, integer
-from .sorts import along_one, argsort, at_least_1d, check_kind, sort, with_last, with_last_at
+from .orders import with_last, with_last_at
+from .sorts import along_one, argsort, at_least_1d, check_kind, sort
 
 __all__ = ["TopItems", "argpartition", "partition", "top_k"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..call_errors import explained
 from ..errors import ArgumentError
-from ..primitives import ArgSort, MergeSort, SegmentedSort, Sort, SortPairs
+from ..primitives import ArgSort, MergeSort, Sort, SortPairs
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.merge_order import Less
 from ..primitives.one_shot import (
@@ -24,23 +24,18 @@ from ..primitives.one_shot import (
     argument_datatype,
     delivered,
     device_of,
-    kept_primitive,
     one_shot,
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
-from ..types.datatype import STORAGE_DATATYPES, VALUE_DATATYPES, Datatype
-from ..types.expression import index
+from ..types.datatype import STORAGE_DATATYPES, VALUE_DATATYPES
 from ..types.options import one_of
 from .arrays import zeros
-from .orders import transpose
+from .orders import row_places, rows_sorted, with_last, with_last_at
 from .windowed import one_result
 
-__all__ = [
-    "SortKind", "along_one", "argsort", "at_least_1d", "check_kind", "row_places", "rows_sorted", "sort", "sort_pairs",
-    "with_last", "with_last_at",
-]  # fmt: skip
+__all__ = ["SortKind", "along_one", "argsort", "at_least_1d", "check_kind", "sort", "sort_pairs"]
 
 #: What numpy calls ways to sort, all of which are one here.
 SortKind: TypeAlias = Literal["quicksort", "heapsort", "mergesort", "stable"]
@@ -186,23 +181,6 @@ def along_one(call: str, x: Any, axis: Any) -> tuple[Any, int | None]:
     return (x, None) if items.ndim == 1 else (items, along)
 
 
-def with_last(items: Any, axis: int) -> Any:
-    """Return an array of several dimensions with an axis as the last one."""
-    if axis == items.ndim - 1:
-        return items
-    order = [*(each for each in range(items.ndim) if each != axis), axis]
-    return transpose(items, order) if isinstance(items, Array) else items.transpose(order)
-
-
-def with_last_at(items: Any, axis: int) -> Any:
-    """Return an array of several dimensions with the last one as an axis, in C order."""
-    last = items.ndim - 1
-    if axis == last:
-        return items
-    order = [*range(axis), last, *range(axis, last)]
-    return transpose(items, order) if isinstance(items, Array) else np.ascontiguousarray(items.transpose(order))
-
-
 def _sorted_along(
     call: str, items: Any, axis: int, device: wgpu.GPUDevice | None, *, descending: bool, indices: bool
 ) -> Any:
@@ -218,20 +196,6 @@ def _sorted_along(
         return with_last_at(found, axis)
     result = with_last_at(found.to_numpy(), axis)
     return result.astype(np.intp) if indices else result
-
-
-def row_places(rows: Array) -> Array:
-    """Return the index of each item along the last axis, in one dimension."""
-    return asarray(index % rows.shape[-1], rows.device, size=rows.size)
-
-
-def rows_sorted(rows: Array, datatype: Datatype, values: Array | None, *, descending: bool = False) -> Array:
-    """Return the items of rows in order, or values that move with them, in one dimension."""
-    options: dict[str, Any] = {"length": rows.shape[-1], "descending": bool(descending)}
-    moved = {} if values is None else {"values": values}
-    primitive = kept_primitive(SegmentedSort, rows.device, datatype, "u32" if moved else None, **options)
-    outputs = primitive.bind(keys=rows.ravel(), **moved).execute().outputs
-    return outputs["output_values" if moved else "output_keys"]
 
 
 @overload
