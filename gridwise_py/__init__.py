@@ -145,6 +145,8 @@ from .functions.segments import (
 )
 from .functions.selections import (
     compress,
+    delete,
+    extract,
     flatnonzero,
     nonzero,
     partition_by,
@@ -366,6 +368,7 @@ __all__ = [
     "cumulative_prod",
     "cumulative_sum",
     "default_device",
+    "delete",
     "diff",
     "digitize",
     "ediff1d",
@@ -373,6 +376,7 @@ __all__ = [
     "empty_cache",
     "empty_like",
     "exp",
+    "extract",
     "f32",
     "find",
     "flatnonzero",

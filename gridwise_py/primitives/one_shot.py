@@ -46,7 +46,7 @@ _Number: TypeAlias = float | np.number[Any] | np.bool_
 HostItems: TypeAlias = np.ndarray | _SupportsArray | Sequence[_Number] | Sequence[Sequence[_Number]]
 
 # Of functions that have another for rows of one length.
-_OF_ROWS = {"gw.sort()": "gw.segmented_sort", "gw.sort_pairs()": "gw.segmented_sort_pairs"}
+_OF_ROWS = {"gw.sort_pairs()": "gw.segmented_sort_pairs"}
 _ONE_DIMENSION = "it works along the one dimension of {x}"
 _ROWS = "; for rows, call it once for each, or use numpy; for all items give {x}.ravel()"
 _STABLE = "every sort here is stable; leave it out"
