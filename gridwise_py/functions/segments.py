@@ -448,12 +448,13 @@ def repeat(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of any shape, an expression of one dimension; with items of 4 or 8 bytes; in numpy also of 1 and 2.
+        Of any shape, an expression of one dimension; with items of 4 or 8 bytes, and of 1 and 2 where `repeats` is on
+        the host.
     repeats : int, or numpy.ndarray or Array of integers
         How often; one number for all items, or one for each, or bools. An Array is of u32.
     axis : int, optional
         The dimension along which to repeat; by default all items of `x`, in C order. Of several dimensions `repeats`
-        has to be on the host, and items may have any size.
+        has to be on the host.
     size : int, optional
         The items that there is room for. Where `repeats` is an Array it must be given: only the GPU knows the sum.
     device : wgpu.GPUDevice, optional
@@ -488,6 +489,8 @@ def repeat(
         along = one_axis(call, axis, ndim)
         if ndim > 1:
             return _repeated_along(call, items, repeats, along, size, device)
+    if isinstance(x, Array) and x.datatype.itemsize_bytes < 4 and x.count is None and not isinstance(repeats, Array):
+        return _repeated_along(call, x.ravel(), repeats, 0, size, device)
     inputs = _Inputs(call, device, {"values": "x", "counts": "repeats"})
     kind = inputs.take("values", raveled(call, "x", x), ITEM_DATATYPES, fuses=False)
     if isinstance(repeats, Array):

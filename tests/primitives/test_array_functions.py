@@ -244,6 +244,8 @@ def test_take_is_numpys(device, data):
     found = gw.take(items, indices, axis, mode=mode, device=device)
     assert np.array_equal(found, expected)
     assert found.dtype == expected.dtype
+    if not indices.size:
+        assert gw.take(items, [], axis, device=device).shape == np.take(items, [], axis).shape
     out = gw.empty(expected.shape, name, device)
     assert gw.take(x, on_gpu, axis, mode=mode, out=out) is out
     _same(out, expected)

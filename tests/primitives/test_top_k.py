@@ -457,6 +457,13 @@ def test_segments_as_a_function(device):
     assert (on_gpu.indices.shape, on_gpu.indices.dtype) == ((3, 3), np.uint32)
     assert on_gpu.values.to_numpy()[2].tolist() == np.sort(-x[7:300].astype(int))[::-1][:3].tolist()
     assert gw.segmented_top_k(x, [0], 3).values.shape == (0, 3)
+    nothing = gw.asarray(np.zeros(0, np.int32), device)
+    for empty in (np.zeros(0, np.int16), nothing, -nothing):
+        values, indices = gw.segmented_top_k(empty, [0, 0, 0], 9, mode="smallest")
+        assert not np.asarray(values.tolist()).any()
+        assert {number % 2**32 for row in indices.tolist() for number in row} == {0xFFFFFFFF}
+    run = gw.SegmentedTopK(device, "i32", 3).execute(input=on_gpu.values.ravel(), offsets=gw.zeros(3, "u32", device), n=0)
+    assert run.outputs["indices"].tolist() == [0xFFFFFFFF] * 6
     assert gw.segmented_top_k(x, offsets, 0).indices.shape == (3, 0)
     with pytest.raises(gw.LimitError, match="k=1025, but one workgroup chooses at most 1024"):
         gw.segmented_top_k(x, offsets, 1025)
