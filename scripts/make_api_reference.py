@@ -68,8 +68,8 @@ PARTS = {
         "Sorting and searching": "sort argsort sort_pairs lexsort top_k TopItems partition argpartition merge "
         "MergedPairs searchsorted digitize",
         "Arithmetic and items": "add diff ediff1d matmul take put repeat flip roll transpose",
-        "Selections and sets": "compress extract delete nonzero flatnonzero partition_by unique unique_values unique_counts "
-        "unique_inverse unique_all run_length_encode isin union1d intersect1d setdiff1d setxor1d",
+        "Selections and sets": "compress extract delete nonzero flatnonzero partition_by unique unique_values "
+        "unique_counts unique_inverse unique_all run_length_encode isin union1d intersect1d setdiff1d setxor1d",
         "Counts and bins": "histogram histogram2d histogram_bin_edges bincount reduce_by_index scatter_add",
         "By key": "group_by Groups count reduce_by_key ReducedByKey scan_by_key",
         "By segment": "segmented_reduce segmented_scan segmented_sort segmented_sort_pairs segmented_top_k segment_ids",

@@ -420,7 +420,9 @@ def searchsorted(
         raise ArgumentError(f"{call}: size= is for expressions, but x2 says how many items it has; leave it out")
     one_of(f"{call}: side", side, get_args(SearchSide))
     device = device_of(x1, x2, sorter, device=device)
-    x1, x2 = (each if isinstance(each, Items) else argument_array(call, name, each) for name, each in (("x1", x1), ("x2", x2)))
+    x1, x2 = (
+        each if isinstance(each, Items) else argument_array(call, name, each) for name, each in (("x1", x1), ("x2", x2))
+    )
     if isinstance(x2, np.ndarray) and x1.dtype.kind == "f":
         x2 = _between_the_same(x2, x1.dtype, side)
     (keys, queries), datatype = _sortable(call, {"x1": x1, "x2": x2}, device)
@@ -531,7 +533,9 @@ def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice |
     if direction > 0:
         return searchsorted(edges, x, side, device=device)
     if isinstance(x, ChunkedArray):
-        raise ArgumentError(f"{call}: bins descend, and x is in chunks; give bins[::-1], and bin k stands for {edges.size} - k")
+        raise ArgumentError(
+            f"{call}: bins descend, and x is in chunks; give bins[::-1], and bin k stands for {edges.size} - k"
+        )
     # From the end: what equals an edge goes to its other side.
     found = searchsorted(edges[::-1], x, side, device=device)
     return asarray(edges.size - found) if isinstance(found, Array) else edges.size - found

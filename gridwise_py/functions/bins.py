@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -87,7 +87,7 @@ class _Edges:
         even: Callable[[int, Any, Any], np.ndarray] | None = None,
     ):  # fmt: skip
         own: np.dtype = (kind if isinstance(kind, Datatype) else kind.datatype).dtype
-        self._even = even or (lambda count, low, high: even_edges(own, count, low, high))
+        self._even: Callable[[int, Any, Any], np.ndarray] = even or partial(even_edges, own)
         self._dtype = _read_as(kind)
         self._given: Any = None
         #: The even range, where the kernel computes the bins.
@@ -260,9 +260,7 @@ def histogram(
 
 
 @explained()
-def histogram_bin_edges(
-    x: Any, bins: Any = 10, range: tuple[float, float] | None = None, weights: Any = None
-) -> Any:
+def histogram_bin_edges(x: Any, bins: Any = 10, range: tuple[float, float] | None = None, weights: Any = None) -> Any:
     """Return the edges of the bins that `histogram` counts by, without counting: numpy's ``histogram_bin_edges``.
 
     Parameters
@@ -315,6 +313,11 @@ def _counted(counts: Array, dtype: np.dtype | None, edges: Any) -> Any:
     return asarray(f32(counts) / (f32(total) * (f32(upper) - f32(lower))))
 
 
+def _even_of_pairs(count: int, low: Any, high: Any) -> np.ndarray:
+    """Return numpy's edges of even bins of pairs: in the dtype of the ends, whatever the items are."""
+    return cast(np.ndarray, np.linspace(low, high, count + 1))
+
+
 @explained()
 def histogram2d(
     x: Any,
@@ -361,9 +364,8 @@ def histogram2d(
     kinds = (inputs.take("x", x), inputs.take("y", y))
     options = {} if weights is None else {"weights": inputs.take("weights", weights)}
     inputs.check_lengths()
-    several: list[Any] = list(cast(Sequence[Any], bins)) if isinstance(bins, (tuple, list)) else []
-    if isinstance(bins, np.ndarray) and bins.shape == (2,):
-        several = bins.tolist()
+    is_list = isinstance(bins, (tuple, list)) or (isinstance(bins, np.ndarray) and bins.ndim > 0)
+    several: list[Any] = list(cast(Sequence[Any], bins)) if is_list else []
     each_bins: list[Any] = several if len(several) == 2 else [bins, bins]
     ranges = (None, None) if range is None else tuple(range) if np.iterable(range) else ()
     if len(ranges) != 2:
@@ -374,8 +376,7 @@ def histogram2d(
             raise DatatypeError(f"{call}: bins={own_bins!r}, but a rule is for one argument; give a number, or edges")
         items = inputs.arrays.get(name)
         host = items if isinstance(items, np.ndarray) else None
-        # numpy makes those of pairs in the dtype of the ends, whatever the items are.
-        found.append(_Edges(call, name, own_bins, own_range, host, kind, lambda count, *ends: np.linspace(*ends, count + 1)))
+        found.append(_Edges(call, name, own_bins, own_range, host, kind, _even_of_pairs))
     limits = [edges.on_gpu(inputs.device) for edges in found]
     if any(limit.size - 1 != edges.bins for limit, edges in zip(limits, found, strict=True)):
         raise ArgumentError(f"{call}: bins has edges above all items of {_read_as(kinds[0])}; leave them out")
@@ -474,7 +475,7 @@ def bincount(
         elif weights.dtype.kind == "f" and context_of(device_of(device=device)).has_float64:
             weights = weights.astype(np.float64)
         weights = without_doubles([], weights, device_of(device=device))
-        if not x.size and not weights.size:  # of nothing numpy has no sums, but counts
+        if not np.size(cast(Any, x)) and not weights.size:  # of nothing numpy has no sums, but counts
             return np.zeros(length, np.intp)
 
     def sums_of(values: Any) -> Any:

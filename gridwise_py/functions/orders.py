@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import wgpu
@@ -425,7 +425,7 @@ def _values(call: str, values: Any, array: Array, count: int) -> Array:
     if is_python(values):  # Python's numbers take the datatype of x
         given = weak_items(call, "values", values, array.datatype)
     if given.ndim == 0:
-        return full(count, given.astype(array.dtype)[()], array.datatype, array.device)
+        return full(count, cast(Any, given.astype(array.dtype)[()]), array.datatype, array.device)
     with np.errstate(all="ignore"):
         given = given.ravel().astype(array.dtype)
     return asarray(np.resize(given, count) if given.size else given, array.device)

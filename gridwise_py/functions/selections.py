@@ -204,6 +204,8 @@ def compress(
            [3]])
     """
     call = "gw.compress()"
+    items: Any
+    flags: Any
     items, flags = (
         each if isinstance(each, (*EXPRESSIONS, Items)) else argument_array(call, name, each)
         for name, each in (("x", x), ("condition", condition))
@@ -236,7 +238,9 @@ def _of_one_length(call: str, items: Any, flags: Any) -> tuple[Any, Any]:
 
     What is in chunks, or counted on the GPU, is as long as the other.
     """
-    fixed = all(isinstance(each, np.ndarray) or (isinstance(each, Array) and each.count is None) for each in (items, flags))
+    fixed = all(
+        isinstance(each, np.ndarray) or (isinstance(each, Array) and each.count is None) for each in (items, flags)
+    )
     if not fixed or flags.ndim != 1 or items.size == flags.size:
         return items, flags
     if flags.size < items.size:
@@ -631,7 +635,7 @@ def unique(
     )  # fmt: skip
     call = "gw.unique()"
     if axis is not None:
-        ndim = np.ndim(x)
+        ndim = np.ndim(cast(Any, x))
         if one_axis(call, axis, ndim) >= 0 and ndim > 1:
             raise ArgumentError(
                 f"{call}: axis={axis!r} of {ndim} dimensions, but rows are not compared here; leave it out for items, "

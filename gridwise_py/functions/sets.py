@@ -410,6 +410,7 @@ def setdiff1d(
     merged, numbers = sets.merged(unique=not assume_unique, tags=True)
     items, lengths = sets.runs(merged)
     # Of each item the first array that has it: in a merge those of ar1 come first.
+    assert numbers is not None, "they are asked for"
     _, number = sets.firsts(merged, numbers)
     assert lengths.count is not None, "there are as many runs as lengths"
     number = number.counted_by(lengths.count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lcm, prod
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import wgpu
@@ -33,7 +33,16 @@ from .key_codes import key_context
 from .run_length import RunLength
 from .sort import Sort, SortPairs
 
-__all__ = ["Axis", "BinStrategy", "BinnedPrimitive", "CounterShape", "bins_of", "edges_argument", "even_edges", "thresholds"]
+__all__ = [
+    "Axis",
+    "BinStrategy",
+    "BinnedPrimitive",
+    "CounterShape",
+    "bins_of",
+    "edges_argument",
+    "even_edges",
+    "thresholds",
+]
 
 # For counters and edges. With 8 KiB of workgroup memory 2^28 items of 256 or 2,048 bins take 253 to 261 µs on an H200,
 # with 16 KiB 271 to 325.
@@ -160,7 +169,7 @@ class Axis:
         limits = edges.tolist()
         if dtype.kind in "iu":  # the ends of a range of integers are exact, also where float64 rounds them
             limits[0], limits[-1] = (
-                int(end) if isinstance(end, (int, np.integer)) else edge
+                int(cast(int, end)) if isinstance(end, (int, np.integer)) else edge
                 for end, edge in ((low, limits[0]), (high, limits[-1]))
             )
         found = thresholds(limits, dtype, closed=closed)

@@ -287,7 +287,7 @@ class EvenRange:
     @classmethod
     def of(cls, low: Any, high: Any) -> EvenRange:
         """Return it of two numbers."""
-        return cls((low, high), (type(low), type(high)))
+        return cls((low, high), (low.__class__, high.__class__))
 
 
 def _default_range(datatype: Datatype) -> tuple[float, float]:

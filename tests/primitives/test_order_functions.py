@@ -111,7 +111,7 @@ def test_transpose_to_any_order_of_the_dimensions(device, shape, dtype):
 def test_transpose_with_negative_axes_and_wrong_ones(device):
     x = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
     np.testing.assert_array_equal(gw.transpose(x, (-1, 0, 1), device=device), x.transpose(2, 0, 1))
-    for axes, message in (((0, 1), "each of the 3"), ((0, 1, 1), "each of the 3"), ((0, 1, 3), "axis=3 is out of bounds")):
+    for axes, message in (((0, 1), "each of the 3"), ((0, 1, 1), "each of the 3"), ((0, 1, 3), "out of bounds")):
         with pytest.raises(gw.ArgumentError, match=message):
             gw.transpose(x, axes, device=device)
     triple = gw.Struct("Triple", a="f32", b="f32", c="u32").array(a=np.zeros(4), b=np.ones(4), c=np.arange(4))

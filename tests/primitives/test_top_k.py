@@ -462,7 +462,8 @@ def test_segments_as_a_function(device):
         values, indices = gw.segmented_top_k(empty, [0, 0, 0], 9, mode="smallest")
         assert not np.asarray(values.tolist()).any()
         assert {number % 2**32 for row in indices.tolist() for number in row} == {0xFFFFFFFF}
-    run = gw.SegmentedTopK(device, "i32", 3).execute(input=on_gpu.values.ravel(), offsets=gw.zeros(3, "u32", device), n=0)
+    items, offsets_of_nothing = on_gpu.values.ravel(), gw.zeros(3, "u32", device)
+    run = gw.SegmentedTopK(device, "i32", 3).execute(input=items, offsets=offsets_of_nothing, n=0)
     assert run.outputs["indices"].tolist() == [0xFFFFFFFF] * 6
     assert gw.segmented_top_k(x, offsets, 0).indices.shape == (3, 0)
     with pytest.raises(gw.LimitError, match="k=1025, but one workgroup chooses at most 1024"):
