@@ -84,7 +84,7 @@ from .functions.arrays import (
     zeros,
     zeros_like,
 )
-from .functions.bins import bincount, histogram, histogram2d, reduce_by_index, scatter_add
+from .functions.bins import bincount, histogram, histogram2d, histogram_bin_edges, reduce_by_index, scatter_add
 from .functions.elementwise import (
     abs,
     absolute,
@@ -145,6 +145,8 @@ from .functions.segments import (
 )
 from .functions.selections import (
     compress,
+    delete,
+    extract,
     flatnonzero,
     nonzero,
     partition_by,
@@ -366,6 +368,7 @@ __all__ = [
     "cumulative_prod",
     "cumulative_sum",
     "default_device",
+    "delete",
     "diff",
     "digitize",
     "ediff1d",
@@ -373,6 +376,7 @@ __all__ = [
     "empty_cache",
     "empty_like",
     "exp",
+    "extract",
     "f32",
     "find",
     "flatnonzero",
@@ -385,6 +389,7 @@ __all__ = [
     "group_by",
     "histogram",
     "histogram2d",
+    "histogram_bin_edges",
     "hold_clock",
     "i32",
     "index",

@@ -34,8 +34,8 @@ AREAS = {
     "nanmedian nanpercentile nanquantile diff ediff1d "
     "reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
     "argsort sort_pairs top_k TopItems partition argpartition matmul "
-    "searchsorted digitize histogram histogram2d bincount reduce_by_index scatter_add "
-    "compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
+    "searchsorted digitize histogram histogram2d histogram_bin_edges bincount reduce_by_index scatter_add "
+    "compress extract delete flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
     "unique_values unique_counts unique_inverse unique_all merge MergedPairs isin union1d intersect1d setdiff1d "
     f"setxor1d {FUNCTIONS} stream",
     "Expressions": "Expression f32 i32 u32 leaf scalar index result abs absolute bitcast ceil clip cos exp "
@@ -68,9 +68,9 @@ PARTS = {
         "Sorting and searching": "sort argsort sort_pairs lexsort top_k TopItems partition argpartition merge "
         "MergedPairs searchsorted digitize",
         "Arithmetic and items": "add diff ediff1d matmul take put repeat flip roll transpose",
-        "Selections and sets": "compress nonzero flatnonzero partition_by unique unique_values unique_counts "
-        "unique_inverse unique_all run_length_encode isin union1d intersect1d setdiff1d setxor1d",
-        "Counts and bins": "histogram histogram2d bincount reduce_by_index scatter_add",
+        "Selections and sets": "compress extract delete nonzero flatnonzero partition_by unique unique_values "
+        "unique_counts unique_inverse unique_all run_length_encode isin union1d intersect1d setdiff1d setxor1d",
+        "Counts and bins": "histogram histogram2d histogram_bin_edges bincount reduce_by_index scatter_add",
         "By key": "group_by Groups count reduce_by_key ReducedByKey scan_by_key",
         "By segment": "segmented_reduce segmented_scan segmented_sort segmented_sort_pairs segmented_top_k segment_ids",
         "Data larger than memory": "stream",

@@ -167,7 +167,9 @@ def counted(
     """Return how many items are in each bin: between edges, or between two limits in bins of the same width."""
     if bins is None:
         return _i64(histogram(chunk, limits, device=device)[0])
-    return _i64(histogram(chunk, bins, range=(limits[0].item(), limits[1].item()), device=device)[0])
+    # As numpy: edges between two items are of their dtype, and numbers of Python take it.
+    low, high = limits if limits.dtype == dtype else limits.tolist()
+    return _i64(histogram(chunk, bins, range=(low, high), device=device)[0])
 
 
 def _i64(counts: Any) -> np.ndarray:

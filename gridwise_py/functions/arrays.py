@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil, isfinite
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import wgpu
@@ -19,6 +19,7 @@ from ..primitives.one_shot import (
     argument_datatype,
     check_gpu_out,
     device_of,
+    index_array,
     is_weak,
     kept_primitive,
     numpy_result,
@@ -40,7 +41,7 @@ from ..types.datatype import (
     as_datatype,
 )
 from ..types.operators import Max, Min
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .inputs import Promoted, in_datatype
 
 __all__ = ["add_broadcast", "arange", "digitize", "full", "full_like", "is_broadcast", "ones", "ones_like",
@@ -266,7 +267,8 @@ def take(
     x : numpy.ndarray or Array
         Of any shape and datatype.
     indices : numpy.ndarray or Array
-        Integers, of any shape. Negative ones count from the end.
+        Integers, of any shape, or bools, which are 0 and 1: a mask chooses with `compress`. Negative ones count from
+        the end.
     axis : int, optional
         The dimension along which to choose; by default all items of `x`, in C order.
     out : numpy.ndarray or Array, optional
@@ -309,6 +311,12 @@ def take(
             raise ArgumentError(f"{call}: {name} is {value!r}, but must be one Array; take from its chunks one by one")
     device = device_of(x, indices, device=device)
     on_gpu = isinstance(x, Array) or isinstance(indices, Array)
+    if isinstance(indices, EXPRESSIONS):
+        indices = asarray(indices, device)
+    elif not isinstance(indices, Array):
+        indices = index_array(call, "indices", indices)
+    elif indices.dtype.kind == "b":
+        indices = indices.astype(np.uint32)
     items = x if isinstance(x, Array) else argument_array(call, "x", x)
     if not isinstance(items, Array) and items.dtype.names is None:  # asarray() tells what a struct may be
         argument_datatype(call, "x", x, items.dtype, ITEM_DATATYPES)
@@ -316,7 +324,7 @@ def take(
     if mode == "raise" and isinstance(indices, Array) and indices.size:
         indices = _checked_indices(call, source, indices, axis)
     if out is not None:
-        chosen = indices.shape if isinstance(indices, Array) else argument_array(call, "indices", indices).shape
+        chosen = indices.shape
         shape = chosen if axis is None else (*source.shape[:axis], *chosen, *source.shape[axis:][1:])
         if on_gpu:
             check_gpu_out(call, out, shape, source.datatype, device)
@@ -349,9 +357,9 @@ def _checked_indices(call: str, source: Array, indices: Array, axis: int | None)
 def searchsorted(
     x1: Any,
     x2: Any,
-    *,
     side: SearchSide = "left",
     sorter: Any = None,
+    *,
     size: int | None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
@@ -362,8 +370,9 @@ def searchsorted(
     x1 : numpy.ndarray or Array
         Shape (k,), ascending, with NaN last; this is not checked. With `sorter` it may be in any order.
     x2 : numpy.ndarray, Array or number
-        Of any shape. Integers and floats of 8 to 64 bits and bools are promoted as in numpy. An expression of Arrays,
-        such as ``2 * x``, is not stored; it must be of the datatype of `x1`.
+        Of any shape. Integers and floats of 8 to 64 bits and bools are promoted as in numpy, where a Python float is
+        float64 here: it is compared as it is. An expression of Arrays, such as ``2 * x``, is not stored; it must be of
+        the datatype of `x1`.
     side : {"left", "right"}, default "left"
         Of items of `x1` that equal one of `x2`: the index of the first, or the one behind the last. −0 equals +0, and a
         NaN every other.
@@ -383,7 +392,9 @@ def searchsorted(
     Raises
     ------
     ArgumentError
-        If `x1` or `sorter` has other than one dimension, or an index on the host is out of range.
+        If `x1` or `sorter` has other than one dimension.
+    BoundsError
+        If an index of `sorter` on the host is out of range.
     DatatypeError
         If the arguments are no numbers that can be sorted, or `sorter` has no integers.
     LengthError
@@ -407,7 +418,13 @@ def searchsorted(
         return _search_computed(call, x1, x2, side, sorter, size, device)
     if size is not None:
         raise ArgumentError(f"{call}: size= is for expressions, but x2 says how many items it has; leave it out")
+    one_of(f"{call}: side", side, get_args(SearchSide))
     device = device_of(x1, x2, sorter, device=device)
+    x1, x2 = (
+        each if isinstance(each, Items) else argument_array(call, name, each) for name, each in (("x1", x1), ("x2", x2))
+    )
+    if isinstance(x2, np.ndarray) and x1.dtype.kind == "f":
+        x2 = _between_the_same(x2, x1.dtype, side)
     (keys, queries), datatype = _sortable(call, {"x1": x1, "x2": x2}, device)
     if keys.ndim != 1:
         raise ArgumentError(
@@ -422,6 +439,24 @@ def searchsorted(
     if any(isinstance(each, Items) for each in (x1, x2, sorter)):
         return found
     return numpy_result(found.to_numpy().astype(np.intp, copy=False))
+
+
+def _between_the_same(queries: np.ndarray, keys: np.dtype, side: SearchSide) -> np.ndarray:
+    """Return queries in the dtype of keys that are floats, where numpy would convert the keys to a wider one.
+
+    Each lies between the same keys as before: it is rounded up for ``"left"``, and down for ``"right"``.
+    """
+    keys = keys.newbyteorder("=")
+    if queries.dtype.kind not in "biuf":
+        return queries  # refused by others
+    wide = np.result_type(keys, queries.dtype)
+    if wide == keys:
+        return queries
+    with np.errstate(all="ignore"):
+        exact = queries.astype(wide)
+        found = exact.astype(keys)
+        wrong, toward = (found < exact, np.inf) if side == "left" else (found > exact, -np.inf)
+        return np.where(wrong, np.nextafter(found, keys.type(toward)), found)
 
 
 def _search_computed(
@@ -461,7 +496,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice |
     x : numpy.ndarray, Array or number
         Of any shape.
     bins : numpy.ndarray or Array
-        Shape (k,), the edges, which ascend; on the host they may descend if `x` is there, too. An Array is not checked.
+        Shape (k,), the edges, which ascend; on the host they may descend. An Array is not checked, and must ascend.
     right : bool, default False
         Whether a bin has its right edge, and not the left one.
     device : wgpu.GPUDevice, optional
@@ -485,18 +520,39 @@ def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice |
     """
     call = "gw.digitize()"
     side: SearchSide = "left" if right else "right"
-    if not isinstance(bins, Items):
-        bins = argument_array(call, "bins", bins)
-        if bins.ndim == 1 and bins.size > 1 and (bins[:-1] > bins[1:]).any():  # NaN may be last
-            if (bins[:-1] < bins[1:]).any():
-                raise ArgumentError(f"{call}: bins must ascend or descend; give np.sort(bins)")
-            if isinstance(x, Items):
-                raise ArgumentError(
-                    f"{call}: bins descend, and x is on the GPU; give bins[::-1].copy(), and bin k stands for "
-                    f"{bins.size} - k"
-                )
-            return bins.size - searchsorted(bins[::-1], x, side=side, device=device)
-    return searchsorted(bins, x, side=side, device=device)
+    if isinstance(bins, Items):
+        return searchsorted(bins, x, side, device=device)
+    edges = argument_array(call, "bins", bins)
+    if edges.ndim != 1:
+        raise ArgumentError(f"{call}: bins has shape {edges.shape}, but must have one dimension")
+    direction = _direction(edges)
+    if not direction:
+        raise ArgumentError(f"{call}: bins must ascend or descend; give np.sort(bins)")
+    if edges.dtype.kind == "f" and not (np.diff(np.isnan(edges[::direction]).astype(np.int8)) >= 0).all():
+        raise ArgumentError(f"{call}: bins has NaN between others, which then neither ascend nor descend; leave it out")
+    if direction > 0:
+        return searchsorted(edges, x, side, device=device)
+    if isinstance(x, ChunkedArray):
+        raise ArgumentError(
+            f"{call}: bins descend, and x is in chunks; give bins[::-1], and bin k stands for {edges.size} - k"
+        )
+    # From the end: what equals an edge goes to its other side.
+    found = searchsorted(edges[::-1], x, side, device=device)
+    return asarray(edges.size - found) if isinstance(found, Array) else edges.size - found
+
+
+def _direction(bins: np.ndarray) -> int:
+    """Return whether bins ascend (1), descend (−1) or neither (0), as numpy finds it: by its first two that differ.
+
+    No comparison with NaN holds, so that bins which begin with one descend.
+    """
+    first = int(np.argmax(bins[1:] != bins[:1])) + 1 if (bins[1:] != bins[:1]).any() else 0
+    if not first:
+        return 1
+    rest, before = bins[first + 1 :], bins[first:-1]
+    if bins[0] < bins[first]:
+        return 0 if (rest < before).any() else 1
+    return 0 if (rest > before).any() else -1
 
 
 def _sortable(call: str, given: Mapping[str, Any], device: wgpu.GPUDevice) -> tuple[list[Any], Datatype]:
@@ -517,7 +573,7 @@ def _sorter(call: str, sorter: Any, length: int) -> Any:
     if items.shape != (length,):
         raise LengthError(f"{call}: sorter has shape {items.shape}, but x1 has {length} items; give gw.argsort(x1)")
     if not isinstance(items, Items) and length and not 0 <= items.min() <= items.max() < length:
-        raise ArgumentError(f"{call}: sorter has indices out of range for {length} items; give gw.argsort(x1)")
+        raise BoundsError(f"{call}: sorter has indices out of range for {length} items; give gw.argsort(x1)")
     return in_datatype(call, "sorter", items, SEARCHED_DATATYPES["u32"])
 
 

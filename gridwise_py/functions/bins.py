@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, DatatypeError
-from ..primitives.binned import thresholds
+from ..errors import ArgumentError, BoundsError, DatatypeError
+from ..primitives.binned import even_edges, thresholds
 from ..primitives.fusion import EXPRESSIONS, flat_of
-from ..primitives.histogram import Histogram, Histogram2D
+from ..primitives.histogram import EvenRange, Histogram, Histogram2D
 from ..primitives.one_shot import (
     HostItems,
     argument_array,
     check_not_chunked,
+    check_one_dimension,
     device_of,
+    index_array,
     kept_primitive,
+    stored_leaves,
     without_doubles,
 )
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_by_index import ReduceByIndex
 from ..primitives.vector_add import VectorAdd
 from ..runtime.array import Array, asarray, is_python
+from ..runtime.context import context_of
 from ..types.datatype import STORAGE_DATATYPES, Datatype
 from ..types.expression import Expression, f32
 from ..types.expression_functions import StructExpression
@@ -33,7 +38,7 @@ from ..types.options import integer
 from .arrays import zeros
 from .inputs import Inputs, of_sums, sums_may_wrap, two_words, weak_items
 
-__all__ = ["bincount", "histogram", "histogram2d", "reduce_by_index", "scatter_add"]
+__all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "reduce_by_index", "scatter_add"]
 
 _MOST_LENGTH = (1 << 31) - 1
 
@@ -43,15 +48,16 @@ class _Inputs(Inputs):
 
     def take(self, name: str, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> Any:
         """Take an argument; return its datatype, or the program of an expression."""
+        shown = self._shown.get(name, name)
         if isinstance(value, StructExpression):
-            raise DatatypeError(f"{self._call}: {name} is a struct, but takes numbers; give one field of it")
+            raise DatatypeError(f"{self._call}: {shown} is a struct, but takes numbers; give one field of it")
         if isinstance(value, Expression):
             return self.take_expression(name, value)
-        check_not_chunked(self._call, name, value)
+        check_not_chunked(self._call, shown, value)
         if isinstance(value, Array):
             items = value if value.ndim == 1 else value.reshape(-1)
         else:
-            items = argument_array(self._call, name, value).ravel()
+            items = argument_array(self._call, shown, value).ravel()
         return self.take_items(name, value, items, known)
 
     def run(self, primitive: Any, **more: Array) -> Array:
@@ -66,73 +72,103 @@ class _Edges:
     ----------
     call, name : str
         For messages; the argument.
+    bins, given : object
+        What the caller gave as bins and as range.
     items : numpy.ndarray or None
         The items, where they are on the host.
-    dtype : numpy.dtype
-        Of the items, as kernels read them.
+    kind : Datatype or Flat
+        Of the items.
+    even : callable, optional
+        What makes the edges of a range; by default as of ``numpy.histogram``.
     """
 
-    def __init__(self, call: str, name: str, bins: Any, given: Any, items: np.ndarray | None, dtype: np.dtype):
-        self._dtype = dtype
+    def __init__(
+        self, call: str, name: str, bins: Any, given: Any, items: np.ndarray | None, kind: Any,
+        even: Callable[[int, Any, Any], np.ndarray] | None = None,
+    ):  # fmt: skip
+        own: np.dtype = (kind if isinstance(kind, Datatype) else kind.datatype).dtype
+        self._even: Callable[[int, Any, Any], np.ndarray] = even or partial(even_edges, own)
+        self._dtype = _read_as(kind)
+        self._given: Any = None
         #: The even range, where the kernel computes the bins.
         self.range: tuple[Any, Any] | None = None
-        #: As the caller gets them.
-        self.edges: Any
         if isinstance(bins, str):
-            raise ArgumentError(
-                f"{call}: bins={bins!r}, but no rule chooses bins here; give their number, for example "
-                f"len(np.histogram_bin_edges(x, {bins!r})) - 1"
-            )
-        if isinstance(bins, Array):
+            if items is None:
+                raise ArgumentError(
+                    f"{call}: bins={bins!r} is a rule that reads all items, and {name} is on the GPU; give their "
+                    f"number, or the edges"
+                )
+            self.range = _ends(call, given, items)
+            try:
+                rule = np.histogram_bin_edges(items, cast(Any, bins), None if given is None else self.range)
+            except ValueError as error:
+                raise ArgumentError(f"{call}: {error}") from None
+            self.bins: int = rule.size - 1
+        elif isinstance(bins, Array):
             if bins.ndim != 1 or bins.size < 2:
                 raise ArgumentError(
                     f"{call}: bins has shape {bins.shape}, but must be one dimension of 2 edges or more"
                 )
-            if bins.dtype != dtype:
+            if bins.dtype != self._dtype:
                 raise DatatypeError(
-                    f"{call}: bins is an Array of {bins.datatype}, but {name} is read as {dtype}; convert it, for "
-                    f"example with bins.astype(np.{dtype})"
+                    f"{call}: bins is an Array of {bins.datatype}, but {name} is read as {self._dtype}; convert it, "
+                    f"for example with bins.astype(np.{self._dtype})"
                 )
-            self.edges = bins
-            return
-        if np.ndim(bins) == 0:
-            count = integer("bins", bins, 1)
+            self._given, self.bins = bins, bins.size - 1
+        elif np.ndim(bins) == 0:
+            self.bins = integer(f"{call}: bins", bins, 1, _MOST_LENGTH)
             if given is None and items is None:
                 raise ArgumentError(
                     f"{call}: {name} is on the GPU, and its least and greatest item are not read; give "
                     f"range=(low, high), or its edges as bins="
                 )
-            if given is not None and np.shape(given) != (2,):
-                raise ArgumentError(f"{call}: range={given!r:.60} must be two numbers, where bins begin and end")
-            own = np.empty(0, dtype) if items is None else items
-            if own.dtype.kind == "b" or own.dtype == np.float16:  # numpy warns, or rounds the edges to float16
-                own = own.astype(dtype)
-            try:
-                self.edges = np.histogram_bin_edges(own, count, None if given is None else tuple(given))
-            except (TypeError, ValueError) as error:
-                raise ArgumentError(f"{call}: {error}") from None
-            self.range = (self.edges[0].item(), self.edges[-1].item()) if given is None else tuple(given)
-            if given is None and own.dtype.kind in "iu" and own.size:  # float64 may round the ends, and lose items
-                self.range = (int(own.min()), int(own.max()))
-            if self.range[0] == self.range[1]:  # numpy makes it wider
-                self.range = (self.edges[0].item(), self.edges[-1].item())
-            return
-        self.edges = np.asarray(bins)
-        if self.edges.ndim != 1 or self.edges.size < 2 or self.edges.dtype.kind not in "biuf":
-            raise ArgumentError(f"{call}: bins={bins!r:.60} must be a number, or 2 edges or more")
-        if not (self.edges[:-1] <= self.edges[1:]).all():
-            raise ArgumentError(f"{call}: bins must ascend; give np.sort(bins)")
+            self.range = _ends(call, given, items)
+        else:
+            edges = np.asarray(bins)
+            if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "biuf":
+                raise ArgumentError(f"{call}: bins={bins!r:.60} must be a number, or 2 edges or more")
+            if edges.dtype.kind == "f" and np.isnan(edges).any():
+                raise ArgumentError(f"{call}: bins has NaN, which is between no items; leave it out")
+            if not (edges[:-1] <= edges[1:]).all():
+                raise ArgumentError(f"{call}: bins must ascend; give np.sort(bins)")
+            self._given, self.bins = edges, edges.size - 1
 
-    @property
-    def bins(self) -> int:
-        """How many there are."""
-        return self.edges.size - 1
+    @cached_property
+    def edges(self) -> Any:
+        """As the caller gets them."""
+        return self._given if self.range is None else self._even(self.bins, *self.range)
 
     def on_gpu(self, device: wgpu.GPUDevice) -> Array:
         """Return the edges as the kernel compares with them; those above all items are left out."""
         if isinstance(self.edges, Array):
             return self.edges
         return asarray(thresholds(self.edges, self._dtype), device)
+
+
+def _ends(call: str, given: Any, items: np.ndarray | None) -> tuple[Any, Any]:
+    """Return where bins begin and end, as numpy has it: in the types that decide the dtype of the edges."""
+    if given is None:
+        assert items is not None, "of items on the GPU a range is given"
+        low, high = (items.min(), items.max()) if items.size else (0, 1)
+        what = f"x has items from {low} to {high}"
+        if isinstance(low, np.bool_):  # of which numpy takes the bytes
+            low, high = np.uint8(low), np.uint8(high)
+    else:
+        what = f"range={given!r:.60}"
+        if np.ndim(given) == 0:
+            raise DatatypeError(f"{call}: {what} must be two numbers, where bins begin and end")
+        if np.shape(given) != (2,):
+            raise ArgumentError(f"{call}: {what} must be two numbers, where bins begin and end")
+        low, high = given
+    try:
+        finite = np.isfinite(low) and np.isfinite(high)
+    except TypeError as error:
+        raise DatatypeError(f"{call}: {what} must be two numbers, where bins begin and end") from error
+    if not finite:
+        raise ArgumentError(f"{call}: {what}, but bins have finite ends; give range=(low, high)")
+    if low > high:
+        raise ArgumentError(f"{call}: {what}, but bins begin below their end; exchange the two")
+    return (low - 0.5, high + 0.5) if low == high else (low, high)
 
 
 def _read_as(kind: Any) -> np.dtype:
@@ -164,8 +200,9 @@ def histogram(
     ----------
     x : numpy.ndarray, Array or expression of Arrays
         Of any shape: bool, integers or floats. An expression is not stored.
-    bins : int, sequence of numbers, numpy.ndarray or Array, default 10
-        How many bins of the same width, or the edges, which ascend; an Array of them is not checked.
+    bins : int, str, sequence of numbers, numpy.ndarray or Array, default 10
+        How many bins of the same width, or the edges, which ascend; an Array of them is not checked. Of numpy arrays
+        also one of numpy's rules, such as ``"auto"``, which reads the items on the host.
     range : tuple of two numbers, optional
         Where the first bin begins and the last one ends. By default, for numpy arrays, the least and the greatest item.
         An Array with a number of bins needs it, since nothing is read back.
@@ -182,7 +219,7 @@ def histogram(
         For numpy arrays intp, or of the dtype of the weights; for Arrays u32, or the datatype of the weights (u32, i32
         or f32 for smaller ones); a density is of floats.
     edges : numpy.ndarray or Array
-        An Array only if `bins` is one.
+        An Array only if `bins` is one. Items are counted by these edges, of numpy's values and dtype.
 
     Raises
     ------
@@ -207,9 +244,12 @@ def histogram(
     inputs.check_lengths()
     items = inputs.arrays.get("input")
     host = items if isinstance(items, np.ndarray) else None
-    edges = _Edges(call, "x", bins, range, host, _read_as(kind))
+    if isinstance(bins, str) and weights is not None:
+        raise DatatypeError(f"{call}: bins={bins!r} is a rule that knows of no weights; give a number, or edges")
+    edges = _Edges(call, "x", bins, range, host, kind)
     if edges.range is not None:
-        primitive = kept_primitive(Histogram, inputs.device, kind, edges.bins, range=edges.range, **options)
+        ends = EvenRange.of(*edges.range)
+        primitive = kept_primitive(Histogram, inputs.device, kind, edges.bins, range=ends, **options)
         counts = inputs.run(primitive)
     else:
         limits = edges.on_gpu(inputs.device)
@@ -217,6 +257,35 @@ def histogram(
         counts = _padded(inputs, primitive, edges.bins, edges=limits)
     dtype = None if inputs.on_gpu else _result_dtype(weights)
     return _counted(counts, dtype, edges.edges if density else None), edges.edges
+
+
+@explained()
+def histogram_bin_edges(x: Any, bins: Any = 10, range: tuple[float, float] | None = None, weights: Any = None) -> Any:
+    """Return the edges of the bins that `histogram` counts by, without counting: numpy's ``histogram_bin_edges``.
+
+    Parameters
+    ----------
+    x, bins, range
+        As for `histogram`. Of an Array and a number of bins a range is needed, since nothing is read back.
+    weights : object
+        As in numpy, not used.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Shape (bins + 1,), in numpy's dtype; an Array only if `bins` is one.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.histogram_bin_edges(np.array([0, 1, 4]), 2)
+    array([0., 2., 4.])
+    """
+    call = "gw.histogram_bin_edges()"
+    inputs = _Inputs(call, None)
+    kind = inputs.take("x", x)
+    items = inputs.arrays.get("x")
+    return _Edges(call, "x", bins, range, items if isinstance(items, np.ndarray) else None, kind).edges
 
 
 def _padded(inputs: _Inputs, primitive: Any, length: int, **more: Array) -> Array:
@@ -232,7 +301,7 @@ def _counted(counts: Array, dtype: np.dtype | None, edges: Any) -> Any:
     """Return counts as the caller gets them: of a dtype in numpy, or an Array; with edges, as a density."""
     if dtype is not None:
         found = counts.to_numpy().astype(dtype)
-        return found if edges is None else found / np.diff(edges) / found.sum()
+        return found if edges is None else found / np.diff(edges).astype(np.float64) / found.sum()
     if edges is None:
         return counts
     device = counts.device
@@ -242,6 +311,11 @@ def _counted(counts: Array, dtype: np.dtype | None, edges: Any) -> Any:
         asarray(end.copy(), device) if isinstance(end, np.ndarray) else end for end in (ends[1:], ends[:-1])
     )
     return asarray(f32(counts) / (f32(total) * (f32(upper) - f32(lower))))
+
+
+def _even_of_pairs(count: int, low: Any, high: Any) -> np.ndarray:
+    """Return numpy's edges of even bins of pairs: in the dtype of the ends, whatever the items are."""
+    return cast(np.ndarray, np.linspace(low, high, count + 1))
 
 
 @explained()
@@ -290,22 +364,19 @@ def histogram2d(
     kinds = (inputs.take("x", x), inputs.take("y", y))
     options = {} if weights is None else {"weights": inputs.take("weights", weights)}
     inputs.check_lengths()
-    several: list[Any] = list(cast(Sequence[Any], bins)) if isinstance(bins, (tuple, list)) else []
+    is_list = isinstance(bins, (tuple, list)) or (isinstance(bins, np.ndarray) and bins.ndim > 0)
+    several: list[Any] = list(cast(Sequence[Any], bins)) if is_list else []
     each_bins: list[Any] = several if len(several) == 2 else [bins, bins]
     ranges = (None, None) if range is None else tuple(range) if np.iterable(range) else ()
     if len(ranges) != 2:
         raise ArgumentError(f"{call}: range={range!r}, but must be a pair of pairs")
     found: list[_Edges] = []
     for name, kind, own_bins, own_range in zip(("x", "y"), kinds, each_bins, ranges, strict=True):
+        if isinstance(own_bins, str):
+            raise DatatypeError(f"{call}: bins={own_bins!r}, but a rule is for one argument; give a number, or edges")
         items = inputs.arrays.get(name)
         host = items if isinstance(items, np.ndarray) else None
-        edges = _Edges(call, name, own_bins, own_range, host, _read_as(kind))
-        if edges.range is not None:  # which numpy makes in another precision here
-            low, high = edges.range
-            if own_range is None and host is not None and host.size and host.min() < host.max():
-                low, high = host.min(), host.max()
-            edges.edges = np.linspace(low, high, edges.bins + 1)
-        found.append(edges)
+        found.append(_Edges(call, name, own_bins, own_range, host, kind, _even_of_pairs))
     limits = [edges.on_gpu(inputs.device) for edges in found]
     if any(limit.size - 1 != edges.bins for limit, edges in zip(limits, found, strict=True)):
         raise ArgumentError(f"{call}: bins has edges above all items of {_read_as(kinds[0])}; leave them out")
@@ -325,15 +396,11 @@ def histogram2d(
 
 def _checked_indices(call: str, name: str, given: Any, length: int | None) -> np.ndarray:
     """Return indices on the host as u32; raise where they are out of range."""
-    indices, is_list = argument_array(call, name, given), is_python(given)
-    if indices.size == 0 and is_list:  # of an empty list numpy makes floats
-        indices = indices.astype(np.int64)
-    if indices.dtype.kind not in "biu":
-        raise DatatypeError(f"{call}: {name} is of {indices.dtype}; give integers, for example {name}.astype(np.intp)")
+    indices = index_array(call, name, given)
     least, most = (int(indices.min()), int(indices.max())) if indices.size else (0, 0)
     if least < 0 or most >= (_MOST_LENGTH if length is None else max(length, 1)):
         of = "" if length is None else f" for a length of {length}"
-        raise ArgumentError(f"{call}: {name} are from {least} to {most}, which is out of range{of}")
+        raise BoundsError(f"{call}: {name} has integers from {least} to {most}, which is out of range{of}")
     return indices.astype(np.uint32)
 
 
@@ -351,7 +418,7 @@ def bincount(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression of Arrays
-        Integers that are not negative, of one dimension.
+        Integers that are not negative, or bools, of one dimension.
     weights : numpy.ndarray, Array or expression, optional
         As many.
     minlength : int, default 0
@@ -366,12 +433,15 @@ def bincount(
     -------
     numpy.ndarray or Array
         intp for numpy arrays, or float64 with weights; u32 for Arrays, or of the datatype of the weights. Float weights
-        of numpy arrays are added in float64 if the device computes with it, else in float32.
+        of numpy arrays, float32 ones as well, are added in float64 if the device computes with it, else in float32;
+        those of Arrays in their datatype.
 
     Raises
     ------
     ArgumentError
-        If numbers on the host are negative or not below `length`, or an Array has no `length`.
+        If there are several dimensions, or an Array has no `length`.
+    BoundsError
+        If numbers on the host are negative or not below `length`.
 
     Examples
     --------
@@ -383,25 +453,40 @@ def bincount(
     """
     call = "gw.bincount()"
     on_gpu = any(isinstance(each, (Array, *EXPRESSIONS)) for each in (x, weights))
-    if not isinstance(x, (Array, *EXPRESSIONS)):
+    minlength = integer(f"{call}: minlength", minlength, 0, _MOST_LENGTH)
+    length = None if length is None else integer(f"{call}: length", length, 0, _MOST_LENGTH)
+    if isinstance(x, EXPRESSIONS):
+        flat = flat_of(x)
+        check_one_dimension(call, flat, stored_leaves(call, flat))
+    elif not isinstance(x, Array):
         x = _checked_indices(call, "x", x, length)
-        if x.ndim != 1:
-            raise ArgumentError(f"{call}: x has shape {x.shape}, but must have one dimension; give x.ravel()")
-        if length is None:
-            length = max(int(x.max()) + 1 if x.size else 0, integer("minlength", minlength, 0))
-    elif length is None:
+        length = max(int(x.max()) + 1 if x.size else 0, minlength) if length is None else length
+    for name, each in (("x", x), ("weights", weights)):
+        if each is not None and not isinstance(each, EXPRESSIONS) and np.ndim(each) != 1:
+            raise ArgumentError(
+                f"{call}: {name} has shape {np.shape(each)}, but must have one dimension; give {name}.ravel()"
+            )
+    if length is None:
         raise ArgumentError(f"{call}: x is on the GPU, and its greatest number is not read; give length=")
     if weights is not None and not on_gpu:
         weights = argument_array(call, "weights", weights)
         if weights.dtype.kind in "biu" and weights.dtype.itemsize < 8:  # exact
             weights = weights.astype(np.int64)
+        elif weights.dtype.kind == "f" and context_of(device_of(device=device)).has_float64:
+            weights = weights.astype(np.float64)
         weights = without_doubles([], weights, device_of(device=device))
-    if integer("length", length, 0) == 0:
-        return np.zeros(0, np.intp if weights is None else np.float64)
+        if not np.size(cast(Any, x)) and not weights.size:  # of nothing numpy has no sums, but counts
+            return np.zeros(length, np.intp)
+
+    def sums_of(values: Any) -> Any:
+        shown = {"indices": "x", "items": "weights"}
+        found = _by_index(call, x, values, Add, max(length, 1), device, deterministic=False, shown=shown)
+        return found[:length]
+
     if isinstance(weights, np.ndarray) and not on_gpu and sums_may_wrap(weights):
-        sums = [_by_index(call, x, words, Add, length, device, deterministic=False) for words in two_words(weights)]
-        return of_sums(sums[0], sums[1])
-    found = _by_index(call, x, weights, Add, length, device, deterministic=False)
+        high, low = (sums_of(words) for words in two_words(weights))
+        return of_sums(high, low)
+    found = sums_of(weights)
     if isinstance(found, Array):
         return found
     return found.astype(np.intp if weights is None else np.float64)
@@ -442,7 +527,7 @@ def reduce_by_index(
 
     Raises
     ------
-    ArgumentError
+    BoundsError
         If indices on the host are out of range.
 
     Examples
@@ -452,16 +537,18 @@ def reduce_by_index(
     array([5, 0, 7], dtype=uint32)
     """
     call = "gw.reduce_by_index()"
+    length = integer(f"{call}: length", length, 1, _MOST_LENGTH)
     if not isinstance(indices, (Array, *EXPRESSIONS)):
         indices = _checked_indices(call, "indices", indices, length)
-    return _by_index(call, indices, x, op, integer("length", length, 1), device, deterministic=deterministic)
+    return _by_index(call, indices, x, op, length, device, deterministic=deterministic)
 
 
 def _by_index(
-    call: str, indices: Any, x: Any, op: BinOpLike, length: int, device: wgpu.GPUDevice | None, *, deterministic: bool
-) -> Any:
+    call: str, indices: Any, x: Any, op: BinOpLike, length: int, device: wgpu.GPUDevice | None, *, deterministic: bool,
+    shown: Mapping[str, str] | None = None,
+) -> Any:  # fmt: skip
     """Return the results for each index."""
-    inputs = _Inputs(call, device)
+    inputs = _Inputs(call, device, shown or {"items": "x"})
     kind = inputs.take("indices", indices)
     items = None if x is None else inputs.take("items", x)
     inputs.check_lengths()
@@ -503,7 +590,7 @@ def scatter_add(
 
     Raises
     ------
-    ArgumentError
+    BoundsError
         If indices on the host are out of range.
     DatatypeError
         If `values` are of another datatype than `x`.
@@ -544,7 +631,8 @@ def scatter_add(
     values = values if isinstance(values, (Array, *EXPRESSIONS)) else inputs.arrays["values"]
     bound = [array for each in (indices, values) if isinstance(each, EXPRESSIONS) for _, array in flat_of(each).arrays]
     device = device_of(*bound, *(each for each in (x, indices, values) if isinstance(each, Array)), device=device)
-    sums = _by_index(call, indices, values, Add, target.size, device, deterministic=deterministic)
+    shown = {"items": "values"}
+    sums = _by_index(call, indices, values, Add, target.size, device, deterministic=deterministic, shown=shown)
     if not on_gpu:
         return target + sums
     total = kept_primitive(VectorAdd, device, onto.name)

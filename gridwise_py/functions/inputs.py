@@ -41,7 +41,9 @@ def weak_items(call: str, name: str, value: Any, datatype: Datatype) -> np.ndarr
     """
     items = argument_array(call, name, value)
     argument_datatype(call, name, value, items.dtype, ITEM_DATATYPES)
-    if items.size and items.dtype.kind in "iu" and datatype.dtype.kind in "iu":
+    if not items.size:
+        return items.astype(datatype.dtype)  # of no numbers numpy makes floats
+    if items.dtype.kind in "iu" and datatype.dtype.kind in "iu":
         for end in (items.min(), items.max()):
             value_words(int(end), datatype, f"{call}: {name}")
     return items
@@ -169,10 +171,13 @@ class Inputs:
         For messages.
     device : wgpu.GPUDevice or None
         The caller's.
+    shown : mapping from str to str, optional
+        What messages call arguments, where the function has other names than the primitive.
     """
 
-    def __init__(self, call: str, device: wgpu.GPUDevice | None):
+    def __init__(self, call: str, device: wgpu.GPUDevice | None, shown: Mapping[str, str] | None = None):
         self._call = call
+        self._shown: Mapping[str, str] = shown or {}
         self._device = device
         self._sizes: dict[str, int] = {}
         #: By the names of arguments; those of an expression by its argument's name and their own.
@@ -201,7 +206,7 @@ class Inputs:
             self.on_gpu = True
         else:
             items = without_doubles(value, items, self.device)
-        datatype = argument_datatype(self._call, name, value, items.dtype, known)
+        datatype = argument_datatype(self._call, self._shown.get(name, name), value, items.dtype, known)
         self.arrays[name] = items
         self._sizes[name] = items.size
         return datatype
@@ -212,7 +217,8 @@ class Inputs:
 
     def check_lengths(self, *names: str) -> None:
         """Raise LengthError where arrays have different lengths: those of some arguments, or all."""
-        check_one_length(self._call, {name: self._sizes[name] for name in names or self._sizes if name in self._sizes})
+        given = (name for name in names or self._sizes if name in self._sizes)
+        check_one_length(self._call, {self._shown.get(name, name): self._sizes[name] for name in given})
 
     @property
     def device(self) -> wgpu.GPUDevice:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError, DatatypeError, LengthError
-from ..primitives import ArgSort, Scatter, SortPairs, Transpose
+from ..errors import ArgumentError, AxisError, BoundsError, DatatypeError, LengthError
+from ..primitives import ArgSort, Scatter, SegmentedSort, SortPairs, Transpose
 from ..primitives.array_methods import taken
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
@@ -21,24 +21,28 @@ from ..primitives.one_shot import (
     argument_datatype,
     check_not_chunked,
     device_of,
+    index_array,
     kept_primitive,
     numpy_result,
 )
 from ..primitives.reduce import Reduce
+from ..primitives.reduce_axis import one_axis
 from ..primitives.reorder import Reorder
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray
 from ..types import expression_functions
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
-from ..types.expression import LEAF_DATATYPES
+from ..types.expression import LEAF_DATATYPES, index
 from ..types.operators import Max, Min
-from .arrays import full
+from ..types.options import integer, one_of
+from .arrays import arange, full, zeros
 from .inputs import weak_items
 
-__all__ = ["flip", "lexsort", "put", "roll", "transpose"]
+__all__ = [
+    "flip", "lexsort", "put", "roll", "row_places", "rows_sorted", "transpose", "with_last", "with_last_at",
+]  # fmt: skip
 
-PutMode: TypeAlias = Literal["raise", "drop"]
-_PUT_MODES = (None, "raise", "drop")
+PutMode: TypeAlias = Literal["raise", "wrap", "clip", "drop"]
 
 
 def _uploaded(call: str, x: Any, device: wgpu.GPUDevice | None) -> tuple[Array, bool]:
@@ -102,6 +106,8 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
 
     Raises
     ------
+    AxisError
+        If an axis does not exist.
     ArgumentError
         If `axes` does not have each dimension once.
 
@@ -144,12 +150,40 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
 
 
 def _axes(call: str, axes: int | Sequence[int], ndim: int) -> tuple[int, ...]:
-    """Return axes counted from the first."""
+    """Return axes counted from the first, in the order in which they are given."""
     given = tuple(axes) if isinstance(axes, (Sequence, np.ndarray)) else (axes,)
-    for axis in given:
-        if not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
-            raise ArgumentError(f"{call}: axis {axis!r} is not one of the {ndim} dimensions of x")
-    return tuple(int(axis) % ndim for axis in given)
+    return tuple(one_axis(call, axis, ndim) for axis in given)
+
+
+def with_last(items: Any, axis: int) -> Any:
+    """Return an array of several dimensions with an axis as the last one."""
+    if axis == items.ndim - 1:
+        return items
+    order = [*(each for each in range(items.ndim) if each != axis), axis]
+    return transpose(items, order) if isinstance(items, Array) else items.transpose(order)
+
+
+def with_last_at(items: Any, axis: int) -> Any:
+    """Return an array of several dimensions with the last one as an axis, in C order."""
+    last = items.ndim - 1
+    if axis == last:
+        return items
+    order = [*range(axis), last, *range(axis, last)]
+    return transpose(items, order) if isinstance(items, Array) else np.ascontiguousarray(items.transpose(order))
+
+
+def row_places(rows: Array) -> Array:
+    """Return the index of each item along the last axis, in one dimension."""
+    return asarray(index % rows.shape[-1], rows.device, size=rows.size)
+
+
+def rows_sorted(rows: Array, datatype: Datatype, values: Array | None, *, descending: bool = False) -> Array:
+    """Return the items of rows in order, or values that move with them, in one dimension."""
+    options: dict[str, Any] = {"length": rows.shape[-1], "descending": bool(descending)}
+    moved = {} if values is None else {"values": values}
+    primitive = kept_primitive(SegmentedSort, rows.device, datatype, "u32" if moved else None, **options)
+    outputs = primitive.bind(keys=rows.ravel(), **moved).execute().outputs
+    return outputs["output_values" if moved else "output_keys"]
 
 
 # ---- flip and roll
@@ -199,7 +233,9 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
     if axis is None and (isinstance(x, EXPRESSIONS) or is_readable):
         return expression_functions.flip(x)
     array, on_gpu = _uploaded(call, x, device)
-    axes = tuple(dict.fromkeys(_axes(call, axis, array.ndim))) if axis is not None else (None,)
+    axes = (None,) if axis is None else _axes(call, axis, array.ndim)
+    if len(set(axes)) < len(axes):
+        raise AxisError(f"{call}: axis={axis!r} names an axis twice; name each once")
     if axis is not None and len(axes) == array.ndim:
         axes = (None,)  # all items, in one pass
     result = array.copy() if not axes else array
@@ -231,8 +267,10 @@ def roll(
 
     Raises
     ------
+    AxisError
+        If an axis does not exist.
     ArgumentError
-        If an axis does not exist, or there is another number of shifts.
+        If there is another number of shifts.
 
     Examples
     --------
@@ -242,9 +280,10 @@ def roll(
     """
     call = "gw.roll()"
     array, on_gpu = _uploaded(call, x, device)
-    shifts: tuple[Any, ...] = tuple(shift) if isinstance(shift, (Sequence, np.ndarray)) else (shift,)
-    if not all(isinstance(each, (int, np.integer)) for each in shifts):
-        raise ArgumentError(f"{call}: shift={shift!r} must be an integer, or one for each axis")
+    given: Any = shift if isinstance(shift, str) or np.ndim(shift) else [shift]
+    shifts = tuple(
+        int(each) if isinstance(each, (bool, np.bool_)) else integer(f"{call}: shift", each) for each in given
+    )
     axes = (None,) if axis is None else _axes(call, axis, array.ndim)
     if len(shifts) == 1:
         shifts *= len(axes)
@@ -266,7 +305,7 @@ def roll(
 
 
 def put(
-    x: Any, indices: Any, values: Any, *, mode: PutMode | None = None, device: wgpu.GPUDevice | None = None
+    x: Any, indices: Any, values: Any, mode: PutMode | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> None:
     """Write items of `x` at indices, as ``numpy.put`` does: ``x.ravel()[indices] = values``, in place.
 
@@ -275,24 +314,25 @@ def put(
     x : Array or numpy.ndarray
         Of any shape and datatype of 1, 2, 4 or 8 bytes; it is changed.
     indices : numpy.ndarray or Array
-        Integers. Negative ones count from the end.
+        Integers or bools, which are 0 and 1: a mask chooses with ``gw.flatnonzero(mask)``. Negative ones count from the
+        end.
     values : number, numpy.ndarray or Array
-        One for all indices, or one for each; an Array is of the datatype of `x`.
-    mode : {"raise", "drop"}, optional
-        Of an index that is out of range. ``"drop"`` writes nothing for it. By default those on the host raise, and
-        those on the GPU are dropped, because only the GPU knows them. ``"raise"`` reads the smallest and the largest
-        index back, which waits for the GPU.
+        One for all indices, or one for each. As in numpy fewer are repeated, of more the first ones are taken, and they
+        are converted to the datatype of `x`.
+    mode : {"raise", "wrap", "clip", "drop"}, optional
+        Of an index that is out of range. ``"wrap"`` takes it modulo the length; ``"clip"`` takes the first or the last
+        item, also for negative ones, as numpy; ``"drop"`` writes nothing for it. By default those on the host raise,
+        and those on the GPU are dropped, because only the GPU knows them. ``"raise"`` reads the smallest and the
+        largest index back, which waits for the GPU.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Raises
     ------
-    ArgumentError
+    BoundsError
         If an index is out of range, where that raises; nothing was written.
     DatatypeError
-        If the indices are no integers, or the values do not have the datatype of `x`.
-    LengthError
-        If there are other numbers of values and indices.
+        If the indices are no integers, or a Python integer does not fit into the datatype of `x`.
 
     Notes
     -----
@@ -307,10 +347,10 @@ def put(
     array([8, 0, 0, 7, 0], dtype=uint32)
     """
     call = "gw.put()"
-    if mode not in _PUT_MODES:
-        raise ArgumentError(f"{call}: mode={mode!r} is unknown; known are 'raise' and 'drop'")
+    if mode is not None:
+        one_of(f"{call}: mode", mode, get_args(PutMode))
     if not isinstance(x, (Array, np.ndarray)):
-        raise ArgumentError(f"{call}: x is {type(x).__name__}, but is written in place; give an Array, or one of numpy")
+        raise DatatypeError(f"{call}: x is {type(x).__name__}, but is written in place; give an Array, or one of numpy")
     if isinstance(x, np.ndarray) and not x.flags.writeable:
         raise ArgumentError(f"{call}: x is written in place, but is read-only; give a copy")
     device = device_of(x, indices, values, device=device)
@@ -318,7 +358,7 @@ def put(
     datatype = _moved_as(call, array)
     places = _places(call, indices, array.size, mode, device)
     items = _values(call, values, array, places.size)
-    if places.size and array.size:
+    if places.size and items.size and array.size:
         output = _viewed(array, datatype, (array.size,))
         primitive = kept_primitive(Scatter, device, datatype.name, places.datatype.name)
         primitive.bind(items=_viewed(items, datatype, (items.size,)), indices=places.ravel(), output=output).execute()
@@ -330,22 +370,31 @@ def _places(call: str, indices: Any, length: int, mode: str | None, device: wgpu
     """Return indices on the GPU; those that must be in range are checked."""
     if isinstance(indices, (ChunkedArray, *EXPRESSIONS)):
         raise ArgumentError(f"{call}: indices must be one array; store them first, with gw.asarray()")
-    if isinstance(indices, Array):
-        _check_kind(call, indices.dtype)
-        if indices.size and mode == "raise":
-            reduced = [
-                kept_primitive(Reduce, device, indices.datatype.name, op).bind(input=indices.ravel()).execute().output
-                for op in (Min, Max)
-            ]
-            _check_range(call, [int(output.item()) for output in reduced], length)
-        return indices
-    items = argument_array(call, "indices", indices)
-    if items.size == 0:
-        items = items.astype(np.int64)  # of an empty list, of which numpy makes floats
-    _check_kind(call, items.dtype)
-    if items.size and mode != "drop":
-        _check_range(call, [int(items.min()), int(items.max())], length)
-    return asarray(items, device)
+    places = indices if isinstance(indices, Array) else index_array(call, "indices", indices)
+    drops = mode == "drop" or (mode is None and isinstance(places, Array))
+    if places.size and not length and not drops:
+        raise BoundsError(f"{call}: x has no items, so that no index is in range; give mode='drop'")
+    if isinstance(places, Array):
+        if places.dtype.kind == "b":
+            places = places.astype(np.uint32)
+        _check_kind(call, places.dtype)
+        if drops or not places.size:
+            return places
+        if mode != "raise":  # as items are taken
+            return taken(call, arange(length, dtype="u32", device=device), places.ravel(), None, mode)
+        ends = [
+            kept_primitive(Reduce, device, places.datatype.name, op).bind(input=places.ravel()).execute().output
+            for op in (Min, Max)
+        ]
+        _check_range(call, [int(output.item()) for output in ends], length)
+        return places
+    if mode == "wrap":
+        places = places % max(length, 1)
+    elif mode == "clip":
+        places = np.clip(places, 0, length - 1)
+    elif not drops and places.size:
+        _check_range(call, [int(places.min()), int(places.max())], length)
+    return asarray(places, device)
 
 
 def _check_kind(call: str, dtype: np.dtype) -> None:
@@ -355,67 +404,62 @@ def _check_kind(call: str, dtype: np.dtype) -> None:
 
 def _check_range(call: str, ends: Sequence[int], length: int) -> None:
     """Raise where the smallest or the largest index is out of range."""
-    for index in ends:
-        if not -length <= index < length:
-            raise ArgumentError(
-                f"{call}: index {index} is out of bounds for {length} items; give mode='drop' where that is meant"
+    for place in ends:
+        if not -length <= place < length:
+            raise BoundsError(
+                f"{call}: index {place} is out of bounds for {length} items; give mode='drop' where that is meant"
             )
 
 
 def _values(call: str, values: Any, array: Array, count: int) -> Array:
-    """Return the values on the GPU, one for each index."""
+    """Return the values on the GPU, one for each index; none where there are none."""
     if isinstance(values, (ChunkedArray, *EXPRESSIONS)):
         raise ArgumentError(f"{call}: values must be one array; store them first, with gw.asarray()")
     if isinstance(values, Array):
-        if values.datatype != array.datatype:
-            raise DatatypeError(
-                f"{call}: values are of {values.datatype}, but x of {array.datatype}; convert them, with "
-                f"values.astype(np.{array.datatype.numpy_name})"
-            )
-        items: Any = values
-    else:
-        items = argument_array(call, "values", values)
-        argument_datatype(call, "values", values, items.dtype, ITEM_DATATYPES)
-        weak = is_python(values)  # Python's numbers take the datatype of x
-        if weak:
-            items = weak_items(call, "values", values, array.datatype)
-        if items.ndim == 0:
-            return full(count, items[()], array.datatype, array.device)
-        if not weak and not np.can_cast(items.dtype, array.dtype, "same_kind"):
-            raise DatatypeError(
-                f"{call}: values are of {items.dtype}, which {array.datatype} does not hold; convert them"
-            )
-        items = items.astype(array.dtype)
-    if items.size != count:
-        raise LengthError(f"{call}: there are {items.size} values for {count} indices; give one for each, or a number")
-    return asarray(items, array.device)
+        items = values.ravel() if values.datatype == array.datatype else values.ravel().astype(array.datatype)
+        if not items.size or items.size >= count:
+            return items[:count]
+        return taken(call, items, arange(count, dtype="u32", device=array.device), None, "wrap")
+    given = argument_array(call, "values", values)
+    argument_datatype(call, "values", values, given.dtype, ITEM_DATATYPES)
+    if is_python(values):  # Python's numbers take the datatype of x
+        given = weak_items(call, "values", values, array.datatype)
+    if given.ndim == 0:
+        return full(count, cast(Any, given.astype(array.dtype)[()]), array.datatype, array.device)
+    with np.errstate(all="ignore"):
+        given = given.ravel().astype(array.dtype)
+    return asarray(np.resize(given, count) if given.size else given, array.device)
 
 
 # ---- lexsort
 
 
-def lexsort(keys: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
+def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the indices that sort by several keys, as ``numpy.lexsort`` does: the last key counts most.
 
     Parameters
     ----------
-    keys : sequence of numpy.ndarray or Array, or an array of two dimensions
-        Keys of one length, of any datatypes; of an array its rows.
+    keys : sequence of numpy.ndarray or Array, or an array
+        Keys of one shape, of any datatypes; of an array its rows, or what else its first dimension has.
+    axis : int, default -1
+        Of each key the dimension along which to sort.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the keys, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,): intp for numpy, u32 for an Array. An Array if a key is one. Items that are equal in all keys keep
-        their order.
+        Of the shape of a key: intp for numpy, u32 for an Array. An Array if a key is one. Items that are equal in all
+        keys keep their order.
 
     Raises
     ------
-    ArgumentError
-        If there is no key, or one has other than one dimension.
+    DatatypeError
+        If there is no key.
     LengthError
-        If keys have different lengths.
+        If keys have different shapes.
+    AxisError
+        If `axis` is out of range.
 
     Examples
     --------
@@ -425,31 +469,43 @@ def lexsort(keys: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     """
     call = "gw.lexsort()"
     if isinstance(keys, Array):
-        if keys.ndim != 2:
-            raise ArgumentError(f"{call}: keys has shape {keys.shape}; give several keys, or the rows of a matrix")
-        keys = [keys[row] for row in range(keys.shape[0])]
+        keys = [keys[row].reshape(keys.shape[1:]) for row in range(keys.shape[0] if keys.ndim else 0)]
     given: list[Any] = list(keys) if np.iterable(keys) else []
     if not given:
-        raise ArgumentError(f"{call} needs at least one key")
+        raise DatatypeError(f"{call} needs at least one key")
     device = device_of(*given, device=device)
     arrays: list[Array] = []
     on_gpu = False
     for number, key in enumerate(given):
         array, there = _uploaded(call, key, device)
         on_gpu |= there
-        if array.ndim != 1:
-            raise ArgumentError(f"{call}: key {number} has shape {array.shape}, but keys have one dimension")
-        if array.size != arrays[0].size if arrays else False:
-            raise LengthError(f"{call}: key {number} has {array.size} items, but key 0 has {arrays[0].size}")
+        if arrays and array.shape != arrays[0].shape:
+            raise LengthError(f"{call}: key {number} has shape {array.shape}, but key 0 has {arrays[0].shape}")
         as_datatype(array.dtype, STORAGE_DATATYPES)
         arrays.append(array)
+    ndim = arrays[0].ndim
+    along = one_axis(call, axis, ndim) if ndim else 0
+    if ndim > 1:
+        arrays = [with_last(array, along) for array in arrays]
     first, *others = arrays
-    order = kept_primitive(ArgSort, device, first.datatype.name).bind(input=first).execute().output
     # Stable sorts, the key that counts most last.
-    for key in others:
-        if key.size == 0:
-            break
-        sort = kept_primitive(SortPairs, device, key.datatype.name, "u32")
-        chosen = taken(call, key, order, None, "clip")
-        order = sort.bind(keys=chosen, values=order).execute().outputs["output_values"]
-    return order if on_gpu else order.to_numpy().astype(np.intp)
+    if ndim == 0 or not first.size:
+        order = zeros(first.shape, "u32", device)
+    elif ndim == 1:
+        order = kept_primitive(ArgSort, device, first.datatype.name).bind(input=first).execute().output
+        for key in others:
+            sort = kept_primitive(SortPairs, device, key.datatype.name, "u32")
+            chosen = taken(call, key, order, None, "clip")
+            order = sort.bind(keys=chosen, values=order).execute().outputs["output_values"]
+    else:
+        length = first.shape[-1]
+        order = rows_sorted(first, first.datatype, row_places(first))
+        for key in others:
+            places = asarray(order + index // length * length)  # among all items
+            chosen = taken(call, key, places, None, "clip").reshape(first.shape)
+            order = rows_sorted(chosen, key.datatype, order)
+        order = order.reshape(first.shape)
+    if on_gpu:
+        return with_last_at(order, along) if ndim > 1 else order
+    found = order.to_numpy().astype(np.intp)
+    return with_last_at(found, along) if ndim > 1 else numpy_result(found)

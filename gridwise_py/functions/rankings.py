@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, LengthError
+from ..errors import ArgumentError, BoundsError, LengthError
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.one_shot import (
     HostItems,
@@ -20,12 +20,14 @@ from ..primitives.one_shot import (
     kept_primitive,
     stored_leaves,
 )
+from ..primitives.reduce_axis import one_axis
 from ..primitives.top_k import TopK, TopKMode
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..types.expression import Expression
-from ..types.options import integer
-from .sorts import argsort, sort
+from ..types.options import MOST_U32, integer
+from .orders import with_last, with_last_at
+from .sorts import along_one, argsort, at_least_1d, check_kind, sort
 
 __all__ = ["TopItems", "argpartition", "partition", "top_k"]
 
@@ -60,7 +62,7 @@ def top_k(
     k : int
         From 0 to n.
     axis : int, default -1
-        Must be the last one.
+        Of an array of several dimensions the one along which to choose; the last one is the fastest.
     mode : {"largest", "smallest"}, default "largest"
     sorted : bool, default True
         Whether the best item comes first. Otherwise they are in the order of their indices.
@@ -70,12 +72,15 @@ def top_k(
     Returns
     -------
     TopItems
-        ``values`` and ``indices``, shape (…, k), along the last axis; indices of intp for numpy, of u32 for Arrays.
+        ``values`` and ``indices``, of the shape of `x` with k along `axis`; indices of intp for numpy, of u32 for
+        Arrays.
 
     Raises
     ------
+    AxisError
+        If `axis` is out of range.
     ArgumentError
-        If `axis` is another one, or `mode` is unknown.
+        If `mode` is unknown.
     LengthError
         If k is larger than n.
 
@@ -91,10 +96,10 @@ def top_k(
     TopItems(values=array([9, 9, 5], dtype=uint32), indices=array([1, 3, 4]))
     """
     call = "gw.top_k()"
-    k = integer("k", k, 0)
+    k = integer(f"{call}: k", k, 0, MOST_U32)
     options: dict[str, Any] = {"mode": mode, "sorted": bool(sorted)}
     if isinstance(x, EXPRESSIONS):
-        _check_axis(call, axis, 1)
+        one_axis(call, axis, 1)
         flat = flat_of(x)
         arrays = stored_leaves(call, flat)
         check_one_dimension(call, flat, arrays)
@@ -107,7 +112,8 @@ def top_k(
     items = x if isinstance(x, Array) else argument_array(call, "x", x)
     if items.ndim == 0:
         raise ArgumentError(f"{call}: x is a single item; give an array of one dimension or more")
-    _check_axis(call, axis, items.ndim)
+    axis = one_axis(call, axis, items.ndim)
+    items = with_last(items, axis)
     length = items.shape[-1]
     if k > length:
         raise LengthError(
@@ -121,21 +127,21 @@ def top_k(
     outputs = primitive.bind(input=given).execute().outputs
     shape = (*items.shape[:-1], k)
     if isinstance(x, Array):
-        return TopItems(*(each if each.shape == shape else each.reshape(shape) for each in outputs.values()))
-    values, indices = (each.to_numpy().reshape(shape) for each in outputs.values())
+        found = (each if each.shape == shape else each.reshape(shape) for each in outputs.values())
+        return TopItems(*(with_last_at(each, axis) for each in found))
+    values, indices = (with_last_at(each.to_numpy().reshape(shape), axis) for each in outputs.values())
     return TopItems(values, indices.astype(np.intp))
 
 
-def _check_axis(call: str, axis: int, ndim: int) -> None:
-    if axis not in (-1, ndim - 1):
-        raise ArgumentError(
-            f"{call}: axis={axis!r}, but it works along the last of {ndim} dimensions; transpose x first"
-        )
-
-
-@explained({"kind": "there is one kind; leave it out", "order": "it takes numbers; give a field of the records"})
+@explained()
 def partition(
-    x: HostItems | Array, kth: int | Sequence[int], *, device: wgpu.GPUDevice | None = None
+    x: HostItems | Array,
+    kth: int | Sequence[int],
+    axis: int | None = -1,
+    kind: Literal["introselect"] = "introselect",
+    order: None = None,
+    *,
+    device: wgpu.GPUDevice | None = None,
 ) -> np.ndarray | Array:
     """Return the items of `x` so that the k-th is where a sort puts it, smaller ones before it; numpy's partition.
 
@@ -144,48 +150,63 @@ def partition(
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Shape (n,), of any datatype that `sort` takes.
+        Of any shape, and any datatype that `sort` takes.
     kth : int or sequence of int
-        From −n to n − 1.
+        From −n to n − 1, of n items along `axis`.
+    axis : int, default -1
+        The dimension; None takes all items, in one dimension.
+    kind, order : optional
+        As in numpy, where there is one kind, too; records are not sorted.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,). NaN comes last.
+        Of the shape of `x`. NaN comes last.
 
     Raises
     ------
-    ArgumentError
+    BoundsError
         If `kth` is out of range.
+    AxisError
+        If `axis` is.
     """
-    _check_kth("gw.partition()", x, kth)
-    return sort(x, device=device)
+    _check_partition("gw.partition()", x, kth, axis, kind, order)
+    return sort(x, axis, device=device)
 
 
-@explained({"kind": "there is one kind; leave it out", "order": "it takes numbers; give a field of the records"})
+@explained()
 def argpartition(
-    x: HostItems | Array, kth: int | Sequence[int], *, device: wgpu.GPUDevice | None = None
+    x: HostItems | Array,
+    kth: int | Sequence[int],
+    axis: int | None = -1,
+    kind: Literal["introselect"] = "introselect",
+    order: None = None,
+    *,
+    device: wgpu.GPUDevice | None = None,
 ) -> np.ndarray | Array:
     """Return indices that partition `x` at the k-th item, like numpy's argpartition; see `partition`.
 
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,): intp for numpy, u32 for an Array.
+        Of the shape of `x`: intp for numpy, u32 for an Array.
     """
-    _check_kth("gw.argpartition()", x, kth)
-    return argsort(x, device=device)
+    call = "gw.argpartition()"
+    items = at_least_1d(call, x)
+    _check_partition(call, items, kth, axis, kind, order)
+    return argsort(items, axis, device=device)
 
 
-def _check_kth(call: str, x: Any, kth: Any) -> None:
-    items = x if isinstance(x, (Array, ChunkedArray)) else argument_array(call, "x", x)
-    if items.ndim > 1:
-        raise ArgumentError(
-            f"{call}: x has shape {items.shape}, but {call} works along one dimension; for all items give x.ravel()"
-        )
-    size = items.size
+def _check_partition(call: str, x: Any, kth: Any, axis: Any, kind: Any, order: Any) -> None:
+    check_kind(call, kind, order, ("introselect",))
+    items, along = along_one(call, x, axis)
+    if isinstance(items, EXPRESSIONS):
+        raise ArgumentError(f"{call}: x is an expression, and a sort moves items; give gw.asarray(x)")
+    shape = np.shape(items)
+    length = shape[-1 if along is None else along]
     for each in np.atleast_1d(np.asarray(kth)).tolist():
-        if not isinstance(each, int) or isinstance(each, bool) or not -size <= each < size:
-            raise ArgumentError(f"{call}: kth={kth!r} must be ints from -n to n - 1, of x with n = {size} items")
+        place = integer(f"{call}: kth", each)
+        if length and not -length <= place < length:  # of no items numpy takes any
+            raise BoundsError(f"{call}: kth={kth!r} must be from -n to n - 1, of x with n = {length} items")

@@ -7,6 +7,7 @@ Arrays on the GPU; where only the GPU knows their length they carry their count,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,9 +22,12 @@ from ..primitives.one_shot import (
     HostItems,
     argument_array,
     argument_items,
+    check_not_chunked,
+    index_array,
     kept_primitive,
     raveled,
 )  # fmt: skip
+from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
 from ..primitives.segments import KEY_DATATYPES
 from ..primitives.top_k import TopKMode
@@ -31,8 +35,8 @@ from ..runtime.array import Array, empty
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype
 from ..types.expression import Expression
 from ..types.operators import Add, BinOpLike
-from ..types.options import integer
-from .arrays import full
+from ..types.options import MOST_U32, integer
+from .arrays import full, take
 from .inputs import Inputs
 from .rankings import TopItems
 
@@ -58,8 +62,13 @@ class ReducedByKey(NamedTuple):
 class _Inputs(Inputs):
     """Inputs of one dimension, and offsets."""
 
-    def __init__(self, call: str, device: wgpu.GPUDevice | None):
-        super().__init__(call, device)
+    def __init__(
+        self,
+        call: str,
+        device: wgpu.GPUDevice | None,
+        shown: Mapping[str, str] = MappingProxyType({"items": "x", "input": "x"}),
+    ):
+        super().__init__(call, device, shown)
         #: Of numpy arrays that were made wider.
         self._dtypes: dict[str, np.dtype[Any]] = {}
         #: Items of the longest one, where the offsets were given in numpy.
@@ -75,7 +84,7 @@ class _Inputs(Inputs):
         """
         if isinstance(value, EXPRESSIONS):
             return self.take_expression(name, value)
-        items = argument_items(self._call, name, value)
+        items = argument_items(self._call, self._shown.get(name, name), value)
         if widens and items.dtype.kind in _WIDENED and items.dtype.itemsize < 4:
             if isinstance(items, Array) and fuses:
                 self._sizes[name] = items.size
@@ -94,7 +103,7 @@ class _Inputs(Inputs):
         if isinstance(offsets, EXPRESSIONS):
             raise ArgumentError(f"{self._call}: offsets is an expression; store it first, with gw.asarray()")
         if not isinstance(offsets, Array):
-            offsets = _checked_offsets(self._call, argument_array(self._call, "offsets", offsets), items)
+            offsets = _checked_offsets(self._call, index_array(self._call, "offsets", offsets), items)
             self.longest_segment = int(np.diff(offsets).max(initial=0)) if offsets.ndim == 1 else None
         self.take("offsets", offsets, {"u32": DATATYPES["u32"]}, widens=False)
         if self._sizes["offsets"] == 0:
@@ -113,12 +122,8 @@ def _checked_offsets(call: str, offsets: np.ndarray, items: int | None) -> np.nd
     Raises
     ------
     ArgumentError
-        If they are no integers, fall, or do not lie within the items.
+        If they fall, or do not lie within the items.
     """
-    if offsets.dtype.kind not in "iu":
-        raise ArgumentError(
-            f"{call}: offsets is of {offsets.dtype}; give integers, for example offsets.astype(np.uint32)"
-        )
     if offsets.ndim == 1 and offsets.size:
         least, most = int(offsets.min()), int(offsets.max())
         if least < 0 or most >= _MOST_OFFSET or (items is not None and most > items):
@@ -358,7 +363,7 @@ def _segmented_sort(
     call: str, keys: Any, values: Any, offsets: Any, length: int | None, descending: bool,
     device: wgpu.GPUDevice | None,
 ) -> dict[str, Any]:  # fmt: skip
-    inputs = _Inputs(call, device)
+    inputs = _Inputs(call, device, {} if values is not None else {"keys": "x"})
     kind = inputs.take("keys", keys, STORAGE_DATATYPES, widens=False)
     value_kind = None if values is None else inputs.take("values", values, VALUE_DATATYPES, widens=False)
     inputs.check_lengths("keys", "values")
@@ -421,7 +426,7 @@ def segmented_top_k(
     inputs = _Inputs("gw.segmented_top_k()", device)
     datatype = inputs.take("input", x, STORAGE_DATATYPES, widens=False)
     segments = inputs.take_offsets(offsets, inputs.size_of("input"))
-    k = integer("k", k, 0)
+    k = integer("gw.segmented_top_k(): k", k, 0, MOST_U32)
     primitive = kept_primitive(SegmentedTopK, inputs.device, datatype, k, mode=mode, sorted=bool(sorted))
     values, indices = (each.reshape(segments, k) for each in inputs.run(primitive).values())
     if isinstance(indices, Array):
@@ -429,18 +434,27 @@ def segmented_top_k(
     return TopItems(values, indices.view(np.int32).astype(np.intp))
 
 
-@explained(REMEDIES)
+@explained()
 def repeat(
-    x: Segmentable, repeats: int | HostItems | Array, *, size: int | None = None, device: wgpu.GPUDevice | None = None
+    x: Segmentable,
+    repeats: int | HostItems | Array,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Repeat each item, as ``np.repeat`` does.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of any shape, an expression of one dimension; with items of 4 or 8 bytes; in numpy also of 1 and 2.
+        Of any shape, an expression of one dimension; with items of 4 or 8 bytes, and of 1 and 2 where `repeats` is on
+        the host.
     repeats : int, or numpy.ndarray or Array of integers
-        How often; one number for all items, or one for each. An Array is of u32.
+        How often; one number for all items, or one for each, or bools. An Array is of u32.
+    axis : int, optional
+        The dimension along which to repeat; by default all items of `x`, in C order. Of several dimensions `repeats`
+        has to be on the host.
     size : int, optional
         The items that there is room for. Where `repeats` is an Array it must be given: only the GPU knows the sum.
     device : wgpu.GPUDevice, optional
@@ -451,6 +465,15 @@ def repeat(
     numpy.ndarray or Array
         Of the datatype of `x`. An Array carries its count where `repeats` is an Array, or `x` does.
 
+    Raises
+    ------
+    DatatypeError
+        If `repeats` are no integers.
+    ArgumentError
+        If one is negative, or they make 2³² items or more.
+    AxisError
+        If `axis` is out of range.
+
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
@@ -458,7 +481,17 @@ def repeat(
     array([7, 7, 9, 9, 9], dtype=int32)
     """
     call = "gw.repeat()"
-    inputs = _Inputs(call, device)
+    size = None if size is None else integer(f"{call}: size", size, 1, MOST_U32)
+    if axis is not None:
+        check_not_chunked(call, "x", x)
+        items = x if isinstance(x, (Array, *EXPRESSIONS)) else argument_array(call, "x", x)
+        ndim = 1 if isinstance(items, EXPRESSIONS) else items.ndim
+        along = one_axis(call, axis, ndim)
+        if ndim > 1:
+            return _repeated_along(call, items, repeats, along, size, device)
+    if isinstance(x, Array) and x.datatype.itemsize_bytes < 4 and x.count is None and not isinstance(repeats, Array):
+        return _repeated_along(call, x.ravel(), repeats, 0, size, device)
+    inputs = _Inputs(call, device, {"values": "x", "counts": "repeats"})
     kind = inputs.take("values", raveled(call, "x", x), ITEM_DATATYPES, fuses=False)
     if isinstance(repeats, Array):
         if size is None:
@@ -467,22 +500,15 @@ def repeat(
             )
         total, counts = None, repeats
     else:
-        counts = argument_array(call, "repeats", repeats)
-        if counts.dtype.kind not in "iu" or (counts.size and int(counts.min()) < 0):
-            raise ArgumentError(f"{call}: repeats must be integers of at least 0")
         length = inputs.size_of("values")
-        if counts.ndim == 0 or (counts.size == 1 and length is not None):
-            if length is None:
-                raise ArgumentError(f"{call}: repeats is one number, and x an expression; store it with gw.asarray()")
-            number = int(counts.item())
-            total = length * number
-            counts = full(length, number, "u32", inputs.device) if inputs.on_gpu else np.full(length, number)
+        counts = index_array(call, "repeats", repeats)
+        if length is None and counts.ndim == 0:
+            raise ArgumentError(f"{call}: repeats is one number, and x an expression; store it with gw.asarray()")
+        counts, total = _counted(call, counts, counts.size if length is None else length)
+        if inputs.on_gpu and counts.size == 1 and length is not None and length > 1:
+            counts = full(length, int(counts.item()), "u32", inputs.device)
         else:
-            total = int(counts.sum(dtype=np.uint64))
-        if total >= _MOST_OFFSET:
-            raise ArgumentError(f"{call}: the result has {total} items, but fewer than 2^32 are made at once")
-        if not isinstance(counts, Array):
-            counts = counts.astype(np.uint32)
+            counts = np.broadcast_to(counts, (counts.size if length is None else length,))
     inputs.take("counts", counts, {"u32": DATATYPES["u32"]}, widens=False)
     inputs.check_lengths("values", "counts")
     room = size if size is not None else max(total or 0, 1)
@@ -496,6 +522,39 @@ def repeat(
     output = empty(room, primitive.datatype, inputs.device)
     inputs.run(primitive, output=output)
     return output[: min(total, room)]
+
+
+def _counted(call: str, counts: np.ndarray, length: int) -> tuple[np.ndarray, int]:
+    """Return counts on the host as u32, one for all items or one for each, and how many items they make."""
+    if counts.ndim > 1:
+        raise ArgumentError(f"{call}: repeats has shape {counts.shape}, but must have one dimension")
+    if counts.size not in (1, length):
+        raise LengthError(f"{call}: x has {length} items, repeats has {counts.size}; give one for each, or one number")
+    least, most = (int(counts.min()), int(counts.max())) if counts.size else (0, 0)
+    if least < 0:
+        raise ArgumentError(f"{call}: repeats must be integers of at least 0, not {least}")
+    # The sum of uint64 may wrap, but not of numbers that are checked before.
+    total = most if most >= _MOST_OFFSET else int(counts.sum(dtype=np.uint64))
+    total *= length if counts.size == 1 else 1
+    if total >= _MOST_OFFSET:
+        raise ArgumentError(f"{call}: repeats make {total} items or more, but fewer than 2^32 are made at once")
+    return counts.astype(np.uint32).reshape(-1), total
+
+
+def _repeated_along(
+    call: str, items: Any, repeats: Any, axis: int, size: int | None, device: wgpu.GPUDevice | None
+) -> Any:
+    """Return an array of several dimensions repeated along one of them."""
+    if isinstance(repeats, (Array, *EXPRESSIONS)):
+        raise ArgumentError(
+            f"{call}: x has shape {items.shape}, and only the GPU knows its length along axis {axis} after that; give "
+            f"repeats.to_numpy()"
+        )
+    if size is not None:
+        raise ArgumentError(f"{call}: size= is for repeats on the GPU; leave it out")
+    length = items.shape[axis]
+    counts, _ = _counted(call, index_array(call, "repeats", repeats), length)
+    return take(items, np.repeat(np.arange(length, dtype=np.uint32), counts), axis, device=device)
 
 
 @explained(REMEDIES)
@@ -525,12 +584,13 @@ def segment_ids(offsets: HostItems | Array, *, size: int | None = None, device: 
     """
     call = "gw.segment_ids()"
     inputs = _Inputs(call, device)
+    size = None if size is None else integer(f"{call}: size", size, 0, MOST_U32)
     if isinstance(offsets, Array):
         if size is None:
             raise ArgumentError(f"{call} needs size=, the number of items: only the GPU knows the last offset")
         room = size
     else:
-        offsets = argument_array(call, "offsets", offsets)
+        offsets = index_array(call, "offsets", offsets)
         if offsets.size and offsets.ravel()[0] != 0:
             raise ArgumentError(f"{call}: offsets begins with {offsets.ravel()[0]}, but must begin with 0")
         room = int(offsets.max()) if offsets.size and size is None else size or 0

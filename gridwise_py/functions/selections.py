@@ -7,13 +7,15 @@ expression of Arrays they are Arrays on the GPU that carry their count, and noth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError
+from ..errors import ArgumentError, BoundsError
 from ..primitives import Partition, RunLength, Select, Sort, SortPairs, Unique
 from ..primitives.fusion import EXPRESSIONS, FUSED, flat_of
 from ..primitives.one_shot import (
@@ -21,13 +23,17 @@ from ..primitives.one_shot import (
     argument_array,
     argument_datatype,
     argument_items,
+    check_not_chunked,
     check_one_dimension,
     check_one_length,
+    delivered,
     device_of,
+    index_array,
     kept_primitive,
     raveled,
     stored_leaves,
 )
+from ..primitives.reduce_axis import one_axis
 from ..primitives.select import FlatNonzero
 from ..primitives.unique import RunNumbers
 from ..runtime.array import Array, asarray
@@ -35,11 +41,13 @@ from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype
 from ..types.expression import Expression
 from ..types.program import Flat
-from .arrays import arange
+from .arrays import arange, ones, take
+from .orders import put
 
 __all__ = [
-    "RunLengths", "UniqueAll", "UniqueCounts", "UniqueInverse", "compress", "count_selected", "flatnonzero", "nonzero",
-    "partition_by", "run_length_encode", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "RunLengths", "UniqueAll", "UniqueCounts", "UniqueInverse", "compress", "count_selected", "delete", "extract",
+    "flatnonzero", "nonzero", "partition_by", "run_length_encode", "unique", "unique_all", "unique_counts",
+    "unique_inverse", "unique_values",
 ]  # fmt: skip
 
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, several that act as one, or an
@@ -87,24 +95,31 @@ class _Inputs:
         For messages.
     given : mapping from str to (object, mapping)
         By the names of the primitive's inputs: what the caller gave, and the datatypes that are known.
+    shown : mapping from str to str, optional
+        What messages call the inputs.
     """
 
-    def __init__(self, call: str, given: Mapping[str, tuple[Any, Mapping[str, Datatype]]]):
+    def __init__(
+        self,
+        call: str,
+        given: Mapping[str, tuple[Any, Mapping[str, Datatype]]],
+        shown: Mapping[str, str] = MappingProxyType({"input": "x", "keys": "x", "flags": "condition"}),
+    ):
         self.kinds: dict[str, Any] = {}
         self._arrays: dict[str, Any] = {}
         places: dict[tuple[Any, ...], str] = {}
         for name, (value, known) in given.items():
             if isinstance(value, FUSED) and not isinstance(value, Array):
                 continue
-            items = argument_items(call, name, value, chunked=True)
-            self.kinds[name] = argument_datatype(call, name, value, items.dtype, known)
+            items = argument_items(call, shown[name], value, chunked=True)
+            self.kinds[name] = argument_datatype(call, shown[name], value, items.dtype, known)
             self._arrays[name] = items
             if isinstance(items, Array):
                 places[items.place()] = name
         for name, (value, _) in given.items():
             if isinstance(value, FUSED) and not isinstance(value, Array):
                 self.kinds[name] = self._program(call, name, value, places)
-        check_one_length(call, {name: items.size for name, items in self._arrays.items() if name in given})
+        check_one_length(call, {shown[name]: items.size for name, items in self._arrays.items() if name in given})
 
     def _program(self, call: str, name: str, value: Any, places: dict[tuple[Any, ...], str]) -> Flat:
         """Return an expression whose Arrays are arguments of the primitive, those that are inputs already as such."""
@@ -123,13 +138,13 @@ class _Inputs:
         """Return the device of the call."""
         return device_of(*self._arrays.values(), device=device)
 
-    def run(self, primitive: Any) -> dict[str, Array]:
+    def run(self, primitive: Any, **more: Any) -> dict[str, Array]:
         """Return the outputs of a primitive; what is not on the GPU is uploaded."""
         arrays = {
             name: items if isinstance(items, ChunkedArray) else asarray(items, primitive.device)
             for name, items in self._arrays.items()
         }
-        return primitive.bind(**arrays).execute().outputs
+        return primitive.bind(**arrays, **more).execute().outputs
 
     def result(self, output: Array, *, index: bool = False) -> Any:
         """Return an output as the caller gets it."""
@@ -140,22 +155,43 @@ class _Inputs:
 
 
 @explained()
-def compress(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the items of `x` where a condition holds, in order; numpy's ``x[condition]``.
+def compress(
+    condition: Selectable,
+    x: Selectable,
+    axis: int | None = None,
+    out: np.ndarray | Array | None = None,
+    *,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the items of `x` where a condition holds, in order; numpy's ``compress`` and ``x[condition]``.
 
     Parameters
     ----------
     condition : numpy.ndarray, Array, ChunkedArray or expression
-        Of the shape of `x`; what is not 0 counts as true.
+        Of one dimension, or of the shape of `x`; what is not 0 counts as true. As in numpy it may be shorter than `x`,
+        of which the rest is left out.
     x : numpy.ndarray, Array, ChunkedArray or expression
         Of any datatype; an expression of one dimension.
+    axis : int, optional
+        The dimension along which to choose; by default all items of `x`, in C order. Of several dimensions of an Array
+        the condition has to be on the host, which knows how much is chosen.
+    out : numpy.ndarray or Array, optional
+        Where to put the result: for numpy of its shape and dtype; an Array has room for all items.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        An Array carries its count, and nothing is read back: ``trim()`` reads it.
+        An Array carries its count, and nothing is read back: ``trim()`` reads it. With a condition on the host and an
+        `axis` of several dimensions it has no count.
+
+    Raises
+    ------
+    BoundsError
+        If the condition holds beyond the end of `x`; of a longer one on the GPU LengthError.
+    AxisError
+        If `axis` is out of range.
 
     Examples
     --------
@@ -163,21 +199,160 @@ def compress(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | N
     >>> x = gw.asarray(np.array([3, 1, 4, 1, 5], dtype=np.uint32))
     >>> gw.compress(x > 2, x).to_numpy()
     array([3, 4, 5], dtype=uint32)
+    >>> gw.compress([True, False], np.array([[1, 2], [3, 4]]), axis=1)
+    array([[1],
+           [3]])
     """
     call = "gw.compress()"
-    if not isinstance(x, EXPRESSIONS) and not isinstance(condition, EXPRESSIONS):
-        x, condition = (
-            each if isinstance(each, Items) else argument_array(call, name, each)
-            for name, each in (("x", x), ("condition", condition))
-        )
-        if x.shape == condition.shape and len(x.shape) != 1:
-            x, condition = x.ravel(), condition.ravel()
-    inputs = _Inputs(call, {"input": (x, ITEM_DATATYPES), "flags": (condition, STORAGE_DATATYPES)})
-    flags = inputs.kinds["flags"]
-    options = {"where": flags} if isinstance(flags, Flat) else {"flag_dtype": flags}
-    return inputs.result(
-        inputs.run(kept_primitive(Select, inputs.device(device), inputs.kinds["input"], **options))["output"]
+    items: Any
+    flags: Any
+    items, flags = (
+        each if isinstance(each, (*EXPRESSIONS, Items)) else argument_array(call, name, each)
+        for name, each in (("x", x), ("condition", condition))
     )
+    if axis is not None:
+        along = one_axis(call, axis, 1 if isinstance(items, EXPRESSIONS) else items.ndim)
+        if not isinstance(items, EXPRESSIONS) and items.ndim > 1:
+            return delivered(call, _compressed_along(call, flags, items, along, device), out)
+    if not isinstance(items, EXPRESSIONS) and not isinstance(flags, EXPRESSIONS):
+        if items.ndim != 1:
+            flags, items = flags.ravel() if flags.shape == items.shape and flags.ndim else flags, items.ravel()
+        items, flags = _of_one_length(call, items, flags)
+    inputs = _Inputs(call, {"input": (items, ITEM_DATATYPES), "flags": (flags, STORAGE_DATATYPES)})
+    kind = inputs.kinds["flags"]
+    options = {"where": kind} if isinstance(kind, Flat) else {"flag_dtype": kind}
+    primitive = kept_primitive(Select, inputs.device(device), inputs.kinds["input"], **options)
+    if not inputs.on_gpu:
+        return delivered(call, inputs.result(inputs.run(primitive)["output"]), out)
+    if out is None:
+        return inputs.run(primitive)["output"]
+    if not isinstance(out, Array):
+        raise ArgumentError(
+            f"{call}: out is {type(out).__name__}, but the result stays on the GPU, as an input is there; give an Array"
+        )
+    return inputs.run(primitive, output=out)["output"]
+
+
+def _of_one_length(call: str, items: Any, flags: Any) -> tuple[Any, Any]:
+    """Return items and a condition of one dimension without what one of them has more, as far as numpy leaves it out.
+
+    What is in chunks, or counted on the GPU, is as long as the other.
+    """
+    fixed = all(
+        isinstance(each, np.ndarray) or (isinstance(each, Array) and each.count is None) for each in (items, flags)
+    )
+    if not fixed or flags.ndim != 1 or items.size == flags.size:
+        return items, flags
+    if flags.size < items.size:
+        return items[: flags.size], flags
+    if isinstance(flags, np.ndarray):
+        _check_chosen(call, np.flatnonzero(flags), items.size)
+        return items, flags[: items.size]
+    return items, flags
+
+
+def _compressed_along(call: str, flags: Any, items: Any, axis: int, device: wgpu.GPUDevice | None) -> Any:
+    """Return what a condition on the host chooses along an axis of an array of several dimensions."""
+    if isinstance(flags, (*EXPRESSIONS, Items)):
+        raise ArgumentError(
+            f"{call}: x has shape {items.shape}, and only the GPU knows how much the condition chooses along axis "
+            f"{axis}; give condition.to_numpy(), or gw.take(x, gw.flatnonzero(condition).trim(), {axis})"
+        )
+    if flags.ndim != 1:
+        raise ArgumentError(f"{call}: condition has shape {flags.shape}, but must have one dimension")
+    chosen = np.flatnonzero(flags)
+    _check_chosen(call, chosen, items.shape[axis])
+    return take(items, chosen.astype(np.uint32), axis, device=device)
+
+
+def _check_chosen(call: str, chosen: np.ndarray, length: int) -> None:
+    """Raise where a condition holds beyond the items."""
+    if chosen.size and chosen[-1] >= length:
+        raise BoundsError(f"{call}: condition[{chosen[-1]}] is true, but x has {length} items there")
+
+
+@explained()
+def extract(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the items of an array where a condition holds, both taken in one dimension: numpy's ``extract``.
+
+    Parameters
+    ----------
+    condition, x, device
+        As for `compress`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of one dimension; an Array carries its count.
+    """
+    call = "gw.extract()"
+    return compress(raveled(call, "condition", condition), raveled(call, "x", x), device=device)
+
+
+@explained()
+def delete(x: HostItems | Array, indices: Any, axis: int | None = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return an array without the items at some indices, as ``numpy.delete`` does.
+
+    Parameters
+    ----------
+    x : numpy.ndarray or Array
+        Of any shape and datatype; it stays as it is.
+    indices : int, slice, numpy.ndarray or Array
+        Of what goes: integers, negative ones from the end, or a mask. Those of an Array that are out of range are left
+        out.
+    axis : int, optional
+        The dimension along which to delete; by default all items, in C order. Of several dimensions the indices have to
+        be on the host.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        An Array carries its count where the indices are an Array.
+
+    Raises
+    ------
+    BoundsError
+        If an index on the host is out of range.
+    AxisError
+        If `axis` is.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.delete(np.array([5, 6, 7, 8]), [0, -1])
+    array([6, 7])
+    """
+    call = "gw.delete()"
+    check_not_chunked(call, "x", x)
+    items = x if isinstance(x, Array) else argument_array(call, "x", x)
+    if axis is None:
+        items, along = items.ravel(), 0
+    else:
+        along = one_axis(call, axis, items.ndim)
+    length = items.shape[along]
+    if isinstance(indices, Array):
+        if items.ndim > 1:
+            raise ArgumentError(
+                f"{call}: x has shape {items.shape}, and only the GPU knows the indices; give indices.to_numpy()"
+            )
+        if indices.dtype.kind == "b" and indices.size != length:
+            raise BoundsError(f"{call}: indices is a mask of {indices.size} items, but x has {length}")
+        if indices.dtype.kind == "b":
+            return compress(~indices, items, device=device)
+        keeps = ones(length, "bool", device_of(x, indices, device=device))
+        put(keeps, indices, False)
+        return compress(keeps, items, device=device)
+    keeps = np.ones(length, bool)
+    given = indices if isinstance(indices, slice) else argument_array(call, "indices", indices)
+    if isinstance(given, np.ndarray) and given.dtype.kind != "b":
+        given = index_array(call, "indices", indices)
+    try:
+        keeps[given] = False
+    except IndexError as error:
+        raise BoundsError(f"{call}: {error}") from None
+    return take(items, np.flatnonzero(keeps).astype(np.uint32), along, device=device)
 
 
 @explained()
@@ -213,21 +388,23 @@ def flatnonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
 def nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> tuple[Any, ...]:
     """Return the positions of the items that are not 0, as a tuple with an array for each dimension; see `flatnonzero`.
 
-    An Array or an expression has one dimension.
+    An expression has one dimension.
     """
     call = "gw.nonzero()"
-    if isinstance(x, (Array, ChunkedArray)):
-        argument_items(call, "x", x, chunked=True)
-        return (flatnonzero(x, device=device),)
-    if isinstance(x, FUSED):
+    if isinstance(x, FUSED) and not isinstance(x, Array):
         flat = flat_of(x)
         check_one_dimension(call, flat, stored_leaves(call, flat))
         return (flatnonzero(x, device=device),)
-    shape = argument_array(call, "x", x).shape
+    shape = x.shape if isinstance(x, (Array, ChunkedArray)) else argument_array(call, "x", x).shape
     if not shape:
         raise ArgumentError(f"{call}: x is a single item; give an array of one dimension or more")
-    found = cast(np.ndarray, flatnonzero(x, device=device))
-    return (found,) if len(shape) == 1 else np.unravel_index(found, shape)
+    found = flatnonzero(x, device=device)
+    if len(shape) == 1:
+        return (found,)
+    if isinstance(found, np.ndarray):
+        return np.unravel_index(found, shape)
+    inner = [prod(shape[k + 1 :]) for k in range(len(shape))]
+    return tuple(asarray(found // max(each, 1) % max(length, 1)) for each, length in zip(inner, shape, strict=True))
 
 
 def count_selected(call: str, x: Selectable, device: wgpu.GPUDevice | None) -> Any:
@@ -271,7 +448,9 @@ def partition_by(
         raise ArgumentError(f"{call}: where has {len(conditions)} conditions; give one, or a tuple of two")
     names = ("flags", "second_flags")[: len(conditions)]
     given = {name: (each, STORAGE_DATATYPES) for name, each in zip(names, conditions, strict=True)}
-    inputs = _Inputs(call, {"input": (x, ITEM_DATATYPES), **given})
+    inputs = _Inputs(
+        call, {"input": (x, ITEM_DATATYPES), **given}, {"input": "x", "flags": "where", "second_flags": "where[1]"}
+    )
     flags = tuple(inputs.kinds[name] for name in names)
     primitive = kept_primitive(Partition, inputs.device(device), inputs.kinds["input"], where=flags)
     outputs = inputs.run(primitive)
@@ -417,11 +596,13 @@ def unique(
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
+    axis: int | None = None,
     *,
     equal_nan: bool = True,
+    sorted: bool = True,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the unique items of `x`, sorted, like numpy's unique without an axis.
+    """Return the unique items of `x`, sorted, like numpy's unique.
 
     Parameters
     ----------
@@ -429,8 +610,12 @@ def unique(
         Of any shape, and a datatype that `sort` takes. −0 equals +0.
     return_index, return_inverse, return_counts : bool, default False
         Also return where each occurs first; for each item of `x` the index of its equal; how often each occurs.
+    axis : int, optional
+        Only of one dimension: unique rows are not here.
     equal_nan : bool, default True
         Whether all NaN are one item.
+    sorted : bool, default True
+        As in numpy; the result is sorted in any case.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -448,8 +633,16 @@ def unique(
     asked: Sequence[tuple[str, bool]] = (
         ("indices", return_index), ("inverse_indices", return_inverse), ("counts", return_counts),
     )  # fmt: skip
+    call = "gw.unique()"
+    if axis is not None:
+        ndim = np.ndim(cast(Any, x))
+        if one_axis(call, axis, ndim) >= 0 and ndim > 1:
+            raise ArgumentError(
+                f"{call}: axis={axis!r} of {ndim} dimensions, but rows are not compared here; leave it out for items, "
+                f"or find rows with numpy"
+            )
     found = _unique(
-        "gw.unique()", x, device, equal_nan=bool(equal_nan), index=bool(return_index), inverse=bool(return_inverse),
+        call, x, device, equal_nan=bool(equal_nan), index=bool(return_index), inverse=bool(return_inverse),
         counts=bool(return_counts),
     )  # fmt: skip
     names = [name for name, wanted in asked if wanted]

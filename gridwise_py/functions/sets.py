@@ -6,14 +6,15 @@ carry their count, and so does a merge of counted Arrays.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
-from ..primitives import Merge, RunLength, Sort, Unique
+from ..primitives import Merge, RunLength, Sort, SortPairs, Unique
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.merge_order import Less
 from ..primitives.one_shot import (
@@ -25,7 +26,7 @@ from ..primitives.one_shot import (
     kept_primitive,
 )
 from ..primitives.search import SEARCHED_DATATYPES, IsIn
-from ..runtime.array import Array, asarray
+from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import (
     DATATYPES,
@@ -35,7 +36,8 @@ from ..types.datatype import (
     Datatype,
     as_datatype,
 )
-from .arrays import full
+from ..types.options import one_of
+from .arrays import arange, full
 from .selections import compress, unique
 from .sorts import sort
 
@@ -59,6 +61,15 @@ def _given(call: str, name: str, value: Any) -> Any:
     if isinstance(value, EXPRESSIONS):
         raise ArgumentError(f"{call}: {name} is an expression, and its items are moved; give gw.asarray({name})")
     return argument_array(call, name, value)
+
+
+def _of_one_kind(items: dict[str, Any], given: Sequence[Any]) -> dict[str, Any]:
+    """Return two arguments, of which an empty list, of which numpy makes floats, takes the dtype of the other."""
+    found = list(items.values())
+    for k, value in enumerate(given):
+        if is_python(value) and not found[k].size:
+            found[k] = found[k].astype(found[1 - k].dtype)
+    return dict(zip(items, found, strict=True))
 
 
 def _same_datatype(call: str, names: tuple[str, str], items: tuple[Any, Any], known: Any) -> Datatype:
@@ -135,7 +146,7 @@ def merge(
     array([1, 2, 4, 4, 4, 9], dtype=uint32)
     """
     call = "gw.merge()"
-    keys = {name: _given(call, name, value) for name, value in (("a", a), ("b", b))}
+    keys = _of_one_kind({name: _given(call, name, value) for name, value in (("a", a), ("b", b))}, (a, b))
     known = STORAGE_DATATYPES if less is None else ITEM_DATATYPES
     datatype = _same_datatype(call, ("a", "b"), (keys["a"], keys["b"]), known)
     moved: dict[str, Any] = {}
@@ -145,6 +156,7 @@ def merge(
             raise ArgumentError(f"{call}: values must be a tuple of those of a and those of b")
         names = ("a_values", "b_values")
         moved = {name: _given(call, name, value) for name, value in zip(names, values, strict=True)}
+        moved = _of_one_kind(moved, values)
         value_datatype = _same_datatype(call, names, (moved["a_values"], moved["b_values"]), VALUE_DATATYPES)
     for name, items in (keys | moved).items():
         if items.ndim != 1:
@@ -228,6 +240,41 @@ class _Sets:
         outputs = primitive.bind(keys=merged).execute().outputs
         return outputs["values"], outputs["lengths"]
 
+    def placed(self, number: int, *, unique: bool) -> tuple[Array, Array]:
+        """Return an argument's items in order, and where each is; if asked for each of them once, counted."""
+        items = self._arrays[number]
+        order = arange(items.size, dtype="u32", device=self.device)
+        sort = kept_primitive(SortPairs, self.device, self.datatype, "u32")
+        found = sort.bind(keys=items, values=order).execute().outputs
+        pairs = found["output_keys"], found["output_values"]
+        return self.firsts(*pairs) if unique else pairs
+
+    def firsts(self, keys: Array, values: Array) -> tuple[Array, Array]:
+        """Return each key of sorted ones once, and the value of the first of its equals; both are counted."""
+        primitive = kept_primitive(Unique, self.device, self.datatype, "u32", equal_nan=False)
+        found = primitive.bind(keys=keys, values=values).execute().outputs
+        return found["output_keys"], found["output_values"]
+
+    def common(self, *, unique: bool) -> tuple[Any, Any, Any]:
+        """Return the items that are in both arguments, and where each is first in the one and in the other."""
+        placed = [self.placed(number, unique=unique) for number in (0, 1)]
+        found: list[Array] = []
+        for (keys, places), (others, others_places) in (placed, placed[::-1]):
+            # Of equal items those of the first array come first in a merge.
+            # The keys say how many count.
+            moved = (places.viewed_as(places.shape), others_places.viewed_as(others_places.shape))
+            merged = merge(keys, others, values=moved)
+            items, lengths = self.runs(merged.keys)
+            _, first = self.firsts(merged.keys, merged.values)
+            assert lengths.count is not None, "there are as many runs as lengths"
+            chosen = (items, first) if not found else (first,)
+            found += [compress(lengths == 2, each.counted_by(lengths.count)) for each in chosen]
+        items, *indices = found
+        if self.on_gpu:
+            return items, indices[0], indices[1]
+        first, second = (each.to_numpy().astype(np.intp) for each in indices)
+        return items.to_numpy(), first, second
+
     def result(self, items: Array) -> Any:
         """Return a result as the caller gets it."""
         return items if self.on_gpu else items.to_numpy()
@@ -264,7 +311,12 @@ def union1d(ar1: SetItems, ar2: SetItems, *, device: wgpu.GPUDevice | None = Non
 
 @explained()
 def intersect1d(
-    ar1: SetItems, ar2: SetItems, assume_unique: bool = False, *, device: wgpu.GPUDevice | None = None
+    ar1: SetItems,
+    ar2: SetItems,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the items that are in both of two arrays, each once and sorted, like numpy's intersect1d.
 
@@ -274,13 +326,16 @@ def intersect1d(
         Of any shape; their datatypes are promoted as in numpy. −0 equals +0; a NaN equals no other.
     assume_unique : bool, default False
         Whether no item is twice in the same array, which saves work and is not checked.
+    return_indices : bool, default False
+        Whether to also return where each item is first in `ar1`, and where in `ar2`: a join of unique keys.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
-    numpy.ndarray or Array
-        Of one dimension; an Array carries its count, and nothing is read back.
+    numpy.ndarray or Array, or tuple of three
+        Of one dimension; an Array carries its count, and nothing is read back. Indices are of intp for numpy, of u32
+        for Arrays.
 
     Examples
     --------
@@ -289,6 +344,8 @@ def intersect1d(
     array([3], dtype=uint32)
     """
     sets = _Sets("gw.intersect1d()", ar1, ar2, device)
+    if return_indices:
+        return sets.common(unique=not assume_unique)
     merged, _ = sets.merged(unique=not assume_unique)
     items, lengths = sets.runs(merged)
     return sets.result(compress(lengths == 2, items))
@@ -353,8 +410,8 @@ def setdiff1d(
     merged, numbers = sets.merged(unique=not assume_unique, tags=True)
     items, lengths = sets.runs(merged)
     # Of each item the first array that has it: in a merge those of ar1 come first.
-    firsts = kept_primitive(Unique, sets.device, sets.datatype, "u32", equal_nan=False)
-    number = firsts.bind(keys=merged, values=numbers).execute().outputs["output_values"]
+    assert numbers is not None, "they are asked for"
+    _, number = sets.firsts(merged, numbers)
     assert lengths.count is not None, "there are as many runs as lengths"
     number = number.counted_by(lengths.count)
     found = sets.result(compress((lengths == 1) & (number == 0), items))
@@ -363,7 +420,13 @@ def setdiff1d(
 
 @explained()
 def isin(
-    element: SetItems, test_elements: SetItems, *, invert: bool = False, device: wgpu.GPUDevice | None = None
+    element: SetItems,
+    test_elements: SetItems,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: Literal["sort", "table"] | None = None,
+    device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return, item by item, whether it is among others, like numpy's isin.
 
@@ -374,8 +437,12 @@ def isin(
     test_elements : numpy.ndarray or Array
         Of any shape. They are sorted, and searched for each item. The datatypes of both are promoted as in numpy. −0
         equals +0; a NaN equals no other.
+    assume_unique : bool, default False
+        As in numpy; it changes nothing here.
     invert : bool, default False
         Whether to say the opposite: not among them.
+    kind : {"sort", "table"}, optional
+        As in numpy; it changes nothing here.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -391,6 +458,8 @@ def isin(
     array([ True,  True, False])
     """
     call = "gw.isin()"
+    if kind is not None:
+        one_of(f"{call}: kind", kind, ("sort", "table"))
     given = {
         name: _given(call, name, value) for name, value in (("element", element), ("test_elements", test_elements))
     }

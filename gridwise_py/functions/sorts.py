@@ -5,27 +5,41 @@ A result has the type of the input: numpy array, Array or ChunkedArray.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, overload
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
 
 import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
 from ..call_errors import explained
+from ..errors import ArgumentError
 from ..primitives import ArgSort, MergeSort, Sort, SortPairs
+from ..primitives.fusion import EXPRESSIONS
 from ..primitives.merge_order import Less
 from ..primitives.one_shot import (
     REMEDIES,
     HostItems,
     argument_array,
     argument_datatype,
+    delivered,
+    device_of,
     one_shot,
 )  # fmt: skip
-from ..runtime.chunked_array import Items, ItemsT
-from ..types.datatype import VALUE_DATATYPES
+from ..primitives.reduce_axis import one_axis
+from ..runtime.array import Array, asarray
+from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
+from ..types.datatype import STORAGE_DATATYPES, VALUE_DATATYPES
+from ..types.options import one_of
+from .arrays import zeros
+from .orders import row_places, rows_sorted, with_last, with_last_at
 from .windowed import one_result
 
-__all__ = ["argsort", "sort", "sort_pairs"]
+__all__ = ["SortKind", "along_one", "argsort", "at_least_1d", "check_kind", "sort", "sort_pairs"]
+
+#: What numpy calls ways to sort, all of which are one here.
+SortKind: TypeAlias = Literal["quicksort", "heapsort", "mergesort", "stable"]
+_KINDS = get_args(SortKind)
 
 ScalarT = TypeVar("ScalarT", bound=np.number[Any])
 SecondT = TypeVar("SecondT", bound=np.generic)
@@ -34,7 +48,11 @@ SecondT = TypeVar("SecondT", bound=np.generic)
 @overload
 def sort(
     x: ItemsT,
+    axis: int | None = ...,
+    kind: SortKind | None = ...,
+    order: None = ...,
     *,
+    stable: bool | None = ...,
     descending: bool = ...,
     less: Less | None = ...,
     out: ItemsT | None = ...,
@@ -43,7 +61,11 @@ def sort(
 @overload
 def sort(
     x: NDArray[ScalarT],
+    axis: int | None = ...,
+    kind: SortKind | None = ...,
+    order: None = ...,
     *,
+    stable: bool | None = ...,
     descending: bool = ...,
     less: Less | None = ...,
     out: NDArray[ScalarT] | None = ...,
@@ -52,7 +74,11 @@ def sort(
 @overload
 def sort(
     x: HostItems,
+    axis: int | None = ...,
+    kind: SortKind | None = ...,
+    order: None = ...,
     *,
+    stable: bool | None = ...,
     descending: bool = ...,
     less: Less | None = ...,
     out: NDArray[Any] | None = ...,
@@ -61,7 +87,11 @@ def sort(
 @explained(REMEDIES)
 def sort(
     x: Any,
+    axis: int | None = -1,
+    kind: SortKind | None = None,
+    order: None = None,
     *,
+    stable: bool | None = None,
     descending: bool = False,
     less: Less | None = None,
     out: Any = None,
@@ -72,8 +102,14 @@ def sort(
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. With `less` of
-        u32, i32, f32, or structs of these.
+        Of any shape and datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. With `less` of one
+        dimension, of u32, i32, f32, or structs of these.
+    axis : int, default -1
+        The dimension along which to sort; the last one is the fastest. None sorts all items, in one dimension.
+    kind, stable : optional
+        As in numpy; every sort here is stable.
+    order : None
+        Of records, which only `less` sorts.
     descending : bool, default False
         Largest first. Equal items keep their order, and NaN comes last in both directions.
     less : callable, optional
@@ -87,12 +123,14 @@ def sort(
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,), in the datatype of `x`.
+        Of the shape and datatype of `x`.
 
     Raises
     ------
     DatatypeError
         For other dtypes; the message names the conversion.
+    AxisError
+        If `axis` is out of range.
     LengthError
         If `out` has another shape.
 
@@ -104,28 +142,104 @@ def sort(
     >>> gw.sort(np.array([3, 1, 2]), descending=True)
     array([3, 2, 1])
     """
+    call = "gw.sort()"
+    check_kind(call, kind, order, _KINDS)
+    items, along = along_one(call, x, axis)
+    if along is not None and less is not None:
+        raise ArgumentError(
+            f"{call}: x has shape {items.shape}, but with less= it works along one dimension; for all items give "
+            f"axis=None, and for rows call it once for each"
+        )
+    if along is not None:
+        return delivered(call, _sorted_along(call, items, along, device, descending=descending, indices=False), out)
     if less is not None:
-        options = {"descending": descending, "less": less}
-        return one_shot("gw.sort()", MergeSort, (), device, {"input": x}, out, **options)[0]
-    return one_result("gw.sort()", Sort, (), device, {"input": x}, out, descending=descending)
+        return one_shot(call, MergeSort, (), device, {"input": items}, out, descending=descending, less=less)[0]
+    return one_result(call, Sort, (), device, {"input": items}, out, descending=descending)
+
+
+def check_kind(call: str, kind: Any, order: Any, known: Sequence[str]) -> None:
+    """Check arguments of numpy that change nothing: every sort is stable, and none of records."""
+    if kind is not None:
+        one_of(f"{call}: kind", kind, known)
+    if order is not None:
+        raise ArgumentError(f"{call}: order={order!r} names fields of records, but numbers are sorted; give one field")
+
+
+def along_one(call: str, x: Any, axis: Any) -> tuple[Any, int | None]:
+    """Return the items of an argument, and the axis along which to work; None where they have one dimension.
+
+    With an axis of None they are all items, in C order.
+    """
+    if isinstance(x, (*EXPRESSIONS, ChunkedArray)):
+        if axis is not None:
+            one_axis(call, axis, 1)
+        return x, None
+    items = x if isinstance(x, Array) else argument_array(call, "x", x)
+    if axis is None:
+        return (x if items.ndim == 1 else items.ravel()), None
+    along = one_axis(call, axis, items.ndim)
+    return (x, None) if items.ndim == 1 else (items, along)
+
+
+def _sorted_along(
+    call: str, items: Any, axis: int, device: wgpu.GPUDevice | None, *, descending: bool, indices: bool
+) -> Any:
+    """Return the items of an array of several dimensions in order along an axis, or their indices along it."""
+    datatype = argument_datatype(call, "x", items, items.dtype, STORAGE_DATATYPES)
+    rows = asarray(with_last(items, axis), device_of(items, device=device))
+    if not rows.size:
+        found = zeros(rows.shape, "u32", rows.device) if indices else rows.copy()
+    else:
+        found = rows_sorted(rows, datatype, row_places(rows) if indices else None, descending=descending)
+        found = found.reshape(rows.shape)
+    if isinstance(items, Array):
+        return with_last_at(found, axis)
+    result = with_last_at(found.to_numpy(), axis)
+    return result.astype(np.intp) if indices else result
 
 
 @overload
 def argsort(
-    x: ItemsT, *, descending: bool = ..., out: ItemsT | None = ..., device: wgpu.GPUDevice | None = ...
+    x: ItemsT,
+    axis: int | None = ...,
+    kind: SortKind | None = ...,
+    order: None = ...,
+    *,
+    stable: bool | None = ...,
+    descending: bool = ...,
+    out: ItemsT | None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> ItemsT: ...
 @overload
 def argsort(
-    x: HostItems, *, descending: bool = ..., out: NDArray[np.intp] | None = ..., device: wgpu.GPUDevice | None = ...
+    x: HostItems | float,
+    axis: int | None = ...,
+    kind: SortKind | None = ...,
+    order: None = ...,
+    *,
+    stable: bool | None = ...,
+    descending: bool = ...,
+    out: NDArray[np.intp] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[np.intp]: ...
 @explained(REMEDIES)
-def argsort(x: Any, *, descending: bool = False, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
+def argsort(
+    x: Any,
+    axis: int | None = -1,
+    kind: SortKind | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
     """Return the indices that would sort `x`, like numpy's stable argsort.
 
     Parameters
     ----------
-    x, descending
-        As for `sort`.
+    x, axis, kind, order, stable, descending
+        As for `sort`. A single item has one index.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. A numpy array may be
         an input.
@@ -135,12 +249,14 @@ def argsort(x: Any, *, descending: bool = False, out: Any = None, device: wgpu.G
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,): intp for numpy, u32 for an Array.
+        Of the shape of `x`: intp for numpy, u32 for an Array.
 
     Raises
     ------
     DatatypeError
         For other dtypes; the message names the conversion.
+    AxisError
+        If `axis` is out of range.
     LengthError
         If `out` has another shape.
 
@@ -150,10 +266,22 @@ def argsort(x: Any, *, descending: bool = False, out: Any = None, device: wgpu.G
     >>> gw.argsort(np.array([30, 10, 20], dtype=np.uint32))
     array([1, 2, 0])
     """
-    intp = np.dtype(np.intp)
-    options = {"out_dtype": intp, "descending": descending}
-    (result,) = one_shot("gw.argsort()", ArgSort, (), device, {"input": x}, out, **options)
+    call = "gw.argsort()"
+    check_kind(call, kind, order, _KINDS)
+    items, along = along_one(call, at_least_1d(call, x), axis)
+    if along is not None:
+        return delivered(call, _sorted_along(call, items, along, device, descending=descending, indices=True), out)
+    options = {"out_dtype": np.dtype(np.intp), "descending": descending}
+    (result,) = one_shot(call, ArgSort, (), device, {"input": items}, out, **options)
     return result if isinstance(result, Items) else result.astype(np.intp, copy=False)
+
+
+def at_least_1d(call: str, x: Any) -> Any:
+    """Return a single item as an array of one, as numpy takes it where it returns indices."""
+    if isinstance(x, (*EXPRESSIONS, ChunkedArray)):
+        return x
+    items = x if isinstance(x, Array) else argument_array(call, "x", x)
+    return items.reshape(1) if items.ndim == 0 else x
 
 
 @overload

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lcm, prod
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import wgpu
@@ -33,7 +33,16 @@ from .key_codes import key_context
 from .run_length import RunLength
 from .sort import Sort, SortPairs
 
-__all__ = ["Axis", "BinStrategy", "BinnedPrimitive", "CounterShape", "bins_of", "edges_argument", "thresholds"]
+__all__ = [
+    "Axis",
+    "BinStrategy",
+    "BinnedPrimitive",
+    "CounterShape",
+    "bins_of",
+    "edges_argument",
+    "even_edges",
+    "thresholds",
+]
 
 # For counters and edges. With 8 KiB of workgroup memory 2^28 items of 256 or 2,048 bins take 253 to 261 µs on an H200,
 # with 16 KiB 271 to 325.
@@ -125,8 +134,23 @@ class Axis:
     guess: tuple[int, ...] = ()
 
     @classmethod
-    def of_range(cls, argument: str, datatype: Datatype, bins: int, low: Any, high: Any, *, closed: bool) -> Axis:
-        """Return even bins of a range, as numpy makes them; with `closed` the last one has the upper end, too."""
+    def of_range(
+        cls, argument: str, items: np.dtype, datatype: Datatype, bins: int, low: Any, high: Any, *, closed: bool
+    ) -> Axis:
+        """Return even bins of a range, as numpy makes them; with `closed` the last one has the upper end, too.
+
+        Parameters
+        ----------
+        argument : str
+        items : numpy.dtype
+            Of the items. With the types of `low` and `high` it decides in which dtype numpy makes the edges: a number
+            of Python takes that of floats.
+        datatype : Datatype
+            As which kernels read the items.
+        bins : int
+        low, high : number
+        closed : bool
+        """
         dtype = datatype.dtype
         whole = dtype.kind in "iu" and dtype.itemsize == 4 and float(low).is_integer() and float(high).is_integer()
         if whole:
@@ -141,11 +165,12 @@ class Axis:
                 f"{bins} bins whose edges are not multiples of a power of two are too many; give at most "
                 f"{_MOST_EDGES}, or the edges as an Array"
             )
-        edges = np.histogram_bin_edges(np.empty(0, dtype), bins, (low, high))
+        edges = even_edges(items, bins, low, high)
         limits = edges.tolist()
         if dtype.kind in "iu":  # the ends of a range of integers are exact, also where float64 rounds them
             limits[0], limits[-1] = (
-                end if isinstance(end, int) else edge for end, edge in ((low, limits[0]), (high, limits[-1]))
+                int(cast(int, end)) if isinstance(end, (int, np.integer)) else edge
+                for end, edge in ((low, limits[0]), (high, limits[-1]))
             )
         found = thresholds(limits, dtype, closed=closed)
         guess: tuple[int, ...] = ()
@@ -153,6 +178,12 @@ class Axis:
         if dtype.itemsize == 4 and np.isfinite(scale) and scale > 0 and found.size == bins + 1:
             guess = (*datatype.words(found[0]), *DATATYPES["f32"].words(scale))
         return cls(argument, "edges", bins, edges=tuple(found.view(np.uint32).tolist()), guess=guess)
+
+
+def even_edges(items: np.dtype, bins: int, low: Any, high: Any) -> np.ndarray:
+    """Return numpy's edges of even bins of items of a dtype."""
+    # Of bools numpy takes the bytes, and warns.
+    return np.histogram_bin_edges(np.empty(0, np.uint8 if items.kind == "b" else items), bins, (low, high))
 
 
 def thresholds(edges: np.ndarray | Sequence[float], dtype: np.dtype, *, closed: bool = True) -> np.ndarray:

@@ -19,7 +19,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
-from ..types.options import integer, one_of
+from ..types.options import MOST_U32, integer, one_of
 from .registry import register
 from .scan import KINDS, ScanKind
 from .segments import SegmentedPrimitive, heads_of_keys, segmented_prefixes
@@ -210,7 +210,7 @@ class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[repo
         capabilities: Capabilities | None = None,
     ):
         if size is not None:
-            room = integer("size", size, 1)
+            room = integer("size", size, 1, MOST_U32)
             self.arguments = tuple(
                 replace(each, length=replace(each.length, most=room)) if isinstance(each.length, UpTo) else each
                 for each in self.arguments

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of, edges_argument
 from .registry import register
 from .typed_bins import InputBinned, PairBinned
 
-__all__ = ["Histogram", "Histogram2D"]
+__all__ = ["EvenRange", "Histogram", "Histogram2D"]
 
 _MOST_CHANNELS = 16
 
@@ -54,12 +54,12 @@ class _Histogram(BinnedPrimitive):
             self._values = "weights"
             self.op: BinOp = Add  # for checks; counts are exact
         axes: list[Axis] = []
-        for name, count, each in zip(self._told, bins, ranges, strict=True):
+        for name, (own, read_as), count, each in zip(self._told, kinds, bins, ranges, strict=True):
             if edges:
                 axes.append(Axis(name, "edges", count))
                 continue
-            low, high = _default_range(kinds[0][0]) if each is None else _checked_range(self.name, each)
-            axes.append(Axis.of_range(name, self._key_datatype, count, low, high, closed=closed))
+            low, high = _default_range(own) if each is None else _checked_range(self.name, each)
+            axes.append(Axis.of_range(name, own.dtype, read_as, count, low, high, closed=closed))
         self.axes = tuple(axes)
         self._finish()
         self.arguments = tuple(self._with_length(each) for each in self.arguments)
@@ -105,8 +105,9 @@ class Histogram(InputBinned, _Histogram):  # pyright: ignore[reportIncompatibleM
     bins : int, default 256
         How many; with channels for each of them.
     range : tuple of two numbers, optional
-        Where the first bin begins and the last one ends; all bins have the same width, and numpy's edges. By default
-        all values of an integer datatype, and 0 to 1 for floats.
+        Where the first bin begins and the last one ends; all bins have the same width, and numpy's edges: of float32
+        items those of Python's numbers are rounded to float32, those of float64 numbers are not. By default all values
+        of an integer datatype, and 0 to 1 for floats.
     edges : bool, default False
         Whether `execute` takes ``edges``, the ``bins + 1`` edges, which ascend, in place of `range`. They are of the
         datatype of the items (u32, i32 or f32 for smaller ones).
@@ -276,6 +277,19 @@ class Histogram2D(PairBinned, _Histogram):  # pyright: ignore[reportIncompatible
         return self._twin((x, y), (x_edges, y_edges), weights)
 
 
+@dataclass(frozen=True)
+class EvenRange:
+    """A range as a key: 0.0 and a float32 of 0 are equal, but the edges that numpy makes of them are not."""
+
+    ends: tuple[Any, Any]
+    types: tuple[type, type]
+
+    @classmethod
+    def of(cls, low: Any, high: Any) -> EvenRange:
+        """Return it of two numbers."""
+        return cls((low, high), (low.__class__, high.__class__))
+
+
 def _default_range(datatype: Datatype) -> tuple[float, float]:
     """Return all values of integers, and 0 to 1 for floats."""
     if datatype.dtype.kind == "f":
@@ -285,9 +299,11 @@ def _default_range(datatype: Datatype) -> tuple[float, float]:
 
 def _checked_range(name: str, given: Any) -> tuple[Any, Any]:
     try:
-        low, high = (cast(Any, each.item() if isinstance(each, np.generic) else each) for each in given)
+        low, high = given.ends if isinstance(given, EvenRange) else tuple(given)
         finite = math.isfinite(low) and math.isfinite(high)
-    except (TypeError, ValueError) as error:
+    except TypeError as error:
+        raise DatatypeError(f"{name}: range={given!r}, but must be two numbers ({error})") from error
+    except ValueError as error:
         raise ArgumentError(f"{name}: range={given!r}, but must be two numbers ({error})") from error
     if not finite or not low < high:
         raise ArgumentError(f"{name}: range={given!r} must be two finite numbers, the first one below the second")

@@ -19,7 +19,7 @@ from ..tuning.matmul_shapes import MatMulShape, matmul_shapes_for
 from ..tuning.options import MatMulTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import MATMUL_DATATYPES, Datatype, MatMulDatatypeLike, as_datatype
-from ..types.options import integer
+from ..types.options import MOST_U32, integer
 from .registry import register
 from .typed import TwoInputs
 
@@ -91,9 +91,9 @@ class MatMul(TwoInputs):
     ):
         super().__init__(device, capabilities=capabilities)
         self.datatype: Datatype = as_datatype(dtype, self.datatypes)
-        self.m: int = integer("MatMul: m", m, 0)
-        self.n: int = integer("MatMul: n", n, 0)
-        self.k: int = integer("MatMul: k", k, 0)
+        self.m: int = integer("MatMul: m", m, 0, MOST_U32)
+        self.n: int = integer("MatMul: n", n, 0, MOST_U32)
+        self.k: int = integer("MatMul: k", k, 0, MOST_U32)
         self.tuning: MatMulTuning = MatMulTuning.of(tuning)
         self._shapes = matmul_shapes_for(self.capabilities, self.tuning)
 

@@ -28,7 +28,7 @@ from .operator import OperatorPrimitive, check_conversion
 __all__ = [
     "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",
     "check_gpu_out", "check_not_chunked", "check_one_dimension", "check_one_length", "checked", "delivered",
-    "device_of", "is_weak", "kept_primitive", "numpy_result", "one_shot", "raveled", "read_into",
+    "device_of", "index_array", "is_weak", "kept_primitive", "numpy_result", "one_shot", "raveled", "read_into",
     "stored_leaves", "without_doubles",
 ]  # fmt: skip
 
@@ -46,7 +46,7 @@ _Number: TypeAlias = float | np.number[Any] | np.bool_
 HostItems: TypeAlias = np.ndarray | _SupportsArray | Sequence[_Number] | Sequence[Sequence[_Number]]
 
 # Of functions that have another for rows of one length.
-_OF_ROWS = {"gw.sort()": "gw.segmented_sort", "gw.sort_pairs()": "gw.segmented_sort_pairs"}
+_OF_ROWS = {"gw.sort_pairs()": "gw.segmented_sort_pairs"}
 _ONE_DIMENSION = "it works along the one dimension of {x}"
 _ROWS = "; for rows, call it once for each, or use numpy; for all items give {x}.ravel()"
 _STABLE = "every sort here is stable; leave it out"
@@ -126,6 +126,27 @@ def argument_items(call: str, name: str, value: Any, *, chunked: bool = False) -
             f"{call}: {name} has shape {items.shape}, but {call} works along one dimension; for all items give "
             f"{name}.ravel()"
         )
+    return items
+
+
+def index_array(call: str, name: str, value: Any) -> np.ndarray:
+    """Return indices, counts or offsets on the host as numpy makes an array of them.
+
+    Bools are 0 and 1, as in numpy, and an empty list, of which numpy makes floats, has no integers.
+
+    Raises
+    ------
+    DatatypeError
+        If they are no integers.
+    """
+    items = argument_array(call, name, value)
+    if items.dtype.kind == "b":
+        return items.astype(np.uint32)
+    if not items.size and is_python(value):
+        return items.astype(np.int64)
+    if items.dtype.kind not in "iu":
+        remedy = f"{name}.astype(np.intp)" if hasattr(value, "astype") else f"np.asarray({name}, dtype=np.intp)"
+        raise DatatypeError(f"{call}: {name} is of {items.dtype}; give integers, for example {remedy}")
     return items
 
 

@@ -21,7 +21,7 @@ from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.expression import Operators
-from ..types.options import integer, one_of
+from ..types.options import MOST_U32, integer, one_of
 from .registry import register
 from .scan import Scan
 from .segments import search_steps
@@ -102,7 +102,7 @@ class Repeat(ValuesRepeated):
     ):
         super().__init__(device, capabilities=capabilities)
         self.by = one_of("by", by, ("counts", "offsets"))
-        self.size: int = integer("size", size, 1)
+        self.size: int = integer("size", size, 1, MOST_U32)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("elementwise", self.capabilities, tuning=self.tuning)
         self._has_values = dtype is not None

@@ -25,7 +25,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
-from ..types.options import integer, one_of
+from ..types.options import MOST_U32, integer, one_of
 from .operator import BlockWindow, blocks_of
 from .reduce_axis import ReduceAxis
 from .registry import register
@@ -273,7 +273,7 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        self.length: int | None = None if length is None else integer("length", length, 1)
+        self.length: int | None = None if length is None else integer("length", length, 1, MOST_U32)
         if self.length is not None:
             self.arguments = (
                 Argument("items"),

@@ -236,15 +236,16 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
     def _plan_segments(self, builder: PlanBuilder, layout: Layout, n: int, segments: int) -> dict[str, Any]:
         shape = self._shape
         if self.length is not None:
-            if self.length <= shape.tile_items:
-                each = max(1, shape.tile_items // self.length)
+            length = min(self.length, n)  # a segment that is longer has all items
+            if length <= shape.tile_items:
+                each = max(1, shape.tile_items // length)
                 tiles = -(-segments // each)
-                self._add_tiles(builder, layout, tiles, {"length": self.length, "tile_length": each * self.length}, {})
+                self._add_tiles(builder, layout, tiles, {"length": length, "tile_length": each * length}, {})
                 return {"tiles": tiles}
-            segment_tiles = -(-self.length // shape.tile_items)
-            rest = n - (segments - 1) * self.length
+            segment_tiles = -(-length // shape.tile_items)
+            rest = n - (segments - 1) * length
             tiles = (segments - 1) * segment_tiles + -(-rest // shape.tile_items)
-            self._add_passes(builder, layout, tiles, {"length": self.length, "segment_tiles": segment_tiles}, {})
+            self._add_passes(builder, layout, tiles, {"length": length, "segment_tiles": segment_tiles}, {})
             return {"long_tiles": tiles}
         windows = -(-n // shape.window)
         longs = min(n, self.longest or n) > shape.most

@@ -38,6 +38,7 @@ __all__ = [
     "segmented_prefixes",
     "segments_of",
     "window_flags",
+    "with_buffer",
 ]
 
 #: What keys may be: they are compared, not computed with.
@@ -447,6 +448,11 @@ def segments_of(name: str, layout: Layout) -> int:
             f"for no segments"
         )
     return offsets - 1
+
+
+def with_buffer(builder: PlanBuilder, operand: Operand) -> Operand:
+    """Return an operand that kernels can read: one without items may have no buffer, and gets temporary memory."""
+    return operand if operand.length else replace(builder.scratch("no_items", 1, operand.item_bytes), length=0)
 
 
 # ---- numpy's results ----

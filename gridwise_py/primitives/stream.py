@@ -31,7 +31,7 @@ from ..tuning.shapes import Shape, Shapes, look_back_tiles, shapes_for
 from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
 from ..types.evaluation import value_of
-from ..types.options import integer, one_of
+from ..types.options import MOST_U32, integer, one_of
 from ..types.program import Flat
 from .base import Primitive
 from .fusion import FUSED, Fusion, flat_of
@@ -157,7 +157,7 @@ class StreamPrimitive(Primitive):
         self.strategy: ScanStrategy = "auto" if strategy is None else one_of("strategy", strategy, SCAN_STRATEGIES)
         if self._faults.epoch_bits not in (None, 1):
             raise ArgumentError(f"{self.name}: epoch_bits={self._faults.epoch_bits}, but its words always have 1")
-        self.size: int | None = None if size is None else integer("size", size, 0)
+        self.size: int | None = None if size is None else integer("size", size, 0, MOST_U32)
         self.tuning: StreamTuning = StreamTuning.of(tuning)
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(self.tuning.subgroups)
         self._shapes: Shapes[Shape] = shapes_for(

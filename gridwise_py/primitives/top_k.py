@@ -22,11 +22,11 @@ from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
 from ..types.expression import Operators
-from ..types.options import integer, one_of
+from ..types.options import MOST_U32, integer, one_of
 from .base import Primitive
 from .key_codes import key_codes, key_context, key_words
 from .registry import register
-from .segments import segments_of
+from .segments import segments_of, with_buffer
 from .sort import ArgSort, Sort
 from .typed import ValuesIndices
 from .typed_segments import ItemsOffsetsRanked
@@ -167,10 +167,10 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.k: int = integer("k", k, 0)
+        self.k: int = integer("k", k, 0, MOST_U32)
         self.mode: TopKMode = one_of("mode", mode, get_args(TopKMode))
         self.sorted: bool = bool(sorted)
-        self.row_length: int | None = None if row_length is None else integer("row_length", row_length, 1)
+        self.row_length: int | None = None if row_length is None else integer("row_length", row_length, 1, MOST_U32)
         if self.row_length is not None and self.k > self.row_length:
             raise LengthError(f"TopK: k={self.k}, but a row has {self.row_length} items; give a k of at most that")
         self.arguments = tuple(
@@ -681,7 +681,7 @@ class SegmentedTopK(ItemsOffsetsRanked, TopK):  # pyright: ignore[reportIncompat
         """Return the plan: one dispatch."""
         builder = PlanBuilder("segmented_top_k", layout, self.capabilities)
         layout = self._reads(layout)
-        items, offsets = layout["input"], layout["offsets"]
+        items, offsets = with_buffer(builder, layout["input"]), layout["offsets"]
         segments = segments_of(self.name, layout)
         if self.k and segments:
             self._select(

@@ -22,7 +22,7 @@ from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
-from ..types.options import integer
+from ..types.options import MOST_U32, integer
 from .items_kernel import described
 from .registry import register
 from .typed import InputOutput
@@ -96,9 +96,9 @@ class Transpose(InputOutput):
     ):
         super().__init__(device, capabilities=capabilities)
         self.datatype: Datatype = as_datatype(dtype, STORAGE_DATATYPES)
-        self.rows: int = integer("rows", rows, 0)
-        self.columns: int = integer("columns", columns, 0)
-        self.batch: int = integer("batch", batch, 0)
+        self.rows: int = integer("rows", rows, 0, MOST_U32)
+        self.columns: int = integer("columns", columns, 0, MOST_U32)
+        self.batch: int = integer("batch", batch, 0, MOST_U32)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("transpose", self.capabilities, tuning=self.tuning)
         for _, shape in self._shapes.rows:

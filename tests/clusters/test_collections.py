@@ -232,6 +232,10 @@ def test_histograms_are_numpys():
     np.testing.assert_array_equal(
         gwd.histogram(da.from_array(finite, chunks=500), 13).compute(), np.histogram(finite, 13)[0]
     )
+    tenths = np.linspace(np.float32(0.1), np.float32(0.7), 5, dtype=np.float32)  # on edges of float32
+    np.testing.assert_array_equal(
+        gwd.histogram(da.from_array(tenths, chunks=3), 4).compute(), np.histogram(tenths, 4)[0]
+    )
     for options in ({"bins": 7, "range": (-1.0, 1.5)}, {"bins": [-2.0, -0.0, 0.5, 0.5, 3.0]}):
         found = gwd.histogram(_chunked(floats), **options)
         np.testing.assert_array_equal(found.compute(), np.histogram(floats, **options)[0])

@@ -20,13 +20,29 @@ def _same(found, expected):
 
 @pytest.mark.parametrize(
     "x",
-    [X, X.astype(np.float32), (100 * X).astype(np.int64), (100 * X).astype(np.int32), NUMBERS.astype(np.uint8)],
-    ids=lambda x: x.dtype.name,
-)
+    [X, X.astype(np.float32), np.round(X, 1).astype(np.float32), X.astype(np.float16), (100 * X).astype(np.int64),
+     (100 * X).astype(np.int32), NUMBERS.astype(np.uint8)],
+    ids=["float64", "float32", "tenths", "float16", "int64", "int32", "uint8"],
+)  # fmt: skip
 def test_histograms_are_numpys(device, x):
     x = x.reshape(10, -1)
-    for options in ({}, {"density": True}, {"bins": 7, "range": (0, 3)}, {"bins": [-1, 0.5, 0.5, 2, 1e10]}):
+    for options in (
+        {}, {"density": True}, {"bins": 7, "range": (0, 3)}, {"bins": [-1, 0.5, 0.5, 2, 1e10]},
+        {"range": (-1.1, 0.7)}, {"range": np.array([-1.1, 0.7])}, {"range": (np.float32(-1.1), np.float32(0.7))},
+        {"bins": "sturges"}, {"bins": np.array([-1.1, 0.1, 0.7])},
+    ):  # fmt: skip
         _same(gw.histogram(x, **options, device=device), np.histogram(x, **options))
+        options.pop("density", None)
+        _same([gw.histogram_bin_edges(x, **options)], [np.histogram_bin_edges(x, **options)])
+
+
+def test_a_range_of_another_type_has_edges_of_its_own(device):
+    x = np.linspace(0, 1, 11).astype(np.float32)  # in float32 some of these are below the edges of float64
+    for ends in ((0.0, 1.0), (np.float64(0), np.float64(1)), (np.float32(0), np.float32(1)), (0, 1)):
+        expected = np.histogram(x, 10, ends)
+        _same(gw.histogram(x, 10, ends, device=device), expected)
+        hist, edges = gw.histogram(gw.asarray(x, device), 10, ends)
+        _same((hist.to_numpy().astype(np.intp), edges), expected)
 
 
 @pytest.mark.parametrize(("dtype", "low", "high"), [(np.int64, -(2**62), 2**63 - 1), (np.uint64, 2**63, 2**64 - 1)])
@@ -85,6 +101,7 @@ def test_pairs_are_numpys(device, dtype):
         {"bins": (4, 5)},
         {"bins": [[-10, 0, 10], 3], "range": [[0, 1], [-10, 10]], "density": True},
         {"weights": NUMBERS.astype(np.float32)},
+        {"bins": np.array([2, 3]), "range": np.array([[-1.1, 1.3], [0, 0.7]])},
     ):
         _same(gw.histogram2d(x, y, **options, device=device), np.histogram2d(x, y, **options))
     found = gw.histogram2d(gw.asarray(x, device), gw.asarray(y, device), 3, range=((-9, 9), (0, 20)))
@@ -98,8 +115,13 @@ def test_bincounts_are_numpys(device, require):
     empty = np.zeros(0, dtype=np.int64)
     _same([gw.bincount(empty, device=device)], [np.bincount(empty)])
     _same([gw.bincount(NUMBERS, NUMBERS, device=device)], [np.bincount(NUMBERS, NUMBERS)])
+    _same([gw.bincount(empty, [], 2, device=device)], [np.bincount(empty, [], 2)])
+    _same([gw.bincount(NUMBERS > 2, device=device)], [np.bincount(NUMBERS > 2)])
+    assert gw.bincount(gw.asarray(NUMBERS, device), length=0).shape == (0,)
     require("shader-f64")
     np.testing.assert_allclose(gw.bincount(NUMBERS, X, device=device), np.bincount(NUMBERS, X), rtol=1e-12)
+    rounded = np.append(np.float32(2**24), np.ones(3000, np.float32))  # sums that float32 does not hold
+    _same([gw.bincount(np.zeros(3001, int), rounded, device=device)], [np.bincount(np.zeros(3001, int), rounded)])
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64, ">u8", ">i4"])
@@ -163,6 +185,7 @@ def test_an_empty_list_has_no_indices(device):
     _same([gw.bincount([], minlength=3, device=device)], [np.bincount([], minlength=3)])
     x = np.ones(3, np.float32)
     _same([gw.scatter_add(x, [], [], device=device)], [x])
+    _same([gw.scatter_add(NUMBERS, [], [], device=device)], [NUMBERS])
 
 
 def _gpu(device, items):
@@ -173,13 +196,24 @@ def _gpu(device, items):
     ("error", "call"),
     [
         (gw.ArgumentError, lambda d: gw.histogram(_gpu(d, X.astype(np.float32)))),
-        (gw.ArgumentError, lambda d: gw.histogram(X, "auto", device=d)),
+        (gw.ArgumentError, lambda d: gw.histogram(_gpu(d, NUMBERS), "auto", (0, 9))),
+        (gw.ArgumentError, lambda d: gw.histogram(X, "most", device=d)),
+        (gw.DatatypeError, lambda d: gw.histogram(X, "auto", weights=X, device=d)),
+        (gw.ArgumentError, lambda d: gw.histogram(X, [0, np.nan, 3], device=d)),
+        (gw.DatatypeError, lambda d: gw.histogram(X, 3.5, device=d)),
+        (gw.LimitError, lambda d: gw.histogram(X.astype(np.float32), 2**31 - 1, device=d)),
+        (gw.ArgumentError, lambda d: gw.histogram(NUMBERS, 2**31, device=d)),
+        (gw.DatatypeError, lambda d: gw.histogram2d(X, Y, "auto", device=d)),
+        (gw.ArgumentError, lambda d: gw.bincount(_gpu(d, NUMBERS.reshape(10, 100)), length=9)),
+        (gw.ArgumentError, lambda d: gw.bincount(_gpu(d, NUMBERS.reshape(10, 100)) * 2, length=9)),
+        (gw.ArgumentError, lambda d: gw.bincount(NUMBERS, length=2**31, device=d)),
+        (gw.ArgumentError, lambda d: gw.reduce_by_index(NUMBERS, NUMBERS, length=2**32 + 5, device=d)),
         (gw.ArgumentError, lambda d: gw.histogram(X, [2, 1], device=d)),
         (gw.ArgumentError, lambda d: gw.histogram(X, [2], device=d)),
         (gw.ArgumentError, lambda d: gw.histogram(X, 0, device=d)),
         (gw.ArgumentError, lambda d: gw.histogram([np.nan], device=d)),
         (gw.ArgumentError, lambda d: gw.histogram(X, range=(1, 0), device=d)),
-        (gw.ArgumentError, lambda d: gw.histogram(X, range=3, device=d)),
+        (gw.DatatypeError, lambda d: gw.histogram(X, range=3, device=d)),
         (gw.LengthError, lambda d: gw.histogram(X, weights=X[:5], device=d)),
         (gw.DatatypeError, lambda d: gw.histogram(np.array(["a"]), device=d)),
         (gw.DatatypeError, lambda d: gw.histogram(_gpu(d, NUMBERS), _gpu(d, X.astype(np.float32)))),
@@ -191,8 +225,8 @@ def _gpu(device, items):
         (gw.ArgumentError, lambda d: gw.bincount([4], length=4, device=d)),
         (gw.ArgumentError, lambda d: gw.bincount(_gpu(d, NUMBERS))),
         (gw.DatatypeError, lambda d: gw.bincount([0.5], device=d)),
-        (gw.ArgumentError, lambda d: gw.reduce_by_index([7], NUMBERS[:1], length=7, device=d)),
-        (gw.ArgumentError, lambda d: gw.scatter_add(X.astype(np.float32), [1000], np.ones(1, np.float32), device=d)),
+        (gw.BoundsError, lambda d: gw.reduce_by_index([7], NUMBERS[:1], length=7, device=d)),
+        (gw.BoundsError, lambda d: gw.scatter_add(X.astype(np.float32), [1000], np.ones(1, np.float32), device=d)),
         (gw.DatatypeError, lambda d: gw.scatter_add(X.astype(np.float32), [1], np.ones(1, np.uint32), device=d)),
         (gw.LengthError, lambda d: gw.scatter_add(X.astype(np.float32), [1], np.ones(2, np.float32), device=d)),
         (gw.ArgumentError, lambda d: gw.scatter_add(np.ones((2, 2), np.float32), [1], 1.0, device=d)),

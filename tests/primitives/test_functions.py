@@ -147,12 +147,6 @@ def test_other_dtypes_are_refused_with_the_remedy(device, dtype):
         gw.sum(np.ones(3, dtype), device=device)
 
 
-def test_a_sort_of_two_dimensions_is_refused(device):
-    for items in (np.ones((2, 2), np.float32), gw.empty((2, 2), "f32", device)):
-        with pytest.raises(gw.ArgumentError, match=r"one dimension.*x\.ravel\(\)"):
-            gw.sort(items, device=device)
-
-
 def test_lengths_that_differ_are_refused(device):
     a = np.ones(3, np.uint32)
     with pytest.raises(gw.LengthError, match=r"broadcast together with shapes \(3,\) \(4,\)"):
@@ -212,21 +206,62 @@ def test_two_datatypes_are_refused_before_anything_is_uploaded(device, monkeypat
 
 
 def test_a_single_item_is_no_array(device):
-    for call in (lambda: gw.sort(5), lambda: gw.argsort(np.float32(1)), lambda: gw.sort(None), lambda: gw.add(1, 2)):
-        message = _refusal(call)
-        assert "is a single item" in message
-        assert "broadcast" not in message
+    message = _refusal(lambda: gw.add(1, 2))
+    assert "is a single item" in message
+    assert "broadcast" not in message
+    assert "axis=None" in _refusal(lambda: gw.sort(5), gw.AxisError)
+    for function in (gw.argsort, lambda x: gw.argpartition(x, 0)):
+        np.testing.assert_array_equal(function(np.float32(1)), [0])
 
 
-@pytest.mark.parametrize("function", [gw.scan, gw.sort, gw.argsort])
-def test_a_matrix_and_an_axis_are_refused_with_what_there_is(function):
-    calls = [lambda: function(M, axis=0), *([lambda: function(M)] if function in (gw.sort, gw.argsort) else [])]
-    for call in calls:
-        message = _refusal(call)
-        assert f"gw.{function.__name__}()" in message
-        assert "one dimension" in message
-        assert "x.ravel()" in message
-        assert "rows" in message
+@pytest.mark.parametrize("axis", [-1, 1, 0, None])
+@pytest.mark.parametrize("as_array", [False, True], ids=["numpy", "Array"])
+def test_sorts_work_along_any_axis(device, as_array, axis):
+    x = np.random.default_rng(0).integers(0, 9, (2, 3, 5))
+    given = gw.asarray(x, device) if as_array else x
+    order = np.argsort(x, axis, kind="stable")
+    for function, expected in (
+        (gw.sort, np.sort(x, axis)), (gw.argsort, order), (lambda x, axis: gw.partition(x, 1, axis), np.sort(x, axis)),
+        (lambda x, axis: gw.argpartition(x, 1, axis), order),
+    ):  # fmt: skip
+        found = function(given, axis)
+        assert found.dtype == (np.uint32 if as_array and expected is order else np.int64)
+        np.testing.assert_array_equal(found.to_numpy() if as_array else found, expected)
+    out = gw.empty(order.shape, "u32", device) if as_array else np.empty(order.shape[::-1], np.intp).T
+    assert gw.argsort(given, axis, "stable", None, out=out) is out
+    np.testing.assert_array_equal(out.to_numpy() if as_array else out, order)
+    if axis is not None:
+        best = gw.top_k(given, 2, axis=axis, mode="smallest")
+        for found, expected in zip(best, (np.sort(x, axis), order), strict=True):
+            np.testing.assert_array_equal(found.to_numpy() if as_array else found, expected.take([0, 1], axis))
+    assert gw.sort(given[:, :0] if not as_array else gw.empty((2, 0), device=device), -1).size == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (gw.AxisError, lambda: gw.sort(M, 2)),
+        (gw.DatatypeError, lambda: gw.argsort(M, 1.0)),
+        (gw.ArgumentError, lambda: gw.sort(M, kind="bogo")),
+        (gw.ArgumentError, lambda: gw.argsort(M, order="name")),
+        (gw.ArgumentError, lambda: gw.sort(M, less=lambda a, b: a < b)),
+        (gw.BoundsError, lambda: gw.partition(M, 9)),
+        (gw.DatatypeError, lambda: gw.argpartition(F, 1.0)),
+        (gw.AxisError, lambda: gw.top_k(M, 1, axis=2)),
+        (gw.LengthError, lambda: gw.argsort(M, out=np.empty(3, int))),
+    ],
+)
+def test_sorts_refuse_what_numpy_refuses(error, call):
+    with pytest.raises(error):
+        call()
+
+
+def test_a_matrix_and_an_axis_are_refused_with_what_there_is():
+    message = _refusal(lambda: gw.scan(M, axis=0))
+    assert "gw.scan()" in message
+    assert "one dimension" in message
+    assert "x.ravel()" in message
+    assert "rows" in message
 
 
 @pytest.mark.parametrize("name", ["initial", "where"])
@@ -238,10 +273,12 @@ def test_what_numpy_takes_and_this_does_not_has_a_remedy(name):
 
 def test_keywords_that_are_not_there_are_named_with_those_that_are():
     assert "did you mean 'deterministic'?" in _refusal(lambda: gw.sum(F, determinstic=True))
-    assert "it takes x, descending, less, out, device" in _refusal(lambda: gw.sort(F, xyzzy=1))
-    assert "every sort here is stable" in _refusal(lambda: gw.sort(F, kind="stable"))
-    message = _refusal(lambda: gw.sort(F, -1))
-    assert "takes 1 argument by position (x), but was given 2" in message
+    assert "it takes x, axis, kind, order, stable, descending, less, out, device" in _refusal(
+        lambda: gw.sort(F, xyzzy=1)
+    )
+    assert "the result is in the datatype of x" in _refusal(lambda: gw.sort(F, dtype="f32"))
+    message = _refusal(lambda: gw.sort_pairs(F, F, True))
+    assert "takes 2 arguments by position (keys, values), but was given 3" in message
     assert "descending=" in message
 
 

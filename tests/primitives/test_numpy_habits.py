@@ -107,6 +107,30 @@ m.nanmin(F[:, :1], 1)
 m.nanmax(F, 0)
 m.nanstd(F)
 m.nanargmin(F, 1)
+m.sort(F, 0)
+m.sort(L, None, kind="stable")
+m.argsort(L, -1, stable=True)
+m.argsort(L, 0, "quicksort")
+m.argsort(3.0)
+m.partition(np.array([]), 0)
+m.lexsort(L[None], 0)
+m.take(U, [True, False])
+m.repeat(U, [True, False, True])
+m.repeat(L, [2, 0], 0)
+m.repeat([], [])
+m.compress([0, 1], L, 1)
+m.compress([True, False, True], L, None, np.zeros(2, np.int64))
+m.roll(L, np.array(2))
+m.searchsorted(U, -1, "right")
+m.searchsorted(np.float32([0.1, 0.2]), 0.1, "right")
+m.digitize(F, [np.nan] * 3)
+m.isin(L, [3, 9], True, True, kind="table")
+m.bincount(U, U)
+m.bincount(np.int64([]), [], 3)
+m.unique(U, False, False, False, 0)
+m.delete(L, [0, -1])
+m.extract(I > 1, I)
+m.histogram(np.float32([0.1, 0.3, 0.7]), 3)[0]
 """
 
 
@@ -177,6 +201,21 @@ m.quantile(F, 2.0)
 m.quantile(F, 0.5, method="unknown")
 m.nanargmax(F[1:, :1])
 m.average(L, weights=L * 0)
+m.put(L.copy(), [99], 1)
+m.put([1, 2], [0], 1)
+m.sort(L, 2)
+m.sort(3)
+m.argsort(L, kind="unknown")
+m.partition(L, 9)
+m.flip(L, (0, 0))
+m.roll(L, 1, 5)
+m.lexsort([])
+m.repeat(L, [1, 2])
+m.compress([1] * 7, L)
+m.delete(L, 9)
+m.histogram(L, 3.5)
+m.histogram(L, range=10)
+m.bincount(L)
 """
 
 
@@ -226,12 +265,16 @@ def test_one_is_neutral_in_products_of_complex_numbers(device):
         np.testing.assert_array_equal(found, np.where(np.arange(3000) < 1500, 1, items[1500]))
 
 
-#: What numpy calls the first argument.
-_NAMES = {"a": "x", "ary": "x", "arr": "x"}
+#: What numpy calls the first argument, and others.
+_NAMES = {"a": "x", "ary": "x", "arr": "x", "m": "x", "ar": "x", "ind": "indices", "obj": "indices", "v": "values"}
+_NAMES_OF = {"searchsorted": {"a": "x1", "v": "x2"}}
 FUNCTIONS = (
     "sum prod min max any all argmin argmax count_nonzero mean average var std cumsum cumprod cumulative_sum "
     "cumulative_prod take median percentile quantile ptp nansum nanprod nanmin nanmax nanargmin nanargmax nanmean "
-    "nanvar nanstd nanmedian nanpercentile nanquantile diff ediff1d round"
+    "nanvar nanstd nanmedian nanpercentile nanquantile diff ediff1d round sort argsort partition argpartition lexsort "
+    "transpose flip roll put compress extract delete flatnonzero nonzero unique unique_values unique_counts "
+    "unique_inverse unique_all union1d intersect1d setdiff1d setxor1d isin repeat searchsorted digitize histogram "
+    "histogram2d histogram_bin_edges bincount"
 )
 
 
@@ -239,8 +282,9 @@ FUNCTIONS = (
 def test_positions_are_numpys(name):
     """Of each function the arguments by position are those of numpy's namesake, in its order."""
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = _NAMES | _NAMES_OF.get(name, {})
     ours, theirs = (
-        [_NAMES.get(p.name, p.name) for p in inspect.signature(function).parameters.values() if p.kind in positional]
+        [names.get(p.name, p.name) for p in inspect.signature(function).parameters.values() if p.kind in positional]
         for function in (getattr(gw, name), getattr(np, name))
     )
     assert ours == theirs

@@ -375,6 +375,8 @@ def test_functions(device):
     x = np.array([3, 1, 2, 9, 7], np.int8)
     assert gw.segmented_sort(x, [0, 3, 3, 5], device=device).tolist() == [1, 2, 3, 7, 9]
     assert gw.segmented_sort(x, length=2, descending=True, device=device).tolist() == [3, 1, 9, 2, 7]
+    for length in (5, 2**32 - 1, 2**32 + 4, 2**40):  # of all items
+        assert gw.segmented_sort(x, length=length, device=device).tolist() == [1, 2, 3, 7, 9]
     keys, values = gw.segmented_sort_pairs(x, np.arange(5), length=3, device=device)
     assert (keys.dtype, keys.tolist(), values.tolist()) == (np.int8, [1, 2, 3, 7, 9], [1, 2, 0, 4, 3])
     on_gpu = gw.segmented_sort(-gw.asarray(x.astype(np.float32), device), length=5)

@@ -633,6 +633,13 @@ def test_functions_of_numpy_arrays(device):
     counts = rng.integers(0, 4, 5000)
     assert_same(gw.repeat(keys, counts, device=device), np.repeat(keys, counts))
     assert_same(gw.repeat(keys, 3, device=device), np.repeat(keys, 3))
+    matrix = keys[:600].reshape(200, 3)
+    for x, repeats, axis in (
+        (keys, counts, 0), (keys, counts > 1, None), (matrix, 2, 1), (matrix, [1, 0, 2], -1), (matrix, [2], 0),
+        ([], [], None), (3, 2, None),
+    ):  # fmt: skip
+        assert_same(gw.repeat(x, repeats, axis, device=device), np.repeat(x, repeats, axis))
+        assert_same(gw.repeat(gw.asarray(x, device), repeats, axis).to_numpy(), np.repeat(x, repeats, axis))
     found = gw.repeat(gw.asarray(keys, device), counts)  # the host knows how long it is
     assert found.count is None
     assert_same(found.to_numpy(), np.repeat(keys, counts))
@@ -663,8 +670,9 @@ def test_small_items(device, dtype):
     assert_same(gw.segmented_scan(on_gpu[1], bounds).to_numpy(), scanned)
     assert_same(gw.segmented_reduce(on_gpu[1], bounds).to_numpy(), sums)
     assert_same(gw.repeat(x, 3, device=device), np.repeat(x, 3))
+    assert_same(gw.repeat(on_gpu[1], 3).to_numpy(), np.repeat(x, 3))
     with pytest.raises(gw.DatatypeError, match="Convert first"):
-        gw.repeat(on_gpu[1], 3)
+        gw.repeat(on_gpu[1], gw.ones(on_gpu[1].size, "u32", device), size=9)
     with pytest.raises(gw.LengthError, match="lengths differ: keys has"):
         gw.reduce_by_key(on_gpu[0], on_gpu[1][1:])
 
@@ -702,12 +710,26 @@ def test_functions_of_arrays_read_nothing_back(device):
         (lambda: gw.segmented_reduce(np.ones(5, np.int32), [0, 9]), "there are 5 items"),
         (lambda: gw.segmented_reduce(np.ones(5, np.int32), [-1, 5]), "from -1"),
         (lambda: gw.segmented_reduce(np.ones(5, np.int32), [0.0, 5.0]), "give integers"),
-        (lambda: gw.segmented_reduce(np.ones(5, np.int32), []), "integers|no items"),
+        (lambda: gw.segmented_reduce(np.ones(5, np.int32), []), "offsets has no items"),
+        (lambda: gw.segmented_reduce(np.ones(5, np.int32), length=2**32 + 5), "at most 4294967295"),
+        (lambda: gw.segment_ids(gw.asarray(np.uint32([0, 3])), size=2**32 + 3), "at most 4294967295"),
+        (lambda: gw.ReduceByKey(None, size=2**32 + 1, capabilities=gw.Capabilities()), "at most 4294967295"),
+        (lambda: gw.Repeat(None, size=2**32 + 1, capabilities=gw.Capabilities()), "at most 4294967295"),
+        (lambda: gw.Select(None, size=2**32, capabilities=gw.Capabilities()), "at most 4294967295"),
+        (lambda: gw.Transpose(None, rows=2**32, columns=1, capabilities=gw.Capabilities()), "at most 4294967295"),
+        (lambda: gw.TopK(None, row_length=2**32 + 1, capabilities=gw.Capabilities()), "at most 4294967295"),
+        (lambda: gw.MatMul(None, m=1, n=2**32, k=1, capabilities=gw.Capabilities()), "at most 4294967295"),
+        (lambda: gw.Histogram(None, bins=2**31, capabilities=gw.Capabilities()), "fewer than 2"),
         (lambda: gw.segmented_reduce(np.ones(5, np.int32)), "either offsets or length="),
         (lambda: gw.segmented_reduce(np.ones(5, np.int32), length=2), "whole number"),
         (lambda: gw.reduce_by_key([1, 2], np.ones(5, np.int32)), "lengths differ"),
         (lambda: gw.reduce_by_key(np.ones((2, 2), int), np.ones((2, 2), int)), "along one dimension"),
         (lambda: gw.repeat([1, 2], [1, -1]), "at least 0"),
+        (lambda: gw.repeat([1, 2], np.array([2**64 - 1, 3], np.uint64)), r"fewer than 2\^32"),
+        (lambda: gw.repeat([1, 2], [2**32 - 1, 2]), r"make 4294967297 items"),
+        (lambda: gw.repeat([1, 2], [1.0, 2.0]), "repeats is of float64; give integers"),
+        (lambda: gw.repeat([1, 2, 3], [1, 2]), "x has 3 items, repeats has 2"),
+        (lambda: gw.repeat([[1, 2]], 1, 2), "axis=2 is out of bounds"),
         (lambda: gw.repeat(gw.asarray(np.ones(2, np.uint32)), gw.asarray(np.ones(2, np.uint32))), "needs size="),
         (lambda: gw.segment_ids([3, 5]), "must begin with 0"),
         (lambda: gw.SegmentedReduce(None, "u8", capabilities=gw.Capabilities()), "4 bytes or more"),

@@ -134,9 +134,10 @@ def test_several_dimensions_are_taken_in_c_order(device, shape):
         np.testing.assert_array_equal(_numpy(found), np.flatnonzero(x))
     found, expected = gw.nonzero(x, device=device), np.nonzero(x)
     assert len(found) == len(expected)
-    for one, other in zip(found, expected, strict=True):
+    for one, two, other in zip(found, gw.nonzero(array), expected, strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(two.to_numpy(), other)
     for found in (gw.compress(x > 1, x, device=device), gw.compress(gw.asarray(array > 1), array)):
         np.testing.assert_array_equal(_numpy(found), x[x > 1])
     for found in (gw.repeat(x, 3, device=device), gw.repeat(array, 3), gw.repeat(x, [3], device=device)):
@@ -144,12 +145,63 @@ def test_several_dimensions_are_taken_in_c_order(device, shape):
     assert gw.flatnonzero(7, device=device).tolist() == [0]
 
 
+X = np.arange(6).reshape(2, 3)
+
+
+@pytest.mark.parametrize("as_array", [False, True], ids=["numpy", "Array"])
+def test_compress_takes_numpys_conditions_axes_and_out(device, as_array):
+    for condition, x, axis in (
+        ([1, 0, 1], X.ravel(), None), ([True, False, True], X, None), ([1], np.array(5), None), ([0, 1], X, 1),
+        ([0, 1], X, 0), ([0, 1, 0], X, -1), ([1, 0, 1, 0, 0, 0, 0, 0], X.ravel(), 0), ([], X.ravel(), None),
+    ):  # fmt: skip
+        given = gw.asarray(x, device) if as_array else x
+        expected = np.compress(condition, x, axis)
+        found = _numpy(gw.compress(condition, given, axis, device=device))
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+        if not as_array:
+            out = np.empty(expected.shape, expected.dtype)
+            assert gw.compress(condition, x, axis, out, device=device) is out
+            np.testing.assert_array_equal(out, expected)
+    found = gw.extract(X > 2, gw.asarray(X, device) if as_array else X)
+    np.testing.assert_array_equal(_numpy(found), np.extract(X > 2, X))
+    if as_array:
+        out = gw.empty(6, "i64", device)
+        found = gw.compress([0, 1, 0, 0, 1, 0], gw.asarray(X.ravel(), device), None, out)
+        assert found.to_numpy().tolist() == [1, 4] == out.to_numpy()[:2].tolist()
+        short = gw.compress(gw.asarray(np.uint32([1, 0, 1]), device), gw.asarray(X.ravel(), device))
+        assert short.to_numpy().tolist() == [0, 2]
+
+
+def test_delete_is_numpys(device):
+    x = X.ravel()
+    array = gw.asarray(x, device)
+    for indices in (0, -1, [1, 2], [True] * 3 + [False] * 3, np.array([5, 5]), slice(1, 3), []):
+        expected = np.delete(x, indices)
+        np.testing.assert_array_equal(gw.delete(x, indices, device=device), expected)
+        np.testing.assert_array_equal(gw.delete(array, indices).to_numpy(), expected)
+        if not isinstance(indices, slice):
+            on_gpu = gw.asarray(np.atleast_1d(indices if np.size(indices) else np.zeros(0, int)), device)
+            np.testing.assert_array_equal(gw.delete(array, on_gpu).to_numpy(), expected)
+    for axis in (0, 1):
+        np.testing.assert_array_equal(gw.delete(X, 1, axis, device=device), np.delete(X, 1, axis))
+    for wrong in (9, [True], gw.ones(2, "bool", device)):
+        with pytest.raises(gw.BoundsError):
+            gw.delete(x, wrong, device=device)
+
+
 def test_what_does_not_fit_is_refused(device):
     x = gw.asarray(np.arange(6, dtype=np.uint32), device)
-    with pytest.raises(gw.LengthError, match="input has 6 items, flags has 5 items"):
-        gw.compress(np.ones(5, dtype=bool), x)
-    with pytest.raises(gw.ArgumentError, match=r"gw\.nonzero\(\): x has shape \(2, 3\).*x\.ravel\(\)"):
-        gw.nonzero(x.reshape(2, 3))
+    with pytest.raises(gw.LengthError, match="x has 6 items, condition has 7 items"):
+        gw.compress(gw.ones(7, "bool", device), x)
+    with pytest.raises(gw.BoundsError, match=r"condition\[6\] is true"):
+        gw.compress(np.ones(7, dtype=bool), x)
+    with pytest.raises(gw.AxisError):
+        gw.compress([True], X, 2, device=device)
+    with pytest.raises(gw.ArgumentError, match=r"condition\.to_numpy\(\)"):
+        gw.compress(gw.ones(2, "bool", device), X, 0)
+    with pytest.raises(gw.ArgumentError, match="rows are not compared"):
+        gw.unique(X, axis=0, device=device)
     with pytest.raises(gw.ArgumentError, match=r"gw\.nonzero\(\): x is a single item"):
         gw.nonzero(np.uint32(3), device=device)
     with pytest.raises(gw.ArgumentError, match="one dimension"):

@@ -35,6 +35,22 @@ def test_sets_equal_numpys(device, datatype, name):
         np.testing.assert_array_equal(got, wanted)
 
 
+def test_an_intersection_with_the_places_of_its_items(device):
+    a, b = sets("f32")
+    some = gw.compress(gw.asarray(a, device) > 10, gw.asarray(a, device))
+    for x, y, once in ((a, b, False), (a[:0], b, False), (np.unique(a)[::-1], np.unique(b), True)):
+        expected = np.intersect1d(x, y, once, True)
+        found = gw.intersect1d(x, y, once, True, device=device)
+        on_gpu = gw.intersect1d(gw.asarray(x, device), gw.asarray(y, device), once, return_indices=True)
+        for one, other, wanted in zip(found, on_gpu, expected, strict=True):
+            assert one.dtype == wanted.dtype
+            np.testing.assert_array_equal(one, wanted)
+            np.testing.assert_array_equal(other.to_numpy(), wanted)
+    expected = np.intersect1d(some.to_numpy(), b, return_indices=True)
+    for one, wanted in zip(gw.intersect1d(some, b, return_indices=True), expected, strict=True):
+        np.testing.assert_array_equal(one.to_numpy(), wanted)
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_sets_stay_on_the_gpu_and_take_counted_arrays(device, name):
     ours, theirs = getattr(gw, name), getattr(np, name)
@@ -83,7 +99,7 @@ def test_isin(device, datatype):
     a, b = sets(datatype)
     for x, y in ((a, b), (a[:0], b), (a, b[:0]), (a[:1], a), (a.reshape(2, 3, 50), b.reshape(20, 15))):
         for invert in (False, True):
-            got = gw.isin(x, y, invert=invert, device=device)
+            got = gw.isin(x, y, False, invert, kind="sort", device=device)
             assert got.dtype == np.bool_
             np.testing.assert_array_equal(got, np.isin(x, y, invert=invert))
 
@@ -118,6 +134,9 @@ def test_what_does_not_fit_is_refused(device):
             getattr(gw, name)(x, gw.ChunkedArray([x]))
         with pytest.raises(gw.DatatypeError, match="complex64"):
             getattr(gw, name)(x, np.complex64([1]))
+    assert gw.merge(np.uint32([1]), [], device=device).tolist() == gw.merge([], [1], device=device).tolist() == [1]
+    with pytest.raises(gw.ArgumentError, match="kind='hash' is unknown"):
+        gw.isin(x, x, kind="hash")
     with pytest.raises(gw.DatatypeError, match=r"a is of u32, but b of f32; .*b\.astype\(np\.uint32\)"):
         gw.merge(x, y)
     with pytest.raises(gw.ArgumentError, match=r"trim\(\)"):

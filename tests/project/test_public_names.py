@@ -36,6 +36,7 @@ SINCE = {
         zeros zeros_like cumprod AxisTuning ReduceAxis Search digitize searchsorted StreamTuning
         ReduceByKey Repeat ScanByKey SegmentedReduce SegmentedScan ScanAxis cumulative_prod cumulative_sum
         compress count_nonzero flatnonzero nonzero partition_by run_length_encode unique unique_all
+        delete extract histogram_bin_edges
         unique_counts unique_inverse unique_values
         And ArgMax ArgMin First Last MinAndMax MinMax Moments Or Xor all any argmax argmin find mean minmax std var
         Scatter SegmentedSort SegmentedSortTuning Transpose lexsort put roll segmented_sort segmented_sort_pairs

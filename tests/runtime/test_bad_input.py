@@ -619,7 +619,7 @@ def test_one_shot_functions(device, x):
     with pytest.raises(gw.EmptyReductionError):
         gw.min(X[:0], device=device)
     with pytest.raises(gw.ArgumentError, match="one dimension"):
-        gw.sort(X.reshape(10, 100), device=device)
+        gw.sort_pairs(X.reshape(10, 100), X.reshape(10, 100), device=device)
     with pytest.raises(gw.ArgumentError, match="kind='both'"):
         gw.scan(X, kind="both", device=device)
     with pytest.raises(gw.ArgumentError, match="'xor' is unknown"):
