@@ -31,7 +31,7 @@ from ..runtime.chunked_array import ChunkedArray
 from ..runtime.context import context_of
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression, Later, Operators, f32, index, scalar, stored, u32
-from ..types.expression_functions import StructExpression, bitcast, result, sqrt, struct, where
+from ..types.expression_functions import StructExpression, bitcast, moments, result, sqrt, struct, truth, where
 from ..types.operators import Add, And, BinOp, Max, Min, Or
 from ..types.struct_operators import ArgMax, ArgMin, ArgRank, MinMax, Moments
 from .arrays import zeros
@@ -160,7 +160,7 @@ class _Items:
     def truth(self) -> Expression:
         """Whether each is not 0."""
         if not self.is_wide:
-            return _truth(self.value)
+            return truth(self.value)
         return (_LOW | (_HIGH << 1 if self._kind == "f" else _HIGH)) != 0
 
     @property
@@ -288,13 +288,6 @@ def _in_floats(call: str, x: Any) -> Any:
     return given
 
 
-def _truth(value: Expression) -> Expression:
-    """Return whether items are not 0: of floats by their bits, since devices may flush denormals, and assume no NaN."""
-    if value.type == "bool":
-        return value
-    return (bitcast("u32", value) << 1) != 0 if value.type == "f32" else value != 0
-
-
 def _reduced_truth(call: str, x: Any, op: BinOp, axis: AxisLike, keepdims: bool, device: Any) -> Any:
     if axis is None:
         items = _Items(call, x, device)
@@ -309,7 +302,7 @@ def _truths(call: str, x: Any, axis: AxisLike) -> Any:
         axes_of(call, axis, x.ndim)
         if x.dtype.itemsize == 8 and x.dtype.kind in "iuf":
             return x.astype(np.bool_)
-        return x if x.dtype == np.bool_ else asarray(_truth(x.as_expression()))
+        return x if x.dtype == np.bool_ else asarray(truth(x.as_expression()))
     if isinstance(x, (Operators, StructExpression, ChunkedArray)):
         raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
     items = argument_array(call, "x", x)
@@ -570,7 +563,7 @@ def count_nonzero(
         counted: Any = count_selected(call, given if given.ndim == 1 else given.reshape(-1), device)
         return _kept(counted, cast(Any, given).shape, keepdims)
     items = _Items(call, x, device)
-    found = items.reduce(where(_truth(items.value), u32(1), u32(0)), Add)
+    found = items.reduce(where(truth(items.value), u32(1), u32(0)), Add)
     return _kept(found if items.on_gpu else int(found), items.shape, keepdims)
 
 
@@ -629,7 +622,7 @@ def mean(
     items = _Items(call, given, device)
     value = _floats(items.value)
     if items.is_counted:
-        found = items.reduce(_moments(value), Moments, {"empty": np.nan}, output=_MEAN)
+        found = items.reduce(moments(value), Moments, {"empty": np.nan}, output=_MEAN)
     else:
         found = items.reduce(value, Add, {"divisor": items.size}, output=_DIVIDED, compensated=True)
     return _kept(_as_numpy(found, items.dtype), items.shape, keepdims)
@@ -655,10 +648,6 @@ def _floats(value: Expression) -> Expression:
     return where(value, f32(1), f32(0)) if value.type == "bool" else f32(value)
 
 
-def _moments(value: Expression) -> StructExpression:
-    return struct(count=u32(1), mean=value, m2=f32(0))
-
-
 def _spread(
     call: str, x: Any, output: Any, axis: Any, keepdims: bool, correction: Any, ddof: Any, deterministic: bool,
     device: Any,
@@ -675,12 +664,12 @@ def _spread(
         if not along.is_all:
             freedom = max(along.reduced - float(cast(float, number)), 0.0)
             output = _DEVIATION_ALONG if output is _DEVIATION else _VARIANCE_ALONG
-            moments = _moments(_floats(along.items.value))
-            found = along.reduced_to(moments, Moments, output, {"freedom": freedom}, **options)
+            fields = moments(_floats(along.items.value))
+            found = along.reduced_to(fields, Moments, output, {"freedom": freedom}, **options)
             return _as_numpy(found, along.items.dtype)
     items = _Items(call, x, device)
     found = items.reduce(
-        _moments(_floats(items.value)), Moments, {"correction": float(cast(float, number))}, output=output, **options
+        moments(_floats(items.value)), Moments, {"correction": float(cast(float, number))}, output=output, **options
     )
     return _kept(_as_numpy(found, items.dtype), items.shape, keepdims)
 
