@@ -326,8 +326,8 @@ class _Table:
         if isinstance(given, list):
             columns = ", ".join(f"{name}_{how}=({name!r}, {how!r})" for how in cast(list[Any], given))
             raise ArgumentError(f"{_CALL}: {name} has a list of aggregates; give each a name: {columns}")
-        is_rows = isinstance(given, (Count, tuple)) or given == "size"
-        return given if is_rows or name not in self._names else (self.column(name), given)
+        is_whole = isinstance(given, (Count, tuple)) or given == "size" or name not in self._names
+        return cast(Any, given) if is_whole else (self.column(name), given)
 
 
 def _numbers(name: str, value: Any) -> np.ndarray:
@@ -492,15 +492,16 @@ class _Call:
 
     def _keys(self, columns: Mapping[str, Any], key_bits: Any) -> tuple[dict[str, Any], list[int | None] | None]:
         """Return the columns of keys as the primitive takes them, and the bits that each needs, where that is known."""
-        several = isinstance(key_bits, (tuple, list))
-        asked: list[Any] = list(key_bits) if several else [None] * len(columns) if key_bits is None else [key_bits]
+        asked: list[Any] = [None] * len(columns) if key_bits is None else [key_bits]
+        if isinstance(key_bits, (tuple, list)):
+            asked = list(cast(Sequence[Any], key_bits))
         if len(asked) != len(columns):
             raise ArgumentError(
                 f"{_CALL}: key_bits has {len(asked)} numbers, but there are {len(columns)} columns of keys"
             )
         given: dict[str, Any] = {}
         for place, (name, value) in enumerate(columns.items()):
-            items = self._labels[name].codes if name in self._labels else self._items(value)
+            items: Any = self._labels[name].codes if name in self._labels else self._items(value)
             if isinstance(items, np.ndarray):
                 items, bits = self._host_keys(name, items, asked[place], alone=len(columns) == 1)
                 asked[place] = bits if asked[place] is None else asked[place]

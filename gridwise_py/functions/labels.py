@@ -46,8 +46,9 @@ class Labels:
 
 def _coded(codes: Any, labels: Any) -> Labels:
     """Return labels whose codes are −1 for what is missing, as pandas has them."""
-    codes, labels = np.asarray(codes), np.asarray(labels)
-    return Labels(np.where(codes < 0, labels.size, codes).astype(np.uint32), labels)
+    places: np.ndarray = np.asarray(codes)
+    known: np.ndarray = np.asarray(labels)
+    return Labels(np.where(places < 0, known.size, places).astype(np.uint32), known)
 
 
 def numbered(items: np.ndarray) -> Labels:
@@ -97,7 +98,8 @@ def labels_of(call: str, name: str, value: Any) -> Labels | None:
     ArgumentError
         If labels of several types have no order.
     """
-    for holder in (value, getattr(value, "cat", None)):
+    holders: tuple[Any, Any] = value, getattr(value, "cat", None)
+    for holder in holders:
         if hasattr(holder, "codes") and hasattr(holder, "categories"):
             return _coded(holder.codes, holder.categories)
     dtype = getattr(value, "dtype", None)
@@ -108,7 +110,7 @@ def labels_of(call: str, name: str, value: Any) -> Labels | None:
     if not isinstance(value, (list, tuple)) and not hasattr(value, "__array__"):
         return None
     try:
-        items = np.asarray(value)
+        items: np.ndarray = np.asarray(cast(Any, value))
     except (TypeError, ValueError):
         return None  # whoever takes numbers says so
     if items.ndim != 1 or items.dtype.kind not in _KINDS:

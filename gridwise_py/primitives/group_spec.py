@@ -437,7 +437,7 @@ def parsed_aggregate(what: str, name: str, given: Any) -> tuple[Any, str | BinOp
         return None, "size", 0.0
     parts: list[Any] = list(cast(tuple[Any, ...], given)) if isinstance(given, tuple) else []
     if len(parts) not in (2, 3):
-        shown = f"{given!r:.60}" if isinstance(given, str) else f"of type {type(given).__name__}"
+        shown = f"{given!r:.60}" if isinstance(given, str) else f"of type {type(cast(Any, given)).__name__}"
         how = given if isinstance(given, str) and given in AGGREGATES else "mean"
         raise ArgumentError(
             f"{what}: {name}= is {shown}, but an aggregate is (x, op), such as {name}=(x, {how!r}) or {name}=(x, "
