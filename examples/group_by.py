@@ -117,9 +117,7 @@ def main(rows):
         except ImportError as error:
             print(f"{name:<28}is not installed: {error.name}")
             continue
-        print(
-            f"{name:<28}{took * 1e3:10.2f} ms  {compared(took, seconds):>18}, same groups: {agree(result, expected)}"
-        )
+        print(f"{name:<28}{took * 1e3:10.2f} ms  {compared(took, seconds):>18}, same groups: {agree(result, expected)}")
 
 
 if __name__ == "__main__":

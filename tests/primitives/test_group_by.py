@@ -448,7 +448,11 @@ KEYS = np.arange(4, dtype=np.uint32)
             "skipna=True is for",
         ),
         (lambda: gw.group_by((KEYS - 9,) * 3, x=gw.count), ArgumentError, "32 \\+ 32 \\+ 32 = 96 bits"),
-        (lambda: gw.GroupBy(None, (K, "f64"), x=gw.count, capabilities=FULL), DatatypeError, "cannot be one of several"),
+        (
+            lambda: gw.GroupBy(None, (K, "f64"), x=gw.count, capabilities=FULL),
+            DatatypeError,
+            "cannot be one of several",
+        ),
         (lambda: gw.group_by(KEYS, x=(KEYS * 1j, "sum")), DatatypeError, "complex"),
         (lambda: gw.group_by(KEYS, x=(KEYS.astype(np.int64), "var")), DatatypeError, "astype"),
         (lambda: gw.GroupBy(gw.default_device(), K, k=(X, "sum")), ArgumentError, "leaf cannot be called 'k'"),

@@ -470,7 +470,10 @@ def test_nan_and_infinity_propagate(device):
             wanted = items.mean(), items.var(), items.std()
         found = [_number(function(items, device=device)) for function in (gw.mean, gw.var, gw.std)]
         np.testing.assert_array_equal(found, wanted)
-    for rows in ([[np.nan], [np.inf], [2]], [[1, np.inf], [-np.inf, np.inf], [2, 4]]):  # of one item nothing is combined
+    for rows in (
+        [[np.nan], [np.inf], [2]],
+        [[1, np.inf], [-np.inf, np.inf], [2, 4]],
+    ):  # of one item nothing is combined
         with np.errstate(all="ignore"):
             wanted = np.var(np.float32(rows), axis=1)
         np.testing.assert_array_equal(gw.var(np.float32(rows), axis=1, device=device), wanted)
