@@ -76,6 +76,8 @@ ATTRIBUTES_INSTEAD: dict[str, str] = {
     "tobytes": "x.to_numpy().tobytes()",
     **dict.fromkeys(("get", "cpu", "numpy", "asnumpy"), _TO_NUMPY),
 }
+#: The same for what only an array has that is stored: of expressions.
+_STORED_INSTEAD = {"to_numpy": "nothing is computed yet; gw.asarray(x).to_numpy() stores it first"}
 
 
 class _Missing:
@@ -91,7 +93,8 @@ class _Missing:
 
     def __get__(self, value: object, kind: type) -> NoReturn:
         name = self._name
-        raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}: {ATTRIBUTES_INSTEAD[name]}")
+        remedy = ATTRIBUTES_INSTEAD.get(name) or _STORED_INSTEAD[name]
+        raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}: {remedy}")
 
 
 def with_answers(cls: type[_ClassT]) -> type[_ClassT]:
@@ -99,7 +102,7 @@ def with_answers(cls: type[_ClassT]) -> type[_ClassT]:
 
     To ``hasattr``, ``dir`` and type checkers they are not there.
     """
-    for name in ATTRIBUTES_INSTEAD.keys() - set(dir(cls)):
+    for name in (ATTRIBUTES_INSTEAD.keys() | _STORED_INSTEAD.keys()) - set(dir(cls)):
         setattr(cls, name, _Missing(name))
 
     def __dir__(self: object) -> list[str]:

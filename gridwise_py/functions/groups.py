@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DatatypeError
 from ..extras import imported
 from ..primitives import GroupBy, count
 from ..primitives.fusion import EXPRESSIONS, flat_of
-from ..primitives.group_spec import group_spec, is_aggregate_name
+from ..primitives.group_spec import AGGREGATES, Count, group_spec, is_aggregate_name, parsed_aggregate
 from ..primitives.one_shot import (
     HostItems,
     argument_array,
@@ -32,16 +33,23 @@ from ..primitives.one_shot import (
 )
 from ..runtime.array import Array, asarray
 from ..types.datatype import STORAGE_DATATYPES
-from ..types.expression import LEAF_DATATYPES, Expression, index
-from ..types.expression_functions import StructExpression
+from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
+from ..types.expression_functions import StructExpression, where
+from ..types.operators import Add, BinOp, Max, Min, Multiply
+from ..types.options import integer
 from .inputs import of_sums, sums_may_wrap, two_words
+from .labels import Labels, labels_of, numbered
 
 __all__ = ["Groups", "group_by"]
 
 #: A column: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
 Column: TypeAlias = HostItems | Array | Expression
+#: What becomes of a result in numpy, given also a function that returns another one by its name.
+_Finish: TypeAlias = Callable[[np.ndarray, Callable[[str], np.ndarray]], np.ndarray]
 _CALL = "gw.group_by()"
 _WIDE = 8
+_ABSENT = np.uint32(2**32 - 1)
+_SHOWN_ROWS = 10
 #: What columns may be of: what expressions read, and numbers of 8 bytes.
 _COLUMNS = {
     name: datatype
@@ -54,7 +62,7 @@ _COLUMNS = {
 class Groups:
     """What `group_by` returns: a table with a row for each group, in ascending order of the keys.
 
-    Aggregates are attributes by their names, and items: ``groups.total``, ``groups["total"]``.
+    Columns are items by their names, and attributes where these are no others: ``groups["total"]``, ``groups.total``.
 
     Attributes
     ----------
@@ -85,6 +93,23 @@ class Groups:
     def __repr__(self) -> str:
         return f"Groups({', '.join(f'{name}: {column.dtype}' for name, column in self.columns.items())})"
 
+    def _repr_html_(self) -> str:
+        """Return the first rows for a notebook; of columns on the GPU only the names, since nothing is read unasked."""
+        columns = list(self.columns.values())
+        rows, note = 0, "on the GPU; to_pandas() copies them"
+        if not any(isinstance(column, Array) for column in columns):
+            rows = len(columns[0])
+            note = f"{rows:,} group{'' if rows == 1 else 's'}"
+        names = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        types = "".join(f"<td><i>{escape(str(column.dtype))}</i></td>" for column in columns)
+        shown = [
+            "".join(f"<td>{escape(str(column[k]))}</td>" for column in columns) for k in range(min(rows, _SHOWN_ROWS))
+        ]
+        if rows > _SHOWN_ROWS:
+            shown.append("<td>…</td>" * len(columns))
+        body = "".join(f"<tr>{row}</tr>" for row in (types, *shown))
+        return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table><p>{note}</p>"
+
     def to_numpy(self) -> dict[str, np.ndarray]:
         """Return the columns as numpy arrays, which copies those that are on the GPU."""
         return {
@@ -112,13 +137,20 @@ class Groups:
         return imported("polars", "Groups.to_polars()").DataFrame(self.to_numpy())
 
 
+# Names that an aggregate would hide: what is not a column of the groups.
+_TAKEN = {name for name in (*Groups.__annotations__, *vars(Groups)) if not name.startswith("_")}
+
+
 @explained()
 def group_by(
-    keys: Column | StructExpression | Sequence[Column] | Mapping[str, Column],
+    keys: Any,
+    by: Any = None,
     aggregates: Mapping[str, Any] | None = None,
     /,
     *,
     key_bits: int | Sequence[int | None] | None = None,
+    skipna: bool = False,
+    dropna: bool = False,
     size: int | None = None,
     deterministic: bool = False,
     device: wgpu.GPUDevice | None = None,
@@ -126,17 +158,28 @@ def group_by(
 ) -> Groups:
     """Aggregate the rows of each key.
 
+    Two forms: ``group_by(keys, total=(x, "sum"))`` of columns, and ``group_by(table, "city", total=("price", "sum"))``
+    of a table and names of its columns. Aggregates may also be a dict in the last position.
+
     Parameters
     ----------
-    keys : numpy.ndarray, Array or expression, or a tuple, list or dict of these
-        The columns of keys, of one dimension each. A list of numbers is one column.
+    keys : numpy.ndarray, Array or expression, or a tuple, list or dict of these; or a table
+        The columns of keys, of one dimension each. A list of numbers or strings is one column. On the host keys may
+        also be strings, categories, dates or other objects that have an order. A table is a DataFrame of pandas or
+        polars, or a dict of columns.
+    by : dict from str to tuple, optional; or str or list of str
+        The aggregates; or, behind a table, the columns of keys.
     aggregates : dict from str to tuple, optional
-        Of each aggregate its name, and ``(x, op)`` or `count`. ``op`` is an operator such as ``gw.Add``, the name of an
-        aggregate (``"sum"``, ``"prod"``, ``"min"``, ``"max"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``,
-        ``"first"``, ``"last"``), or the function of that name, ``gw.mean``. `GroupBy` describes them.
+        Behind a table.
     key_bits : int or sequence of int, optional
         How many bits the keys have, for each column: integers from 0 to ``2**bits - 1``. By default all; of integers in
-        numpy as many as the largest needs.
+        numpy as many as the largest needs. Of keys on the GPU other bits are ignored.
+    skipna : bool, default False
+        Whether aggregates leave NaNs out, as pandas' do. Of no other items the sum is 0, the product 1, ``"any"``
+        false, ``"all"`` true, and the rest NaN. By default NaNs propagate, as in numpy and in every function here.
+    dropna : bool, default False
+        Whether groups whose key is missing are left out, as in pandas: NaN, None and NaT. Of arrays on the host only.
+        By default all missing keys are one group, behind the others.
     size : int, optional
         The groups that there is room for on the GPU; by default as many as rows.
     deterministic : bool, default False
@@ -144,31 +187,165 @@ def group_by(
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
     **more
-        Aggregates by their names, where these are no other arguments: ``total=(x, gw.Add)``.
+        Aggregates by their names, where these are no other arguments. Each is ``(x, op)`` or `count`. ``op`` is an
+        operator such as ``gw.Add``, the name of an aggregate, or the function of that name, ``gw.mean``. The names are
+        ``"sum"``, ``"prod"``, ``"min"``, ``"max"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``,
+        ``"first"``, ``"last"``, ``"count"`` (of items that are not NaN) and ``"size"`` (of rows). ``(x, "std", 1)``
+        divides by one less than the number of items, as pandas does. In place of x stands the name of a column where
+        there is a table.
 
     Returns
     -------
     Groups
         Arrays of numpy, or Arrays that carry their count where a column is on the GPU.
 
+    Raises
+    ------
+    ArgumentError, DatatypeError, LengthError
+        If an argument does not fit: nothing is submitted then.
+
     Notes
     -----
-    Sums and products have the datatype of the items (u32, i32 or f32 for smaller ones), and integers wrap: where they
-    are too large for it, give ``x.astype(np.int64)``.
+    In numpy, results have numpy's dtypes: sums and products of integers and bools are of int64 or uint64, their means
+    of float64, counts of intp, and minima, maxima, first and last items of the items' dtype. Floats stay what they are,
+    but sums, means, variances and deviations of float16 are float32, and so are variances and deviations of integers.
 
-    Columns of 8 bytes have sums, products, minima and maxima. In numpy they also have ``"mean"``, in float64, and
-    ``"any"``, ``"all"``, ``"first"`` and ``"last"``. numpy's keys come back in their datatype.
+    On the GPU, sums and products are of u32, i32 or f32, and integers wrap; means are of f32, counts of u32. Columns of
+    8 bytes have sums, products, minima, maxima and counts there; in numpy they have no variance.
 
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
-    >>> city = np.array([2, 1, 2, 2], dtype=np.uint8)
+    >>> city = np.array(["Rome", "Oslo", "Rome", "Rome"])
     >>> price = np.array([3, 5, 4, 8], dtype=np.float32)
     >>> groups = gw.group_by(city, mean=(price, "mean"), sales=gw.count)
-    >>> groups.keys, groups.mean, groups.sales
-    (array([1, 2], dtype=uint8), array([5., 5.], dtype=float32), array([1, 3], dtype=uint32))
+    >>> groups.keys.tolist(), groups.mean.tolist(), groups.sales.tolist()
+    (['Oslo', 'Rome'], [5.0, 5.0], [1, 3])
     """
-    return _Call({**(aggregates or {}), **more}, device).run(keys, key_bits, size, deterministic)
+    if isinstance(size, (Count, str, tuple)):
+        raise ArgumentError(
+            f"{_CALL}: size= is how many groups there is room for; give the aggregate another name, such as n, or "
+            f"name it in a dict: {{'size': gw.count}}"
+        )
+    keys, wanted = _asked(keys, by, aggregates, more)
+    return _Call(wanted, skipna, dropna, device).run(keys, key_bits, size, deterministic)
+
+
+# ---- what is asked for
+
+
+def _is_name_or_names(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        names = cast(Sequence[Any], value)
+        return bool(names) and all(isinstance(each, str) for each in names)
+    return isinstance(value, str)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or (hasattr(value, "columns") and hasattr(value, "__getitem__"))
+
+
+def _asked(keys: Any, by: Any, aggregates: Any, more: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the keys and the aggregates of a call, with columns in place of names where it has a table."""
+    by_names = _is_table(keys) and _is_name_or_names(by)
+    given = aggregates if by_names else by
+    if (given is not None and not isinstance(given, Mapping)) or not (by_names or aggregates is None):
+        raise ArgumentError(_as_keywords(keys, by, aggregates))
+    wanted = {**cast(Mapping[str, Any], given or {}), **more}
+    hidden = next((name for name in wanted if name in _TAKEN), None)
+    if hidden is not None:
+        instead = "n" if hidden == "count" else f"{hidden}_"
+        raise ArgumentError(
+            f"{_CALL}: an aggregate called {hidden!r} would hide what groups.{hidden} is; give it another name, such "
+            f"as {instead}"
+        )
+    if not by_names:
+        if hasattr(keys, "columns") and _is_table(keys):
+            raise ArgumentError(_as_keywords(keys, by, aggregates))
+        return keys, wanted
+    table = _Table(keys)
+    named: Any = {name: table.column(name) for name in ([by] if isinstance(by, str) else by)}
+    found = {name: table.aggregate(name, each) for name, each in wanted.items()}
+    return (_OneKey(named) if isinstance(by, str) else named), found
+
+
+class _OneKey(dict[str, Any]):
+    """The one column of keys of a table, with its name."""
+
+
+def _as_keywords(keys: Any, by: Any, aggregates: Any) -> str:
+    """Return what to write in place of arguments by position that say too little."""
+    if not isinstance(keys, Mapping) and _is_table(keys):
+        names = [str(name) for name in _names_of(keys)]
+        key, x = (*names, "city", "price")[:2] if len(names) > 1 else ("city", "price")
+        return (
+            f"{_CALL}: of a table the columns of keys and the aggregates have to be named; write "
+            f"gw.group_by(table, {key!r}, total=({x!r}, 'sum'), n=gw.count); its columns are {', '.join(names)}"
+        )
+    if isinstance(by, Mapping):
+        return (
+            f"{_CALL}: behind the aggregates there is no argument by position; name it, for example key_bits= or "
+            f"size=, or give a table first: gw.group_by(table, 'city', {{'total': ('price', 'sum')}})"
+        )
+    how = next((each for each in (aggregates, by) if isinstance(each, str) and each in AGGREGATES), "sum")
+    name = "n" if how in _TAKEN else how
+    return (
+        f"{_CALL}: an aggregate has a name, a column and an operator; write gw.group_by(keys, {name}=(x, {how!r})) in "
+        f"place of gw.group_by(keys, x, {how!r})"
+    )
+
+
+def _names_of(table: Any) -> list[Any]:
+    if isinstance(table, Mapping):
+        return list(cast(Mapping[Any, Any], table))
+    return list(getattr(table, "column_names", table.columns))
+
+
+class _Table:
+    """A table's columns; one that several aggregates name is taken once."""
+
+    def __init__(self, table: Any):
+        self._table = table
+        self._names = _names_of(table)
+        self._taken: dict[str, Any] = {}
+
+    def column(self, name: str) -> Any:
+        """Return a column."""
+        if name not in self._names:
+            shown = ", ".join(str(each) for each in self._names)
+            raise ArgumentError(f"{_CALL}: the table has no column {name!r}; it has {shown}")
+        if name not in self._taken:
+            self._taken[name] = self._table[name]
+        return self._taken[name]
+
+    def aggregate(self, name: str, given: Any) -> Any:
+        """Return an aggregate with columns in place of their names."""
+        if isinstance(given, tuple) and given and isinstance(given[0], str):
+            column, *rest = cast(tuple[Any, ...], given)
+            return (self.column(column), *rest)
+        if isinstance(given, list):
+            columns = ", ".join(f"{name}_{how}=({name!r}, {how!r})" for how in cast(list[Any], given))
+            raise ArgumentError(f"{_CALL}: {name} has a list of aggregates; give each a name: {columns}")
+        is_whole = isinstance(given, (Count, tuple)) or given == "size" or name not in self._names
+        return cast(Any, given) if is_whole else (self.column(name), given)
+
+
+def _numbers(name: str, value: Any) -> np.ndarray:
+    """Return a column of numbers as numpy makes it; what is missing in a nullable column of pandas is NaN.
+
+    Raises
+    ------
+    DatatypeError
+        If it holds strings, dates or the like.
+    """
+    items = argument_array(_CALL, name, value)
+    if items.dtype.kind == "O" and getattr(getattr(value, "dtype", None), "kind", "") in tuple("biuf"):
+        items = value.to_numpy(dtype=np.float64, na_value=np.nan)
+    if items.dtype.kind in "USTOMm" and items.ndim == 1:
+        raise DatatypeError(
+            f"{_CALL}: {name} is of {items.dtype}, but aggregates are of numbers; such a column can be a key"
+        )
+    return items
 
 
 def _is_column(value: Any) -> bool:
@@ -183,48 +360,54 @@ def _is_column(value: Any) -> bool:
 class _Call:
     """One call: its columns as the primitive takes them, and how its results become the caller's."""
 
-    def __init__(self, aggregates: Mapping[str, Any], device: wgpu.GPUDevice | None):
-        self._aggregates = aggregates
+    def __init__(self, aggregates: Mapping[str, Any], skipna: bool, dropna: bool, device: wgpu.GPUDevice | None):
+        #: By the caller's names: a column, or None for the number of rows, what is computed, and a correction.
+        self._aggregates = {name: parsed_aggregate(_CALL, name, each) for name, each in aggregates.items()}
+        self._skipna = skipna
+        self._dropna = dropna
         self._asked = device
         #: Columns by the identity of what the caller gave: one that is given twice is checked and uploaded once.
         self._columns: dict[int, Any] = {}
         self._uploaded: dict[int, tuple[np.ndarray, Array]] = {}
+        self._expressions: dict[int, Expression] = {}
+        #: What is made of columns on the host, by the identity of these: which items are not NaN.
+        self._present: dict[int, np.ndarray | None] = {}
+        #: Keys that are no numbers, by their names.
+        self._labels: dict[str, Labels] = {}
         #: Arguments of 8 bytes, which no expression reads.
         self._wide: dict[str, Any] = {}
         #: What the primitive calls the aggregates.
         self._names = _argument_names(list(aggregates))
-        #: What becomes of results in numpy, by the names of columns of keys and of those aggregates.
-        self._finish: dict[str, Callable[[np.ndarray], np.ndarray]] = {}
-        #: The aggregates that count the rows of means in numpy, and that sum the high words of their items.
-        self._means: dict[str, str] = {}
-        self._high_words: dict[str, str] = {}
+        #: What becomes of results in numpy: of aggregates by these names, of columns of keys by theirs.
+        self._finish: dict[str, _Finish] = {}
+        self._finish_keys: dict[str, _Finish] = {}
 
     def run(self, keys: Any, key_bits: Any, size: int | None, deterministic: bool) -> Groups:
         """Check everything, upload what is on the host, and compute."""
         named = self._named(keys)
-        parts = {name: _parts_of(each) for name, each in self._aggregates.items()}
-        values = {name: each[0] for name, each in parts.items() if each}
-        self._check({**named, **values})
+        self._check(named, {name: column for name, (column, _, _) in self._aggregates.items() if column is not None})
         columns = list(self._columns.values())
         self._on_gpu = any(isinstance(each, (Array, *EXPRESSIONS)) for each in columns)
+        self._check_results()
         bound = [array for each in columns if isinstance(each, EXPRESSIONS) for _, array in flat_of(each).arrays]
         self._device = device_of(*bound, *columns, device=self._asked)
         given, bits = self._keys(named, key_bits)
         wanted = dict(self._own_aggregates())
-        one = next(iter(given.values())) if _is_column(keys) else given
-        spec = group_spec(one, wanted, key_bits=bits, what=_CALL)
+        one = next(iter(given.values())) if _is_column(keys) or isinstance(keys, _OneKey) else given
+        # Of numpy's doubles NaNs are left out before they are uploaded.
+        spec = group_spec(one, wanted, key_bits=bits, skipna=self._skipna, wide_has_nan=self._on_gpu, what=_CALL)
         arrays = stored_leaves(_CALL, spec.flat) | {name: self._array(items) for name, items in self._wide.items()}
         primitive = kept_primitive(
             GroupBy, self._device, spec.without_arrays(), tuple(wanted), size=size, deterministic=deterministic
         )
         found = primitive.bind(**arrays).execute().outputs
-        columns = self._results(dict(zip(named, (key.name for key in spec.keys), strict=True)), found)
+        columns, number = self._results(dict(zip(named, (key.name for key in spec.keys), strict=True)), found)
         of_keys = {name: columns[name] for name in named}
-        if _is_column(keys):
-            shown: Any = columns["key"]
+        if one is not given:
+            shown: Any = next(iter(of_keys.values()))
         else:
             shown = tuple(of_keys.values()) if isinstance(keys, (tuple, list)) else of_keys
-        return Groups(shown, columns, found["count"] if self._on_gpu else found["count"].to_numpy())
+        return Groups(shown, columns, number)
 
     # ---- columns
 
@@ -243,23 +426,51 @@ class _Call:
             raise ArgumentError(f"{_CALL}: a column of keys and an aggregate are both called {clash!r}; rename one")
         return found
 
-    def _check(self, values: Mapping[str, Any]) -> None:
+    def _check(self, keys: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         """Take the columns; raise where one is none, or lengths differ."""
         lengths: dict[str, int] = {}
-        for name, value in values.items():
-            if isinstance(value, EXPRESSIONS):
-                self._columns[id(value)] = value
-                continue
-            check_not_chunked(_CALL, name, value)
-            items = value if isinstance(value, Array) else argument_array(_CALL, name, value)
-            if items.ndim != 1:
-                raise ArgumentError(f"{_CALL}: {name} has shape {items.shape}, but columns have one dimension")
-            argument_datatype(_CALL, name, value, items.dtype, _COLUMNS)
-            if isinstance(items, np.ndarray):  # in this machine's order of bytes
-                items = items.astype(items.dtype.newbyteorder("="), copy=False)
-            self._columns[id(value)] = items
-            lengths[name] = int(items.size)
+        for is_key, columns in ((True, keys), (False, values)):
+            for name, value in columns.items():
+                items = self._checked(name, value, is_key)
+                if items is not None:
+                    lengths[name] = int(items.size)
         check_one_length(_CALL, lengths, "rows")
+
+    def _checked(self, name: str, value: Any, is_key: bool) -> Any:
+        """Take a column, and return it; None for an expression."""
+        if isinstance(value, EXPRESSIONS):
+            self._columns[id(value)] = value
+            return None
+        check_not_chunked(_CALL, name, value)
+        labels = labels_of(_CALL, name, value) if is_key and not isinstance(value, Array) else None
+        if labels is not None:
+            self._labels[name] = labels
+            return labels.codes
+        items = value if isinstance(value, Array) else _numbers(name, value)
+        if items.ndim != 1:
+            raise ArgumentError(f"{_CALL}: {name} has shape {items.shape}, but columns have one dimension")
+        argument_datatype(_CALL, name, value, items.dtype, _COLUMNS)
+        if isinstance(items, np.ndarray):  # in this machine's order of bytes
+            items = items.astype(items.dtype.newbyteorder("="), copy=False)
+        self._columns[id(value)] = items
+        return items
+
+    def _check_results(self) -> None:
+        """Raise where results that stay on the GPU could not be what is asked for."""
+        if not self._on_gpu:
+            return
+        if self._labels:
+            name, labels = next(iter(self._labels.items()))
+            raise DatatypeError(
+                f"{_CALL}: {name} is of {labels.labels.dtype}, which no Array holds, but another column is on the GPU, "
+                f"so the results stay there; give numbers instead: labels, codes = np.unique({name}, "
+                f"return_inverse=True), and after the call labels[groups.keys.to_numpy()]"
+            )
+        if self._dropna:
+            raise ArgumentError(
+                f"{_CALL}: dropna=True is for arrays on the host; on the GPU leave rows out before, with "
+                f"gw.compress(~gw.isnan(key), …)"
+            )
 
     def _items(self, value: Any) -> Any:
         """Return a checked column."""
@@ -274,19 +485,25 @@ class _Call:
             self._uploaded[id(items)] = (items, asarray(items, self._device))
         return self._uploaded[id(items)][1]
 
+    def _read(self, items: Any) -> Expression:
+        """Return a column as kernels read it, one expression for all aggregates of it."""
+        array = self._array(items)
+        return self._expressions.setdefault(id(array), array.as_expression())
+
     def _keys(self, columns: Mapping[str, Any], key_bits: Any) -> tuple[dict[str, Any], list[int | None] | None]:
         """Return the columns of keys as the primitive takes them, and the bits that each needs, where that is known."""
-        asked: list[int | None] = [key_bits] if isinstance(key_bits, int) else list(key_bits or [None] * len(columns))
+        asked: list[Any] = [None] * len(columns) if key_bits is None else [key_bits]
+        if isinstance(key_bits, (tuple, list)):
+            asked = list(cast(Sequence[Any], key_bits))
         if len(asked) != len(columns):
             raise ArgumentError(
                 f"{_CALL}: key_bits has {len(asked)} numbers, but there are {len(columns)} columns of keys"
             )
         given: dict[str, Any] = {}
         for place, (name, value) in enumerate(columns.items()):
-            items = self._items(value)
+            items: Any = self._labels[name].codes if name in self._labels else self._items(value)
             if isinstance(items, np.ndarray):
-                self._finish[name] = _as_dtype(items.dtype)
-                items, bits = _narrowed(items, alone=len(columns) == 1)
+                items, bits = self._host_keys(name, items, asked[place], alone=len(columns) == 1)
                 asked[place] = bits if asked[place] is None else asked[place]
             if isinstance(items, EXPRESSIONS):
                 given[name] = items
@@ -294,40 +511,115 @@ class _Call:
                 self._wide["keys"] = items
                 given[name] = items.dtype
             else:
-                given[name] = self._array(items).as_expression()
+                given[name] = self._read(items)
         return given, None if all(bits is None for bits in asked) else asked
+
+    def _host_keys(
+        self, name: str, items: np.ndarray, key_bits: int | None, *, alone: bool
+    ) -> tuple[np.ndarray, int | None]:
+        """Return keys of the host as they are uploaded, and their bits; note how results become keys again."""
+        if key_bits is not None and name not in self._labels and items.dtype.kind in "iu":
+            _check_bits(name, items, integer("key_bits", key_bits, 1))
+        narrow, bits = _narrowed(items, alone=alone)
+        if narrow.dtype.itemsize == _WIDE and not alone and not self._on_gpu:
+            # A code has no room for such a key, but for its place among the others.
+            self._labels[name] = numbered(items)
+            narrow, bits = _narrowed(self._labels[name].codes, alone=False)
+        labels = self._labels.get(name)
+        self._finish_keys[name] = _as_dtype(items.dtype) if labels is None else _labelled(labels)
+        return narrow, bits
+
+    # ---- aggregates
 
     def _own_aggregates(self) -> Iterator[tuple[str, Any]]:
         """Yield the aggregates as the primitive takes them, by their names."""
-        for name, given in zip(self._names.values(), self._aggregates.values(), strict=True):
-            parts = _parts_of(given)
-            items = self._items(parts[0]) if len(parts) > 1 else None
-            if items is None or isinstance(items, EXPRESSIONS):
-                yield name, given
-                continue
-            how, rest = parts[1], parts[2:]
-            word = how if isinstance(how, str) else getattr(how, "__name__", "")
-            is_wide, on_host = items.dtype.itemsize == _WIDE, isinstance(items, np.ndarray)
-            if on_host and word in ("any", "all"):
-                self._finish[name] = _as_dtype(np.dtype(bool))
-                items, is_wide = (items != 0) if is_wide else items, False
-            if not is_wide:
-                yield name, (self._array(items).as_expression(), how, *rest)
-            elif on_host and word in ("first", "last"):
-                # The row is found on the GPU, and its item taken on the host.
-                self._finish[name] = _taken_from(items)
-                yield name, (index, "min" if word == "first" else "max")
+        for name, (column, how, correction) in zip(self._names.values(), self._aggregates.values(), strict=True):
+            rest = (correction,) if how in ("var", "std") else ()
+            items = None if column is None else self._items(column)
+            if items is None or how == "size":
+                self._finish[name] = _as_dtype(np.dtype(np.intp))
+                yield name, count
+            elif isinstance(items, EXPRESSIONS):
+                yield name, (items, how, *rest)
+            elif isinstance(items, np.ndarray) and not self._on_gpu:
+                yield from self._of_host(name, items, how, rest)
             else:
-                if on_host and word == "mean":  # sums are exact for integers, and in doubles else
-                    self._means[name] = self._unused(f"{name}_rows_")
-                    yield self._means[name], count
-                    how = "sum"
-                    if sums_may_wrap(items):
-                        self._high_words[name] = high = self._unused(f"{name}_high_")
-                        self._wide[f"{high}_items"], items = two_words(items)
-                        yield high, (items.dtype, how, *rest)
-                self._wide[f"{name}_items"] = items
-                yield name, (items.dtype, how, *rest)
+                yield self._plain(name, items, how, *rest)
+
+    def _plain(self, name: str, items: Any, how: Any, *rest: Any) -> tuple[str, Any]:
+        """Return an aggregate of a column as it is."""
+        if how == "count" and items.dtype.kind != "f":
+            return name, count
+        if items.dtype.itemsize < _WIDE:
+            return name, (self._read(items), how, *rest)
+        self._wide[f"{name}_items"] = items if isinstance(items, Array) else self._array(items)
+        return name, (items.dtype, how, *rest)
+
+    def _is_number(self, items: np.ndarray) -> np.ndarray | None:
+        """Return which items are not NaN; None where all are, or kernels find out themselves."""
+        if items.dtype.kind != "f" or items.dtype.itemsize < _WIDE:
+            return None
+        if id(items) not in self._present:
+            found = ~np.isnan(items)
+            self._present[id(items)] = None if found.all() else found
+        return self._present[id(items)]
+
+    def _of_host(self, name: str, items: np.ndarray, how: Any, rest: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+        """Yield an aggregate of numpy's items, and those that it is finished with on the host."""
+        dtype, is_wide = items.dtype, items.dtype.itemsize == _WIDE
+        present = self._is_number(items) if self._skipna or how == "count" else None
+        if how == "count":
+            self._finish[name] = _as_dtype(np.dtype(np.intp))
+            if present is not None:
+                yield name, (self._read(present), "sum")
+            else:
+                yield name, count if dtype.kind != "f" or is_wide else (self._read(items), "count")
+        elif how in ("any", "all"):
+            self._finish[name] = _as_dtype(np.dtype(bool))
+            if is_wide:
+                items = items != 0
+                items = items & present if present is not None and how == "any" else items
+            yield name, (self._read(items), how)
+        elif how in ("first", "last") and is_wide:
+            # The row is found on the GPU, and its item taken on the host.
+            self._finish[name] = _taken_from(items, how, has_absent=present is not None)
+            if present is None:
+                yield name, (index, Min if how == "first" else Max)
+            elif how == "first":
+                yield name, (where(self._read(present), index, as_node(_ABSENT)), Min)
+            else:  # one more than the row: 0 where there is none
+                yield name, (where(self._read(present), index + 1, as_node(0, "u32")), Max)
+        elif how == "mean" and (is_wide or dtype.kind in "biu"):
+            yield from self._mean(name, items, present)
+        elif how in (Add, Multiply) and dtype.kind in "biu":
+            self._finish[name] = _as_dtype(_total(dtype))
+            yield self._plain(name, _summable(items) if how == Add else items.astype(_total(dtype)), how)
+        elif present is not None and isinstance(how, BinOp):
+            least = how in (Min, Max)
+            otherwise = (np.inf if how == Min else -np.inf) if least else how.identity_for(STORAGE_DATATYPES["f64"])
+            if least:
+                rows = self._unused(f"{name}_rows_")
+                self._finish[name] = _where_some(rows)
+                yield rows, (self._read(present), "sum")
+            yield self._plain(name, np.where(present, items, otherwise), how)
+        else:
+            if how in ("first", "last") or (isinstance(how, BinOp) and how.builtin and how not in (Add, Multiply)):
+                self._finish[name] = _as_dtype(dtype)
+            yield self._plain(name, items, how, *rest)
+
+    def _mean(self, name: str, items: np.ndarray, present: np.ndarray | None) -> Iterator[tuple[str, Any]]:
+        """Yield what gives the mean in float64: sums are exact for integers, and in doubles else."""
+        rows, high = self._unused(f"{name}_rows_"), None
+        yield rows, count if present is None else (self._read(present), "sum")
+        if present is not None:
+            items = np.where(present, items, 0.0)
+        items = _summable(items) if items.dtype.kind in "biu" else items
+        if items.dtype.itemsize == _WIDE and sums_may_wrap(items):
+            high = self._unused(f"{name}_high_")
+            upper, items = two_words(items)
+            yield self._plain(high, upper, Add)
+        self._finish[name] = _divided(rows, high)
+        yield self._plain(name, items, Add)
 
     def _unused(self, name: str) -> str:
         """Return a name for an aggregate of the call itself, which none of the caller's has."""
@@ -337,25 +629,29 @@ class _Call:
 
     # ---- results
 
-    def _results(self, keys: Mapping[str, str], found: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns by the caller's names."""
-        results = {name: (name, found[output]) for name, output in keys.items()}
-        results |= {name: (own, found[own]) for name, own in self._names.items()}
+    def _results(self, keys: Mapping[str, str], found: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+        """Return the columns by the caller's names, and how many groups there are."""
+        outputs = {**keys, **self._names}
         if self._on_gpu:
-            return {name: output for name, (_, output) in results.items()}
-        return {name: self._on_host(own, output.to_numpy(), found) for name, (own, output) in results.items()}
+            return {name: found[output] for name, output in outputs.items()}, found["count"]
 
-    def _on_host(self, name: str, items: np.ndarray, found: Mapping[str, Any]) -> np.ndarray:
-        if name in self._high_words:
-            items = of_sums(found[self._high_words[name]].to_numpy(), items)
-        if name in self._means:
-            items = items / found[self._means[name]].to_numpy()
-        return self._finish[name](items) if name in self._finish else items
+        def stored(output: str) -> np.ndarray:
+            return found[output].to_numpy()
 
+        codes = {name: stored(output) for name, output in keys.items()}
+        made = {name: self._finish_keys[name](items, stored) for name, items in codes.items()}
+        for name, own in self._names.items():
+            made[name] = self._finish[own](stored(own), stored) if own in self._finish else stored(own)
+        number = stored("count")
+        if self._dropna:
+            missing = np.logical_or.reduce([self._missing(name, items) for name, items in codes.items()])
+            made = {name: column[~missing] for name, column in made.items()}
+            number = number - np.uint32(missing.sum())
+        return made, number
 
-def _parts_of(aggregate: Any) -> list[Any]:
-    """Return the column of an aggregate and what follows it."""
-    return list(cast(tuple[Any, ...], aggregate)) if isinstance(aggregate, tuple) else []
+    def _missing(self, name: str, keys: np.ndarray) -> np.ndarray:
+        """Return which keys of the groups are missing."""
+        return self._labels[name].missing(keys) if name in self._labels else keys != keys
 
 
 def _argument_names(names: Sequence[str]) -> dict[str, str]:
@@ -368,12 +664,68 @@ def _argument_names(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _as_dtype(dtype: np.dtype[Any]) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda items: items.astype(dtype, copy=False)
+# ---- how results become numpy's
 
 
-def _taken_from(items: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda rows: items[rows]
+def _as_dtype(dtype: np.dtype[Any]) -> _Finish:
+    return lambda items, _: items.astype(dtype, copy=False)
+
+
+def _labelled(labels: Labels) -> _Finish:
+    return lambda codes, _: labels.of(codes)
+
+
+def _taken_from(items: np.ndarray, how: str, has_absent: bool) -> _Finish:
+    """Return what takes items by their rows; with `has_absent` there may be none, and last rows are one too large."""
+
+    def taken(rows: np.ndarray, _: Any) -> np.ndarray:
+        if not has_absent:
+            return items[rows]
+        is_absent = rows == (_ABSENT if how == "first" else 0)
+        rows = rows if how == "first" else rows - np.uint32(1)
+        return np.where(is_absent, np.nan, items[np.where(is_absent, 0, rows)])
+
+    return taken
+
+
+def _where_some(rows: str) -> _Finish:
+    return lambda items, of: np.where(of(rows) > 0, items, np.nan)
+
+
+def _divided(rows: str, high: str | None) -> _Finish:
+    def mean(items: np.ndarray, of: Callable[[str], np.ndarray]) -> np.ndarray:
+        sums = items if high is None else of_sums(of(high), items)
+        with np.errstate(invalid="ignore"):
+            return sums / of(rows)
+
+    return mean
+
+
+def _total(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return numpy's dtype of sums of integers or bools."""
+    return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+
+
+def _summable(items: np.ndarray) -> np.ndarray:
+    """Return integers or bools whose sums do not wrap where numpy's do not: of 8 bytes only where they must be."""
+    if items.dtype.itemsize == _WIDE or items.dtype.kind == "b" or not items.size:
+        return items
+    largest = max(-int(items.min()), int(items.max()))
+    bound = 2**32 if items.dtype.kind == "u" else 2**31
+    return items if largest * items.size < bound else items.astype(_total(items.dtype))
+
+
+def _check_bits(name: str, items: np.ndarray, key_bits: int) -> None:
+    """Raise where a key has more bits than it is said to have."""
+    if not items.size:
+        return
+    least, most = int(items.min()), int(items.max())
+    if least < 0 or most >> key_bits:
+        wrong = least if least < 0 else most
+        raise ArgumentError(
+            f"{_CALL}: {name} has the key {wrong}, but key_bits={key_bits} says that keys are from 0 to "
+            f"{2**key_bits - 1}; leave key_bits out, and the call finds the bits itself"
+        )
 
 
 def _narrowed(items: np.ndarray, *, alone: bool) -> tuple[np.ndarray, int | None]:

@@ -32,7 +32,7 @@ from ..runtime.chunked_array import ChunkedArray
 from ..runtime.context import context_of
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, ItemDatatypeLike, as_datatype
 from ..types.expression import LEAF_DATATYPES, Expression, Later, Operators, f32, index, scalar, stored, u32
-from ..types.expression_functions import StructExpression, bitcast, result, sqrt, struct, where
+from ..types.expression_functions import StructExpression, bitcast, moments, result, sqrt, struct, truth, where
 from ..types.operators import Add, And, BinOp, Max, Min, Or
 from ..types.options import integer
 from ..types.struct_operators import ArgMax, ArgMin, ArgRank, MinMax, Moments
@@ -74,6 +74,8 @@ _VARIANCE: Any = _variance()
 _DEVIATION: Any = sqrt(_VARIANCE)
 #: The fields of structs that were reduced along an axis, as words.
 _FIELDS = "fields"
+#: What `Moments` leaves out.
+_NO_ITEMS = struct(count=u32(0), mean=f32(0), m2=f32(0))
 #: The two words of items of 8 bytes, which expressions do not read as they are.
 _WORDS = "words"
 _LOW, _HIGH = u32(_WORDS, components=2)
@@ -88,10 +90,7 @@ def _spread_along() -> tuple[Any, Any, Any]:
     """Return expressions of the fields: a variance, a deviation, a mean."""
     count, mean, m2 = u32(_FIELDS, components=3)
     freedom = f32(count) - scalar("correction", "f32")
-    # One NaN or infinity has no distance from the mean, but every such item makes the mean one.
-    is_finite = (mean & 0x7F800000) != 0x7F800000
-    squares = where(is_finite, bitcast("f32", m2), scalar("none", "f32"))
-    variance = squares / where(freedom > 0.0, freedom, 0.0)
+    variance = bitcast("f32", m2) / where(freedom > 0.0, freedom, 0.0)
     return variance, sqrt(variance), where(count == 0, scalar("none", "f32"), bitcast("f32", mean))
 
 
@@ -190,7 +189,7 @@ class _Items:
     def truth(self) -> Expression:
         """Whether each is not 0."""
         if not self.is_wide:
-            return _truth(self.value)
+            return truth(self.value)
         return (_LOW | (_HIGH << 1 if self._kind == "f" else _HIGH)) != 0
 
     @property
@@ -326,13 +325,6 @@ def _in_floats(call: str, x: Any) -> Any:
     return given
 
 
-def _truth(value: Expression) -> Expression:
-    """Return whether items are not 0: of floats by their bits, since devices may flush denormals, and assume no NaN."""
-    if value.type == "bool":
-        return value
-    return (bitcast("u32", value) << 1) != 0 if value.type == "f32" else value != 0
-
-
 def _reduced_truth(
     call: str, x: Any, op: BinOp, axis: AxisLike, out: Any, keepdims: bool, where: Any, device: Any
 ) -> Any:
@@ -364,7 +356,7 @@ def _truths(call: str, x: Any, axis: AxisLike) -> Any:
         axes_of(call, axis, x.ndim)
         if x.dtype.itemsize == 8 and x.dtype.kind in "iuf":
             return x.astype(np.bool_)
-        return x if x.dtype == np.bool_ else asarray(_truth(x.as_expression()))
+        return x if x.dtype == np.bool_ else asarray(truth(x.as_expression()))
     if isinstance(x, (Operators, StructExpression, ChunkedArray)):
         raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
     items = argument_array(call, "x", x)
@@ -649,7 +641,7 @@ def count_nonzero(
         counted: Any = count_selected(call, given if given.ndim == 1 else given.reshape(-1), device)
         return _kept(counted, cast(Any, given).shape, keepdims)
     items = _Items(call, x, device)
-    found = items.reduce(where(_truth(items.value), u32(1), u32(0)), Add)
+    found = items.reduce(where(truth(items.value), u32(1), u32(0)), Add)
     return _kept(found if items.on_gpu else int(found), items.shape, keepdims)
 
 
@@ -761,7 +753,7 @@ def mean(
     items = _Items(call, given, device)
     value = _floats(items.value)
     if items.is_counted:
-        found = items.reduce(_moments(value), Moments, {"empty": np.nan}, output=_MEAN)
+        found = items.reduce(moments(value), Moments, {"empty": np.nan}, output=_MEAN)
     else:
         found = items.reduce(value, Add, {"divisor": items.size}, output=_DIVIDED, compensated=True)
     return delivered(call, _kept(_as_asked(found, asked, items.dtype), items.shape, keepdims), out)
@@ -899,9 +891,7 @@ def _floats(value: Expression) -> Expression:
 
 def _moments(value: Expression, mask: Expression | None = None) -> StructExpression:
     """Return items as `Moments` combines them; one that does not count is as none."""
-    if mask is None:
-        return struct(count=u32(1), mean=value, m2=f32(0))
-    return struct(count=where(mask, u32(1), u32(0)), mean=where(mask, value, f32(0)), m2=f32(0))
+    return moments(value) if mask is None else where(mask, moments(value), _NO_ITEMS)
 
 
 def _of_moments(
@@ -913,9 +903,9 @@ def _of_moments(
     if axis is not None:
         along = _Along(call, x, axis, keepdims, device, mask)
         if not along.is_all:
-            moments = _moments(_floats(along.items.value), along.items.mask)
-            of_axes = {"none": np.nan} | ({} if output is _MEAN else numbers)
-            found = along.reduced_to(moments, Moments, _ALONG[id(output)], of_axes, **options)
+            fields = _moments(_floats(along.items.value), along.items.mask)
+            of_axes = {"none": np.nan} if output is _MEAN else numbers
+            found = along.reduced_to(fields, Moments, _ALONG[id(output)], of_axes, **options)
             return _as_asked(found, asked, along.items.dtype)
     items = _Items(call, x, device, mask)
     found = items.reduce(_moments(_floats(items.value), items.mask), Moments, numbers, output=output, **options)

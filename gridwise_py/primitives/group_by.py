@@ -151,12 +151,18 @@ class GroupBy(Primitive):
         columns are one key; the first one decides first, and the outputs have their names or numbers.
     aggregates : mapping from str to (expression, op) or `count`, optional
         Each is an output of its name. ``op`` is an operator, or the name of an aggregate: ``"sum"``, ``"prod"``,
-        ``"min"``, ``"max"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``, ``"first"``, ``"last"``.
-        `count` is the number of rows. A datatype in place of the expression stands for an argument ``NAME_items``,
-        which may have 8 bytes. Variances divide by the number of rows; ``(x, "var", 1)`` divides by one less.
+        ``"min"``, ``"max"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``, ``"first"``, ``"last"``,
+        ``"count"`` (of items that are not NaN). `count`, ``"count"`` and ``"size"`` alone are the number of rows. A
+        datatype in place of the expression stands for an argument ``NAME_items``, which may have 8 bytes. Variances
+        divide by the number of rows; ``(x, "var", 1)`` divides by one less.
     key_bits : int or sequence of int, optional
         How many bits the keys have, for each column: they are integers from 0 to ``2**bits - 1``, of which other bits
-        are ignored. Fewer bits take less sorting. All columns together have at most 64, each 32 where nothing is said.
+        are ignored: keys that are larger share the groups of others. Fewer bits take less sorting. All columns together
+        have at most 64, each 32 where nothing is said.
+    skipna : bool, default False
+        Whether aggregates of f32 leave NaNs out, as pandas' do. Of no other items the sum is 0, the product 1,
+        ``"any"`` 0, ``"all"`` 1, and the rest NaN; an operator of your own gives its identity. Operators on structs
+        take all items. By default NaNs propagate.
     size : int, optional
         The groups that the outputs have room for; by default as many as rows. Those that do not fit are not written,
         but counted.
@@ -222,6 +228,7 @@ class GroupBy(Primitive):
         aggregates: Mapping[str, Any] | None = None,
         *,
         key_bits: int | Sequence[int | None] | None = None,
+        skipna: bool = False,
         size: int | None = None,
         deterministic: bool = False,
         tuning: ScanTuning | None = None,
@@ -235,7 +242,7 @@ class GroupBy(Primitive):
             names = list(aggregates or [store.name for store in keys.stores])
         else:
             wanted = {**(aggregates or {}), **more}
-            self.spec, names = group_spec(keys, wanted, key_bits=key_bits), list(wanted)
+            self.spec, names = group_spec(keys, wanted, key_bits=key_bits, skipna=skipna), list(wanted)
         spec = self.spec
         room = None if size is None else integer("size", size, 1)
         length = UpTo(_ROWS, "count", most=room)

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import numpy as np
+
 from ..errors import ArgumentError, DatatypeError
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, Struct, as_datatype
 from ..types.expression import Expression, Operators, as_node, converted, leaf
-from ..types.expression_functions import StructExpression, bitcast, isnan, result, sqrt, where
+from ..types.expression_functions import StructExpression, bitcast, isnan, moments, result, sqrt, truth, where
 from ..types.operators import Add, And, BinOp, Max, Min, Multiply, Or, Xor, as_binop
 from ..types.options import integer
 from ..types.program import Flat, flatten
@@ -29,19 +31,28 @@ __all__ = [
     "group_spec",
     "is_aggregate_name",
     "key_expression",
+    "parsed_aggregate",
     "parts_of",
 ]
 
-#: What aggregates may be called.
+#: The names of aggregates.
 AGGREGATES: tuple[str, ...] = (
-    "sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "first", "last", "count",
+    "sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "first", "last", "count", "size",
 )  # fmt: skip
+_OF_ROWS = ("count", "size")
+# What pandas has besides, and how to get it.
+_INSTEAD = {
+    "nunique": "group by (keys, x) first, and count the rows of each key in what that gives",
+    "median": "sort by key and value with gw.lexsort((x, keys)), and take the middle row of each group",
+    "quantile": "sort by key and value with gw.lexsort((x, keys)), and take a row of each group",
+}
+# Modules whose functions stand for what they compute.
+_SOURCES = (__name__.partition(".")[0], "numpy", "builtins")
 _OPERATORS = {"sum": Add, "prod": Multiply, "min": Min, "max": Max}
 # A vector of WGSL has four words, and one counts the groups.
 _MOST_WORDS = 3
 _MOST_KEY_BITS = 64
 _RESERVED = ("n", "count", "keys", "trials", "encoder", "timing", "enable_gpu_timing", "enable_cpu_timing")
-_PACKAGE = __name__.partition(".")[0]
 _NAN = 0x7FC00000
 _SIGN = 0x80000000
 
@@ -66,7 +77,8 @@ class Store:
     name : str
     datatype : Datatype
     form : str
-        ``"result"`` for the result itself, ``"field"`` for a field of it, else the name of the aggregate.
+        ``"result"`` for the result itself, ``"field"`` for a field of it, ``"some"`` for a field that is NaN where
+        another one, a count, is 0; else the name of the aggregate.
     places : tuple of int
         The fields that it is made of.
     correction : float
@@ -84,8 +96,9 @@ class Store:
         fields = [getattr(result, "abc"[k]) for k in self.places]
         if self.form == "field":
             return fields[0]
-        if self.form == "mean":
-            return fields[0] / converted("f32", fields[1])
+        if self.form in ("some", "mean"):
+            value = fields[0] / converted("f32", fields[1]) if self.form == "mean" else fields[0]
+            return where(fields[1] != 0, value, float("nan"))
         rows, _, squares = fields
         left = converted("f32", rows) - self.correction
         variance = where(left > 0.0, squares / left, float("nan"))
@@ -199,6 +212,8 @@ def group_spec(
     aggregates: Mapping[str, Any],
     *,
     key_bits: int | Sequence[int | None] | None = None,
+    skipna: bool = False,
+    wide_has_nan: bool = True,
     what: str = "GroupBy",
 ) -> GroupSpec:
     """Return what a group-by computes.
@@ -209,6 +224,10 @@ def group_spec(
         A datatype is an argument called ``keys``.
     aggregates : mapping from str to object
     key_bits : int or sequence of int, optional
+    skipna : bool
+        Whether NaNs are left out, which kernels do for f32.
+    wide_has_nan : bool
+        Whether floats of 8 bytes may have NaNs, so that they are refused together with `skipna`.
     what : str
         For messages.
 
@@ -222,7 +241,7 @@ def group_spec(
         columns.append(("keys", wide))
     if not aggregates:
         raise ArgumentError(f"{what} needs an aggregate, such as total=(x, gw.Add) or rows=gw.count")
-    packing = _Packing(what)
+    packing = _Packing(what, skipna, wide_has_nan)
     for name, given in aggregates.items():
         if not is_aggregate_name(name):
             raise ArgumentError(f"{what}: an aggregate cannot be called {name!r}; rename it")
@@ -403,11 +422,54 @@ def _is_one(node: Expression) -> bool:
 _ONE = as_node(1, "u32")
 
 
+def parsed_aggregate(what: str, name: str, given: Any) -> tuple[Any, str | BinOp, float]:
+    """Return the column of an aggregate, what it computes, and the correction of a variance.
+
+    Sums, products, minima and maxima are operators, all else is one of `AGGREGATES`; there is no column where rows are
+    counted.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none.
+    """
+    if isinstance(given, Count) or (isinstance(given, str) and given in _OF_ROWS):
+        return None, "size", 0.0
+    parts: list[Any] = list(cast(tuple[Any, ...], given)) if isinstance(given, tuple) else []
+    if len(parts) not in (2, 3):
+        shown = f"{given!r:.60}" if isinstance(given, str) else f"of type {type(cast(Any, given)).__name__}"
+        how = given if isinstance(given, str) and given in AGGREGATES else "mean"
+        raise ArgumentError(
+            f"{what}: {name}= is {shown}, but an aggregate is (x, op), such as {name}=(x, {how!r}) or {name}=(x, "
+            f"gw.Add); {name}=gw.count is the number of rows"
+        )
+    column, how = parts[0], parts[1]
+    if isinstance(how, Count):
+        how = "size"
+    elif not isinstance(how, (str, BinOp)) and str(getattr(how, "__module__", "")).startswith(_SOURCES):
+        how = getattr(how, "__name__", how)  # gw.mean and the like stand for what they compute
+    if not isinstance(how, (str, BinOp)) or (isinstance(how, str) and how not in (*AGGREGATES, *BinOp.builtins)):
+        instead = _INSTEAD.get(how) if isinstance(how, str) else None
+        raise ArgumentError(
+            f"{what}: {name}= has the aggregate {how!r:.60}; known are {', '.join(AGGREGATES)}, and operators such as "
+            f"gw.Add{f'. Instead, {instead}' if instead else ''}"
+        )
+    if len(parts) == 3 and how not in ("var", "std"):
+        raise ArgumentError(f"{what}: {name}= has three parts; the third is the correction of var and std")
+    if isinstance(how, str):
+        how = _OPERATORS.get(how) or (how if how in AGGREGATES else as_binop(how))
+    return column, how, float(parts[2]) if parts[2:] else 0.0
+
+
 class _Packing:
     """Distributes aggregates over passes."""
 
-    def __init__(self, what: str):
+    def __init__(self, what: str, skipna: bool, wide_has_nan: bool):
         self._what = what
+        self._skipna = skipna
+        self._wide_has_nan = wide_has_nan
+        #: What `_without` made of expressions, by their identity, so that aggregates of a column share it.
+        self._made: dict[tuple[int, Any, Any], tuple[Expression, Expression]] = {}
         self._bins: list[_Bin] = []
         self._own: list[tuple[BinOp, Datatype, list[Expression], str, tuple[Store, ...]]] = []
         #: The arguments of 8 bytes.
@@ -415,8 +477,8 @@ class _Packing:
 
     def add(self, name: str, given: Any) -> None:
         """Take an aggregate."""
-        column, how, correction = self._parsed(name, given)
-        if how == "count":
+        column, how, correction = parsed_aggregate(self._what, name, given)
+        if how == "size":
             self._pack([("add", _ONE)], name, DATATYPES["u32"], "field")
             return
         if isinstance(column, StructExpression):
@@ -430,56 +492,55 @@ class _Packing:
             column = leaf(f"{name}_items", datatype)
         self._add_number(name, as_node(column), how, correction)
 
-    def _parsed(self, name: str, given: Any) -> tuple[Any, str | BinOp, float]:
-        if isinstance(given, Count):
-            return None, "count", 0.0
-        parts: list[Any] = list(cast(tuple[Any, ...], given)) if isinstance(given, tuple) else []
-        if len(parts) not in (2, 3):
-            raise ArgumentError(
-                f"{self._what}: {name}= is {given!r:.60}, but must be (x, op), such as (x, gw.Add) or (x, 'mean'), or "
-                f"gw.count"
-            )
-        column, how = parts[0], parts[1]
-        if isinstance(how, Count):
-            how = "count"
-        elif not isinstance(how, (str, BinOp)) and getattr(how, "__module__", "").startswith(_PACKAGE):
-            how = getattr(how, "__name__", how)  # gw.mean and the like stand for what they compute
-        if not isinstance(how, (str, BinOp)) or (isinstance(how, str) and how not in (*AGGREGATES, *BinOp.builtins)):
-            raise ArgumentError(
-                f"{self._what}: {name}= has the aggregate {how!r:.60}; known are {', '.join(AGGREGATES)}, and "
-                f"operators such as gw.Add"
-            )
-        if len(parts) == 3 and how not in ("var", "std"):
-            raise ArgumentError(f"{self._what}: {name}= has three parts; the third is the correction of var and std")
-        if isinstance(how, str) and how not in AGGREGATES:
-            how = as_binop(how)
-        return column, _OPERATORS.get(how, how) if isinstance(how, str) else how, float(parts[2]) if parts[2:] else 0.0
+    def _without(self, node: Expression, missing: Expression, item: Expression | None = None) -> Expression:
+        """Return one number where an item is NaN, and where it is none the item itself, or another number."""
+        key = id(node), missing.value, None if item is None else item.value
+        if key not in self._made:
+            self._made[key] = node, where(isnan(node), missing, node if item is None else item)
+        return self._made[key][1]
+
+    def _is_number(self, node: Expression) -> Expression:
+        return self._without(node, as_node(0, "u32"), _ONE)
 
     def _add_number(self, name: str, node: Expression, how: str | BinOp, correction: float) -> None:
         f32, u32 = DATATYPES["f32"], DATATYPES["u32"]
-        if how in ("any", "all"):
-            marked = node if node.type == "bool" else node != as_node(0, node.type)
+        is_float, skips = node.type == "f32", node.type == "f32" and self._skipna
+        if how == "count":
+            self._pack([("add", self._is_number(node) if is_float else _ONE)], name, u32, "field")
+            return
+        if how in ("any", "all"):  # a NaN is true, and so changes nothing about "all"
+            marked = truth(node) & ~isnan(node) if skips and how == "any" else truth(node)
             self._pack([((Or if how == "any" else And).name, converted("u32", marked))], name, u32, "field")
             return
         if node.type == "bool":
             node = converted("u32", node)
-        datatype = DATATYPES[node.type]
+        datatype, one = DATATYPES[node.type], self._is_number(node) if skips else _ONE
+
+        def present(otherwise: Any) -> Expression:
+            """Return the items, and a number in place of each NaN that is left out."""
+            return self._without(node, as_node(float(otherwise), "f32")) if skips else node
+
         if how == "mean":
-            self._pack([("add", converted("f32", node)), ("add", _ONE)], name, f32, "mean")
+            self._pack([("add", converted("f32", present(0))), ("add", one)], name, f32, "mean")
         elif how in ("var", "std"):
-            items = [_ONE, converted("f32", node), as_node(0.0, "f32")]
+            items = list(moments(converted("f32", present(0))).fields.values())
             store = Store(name, f32, cast(str, how), (0, 1, 2), correction)
-            self._own.append((Moments, _struct_of(items), items, "", (store,)))
+            self._own.append((Moments, _struct_of(items), [one, *items[1:]], "", (store,)))
         elif how in ("first", "last"):
-            items = [_ONE, node]
-            op = First if how == "first" else Last
-            self._own.append((op, _struct_of(items), items, "", (Store(name, datatype, "field", (1,)),)))
+            items, op = [one, node], First if how == "first" else Last
+            store = Store(name, datatype, "some", (1, 0)) if skips else Store(name, datatype, "field", (1,))
+            self._own.append((op, _struct_of(items), items, "", (store,)))
+        elif isinstance(how, BinOp) and how.builtin and how.name in FIELD_OPERATIONS:
+            if skips and how in (Min, Max):
+                least = (how.name, present(np.inf if how is Min else -np.inf))
+                self._pack([least, ("add", one)], name, datatype, "some")
+            else:
+                item = present(how.identity_for(datatype)) if skips else node
+                self._pack([(how.name, item)], name, datatype, "field")
         else:
             assert isinstance(how, BinOp)
-            if how.builtin and how.name in FIELD_OPERATIONS:
-                self._pack([(how.name, node)], name, datatype, "field")
-            else:
-                self._own.append((how, datatype, [node], "", (Store(name, datatype),)))
+            item = present(how.identity_for(datatype)) if skips else node
+            self._own.append((how, datatype, [item], "", (Store(name, datatype),)))
 
     def _add_struct(self, name: str, column: StructExpression, how: str | BinOp) -> None:
         if not isinstance(how, BinOp):
@@ -490,6 +551,14 @@ class _Packing:
         self._own.append((on_items(how, column.datatype), column.datatype, items, "", (Store(name, column.datatype),)))
 
     def _add_wide(self, name: str, datatype: Datatype, how: str | BinOp) -> None:
+        if how == "count" and datatype.dtype.kind != "f":
+            self._pack([("add", _ONE)], name, DATATYPES["u32"], "field")
+            return
+        if self._skipna and self._wide_has_nan and datatype.dtype.kind == "f":
+            raise DatatypeError(
+                f"{self._what}: {name}= is of {datatype} on the GPU, where skipna=True is for f32; convert the items, "
+                f"for example with x.astype(np.float32), or give arrays of numpy"
+            )
         if not isinstance(how, BinOp):
             raise DatatypeError(
                 f"{self._what}: {name}= is the {how} of items of {datatype}, of which there are sums, products, minima "

@@ -16,11 +16,12 @@ from .wgsl_function import WgslFunction
 
 __all__ = [
     "StructExpression", "bitcast", "ceil", "clip", "cos", "exp", "flip", "floor", "function", "gather",
-    "isnan", "log", "maximum", "minimum", "next", "popcount", "previous", "result", "rint", "sign", "sin", "sqrt",
-    "struct", "tanh", "where",
+    "isnan", "log", "maximum", "minimum", "moments", "next", "popcount", "previous", "result", "rint", "sign", "sin",
+    "sqrt", "struct", "tanh", "truth", "where",
 ]  # fmt: skip
 
 _BITS = ("u32", "i32", "f32")
+_INFINITY = 0x7F800000
 
 
 class StructExpression:
@@ -112,6 +113,23 @@ def where(condition: Any, a: Any, b: Any) -> Any:
         return StructExpression({name: where(chosen, a[name], b[name]) for name in names[0] or ()})
     first, second = same_type("gw.where()", a, b)
     return Expression("select", first.type, (chosen, first, second))
+
+
+def truth(value: Expression) -> Expression:
+    """Return whether items are not 0: of floats by their bits, since devices may flush denormals, and assume no NaN."""
+    if value.type == "bool":
+        return value
+    return (bitcast("u32", value) << 1) != 0 if value.type == "f32" else value != 0
+
+
+def moments(value: Expression) -> StructExpression:
+    """Return the items that `Moments` combines: of f32.
+
+    The squared distance of an infinity or a NaN from itself is NaN, as in numpy. Bits say so: compilers assume that
+    ``x - x`` and ``x * 0`` are 0.
+    """
+    is_finite = (bitcast("u32", value) & _INFINITY) != _INFINITY
+    return struct(count=as_node(1, "u32"), mean=value, m2=where(is_finite, as_node(0.0, "f32"), float("nan")))
 
 
 def _unary(kind: str, sentence: str) -> Callable[[Any], Any]:

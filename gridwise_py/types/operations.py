@@ -52,7 +52,9 @@ class Operation:
 
 def _compared(symbol: str, function: Callable[..., Any]) -> Operation:
     equality = symbol in ("==", "!=")
-    return Operation(_NUMBERS + ("bool",) * equality, function, f"({{0}} {symbol} {{1}})", gives="bool")
+    # A NaN differs from everything, itself too; shader compilers may make of != a comparison that is false for it.
+    texts = {"f32": "(!({0} == {1}))"} if symbol == "!=" else {}
+    return Operation(_NUMBERS + ("bool",) * equality, function, f"({{0}} {symbol} {{1}})", texts, gives="bool")
 
 
 def _float(function: Callable[..., Any], name: str = "") -> Operation:

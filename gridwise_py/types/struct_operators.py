@@ -311,8 +311,8 @@ def _moments_twin(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 #: Number, mean, and sum of squared distances from the mean: three fields of u32, f32 and f32. Of one value x they are
-#: 1, x and 0. Source: T. Chan, G. Golub and R. LeVeque, "Updating formulae and a pairwise algorithm for computing
-#: sample variances" (1979).
+#: 1, x and 0, or NaN in place of the 0 where x is infinite or NaN. Source: T. Chan, G. Golub and R. LeVeque, "Updating
+#: formulae and a pairwise algorithm for computing sample variances" (1979).
 Moments: StructOp = StructOp(
     "moments", (0, 0, 0),
     _Form(

@@ -539,6 +539,8 @@ def test_data_frames_of_other_kinds_and_missing_packages(monkeypatch):
     made = loaded(document([measurement()]))
     with pytest.raises(gw.ArgumentError, match="'pandas' or 'polars'"):
         to_dataframe(made, "excel")
+    with pytest.raises(gw.DatatypeError, match=r"not ndarray; of an Array .*array\.to_numpy\(\)"):
+        to_dataframe(np.zeros(3))
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(gw.ArgumentError, match="pip install polars"):
         to_dataframe(made, "polars")

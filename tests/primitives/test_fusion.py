@@ -82,9 +82,12 @@ def test_powers_of_numbers_below_zero_are_numpys(device):
     np.testing.assert_allclose(made, [-8, 2.25, -1, 0, 0, 1, 27], rtol=1e-5)
 
 
-def test_the_sign_of_nan_is_nan(device):
+def test_the_sign_of_nan_is_nan_and_nan_differs_from_all(device):
     x = np.float32([np.nan, -np.inf, -2, 0, 3])
-    np.testing.assert_array_equal(gw.asarray(gw.sign(gw.asarray(x, device))).to_numpy(), np.sign(x))
+    array = gw.asarray(x, device)
+    np.testing.assert_array_equal(gw.asarray(gw.sign(array)).to_numpy(), np.sign(x))
+    for other in (0, -2, np.nan):
+        np.testing.assert_array_equal(gw.asarray(array != other).to_numpy(), x != other)
 
 
 @pytest.mark.parametrize("n", [1, 5, 4_096, 4_099, 100_003])

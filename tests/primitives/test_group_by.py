@@ -1,5 +1,6 @@
 """GroupBy and `group_by`: against numpy, one group at a time, and against pandas."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.errors import ArgumentError, DatatypeError, LengthError
+from helpers.cases import FULL
 
 assert_same = np.testing.assert_array_equal
 K, X = gw.u32("k"), gw.f32("x")
@@ -26,37 +28,6 @@ def _groups(keys, items, function):
     """The groups one by one; keys are rows of an array."""
     found, places = np.unique(keys, axis=0, return_inverse=True)
     return found, [function(items[places.reshape(-1) == k]) for k in range(len(found))]
-
-
-SIZES = (0, 1, 2, 300, pytest.param(5001, marks=pytest.mark.slow))
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_several_aggregates_of_one_column(device, rng, n):
-    keys = rng.integers(0, 41, n).astype(np.uint32)
-    x = rng.integers(-50, 50, n).astype(np.float32)
-    groups = gw.GroupBy(
-        device, K, total=(X, gw.Add), rows=gw.count, mean=(X, "mean"), low=(X, gw.Min), high=(X, gw.Max),
-        some=(X > 45.0, "any"), every=(X > -45.0, "all"), first=(X, "first"), last=(X, "last"), var=(X, "var"),
-        std=(X, "std", 1),
-    )  # fmt: skip
-    got = _run(groups, device, k=keys, x=x)
-    found = np.unique(keys)
-    parts = [x[keys == k] for k in found]
-    assert_same(got["output_keys"], found)
-    assert got["count"].tolist() == [found.size]
-    exact = {
-        "total": np.sum, "rows": np.size, "low": np.min, "high": np.max, "first": lambda p: p[0],
-        "last": lambda p: p[-1], "some": lambda p: int((p > 45).any()), "every": lambda p: int((p > -45).all()),
-    }  # fmt: skip
-    for name, function in exact.items():
-        assert got[name].tolist() == [function(part) for part in parts], name
-    for name, function in {"mean": np.mean, "var": np.var}.items():
-        np.testing.assert_allclose(got[name], [function(p.astype(float)) for p in parts], rtol=1e-5, atol=1e-4)
-    alone = np.array([part.size == 1 for part in parts], dtype=bool)
-    assert np.isnan(got["std"][alone]).all()
-    expected = [np.std(p.astype(float), ddof=1) for p in parts if p.size > 1]
-    np.testing.assert_allclose(got["std"][~alone], expected, rtol=1e-5, atol=1e-4)
 
 
 def test_what_is_sorted_along(device):
@@ -271,34 +242,129 @@ def test_a_deterministic_sum_is_that_of_reduce_by_key(device, rng):
     assert_same(got.total, expected.values)
 
 
-@pytest.mark.slow
-def test_the_function_against_pandas(device, rng):
-    pandas = pytest.importorskip("pandas")
-    n = 4000
-    table = {
-        "city": rng.integers(-3, 20, n), "kind": rng.integers(0, 3, n).astype(np.uint8),
-        "v": rng.normal(size=n).astype(np.float32), "w": rng.integers(-(10**12), 10**12, n), "b": rng.random(n) < 0.01,
+EVERY = gw.primitives.group_spec.AGGREGATES
+NO_SPREAD = tuple(how for how in EVERY if how not in ("var", "std"))
+INTEGERS = (
+    "i_sum i_mean i_min i_last u_sum u_prod u_max u_mean b_sum b_max b_mean b_all l_sum l_mean l_any l_first l_count"
+)
+OF_COLUMNS = {
+    "floats": {f"x_{how}": ("x", how, *(1,) * (how in ("var", "std"))) for how in EVERY},
+    "doubles": {f"w_{how}": ("w", how) for how in NO_SPREAD},
+    "integers": {name: tuple(name.split("_")) for name in INTEGERS.split()},
+}
+
+
+def _table(rng, n):
+    """Rows of few keys, whose floats are whole numbers, NaN and infinities, and whose integers have large sums."""
+    number = rng.integers(0, 9, n)
+    number[:1] = 20  # a group of one row
+    strange = rng.choice([np.nan, np.nan, np.inf, -np.inf, 0.0, 1.0, -2.0, 3.0], n)
+    plain = rng.integers(-4, 5, n).astype(float)
+    x = np.select([number % 4 == 1, number % 4 == 2], [np.nan, strange], np.where(rng.random(n) < 0.2, np.nan, plain))
+    return {
+        "number": number, "x": x.astype(np.float32), "w": x, "b": rng.random(n) < 0.3,
+        "i": rng.integers(-(2**31), 2**31, n, dtype=np.int32), "u": rng.integers(0, 256, n).astype(np.uint8),
+        "l": rng.integers(-(10**12), 10**12, n),
     }  # fmt: skip
-    v, w, b = (table[name] for name in "vwb")
-    groups = gw.group_by(
-        {name: table[name] for name in ("city", "kind")}, device=device,
-        total=(v, gw.sum), mean=(v, gw.mean), rows=gw.count, big=(w, "sum"), average=(w, "mean"), first=(w, "first"),
-        last=(w, "last"), some=(b, "any"), every=(w, "all"), spread=(v, "std", 1),
-    )  # fmt: skip
-    expected = pandas.DataFrame(table).groupby(["city", "kind"]).agg(
-        total=("v", "sum"), mean=("v", "mean"), rows=("v", "size"), big=("w", "sum"), average=("w", "mean"),
-        first=("w", "first"), last=("w", "last"), some=("b", "any"), every=("w", "all"), spread=("v", "std"),
-    ).reset_index()  # fmt: skip
-    got = groups.to_pandas()
-    assert list(got.columns) == list(expected.columns)
-    for name in expected:
-        if name in ("total", "mean", "spread"):
-            np.testing.assert_allclose(got[name], expected[name], rtol=1e-3, atol=1e-5)
-        else:
-            assert got[name].tolist() == expected[name].tolist(), name
-    assert got["kind"].dtype == np.uint8
+
+
+def _by_numpy(how, items):
+    """The aggregate of one group, where a NaN propagates; deviations divide by one less, as pandas' do."""
+    others = {
+        "first": lambda p: p[0], "last": lambda p: p[-1], "size": len, "count": lambda p: (p == p).sum(),
+        "var": lambda p: np.var(p, ddof=1), "std": lambda p: np.std(p, ddof=1),
+    }  # fmt: skip
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):  # of one item, say
+        return others[how](items) if how in others else getattr(np, how)(items)
+
+
+@pytest.mark.parametrize(
+    ("columns", "skipna"),
+    [
+        ("floats", False), ("floats", True), pytest.param("doubles", True, marks=pytest.mark.slow),
+        pytest.param("doubles", False, marks=pytest.mark.slow), pytest.param("integers", False, marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
+def test_every_aggregate_against_pandas_or_numpy(device, rng, columns, skipna):
+    """pandas leaves NaNs out, numpy does not."""
+    pandas = pytest.importorskip("pandas")
+    wanted = OF_COLUMNS[columns]
+    for n in (0, 300):
+        frame = pandas.DataFrame(_table(rng, n))
+        found = gw.group_by(frame, "number", wanted, skipna=skipna, device=device)
+        assert found.keys.tolist() == sorted(set(frame["number"]))
+        assert found.count.tolist() == [found.keys.size]
+        for name, (column, how, *_) in wanted.items():
+            if skipna:
+                expected = getattr(frame.groupby("number")[column], how)().to_numpy()
+            else:
+                parts = [frame[column].to_numpy()[frame["number"] == key] for key in found.keys]
+                expected = np.array([_by_numpy(how, part) for part in parts])
+            np.testing.assert_allclose(found[name], expected, rtol=1e-5, atol=1e-6, err_msg=f"{name}, {n} rows")
+            assert skipna or not n or found[name].dtype == expected.dtype, name
+
+
+def _keys_of_every_kind(pandas, rng, n):
+    number = rng.integers(0, 5, n)
+    words = np.array(["Oslo", "Bonn", "Rome", "Bern", "Paris"])
+    with_none = np.where(number == 3, None, words[number].astype(object))
+    dates = np.array(["2024-01-05", "2023-02-01", "NaT", "2024-01-04", "2020-01-01"], "M8[ns]")
+    colours = pandas.Categorical.from_codes(np.where(number == 4, -1, number), ["red", "lime", "blue", "aqua"])
+    floats = np.array([np.nan, -0.0, 0.0, 1e300, -np.inf])[number]
+    with np.errstate(over="ignore"):
+        yield floats.astype(np.float32)
+    yield from (number - 2, floats, words[number], words[number].tolist(), with_none, dates[number], colours)
+    yield pandas.Series(with_none, dtype="str")
+    yield pandas.Series(number, dtype="Int64").where(number != 2)
+
+
+def test_keys_of_every_kind_against_pandas(device, rng):
+    pandas = pytest.importorskip("pandas")
+    for n in (0, 200):
+        x, year = rng.integers(0, 100, n).astype(np.int32), rng.integers(2020, 2023, n)
+        for key in _keys_of_every_kind(pandas, rng, n):
+            frame = pandas.DataFrame({"key": key, "year": year})
+            for dropna in (False, True):
+                expected = frame.assign(x=x).groupby("key", dropna=dropna, observed=True)["x"].agg(["sum", "size"])
+                found = gw.group_by(key, {"sum": (x, "sum"), "size": gw.count}, dropna=dropna, device=device)
+                assert found.count.tolist() == [len(expected)]
+                assert found.sum.tolist() == expected["sum"].tolist()
+                assert found["size"].tolist() == expected["size"].tolist()
+                assert _labels(pandas, found.keys) == _labels(pandas, expected.index)
+                two = frame.groupby(["year", "key"], dropna=dropna, observed=True).size().reset_index()
+                found = gw.group_by(frame, ["year", "key"], n="size", dropna=dropna, device=device)
+                assert list(found.keys) == ["year", "key"]
+                assert found.year.tolist() == two["year"].tolist()
+                assert found.n.tolist() == two[0].tolist()
+                assert _labels(pandas, found.key) == _labels(pandas, two["key"])
+
+
+def _labels(pandas, keys):
+    return [None if pandas.isna(key) else key for key in pandas.Series(keys).astype(object)]
+
+
+def test_tables_of_polars_and_of_columns(device):
     polars = pytest.importorskip("polars")
-    assert groups.to_polars().equals(polars.DataFrame(groups.to_numpy()))
+    columns = {"city": ["Rome", "Oslo", "Rome", None], "price": np.float32([3, 5, 4, 1])}
+    for table in (polars.DataFrame(columns), columns):
+        groups = gw.group_by(table, "city", {"mean": ("price", "mean"), "price": "max"}, device=device)
+        assert groups["city"].tolist()[:2] == ["Oslo", "Rome"]
+        assert (groups.mean.tolist(), groups.price.tolist()) == ([5, 3.5, 1], [5, 4, 1])
+    assert groups.to_polars()["mean"].to_list() == groups.to_pandas()["mean"].tolist() == [5, 3.5, 1]
+    assert "<td>Rome</td><td>3.5</td>" in groups._repr_html_()
+    assert gw.group_by(groups, "price", n="size", device=device).n.tolist() == [1, 1, 1]
+
+
+def test_columns_on_both_sides(device):
+    """Results stay on the GPU: what numpy's are finished with on the host is refused."""
+    key, x = gw.asarray(np.uint32([2, 1, 2]), device), np.int64([1, 2, 4])
+    groups = gw.group_by(key, total=(x, "sum"), n=(x, "count"))
+    assert groups.total.tolist() == [2, 5]
+    assert groups.n.tolist() == [1, 2]
+    assert "on the GPU" in groups._repr_html_()
+    for how in ("mean", "first", "any"):
+        with pytest.raises(DatatypeError, match="sums, products"):
+            gw.group_by(key, wrong=(x, how))
 
 
 @pytest.mark.parametrize("dtype", ["<i8", ">i8", ">u2", ">f4"])
@@ -328,10 +394,10 @@ def test_means_of_large_integers_do_not_wrap(device, rng, dtype):
 
 
 def test_keys_that_are_a_list_of_numbers_are_one_column(device):
-    groups = gw.group_by([3, 1, 3], x=([1, 2, 4], "sum"), n=gw.count, count=gw.count, device=device)
+    groups = gw.group_by([3, 1, 3], x=([1, 2, 4], "sum"), n=gw.count, device=device)
     assert groups.keys.tolist() == [1, 3]
     assert groups.x.tolist() == [2, 5]
-    assert groups["n"].tolist() == groups["count"].tolist() == [1, 2]
+    assert groups["n"].tolist() == groups.n.tolist() == [1, 2]
 
 
 def test_optional_packages_are_named(device, monkeypatch):
@@ -348,7 +414,7 @@ KEYS = np.arange(4, dtype=np.uint32)
     ("call", "error", "match"),
     [
         (lambda: gw.group_by(KEYS), ArgumentError, "needs an aggregate"),
-        (lambda: gw.group_by(KEYS, x=KEYS), ArgumentError, r"must be \(x, op\)"),
+        (lambda: gw.group_by(KEYS, x=KEYS), ArgumentError, r"an aggregate is \(x, op\), such as x=\(x, 'mean'\)"),
         (lambda: gw.group_by(KEYS, x=(KEYS, "median")), ArgumentError, "known are sum"),
         (lambda: gw.group_by(KEYS, x=(KEYS, "sum", 1)), ArgumentError, "the correction of var"),
         (lambda: gw.group_by(KEYS, x=(KEYS[:3], "sum")), LengthError, "key has 4 rows, x has 3 rows"),
@@ -356,8 +422,37 @@ KEYS = np.arange(4, dtype=np.uint32)
         (lambda: gw.group_by((KEYS, KEYS), key_bits=3, x=gw.count), ArgumentError, "2 columns"),
         (lambda: gw.group_by(KEYS, key_bits=33, x=gw.count), ArgumentError, "key_bits=33"),
         (lambda: gw.group_by({"x": KEYS}, x=gw.count), ArgumentError, "both called 'x'"),
+        (lambda: gw.group_by(KEYS, key_bits=1, x=gw.count), ArgumentError, "the key 3, but key_bits=1"),
+        (lambda: gw.group_by(KEYS, x="mean"), ArgumentError, r"such as x=\(x, 'mean'\)"),
+        (lambda: gw.group_by(KEYS, x=(KEYS, "nunique")), ArgumentError, r"group by \(keys, x\) first"),
+        (lambda: gw.group_by(KEYS, keys=gw.count), ArgumentError, "would hide what groups.keys is"),
+        (lambda: gw.group_by(KEYS, count=gw.count), ArgumentError, "such as n$"),
+        (lambda: gw.group_by(KEYS, size=gw.count), ArgumentError, "in a dict"),
+        (lambda: gw.group_by(KEYS, KEYS), ArgumentError, r"write gw\.group_by\(keys, sum=\(x, 'sum'\)\)"),
+        (lambda: gw.group_by(KEYS, KEYS, "max"), ArgumentError, r"write gw\.group_by\(keys, max=\(x, 'max'\)\)"),
+        (lambda: gw.group_by(KEYS, {"a": gw.count}, 20), ArgumentError, "no argument by position; name it"),
+        (lambda: gw.group_by(KEYS, {}, {}, {}), ArgumentError, "takes 3 arguments by position"),
+        (lambda: gw.group_by({"k": KEYS}, "j", n="size"), ArgumentError, "no column 'j'; it has k"),
+        (lambda: gw.group_by({"k": KEYS}, "k", k=["sum"]), ArgumentError, r"k_sum=\('k', 'sum'\)"),
+        (lambda: gw.group_by(KEYS, x=(["a", "b", "c", "d"], "sum")), DatatypeError, "such a column can be a key"),
+        (lambda: gw.group_by(np.array([1, "a"], object), n="size"), ArgumentError, "cannot be put in order"),
+        (
+            lambda: gw.group_by(["a"], x=(gw.full(1, 2, "u32"), "sum")),
+            DatatypeError,
+            r"np\.unique\(key, return_inverse",
+        ),
+        (lambda: gw.group_by(gw.full(1, 2, "u32"), n="size", dropna=True), ArgumentError, r"gw\.compress"),
+        (
+            lambda: gw.GroupBy(None, K, x=("f64", "sum"), skipna=True, capabilities=FULL),
+            DatatypeError,
+            "skipna=True is for",
+        ),
         (lambda: gw.group_by((KEYS - 9,) * 3, x=gw.count), ArgumentError, "32 \\+ 32 \\+ 32 = 96 bits"),
-        (lambda: gw.group_by((KEYS, KEYS + 2.0**60), x=gw.count), DatatypeError, "cannot be one of several"),
+        (
+            lambda: gw.GroupBy(None, (K, "f64"), x=gw.count, capabilities=FULL),
+            DatatypeError,
+            "cannot be one of several",
+        ),
         (lambda: gw.group_by(KEYS, x=(KEYS * 1j, "sum")), DatatypeError, "complex"),
         (lambda: gw.group_by(KEYS, x=(KEYS.astype(np.int64), "var")), DatatypeError, "astype"),
         (lambda: gw.GroupBy(gw.default_device(), K, k=(X, "sum")), ArgumentError, "leaf cannot be called 'k'"),

@@ -470,6 +470,13 @@ def test_nan_and_infinity_propagate(device):
             wanted = items.mean(), items.var(), items.std()
         found = [_number(function(items, device=device)) for function in (gw.mean, gw.var, gw.std)]
         np.testing.assert_array_equal(found, wanted)
+    for rows in (
+        [[np.nan], [np.inf], [2]],
+        [[1, np.inf], [-np.inf, np.inf], [2, 4]],
+    ):  # of one item nothing is combined
+        with np.errstate(all="ignore"):
+            wanted = np.var(np.float32(rows), axis=1)
+        np.testing.assert_array_equal(gw.var(np.float32(rows), axis=1, device=device), wanted)
 
 
 def test_floats_that_are_not_zero_by_their_bits(device):
@@ -479,6 +486,8 @@ def test_floats_that_are_not_zero_by_their_bits(device):
         assert _number(gw.any(items)) == _number(gw.all(items)) == expected
         assert _number(gw.count_nonzero(items)) == 3 * expected
         assert _number(gw.find(items)) == (0 if expected else 3)
+        groups = gw.group_by(items, some=(items, "any"), every=(items, "all"))
+        assert groups.some.tolist() == groups.every.tolist() == [expected]
 
 
 def test_fewer_items_than_the_correction(device):

@@ -213,6 +213,7 @@ def test_an_expression_of_thousands_of_nodes():
         (lambda: 0 < X < 1, gw.ImplicitConversionError, "&"),
         (lambda: np.asarray(X), gw.ImplicitConversionError, r"gw\.asarray"),
         (lambda: list(X), gw.ImplicitConversionError, r"gw\.asarray"),
+        (lambda: (X + 1).to_numpy(), AttributeError, r"gw\.asarray\(x\)\.to_numpy\(\)"),
         (lambda: gw.f32("n"), gw.ArgumentError, "rename"),
         (lambda: gw.f32("trials"), gw.ArgumentError, "rename"),
         (lambda: gw.f32("output_keys"), gw.ArgumentError, "rename"),

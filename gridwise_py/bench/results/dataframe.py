@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, DatatypeError
 from ..stats.series import Series
 from .model import Result, Results
 
@@ -31,7 +31,14 @@ def to_dataframe(document: Results, kind: str = "pandas") -> Any:
     ------
     ArgumentError
         If `kind` is another word, or the package is not installed.
+    DatatypeError
+        If `document` is none.
     """
+    if not hasattr(document, "results"):
+        raise DatatypeError(
+            f"to_dataframe() takes the results of benchmarks, not {type(document).__name__}; of an Array make a table "
+            f"with pandas.DataFrame({{'x': array.to_numpy()}}), and of groups with groups.to_pandas()"
+        )
     if kind not in ("pandas", "polars"):
         raise ArgumentError(f"kind={kind!r} is unknown; give 'pandas' or 'polars'")
     rows = [row for result in document.results for row in _rows(result, document.device.adapter)]

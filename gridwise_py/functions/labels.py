@@ -1,0 +1,118 @@
+"""Keys that are no numbers: strings, categories, dates and other labels, as codes in their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from ..errors import ArgumentError
+
+__all__ = ["Labels", "labels_of", "numbered"]
+
+#: Kinds of numpy dtypes that hold labels: strings, bytes, objects, dates and durations.
+_KINDS = "USTOMm"
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A column of labels.
+
+    Attributes
+    ----------
+    codes : numpy.ndarray
+        Of u32: of each item the place of its label; what is missing has the place behind the last.
+    labels : numpy.ndarray
+        In their order.
+    """
+
+    codes: np.ndarray
+    labels: np.ndarray
+
+    def of(self, codes: np.ndarray) -> np.ndarray:
+        """Return the labels of codes; for what is missing None, NaN of numbers and NaT of dates."""
+        if not self.missing(codes).any():
+            return self.labels[codes]
+        kind = self.labels.dtype.kind
+        absent = np.nan if kind in "iuf" else "NaT" if kind in "Mm" else None
+        labels = self.labels if kind in "Mmf" else self.labels.astype(np.float64 if kind in "iu" else object)
+        return np.append(labels, np.array([absent], labels.dtype))[codes]
+
+    def missing(self, codes: np.ndarray) -> np.ndarray:
+        """Return which codes are those of missing items."""
+        return codes >= self.labels.size
+
+
+def _coded(codes: Any, labels: Any) -> Labels:
+    """Return labels whose codes are −1 for what is missing, as pandas has them."""
+    places: np.ndarray = np.asarray(codes)
+    known: np.ndarray = np.asarray(labels)
+    return Labels(np.where(places < 0, known.size, places).astype(np.uint32), known)
+
+
+def numbered(items: np.ndarray) -> Labels:
+    """Return the numbers of a column as labels; NaN and NaT are missing."""
+    missing = items != items
+    if missing.any():
+        labels, places = np.unique(items[~missing], return_inverse=True)
+        codes = np.full(items.size, labels.size, np.uint32)
+        codes[~missing] = places
+        return Labels(codes, labels)
+    labels, codes = np.unique(items, return_inverse=True)
+    return Labels(codes.astype(np.uint32), labels)
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
+
+
+def _hashed(call: str, name: str, items: np.ndarray) -> Labels:
+    """Return the labels of strings or objects: a dict finds them faster than a sort."""
+    listed: list[Any] = items.tolist()
+    try:
+        found = dict.fromkeys(listed)
+        missing = [label for label in found if _is_missing(label)]
+        labels = sorted(found.keys() - missing)
+    except TypeError as error:
+        raise ArgumentError(
+            f"{call}: {name} has keys that cannot be put in order ({error}); make them of one type, for example "
+            f"[str(key) for key in {name}]"
+        ) from error
+    places = {label: k for k, label in enumerate(labels)} | dict.fromkeys(missing, len(labels))
+    codes = np.fromiter((places[label] for label in listed), np.uint32, len(listed))
+    made = np.empty(len(labels), items.dtype)
+    for k, label in enumerate(labels):  # one by one: a label may be a tuple
+        made[k] = label
+    return Labels(codes, made)
+
+
+def labels_of(call: str, name: str, value: Any) -> Labels | None:
+    """Return a column of keys as labels; None where it is of numbers, or no column.
+
+    pandas' categories are in their own order. Its other columns that are not of numpy's numbers number themselves.
+    Nothing of pandas is imported.
+
+    Raises
+    ------
+    ArgumentError
+        If labels of several types have no order.
+    """
+    holders: tuple[Any, Any] = value, getattr(value, "cat", None)
+    for holder in holders:
+        if hasattr(holder, "codes") and hasattr(holder, "categories"):
+            return _coded(holder.codes, holder.categories)
+    dtype = getattr(value, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind not in _KINDS:
+        return None
+    if hasattr(value, "factorize") and hasattr(value, "array") and not isinstance(dtype, np.dtype):
+        return _coded(*cast(tuple[Any, Any], value.factorize(sort=True)))
+    if not isinstance(value, (list, tuple)) and not hasattr(value, "__array__"):
+        return None
+    try:
+        items: np.ndarray = np.asarray(cast(Any, value))
+    except (TypeError, ValueError):
+        return None  # whoever takes numbers says so
+    if items.ndim != 1 or items.dtype.kind not in _KINDS:
+        return None
+    return numbered(items) if items.dtype.kind in "Mm" else _hashed(call, name, items)
