@@ -82,13 +82,14 @@ class Profile:
         self._begin_ns = time.perf_counter_ns()
         return self
 
-    def __exit__(self, *_exception: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_exception: object) -> None:
         with _turn:
             if not self._is_open:
                 return
             self._context.observer = None
             self._end_ns = time.perf_counter_ns()
-        self._align()
+        if kind is None or issubclass(kind, Exception):  # after an interrupt nobody waits
+            self._align()
 
     def _align(self) -> None:
         """Find a moment on both clocks: a stamp that was taken between two readings of the CPU's."""

@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeVar
 import wgpu
 
 from ..backend.device_errors import device_errors
-from ..backend.fork_guard import check_process, in_thread
+from ..backend.fork_guard import check_process
+from ..backend.waits import in_thread
 from ..backend.wgpu_native import note_work, wait_idle
 from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError, TimingUnavailable

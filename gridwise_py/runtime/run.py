@@ -13,7 +13,7 @@ from typing import Any, Generic
 import wgpu
 
 from ..backend.device_errors import device_error
-from ..backend.fork_guard import in_thread
+from ..backend.waits import in_thread
 from ..backend.wgpu_native import submit_by, submit_is_wgpus, wait_idle, wait_method
 from ..errors import ArgumentError, TimingUnavailable
 from ..planning.plan import Kernel, Plan, Work
@@ -53,8 +53,7 @@ def bracket(device: wgpu.GPUDevice, submit: Callable[[], Any]) -> tuple[int, int
         before = time.perf_counter_ns()
         submit()
         between = time.perf_counter_ns()
-        wait_idle(device)
-        return before, between, time.perf_counter_ns()
+        return before, between, wait_idle(device)
     finally:
         if collecting:
             gc.enable()

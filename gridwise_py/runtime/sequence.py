@@ -13,8 +13,9 @@ import wgpu
 
 from .. import settings
 from ..backend.device_errors import device_errors
-from ..backend.fork_guard import check_process, in_thread
+from ..backend.fork_guard import check_process
 from ..backend.raw_commands import RawCommands, joined
+from ..backend.waits import in_thread
 from ..backend.wgpu_native import note_work
 from ..call_errors import explained
 from ..errors import ArgumentError
