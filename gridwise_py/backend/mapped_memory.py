@@ -254,6 +254,7 @@ class Mapping:
             self._end()
             raise
         _requested.discard(self)
+        check_not_lost(device, "mapping a buffer")  # wgpu calls back with success for a device that was destroyed
         if not self._is_mapped():
             raise self._refusal()
         flag = wgpu.MapMode.READ if self._reads else wgpu.MapMode.WRITE

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.backend.device_state import state_of
+from gridwise_py.runtime import bound_call
 
 X = np.random.default_rng(6).integers(0, 1000, 1 << 20, dtype=np.uint32)
 PREFIX = np.cumsum(X, dtype=np.uint32)
@@ -68,9 +68,9 @@ def test_the_event_loop_goes_on(device, monkeypatch):
     x, out = gw.asarray(X, device), gw.empty(X.size, "u32", device)
     scan.execute(input=x, output=out)
     gw.synchronize(device)
-    method, wait = state_of(device).wait
     with monkeypatch.context() as patch:
-        patch.setattr(state_of(device), "wait", (method, lambda: (loop.wait_until_it_went_on(), wait())))
+        wait = bound_call.wait_idle
+        patch.setattr(bound_call, "wait_idle", lambda device: (loop.wait_until_it_went_on(), wait(device)))
         loop.run(scan.execute_async(input=x, output=out, trials=2))
     assert loop.waits
     np.testing.assert_array_equal(out.to_numpy(), PREFIX)
