@@ -154,6 +154,8 @@ class DeviceState:
         What helpers wait for now; also for threads that were interrupted meanwhile.
     is_cpu : bool or None
         Whether the adapter is a CPU; None until it matters.
+    timed_calls : threading.RLock
+        Held by a call whose CPU times are taken: one at a time, each from an idle queue on.
     uses : int
         How often the queue was used so far, as far as this library sees it: `queue_uses`.
     timeout_is_fixed : bool
@@ -190,6 +192,7 @@ class DeviceState:
         "probe_layout",
         "recorders",
         "submissions",
+        "timed_calls",
         "timeout_is_fixed",
         "timeout_s",
         "uses",
@@ -204,6 +207,7 @@ class DeviceState:
         self.wait: tuple[str, Callable[[wgpu.GPUDevice], Callable[[], object]]] | None = None
         self.waits: list[Wait] = []
         self.is_cpu: bool | None = None
+        self.timed_calls: threading.RLock = threading.RLock()
         self.uses: int = 0
         self.timeout_is_fixed: bool = False
         self.timeout_s: float | None = None

@@ -278,12 +278,13 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
     ) -> Run[Any]:
         """As `execute`, with options that were checked; `stack_level` leads a warning to the caller's line."""
         context, bound, parsed = self._context, self._bound_plan, self.parsed
+        is_first = not bound.ran and bound.begins()
         if context.recorders and encoder is None:
             recorder = context.recorder()
             if recorder is not None and recorder.takes(
                 self.name, observer, enable_gpu_timing, enable_cpu_timing, self._launch_blocking
             ):
-                return self._hold_back(recorder, enable_gpu_timing, trials, stack_level)
+                return self._hold_back(recorder, enable_gpu_timing, trials, stack_level, is_first)
         if (
             observer is None
             and encoder is None
@@ -308,11 +309,15 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         if enable_gpu_timing or enable_cpu_timing:
             doubt = clock_doubt(self._device)
             counts = self._counts_of_now(encoder) if plan.work.counted else None
-            measurement = Measurement(plan.kernels, plan.work, session, int(trials), cpu or {}, doubt, counts)
+            measurement = Measurement(
+                plan.kernels, plan.work, session, int(trials), cpu or {}, doubt, counts, is_first=is_first
+            )
             self._last_timed = measurement
         return Run(plan, parsed.outputs, encoder, measurement)
 
-    def _hold_back(self, recorder: CallRecorder, enable_gpu_timing: bool, trials: int, stack_level: int) -> Run[Any]:
+    def _hold_back(
+        self, recorder: CallRecorder, enable_gpu_timing: bool, trials: int, stack_level: int, is_first: bool
+    ) -> Run[Any]:
         """Give the call to a batch or a capture."""
         bound, parsed, context = self._bound_plan, self.parsed, self._context
         plan = bound.plan
@@ -325,7 +330,9 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         note_work(self._device)  # by the time of the call; its submission follows soon
         doubt = clock_doubt(self._device)
         counts = self._counts_of_now(None) if plan.work.counted else None
-        self._last_timed = measurement = Measurement(plan.kernels, plan.work, session, int(trials), {}, doubt, counts)
+        self._last_timed = measurement = Measurement(
+            plan.kernels, plan.work, session, int(trials), {}, doubt, counts, is_first=is_first
+        )
         return Run(plan, parsed.outputs, None, measurement)
 
     def _counts_of_now(self, encoder: wgpu.GPUCommandEncoder | None) -> dict[str, Array]:

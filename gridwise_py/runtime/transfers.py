@@ -456,6 +456,7 @@ class Transfers:
         observer : Observer, optional
             Sees each step by itself: the steps do not overlap then.
         """
+        state_of(device).uses += 1
         if items.nbytes >= MAPPED_UP_BYTES and self._memory.may_map(buffer):
             copied = self._copy_mapped(device, buffer, offset_bytes, items, observer, reads=False)
             items, offset_bytes = items[copied:], offset_bytes + copied * items.itemsize
@@ -520,6 +521,7 @@ class Transfers:
             The memory of `out` was never touched, so that the system has to find its pages.
         """
         target = out.view(np.uint8).reshape(-1)
+        state_of(device).uses += 1
         if self._memory.may_map(buffer):
             copied = self._copy_mapped(device, buffer, offset_bytes, target, observer, reads=True)
             target, offset_bytes = target[copied:], offset_bytes + copied
