@@ -22,6 +22,7 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
+from gridwise_py.runtime.device import expect_software
 
 # Seeded, as all random inputs are, and without a deadline: the first example compiles shaders. Where slow tests are
 # left out, tests that name no number of examples run fewer.
@@ -42,6 +43,7 @@ def _flag(name: str) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    expect_software()  # tests are for any adapter
     if "not slow" in config.option.markexpr:
         hypothesis.settings.load_profile("quick")
     if "PYTEST_XDIST_WORKER" not in os.environ:  # workers share the folder of the process that started them

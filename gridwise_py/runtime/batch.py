@@ -110,6 +110,7 @@ class BatchRecorder:
         self, name: str, commands: Encodable, trials: int, arrays: object, spans: ReservedSpans | None = None
     ) -> None:
         """Hold a call back. It is made as soon as this returns, or raises what the submission of others raises."""
+        commands.begins()
         self._pending.append((name, commands, trials, arrays, spans))
         self._cost += commands.cost * trials
         if self._cost >= MOST_PENDING:

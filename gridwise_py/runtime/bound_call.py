@@ -278,13 +278,13 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
     ) -> Run[Any]:
         """As `execute`, with options that were checked; `stack_level` leads a warning to the caller's line."""
         context, bound, parsed = self._context, self._bound_plan, self.parsed
-        is_first = not bound.ran and bound.begins()
         if context.recorders and encoder is None:
             recorder = context.recorder()
             if recorder is not None and recorder.takes(
                 self.name, observer, enable_gpu_timing, enable_cpu_timing, self._launch_blocking
             ):
-                return self._hold_back(recorder, enable_gpu_timing, trials, stack_level, is_first)
+                return self._hold_back(recorder, enable_gpu_timing, trials, stack_level)
+        is_first = not bound.ran and bound.begins()
         if (
             observer is None
             and encoder is None
@@ -315,9 +315,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
             self._last_timed = measurement
         return Run(plan, parsed.outputs, encoder, measurement)
 
-    def _hold_back(
-        self, recorder: CallRecorder, enable_gpu_timing: bool, trials: int, stack_level: int, is_first: bool
-    ) -> Run[Any]:
+    def _hold_back(self, recorder: CallRecorder, enable_gpu_timing: bool, trials: int, stack_level: int) -> Run[Any]:
         """Give the call to a batch or a capture."""
         bound, parsed, context = self._bound_plan, self.parsed, self._context
         plan = bound.plan
@@ -326,6 +324,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
             return Run(plan, parsed.outputs, None, None)
         session = context.session(stack_level + 2)
         spans = None if session is None else ReservedSpans(session, bound.labels)
+        is_first = bound.begins()
         recorder.add(self.name, bound, trials, parsed, spans)
         note_work(self._device)  # by the time of the call; its submission follows soon
         doubt = clock_doubt(self._device)

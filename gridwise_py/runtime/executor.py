@@ -54,7 +54,7 @@ class BufferRange:
 class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
-    __slots__ = ("__weakref__", "cost", "labels", "leases", "own_buffers", "plan", "raw", "ran", "steps", "title")
+    __slots__ = ("__weakref__", "cost", "labels", "leases", "own_buffers", "plan", "ran", "raw", "steps", "title")
 
     def __init__(
         self,

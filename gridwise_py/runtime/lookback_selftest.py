@@ -30,8 +30,8 @@ from .device import device_key
 from .executor import BufferRange, Executor
 
 __all__ = [
-    "AGAIN_AT_MOST", "DISPATCHES", "LIMIT_NS", "STALLED", "STALLED_DISPATCHES", "TILES", "LookBackChoice", "ProbeCounts",
-    "look_back_choice", "lookback_verdict", "probe_plan", "verdict_of",
+    "AGAIN_AT_MOST", "DISPATCHES", "LIMIT_NS", "STALLED", "STALLED_DISPATCHES", "TILES", "LookBackChoice",
+    "ProbeCounts", "look_back_choice", "lookback_verdict", "probe_plan", "verdict_of",
 ]  # fmt: skip
 
 _FORMAT = 1  # of the file

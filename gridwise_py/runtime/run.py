@@ -263,11 +263,12 @@ class Measurement:
     def _read(self) -> TimingResult:
         if self._result is None:
             spans = tuple(self._session.spans()) if self._session is not None else ()
-            warnings = tuple(
+            invalid = tuple(
                 f"timestamps of {span.label!r} are not a time (begin {span.begin_ticks}, end {span.end_ticks} ticks)"
                 for span in spans
                 if not span.valid
-            ) + self._warnings
+            )
+            warnings = invalid + self._warnings
             result = TimingResult(
                 tuple(kernel.label for kernel in self._kernels),
                 self._trials,

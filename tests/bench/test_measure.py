@@ -619,7 +619,7 @@ def test_benchmark_waits_for_all_queues_that_are_used(device, fresh_device, monk
 
 
 def test_benchmark_must_know_whose_queue_to_wait_for(device):
-    with pytest.raises(gw.ArgumentError, match="used no device that this library knows.*device="):
+    with pytest.raises(gw.ArgumentError, match=r"used no device that this library knows.*device="):
         gw.benchmark(lambda: None)
     assert gw.benchmark(lambda: None, n_iters=2, device=device).cpu_wall.summary.count == 2
     with pytest.raises(gw.ArgumentError, match="n_iters is 0"):

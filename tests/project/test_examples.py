@@ -155,7 +155,15 @@ def test_it_runs(device, name):
     if "pygfx" in name and importlib.util.find_spec("pygfx") is None:
         pytest.skip("pygfx is not installed")
     run = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", EXAMPLES / name, *ARGUMENTS.get(name, [])],
+        [
+            sys.executable,
+            "-W",
+            "error::UserWarning",
+            "-W",
+            "ignore:no GPU was found",
+            EXAMPLES / name,
+            *ARGUMENTS.get(name, []),
+        ],
         capture_output=True,
         encoding="utf-8",
         env=os.environ | {"PYTHONIOENCODING": "utf-8"},
