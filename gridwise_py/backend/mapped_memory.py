@@ -257,7 +257,7 @@ class Mapping:
         check_not_lost(device, "mapping a buffer")  # wgpu calls back with success for a device that was destroyed
         if not self._is_mapped():
             raise self._refusal()
-        flag = wgpu.MapMode.READ if self._reads else wgpu.MapMode.WRITE
+        flag = native.modes["READ" if self._reads else "WRITE"]  # as those of WebGPU
         buffer._mapped_status = self._begin_bytes, self._begin_bytes + self._size_bytes, flag
         buffer._mapped_memoryviews = []
         buffer._map_state = "mapped"

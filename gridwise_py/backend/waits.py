@@ -93,6 +93,7 @@ class _Helpers:
         """Have a thread call a function, which raises nothing; return False where there can be none."""
         if sys.is_finalizing():  # threads that exist have ended
             return False
+        inbox: queue.SimpleQueue[Callable[[], object]]
         try:
             inbox = self._free.pop()
         except IndexError:

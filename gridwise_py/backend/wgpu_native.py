@@ -236,7 +236,7 @@ def map_buffer(
             mapping.map_for_wgpu(lambda is_mapped: _wait_until(device, is_mapped))
         else:
             wait_idle(device)
-            buffer.map_sync("READ_NOSYNC" if mode == "READ" else mode, offset, size)
+            cast(Any, buffer).map_sync("READ_NOSYNC" if mode == "READ" else mode, offset, size)
     state_of(device).activity.waited(begin_ns, perf_counter_ns())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import math
 import os
 import sys
@@ -292,7 +293,7 @@ def _warn_of_software(adapter: wgpu.GPUAdapter) -> None:
 
 def _frames_of_the_library() -> int:
     """Return the stack level for a warning of this module's functions at the caller's line."""
-    level, frame = 1, sys._getframe(1)
+    level, frame = 0, inspect.currentframe()
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "gridwise_py":
         level, frame = level + 1, frame.f_back
     return level

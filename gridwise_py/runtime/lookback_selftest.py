@@ -7,7 +7,6 @@ fallback is the rule. So a device is tried before it is trusted, and the verdict
 
 from __future__ import annotations
 
-import operator
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -150,17 +149,19 @@ def _test(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
 
     def probe(*, tickets: bool, stalled: bool) -> ProbeCounts:
         plan = probe_plan(capabilities, state, tickets=tickets, **(STALLED if stalled else {}))
-        wanted, done, totals = STALLED_DISPATCHES if stalled else DISPATCHES, 0, (0, 0, 0)
+        wanted, done = STALLED_DISPATCHES if stalled else DISPATCHES, 0
+        wrong = again = finished = 0
         begin_ns, in_time = time.perf_counter_ns(), True
         while done < wanted and in_time:
             dispatches, round_ns = min(max(1, done), wanted - done), time.perf_counter_ns()
-            found = _count(device, executor, plan, dispatches)
-            done, totals = done + dispatches, tuple(map(operator.add, totals, found))
+            counts = _count(device, executor, plan, dispatches)
+            wrong, again, finished = wrong + counts[0], again + counts[1], finished + counts[2]
+            done += dispatches
             now_ns = time.perf_counter_ns()
             # As many again, in the time that these took.
             next_ns = (now_ns - round_ns) * min(done, wanted - done) // dispatches
             in_time = done == wanted or now_ns + next_ns - begin_ns <= LIMIT_NS
-        return ProbeCounts(tickets, stalled, done, *totals, in_time)
+        return ProbeCounts(tickets, stalled, done, wrong, again, finished, in_time)
 
     tests: list[ProbeCounts] = []
     for tickets in (True,) if is_cpu else (False, True):
