@@ -426,7 +426,7 @@ class _Staging:
         map_buffer(device, self.upload, "WRITE")
         if job.returns_items and self.items:
             assert self.download is not None
-            map_buffer(device, self.download, "READ_NOSYNC")
+            map_buffer(device, self.download, "READ")
 
     def read(self, device: wgpu.GPUDevice, out: np.ndarray, *, is_fresh: bool) -> None:
         """Copy the result out of the mapped buffer."""
@@ -539,15 +539,11 @@ def _pipeline(
             raise failed
         went_well = True
     finally:
-        try:
-            wait_idle(device)
-        finally:
-            job.finish()
+        # Nothing waits here after an interrupt. What the GPU still uses, wgpu keeps.
+        job.finish()
+        if went_well:
             for staging in stagings:
-                if went_well:
-                    kept.put_back(staging)
-                else:
-                    staging.destroy()
+                kept.put_back(staging)
 
 
 def _submit(job: _Job, staging: _Staging) -> None:

@@ -21,6 +21,7 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
+from gridwise_py.runtime.device import expect_software
 from helpers import costs, needs
 
 # Seeded, as all random inputs are, and without a deadline: the first example compiles shaders. Where slow tests are
@@ -41,6 +42,7 @@ def _flag(name: str) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(costs.Costs(), "gridwise costs")
+    expect_software()  # tests are for any adapter
     if "not slow" in config.option.markexpr:
         hypothesis.settings.load_profile("quick")
     if "PYTEST_XDIST_WORKER" not in os.environ:  # workers share the folder of the process that started them

@@ -18,6 +18,7 @@ import wgpu
 
 from .activity import Activity
 from .fork_guard import inherited
+from .waits import Wait
 
 __all__ = [
     "DeviceEnd",
@@ -26,6 +27,7 @@ __all__ = [
     "Recorder",
     "before_queue_use",
     "check_queue_use",
+    "queue_uses",
     "state_of",
     "submit_pending",
 ]
@@ -146,7 +148,16 @@ class DeviceState:
     losses_seen : int
         The number of device losses that wgpu had logged when this device was last known to work.
     wait : tuple of str and callable, or None
-        How to wait until the queue is idle, with the name of the method; None until the first wait.
+        The name of a way to wait until the queue is idle, and what makes the call that blocks; None until the first
+        wait.
+    waits : list of Wait
+        What helpers wait for now; also for threads that were interrupted meanwhile.
+    is_cpu : bool or None
+        Whether the adapter is a CPU; None until it matters.
+    timed_calls : threading.RLock
+        Held by a call whose CPU times are taken: one at a time, each from an idle queue on.
+    uses : int
+        How often the queue was used so far, as far as this library sees it: `queue_uses`.
     timeout_is_fixed : bool
         Whether `timeout_s` is set; if not, the environment variable counts.
     timeout_s : float or None
@@ -174,22 +185,30 @@ class DeviceState:
         "context",
         "end",
         "flush",
+        "is_cpu",
         "losses_seen",
         "one",
         "pending",
         "probe_layout",
         "recorders",
         "submissions",
+        "timed_calls",
         "timeout_is_fixed",
         "timeout_s",
+        "uses",
         "wait",
+        "waits",
     )
 
     def __init__(self, device: wgpu.GPUDevice):
         self.end: DeviceEnd = DeviceEnd(device)
         self.activity: Activity = Activity()
         self.losses_seen: int = 0
-        self.wait: tuple[str, Callable[[], Any]] | None = None
+        self.wait: tuple[str, Callable[[wgpu.GPUDevice], Callable[[], object]]] | None = None
+        self.waits: list[Wait] = []
+        self.is_cpu: bool | None = None
+        self.timed_calls: threading.RLock = threading.RLock()
+        self.uses: int = 0
         self.timeout_is_fixed: bool = False
         self.timeout_s: float | None = None
         self.submissions: deque[str] = deque(maxlen=_SUBMISSIONS_KEPT)
@@ -201,13 +220,25 @@ class DeviceState:
         self.flush: Callable[[], None] | None = None
 
 
+_known: weakref.WeakSet[wgpu.GPUDevice] = weakref.WeakSet()
+
+
 def state_of(device: wgpu.GPUDevice) -> DeviceState:
     """Return the record of a device, making it at the first call."""
     state = device.__dict__.get(_ATTRIBUTE)
     if state is None:
         state = device.__dict__.setdefault(_ATTRIBUTE, DeviceState(device))
         device.destroy = state.end
+        _known.add(device)
     return state
+
+
+def queue_uses() -> dict[wgpu.GPUDevice, int]:
+    """Return how often the queue of each device that this library knows was used so far, those that are gone left out.
+
+    Counted are submissions and transfers: also submissions of a caller's own code, once `guard_queue` was called.
+    """
+    return {device: state_of(device).uses for device in tuple(_known) if not state_of(device).end.reached}
 
 
 def submit_pending(device: wgpu.GPUDevice) -> None:

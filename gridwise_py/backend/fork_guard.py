@@ -1,17 +1,13 @@
-"""Whether this process can use a GPU: a fork of a process that used one cannot. Also work in threads."""
+"""Whether this process can use a GPU: a fork of a process that used one cannot."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from typing import TypeVar
 
 from ..errors import ForkError
 
-__all__ = ["check_process", "in_thread", "inherited", "note_gpu_use"]
-
-R = TypeVar("R")
+__all__ = ["check_process", "inherited", "note_gpu_use", "release_nothing"]
 
 _used = False  # this library has looked for adapters, or has seen a device, in this process
 _inherited = False  # the process was forked from one that had used the GPU
@@ -46,18 +42,14 @@ def inherited() -> bool:
     return _inherited
 
 
-async def in_thread(function: Callable[[], R]) -> R:
-    """Call a function in a thread and return its result, without blocking the event loop."""
-    import asyncio  # late, since few need it
-
-    return await asyncio.to_thread(function)
-
-
 def _release_nothing(_self: object) -> None: ...
 
 
-def _keep_what_was_inherited() -> None:
-    """Never release the parent's wgpu objects here: the driver would wait for threads that no longer exist."""
+def release_nothing() -> None:
+    """Never release an object of wgpu from now on.
+
+    In a fork, whose objects are the parent's, the driver would wait for threads that no longer exist.
+    """
     api = sys.modules.get("wgpu.backends.wgpu_native._api")
     for value in list(vars(api).values()) if api is not None else ():
         if isinstance(value, type) and "_release" in vars(value):
@@ -74,7 +66,7 @@ def _after_fork_in_child() -> None:
     global _inherited
     if _inherited or _used or _instance_exists():
         _inherited = True
-        _keep_what_was_inherited()
+        release_nothing()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork

@@ -19,7 +19,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat, takewhile
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import wgpu
@@ -34,9 +34,11 @@ __all__ = [
     "MAP_ALIGNMENT_BYTES",
     "MAP_USAGE",
     "Mapping",
+    "Mode",
     "flush",
     "mappable",
     "shares_memory",
+    "staging_mapping",
     "take_large_pages",
 ]
 
@@ -55,6 +57,8 @@ _LARGE_BYTES = 4 << 20
 _MADV_HUGEPAGE = 14  # Linux 2.6.38
 
 Mode = Literal["READ", "WRITE"]
+# Those that wgpu may still call back about.
+_requested: set[Mapping] = set()
 
 
 class _Native:
@@ -107,6 +111,15 @@ def flush(device: wgpu.GPUDevice) -> None:
     native.submit(device.queue._internal, 0, native.null)
 
 
+def staging_mapping(
+    device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, mode: Mode, begin_bytes: int, size_bytes: int
+) -> Mapping | None:
+    """Return what maps a buffer that only the CPU and copies use; None where wgpu-py has to do so by itself."""
+    if _native() is None or buffer.map_state != "unmapped" or not hasattr(buffer, "_mapped_status"):
+        return None
+    return Mapping(device, buffer, mode, begin_bytes, size_bytes)
+
+
 def take_large_pages(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer) -> None:
     """Have the system give a new, large buffer large pages, as numpy does for its arrays.
 
@@ -115,7 +128,7 @@ def take_large_pages(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer) -> None:
     """
     if buffer.size < _LARGE_BYTES or device.adapter.info["adapter_type"] != "CPU":
         return
-    mapping = Mapping(device, buffer, "WRITE", 0, MAP_ALIGNMENT_BYTES, is_new=True)
+    mapping = Mapping(device, buffer, "WRITE", 0, MAP_ALIGNMENT_BYTES)
     begin = mapping.map().__array_interface__["data"][0]
     advise_pages(begin, buffer.size, _MADV_HUGEPAGE)
     mapping.unmap()
@@ -134,8 +147,6 @@ class Mapping:
         A multiple of `MAP_ALIGNMENT_BYTES`.
     size_bytes : int
         A multiple of 4.
-    is_new : bool, default False
-        The buffer was never submitted, so that there is nothing to wait for.
     """
 
     def __init__(
@@ -145,8 +156,6 @@ class Mapping:
         mode: Mode,
         begin_bytes: int,
         size_bytes: int,
-        *,
-        is_new: bool = False,
     ):
         native = _native()
         assert native is not None, "mappable() tells"
@@ -163,7 +172,6 @@ class Mapping:
         handle, ask_for = buffer._internal, native.modes[mode]
         self._begin = functools.partial(native.map_async, handle, ask_for, begin_bytes, size_bytes, self._callback[0])
         self._poll = functools.partial(native.poll, device._internal)
-        self._waits = not is_new
         self._end = functools.partial(native.unmap, handle)
 
     def _memory(self) -> Iterator[Any]:
@@ -177,28 +185,25 @@ class Mapping:
     def _waiting(self) -> Iterator[Any]:
         """Return an iterator that polls the device until wgpu has called back."""
         unnoted = takewhile(operator.not_, map(operator.call, repeat(self._note.tell)))
-        return zip(unnoted, map(self._poll, repeat(self._waits), repeat(self._native.null)), strict=False)
+        return zip(unnoted, map(self._poll, repeat(False), repeat(self._native.null)), strict=False)
 
-    def map(self) -> np.ndarray:
+    def map(self, is_wanted: Callable[[], bool] = lambda: True) -> np.ndarray:
         """Map it, after the work submitted before; return its memory, which is there until `unmap`.
 
-        For a thread that no interrupt reaches. Nobody submits meanwhile.
+        For a thread that no interrupt reaches. Nobody submits meanwhile. `is_wanted` is asked while it waits.
 
         Raises
         ------
         DeviceTimeoutError
-            If a timeout is set for the device and passes first.
+            If a timeout is set for the device and passes first, or it is not wanted any more.
         wgpu.GPUError
             If wgpu refuses.
         """
-        limit_s, native = timeout_s(self._device), self._native
+        native = self._native
         native.capture(_CAPTURE)
         try:
             self._begin()
-            if limit_s is None:
-                deque(self._waiting(), maxlen=0)
-            else:
-                self._wait(limit_s)
+            self._wait(is_wanted)
             memory = None if not self._is_mapped() else next(self._memory())
         finally:
             native.raise_captured()
@@ -206,14 +211,56 @@ class Mapping:
             raise self._refusal()
         return np.frombuffer(memory, dtype=np.uint8)
 
-    def _wait(self, limit_s: float) -> None:
-        end = time.monotonic() + limit_s
+    def _wait(self, is_wanted: Callable[[], bool]) -> None:
+        limit_s = timeout_s(self._device)
+        end = None if limit_s is None else time.monotonic() + limit_s
+        self._poll(False, self._native.null)  # mostly nobody else has submitted anything
         while not self._note.tell():
-            if time.monotonic() > end:
+            if not is_wanted() or (end is not None and time.monotonic() > end):
                 self._end()  # wgpu takes the request back
-                raise timed_out(self._device, limit_s)
-            self._poll(False, self._native.null)
+                raise timed_out(self._device, limit_s or 0.0)
             time.sleep(_PAUSE_S)
+            self._poll(False, self._native.null)
+
+    def map_for_wgpu(self, wait: Callable[[Callable[[], object]], object]) -> None:
+        """Map it so that wgpu-py knows, and its methods give the memory and unmap it.
+
+        Without wgpu-py's own thread for that, which takes 70 µs to wake, and whose lock an interrupt may leave held.
+
+        Parameters
+        ----------
+        wait : callable
+            Takes a function, and returns when what that returns is true, or nothing more is under way. After an
+            exception of it the buffer is not mapped, and wgpu-py does not let it be used again.
+        """
+        native, buffer, device = self._native, cast(Any, self._buffer), self._device
+        _requested.add(self)  # what wgpu is to call must live until it is called
+        buffer._map_state = "pending"
+        native.capture(_CAPTURE)
+        try:
+            self._begin()
+        finally:
+            native.raise_captured()
+        limit_s, begin = timeout_s(device), time.monotonic()
+        try:
+            wait(self._note.tell)
+            while not self._note.tell():  # another thread's poll is about to call
+                check_not_lost(device, "mapping a buffer")
+                if limit_s is not None and time.monotonic() - begin > limit_s:
+                    raise timed_out(device, limit_s)
+                time.sleep(_PAUSE_S)
+                wait(self._note.tell)
+        except BaseException:
+            self._end()
+            raise
+        _requested.discard(self)
+        check_not_lost(device, "mapping a buffer")  # wgpu calls back with success for a device that was destroyed
+        if not self._is_mapped():
+            raise self._refusal()
+        flag = native.modes["READ" if self._reads else "WRITE"]  # as those of WebGPU
+        buffer._mapped_status = self._begin_bytes, self._begin_bytes + self._size_bytes, flag
+        buffer._mapped_memoryviews = []
+        buffer._map_state = "mapped"
 
     def _is_mapped(self) -> bool:
         return self._note.getvalue().startswith(_MAPPED)
@@ -235,7 +282,7 @@ class Mapping:
         """Map it, copy between its memory and items, and unmap it: all, or nothing, wherever an interrupt arrives.
 
         Python looks for signals between its own instructions; here C code makes all calls. The caller holds the lock
-        of submissions.
+        of submissions, and the queue is idle.
 
         Parameters
         ----------

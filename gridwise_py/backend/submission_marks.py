@@ -66,9 +66,8 @@ def read_words(
         for buffer in buffers:
             encoder.copy_buffer_to_buffer(buffer, 0, staging, offset, buffer.size)
             offset += buffer.size
-        submit(device, [encoder.finish()], "read", waited_for=True, is_transfer=True)
-        map_buffer(device, staging, "READ_NOSYNC")
+        submit(device, [encoder.finish()], "read", is_transfer=True)
+        map_buffer(device, staging, "READ")
         words = np.frombuffer(staging.read_mapped(copy=False), dtype=np.uint32).copy()
         staging.unmap()
-        staging.destroy()
         return words

@@ -11,8 +11,9 @@ for speed: the types of its C structures. The only other modules of this package
 
 from __future__ import annotations
 
+import atexit
 import functools
-import math
+import os
 import re
 import sys
 import time
@@ -27,9 +28,11 @@ import wgpu
 from ..errors import ArgumentError, BufferUsageError, GridwiseError
 from ..planning.shaders import shader_error
 from .device_errors import check_not_lost, device_error, device_errors, is_lost, is_trouble, lost_error
-from .device_state import before_queue_use, check_queue_use, state_of, submit_pending
-from .fork_guard import check_process, inherited
-from .timeout import note_submission, set_timeout_s, timed_out, timeout_s, wait_until_idle
+from .device_state import before_queue_use, check_queue_use, queue_uses, state_of, submit_pending
+from .fork_guard import check_process, inherited, release_nothing
+from .mapped_memory import Mode, staging_mapping
+from .timeout import note_submission, timed_out, timeout_s
+from .waits import Wait, begin_in_thread
 
 __all__ = [
     "EncoderFate",
@@ -49,48 +52,76 @@ __all__ = [
     "submit_is_wgpus",
     "tick_period_ns",
     "wait_idle",
+    "wait_in_turn",
     "wait_method",
     "write_timestamp",
 ]
 
-_WAIT_PUBLIC = "on_submitted_work_done"
-_WAIT_POLL = "device_poll"
-_WAIT_READ = "read_buffer"
-_WAIT_TIMED = "timed_poll"
+#: For this long a wait polls, as long as a short kernel runs; only then it is left to a helper, whose end costs some
+#: 30 µs more. Between its polls it lets others have the CPU: a software adapter's kernels need it.
+_POLLING_NS = 1_000_000
+_give_way: Callable[[], object] = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
+_PAUSE_S = 0.0001  # between the polls of a helper that does not block
 
-_LOOK_AGAIN_S = 0.5  # how often a wait for a buffer checks that the device still exists
 
+def _choose_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[wgpu.GPUDevice], Callable[[], object]]]:
+    """Return the name of a way to wait, and what makes the call that blocks until the queue is idle.
 
-def _choose_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
-    # The right call where it works. It raises TypeError in 0.32.0 (wgpu-py #834), whose callback lacks an argument, and
-    # the others in a backend or a version that has no such call. Nothing else: an error of the device, or of the calls
-    # that a batch held back until this one, is for the caller.
-    try:
-        device.queue.on_submitted_work_done_sync()
-    except (TypeError, AttributeError, NotImplementedError):
+    Such a call is made by a helper (`waits`). So it may be one that no interrupt ends.
+    """
+    if _polled(device) is not None:
+        if device.adapter.info["backend_type"] == "Metal":
+            # wgpu 29 may wait for ever there for a command buffer that the system's watchdog has ended.
+            return "device_poll", lambda device: functools.partial(_poll_with_pauses, device)
+        return "device_poll", _blocking_poll
+    # Another backend than wgpu-native: its public call where it works.
+    attempt = Wait(device.queue.on_submitted_work_done_sync)
+    begin_in_thread(lambda: attempt.run([]))
+    for _ in attempt.looks(None):
         pass
-    else:
-        return _WAIT_PUBLIC, device.queue.on_submitted_work_done_sync
-    poll = getattr(device, "_poll_wait", None)
-    if poll is not None:
-        return _WAIT_POLL, poll
-    scratch = device.create_buffer(
-        label="gridwise wait", size=4, usage=wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
-    )
-    return _WAIT_READ, lambda: device.queue.read_buffer(scratch)
+    if attempt.error is None:
+        return "on_submitted_work_done", lambda device: device.queue.on_submitted_work_done_sync
+    # It raises TypeError in wgpu-py 0.32.0 (#834), whose callback lacks an argument, and the others where there is no
+    # such call. Nothing else: an error of the device, or of the calls that a batch held back, is for the caller.
+    if not isinstance(attempt.error, (TypeError, AttributeError, NotImplementedError)):
+        raise attempt.error
+    return "read_buffer", lambda device: functools.partial(_read_a_word, device)
+
+
+def _blocking_poll(device: wgpu.GPUDevice) -> Callable[[], object]:
+    from wgpu.backends.wgpu_native import ffi, lib
+
+    return functools.partial(lib.wgpuDevicePoll, device._internal, True, ffi.NULL)
+
+
+def _poll_with_pauses(device: wgpu.GPUDevice) -> None:
+    while _polled(device) is False and not state_of(device).end.reached:
+        time.sleep(_PAUSE_S)
+
+
+def _read_a_word(device: wgpu.GPUDevice) -> None:
+    usage = wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+    device.queue.read_buffer(device.create_buffer(label="gridwise wait", size=4, usage=usage))
 
 
 def wait_method(device: wgpu.GPUDevice) -> str:
     """Return how `wait_idle` waits.
 
-    One of ``"on_submitted_work_done"``, ``"device_poll"``, ``"read_buffer"``, which adds over 130 µs to each CPU wall,
-    and ``"timed_poll"``, if a timeout is set.
+    One of ``"device_poll"``, ``"on_submitted_work_done"``, and ``"read_buffer"``, which adds over 130 µs to each CPU
+    wall.
     """
     return _wait(device)[0]
 
 
-def wait_idle(device: wgpu.GPUDevice) -> None:
+def wait_idle(device: wgpu.GPUDevice) -> int:
     """Wait until all work that was submitted to the device's queue is done.
+
+    An interrupt ends the wait, and not the work.
+
+    Returns
+    -------
+    int
+        When it was done, by `time.perf_counter_ns`: up to 50 µs before this returns.
 
     Raises
     ------
@@ -103,75 +134,110 @@ def wait_idle(device: wgpu.GPUDevice) -> None:
     before_queue_use(device, "waiting for the GPU")
     begin_ns = perf_counter_ns()
     try:  # not device_errors(), which would add a microsecond to the times
-        _wait(device)[1]()
+        end_ns = _wait_until(device, lambda: False)
     except (RuntimeError, AttributeError) as error:  # raised by wgpu-py if another thread destroys the device
         if isinstance(error, GridwiseError) or not is_lost(device):
             raise
         raise lost_error(str(error), "waiting for the GPU") from error
-    state_of(device).activity.waited(begin_ns, perf_counter_ns())
+    state_of(device).activity.waited(begin_ns, end_ns)
     check_not_lost(device)
+    return end_ns
 
 
-def _wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
+def _wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[wgpu.GPUDevice], Callable[[], object]]]:
     state = state_of(device)
     if state.wait is None:
-        limit_s = timeout_s(device)
-        set_timeout_s(device, limit_s)  # the environment is read once per device
-        state.wait = _choose_wait(device) if limit_s is None else (_WAIT_TIMED, _timed_wait(device, limit_s))
+        state.wait = _choose_wait(device)
     return state.wait
 
 
-def _timed_wait(device: wgpu.GPUDevice, limit_s: float) -> Callable[[], Any]:
-    reference = weakref.ref(device)  # the device will hold the function, so the function must not hold the device
+def _wait_until(device: wgpu.GPUDevice, is_enough: Callable[[], object]) -> int:
+    """Wait until the queue is idle, or something else is true that a poll may bring about; return when it was so."""
+    state, begin_ns = state_of(device), perf_counter_ns()
+    limit_s = timeout_s(device)
+    polling_ns = _POLLING_NS if limit_s is None else min(_POLLING_NS, int(limit_s * 1e9))
+    while True:
+        idle, now_ns = _polled(device), perf_counter_ns()
+        if idle or is_enough():
+            return now_ns
+        if idle is None or now_ns - begin_ns >= polling_ns:
+            break
+        _give_way()
+    block = _wait(device)[1]
+    while True:
+        # One that was left by an interrupt or a timeout, or is another thread's, serves as well: with each of its own,
+        # a thread that waits again and again for a GPU that hangs would start helpers without end.
+        others = [] if idle is None else [wait for wait in tuple(state.waits) if not wait.done]
+        wait = others[0] if others else Wait(block(device))
+        if not others:
+            begin_in_thread(functools.partial(wait.run, state.waits))
+        left_s = None if limit_s is None else limit_s - (perf_counter_ns() - begin_ns) / 1e9
+        for _ in wait.looks(left_s):
+            check_not_lost(device)  # whether the call ever returns then, drivers do not say
+            if is_enough():
+                break
+        if wait.error is not None and not others:
+            raise wait.error
+        idle, now_ns = (True if idle is None else _polled(device)) if wait.done else False, perf_counter_ns()
+        if idle or is_enough():
+            return now_ns if others or wait.end_ns is None else wait.end_ns
+        if limit_s is not None and (now_ns - begin_ns) / 1e9 >= limit_s:
+            raise timed_out(device, limit_s)
 
-    def wait() -> None:
-        waited_for = reference()
-        assert waited_for is not None
-        wait_until_idle(waited_for, limit_s, lambda: queue_is_idle(waited_for), lambda: _choose_wait(waited_for)[1]())
 
-    return wait
+@atexit.register
+def _end_without_waiting() -> None:
+    """Let the process end although a GPU is at work: wgpu waits, deaf to Ctrl-C, before it releases a device."""
+    if not inherited() and any(_polled(device) is False for device in queue_uses()):
+        release_nothing()
+
+
+def wait_in_turn(device: wgpu.GPUDevice) -> None:
+    """Wait before a submission, or before a buffer is destroyed, where wgpu or the driver would do so.
+
+    wgpu 29 submits nothing while a thread is inside of a poll that blocks. A software driver may run one submission at
+    a time, and block in the next one (lavapipe, Mesa 22.3.6). No interrupt ends that.
+    """
+    state = state_of(device)
+    if state.is_cpu is None:
+        state.is_cpu = device.adapter.info["adapter_type"] == "CPU"
+    if state.is_cpu:
+        if not _polled(device):
+            _wait_until(device, lambda: False)
+    elif state.waits:
+        _wait_until(device, lambda: all(wait.done for wait in tuple(state.waits)))
 
 
 def map_buffer(
-    device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, mode: str, offset: int = 0, size: int | None = None
+    device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, mode: Mode, offset: int = 0, size: int | None = None
 ) -> None:
     """Map a buffer, after the work submitted before.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    buffer : wgpu.GPUBuffer
+    mode : {"READ", "WRITE"}
+    offset, size : int, optional
+        In bytes: multiples of 8 and of 4.
 
     Raises
     ------
     DeviceTimeoutError
-        As `wait_idle`. The mapping may then still be pending: drop the buffer.
+        As `wait_idle`. Then, and after an interrupt, the buffer is not to be used again: drop it.
     DeviceLostError
         If the device is destroyed before or meanwhile.
     """
     check_process()
-    method, wait = _wait(device)
-    limit_s = timeout_s(device) if method == _WAIT_TIMED else None
     begin_ns = perf_counter_ns()
-    if limit_s is not None:
-        wait()
     with device_errors("reading from the GPU", device):
-        promise = buffer.map_async(mode, offset, size)
-        mapped = getattr(promise, "_thread_event", None)
-        if mapped is not None:
-            # By wgpu-py's thread only: if this thread polled the device, an interrupt in the callback would be lost,
-            # and with it the news that the buffer is mapped.
-            _wait_for(device, mapped, limit_s)
-        promise.sync_wait()
+        mapping = staging_mapping(device, buffer, mode, offset, buffer.size - offset if size is None else size)
+        if mapping is not None:
+            mapping.map_for_wgpu(lambda is_mapped: _wait_until(device, is_mapped))
+        else:
+            wait_idle(device)
+            cast(Any, buffer).map_sync("READ_NOSYNC" if mode == "READ" else mode, offset, size)
     state_of(device).activity.waited(begin_ns, perf_counter_ns())
-
-
-def _wait_for(device: wgpu.GPUDevice, event: Any, limit_s: float | None) -> None:
-    """Wait for a `threading.Event` of wgpu-py's, which is never set once the device is destroyed."""
-    begin = time.monotonic()
-    while True:
-        left_s = math.inf if limit_s is None else begin + limit_s - time.monotonic()
-        if event.wait(max(0.0, min(left_s, _LOOK_AGAIN_S))):
-            return
-        check_not_lost(device)
-        # wgpu-py's poll also waits for work that other threads have submitted since.
-        if limit_s is not None and left_s <= _LOOK_AGAIN_S:
-            raise timed_out(device, limit_s)
 
 
 def memory_of_mapped(buffer: wgpu.GPUBuffer, size_bytes: int) -> np.ndarray | None:
@@ -189,16 +255,9 @@ def submit(
     commands: Sequence[wgpu.GPUCommandBuffer],
     what: str,
     *,
-    waited_for: bool = False,
     is_transfer: bool = False,
 ) -> None:
-    """Submit command buffers; `what` names them in messages. Transfers do not raise the GPU's clock.
-
-    A driver may block in a submission while earlier ones run (lavapipe, Mesa 22.3.6), and no timeout ends that. So with
-    a timeout, a submission that is `waited_for` anyway first waits, within the limit, for the earlier ones.
-    """
-    if waited_for and _wait(device)[0] == _WAIT_TIMED:
-        wait_idle(device)
+    """Submit command buffers; `what` names them in messages. Transfers do not raise the GPU's clock."""
     submit_by(device, lambda: device.queue.submit(commands), what, is_transfer=is_transfer)
 
 
@@ -214,10 +273,12 @@ def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str, *, is_
     with end.lock:
         if state.pending:  # asked for in here: another thread may be about to submit them
             submit_pending(device)
+        wait_in_turn(device)
         if end.mapped:
             end.wait_unmapped()
         if end.reached:  # wgpu would end the process
             check_not_lost(device, what)
+        state.uses += 1
         call()
 
 
@@ -387,6 +448,7 @@ class _NotingDestroy:
             finally:
                 self._flag[0] = True
                 end.wait_unmapped()
+                wait_in_turn(device)
                 type(buffer).destroy(buffer)
 
 
@@ -470,11 +532,13 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
         end = state_of(of_device).end
         with end.lock:
             submit_pending(of_device)
+            wait_in_turn(of_device)
             if end.mapped:
                 end.wait_unmapped()
             if end.reached:
                 check_not_lost(of_device, "queue.submit()")
             note_work(of_device)
+            state_of(of_device).uses += 1
             type(target).submit(target, commands)
         for command in commands:
             command.__dict__["_gridwise_submitted"] = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from .._version import __version__
+from ..runtime.device import expect_software
 from .ab import ab
 from .bench import bench
 from .browser import browser
@@ -29,6 +30,7 @@ __all__ = ["main"]
 @click.version_option(__version__, prog_name="gridwise")
 def main() -> None:
     """Data-parallel GPU primitives, timed kernel by kernel."""
+    expect_software()  # commands name the adapter
 
 
 main.add_command(ab)

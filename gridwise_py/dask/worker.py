@@ -31,7 +31,7 @@ from .._version import __version__
 from ..errors import ArgumentError, ClusterError, DeviceMemoryError, GridwiseError
 from ..runtime.array import Array, asarray
 from ..runtime.context import empty_cache
-from ..runtime.device import default_device, device_key
+from ..runtime.device import default_device, device_key, expect_software
 from ..runtime.gpu_identity import pci_of
 from ..runtime.memory import Lease
 from .spill import GpuSpill
@@ -190,6 +190,7 @@ class GpuPlugin(WorkerPlugin):
                 raise ClusterError("versions differ: " + "; ".join(differing))
         if RESOURCE not in worker.state.total_resources:
             return None
+        expect_software()  # it is refused below, unless it was asked for
         device = default_device()
         key = device_key(device)
         if device.adapter.info["adapter_type"] == "CPU" and not settings.dask_cpu():

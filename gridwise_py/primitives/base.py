@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Self, cast
 import wgpu
 
 from .. import settings
-from ..backend.fork_guard import check_process, in_thread
+from ..backend.fork_guard import check_process
+from ..backend.waits import in_thread
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.layout import COUNT, Layout

@@ -7,12 +7,15 @@ import itertools
 import platform
 import threading
 import time
+import weakref
+from collections import Counter
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 import wgpu
 
+from ..backend.device_state import queue_uses
 from ..backend.wgpu_native import wait_idle
 from ..display.quantities import format_time
 from ..display.terminal import clean
@@ -60,6 +63,8 @@ class Profile:
         self._anchor: tuple[int, int, float] | None = None  # ticks, host ns, uncertainty in ns
         # Of each timed call, whether its clock is in doubt.
         self._doubts: list[ClockDoubt | None] = []
+        self._uses_before: weakref.WeakKeyDictionary[wgpu.GPUDevice, int] = weakref.WeakKeyDictionary()
+        self._elsewhere: tuple[str, ...] = ()
 
     # ---- opening and closing ----
 
@@ -79,16 +84,19 @@ class Profile:
             with _turn:
                 self._used, self._context.observer = False, None
             raise
+        self._uses_before = weakref.WeakKeyDictionary(queue_uses())
         self._begin_ns = time.perf_counter_ns()
         return self
 
-    def __exit__(self, *_exception: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_exception: object) -> None:
         with _turn:
             if not self._is_open:
                 return
             self._context.observer = None
+            self._elsewhere = self._work_elsewhere()
             self._end_ns = time.perf_counter_ns()
-        self._align()
+        if kind is None or issubclass(kind, Exception):  # after an interrupt nobody waits
+            self._align()
 
     def _align(self) -> None:
         """Find a moment on both clocks: a stamp that was taken between two readings of the CPU's."""
@@ -192,10 +200,23 @@ class Profile:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Reasons to doubt the GPU times: calls for which the GPU may have run at a low clock."""
+        """What it leaves out, and reasons to doubt the GPU times.
+
+        It leaves out work on other devices. Times are doubted of calls for which the GPU may have run at a low clock.
+        """
+        elsewhere = self._work_elsewhere() if self._is_open else self._elsewhere
         found = [doubt for doubt in tuple(self._doubts) if doubt is not None]
         text = found[-1].warning(None) if found else None
-        return () if text is None else (f"{len(found)} of {len(self._doubts)} timed calls: {text}",)
+        return elsewhere if text is None else (*elsewhere, f"{len(found)} of {len(self._doubts)} timed calls: {text}")
+
+    def _work_elsewhere(self) -> tuple[str, ...]:
+        """Return a sentence about what other devices were given to do while it was open."""
+        found = Counter[str]()
+        for device, uses in queue_uses().items():
+            if device is not self.device:
+                found[device.adapter.info["device"]] += uses - self._uses_before.get(device, 0)
+        counts = [f"{clean(name)}: {uses} submissions or transfers" for name, uses in found.items() if uses]
+        return (f"work on other devices is not in this profile ({'; '.join(counts)})",) if counts else ()
 
     def export_chrome_trace(self, path: str | Path) -> None:
         """Write a Chrome trace, for ui.perfetto.dev: a lane per host thread, and one for the GPU's queue.
@@ -236,7 +257,8 @@ class Profile:
             state = f"{'open' if self._is_open else 'closed'}, {format_time(end_ns - self._begin_ns)}"
         count = sum(len(root.children) for root in self._all_roots())
         entries = f"{count} {'entry' if count == 1 else 'entries'}"
-        return f"Profile({clean(self._context.capabilities.adapter)}, {state}, {entries})"
+        elsewhere = "".join(f"; {text}" for text in self._elsewhere)
+        return f"Profile({clean(self._context.capabilities.adapter)}, {state}, {entries}{elsewhere})"
 
     def _repr_html_(self) -> str | None:
         # Reading waits for the end of the work, which is for its user to ask for while it is open.

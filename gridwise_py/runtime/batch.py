@@ -18,7 +18,7 @@ from ..backend.device_state import Recorder, state_of, submit_pending
 from ..backend.fork_guard import check_process, inherited
 from ..backend.raw_commands import encode_together, prepared_submission, record_together
 from ..backend.timeout import note_submission
-from ..backend.wgpu_native import guard_order, note_work, submit_is_wgpus
+from ..backend.wgpu_native import guard_order, note_work, submit_is_wgpus, wait_in_turn
 from ..timing.queries import TimingSession
 from .context import DeviceContext, context_of
 from .device import default_device
@@ -110,6 +110,7 @@ class BatchRecorder:
         self, name: str, commands: Encodable, trials: int, arrays: object, spans: ReservedSpans | None = None
     ) -> None:
         """Hold a call back. It is made as soon as this returns, or raises what the submission of others raises."""
+        commands.begins()
         self._pending.append((name, commands, trials, arrays, spans))
         self._cost += commands.cost * trials
         if self._cost >= MOST_PENDING:
@@ -188,6 +189,7 @@ def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[Pend
     state = state_of(device)
     if state.end.reached:
         check_not_lost(device, title)
+    wait_in_turn(device)
     if state.end.mapped:
         state.end.wait_unmapped()
     by_c = submit_is_wgpus(device)
@@ -203,6 +205,7 @@ def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[Pend
 
     note_submission(state, title)
     note_work(device)
+    state.uses += 1
     # `commands` lives until the end of this function, and so does what the handle of a submission points to.
     submit = prepared_submission(device, commands, is_pending, forget) if by_c else None
     if submit is not None:

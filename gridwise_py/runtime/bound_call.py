@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeVar
 import wgpu
 
 from ..backend.device_errors import device_errors
-from ..backend.fork_guard import check_process, in_thread
+from ..backend.fork_guard import check_process
+from ..backend.waits import in_thread
 from ..backend.wgpu_native import note_work, wait_idle
 from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError, TimingUnavailable
@@ -283,6 +284,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
                 self.name, observer, enable_gpu_timing, enable_cpu_timing, self._launch_blocking
             ):
                 return self._hold_back(recorder, enable_gpu_timing, trials, stack_level)
+        is_first = not bound.ran and bound.begins()
         if (
             observer is None
             and encoder is None
@@ -307,7 +309,9 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         if enable_gpu_timing or enable_cpu_timing:
             doubt = clock_doubt(self._device)
             counts = self._counts_of_now(encoder) if plan.work.counted else None
-            measurement = Measurement(plan.kernels, plan.work, session, int(trials), cpu or {}, doubt, counts)
+            measurement = Measurement(
+                plan.kernels, plan.work, session, int(trials), cpu or {}, doubt, counts, is_first=is_first
+            )
             self._last_timed = measurement
         return Run(plan, parsed.outputs, encoder, measurement)
 
@@ -320,11 +324,14 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
             return Run(plan, parsed.outputs, None, None)
         session = context.session(stack_level + 2)
         spans = None if session is None else ReservedSpans(session, bound.labels)
+        is_first = bound.begins()
         recorder.add(self.name, bound, trials, parsed, spans)
         note_work(self._device)  # by the time of the call; its submission follows soon
         doubt = clock_doubt(self._device)
         counts = self._counts_of_now(None) if plan.work.counted else None
-        self._last_timed = measurement = Measurement(plan.kernels, plan.work, session, int(trials), {}, doubt, counts)
+        self._last_timed = measurement = Measurement(
+            plan.kernels, plan.work, session, int(trials), {}, doubt, counts, is_first=is_first
+        )
         return Run(plan, parsed.outputs, None, measurement)
 
     def _counts_of_now(self, encoder: wgpu.GPUCommandEncoder | None) -> dict[str, Array]:

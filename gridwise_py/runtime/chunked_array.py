@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import wgpu
 
-from ..backend.fork_guard import in_thread
+from ..backend.waits import in_thread
 from ..call_errors import explained
 from ..errors import ArgumentError, BufferUsageError, DatatypeError
 from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import math
 import os
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -27,7 +29,7 @@ from ..backend.submission_marks import read_words
 from ..backend.timeout import set_timeout_s
 from ..backend.wgpu_native import create_shader_module, parse_types_alone, submit, tick_period_ns
 from ..display.html_table import html_table
-from ..errors import AdapterError
+from ..errors import AdapterError, GridwiseWarning
 from ..timing.queries import TimingHelper
 from ..tuning.store import load_tuning
 from ..types.capabilities import Capabilities
@@ -37,6 +39,7 @@ __all__ = [
     "default_device",
     "default_device_if_made",
     "device_key",
+    "expect_software",
     "list_adapters",
     "measure_capabilities",
     "request_device",
@@ -203,7 +206,8 @@ def request_device(
     ----------
     adapter : int, str or wgpu.GPUAdapter, optional
         An index of `list_adapters`, a part of its line (case does not matter), or an adapter. By default what the
-        environment variable ``GRIDWISE_ADAPTER`` says, else the first of `list_adapters`.
+        environment variable ``GRIDWISE_ADAPTER`` says, else the first of `list_adapters`; if that is a CPU, a
+        `GridwiseWarning` says so, once per process.
     include_opengl : bool, default False
         Whether adapters of the OpenGL backend can be chosen; indices count them, too, then.
     label : str
@@ -247,6 +251,8 @@ def request_device(
     if not isinstance(adapter, wgpu.GPUAdapter):
         wanted = adapter if adapter is not None else settings.adapter()
         adapter = _choose(_adapters(include_opengl), wanted)
+        if wanted is None and adapter.info["adapter_type"] == "CPU":
+            _warn_of_software(adapter)
     useful = (*_USEFUL_FEATURES, MAPPABLE) if maps_arrays and shares_memory(adapter) else _USEFUL_FEATURES
     features = [f for f in useful if f in adapter.features]
     # wgpu-py gives a device the adapter's limits unless told otherwise, unlike WebGPU in a browser.
@@ -260,6 +266,37 @@ def request_device(
     if holds_clock:
         _hold_clock_of(device)
     return device
+
+
+_told_of_software: list[str] = []  # once per process
+
+
+def expect_software() -> None:
+    """Have this process not be warned of a software adapter: it says by itself what it computes on."""
+    _told_of_software.append("by itself")
+
+
+def _warn_of_software(adapter: wgpu.GPUAdapter) -> None:
+    """Warn that nobody has asked for a CPU."""
+    if _told_of_software:
+        return
+    name = adapter.info["device"]
+    _told_of_software.append(name)
+    warnings.warn(
+        f"no GPU was found, so that {name} computes on the CPU, where numpy is often 2 to 75 times faster. If this "
+        f"machine has a GPU, install its Vulkan driver (gw.list_adapters() shows what is found). To compute on the CPU "
+        f"without this warning, ask for it: GRIDWISE_ADAPTER=cpu, or gw.request_device('cpu')",
+        GridwiseWarning,
+        stacklevel=_frames_of_the_library(),
+    )
+
+
+def _frames_of_the_library() -> int:
+    """Return the stack level for a warning of this module's functions at the caller's line."""
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "gridwise_py":
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _hold_clock_of(device: wgpu.GPUDevice) -> None:

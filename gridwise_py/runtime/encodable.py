@@ -43,6 +43,10 @@ class Encodable(Protocol):
         """How much of a batch it is: its dispatches, and the MiB that it moves."""
         ...
 
+    def begins(self) -> bool:
+        """Note that it is dispatched now; return whether one of its pipelines never was before."""
+        ...
+
     def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: Spans | None = None) -> None:
         """Record it; with `timing`, each dispatch in a pass of its own."""
         ...

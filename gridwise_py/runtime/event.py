@@ -8,11 +8,12 @@ from typing import Any
 import wgpu
 
 from ..backend.device_errors import device_errors
+from ..backend.device_state import queue_uses
 from ..backend.fork_guard import check_process
 from ..backend.submission_marks import Mark, look, mark_of
 from ..backend.wgpu_native import device_of, queue_is_idle, submit, wait_idle
 from ..errors import ArgumentError, BufferUsageError, TimingNotReady, TimingUnavailable
-from ..timing.queries import TimingSession
+from ..timing.queries import TimingHelper, TimingSession
 from ..timing.result import Span
 from .context import context_of
 from .device import default_device
@@ -29,9 +30,13 @@ def synchronize(device: wgpu.GPUDevice | None = None) -> None:
     Parameters
     ----------
     device : wgpu.GPUDevice, optional
-        The default is `default_device()`.
+        By default all devices of this process that the library knows, one after another.
     """
-    device = device if device is not None else default_device()
+    for each in (device,) if device is not None else queue_uses():
+        _synchronize(each)
+
+
+def _synchronize(device: wgpu.GPUDevice) -> None:
     context = context_of(device)
     recorded, observer = context.events_recorded, context.observer
     if observer is None:
@@ -42,6 +47,18 @@ def synchronize(device: wgpu.GPUDevice | None = None) -> None:
     context.note_events_done(recorded)
 
 
+def _device_in_use() -> wgpu.GPUDevice:
+    """Return the device that an event is for which names none: any but the only one may be the wrong queue."""
+    uses = queue_uses()
+    devices = [device for device, count in uses.items() if count] or list(uses)
+    if len(devices) > 1:
+        raise ArgumentError(
+            f"{len(devices)} devices are in use, and this event names none of them: gw.Event(device), or record it on "
+            f"an encoder"
+        )
+    return devices[0] if devices else default_device()
+
+
 class Event(OfOneDevice):
     """A point in a device's queue, and the GPU timestamp at which it was reached, like ``torch.cuda.Event``.
 
@@ -50,7 +67,9 @@ class Event(OfOneDevice):
 
     Parameters
     ----------
-    device : wgpu.GPUDevice
+    device : wgpu.GPUDevice, optional
+        By default that of the encoder on which it is first recorded; without an encoder the one device that this
+        process uses, or `default_device()` where it uses none yet.
     enable_timing : bool, default True
         Whether to take a timestamp. With False, the event uses no query and only shows whether the GPU has reached it.
     blocking : bool, default False
@@ -61,7 +80,7 @@ class Event(OfOneDevice):
     Raises
     ------
     TimingUnavailable
-        If `enable_timing` and the device was made without ``timestamp-query``.
+        If `enable_timing` and the device was made without ``timestamp-query``; without a device, when it is recorded.
 
     Notes
     -----
@@ -88,13 +107,12 @@ class Event(OfOneDevice):
 
     def __init__(
         self,
-        device: wgpu.GPUDevice,
+        device: wgpu.GPUDevice | None = None,
         enable_timing: bool = True,
         blocking: bool = False,
         interprocess: bool = False,
         external: bool = False,
     ):
-        context = context_of(device)
         if interprocess:
             raise ArgumentError(
                 "interprocess=True: WebGPU cannot share events with another process; send the "
@@ -105,9 +123,11 @@ class Event(OfOneDevice):
                 "external=True is for the capture of CUDA graphs, which WebGPU lacks; record the event on the "
                 "encoder that holds the sequence: event.record(encoder)"
             )
-        # Raises TimingUnavailable here, and not after the work.
-        self._helper = context.timing_helper if enable_timing else None
-        self._device_reference = weakref.ref(device)
+        self.enable_timing: bool = bool(enable_timing)
+        self._helper: TimingHelper | None = None
+        self._device_reference: weakref.ref[wgpu.GPUDevice] | None = None
+        if device is not None:
+            self._use(device)
         self.blocking: bool = bool(blocking)
         self._session: TimingSession | None = None
         self._mark: Mark | None = None  # on a caller's encoder
@@ -115,19 +135,27 @@ class Event(OfOneDevice):
         self._done = False
         self._number: int | None = None  # if it was submitted by record()
 
+    def _use(self, device: wgpu.GPUDevice) -> None:
+        context = context_of(device)
+        # Raises TimingUnavailable here, and not after the work.
+        self._helper = context.timing_helper if self.enable_timing else None
+        self._device_reference = weakref.ref(device)
+
     @property
     def device(self) -> wgpu.GPUDevice:
         """The device whose queue it is recorded on."""
         check_process()
+        if self._device_reference is None:
+            raise TimingNotReady("this event was made without a device, and never recorded: it has none yet")
         device = self._device_reference()
         if device is None:
             raise ArgumentError("the device of this event is gone")
         return device
 
     @property
-    def enable_timing(self) -> bool:
-        """Whether it takes a timestamp."""
-        return self._helper is not None
+    def session(self) -> TimingSession | None:
+        """What holds its stamps, also after it is recorded again; None if it has none."""
+        return self._session
 
     def record(self, encoder: wgpu.GPUCommandEncoder | None = None) -> None:
         """Record the event after all submitted work, or at this point of an encoder.
@@ -141,10 +169,13 @@ class Event(OfOneDevice):
         Raises
         ------
         ArgumentError
-            If `encoder` is finished, or is not an encoder, such as a pass.
+            If `encoder` is finished, or is not an encoder, such as a pass; or if the event has no device, there is no
+            encoder, and several devices are in use.
         BufferUsageError
             If `encoder` is of another device.
         """
+        if self._device_reference is None:
+            self._use((device_of(encoder) if encoder is not None else None) or _device_in_use())
         device = self.device
         if encoder is not None:
             if device_of(encoder) not in (None, device):
@@ -263,6 +294,8 @@ class Event(OfOneDevice):
         """
         if not isinstance(end, Event):
             raise ArgumentError(f"end must be an Event, not {type(end).__name__}")
+        self._check_recorded("elapsed time, start")
+        end._check_recorded("elapsed time, end")
         if end.device is not self.device:
             raise ArgumentError(
                 "the two events are of different devices, whose clocks are unrelated; time each "

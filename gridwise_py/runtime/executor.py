@@ -54,7 +54,7 @@ class BufferRange:
 class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
-    __slots__ = ("__weakref__", "cost", "labels", "leases", "own_buffers", "plan", "raw", "steps", "title")
+    __slots__ = ("__weakref__", "cost", "labels", "leases", "own_buffers", "plan", "ran", "raw", "steps", "title")
 
     def __init__(
         self,
@@ -74,6 +74,8 @@ class BoundPlan:
         self.steps: list[RawDispatch | RawTransfer] = steps
         self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, RawDispatch))
         self.title: str = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages
+        #: Whether all of its pipelines were dispatched before, by it or by others.
+        self.ran: bool = False
         #: How much of a batch it is: its dispatches, and the MiB that it moves.
         self.cost: int = len(steps) + (plan.work.moved_bytes >> 20)
 
@@ -89,6 +91,8 @@ class BoundPlan:
         With `timing`, each kernel gets a pass of its own, with timestamps; without, neighbouring dispatches share
         one pass.
         """
+        if not self.ran:
+            self.begins()
         if timing is None and self.raw is not None and self.raw.record(encoder, trials):
             return
         compute = None
@@ -113,6 +117,17 @@ class BoundPlan:
                 compute.dispatch_workgroups(x, y, z)
         if compute is not None:
             compute.end()
+
+    def begins(self) -> bool:
+        """Note that it is dispatched now; return whether one of its pipelines never was before."""
+        if self.ran:
+            return False
+        self.ran, is_first = True, False
+        for step in self.steps:
+            if isinstance(step, RawDispatch):
+                is_first |= not step.pipeline.__dict__.get("_gridwise_ran", False)
+                step.pipeline.__dict__["_gridwise_ran"] = True
+        return is_first
 
     def run_blocking(self, device: wgpu.GPUDevice, *, trials: int, timing: TimingSession | None) -> None:
         """Submit step by step and wait after each, so that an error surfaces at the step that made it."""

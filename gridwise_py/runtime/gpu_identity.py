@@ -126,7 +126,6 @@ def _held(device: wgpu.GPUDevice, size_bytes: int) -> Generator[bool]:
         yield False
     else:
         yield True
-    finally:
-        if buffer is not None:
-            buffer.destroy()
-            wait_idle(device)
+    if buffer is not None:  # after an exception inside it goes with this frame, without a wait
+        buffer.destroy()
+        wait_idle(device)

@@ -169,7 +169,7 @@ class PinnedArray(OfOneDevice):
         try:
             check_not_lost(self._device, "mapped()")
             buffer = self._make_buffer() if buffer is None else buffer
-            map_buffer(self._device, buffer, "WRITE" if self._direction == "up" else "READ_NOSYNC")
+            map_buffer(self._device, buffer, "WRITE" if self._direction == "up" else "READ")
             items, is_memory = self._items_of(buffer)
             try:
                 yield items

@@ -6,14 +6,15 @@ import functools
 import gc
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic
 
 import wgpu
 
 from ..backend.device_errors import device_error
-from ..backend.fork_guard import in_thread
+from ..backend.device_state import state_of
+from ..backend.waits import in_thread
 from ..backend.wgpu_native import submit_by, submit_is_wgpus, wait_idle, wait_method
 from ..errors import ArgumentError, TimingUnavailable
 from ..planning.plan import Kernel, Plan, Work
@@ -40,24 +41,56 @@ __all__ = [
 ]
 
 
-def bracket(device: wgpu.GPUDevice, submit: Callable[[], Any]) -> tuple[int, int, int]:
+def bracket(
+    device: wgpu.GPUDevice, submit: Callable[[], Any], others: Callable[[], Iterable[wgpu.GPUDevice]] = tuple
+) -> tuple[int, int, int]:
     """Wait for an idle queue, submit, wait again; return the times before, between and after, in ns.
 
     Nothing compiles in the background meanwhile, and the garbage collector is off: both would count as the GPU's time.
+    `others` returns the devices that are waited for, too, each time.
     """
     compile_threads().finish()
     collecting = gc.isenabled()
     try:
         gc.disable()  # in here: an interrupt may come as soon as it returns
-        wait_idle(device)
+        _wait_for_all(device, others)
         before = time.perf_counter_ns()
         submit()
         between = time.perf_counter_ns()
-        wait_idle(device)
-        return before, between, time.perf_counter_ns()
+        return before, between, _wait_for_all(device, others)
     finally:
         if collecting:
             gc.enable()
+
+
+def _wait_for_all(device: wgpu.GPUDevice, others: Callable[[], Iterable[wgpu.GPUDevice]]) -> int:
+    end_ns = wait_idle(device)
+    for other in others():
+        if other is not device:
+            end_ns = max(end_ns, wait_idle(other))
+    return end_ns
+
+
+def _bracket_alone(
+    device: wgpu.GPUDevice, submit: Callable[[], Any], submissions: int, cpu: dict[str, Any]
+) -> tuple[int, int, int]:
+    """As `bracket`, one call of the device at a time; note it where other threads used the queue meanwhile."""
+    state, before = state_of(device), 0
+
+    def counted() -> None:
+        nonlocal before
+        before = state.uses
+        submit()
+
+    with state.timed_calls:
+        times = bracket(device, counted)
+        others = state.uses - before - submissions
+    if others > 0:
+        cpu["warnings"] = (
+            f"CPU times with the work of others: {others} submission{'s' if others > 1 else ''} or transfers of other "
+            f"threads came between, and were waited for; time calls while nothing else uses the device",
+        )
+    return times
 
 
 def submit(
@@ -94,7 +127,7 @@ def _submit_observed(
             observer.past_step("encode", begin, encoded)
             observer.past_step("submit", encoded, time.perf_counter_ns())
     else:
-        t0, t1, t2 = bracket(device, lambda: submit_by(device, send, bound.title))
+        t0, t1, t2 = _bracket_alone(device, lambda: submit_by(device, send, bound.title), 1, cpu)
         cpu.update(
             cpu_total_time_ns=float(t2 - t0),
             submit_time_ns=float(t1 - t0),
@@ -180,13 +213,23 @@ def record_marked(
             session.mark(encoder)
 
 
+#: Why the time of a call is doubted whose pipelines were never dispatched before.
+FIRST = (
+    "time up to 100 times too long: it is the first dispatch of a pipeline that was made just now, which drivers may "
+    "still prepare; run the call once before it is timed, as gw.measure does"
+)
+
+
 class Measurement:
     """What a timed call left to be read: timestamps on the GPU, the CPU's times, and the counts of its items.
 
     Of arrays it holds the counts only.
     """
 
-    __slots__ = ("_counts", "_cpu", "_doubt", "_kernels", "_lock", "_result", "_session", "_trials", "_work")
+    __slots__ = (
+        "_counts", "_cpu", "_doubt", "_kernels", "_lock", "_result", "_session", "_trials", "_warnings",
+        "_work",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -197,8 +240,11 @@ class Measurement:
         cpu: dict[str, Any],
         doubt: ClockDoubt | None = None,
         counts: Mapping[str, Array] | None = None,
+        *,
+        is_first: bool = False,
     ):
         self._counts = counts or {}
+        self._warnings: tuple[str, ...] = (*cpu.pop("warnings", ()), *((FIRST,) if is_first else ()))
         self._kernels = kernels
         self._work = work
         self._session = session
@@ -217,11 +263,12 @@ class Measurement:
     def _read(self) -> TimingResult:
         if self._result is None:
             spans = tuple(self._session.spans()) if self._session is not None else ()
-            warnings = tuple(
+            invalid = tuple(
                 f"timestamps of {span.label!r} are not a time (begin {span.begin_ticks}, end {span.end_ticks} ticks)"
                 for span in spans
                 if not span.valid
             )
+            warnings = invalid + self._warnings
             result = TimingResult(
                 tuple(kernel.label for kernel in self._kernels),
                 self._trials,

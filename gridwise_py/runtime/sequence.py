@@ -13,8 +13,9 @@ import wgpu
 
 from .. import settings
 from ..backend.device_errors import device_errors
-from ..backend.fork_guard import check_process, in_thread
+from ..backend.fork_guard import check_process
 from ..backend.raw_commands import RawCommands, joined
+from ..backend.waits import in_thread
 from ..backend.wgpu_native import note_work
 from ..call_errors import explained
 from ..errors import ArgumentError
@@ -47,6 +48,7 @@ class _Captured:
 
     def __init__(self, calls: abc.Sequence[tuple[BoundCall[Any], int]]):
         self.calls: tuple[tuple[BoundCall[Any], int], ...] = tuple(calls)
+        self._ran = False
         bound = [(call.bound_plan, trials) for call, trials in self.calls]
         raw = [(plan.raw, trials) for plan, trials in bound if plan.raw is not None]
         self.raw: RawCommands | None = joined(raw) if raw and len(raw) == len(bound) else None
@@ -66,6 +68,13 @@ class _Captured:
         own = (lease for plan, _ in bound for lease in plan.leases)
         #: Of all memory that its commands use.
         self.leases = (*(array.lease for _, array, _ in self._used), *own)
+
+    def begins(self) -> bool:
+        """As `BoundPlan.begins`, of all calls."""
+        if self._ran:
+            return False
+        self._ran = True
+        return any([call.bound_plan.begins() for call, _ in self.calls])
 
     def pieces(self) -> tuple[_Captured, ...]:
         """Return what is submitted one after the other: the calls that keep the GPU busy meanwhile, and the rest."""
@@ -234,6 +243,7 @@ class Sequence(OfOneDevice):
         self, captured: _Captured, enable_gpu_timing: bool, enable_cpu_timing: bool, observer: Observer | None
     ) -> SequenceRun:
         context, device = self._context, self._context.device
+        is_first = captured.begins()
         recorder = context.recorder() if context.recorders else None
         if recorder is not None and not recorder.takes(
             self.name, observer, enable_gpu_timing, enable_cpu_timing, self._launch_blocking
@@ -264,7 +274,9 @@ class Sequence(OfOneDevice):
             if recorder is not None:
                 note_work(device)  # as for a call: its submission follows soon
             doubt = clock_doubt(device)
-            measurement = self._last_timed = Measurement(captured.kernels, None, session, 1, cpu or {}, doubt)
+            measurement = self._last_timed = Measurement(
+                captured.kernels, None, session, 1, cpu or {}, doubt, is_first=is_first
+            )
         return SequenceRun(captured.title, measurement)
 
     @explained(ASYNC_REMEDIES)

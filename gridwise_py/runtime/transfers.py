@@ -27,7 +27,6 @@ from ..backend.device_errors import check_not_lost, lost_error
 from ..backend.device_state import DeviceEnd, state_of
 from ..backend.mapped_memory import MAP_ALIGNMENT_BYTES, Mapping, flush
 from ..backend.pages import advise_pages
-from ..backend.timeout import timeout_s
 from ..backend.wgpu_native import map_buffer, memory_of_mapped, submit, wait_idle
 from ..errors import GridwiseError
 from .memory import MemoryPool
@@ -214,7 +213,7 @@ class _MappedChunk:
                 raise _HandedOut
             end.mapped.append(self)
         try:
-            return self._mapping.map()
+            return self._mapping.map(lambda: self._wanted)
         except BaseException:
             end.mapped.remove(self)
             raise
@@ -457,6 +456,7 @@ class Transfers:
         observer : Observer, optional
             Sees each step by itself: the steps do not overlap then.
         """
+        state_of(device).uses += 1
         if items.nbytes >= MAPPED_UP_BYTES and self._memory.may_map(buffer):
             copied = self._copy_mapped(device, buffer, offset_bytes, items, observer, reads=False)
             items, offset_bytes = items[copied:], offset_bytes + copied * items.itemsize
@@ -521,6 +521,7 @@ class Transfers:
             The memory of `out` was never touched, so that the system has to find its pages.
         """
         target = out.view(np.uint8).reshape(-1)
+        state_of(device).uses += 1
         if self._memory.may_map(buffer):
             copied = self._copy_mapped(device, buffer, offset_bytes, target, observer, reads=True)
             target, offset_bytes = target[copied:], offset_bytes + copied
@@ -541,13 +542,12 @@ class Transfers:
             with step(observer, "copy to host", encoder, size_of(start)):
                 encoder.copy_buffer_to_buffer(buffer, start, staging, 0, size_of(start))
             with step(observer, "submit"):
-                # Only before the first are there others' submissions that may take long.
-                submit(device, [encoder.finish()], "read", waited_for=number == 0, is_transfer=True)
+                submit(device, [encoder.finish()], "read", is_transfer=True)
 
         def map_and_copy(number: int, staging: wgpu.GPUBuffer, copies: _Copies) -> None:
             start = starts[number]
             with step(observer, "wait"):
-                map_buffer(device, staging, "READ_NOSYNC", 0, size_of(start))
+                map_buffer(device, staging, "READ", 0, size_of(start))
             memory = np.frombuffer(staging.read_mapped(0, size_of(start), copy=False), dtype=np.uint8)
             low, high = max(begin, start), min(end, start + size_of(start))
             with step(observer, "copy from staging"):
@@ -602,8 +602,7 @@ class Transfers:
         with step(observer, "wait"):
             wait_idle(device)
         with step(observer, "copy from GPU memory" if reads else "copy to GPU memory"):
-            # The wait of a chunk for what others have submitted since has a limit; a chain of C calls has none.
-            if items.nbytes <= _INLINE_BYTES and timeout_s(device) is None:
+            if items.nbytes <= _INLINE_BYTES:
                 return self._copy_mapped_here(device, buffer, offset_bytes, items, reads)
             workers, share = _workers(self.threads), _MAPPED_BYTES // items.itemsize
             for first in range(0, items.size, share):
@@ -628,6 +627,7 @@ class Transfers:
         with state_of(device).end.lock:
             if not self.may_map_now(device, buffer):
                 return 0
+            wait_idle(device)  # for what others have submitted since: no interrupt ends a chain of C calls
             lead_bytes, mapping = self._mapping(device, buffer, offset_bytes, items, reads)
             mapping.copy(lead_bytes, items)
         return items.size

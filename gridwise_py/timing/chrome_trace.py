@@ -133,8 +133,9 @@ class ChromeTrace:
             )
             ticks = {"begin_ticks": piece.begin_ticks, "end_ticks": piece.end_ticks}
             self.slice(lane, piece.name, begin_ns, end_ns - begin_ns, {**piece.args, **ticks}, piece.category)
-            if piece.flow is not None:
-                self.flow(piece.flow, (lane, begin_ns))
+            # The clocks are aligned to some µs only: no arrow ends before it begins, or outside of its slice.
+            if piece.flow is not None and piece.flow[1] <= end_ns:
+                self.flow(piece.flow, (lane, max(begin_ns, piece.flow[1])))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trace as JSON data, in the order of time, which begins at 0 at the latest."""

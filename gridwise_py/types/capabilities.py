@@ -68,7 +68,7 @@ class LookbackVerdict:
     duration_ns : float or None
         Duration of the self-test, on the CPU's clock.
     error : str or None
-        Why the self-test could not be run; all other fields are then False.
+        Why the self-test could not be run, and then the other fields are False; or that it did not finish in time.
     """
 
     coherent: bool
@@ -81,7 +81,7 @@ class LookbackVerdict:
     @property
     def safe(self) -> bool:
         """Whether look-back is correct and fast on the device."""
-        return self.coherent and self.progress and self.recovers
+        return self.coherent and self.progress and self.recovers and self.error is None
 
     def __str__(self) -> str:
         if self.safe:
@@ -90,7 +90,7 @@ class LookbackVerdict:
             return f"not safe: the self-test failed: {self.error}"
         if not self.coherent:
             return "not safe: sums were wrong"
-        if not self.recovers:
+        if self.progress:
             return "not safe: sums were wrong where tiles never posted"
         return "not safe: workgroups made no progress while others polled"
 

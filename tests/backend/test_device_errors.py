@@ -108,6 +108,7 @@ LOST_MEANWHILE = """
 import sys
 import numpy as np, wgpu, gridwise_py as gw
 from gridwise_py.backend import wgpu_native as _wgpu_native
+from gridwise_py.backend.mapped_memory import Mapping
 
 X = np.arange(10_000, dtype=np.uint32)
 Buffer = type(gw.request_device().create_buffer(size=16, usage=wgpu.BufferUsage.COPY_DST))
@@ -146,8 +147,9 @@ def after(owner, name):
 
 POINTS = {
     "before a submission": lambda: before(_wgpu_native, "note_submission"),
-    "before a buffer is mapped": lambda: before(Buffer, "map_async"),
-    "while a buffer is mapped": lambda: after(Buffer, "map_async"),
+    "before a buffer is mapped": lambda: before(Mapping, "map_for_wgpu"),
+    "while a buffer is mapped": lambda: before(_wgpu_native, "_wait_until"),
+    "after a buffer was mapped": lambda: after(Mapping, "map_for_wgpu"),
     "before a buffer is unmapped": lambda: before(Buffer, "unmap"),
 }
 reached = 0

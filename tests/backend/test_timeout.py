@@ -1,6 +1,7 @@
 """A wait for the GPU ends where a timeout was set, says what was running, and leaves all as it was."""
 
 import asyncio
+import contextlib
 import math
 import threading
 import time
@@ -10,10 +11,10 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.backend import timeout
+from gridwise_py.backend import mapped_memory, timeout
 from gridwise_py.backend import wgpu_native as _wgpu_native
 from gridwise_py.backend.device_state import state_of
-from gridwise_py.backend.wgpu_native import map_buffer, wait_idle, wait_method
+from gridwise_py.backend.wgpu_native import wait_idle, wait_method
 from gridwise_py.runtime.context import context_of
 from helpers.strategies import quick_first
 
@@ -27,19 +28,26 @@ def impatient(device):
     made = gw.request_device(device.adapter, timeout_s=5)
     gw.asarray(X, made).to_numpy()
     gw.capabilities(made)
-    assert wait_method(made) == "timed_poll"
     return made
 
 
-def _limit(device, seconds):
-    """Set another limit than the device was made with."""
-    timeout.set_timeout_s(device, seconds)
-    state_of(device).wait = None
+@contextlib.contextmanager
+def _never_idle(device):
+    """The queue is never idle inside, as far as can be told."""
+    state, release = state_of(device), threading.Event()
+    ways = state.wait
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_wgpu_native, "_polled", lambda _device: False)
+        state.wait = ("of a test", lambda _device: release.wait)
+        yield
+    state.wait = ways
+    release.set()
 
 
 @pytest.fixture
-def never_idle(impatient, monkeypatch):
+def never_idle(impatient):
     """The device, after some work, with a queue that never gets idle, as far as can be told."""
+    before = sum(thread.name == "gridwise wait" for thread in threading.enumerate())
     x = gw.asarray(X, impatient)
     scan = gw.Scan(impatient)
     output = gw.empty(X.size, "u32", impatient)
@@ -48,13 +56,12 @@ def never_idle(impatient, monkeypatch):
     event.record()
     # Nothing waits in here: the run's times, and the event's, are still the GPU's.
     run = scan.execute(input=x, output=output, enable_gpu_timing=timed, enable_cpu_timing=not timed)
-    with monkeypatch.context() as patch:
-        patch.setattr(_wgpu_native, "queue_is_idle", lambda _device: False)
-        patch.setattr("gridwise_py.runtime.event.queue_is_idle", lambda _device: False)
-        _limit(impatient, LIMIT_S)
+    with _never_idle(impatient):
+        timeout.set_timeout_s(impatient, LIMIT_S)
         yield impatient, scan, x, run, event
+        assert sum(thread.name == "gridwise wait" for thread in threading.enumerate()) <= before + 1, "one helper"
     # And once it does get idle, all that was asked for in vain is there.
-    _limit(impatient, 5)
+    timeout.set_timeout_s(impatient, 5)
     np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X, dtype=np.uint32))
     event.synchronize()
     assert run.get_timing_result().cpu_total_time_ns or all(ns > 0 for ns in run.get_timing_result().gpu_total_time_ns)
@@ -102,54 +109,32 @@ def test_long_work_and_a_tiny_timeout(impatient):
     x = gw.asarray(np.arange(1 << 22, dtype=np.uint32), impatient)
     add.execute(a=x, b=x)
     few = add.execute(trials=10, enable_cpu_timing=True).get_timing_result().per_trial
-    _limit(impatient, 0.001)
+    timeout.set_timeout_s(impatient, 0.001)
     run = add.execute(trials=math.ceil(0.2e9 / few.cpu_total_time_ns))
     with pytest.raises(gw.DeviceTimeoutError, match=r"vector_add|VectorAdd"):
         run.output.to_numpy()
     with pytest.raises(gw.DeviceTimeoutError):
         gw.synchronize(impatient)
-    _limit(impatient, 120)
+    timeout.set_timeout_s(impatient, 120)
     np.testing.assert_array_equal(run.output.to_numpy(), 2 * np.arange(1 << 22, dtype=np.uint32))
 
 
-class _Never(threading.Event):
-    """Nobody can set it."""
-
-    def set(self):
-        pass
-
-
 def test_a_map_that_never_comes_is_dropped(impatient, monkeypatch):
-    """Work of another thread, submitted between the wait and the map."""
     monkeypatch.setattr(context_of(impatient).memory, "is_mappable", False)
     x = gw.asarray(X, impatient)
     x.to_numpy()
-    _limit(impatient, LIMIT_S)
+    timeout.set_timeout_s(impatient, LIMIT_S)
+    real = mapped_memory.Mapping.__init__
+
+    def asks_for_nothing(self, *args):
+        real(self, *args)
+        self._begin = self._end = lambda: None
+
     with monkeypatch.context() as patch:
-        cls = type(impatient.create_buffer(size=4, usage=1))
-        real = cls.map_async
-
-        def slow(self, *args, **kwargs):
-            promise = real(self, *args, **kwargs)
-            promise._thread_event = _Never()
-            return promise
-
-        patch.setattr(cls, "map_async", slow)
+        patch.setattr(mapped_memory.Mapping, "__init__", asks_for_nothing)
         with pytest.raises(gw.DeviceTimeoutError, match=r"read\. Nothing"):
             x.to_numpy()
     np.testing.assert_array_equal(x.to_numpy(), X)  # through another staging buffer
-
-
-def test_a_queue_that_cannot_be_asked_is_waited_for_in_a_thread(impatient, monkeypatch):
-    monkeypatch.setattr(_wgpu_native, "queue_is_idle", lambda _device: None)
-    gw.synchronize(impatient)
-    release = threading.Event()
-    monkeypatch.setattr(_wgpu_native, "_choose_wait", lambda _device: ("forever", release.wait))
-    _limit(impatient, LIMIT_S)
-    with pytest.raises(gw.DeviceTimeoutError):
-        gw.synchronize(impatient)
-    release.set()
-    gw.synchronize(impatient)
 
 
 def test_the_environment_is_read_at_the_first_wait(device, monkeypatch):
@@ -159,7 +144,6 @@ def test_the_environment_is_read_at_the_first_wait(device, monkeypatch):
     for made, wanted in ((by_environment, 30.0), (by_argument, 7.0), (endless, None)):
         gw.synchronize(made)
         assert timeout.timeout_s(made) == wanted
-        assert (wait_method(made) == "timed_poll") == (wanted is not None)
     monkeypatch.setenv("GRIDWISE_TIMEOUT_S", "nonsense")
     gw.synchronize(by_environment)  # it is fixed
     with pytest.raises(gw.ArgumentError, match="GRIDWISE_TIMEOUT_S='nonsense' must be a number of seconds over 0"):
@@ -176,43 +160,40 @@ def test_what_is_no_timeout(device, value):
         gw.request_device(device.adapter, timeout_s=value)
 
 
-def test_without_a_timeout_the_wait_is_as_before(device, monkeypatch):
-    monkeypatch.setattr(_wgpu_native, "wait_until_idle", lambda *_: pytest.fail("polled"))
-    assert wait_method(device) != "timed_poll"
-    wait_idle(device)
-    staging = device.create_buffer(size=16, usage="MAP_READ | COPY_DST")
-    map_buffer(device, staging, "READ")
-    assert staging.map_state == "mapped"
-
-
 @pytest.mark.parametrize(
     ("trouble", "method"),
     [
         (None, "on_submitted_work_done"),
-        (TypeError("initializer for ctype"), "device_poll"),
-        (AttributeError("no such method"), "device_poll"),
-        (NotImplementedError(), "device_poll"),
+        (TypeError("initializer for ctype"), "read_buffer"),
+        (AttributeError("no such method"), "read_buffer"),
+        (NotImplementedError(), "read_buffer"),
+        (RuntimeError("Queue work done status: Error"), None),  # of a device that is lost, or of a batch's calls
     ],
 )
-def test_the_first_wait_that_wgpu_has_is_taken(device, trouble, method):
+def test_where_wgpu_cannot_be_asked_the_first_wait_that_it_has_is_taken(device, monkeypatch, trouble, method):
     made = gw.request_device(device.adapter)
+    assert wait_method(made) == "device_poll"
+    state_of(made).wait = None
+    monkeypatch.setattr(_wgpu_native, "_polled", lambda _device: None)
     made.queue.on_submitted_work_done_sync = Mock(side_effect=trouble)
-    made._poll_wait = Mock()
+    made.queue.read_buffer = Mock()
+    if method is None:
+        with pytest.raises(RuntimeError, match="work done status"):
+            wait_idle(made)
+        made.queue.on_submitted_work_done_sync = Mock()
     wait_idle(made)
     wait_idle(made)
-    assert wait_method(made) == method
-    assert made._poll_wait.call_count == (2 if trouble else 0)
+    assert wait_method(made) == (method or "on_submitted_work_done")
+    assert made.queue.read_buffer.call_count == (2 if method == "read_buffer" else 0)
 
 
-def test_an_error_of_the_first_wait_is_no_sign_that_wgpu_lacks_it(device):
-    """As of a device that is lost, or of calls that a batch held back until then."""
+def test_on_metal_no_poll_blocks(device, monkeypatch):
+    """One may last for ever there."""
     made = gw.request_device(device.adapter)
-    made.queue.on_submitted_work_done_sync = Mock(side_effect=RuntimeError("Queue work done status: Error"))
-    with pytest.raises(RuntimeError, match="work done status"):
-        wait_idle(made)
-    made.queue.on_submitted_work_done_sync = Mock()
-    wait_idle(made)
-    assert wait_method(made) == "on_submitted_work_done"
+    monkeypatch.setitem(made.adapter.info, "backend_type", "Metal")
+    monkeypatch.setattr(_wgpu_native, "_blocking_poll", lambda _device: pytest.fail("blocked"))
+    monkeypatch.setattr(_wgpu_native, "_POLLING_NS", 0)
+    np.testing.assert_array_equal(gw.cumsum(X, device=made), np.cumsum(X))
 
 
 def test_only_the_last_submissions_are_kept():

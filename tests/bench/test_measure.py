@@ -4,6 +4,7 @@ import gc
 import itertools
 import re
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -575,40 +576,80 @@ def test_benchmark_takes_gpu_spans_from_what_is_returned(timed, device):
             assert 0 < span <= 1.02 * wall
 
 
-def test_benchmark_waits_for_the_queue_of_what_is_returned(device, fresh_device, monkeypatch):
-    x = gw.asarray(X, fresh_device)
-    chunks = gw.ChunkedArray([x[:500], x[500:]])
-    scan = gw.Scan(fresh_device)
-    waited = set()
-    module = sys.modules["gridwise_py.bench.sampling.benchmark"]
-    real = module.bracket
-    monkeypatch.setattr(module, "default_device_if_made", lambda: device)
-    monkeypatch.setattr(module, "bracket", lambda d, submit: (waited.add(d), real(d, submit))[1])
-    for fn in (
-        lambda: gw.cumsum(x),
-        lambda: gw.cumsum(chunks),
-        lambda: (gw.cumsum(chunks), 5),
-        lambda: {"sums": [gw.cumsum(chunks)]},
-        lambda: scan.execute(input=chunks),
-        lambda: scan.execute(input=x).outputs,
+@pytest.fixture
+def waited(monkeypatch):
+    """The devices whose queues are waited for in the brackets."""
+    found, run = set(), sys.modules["gridwise_py.runtime.run"]
+    real = run.wait_idle
+    monkeypatch.setattr(run, "wait_idle", lambda device: (found.add(device), real(device))[1])
+    return found
+
+
+def test_benchmark_waits_for_all_queues_that_are_used(device, fresh_device, monkeypatch, waited):
+    """Whatever is returned, and whichever device is the default."""
+    monkeypatch.setattr("gridwise_py.runtime.device._default", [device])
+    gw.cumsum(X)
+    x, y = gw.asarray(X, fresh_device), gw.asarray(X, device)
+    scan, out = gw.Scan(fresh_device), gw.empty(X.size, "u32", fresh_device)
+
+    def raw():
+        """As code that knows this library only as a maker of devices."""
+        encoder = fresh_device.create_command_encoder()
+        encoder.clear_buffer(out.buffer)
+        fresh_device.queue.submit([encoder.finish()])
+
+    def in_a_thread():
+        thread = threading.Thread(target=lambda: scan.execute(input=x, output=out))
+        thread.start()
+        thread.join()
+
+    for fn, wanted in (
+        (lambda: (scan.execute(input=x, output=out), None)[1], {fresh_device}),
+        (lambda: (x.copy_from(X), None)[1], {fresh_device}),
+        (in_a_thread, {fresh_device}),
+        (raw, {fresh_device}),
+        (lambda: x, {fresh_device}),
+        (lambda: {"sums": [gw.cumsum(gw.ChunkedArray([x[:500], x[500:]]))]}, {fresh_device}),
+        (lambda: (gw.cumsum(X), None)[1], {device}),
+        (lambda: (gw.cumsum(X), gw.cumsum(x)), {device, fresh_device}),
+        (lambda: [x, y], {device, fresh_device}),
     ):
         waited.clear()
         gw.benchmark(fn, n_warmup=1, n_iters=2)
-        assert waited == {fresh_device}
+        assert waited == wanted
     waited.clear()
-    gw.benchmark(lambda: gw.cumsum(X), n_warmup=1, n_iters=2)
-    assert waited == {device}, "the default device's, where nothing tells"
-    with pytest.raises(gw.ArgumentError, match="results of 2 devices; give device="):
-        gw.benchmark(lambda: [x, gw.asarray(X, device)])
+    gw.benchmark(lambda: gw.cumsum(y), n_warmup=1, n_iters=2, device=fresh_device)
+    assert waited == {device, fresh_device}
 
 
-def test_benchmark_must_know_whose_queue_to_wait_for(device, monkeypatch):
-    monkeypatch.setattr("gridwise_py.bench.sampling.benchmark.default_device_if_made", lambda: None)
-    with pytest.raises(gw.ArgumentError, match="device="):
+def test_benchmark_must_know_whose_queue_to_wait_for(device):
+    with pytest.raises(gw.ArgumentError, match=r"used no device that this library knows.*device="):
         gw.benchmark(lambda: None)
     assert gw.benchmark(lambda: None, n_iters=2, device=device).cpu_wall.summary.count == 2
     with pytest.raises(gw.ArgumentError, match="n_iters is 0"):
         gw.benchmark(lambda: None, n_iters=0, device=device)
+
+
+def test_benchmark_takes_events_for_the_span(device, require):
+    """Also the same two in each call, as they are used with torch."""
+    require("timestamp-query")
+    start, end, x = gw.Event(device), gw.Event(device), gw.asarray(X, device)
+    elapsed_ns = []
+
+    def step():
+        if start.query():
+            elapsed_ns.append(start.elapsed_ns(end))
+        start.record()
+        gw.cumsum(x)
+        end.record()
+        return start, end
+
+    found = gw.benchmark(step, n_warmup=1, n_iters=4)
+    assert found.gpu_span.samples_ns == pytest.approx([*elapsed_ns[-3:], start.elapsed_ns(end)])
+    with pytest.raises(gw.ArgumentError, match="one event"):
+        gw.benchmark(lambda: step()[0])
+    with pytest.raises(gw.ArgumentError, match="one without time"):
+        gw.benchmark(lambda: (step()[0], gw.Event(device, enable_timing=False)))
 
 
 def test_a_flush_that_is_smaller_than_the_cache_is_told():

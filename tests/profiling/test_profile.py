@@ -657,3 +657,19 @@ def test_the_trace(timed, staging, tmp_path):
     whole = next(e for e in lanes["host"] if e["name"] == "all")
     assert gpu[0]["ts"] >= whole["ts"] - uncertain_us
     assert gpu[-1]["ts"] + gpu[-1]["dur"] <= whole["ts"] + whole["dur"] + uncertain_us
+
+
+def test_work_on_other_devices_is_told(timed, fresh_device):
+    """A profile of one device does not see it, as of a function on the default device."""
+    x = gw.asarray(np.ones(100, np.uint32), fresh_device)
+    gw.sum(x)  # measures the device, too
+    with gw.profile(timed) as prof:
+        gw.ones(5, "u32", timed)
+        assert not [warning for warning in prof.warnings if "other devices" in warning]
+        x.copy_from(np.zeros(100, np.uint32))
+        gw.sum(x)
+    gw.sum(x)
+    told = f"{fresh_device.adapter.info['device']}: 2 submissions or transfers"
+    for text in (repr(prof), " ".join(prof.warnings), str(prof.key_averages())):
+        assert "work on other devices is not in this profile" in " ".join(text.split())
+        assert told in " ".join(text.split())

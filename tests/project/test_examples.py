@@ -155,7 +155,15 @@ def test_it_runs(device, require, name):
     if "pygfx" in name:
         require("module:pygfx")
     run = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", EXAMPLES / name, *ARGUMENTS.get(name, [])],
+        [
+            sys.executable,
+            "-W",
+            "error::UserWarning",
+            "-W",
+            "ignore:no GPU was found",
+            EXAMPLES / name,
+            *ARGUMENTS.get(name, []),
+        ],
         capture_output=True,
         encoding="utf-8",
         env=os.environ | {"PYTHONIOENCODING": "utf-8"},

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.backend.device_state import state_of
+from gridwise_py.runtime import bound_call
+from gridwise_py.runtime import run as run_module
 
 X = np.random.default_rng(6).integers(0, 1000, 1 << 20, dtype=np.uint32)
 PREFIX = np.cumsum(X, dtype=np.uint32)
@@ -68,9 +69,9 @@ def test_the_event_loop_goes_on(device, monkeypatch):
     x, out = gw.asarray(X, device), gw.empty(X.size, "u32", device)
     scan.execute(input=x, output=out)
     gw.synchronize(device)
-    method, wait = state_of(device).wait
     with monkeypatch.context() as patch:
-        patch.setattr(state_of(device), "wait", (method, lambda: (loop.wait_until_it_went_on(), wait())))
+        wait = bound_call.wait_idle
+        patch.setattr(bound_call, "wait_idle", lambda device: (loop.wait_until_it_went_on(), wait(device)))
         loop.run(scan.execute_async(input=x, output=out, trials=2))
     assert loop.waits
     np.testing.assert_array_equal(out.to_numpy(), PREFIX)
@@ -138,3 +139,32 @@ def test_errors_come_out_of_the_await(device):
     gone.destroy()
     with pytest.raises(gw.BufferUsageError, match="destroyed"):
         asyncio.run(gone.to_numpy_async())
+
+
+def test_timed_calls_take_turns_and_tell_of_others(device, monkeypatch):
+    """The queue is idle before each: no wall holds the work of another task, or it says so."""
+    scan, x = gw.Scan(device), gw.asarray(X, device)
+    copy, inside, most = gw.asarray(X, device), [], []
+    real = run_module.bracket
+
+    def bracket(device, submit, *others):
+        inside.append(1)
+        most.append(len(inside))
+        try:
+            return real(device, lambda: (submit(), between()), *others)
+        finally:
+            inside.pop()
+
+    async def every():
+        runs = await asyncio.gather(*(scan.execute_async(input=x, enable_cpu_timing=True) for _ in range(6)))
+        return [run.get_timing_result().warnings for run in runs]
+
+    monkeypatch.setattr(run_module, "bracket", bracket)
+    scan.execute(input=x)
+    between = lambda: None  # noqa: E731
+    told = asyncio.run(every())
+    assert max(most) == 1
+    assert not any("work of others" in warning for warnings in told for warning in warnings)
+    between = lambda: copy.copy_from(X)  # noqa: E731
+    told = asyncio.run(every())
+    assert all(any("work of others: 1 submission" in warning for warning in warnings) for warnings in told)

@@ -140,10 +140,39 @@ assert getenv(b"WAYLAND_DISPLAY") == (None if before is None else before.encode(
     if use == "WAYLAND_DISPLAY":
         environment[use] = "wayland-7"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=1200, check=False, env=environment
-    )
+        [sys.executable, "-W", "ignore:no GPU was found", "-c", code],
+        capture_output=True, text=True, timeout=1200, check=False, env=environment,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
+
+
+def test_a_cpu_that_nobody_asked_for_is_told_once(device, monkeypatch):
+    module = sys.modules["gridwise_py.runtime.device"]
+    adapter = gw.request_device().adapter
+    monkeypatch.setitem(adapter.info, "adapter_type", "CPU")
+    monkeypatch.setattr(module, "_adapters", lambda _: [adapter])
+    monkeypatch.setattr(module, "_default", [])
+    monkeypatch.delenv("GRIDWISE_ADAPTER", raising=False)
+    for ask, is_told in (
+        (lambda: gw.sum(np.ones(9, np.uint32)), True),
+        (gw.request_device, True),
+        (lambda: gw.request_device("cpu"), False),
+        (lambda: gw.request_device(0), False),
+        (lambda: gw.request_device(adapter), False),
+    ):
+        monkeypatch.setattr(module, "_told_of_software", [])
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            ask()
+            gw.request_device(*(() if is_told else ("cpu",)))
+        assert len(told) == is_told
+        if is_told:
+            assert told[0].category is gw.GridwiseWarning
+            assert told[0].filename == __file__, "the caller's line"
+            assert "GRIDWISE_ADAPTER=cpu" in str(told[0].message)
+    monkeypatch.setenv("GRIDWISE_ADAPTER", "cpu")
+    gw.request_device()  # a warning would be an error here
 
 
 def test_the_default_device_is_made_once(device):

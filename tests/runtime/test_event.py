@@ -348,3 +348,35 @@ def test_an_error_while_recording_leaves_the_event_as_it_was(timed, monkeypatch)
             event.record()
     assert event._span("") == before
     assert gw.timing_helper(timed).pairs_in_use == 0
+
+
+def test_without_a_device_it_takes_the_one_in_use(timed, device, monkeypatch):
+    """As in torch; of several any may be the wrong queue, so it asks."""
+    uses = {}
+    monkeypatch.setattr(event_module, "queue_uses", lambda: uses)
+    monkeypatch.setattr(event_module, "default_device", lambda: device)
+    event, encoder = gw.Event(enable_timing=True), timed.create_command_encoder()
+    assert not event.query()
+    with pytest.raises(gw.TimingNotReady, match=r"never recorded"):
+        event.elapsed_time(event)
+    event.record(encoder)
+    assert event.device is timed
+    for known, wanted in (({}, device), ({timed: 0}, timed), ({device: 0, timed: 3}, timed)):
+        uses = known
+        event = gw.Event()
+        event.record()
+        event.synchronize()
+        assert event.device is wanted
+    uses = {device: 1, timed: 3}
+    with pytest.raises(gw.ArgumentError, match=r"2 devices are in use.*gw\.Event\(device\)"):
+        gw.Event().record()
+
+
+def test_synchronize_without_a_device_waits_for_all(device, fresh_device, monkeypatch):
+    waited = []
+    monkeypatch.setattr(event_module, "wait_idle", waited.append)
+    gw.synchronize()
+    assert {device, fresh_device} <= set(waited)
+    waited.clear()
+    gw.synchronize(fresh_device)
+    assert waited == [fresh_device]

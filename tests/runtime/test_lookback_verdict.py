@@ -162,6 +162,27 @@ def test_a_fallback_that_is_wrong_is_found(fresh_device, folder, quick, spoilt):
     assert not found.recovers
 
 
+@pytest.mark.parametrize("progress", [True, False])
+def test_an_adapter_that_is_too_slow_for_the_test_is_not_safe(fresh_device, folder, monkeypatch, progress):
+    """SwiftShader's Vulkan takes 0.2 s for a dispatch: no user waits for 36 of them."""
+    counts, clock = [], [0]
+
+    def count(_device, _executor, _plan, dispatches):
+        counts.append(dispatches)
+        clock[0] += dispatches * lookback.LIMIT_NS // 10
+        return 0, (1 if progress else 500) * dispatches, dispatches * lookback.TILES
+
+    monkeypatch.setattr(lookback, "_count", count)
+    monkeypatch.setattr(lookback.time, "perf_counter_ns", lambda: clock[0])
+    found = lookback_verdict(fresh_device, "u32x2")
+    assert not found.safe
+    said = "the self-test failed: it did not finish within 1 s" if progress else "workgroups made no progress"
+    assert said in str(found)
+    assert max(counts) <= 8
+    assert clock[0] <= 3 * lookback.LIMIT_NS
+    assert list(folder.iterdir()) == []
+
+
 def test_a_test_that_cannot_run_is_a_verdict_and_is_not_kept(fresh_device, folder, monkeypatch):
     def fail(*_, **__):
         raise gw.DeviceError("the device was lost")

@@ -172,3 +172,14 @@ def test_the_judge_sees_what_is_wrong(tmp_path):
     (tmp_path / "t.json").write_text(json.dumps(data))
     with pytest.raises(AssertionError):
         load(tmp_path / "t.json")
+
+
+@pytest.mark.parametrize(("source_ns", "target_ns"), [(500, 1000), (1400, 1400), (2500, None)])
+def test_no_arrow_ends_before_it_begins(source_ns, target_ns):
+    """The clocks of host and GPU are aligned to some µs only."""
+    trace = ChromeTrace()
+    host = trace.lane("host", "host")
+    trace.slice(host, "call", source_ns, 10)
+    trace.gpu_slices("queue", [GpuSlice("pass", 1000, 2000, {}, flow=(host, source_ns))], 1.0, (0, 0))
+    arrows = [event["ts"] * 1e3 for event in trace.to_dict()["traceEvents"] if event["ph"] in "sf"]
+    assert arrows == ([] if target_ns is None else [source_ns, target_ns])

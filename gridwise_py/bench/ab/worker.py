@@ -18,6 +18,7 @@ import platform
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
@@ -51,7 +52,9 @@ class _Worker:
 
     def hello(self, adapter: str | None) -> dict[str, Any]:
         """Make the device; return the versions and the adapter."""
-        self._device = self._gw.request_device(adapter)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a software adapter, which the command names
+            self._device = self._gw.request_device(adapter)
         info = self._device.adapter.info
         return {
             "versions": {

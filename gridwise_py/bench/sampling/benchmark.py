@@ -6,17 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
+from weakref import WeakKeyDictionary
 
 import wgpu
 
-from ...backend.wgpu_native import wait_idle, wait_method
+from ...backend.device_state import queue_uses
+from ...backend.wgpu_native import guard_queue, wait_idle, wait_method
 from ...display.html_table import html_table
 from ...display.quantities import format_time
 from ...display.terminal import clean
 from ...errors import ArgumentError, DatatypeError
 from ...runtime.array import OnGpu
 from ...runtime.chunked_array import Items
-from ...runtime.device import default_device_if_made
+from ...runtime.event import Event
 from ...runtime.run import Run, bracket
 from ...timing.queries import TimingSession
 from ...timing.result import Span, TimingResult
@@ -31,6 +33,18 @@ Timed: TypeAlias = Run[Items] | TimingResult | TimingSession
 
 
 @dataclass(frozen=True)
+class _Moments:
+    """The stamps of events, which may be recorded again before they are read."""
+
+    sessions: tuple[TimingSession, ...]
+
+    def span(self) -> Span:
+        """Return what is between the last stamp of the first and the first stamp of the last."""
+        spans = sorted((session.spans()[0] for session in self.sessions), key=lambda span: span.begin_ticks)
+        return Span("between events", spans[0].end_ticks, spans[-1].begin_ticks, spans[0].tick_period_ns)
+
+
+@dataclass(frozen=True)
 class BenchmarkResult:
     """Times of a callable, per call.
 
@@ -39,7 +53,8 @@ class BenchmarkResult:
     cpu_wall : Series
         From just before the call until the queue is idle again, on the CPU's clock.
     gpu_span : Series or None
-        From the first to the last timestamp of the timed results that the call returned; None if it returned none.
+        From the first to the last timestamp of the timed results that the call returned, or between the `Event` objects
+        that it returned; None if it returned none.
         Calls with invalid timestamps are counted in its ``invalid``.
     n_warmup, n_iters : int
     wait_method : str
@@ -109,8 +124,9 @@ def benchmark(
 ) -> BenchmarkResult:
     """Time a callable that submits GPU work.
 
-    Each call is timed from an idle queue until the queue is idle again. If the call returns a `Run` that was timed
-    on the GPU, a `TimingResult`, a submitted `TimingSession`, or several of these, its GPU span is taken, too.
+    Each call is timed from idle queues until they are idle again. They are those of all devices that are submitted to
+    during the calls, by whichever thread. If the call returns a `Run` that was timed on the GPU, a `TimingResult`, a
+    submitted `TimingSession`, two events (`Event`) around the work, or several of these, its GPU span is taken, too.
 
     Parameters
     ----------
@@ -122,8 +138,8 @@ def benchmark(
     n_iters : int, default 50
         Samples.
     device : wgpu.GPUDevice, optional
-        The device whose queue is waited for. By default the device of what `fn` returns (`Run`, `Array`,
-        `ChunkedArray`, `TimingSession`, or lists, tuples and dicts of these), else the default device.
+        A further device whose queue is waited for: needed where `fn` submits by itself to a device that neither
+        `request_device` made nor this library has used.
 
     Returns
     -------
@@ -132,7 +148,8 @@ def benchmark(
     Raises
     ------
     ArgumentError
-        If a count does not fit, or the device cannot be told.
+        If a count does not fit, if `fn` used no device that is known, so that there is nothing to wait for, or if it
+        returned a single event, or one without time.
     DatatypeError
         If `fn` is no callable.
 
@@ -158,17 +175,20 @@ def benchmark(
             f"gw.benchmark takes a callable, as in gw.benchmark(lambda: scan.execute(input=x)), not "
             f"{type(fn).__name__}; for a primitive there is gw.measure(primitive, input=x)"
         )
-    # The result tells the device, so one call always comes first; it may compile.
+    # One call always comes first, which tells the devices; it may compile.
+    devices = _Devices(device)
     returned = fn()
-    device = device or _device_of(returned)
-    wait_idle(device)
+    first = devices.first(returned)
+    for used in devices.used():
+        wait_idle(used)
+    _timings(returned)
     for _ in range(n_warmup - 1):
         fn()
     walls: list[float] = []
-    results: list[list[Timed] | None] = []
+    results: list[list[Timed | _Moments] | None] = []
     for _ in range(n_iters):
         kept: list[Any] = []
-        before, _, after = bracket(device, lambda kept=kept: kept.append(fn()))
+        before, _, after = bracket(first, lambda kept=kept: kept.append(fn()), devices.used)
         walls.append(float(after - before))
         results.append(_timings(kept[0]))
     # Judged after the last call: reading timestamps takes time.
@@ -189,12 +209,12 @@ def benchmark(
         make_series("gpu_span", found_ns, dict(sorted(invalid.items()))) if found_ns or invalid else None,
         n_warmup,
         n_iters,
-        wait_method(device),
+        wait_method(first),
         (f"{len(doubts)} of {n_iters} calls: {doubts[-1]}",) if doubts else (),
     )
 
 
-def _doubts(timings: Iterable[Timed]) -> list[str]:
+def _doubts(timings: Iterable[Timed | _Moments]) -> list[str]:
     """Return why valid times are to be doubted."""
     results = [part.get_timing_result() if isinstance(part, Run) else part for part in timings]
     return [text for result in results if isinstance(result, TimingResult) for text in result.warnings]
@@ -211,31 +231,41 @@ def _parts(returned: object) -> Iterable[object]:
         yield returned
 
 
-def _device_of(returned: object) -> wgpu.GPUDevice:
-    found: dict[int, wgpu.GPUDevice] = {}
-    for part in _parts(returned):
-        of = next(iter(cast(Run[Items], part).outputs.values()), None) if isinstance(part, Run) else part
-        if isinstance(of, (OnGpu, TimingSession)):
-            found[id(of.device)] = of.device
-    if len(found) > 1:
+class _Devices:
+    """Finds the devices whose queues a callable uses, from now on."""
+
+    def __init__(self, given: wgpu.GPUDevice | None):
+        self._given = [] if given is None else [given]
+        self._returned: list[wgpu.GPUDevice] = []
+        self._before = WeakKeyDictionary(queue_uses())
+        for device in (*self._before, *self._given):
+            guard_queue(device)  # it counts submissions of the caller's own
+
+    def used(self) -> list[wgpu.GPUDevice]:
+        """Return them."""
+        used = [device for device, uses in queue_uses().items() if uses != self._before.get(device, 0)]
+        return list(dict.fromkeys((*self._given, *self._returned, *used)))
+
+    def first(self, returned: object) -> wgpu.GPUDevice:
+        """Return one of them, after a first call, which returned something."""
+        for part in _parts(returned):
+            of = next(iter(cast(Run[Items], part).outputs.values()), None) if isinstance(part, Run) else part
+            if isinstance(of, (OnGpu, TimingSession, Event)):
+                self._returned.append(of.device)
+        used = self.used()
+        if used:
+            return used[0]
         raise ArgumentError(
-            f"it cannot be told whose queue to wait for: the callable returned results of {len(found)} devices; give "
-            f"device=, and time the work of each device by itself"
+            f"there is nothing to wait for: the callable, which returned {type(returned).__name__}, used no device "
+            f"that this library knows. If it submits to one by itself, give device=; what computes on the CPU alone, "
+            f"time with timeit"
         )
-    if found:
-        return next(iter(found.values()))
-    default = default_device_if_made()
-    if default is not None:
-        return default
-    raise ArgumentError(
-        f"it cannot be told whose queue to wait for: the callable returned {type(returned).__name__}, and no default "
-        f"device was made; give device=, or return the Run"
-    )
 
 
-def _timings(returned: object) -> list[Timed] | None:
+def _timings(returned: object) -> list[Timed | _Moments] | None:
     """Return the results with timestamps among those that a call returned."""
-    found: list[Timed] = []
+    found: list[Timed | _Moments] = []
+    moments: list[TimingSession | None] = []
     for part in _parts(returned):
         if isinstance(part, Run):
             run = cast(Run[Items], part)
@@ -243,13 +273,25 @@ def _timings(returned: object) -> list[Timed] | None:
                 found.append(run)
         elif isinstance(part, (TimingResult, TimingSession)):
             found.append(part)
+        elif isinstance(part, Event):
+            moments.append(part.session)
+    sessions = tuple(session for session in moments if session is not None)
+    if len(sessions) != len(moments) or len(moments) == 1:
+        raise ArgumentError(
+            "a call returned one event, or one without time; for its GPU span return two, one recorded before the work "
+            "and one after it, made with enable_timing=True"
+        )
+    if sessions:
+        found.append(_Moments(sessions))
     return found or None
 
 
-def _spans(timings: Iterable[Timed]) -> list[Span]:
+def _spans(timings: Iterable[Timed | _Moments]) -> list[Span]:
     spans: list[Span] = []
     for part in timings:
-        if isinstance(part, TimingSession):
+        if isinstance(part, _Moments):
+            spans.append(part.span())
+        elif isinstance(part, TimingSession):
             spans += part.spans()
         else:
             spans += part.get_timing_result().spans if isinstance(part, Run) else part.spans

@@ -260,8 +260,7 @@ class Sampler:
             yield session
         except BaseException:
             if not session.is_submitted():
-                wait_idle(self.device)
-                session.abandon()
+                session.abandon()  # what was submitted comes before whatever uses the queries next
             raise
 
     def _canary_time(self, stamps: NDArray[np.uint64]) -> CanaryTime | None:

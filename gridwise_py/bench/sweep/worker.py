@@ -155,7 +155,7 @@ def _main() -> None:
 
 
 def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    from ...runtime.device import request_device
+    from ...runtime.device import expect_software, request_device
 
     def answer(data: Mapping[str, Any]) -> None:
         answers.write(json.dumps(data, allow_nan=False).encode() + b"\n")
@@ -163,6 +163,7 @@ def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 
     settings = json.loads(requests.readline())
     protocol = SamplingProtocol(**settings["protocol"])
+    expect_software()  # the command names the adapter
     try:
         device = request_device(settings["adapter"])
     except Exception as error:
