@@ -160,7 +160,7 @@ def made(given: Given, gridwise: bool) -> Any:
         return x.item()
     if how == "item":
         return x.reshape(())[()]
-    if how == "series" and pd is not None:
+    if how == "series" and pd is not None and gridwise:  # methods of its own would answer numpy's functions
         return pd.Series(np.array(x))
     return np.array(x)
 

@@ -15,11 +15,10 @@ _SAME_LENGTH: tuple[Callable[[Draw, object], Call], ...] = (
     lambda d, x: Call("sort", (x,)),
     lambda d, x: Call("flip", (x,)),
     lambda d, x: Call("roll", (x, d.whole(-5, 5))),
-    lambda d, x: Call(".copy", (x,)),
+    lambda d, x: Call("asarray", (x,)),
     lambda d, x: Call("maximum", (x, 1)),
     lambda d, x: Call("+", (x, x)),
     lambda d, x: Call("where", (Call(">", (x, 1)), x, 0)),
-    lambda d, x: Call(".ravel", (x,)),
 )
 #: Those whose result is shorter, or carries its count.
 _SHORTER: tuple[Callable[[Draw, object], Call], ...] = (

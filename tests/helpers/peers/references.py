@@ -18,10 +18,14 @@ class Refused(ValueError):
     """What a reference raises of arguments that are wrong."""
 
 
+class Unspecified(Exception):
+    """What a reference raises where any result is right."""
+
+
 def of_four_bytes(x: np.ndarray) -> np.ndarray:
     """Return items of 1 and 2 bytes as those of 4 of their kind: what sums by key and by segments are computed in."""
     if x.dtype.itemsize >= 4:
-        return x
+        return x.astype(x.dtype.newbyteorder("="))
     return x.astype({"b": np.uint32, "u": np.uint32, "i": np.int32, "f": np.float32}[x.dtype.kind])
 
 

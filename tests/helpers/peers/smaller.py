@@ -11,7 +11,7 @@ import numpy as np
 
 from .calls import ON_GPU, OPERATORS, Call, Given, changed, text, walk
 
-_MOST_TRIES, _MOST_S = 80, 8.0
+_MOST_TRIES, _MOST_S = 60, 4.0
 
 
 def size(call: Call) -> int:

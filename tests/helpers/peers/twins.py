@@ -747,13 +747,19 @@ def _draw_unique(d: Draw) -> Call:
 
 def _unique(x: Any, return_index: Any = False, return_inverse: Any = False, return_counts: Any = False, axis: Any = None,
             *, equal_nan: Any = True, sorted: Any = True) -> Any:  # fmt: skip
-    return np.unique(x, return_index, return_inverse, return_counts, axis, equal_nan=equal_nan)
+    found = np.unique(x, True, return_inverse, return_counts, axis, equal_nan=equal_nan)  # stable with the index
+    wanted = [found[0], *((found[1],) if return_index else ()), *found[2:]]
+    return tuple(wanted) if len(wanted) > 1 else wanted[0]
+
+
+def _unique_inverse(x: Any) -> Any:
+    return _unique(x, False, True, equal_nan=False)
 
 
 _add("unique", _unique, _draw_unique)
 for _name in ("unique_all", "unique_counts", "unique_inverse", "unique_values"):
-    _add(_name, (lambda of: lambda x: of(x))(getattr(np, _name)) if _name != "unique_values" else
-         lambda x: np.sort(np.unique_values(x)),
+    _add(_name, {"unique_values": lambda x: np.sort(np.unique_values(x)), "unique_inverse": _unique_inverse}.get(
+        _name, getattr(np, _name)),
          (lambda name: lambda d: Call(name, (_first(d, dims=2 if d.chance(0.3) else 1, expression=False),)))(_name))  # fmt: skip
 
 
@@ -773,8 +779,8 @@ def _draw_sets(name: str) -> Callable[[Draw], Call]:
                                                   ("kind", kind)])  # fmt: skip
         if name == "union1d":
             return Call(name, (first, second))
-        if unique is True and isinstance(second, Given):
-            first, second = (Given(np.unique(x.items), x.how) for x in (first, second))
+        if unique is True:
+            first, second = (Given(np.unique(x.items), x.how) if isinstance(x, Given) else x for x in (first, second))
         if name == "intersect1d":
             return d.call(
                 name, [first, second], [("assume_unique", unique), ("return_indices", d.maybe(0.2, d.chance(0.7)))]
@@ -919,9 +925,7 @@ def _segmented_reduce_exact(
 
 def _segmented_scan(x: Any, offsets: Any, op: str = "add", kind: str = "inclusive") -> Any:
     x = ref.of_four_bytes(np.asarray(x))
-    parts = ref.segments(x, offsets)
-    if parts and (int(np.asarray(offsets)[0]) != 0 or int(np.asarray(offsets)[-1]) != x.size):
-        raise ref.Refused("items in no segment")
+    parts = _covering(ref.segments(x, offsets), x)
     return np.concatenate([x[:0], *(ref.scanned(op, part, kind) for part in parts)])
 
 
@@ -931,9 +935,16 @@ def _segmented_scan_exact(want: Any, got: Any, x: Any, offsets: Any, op: str = "
     return want, np.concatenate([np.zeros(0), *scales])
 
 
+def _covering(parts: list[np.ndarray], x: np.ndarray) -> list[np.ndarray]:
+    """Return segments that all items are in; results of others are unspecified."""
+    if sum(part.size for part in parts) != x.size:
+        raise ref.Unspecified
+    return parts
+
+
 def _segmented_sort(x: Any, offsets: Any = None, *, length: Any = None, descending: bool = False) -> Any:
     x = np.asarray(x)
-    parts = ref.segments(x, offsets, length)
+    parts = _covering(ref.segments(x, offsets, length), x)
     return np.concatenate([x[:0], *(part[ref.order(part, descending)] for part in parts)])
 
 
@@ -942,7 +953,7 @@ def _segmented_sort_pairs(keys: Any, values: Any, offsets: Any = None, *, length
     keys, values = np.asarray(keys), np.asarray(values)
     if keys.shape != values.shape:
         raise ref.Refused("lengths")
-    parts, of = ref.segments(keys, offsets, length), ref.segments(values, offsets, length)
+    parts, of = _covering(ref.segments(keys, offsets, length), keys), ref.segments(values, offsets, length)
     orders = [ref.order(part, descending) for part in parts]
     return tuple(np.concatenate([x[:0], *(part[order] for part, order in zip(each, orders, strict=True))])
                  for x, each in ((keys, parts), (values, of)))  # fmt: skip
@@ -1067,7 +1078,8 @@ def _draw_histogram(d: Draw) -> Call:
     weights: Any = LEFT
     if d.chance(0.2):
         n = x.items.shape if d.chance(0.95) else (3,)
-        weights = d.alike(d.items(d.dtype(_WORDS), n, d.pick((None, "few"))), x)
+        of = d.dtype(_WORDS)
+        weights = d.alike(d.items(of, n, d.pick((None, "few")) if of.kind == "f" else "few"), x)
     return d.call("histogram", [x], [("bins", bins), ("range", range_), ("density", d.maybe(0.12, d.chance(0.8))),
                                      ("weights", weights)])  # fmt: skip
 
@@ -1086,8 +1098,9 @@ def _histogram_exact(want: Any, got: Any, x: Any, bins: Any = 10, range: Any = N
             total = np.where(np.isfinite(w), w, 0).sum()
             scale = np.full(edges.size - 1, (16 + w.size) * total)
         if density:
-            total = np.histogram(x, bins, range, None, weights)[0].sum(dtype=np.float64)
-            scale = scale / np.abs(total * np.diff(edges)) + 8 * np.abs(want)
+            total = np.float64(np.histogram(x, bins, range, None, weights)[0].sum(dtype=np.float64))
+            widths = np.diff(np.asarray(edges).astype(np.float64))
+            scale = np.asarray(scale) / np.abs(total * widths) + 8 * np.abs(want)
     return [(want, np.where(np.isnan(scale), np.inf, scale)), (edges, np.zeros(edges.size))]
 
 
@@ -1309,7 +1322,7 @@ def _group_values(x: np.ndarray, op: str) -> Any:
         if op in ("mean", "var", "std"):
             wide = x.astype(np.float64)
             result = np.float64 if x.dtype.itemsize == 8 else np.float32
-            return getattr(np, op)(wide if x.dtype.kind == "f" or result is np.float64 else wide).astype(result)
+            return getattr(np, op)(wide).astype(result)
         if op in ("any", "all"):
             return bool(getattr(np, op)(x))
         if op == "count":
@@ -1345,7 +1358,8 @@ def _group_by(keys: Any, aggregates: Any = None, /, *, key_bits: Any = None, **m
         x, op = np.asarray(what[0]), what[1]
         if x.shape != columns[0].shape:
             raise ref.Refused("lengths")
-        result.append(np.array([_group_values(x[row], op) for row in rows]))
+        values = [_group_values(x[row], op) for row in rows]
+        result.append(np.array(values) if values else np.array([_group_values(np.ones(1, x.dtype), op)])[:0])
     return tuple(result)
 
 

@@ -74,10 +74,15 @@ def report_of(task: Task, only: tuple[str, ...] = (), seen: set[Any] | None = No
 
             def holds(candidate: Any) -> bool:
                 try:
-                    other = judged(candidate).finding
+                    other = judged(candidate)
                 except Exception:
                     return False
-                return other is not None and (other.name, other.kind) == (finding.name, finding.kind)
+                same = (finding.name, finding.kind, finding.mark if finding.kind in ("leak", "refusal") else "")
+                return (
+                    other.finding is not None
+                    and type(other.numpy.error) is type(result.numpy.error)
+                    and (*other.finding.group[:2], other.finding.mark if same[2] else "") == same
+                )
 
             small = smaller(call, holds)
             if small is not call:
