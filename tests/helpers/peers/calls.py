@@ -103,6 +103,17 @@ def walk(value: Any) -> list[Given]:
     return []
 
 
+def leaves(value: Any) -> list[Any]:
+    """Return all values in a call that are no arrays."""
+    if isinstance(value, Call):
+        return leaves(value.args) + leaves(value.kwargs)
+    if isinstance(value, (tuple, list)):
+        return [leaf for item in value for leaf in leaves(item)]
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in leaves(item)]
+    return [] if isinstance(value, Given) else [value]
+
+
 def changed(value: Any, change: Callable[[Any], Any]) -> Any:
     """Return a value with every array and leaf of it replaced by what `change` makes of it."""
     if isinstance(value, Call):

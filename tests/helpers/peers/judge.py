@@ -139,9 +139,11 @@ def judged(call: Call) -> Judged:
         if allowed.holds(call, finding):
             result.allowed = allowed.reason
             return result
-    if finding.kind == "refusal":
+    if finding.kind in ("refusal", "error class"):
+        # A call that is wrong in two ways may be told either.
+        shown = Finding(finding.name, "refusal", _shown(found.error) if found.error is not None else "", finding.mark)
         for refusal in REFUSALS:
-            if refusal.holds(call, finding):
+            if refusal.holds(call, shown):
                 result.refusal = refusal.reason
                 return result
     result.finding = finding
@@ -322,10 +324,15 @@ def _same(call: Call, twin: Twin, want: Any, got: Any, at: int, expected: Outcom
     if items.shape != wanted.shape:
         return Finding("", "shape", both)
     if not twin.python_results and items.dtype != wanted.dtype.newbyteorder("="):
-        allowed = twin.dtypes(call, wanted.dtype, on_gpu or isinstance(got, OnGpu), at)
+        allowed = twin.dtypes(call, wanted.dtype.newbyteorder("="), on_gpu or isinstance(got, OnGpu), at)
         if items.dtype not in allowed:
             return Finding("", "dtype", both, f"{wanted.dtype} {items.dtype} {on_gpu}")
-    wrong = _wrong_items(call, twin, wanted, items, at, expected)
+    if twin.check is not None:
+        wrong = twin.check(call, wanted, items)
+    else:
+        wrong = _wrong_items(call, twin, wanted, items, at, expected)
+    if wrong is not None and wrong.startswith("zero"):
+        return Finding("", "zero", f"{wrong}{both}", "")
     if wrong is not None:
         return Finding("", "value", f"{wrong}{both}", f"{'gpu' if on_gpu else 'host'} {items.dtype.kind} {at}")
     return None
@@ -359,7 +366,9 @@ def _wrong_items(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: 
         over = (np.abs(value) * (1 + eps) >= most) & np.isinf(got) & np.isfinite(np.abs(value))
         ok = near | over | (unsure & (np.isfinite(np.abs(value)) | np.isnan(got) | np.isinf(got)))
         if unsure.any() and twin.zeros_stay:  # a product with a factor of 0 is 0
-            ok &= ~((value == 0) & (want == 0) & np.isnan(got))
+            zero = (value == 0) & (want == 0) & np.isnan(got)
+            if zero.any() and np.all(ok):
+                return "zero times an infinity; "
     return None if np.all(ok) else _first(~ok)
 
 

@@ -37,11 +37,17 @@ def _mean_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dt
     """Means of integers are float32, where numpy's are float64."""
     x = call.args[0]
     kind = x.items.dtype.kind if isinstance(x, Given) else "i"
-    return {want, *((np.dtype(np.float32),) if (kind in "iub" or on_gpu) and want != np.float16 else ())}
+    listed = isinstance(x, Given) and x.how in ("list", "tuple", "scalar")
+    return {want, *((np.dtype(np.float32),) if kind in "iub" or on_gpu or listed else ())}
 
 
 def _any_float(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
     return {want, *(map(np.dtype, ("float32", "float64")) if on_gpu else ())}
+
+
+def _in_float32(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
+    """Functions of items are computed in float32, of float16 in that."""
+    return {want, np.dtype(np.float32)} if want.kind == "f" else _wide_dtypes(call, want, on_gpu, at)
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,8 @@ class Twin:
     exact: Callable[..., Any] | None = None
     dtypes: Callable[..., Any] = _wide_dtypes
     gridwise: Callable[..., Any] | None = None
+    #: In place of a comparison of items: says what is wrong.
+    check: Callable[[Call, np.ndarray, np.ndarray], str | None] | None = None
     in_place: bool = False
     #: Where results are: as the arguments are ("same"), on the GPU whatever these are ("gpu"), or anywhere ("").
     resides: str = "same"
@@ -306,6 +314,9 @@ def _mean_exact(want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None
                 keepdims: Any = False) -> Any:  # fmt: skip
     x = np.asarray(x)
     n = _along(x, axis)
+    if x.dtype.kind in "iub" and dtype is None:  # computed in float32, whatever `out` is
+        value, scale = _mean_exact(want, np.zeros((), np.float32), x.astype(np.float32), axis, np.float32, None, keepdims)
+        return value, scale * (2.0**-23 / _eps_of(got))
     kept = got.dtype if got.dtype.kind == "f" and got.dtype.itemsize > 2 else np.dtype(np.float64)
     value, scale = ref.exact_sum(np.sum, kept, x, n, axis=axis, keepdims=keepdims)
     with np.errstate(all="ignore"):
@@ -317,8 +328,11 @@ def _var_exact(root: bool) -> Callable[..., Any]:
              keepdims: Any = False, correction: Any = None) -> Any:  # fmt: skip
         x = np.asarray(x)
         ddof = ddof if correction is None else correction
-        if x.dtype.kind in "iub" and got.dtype == np.float32:
+        if x.dtype.kind in "iub" and (got.dtype != np.float32 or dtype is None):  # computed in float32, whatever `out` is
             x = x.astype(np.float32)
+            if got.dtype != np.float32:
+                value, scale = find(want, np.zeros((), np.float32), x, axis, np.float32, None, ddof, keepdims)
+                return value, scale * (2.0**-23 / _eps_of(got))
         with np.errstate(all="ignore"):
             wide = x.astype(np.longdouble)
             value = np.var(wide, axis=axis, ddof=ddof, keepdims=keepdims)
@@ -640,7 +654,24 @@ def _put(x: Any, indices: Any, values: Any, mode: str = "raise") -> Any:
     np.put(x, indices, values, mode)
 
 
-_add("put", _put, _draw_put, compare="bits", in_place=True, weight=1.5)
+def _check_put(call: Call, want: np.ndarray, got: np.ndarray) -> str | None:
+    """Of equal indices any value may stay."""
+    items = call.args[0].items
+    flat = np.arange(items.size)
+    indices, values = (np.asarray(arg.items if isinstance(arg, Given) else arg).ravel() for arg in call.args[1:3])
+    mode = call.args[3] if len(call.args) > 3 else call.kwargs.get("mode", "raise")
+    found, wanted = got.ravel().copy(), want.ravel()
+    if values.size and indices.size and items.size:
+        at = flat[:0] if mode == "drop" else np.take(flat, indices.astype(np.int64), mode=mode)
+        values = np.resize(values, indices.size).astype(items.dtype)
+        for i in np.flatnonzero(np.bincount(at, minlength=1) > 1):
+            if any(values[j].tobytes() == found[i].tobytes() or values[j] == found[i] for j in np.flatnonzero(at == i)):
+                found[i] = wanted[i]
+    same = np.array_equal(wanted, found, equal_nan=items.dtype.kind in "fc")
+    return None if same else "items differ; "
+
+
+_add("put", _put, _draw_put, check=_check_put, in_place=True, weight=1.5)
 
 
 def _draw_roll(d: Draw) -> Call:
@@ -773,14 +804,14 @@ def _draw_sets(name: str) -> Callable[[Draw], Call]:
         first = Given(one, d.how(one, expression=False))
         second = d.alike(two, first) if d.chance(0.9) else d.pick((1, 0.1, -1, 2**40, []))
         unique = d.maybe(0.2, d.chance(0.5))
+        if unique is True:
+            first, second = (Given(np.unique(x.items), x.how) if isinstance(x, Given) else x for x in (first, second))
         if name == "isin":
             kind = d.maybe(0.1, d.pick((None, "sort", "table")))
             return d.call(name, [first, second], [("assume_unique", unique), ("invert", d.maybe(0.3, d.chance(0.7))),
                                                   ("kind", kind)])  # fmt: skip
         if name == "union1d":
             return Call(name, (first, second))
-        if unique is True:
-            first, second = (Given(np.unique(x.items), x.how) if isinstance(x, Given) else x for x in (first, second))
         if name == "intersect1d":
             return d.call(
                 name, [first, second], [("assume_unique", unique), ("return_indices", d.maybe(0.2, d.chance(0.7)))]
@@ -913,6 +944,8 @@ def _draw_segmented(name: str) -> Callable[[Draw], Call]:
 def _segmented_reduce(x: Any, offsets: Any = None, op: str = "add", *, length: Any = None) -> Any:
     x = ref.of_four_bytes(np.asarray(x))
     parts = ref.segments(x, offsets, length)
+    if length is not None and x.size % int(length):
+        raise ref.Refused("no whole number of segments")
     return np.array([ref.combined(op, part) for part in parts], x.dtype)
 
 
@@ -1092,6 +1125,8 @@ def _histogram_exact(want: Any, got: Any, x: Any, bins: Any = 10, range: Any = N
                      weights: Any = None) -> Any:  # fmt: skip
     with np.errstate(all="ignore"):
         edges = np.histogram_bin_edges(x, bins, range)
+        if want.size == edges.size:  # the edges themselves
+            return [None, (want, np.zeros(want.size))]
         scale: Any = np.zeros(edges.size - 1)
         if weights is not None and np.asarray(weights).dtype.kind == "f":
             w = np.abs(np.asarray(weights, np.float64))
@@ -1101,7 +1136,7 @@ def _histogram_exact(want: Any, got: Any, x: Any, bins: Any = 10, range: Any = N
             total = np.float64(np.histogram(x, bins, range, None, weights)[0].sum(dtype=np.float64))
             widths = np.diff(np.asarray(edges).astype(np.float64))
             scale = np.asarray(scale) / np.abs(total * widths) + 8 * np.abs(want)
-    return [(want, np.where(np.isnan(scale), np.inf, scale)), (edges, np.zeros(edges.size))]
+    return [(want, np.where(np.isnan(scale), np.inf, scale)), None]
 
 
 def _histogram_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
@@ -1473,6 +1508,11 @@ def _broadcast(d: Draw, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _second(d: Draw, x: Given, same: float = 0.75) -> Any:
     """Return an operand beside `x`: a number, or an array of a shape that goes with it."""
+    if same > 0.9 and d.chance(0.5):  # for operators, which convert nothing
+        if d.chance(0.5):
+            return d.pick((0, 1, 2, 3, 100) if x.items.dtype.kind == "u" else (0, 1, 2, 3, -1, 100, True)
+                          if x.items.dtype.kind in "ib" else (0, 1, 2, -1, 0.5, 2.0, 0.1, -2, float("nan"), float("inf")))
+        return Given(d.items(x.items.dtype, x.items.shape), "gpu")
     if d.chance(0.35):
         return d.pick((0, 1, 2, 3, -1, 0.5, 0.1, 2.0, 100, 2**31, 2**40, True, float("nan"), float("inf"), np.float32(0.1),
                        np.float64(0.1), np.int64(3), np.uint8(200)))  # fmt: skip
@@ -1483,7 +1523,7 @@ def _second(d: Draw, x: Given, same: float = 0.75) -> Any:
 
 def _binary(name: str, pool: Sequence[str] = ALL, gpu: bool = False, same: float = 0.75) -> Callable[[Draw], Call]:
     def draw(d: Draw) -> Call:
-        x = _first(d, pool, dims=2 if d.chance(0.3) else 1)
+        x = _first(d, pool if d.chance(0.9) else ALL, dims=2 if d.chance(0.3) else 1)
         if gpu and x.how not in ("gpu", "view", "expr"):
             x = Given(x.items, "gpu")
         y = _second(d, x, same)
@@ -1585,32 +1625,32 @@ _F = ("float32",)
 _add(
     "sqrt",
     np.sqrt,
-    _unary_draw("sqrt", (*_F, "float16", "float64")),
+    _unary_draw("sqrt", (*_F, *_F, "float16")),
     exact=_scaled(lambda x: 4 + 0 * x),
-    dtypes=_any_float,
+    dtypes=_in_float32,
 )
 _add(
     "exp",
     np.exp,
-    _unary_draw("exp", (*_F, "float16", "float64")),
+    _unary_draw("exp", (*_F, *_F, "float16")),
     exact=_scaled(lambda x: 6 + 4 * x),
-    dtypes=_any_float,
+    dtypes=_in_float32,
 )
-_add("log", np.log, _unary_draw("log", (*_F, "float16", "float64")), exact=_scaled(lambda x: 6 + 0 * x, 2.0**-20),
-     dtypes=_any_float)  # fmt: skip
-_add("sin", np.sin, _unary_draw("sin", _F), exact=_trigonometric, dtypes=_any_float)
-_add("cos", np.cos, _unary_draw("cos", _F), exact=_trigonometric, dtypes=_any_float)
-_add("tanh", np.tanh, _unary_draw("tanh", _F), exact=_scaled(lambda x: 8 + 0 * x, 2.0**-9), dtypes=_any_float)
+_add("log", np.log, _unary_draw("log", (*_F, *_F, "float16")), exact=_scaled(lambda x: 6 + 0 * x, 2.0**-20),
+     dtypes=_in_float32)  # fmt: skip
+_add("sin", np.sin, _unary_draw("sin", _F), exact=_trigonometric, dtypes=_in_float32)
+_add("cos", np.cos, _unary_draw("cos", _F), exact=_trigonometric, dtypes=_in_float32)
+_add("tanh", np.tanh, _unary_draw("tanh", _F), exact=_scaled(lambda x: 8 + 0 * x, 2.0**-9), dtypes=_in_float32)
 for _name in ("floor", "ceil", "rint"):
-    _add(_name, getattr(np, _name), _unary_draw(_name, (*_F, "float16", "float64")), dtypes=_any_float)
-_add("sign", np.sign, _unary_draw("sign", (*_F, "int32", "uint32", "float64", "int64")))
-_add("isnan", np.isnan, _unary_draw("isnan", (*_F, "float16", "float64")))
+    _add(_name, getattr(np, _name), _unary_draw(_name, (*_F, *_F, "float16")), dtypes=_in_float32)
+_add("sign", np.sign, _unary_draw("sign", (*_F, "int32", "uint32", "float16")), dtypes=_in_float32)
+_add("isnan", np.isnan, _unary_draw("isnan", (*_F, *_F, "float16")))
 _add("popcount", np.bitwise_count, _unary_draw("popcount", ("uint32", "int32")), dtypes=lambda c, w, g, a: {
     w, *map(np.dtype, ("uint32", "int32", "uint8"))})  # fmt: skip
 for _name in ("abs", "absolute"):
-    _add(_name, getattr(np, _name), _unary_draw(_name, ALL))
+    _add(_name, getattr(np, _name), _unary_draw(_name, ("int32", "uint32", "float32", "int8", "float16")), dtypes=_in_float32)
 _add("round", np.round, lambda d: d.call("round", [_first(d, dims=2)], [("decimals", d.maybe(0.3, d.whole(-2, 3)))]),
-     exact=_rounded(4))  # fmt: skip
+     exact=_rounded(4), dtypes=_in_float32)  # fmt: skip
 
 
 def _cast(dtype: Any) -> Callable[..., Any]:
@@ -1648,7 +1688,7 @@ _add("bitcast", _bitcast, _draw_bitcast)
 def _draw_gather(d: Draw) -> Call:
     x = d.array(("int32", "uint32", "float32"), 1, 1)
     x = x if x.size else x.dtype.type([1, 2])
-    indices = d.items(d.pick(("uint32", "int32")), d.length(), "small")
+    indices = d.items(d.pick(("uint32", "int32")), d.length(2), "small")
     return Call("gather", (Given(np.asarray(x), "gpu"), Given(indices, "gpu")))
 
 
@@ -1692,8 +1732,7 @@ for _symbol in OPERATORS:
         _pool = ("int32", "uint32", "bool")
     elif _symbol in ("<<", ">>"):
         _pool = ("uint32", "int32")
-    _add(_symbol, OPERATORS[_symbol], _binary(_symbol, (*_pool, *_pool, *ALL) if _symbol not in ("<<", ">>") else _pool, True,
-                                              0.97), exact={"/": _rounded(4), "**": _power_exact}.get(_symbol, _rounded(1)),
+    _add(_symbol, OPERATORS[_symbol], _binary(_symbol, _pool, True, 0.97), exact={"/": _rounded(4), "**": _power_exact}.get(_symbol, _rounded(1)),
          weight=1.5 if _symbol in ("**", "%", "//") else 0.6)  # fmt: skip
 
 
@@ -1778,6 +1817,10 @@ def _draw_quantile(name: str) -> Callable[[Draw], Call]:
     return draw
 
 
+def _quantile_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
+    return {*_mean_dtypes(call, want, on_gpu, at), np.dtype(np.float64)}
+
+
 def _of_largest(ulps: float = 16) -> Callable[..., Any]:
     def find(want: Any, got: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         largest = float(np.max(ref._finite(np.asarray(x)), initial=0))
@@ -1787,7 +1830,7 @@ def _of_largest(ulps: float = 16) -> Callable[..., Any]:
 
 
 for _name in ("median", "nanmedian", "quantile", "nanquantile", "percentile", "nanpercentile"):
-    _add(_name, getattr(np, _name), _draw_quantile(_name), exact=_of_largest(), dtypes=_mean_dtypes)
+    _add(_name, getattr(np, _name), _draw_quantile(_name), exact=_of_largest(), dtypes=_quantile_dtypes)
 for _name, _exact, _dtypes_of in (("nansum", _sum_exact, _wide_dtypes), ("nanprod", _prod_exact, _wide_dtypes),
                                   ("nanmin", None, _wide_dtypes), ("nanmax", None, _wide_dtypes)):  # fmt: skip
     _add(_name, getattr(np, _name), _reduction(_name, getattr(np, _name), _exact is not None), dtypes=_dtypes_of,

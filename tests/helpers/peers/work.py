@@ -119,9 +119,13 @@ def work(pipe: Connection, only: tuple[str, ...]) -> None:
     while True:
         try:
             task = pipe.recv()
-        except EOFError:
+        except (EOFError, OSError):
             return
-        pipe.send(report_of(task, only, seen))
+        report = report_of(task, only, seen)
+        try:
+            pipe.send(report)
+        except OSError:  # the time is over
+            return
         calls += 1
         if calls % 500 == 0:
             gw.empty_cache()
