@@ -17,7 +17,7 @@ ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browse
 export XDG_RUNTIME_DIR ?= /tmp
 
 .DEFAULT_GOAL := help
-.PHONY: help bench docs test test-all validate soak soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
+.PHONY: help bench docs test test-all validate soak peers soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 25
@@ -56,6 +56,11 @@ soak:  ## 10,000 random plans against numpy, in at most 30 minutes, then the API
 	@mkdir -p $(FIGURES)
 	PYTHONPATH=tests $(BIN)/python -m helpers.random_plans --json $(FIGURES)/random_plans.json $(ARGS)
 	SOAK_MACHINES=300 $(BIN)/python -m pytest -q -m slow tests/runtime/test_any_order.py
+
+peers:  ## random calls of every public function against numpy, for 5 minutes; ARGS="--seed 3 --only sort,histogram"
+	@$(SETUP) dev adapter
+	@mkdir -p $(FIGURES)
+	PYTHONPATH=tests $(BIN)/python -m helpers.peers --json $(FIGURES)/peers.json $(ARGS)
 
 soak-gpu:  ## many scans and sorts in a row, each compared item by item on the GPU, in at most 15 minutes
 	@$(SETUP) run adapter

@@ -1,0 +1,15 @@
+"""Random calls of every public function against its twin in numpy: `make peers`.
+
+``PYTHONPATH=tests python -m helpers.peers [--minutes 5] [--seed N] [--only sort,histogram] [--replay SEED:INDEX]
+[--json FILE]``
+
+- `calls`: a call as data, which is made on both sides, written as Python, and read again
+- `draws`: random datatypes, shapes, values, containers, spellings
+- `twins`: of each function its twin, how its arguments are drawn, how results are compared
+- `references`: of functions that numpy does not have, and exact values of sums
+- `judge`: what is a finding
+- `known`: the documented differences; what they cover is counted
+- `stored`: calls that found something once; they are replayed first
+- `smaller`: makes the call of a finding smaller
+- `work`: the processes that make the calls
+"""

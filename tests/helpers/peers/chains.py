@@ -1,0 +1,77 @@
+"""The call of a generator of random numbers: a function, or a chain of two or three."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .calls import ON_GPU, Call, Given
+from .draws import Draw
+from .twins import TWINS
+
+#: Functions of one array, whose result has the dtype and the length of it.
+_SAME_LENGTH: tuple[Callable[[Draw, object], Call], ...] = (
+    lambda d, x: Call("sort", (x,)),
+    lambda d, x: Call("flip", (x,)),
+    lambda d, x: Call("roll", (x, d.whole(-5, 5))),
+    lambda d, x: Call("asarray", (x,)),
+    lambda d, x: Call("maximum", (x, 1)),
+    lambda d, x: Call("+", (x, x)),
+    lambda d, x: Call("where", (Call(">", (x, 1)), x, 0)),
+)
+#: Those whose result is shorter, or carries its count.
+_SHORTER: tuple[Callable[[Draw, object], Call], ...] = (
+    lambda d, x: Call("compress", (Call(">", (x, d.pick((0, 1, 100)))), x)),
+    lambda d, x: Call("unique", (x,)),
+    lambda d, x: Call("[]", (x, slice(d.whole(0, 3), None))),
+    lambda d, x: Call("[]", (x, slice(None, d.whole(0, 5)))),
+    lambda d, x: Call("setdiff1d", (x, Given(np.array([1, 2], _dtype(x)), "gpu"))),
+    lambda d, x: Call("repeat", (x, d.whole(0, 2))),
+)
+#: What takes one array of any length, without others that go with it.
+_ENDS = ("sum", "min", "max", "prod", "cumsum", "mean", "any", "all", "argmax", "argmin", "count_nonzero", "sort",
+         "argsort", "unique", "unique_all", "unique_counts", "flatnonzero", "nonzero", "reduce", "scan", "find", "minmax",
+         "run_length_encode", "flip", "histogram", "isin", "union1d", "intersect1d", "setdiff1d", "var", "bincount",
+         "top_k", "sign", "clip")  # fmt: skip
+
+
+def _dtype(x: object) -> np.dtype:
+    while isinstance(x, Call):
+        x = x.args[-1] if x.name == "compress" else x.args[0]
+    return x.items.dtype if isinstance(x, Given) else np.dtype(np.int32)
+
+
+def drawn(rng: np.random.Generator, only: tuple[str, ...] = ()) -> Call:
+    """Return the call that follows from a generator."""
+    d = Draw(rng)
+    names = [name for name in TWINS if not only or name in only]
+    weights = np.array([TWINS[name].weight for name in names])
+    name = names[int(rng.choice(len(names), p=weights / weights.sum()))]
+    call = TWINS[name].draw(d)
+    if d.chance(0.12):
+        return _chained(d, call)
+    return call
+
+
+def _chained(d: Draw, call: Call) -> Call:
+    """Put results of other functions in place of the first array of a call."""
+    if not call.args or call.name.startswith((".", "[")):
+        return call
+    first = call.args[0]
+    if not (isinstance(first, Given) and first.how in ON_GPU and first.items.ndim == 1):
+        return call
+    if (
+        first.items.dtype.name not in ("int32", "uint32", "float32")
+        or "out" in call.kwargs
+        or TWINS[call.name].in_place
+    ):
+        return call
+    if first.items.dtype.kind == "f":  # so that every order of additions has the same result
+        first = Given(np.round(np.clip(np.nan_to_num(first.items), -1000, 1000)).astype(first.items.dtype), "gpu")
+    alone = call.name in _ENDS and not any(isinstance(arg, (Given, tuple, list)) for arg in call.args[1:]) and not any(
+        isinstance(arg, Given) for arg in call.kwargs.values())  # fmt: skip
+    links: object = first
+    for _ in range(d.pick((1, 1, 2))):
+        links = d.pick((*_SAME_LENGTH, *_SHORTER, *_SHORTER) if alone else _SAME_LENGTH)(d, links)
+    return Call(call.name, (links, *call.args[1:]), call.kwargs)

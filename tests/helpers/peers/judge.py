@@ -1,0 +1,422 @@
+"""Whether what gridwise_py makes of a call is what its twin makes of it."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import gridwise_py as gw
+
+from .calls import METHODS, ON_GPU, OPERATORS, UNARY, Call, Given, is_on_gpu, made, names
+from .known import ALLOWED, REFUSALS
+from .references import Unspecified
+from .twins import TWINS, Twin
+
+#: Classes of errors that numpy's users catch. A MemoryError of numpy's says that a number was absurd.
+_CLASSES = (np.exceptions.AxisError, IndexError, TypeError, ValueError)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A difference from the twin that nothing documents."""
+
+    name: str
+    kind: str
+    detail: str
+    #: What tells one fault from another of the same kind.
+    mark: str = ""
+
+    @property
+    def group(self) -> tuple[str, str, str]:
+        return self.name, self.kind, self.mark
+
+
+@dataclass
+class Outcome:
+    """What came of a call: a value or an error, and the arguments as they were afterwards."""
+
+    value: Any = None
+    error: BaseException | None = None
+    arguments: dict[int, Any] | None = None
+
+
+class Judged:
+    """The verdict on one call."""
+
+    __slots__ = ("allowed", "finding", "gridwise", "numpy", "refusal")
+
+    def __init__(self, numpy: Outcome, gridwise: Outcome):
+        self.numpy, self.gridwise = numpy, gridwise
+        self.finding: Finding | None = None
+        self.refusal: str | None = None
+        self.allowed: str | None = None
+
+
+# ---- both sides
+
+
+def _function(name: str, gridwise: bool) -> Callable[..., Any]:
+    if not gridwise:
+        return TWINS[name].numpy
+    own = TWINS[name].gridwise
+    if own is not None:
+        return own
+    if name in OPERATORS or name in UNARY:
+        return {**OPERATORS, **UNARY}[name]
+    if name == "[]":
+        return lambda x, key: x[key]
+    if name.startswith("."):
+        return lambda x, *args, **kwargs: getattr(x, name[1:])(*args, **kwargs)
+    return getattr(gw, name)
+
+
+def evaluate(call: Call, gridwise: bool) -> Outcome:
+    """Make the call on one side."""
+    arguments: dict[int, Any] = {}
+
+    def value(of: Any) -> Any:
+        if isinstance(of, Given):
+            if id(of) not in arguments:
+                arguments[id(of)] = made(of, gridwise)
+            return arguments[id(of)]
+        if isinstance(of, Call):
+            args, kwargs = [value(arg) for arg in of.args], {key: value(arg) for key, arg in of.kwargs.items()}
+            return _function(of.name, gridwise)(*args, **kwargs)
+        if isinstance(of, (tuple, list)):
+            return type(of)(value(item) for item in of)
+        if isinstance(of, dict):
+            return {key: value(item) for key, item in of.items()}
+        return of
+
+    outcome = Outcome(arguments=arguments)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            outcome.value = value(call)
+            if gridwise:
+                outcome.value = _read(outcome.value)
+        except Exception as error:
+            outcome.error = error
+    return outcome
+
+
+class OnGpu:
+    """A result that lay on the GPU, read back."""
+
+    def __init__(self, items: np.ndarray):
+        self.items = items
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, gw.Expression):
+        value = gw.asarray(value)
+    if isinstance(value, gw.Array):
+        return OnGpu(value.to_numpy())
+    if isinstance(value, gw.Groups):
+        return tuple(_read(value[name]) for name in value.columns)
+    if isinstance(value, (tuple, list)):
+        return tuple(_read(item) for item in value) if isinstance(value, tuple) else value
+    return value
+
+
+# ---- the verdict
+
+
+def judged(call: Call) -> Judged:
+    """Make a call on both sides and compare."""
+    expected, found = evaluate(call, gridwise=False), evaluate(call, gridwise=True)
+    result = Judged(expected, found)
+    finding = _difference(call, expected, found)
+    if finding is None:
+        return result
+    finding = Finding(_outermost(call, finding.name), finding.kind, finding.detail, finding.mark)
+    for allowed in ALLOWED:
+        if allowed.holds(call, finding):
+            result.allowed = allowed.reason
+            return result
+    if finding.kind in ("refusal", "error class"):
+        # A call that is wrong in two ways may be told either.
+        shown = Finding(finding.name, "refusal", _shown(found.error) if found.error is not None else "", finding.mark)
+        for refusal in REFUSALS:
+            if refusal.holds(call, shown):
+                result.refusal = refusal.reason
+                return result
+    result.finding = finding
+    return result
+
+
+def _outermost(call: Call, name: str) -> str:
+    return name or call.name
+
+
+def _difference(call: Call, expected: Outcome, found: Outcome) -> Finding | None:
+    twin = TWINS[call.name]
+    error = found.error
+    if error is not None and not isinstance(error, gw.GridwiseError):
+        if not (_is_pythons(error, call) and expected.error is not None):
+            where = _raised_in(error)
+            return Finding("", "leak", f"{type(error).__name__}: {error} ({where})", f"{type(error).__name__} {where}")
+    if isinstance(expected.error, Unspecified):
+        return None
+    touched = _touched(call, twin, expected, found)
+    if touched is not None:
+        return touched
+    if expected.error is not None:
+        if error is None:
+            return Finding("", "accepts", f"numpy: {_shown(expected.error)}; here {_value_text(found.value)}",
+                           type(expected.error).__name__)  # fmt: skip
+        return _class_of_error(expected.error, error)
+    if error is not None:
+        return Finding("", "refusal", _shown(error), _normal(str(error)))
+    return _compare(call, twin, expected, found)
+
+
+def _is_pythons(error: BaseException, call: Call) -> bool:
+    """Say whether Python itself raises so of the operands of an operator."""
+    return isinstance(error, TypeError) and (call.name in OPERATORS or call.name in UNARY)
+
+
+def _raised_in(error: BaseException) -> str:
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if "gridwise_py" in file:
+            place = f"{file.rpartition('gridwise_py/')[2]}:{trace.tb_frame.f_code.co_name}"
+        trace = trace.tb_next
+    return place
+
+
+def _shown(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error)[:300]}"
+
+
+def _normal(message: str) -> str:
+    return re.sub(r"[-\d.,()\[\]\s]+|'[^']*'|u\d+|i\d+|f\d+|bool|float|int", " ", message)[:50]
+
+
+def _class_of_error(expected: BaseException, error: BaseException) -> Finding | None:
+    wanted = next((cls for cls in _CLASSES if isinstance(expected, cls)), None)
+    if isinstance(expected, OverflowError):
+        wanted = ValueError
+    if wanted is None or isinstance(error, wanted):
+        return None
+    return Finding("", "error class", f"numpy: {_shown(expected)}; here {_shown(error)}", wanted.__name__)
+
+
+def _touched(call: Call, twin: Twin, expected: Outcome, found: Outcome) -> Finding | None:
+    """Return a finding if arguments were changed that are none of the call's business."""
+    written = _written(call, twin)
+    for given, at in _arguments(call):
+        now = found.arguments.get(id(given)) if found.arguments else None
+        if now is None:
+            continue
+        may = given is written and found.error is None
+        if may or isinstance(now, (int, float, complex, bool, np.generic)):
+            continue
+        if isinstance(now, gw.Expression):
+            continue
+        if isinstance(now, (list, tuple)):
+            if repr(now) != repr(type(now)(given.items.tolist())):
+                return Finding("", "input", f"argument {at} was changed")
+            continue
+        try:
+            items = now.to_numpy() if isinstance(now, gw.Array) else np.asarray(now, given.items.dtype)
+        except gw.GridwiseError as error:
+            return Finding("", "input", f"argument {at} cannot be read: {_shown(error)}")
+        if items.shape != given.items.shape or not same_bits(items, given.items):
+            what = "out of a call that failed" if given is written else f"argument {at}"
+            return Finding("", "input", f"{what} was changed")
+    if twin.in_place or written is None or found.error is not None or expected.error is not None:
+        return None
+    if isinstance(found.arguments[id(written)], np.ndarray) and found.value is not found.arguments[id(written)]:
+        return Finding("", "out", "what was returned is not out")
+    return None
+
+
+def _written(call: Call, twin: Twin) -> Given | None:
+    if twin.in_place:
+        return call.args[0] if call.args and isinstance(call.args[0], Given) else None
+    out = call.kwargs.get("out")
+    if out is None and twin.out_at is not None and len(call.args) > twin.out_at:
+        out = call.args[twin.out_at]
+    return out if isinstance(out, Given) else None
+
+
+def _arguments(call: Any, at: str = "") -> list[tuple[Given, str]]:
+    if isinstance(call, Given):
+        return [(call, at)]
+    if isinstance(call, Call):
+        return [pair for i, arg in enumerate(call.args) for pair in _arguments(arg, f"{at}{i}")] + [
+            pair for key, arg in call.kwargs.items() for pair in _arguments(arg, f"{at}{key}")
+        ]
+    if isinstance(call, (tuple, list)):
+        return [pair for i, arg in enumerate(call) for pair in _arguments(arg, f"{at}[{i}]")]
+    if isinstance(call, dict):
+        return [pair for key, arg in call.items() for pair in _arguments(arg, f"{at}[{key}]")]
+    return []
+
+
+# ---- results
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.dtype.kind not in "fc":
+        return bool(np.array_equal(a, b))
+    parts = [np.ascontiguousarray(x).view(f"f{x.dtype.itemsize // (2 if x.dtype.kind == 'c' else 1)}") for x in (a, b)]
+    nan = [np.isnan(x) for x in parts]
+    with np.errstate(all="ignore"):
+        return bool(np.array_equal(*nan) and np.all(
+            nan[0] | ((parts[0] == parts[1]) & (np.signbit(parts[0]) == np.signbit(parts[1])))))  # fmt: skip
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, OnGpu):
+        return f"on the GPU {_value_text(value.items)}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_value_text, value))})"
+    if isinstance(value, np.ndarray):
+        return f"{np.array2string(value, threshold=12, separator=', ')} {value.dtype} {value.shape}"
+    return repr(value)[:300]
+
+
+def _compare(call: Call, twin: Twin, expected: Outcome, found: Outcome) -> Finding | None:
+    if twin.in_place:
+        want = expected.arguments[id(call.args[0])]
+        got = found.arguments[id(call.args[0])]
+        if expected.value is not None or found.value is not None:
+            return Finding("", "value", f"numpy returns {expected.value!r}, here {found.value!r}")
+        got = OnGpu(got.to_numpy()) if isinstance(got, gw.Array) else got
+    else:
+        want, got = expected.value, found.value
+    return _same(call, twin, want, got, 0, expected)
+
+
+def _same(call: Call, twin: Twin, want: Any, got: Any, at: int, expected: Outcome) -> Finding | None:
+    if isinstance(want, (tuple, list)) and not (isinstance(want, list) and isinstance(got, list)):
+        if not isinstance(got, tuple) or len(got) != len(want):
+            return Finding("", "shape", f"numpy returns {len(want)} results, here {_value_text(got)}")
+        for i, (one, other) in enumerate(zip(want, got, strict=True)):
+            finding = _same(call, twin, one, other, i, expected)
+            if finding is not None:
+                return finding
+        return None
+    where = f"result {at}: " if isinstance(expected.value, tuple) else ""
+    both = f"{where}numpy: {_value_text(want)}; here {_value_text(got)}"
+    on_gpu = is_on_gpu(call)
+    if twin.resides and isinstance(got, OnGpu) != (on_gpu or twin.resides == "gpu"):
+        if not (twin.host_results and at in twin.host_results):
+            return Finding("", "residence", both, f"{at}")
+    items = got.items if isinstance(got, OnGpu) else got
+    if not isinstance(items, (np.ndarray, np.generic)):
+        if isinstance(want, (np.ndarray, np.generic)) and not twin.python_results:
+            return Finding("", "type", both)
+        items = np.asarray(items)
+    if isinstance(got, np.ndarray) and not isinstance(want, np.ndarray) and not twin.python_results:
+        return Finding("", "type", both)
+    wanted = np.asarray(want)
+    if items.shape != wanted.shape:
+        return Finding("", "shape", both)
+    if not twin.python_results and items.dtype != wanted.dtype.newbyteorder("="):
+        allowed = twin.dtypes(call, wanted.dtype.newbyteorder("="), on_gpu or isinstance(got, OnGpu), at)
+        if items.dtype not in allowed:
+            return Finding("", "dtype", both, f"{wanted.dtype} {items.dtype} {on_gpu}")
+    if twin.check is not None:
+        wrong = twin.check(call, wanted, items)
+    else:
+        wrong = _wrong_items(call, twin, wanted, items, at, expected)
+    if wrong is not None and wrong.startswith("zero"):
+        return Finding("", "zero", f"{wrong}{both}", "")
+    if wrong is not None:
+        return Finding("", "value", f"{wrong}{both}", f"{'gpu' if on_gpu else 'host'} {items.dtype.kind} {at}")
+    return None
+
+
+def _wrong_items(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: int, expected: Outcome) -> str | None:
+    """Say which item is wrong, if one is."""
+    if want.size == 0:
+        return None
+    compare = twin.compare
+    if compare == "any":  # an array that was not filled
+        return None
+    if compare == "bits" and got.dtype == want.dtype:
+        return None if same_bits(want, got) else "bits differ; "
+    float_ = want.dtype.kind in "fc" or got.dtype.kind in "fc"
+    if not float_:
+        same = (got == want) if {got.dtype.kind, want.dtype.kind} <= set("iub") else np.equal(got, want)
+        # Indices that a GPU has as u32: −1 is 2³² − 1.
+        if got.dtype == np.uint32 and want.dtype.kind == "i":
+            same = got == want.astype(np.uint32)
+        return None if np.all(same) else _first(~np.asarray(same))
+    with np.errstate(all="ignore"):
+        value, scale = _exact(call, twin, want, got, at, expected)
+        both_nan = np.isnan(value) & np.isnan(got)
+        eps = _eps(got.dtype, want.dtype)
+        tiny = _tiny(got.dtype, scale)
+        most = float(np.finfo(got.dtype).max) if got.dtype.kind in "fc" else np.inf
+        near = (value == got) | (np.abs(got - value) <= eps * scale + tiny) | both_nan
+        # What overflows in one order may not in another; a finite value beyond the dtype is an infinity.
+        unsure = np.isinf(scale) | (scale * 1.0 >= most)
+        over = (np.abs(value) * (1 + eps) >= most) & np.isinf(got) & np.isfinite(np.abs(value))
+        ok = near | over | (unsure & (np.isfinite(np.abs(value)) | np.isnan(got) | np.isinf(got)))
+        if unsure.any() and twin.zeros_stay:  # a product with a factor of 0 is 0
+            zero = (value == 0) & (want == 0) & np.isnan(got)
+            if zero.any() and np.all(ok):
+                return "zero times an infinity; "
+    return None if np.all(ok) else _first(~ok)
+
+
+def _exact(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: int, expected: Outcome) -> tuple[Any, Any]:
+    """Return exact values, and by how many eps a result may differ."""
+    if twin.exact is None:
+        return want, np.zeros(want.shape)
+    arguments = expected.arguments or {}
+
+    def value(of: Any) -> Any:
+        if isinstance(of, Given):
+            return made(of, False)
+        if isinstance(of, Call):
+            return evaluate(of, gridwise=False).value
+        if isinstance(of, (tuple, list)):
+            return type(of)(value(item) for item in of)
+        if isinstance(of, dict):
+            return {key: value(item) for key, item in of.items()}
+        return of
+
+    del arguments
+    kwargs = {key: value(arg) for key, arg in call.kwargs.items()}
+    exact = twin.exact(want, got, *[value(arg) for arg in call.args], **kwargs)
+    if isinstance(exact, list):  # for each result
+        exact = exact[at]
+    if exact is None:
+        return want, np.zeros(want.shape)
+    return np.broadcast_to(exact[0], want.shape), np.broadcast_to(np.asarray(exact[1], np.longdouble), want.shape)
+
+
+def _eps(*dtypes: np.dtype) -> float:
+    return max((float(np.finfo(dtype).eps) for dtype in dtypes if dtype.kind in "fc"), default=0.0)
+
+
+def _tiny(dtype: np.dtype, scale: np.ndarray) -> Any:
+    """Return what a GPU may flush: subnormal numbers, where results are rounded at all."""
+    return np.where(scale > 0, float(np.finfo(dtype).smallest_normal) if dtype.kind in "fc" else 0.0, 0.0)
+
+
+def _first(wrong: np.ndarray) -> str:
+    wrong = np.atleast_1d(wrong)
+    where = tuple(int(i[0]) for i in np.nonzero(wrong))
+    return f"{int(wrong.sum())} of {wrong.size} wrong, the first at {where}; "
+
+
+def uses_methods(call: Call) -> bool:
+    return any(name.startswith(".") and name[1:] in METHODS for name in names(call))
+
+
+def makes_denormals(call: Call) -> bool:
+    return any(given.how in ON_GPU for given, _ in _arguments(call))
