@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Protocol, cast
@@ -211,6 +211,7 @@ class PlanBuilder:
         fed: Mapping[str, Operand] | None = None,
         counted: bool = False,
         first: int = 0,
+        contended: Collection[str] = (),
     ) -> None:
         """Add a dispatch of a shader file.
 
@@ -251,6 +252,8 @@ class PlanBuilder:
             at item `first`; ``{{ used.n }}`` is the number.
         first : int
             The first item of the window.
+        contended : collection of str
+            Names of outputs of which invocations may store the same item at the same time: one of the values stays.
         """
         label = ": ".join((*self._part, label))
         counted = counted and self.count is not None
@@ -287,8 +290,14 @@ class PlanBuilder:
         }
         named = [
             accessors.Accessors(
-                name, part.place, item_bytes, name in written, part.items(item_bytes), rows or name in small
-            )
+                name,
+                part.place,
+                item_bytes,
+                name in written,
+                part.items(item_bytes),
+                rows or name in small,
+                name in contended,
+            )  # fmt: skip
             for (name, part), item_bytes in zip(reached.items(), (o.item_bytes for o in operands.values()), strict=True)
         ]
         places = [part.place for part in (*parts.values(), *chunks.values())]
