@@ -408,7 +408,8 @@ class Accessors:
             change = (
                 "loop {",
                 f"  let before = {place.read(word)};",
-                f"  if ({place.swap(word, 'before', f'(before & ~({mask:#x}u << shift)) | (item << shift)')}) {{ break; }}",
+                f"  let after = (before & ~({mask:#x}u << shift)) | (item << shift);",
+                f"  if ({place.swap(word, 'before', 'after')}) {{ break; }}",
                 "}",
             )
         else:

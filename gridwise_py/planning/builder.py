@@ -293,11 +293,11 @@ class PlanBuilder:
                 name,
                 part.place,
                 item_bytes,
-                name in written,
-                part.items(item_bytes),
-                rows or name in small,
-                name in contended,
-            )  # fmt: skip
+                writable=name in written,
+                segments=part.items(item_bytes),
+                rows=rows or name in small,
+                contended=name in contended,
+            )
             for (name, part), item_bytes in zip(reached.items(), (o.item_bytes for o in operands.values()), strict=True)
         ]
         places = [part.place for part in (*parts.values(), *chunks.values())]
