@@ -602,6 +602,8 @@ def operation(kind: str, *operands: Any) -> Expression:
     """
     found = OPERATIONS[kind]
     shown = f"a {kind} b" if not kind[0].isalpha() else {"not": "~a", "negative": "-a"}.get(kind, f"gw.{kind}()")
+    if found.gives == "bool" and len(operands) == 2:
+        operands = tuple(_counted(*pair) for pair in (operands, operands[::-1]))
     nodes = (as_node(operands[0]),) if len(operands) == 1 else same_type(shown, *operands)
     type_name = nodes[0].type
     if type_name not in found.types:
@@ -610,7 +612,16 @@ def operation(kind: str, *operands: Any) -> Expression:
         raise DatatypeError(f"{shown} is for {', '.join(found.types)}, not for {type_name}; {remedy}")
     if kind == "abs" and type_name == "u32":
         return nodes[0]
+    if type_name in found.functions:
+        return Expression("function", type_name, nodes, found.functions[type_name])
     return Expression(kind, found.gives or type_name, nodes)
+
+
+def _counted(value: Any, other: Any) -> Any:
+    """Return a bool that is compared with a number as 0 or 1, as numpy compares it."""
+    if not _is_untyped(other) or _is_untyped(value) or as_node(value).type != "bool":
+        return value
+    return converted("f32" if isinstance(other, (float, np.floating)) else "i32", value)
 
 
 @deferred
@@ -636,17 +647,20 @@ def _whole_exponent(base: Expression, b: Any) -> int | None:
     number = cast(float, b)
     if isinstance(b, (float, np.floating)) and (base.type != "f32" or not float(number).is_integer()):
         return None
-    return int(number) if 1 <= number <= _MOST_MULTIPLICATIONS else None
+    least = -_MOST_MULTIPLICATIONS if base.type == "f32" else 1
+    return int(number) if least <= number <= _MOST_MULTIPLICATIONS and number else None
 
 
 @deferred
 def _power(a: Any, b: Any) -> Expression:
-    """Return a power: by a small whole number by multiplications, else by WGSL's pow."""
+    """Return a power: by a small whole number by multiplications, and a division, else by WGSL's pow."""
     b = b[()] if isinstance(b, np.ndarray) and b.ndim == 0 else b
+    if isinstance(b, (float, np.floating)) and b == 0.5 and not _is_untyped(a) and as_node(a).type == "f32":
+        return operation("sqrt", a)  # as numpy does
     whole = None if _is_untyped(a) else _whole_exponent(as_node(a), b)
     if whole is None:
         return operation("**", a, b)
-    base, result, power = as_node(a), None, whole
+    base, result, power = as_node(a), None, abs(whole)
     while power:
         if power & 1:
             result = base if result is None else operation("*", result, base)
@@ -654,7 +668,7 @@ def _power(a: Any, b: Any) -> Expression:
         if power:
             base = operation("*", base, base)
     assert result is not None
-    return result
+    return result if whole > 0 else operation("/", 1.0, result)
 
 
 @deferred

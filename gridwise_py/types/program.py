@@ -212,7 +212,7 @@ class Program:
     @cached_property
     def trusted(self) -> bool:
         """Whether there is no WGSL of a user's in it."""
-        return all(step.kind != "function" for step in self.steps)
+        return all(step.kind != "function" or step.value.trusted for step in self.steps)
 
 
 @dataclass(frozen=True)
