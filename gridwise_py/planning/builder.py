@@ -430,6 +430,8 @@ def parameter_words(shader: str, fields: Sequence[str], values: Mapping[str, int
     ------
     ShaderError
         If the file declares a field that has no value, or lacks one that has.
+    LimitError
+        If a value does not fit 32 bits.
     """
     if set(fields) != set(values):
         missing, unknown = sorted(set(fields) - set(values)), sorted(set(values) - set(fields))
@@ -437,7 +439,7 @@ def parameter_words(shader: str, fields: Sequence[str], values: Mapping[str, int
             f"shader {shader!r} and its plan disagree on Params: the plan gives no {', '.join(missing) or '–'}, "
             f"and the file declares no {', '.join(unknown) or '–'}; change struct Params, or the plan's params="
         )
-    return pack_words([values[name] for name in fields])
+    return pack_words({name: values[name] for name in fields})
 
 
 def _ending_with_the_count(name: str, text: str) -> str:
