@@ -388,8 +388,8 @@ def pack_words(values: Mapping[str, int]) -> tuple[int, ...]:
     for name, value in values.items():
         if not -(1 << 31) <= value < 1 << 32:
             raise LimitError(
-                f"the parameter {name!r} of a kernel is {value}, which 32 bits do not hold; split the data into smaller "
-                f"parts, or give a smaller number"
+                f"the parameter {name!r} of a kernel is {value}, which 32 bits do not hold; split the data into "
+                f"smaller parts, or give a smaller number"
             )
     words = [int(value) & _WORD for value in values.values()]
     return tuple(words + [0] * (-len(words) % 4))
