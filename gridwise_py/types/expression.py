@@ -7,7 +7,7 @@ list of steps, `types.evaluation` computes their value in numpy, and `planning.s
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -15,14 +15,14 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError, ImplicitConversionError
 from ..namespace import with_answers
-from .datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from .datatype import STORAGE_DATATYPES, Datatype, Struct, as_datatype
 from .evaluation import value_of
 from .operations import NUMPY_TYPES, OPERATIONS
 from .program import Bound, Leaf, Stored, flatten
 
 __all__ = [
     "LEAF_DATATYPES", "Components", "Expression", "Later", "Operators", "as_node", "converted", "deferred", "f32",
-    "gather", "i32", "index", "leaf", "operation", "same_type", "scalar", "stored", "u32",
+    "gather", "i32", "index", "leaf", "operation", "same_type", "scalar", "stored", "stored_field", "u32",
 ]  # fmt: skip
 
 #: Names that ``execute`` has already, or will have.
@@ -387,7 +387,9 @@ def _check_name(name: Any) -> None:
 
 
 def _leaf_datatype(datatype: Any, what: str) -> Datatype:
-    found = as_datatype(datatype, STORAGE_DATATYPES)
+    found = datatype if isinstance(datatype, Struct) else as_datatype(datatype, STORAGE_DATATYPES)
+    if isinstance(found, Struct):
+        raise DatatypeError(f"{what} is of structs; expressions read their fields, {what}[{found.fields[0][0]!r}]")
     if found.name not in LEAF_DATATYPES:
         to = {"f": "float32", "i": "int32"}.get(found.dtype.kind, "uint32")
         raise DatatypeError(
@@ -414,6 +416,31 @@ def stored(array: Stored) -> Expression:
     if datatype.name not in LEAF_DATATYPES:
         _leaf_datatype(datatype, "the array")
     return Expression("leaf", _computed_type(datatype), (), Bound(array))
+
+
+def stored_field(words: Stored, fields: Sequence[tuple[str, Datatype]], name: str) -> Expression:
+    """Return a field of an array of structs.
+
+    Parameters
+    ----------
+    words : Stored
+        The array's words, of u32.
+    fields : sequence of (str, Datatype)
+        Of its items, each a word.
+    name : str
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such field.
+    """
+    names = [field for field, _ in fields]
+    if name not in names:
+        raise ArgumentError(f"an Array of structs of {', '.join(names)} has no field {name!r}")
+    place = names.index(name)
+    word = Expression("component", "u32", (), (Bound(words, len(names)), place))
+    kind = fields[place][1].wgsl
+    return word if kind == "u32" else Expression("bitcast", kind, (word,))
 
 
 def scalar(name: str, datatype: Any) -> Expression:

@@ -117,6 +117,21 @@ def test_a_number_and_itself(device):
         np.testing.assert_array_equal(found, made.numpy(x=x))
 
 
+def test_fields_of_an_array_of_structs(device):
+    kind = gw.Struct("Particle", x="f32", n="i32", id="u32")
+    items = kind.array(x=np.arange(3000) / 8, n=-np.arange(3000), id=np.arange(3000) * 3)
+    points = gw.asarray(items, device)
+    chosen = gw.compress((points["x"] > 50) & (points["n"] % 2 == 0), points)
+    np.testing.assert_array_equal(chosen.to_numpy(), items[(items["x"] > 50) & (items["n"] % 2 == 0)])
+    product = points[7:]["x"] * gw.f32(gw.previous(points[7:]["id"]))
+    np.testing.assert_array_equal(gw.asarray(product, device).to_numpy(), product.numpy())
+    np.testing.assert_array_equal(product.numpy()[1:], items["x"][8:] * items["id"][7:-1].astype(np.float32))
+    with pytest.raises(gw.ArgumentError, match="x, n, id has no field 'y'"):
+        points["y"]
+    with pytest.raises(gw.DatatypeError, match=r"structs; expressions read their fields.*\['x'\]"):
+        points + 1
+
+
 def test_the_sign_of_nan_is_nan_and_nan_differs_from_all(device):
     x = np.float32([np.nan, -np.inf, -2, 0, 3])
     array = gw.asarray(x, device)
