@@ -110,8 +110,8 @@ class Chooser:
         """Return the expression that replaces an atomic element if it is as `before`: whether it did."""
         return f"{self.name}_swap({index}, {before}, {after})"
 
-    def functions(self) -> Iterator[str]:
-        """Return the lines of the functions."""
+    def functions(self, *, swaps: bool) -> Iterator[str]:
+        """Return the lines of the functions; with `swaps` also of the one that `swap` calls."""
         value = "u32" if self.element == "atomic<u32>" else self.element
         yield f"// Chooses among {len(self.ranges)} bindings."
         yield f"fn {self.name}_read(k: u32) -> {value} {{"
@@ -123,7 +123,7 @@ class Chooser:
             return
         # Of chunks that are written, some may be reached by atomics: those whose buffer holds halves of words, too.
         is_atomic = all(each.variable.is_atomic for each in self.ranges)
-        if is_atomic:
+        if swaps:
             yield f"fn {self.name}_swap(k: u32, before: u32, after: u32) -> bool {{"
             for last, each in _marked(self.ranges):
                 done = each.variable.swap(shifted("k", each.shift), "before", "after")
@@ -531,9 +531,10 @@ def bindings(
         Whether the kernel chooses the segment of a whole tile.
     """
     lines = ["@group(0) @binding(0) var<uniform> params: Params;", *declarations, ""]
+    contended = [each.place for each in arguments if each.contended and each.item_bytes < 4]
     for place in places:
         if isinstance(place, Chooser):
-            lines += [*place.functions(), ""]
+            lines += [*place.functions(swaps=place in contended), ""]
     for each in arguments:
         lines += each.functions(by_segment=by_segment)
     return "\n".join(lines) + "\n"
