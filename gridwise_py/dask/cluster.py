@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import json
@@ -21,9 +22,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import dask.config
-from dask.utils import parse_bytes
+from dask.utils import parse_bytes, parse_timedelta
 from distributed import CancelledError, Client, KilledWorker, Nanny, Scheduler, Security, SpecCluster
 from distributed.client import ClosedClientError
+from distributed.core import Status
 from distributed.scheduler import NoValidWorkerError
 from distributed.system import MEMORY_LIMIT
 from distributed.worker_memory import parse_memory_limit
@@ -47,6 +49,7 @@ from .worker import (
 
 __all__ = [
     "GpuClient",
+    "LocalCluster",
     "check_address",
     "chosen_adapters",
     "connect",
@@ -69,6 +72,36 @@ _GRACE_S = 10.0
 NO_DASHBOARD = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 
 
+class LocalCluster(SpecCluster):
+    """A cluster of this host, which replaces a worker that does not come back.
+
+    A Nanny starts its process again, and `distributed.SpecCluster` gives it up where that takes longer than
+    ``distributed.deploy.lost-worker-timeout``, also where it was killed once more. What waits for its GPU would then
+    wait for ever.
+    """
+
+    def _update_worker_status(self, op: str, msg: Any) -> None:
+        lost = self.scheduler_info["workers"][msg]["name"] if op == "remove" else None
+        # Not SpecCluster's own, which gives it up.
+        super(SpecCluster, self)._update_worker_status(op, msg)
+        if lost is not None:
+            loop = asyncio.get_running_loop()
+            timeout_s = parse_timedelta(dask.config.get("distributed.deploy.lost-worker-timeout"))
+            loop.call_later(timeout_s, lambda: self._futures.add(asyncio.ensure_future(self._replace(lost))))
+
+    async def _replace(self, name: str) -> None:
+        """Start another process in place of a worker, unless it is there again."""
+        if self.status != Status.running or name not in self.workers or name not in self.worker_spec:
+            return
+        if any(worker["name"] == name for worker in self.scheduler_info["workers"].values()):
+            return
+        logger.warning("gridwise_py: worker %s did not come back; another process takes its place", name)
+        nanny = self.workers.pop(name)
+        with contextlib.suppress(Exception):  # it may have failed already
+            await nanny.close()
+        self.scale(len(self.worker_spec))
+
+
 def local_cluster(
     adapters: Iterable[int | str] | str = "all",
     *,
@@ -77,7 +110,7 @@ def local_cluster(
     tls: bool = False,
     threads: int | None = None,
     **spec: Any,
-) -> SpecCluster:
+) -> LocalCluster:
     """Start a Dask cluster on this host: a process per GPU. It listens on the loopback address only.
 
     Parameters
@@ -99,8 +132,9 @@ def local_cluster(
 
     Returns
     -------
-    distributed.SpecCluster
-        A context manager; pass it to `connect`.
+    LocalCluster
+        A `distributed.SpecCluster` and a context manager; pass it to `connect`. A worker that does not come back within
+        ``distributed.deploy.lost-worker-timeout`` (15 s) is replaced.
 
     Raises
     ------
@@ -125,7 +159,7 @@ def local_cluster(
     }
     listening = {name: options[name] for name in ("protocol", "host", "security") if name in options}
     scheduler = {"cls": Scheduler, "options": {**listening, **NO_DASHBOARD}}
-    return SpecCluster(workers=workers, scheduler=scheduler, security=security, silence_logs=quiet, **spec)
+    return LocalCluster(workers=workers, scheduler=scheduler, security=security, silence_logs=quiet, **spec)
 
 
 def chosen_adapters(adapters: Iterable[int | str] | int | str) -> list[AdapterDescription]:

@@ -300,6 +300,8 @@ def _matched(call: str, keys: Any, values: Any) -> tuple[da.Array, da.Array]:
     if key_sizes is not None and value_sizes is not None:
         if keys.size != values.size:
             raise LengthError(f"{call}: {keys.size} keys, but {values.size} values; give as many")
+        if keys.size == 0:  # which rechunk() leaves as it is
+            values = da.zeros(0, chunks=(key_sizes,), dtype=values.dtype)
         return keys, values if key_sizes == value_sizes else values.rechunk((key_sizes,))
     if keys.numblocks != values.numblocks:
         raise LengthError(

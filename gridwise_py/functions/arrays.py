@@ -195,7 +195,7 @@ def arange(
     output = empty(n, datatype, device)
     if n == 0:
         return output
-    start_words, step_words = _range_words(call, first, by, datatype)
+    start_words, step_words = _range_words(call, first, by if n > 1 else 0, datatype)
     arguments: dict[str, Any] = {"output": output, "start": start_words, "step": step_words}
     kept_primitive(Arange, device, datatype.name).bind(**arguments).execute()
     return output
@@ -204,7 +204,8 @@ def arange(
 def _range_words(call: str, first: float, by: float, datatype: Datatype) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return the words of the first item and of the step, as numpy rounds them: it computes the step from two items."""
     dtype = datatype.dtype
-    value_words(first if dtype.kind == "f" else int(first), datatype, call)
+    for number in (first, first + by):  # the two items that numpy puts down; those behind them may wrap
+        value_words(number if dtype.kind == "f" else int(number), datatype, call)
     if dtype.kind != "f":
         wide = np.dtype(np.uint64)
         start, second = int(first), int(first + by)

@@ -336,7 +336,7 @@ def put(
 
     Notes
     -----
-    If an index occurs several times, any of its values may be written last; see `Scatter`.
+    If an index occurs several times, one of its values stays, no matter which; see `Scatter`.
 
     Examples
     --------

@@ -66,6 +66,10 @@ class Variable:
         """Return the statement that sets bits of an atomic element."""
         return f"atomicOr(&{self.name}[{index}], {value})"
 
+    def swap(self, index: str, before: str, after: str) -> str:
+        """Return the expression that replaces an atomic element if it is as `before`: whether it did."""
+        return f"atomicCompareExchangeWeak(&{self.name}[{index}], {before}, {after}).exchanged"
+
 
 @dataclass(frozen=True)
 class Range:
@@ -102,8 +106,12 @@ class Chooser:
         """Return the statement that sets bits of an atomic element."""
         return f"{self.name}_write_or({index}, {value})"
 
-    def functions(self) -> Iterator[str]:
-        """Return the lines of the functions."""
+    def swap(self, index: str, before: str, after: str) -> str:
+        """Return the expression that replaces an atomic element if it is as `before`: whether it did."""
+        return f"{self.name}_swap({index}, {before}, {after})"
+
+    def functions(self, *, swaps: bool) -> Iterator[str]:
+        """Return the lines of the functions; with `swaps` also of the one that `swap` calls."""
         value = "u32" if self.element == "atomic<u32>" else self.element
         yield f"// Chooses among {len(self.ranges)} bindings."
         yield f"fn {self.name}_read(k: u32) -> {value} {{"
@@ -113,11 +121,15 @@ class Chooser:
         yield "}"
         if not self.writable:
             return
-        kinds = ["write"]
         # Of chunks that are written, some may be reached by atomics: those whose buffer holds halves of words, too.
-        if all(each.variable.is_atomic for each in self.ranges):
-            kinds += ["write_and", "write_or"]
-        for kind in kinds:
+        is_atomic = all(each.variable.is_atomic for each in self.ranges)
+        if swaps:
+            yield f"fn {self.name}_swap(k: u32, before: u32, after: u32) -> bool {{"
+            for last, each in _marked(self.ranges):
+                done = each.variable.swap(shifted("k", each.shift), "before", "after")
+                yield f"  return {done};" if last else f"  if (k < {each.end}u) {{ return {done}; }}"
+            yield "}"
+        for kind in ("write", "write_and", "write_or") if is_atomic else ("write",):
             yield f"fn {self.name}_{kind}(k: u32, value: {value}) {{"
             for last, each in _marked(self.ranges):
                 done = getattr(each.variable, kind)(shifted("k", each.shift), "value")
@@ -223,6 +235,8 @@ class Accessors:
         Of several bindings, for ``segment_of_NAME``: begin and end in items, shift in elements.
     rows : bool
         Whether the kernel loads and stores rows of 16 bytes.
+    contended : bool
+        Whether invocations may store the same item at the same time.
     """
 
     name: str
@@ -231,6 +245,7 @@ class Accessors:
     writable: bool
     segments: tuple[Range, ...] = ()
     rows: bool = False
+    contended: bool = False
 
     @property
     def _type(self) -> str:
@@ -307,13 +322,7 @@ class Accessors:
             )
         if not self.writable:
             return
-        yield "// Another invocation may write the other half of the word: only the bits of this item change."
-        yield from self._function(
-            f"store_{name}(i: u32, item: u32)",
-            "let shift = 16u * (k & 1u);",
-            f"{place.write_and('k >> 1u', '~(0xffffu << shift)')};",
-            f"{place.write_or('k >> 1u', 'item << shift')};",
-        )
+        yield from self._store_part()
         yield from self._function(
             f"store4_{name}(i: u32, items: vec2<u32>)",
             "if ((k & 1u) == 0u) {",
@@ -375,21 +384,43 @@ class Accessors:
             else:
                 yield from self._function(head, f"{place.write('k', 'item')};")
             return
+        if place.element == "atomic<u32>":
+            yield from self._store_part()
+            return
         per_word, mask = 4 // size, (1 << 8 * size) - 1
         word = f"k >> {_log2(per_word)}u"
-        shift = f"let shift = {8 * size}u * (k & {per_word - 1}u);"
-        if place.element == "atomic<u32>":
+        at = f"{place.name}[{word}]" if each == 1 else (
+            f"{place.name}[k >> {_log2(per_word * each)}u][({word}) & {each - 1}u]"
+        )  # fmt: skip
+        yield from self._function(
+            head, f"let shift = {8 * size}u * (k & {per_word - 1}u);",
+            f"{at} = ({at} & ~({mask:#x}u << shift)) | (item << shift);",
+        )  # fmt: skip
+
+    def _store_part(self) -> Iterator[str]:
+        """One item that is a part of an atomic word."""
+        place, size = self.place, self.item_bytes
+        per_word, mask = 4 // size, (1 << 8 * size) - 1
+        word = f"k >> {_log2(per_word)}u"
+        if self.contended:
+            # Clearing bits and then setting some is two steps, between which another value's bits may be set.
+            yield "// Others may write this item, too, or the rest of the word: one of the values stays."
+            change = (
+                "loop {",
+                f"  let before = {place.read(word)};",
+                f"  let after = (before & ~({mask:#x}u << shift)) | (item << shift);",
+                f"  if ({place.swap(word, 'before', 'after')}) {{ break; }}",
+                "}",
+            )
+        else:
             yield "// Another invocation may write the rest of the word: only the bits of this item change."
             change = (
                 f"{place.write_and(word, f'~({mask:#x}u << shift)')};",
                 f"{place.write_or(word, 'item << shift')};",
             )
-        else:
-            at = f"{place.name}[{word}]" if each == 1 else (
-                f"{place.name}[k >> {_log2(per_word * each)}u][({word}) & {each - 1}u]"
-            )  # fmt: skip
-            change = (f"{at} = ({at} & ~({mask:#x}u << shift)) | (item << shift);",)
-        yield from self._function(head, shift, *change)
+        yield from self._function(
+            f"store_{self.name}(i: u32, item: u32)", f"let shift = {8 * size}u * (k & {per_word - 1}u);", *change
+        )
 
     def _store_row(self) -> Iterator[str]:
         name, place, size = self.name, self.place, self.item_bytes
@@ -500,9 +531,10 @@ def bindings(
         Whether the kernel chooses the segment of a whole tile.
     """
     lines = ["@group(0) @binding(0) var<uniform> params: Params;", *declarations, ""]
+    contended = [each.place for each in arguments if each.contended and each.item_bytes < 4]
     for place in places:
         if isinstance(place, Chooser):
-            lines += [*place.functions(), ""]
+            lines += [*place.functions(swaps=place in contended), ""]
     for each in arguments:
         lines += each.functions(by_segment=by_segment)
     return "\n".join(lines) + "\n"

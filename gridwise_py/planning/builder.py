@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Protocol, cast
@@ -211,6 +211,7 @@ class PlanBuilder:
         fed: Mapping[str, Operand] | None = None,
         counted: bool = False,
         first: int = 0,
+        contended: Collection[str] = (),
     ) -> None:
         """Add a dispatch of a shader file.
 
@@ -251,6 +252,8 @@ class PlanBuilder:
             at item `first`; ``{{ used.n }}`` is the number.
         first : int
             The first item of the window.
+        contended : collection of str
+            Names of outputs of which invocations may store the same item at the same time: one of the values stays.
         """
         label = ": ".join((*self._part, label))
         counted = counted and self.count is not None
@@ -287,7 +290,13 @@ class PlanBuilder:
         }
         named = [
             accessors.Accessors(
-                name, part.place, item_bytes, name in written, part.items(item_bytes), rows or name in small
+                name,
+                part.place,
+                item_bytes,
+                writable=name in written,
+                segments=part.items(item_bytes),
+                rows=rows or name in small,
+                contended=name in contended,
             )
             for (name, part), item_bytes in zip(reached.items(), (o.item_bytes for o in operands.values()), strict=True)
         ]
@@ -421,6 +430,8 @@ def parameter_words(shader: str, fields: Sequence[str], values: Mapping[str, int
     ------
     ShaderError
         If the file declares a field that has no value, or lacks one that has.
+    LimitError
+        If a value does not fit 32 bits.
     """
     if set(fields) != set(values):
         missing, unknown = sorted(set(fields) - set(values)), sorted(set(values) - set(fields))
@@ -428,7 +439,7 @@ def parameter_words(shader: str, fields: Sequence[str], values: Mapping[str, int
             f"shader {shader!r} and its plan disagree on Params: the plan gives no {', '.join(missing) or '–'}, "
             f"and the file declares no {', '.join(unknown) or '–'}; change struct Params, or the plan's params="
         )
-    return pack_words([values[name] for name in fields])
+    return pack_words({name: values[name] for name in fields})
 
 
 def _ending_with_the_count(name: str, text: str) -> str:

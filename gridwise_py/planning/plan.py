@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
+from ..errors import LimitError
 from .layout import COUNT
 
 __all__ = [
@@ -346,6 +347,9 @@ def _kernel_from_dict(data: Mapping[str, Any]) -> Kernel:
     return Kernel(**values)
 
 
+_WORD = 0xFFFFFFFF
+
+
 def workgroup_grid(count: int, limit: int) -> tuple[int, int, int]:
     """Spread `count` workgroups over three dimensions of at most `limit` each.
 
@@ -368,7 +372,24 @@ def workgroup_grid(count: int, limit: int) -> tuple[int, int, int]:
     return (-(-count // (rows * layers)), rows, layers)
 
 
-def pack_words(values: Sequence[int]) -> tuple[int, ...]:
-    """Return 32-bit words for a uniform buffer, padded to a multiple of 16 bytes."""
-    words = [int(value) & 0xFFFFFFFF for value in values]
+def pack_words(values: Mapping[str, int]) -> tuple[int, ...]:
+    """Return 32-bit words for a uniform buffer, padded to a multiple of 16 bytes.
+
+    Parameters
+    ----------
+    values : mapping from str to int
+        Of u32 or i32, by the names of the fields.
+
+    Raises
+    ------
+    LimitError
+        If one does not fit 32 bits: a kernel would compute with another number.
+    """
+    for name, value in values.items():
+        if not -(1 << 31) <= value < 1 << 32:
+            raise LimitError(
+                f"the parameter {name!r} of a kernel is {value}, which 32 bits do not hold; split the data into "
+                f"smaller parts, or give a smaller number"
+            )
+    words = [int(value) & _WORD for value in values.values()]
     return tuple(words + [0] * (-len(words) % 4))

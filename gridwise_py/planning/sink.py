@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..types.program import Program
+from ..types.wgsl_function import function_texts
 from .layout import Operand
 from .source import SourceText, Writer
 
@@ -99,11 +100,12 @@ class _SinkWriter(Writer):
 def sink_text(name: str, program: Program, words: int, of: str = "Acc") -> SourceText:
     """Return the text by which a kernel stores an expression of its results; see `source_text`."""
     found: dict[str, None] = {}
-    lines = [f"// {name} is computed from the results in {len(program.steps)} steps."]
+    functions, names = function_texts(name, program)
+    lines = [f"// {name} is computed from the results in {len(program.steps)} steps.", *functions]
     for lanes in (1, 4) if of == "Acc" else (1,):  # there is no type of four others
         four = "" if lanes == 1 else "4"
         kind = ("Quad" if four else of) if words else ("vec4<u32>" if four else "u32")
-        writer = _SinkWriter(name, program, words, lanes, found, {})
+        writer = _SinkWriter(name, program, words, lanes, found, names)
         body, bits = writer.bits()
         lines.append(f"fn store{four}{'_acc' if words else ''}_{name}(i: u32, x: {kind}) {{")
         lines += [*(f"  {line}" for line in body), f"  store{four}_{name}_0(i, {bits[0]});", "}"]

@@ -5,7 +5,7 @@ accessors of its leaves, ``load_NAME_0`` and so on, and this module writes ``loa
 a value, bools as 0 and 1. Of a struct it writes ``load_acc_NAME`` and ``load4_acc_NAME`` (lib/accumulators.wgsl).
 
 Names in the text are numbers, so equal programs give equal texts. Numbers, lengths and the first item of a window are
-fields of `Params`. Operators serve four items at once; what is read at other items, and a user's functions, go one by
+fields of `Params`. Operators serve four items at once; what is read at other items, and functions in WGSL, go one by
 one.
 """
 
@@ -132,7 +132,7 @@ def source_text(name: str, program: Program, is_struct: bool, rows: bool, is_pai
         Whether it reads two words as one item.
     """
     fields: dict[str, None] = {}
-    functions, names = function_texts(name, [step.value for step in program.steps if step.kind == "function"])
+    functions, names = function_texts(name, program)
     lines = [f"// {name} is computed in {len(program.steps)} steps.", *functions]
     for lanes in (1,) if is_pair else (1, 4):
         one = lanes == 1

@@ -49,7 +49,8 @@ class MappedOutput:
         self.flat: Flat = flatten(found)
         kinds = {step.kind for step in self.flat.program.steps}
         others = [name for name in self.flat.names if not name.startswith("result")]
-        if self.flat.arrays or others or kinds & {"gather", "previous", "next", "flip", "component", "function"}:
+        moves = kinds & {"gather", "previous", "next", "flip", "component"}
+        if self.flat.arrays or others or moves or not self.flat.program.trusted:
             raise ArgumentError(
                 f"output= is made of gw.result, gw.index and numbers, but it reads {', '.join(others) or 'more'}; "
                 f"store the results, and compute the rest with gw.asarray()"

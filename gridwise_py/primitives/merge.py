@@ -73,7 +73,8 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
     Notes
     -----
     The order is that of `Sort`: −0 equals +0, and every NaN comes last. The inputs must be in this order, which is not
-    checked; of others the output is some order of their keys, or misses some and has others twice.
+    checked. With `less` each key of others still comes out exactly once, in some order, and so it does if `less` is no
+    order (see `MergeSort`). Without it the output of others may miss some keys and have others twice.
 
     The first of two dispatches finds, by binary searches, which parts of both inputs make each tile of the output; the
     second one merges these parts, and reads and writes each item once. No workgroup waits for another. There may be up

@@ -130,6 +130,8 @@ class MergeOrder:
         """Return the keys of an invocation: an odd number, as many as `vecs` says and workgroup memory holds."""
         words = 4 if self.key_words == 3 else self.key_words  # a vec3 takes the place of a vec4
         limit_bytes = capabilities.limits["max-compute-workgroup-storage-size"]
+        if self.less is not None:  # the places where paths cross (lib/merge_path.wgsl)
+            limit_bytes -= 4 * shape.workgroup_size
         most = (limit_bytes // (4 * words) - 1) // (shape.workgroup_size + 1)
         items = min(4 * shape.vecs // words, most)
         if most < 1:

@@ -71,8 +71,9 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
     Notes
     -----
     `less` must be a strict weak ordering, as in C++: of equal items it is False, and among several items it never goes
-    round in a circle. Otherwise the output is some order of the items. What a comparison says of NaN is the compiler's
-    choice.
+    round in a circle. Otherwise the order of the output is not defined; each item still comes out exactly once. For
+    example ``a < b`` is no such order where floats hold NaN: leave out `less`, which gives numpy's order with NaN last,
+    or order them yourself, ``(a < b) | (gw.isnan(b) & ~gw.isnan(a))``.
 
     Each tile of items is sorted by itself; then log₂ (tiles) merges double the length of sorted runs, each with two
     dispatches that read and write every item once. Temporary memory is a copy of the items and a word per tile.

@@ -52,8 +52,8 @@ class Scatter(ItemsIndices):  # pyright: ignore[reportIncompatibleMethodOverride
     Negative indices count from the end. An index that is out of range is dropped: nothing is written for it, and
     nothing outside the output. Nobody reports it, because only the GPU knows the indices.
 
-    If an index occurs several times, any of its items may be written last, and another one on the next call. Of items
-    of other sizes than 4 bytes the result may then have parts of several. For one that is defined, combine them, with
+    If an index occurs several times, one of its items stays, and another one may on the next call. Only of items of 8
+    bytes the two halves may then come from two of them. For a result that is defined, combine the items, with
     an operator.
 
     Examples
@@ -111,6 +111,7 @@ class Scatter(ItemsIndices):  # pyright: ignore[reportIncompatibleMethodOverride
                 context={"source": described(self.index_datatype), "item_bytes": item_bytes, "vecs": shape.vecs},
                 counted=True,
                 first=window.first,
+                contended=("output",),
             )  # fmt: skip
         read_bytes = items.nbytes + indices.nbytes
         counted = builder.counted_work(n, read_bytes // max(n, 1), item_bytes)

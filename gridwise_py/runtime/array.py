@@ -35,10 +35,11 @@ from ..types.datatype import (
     STORAGE_DATATYPES,
     Datatype,
     ItemDatatypeLike,
+    Struct,
     as_datatype,
     numpy_text,
 )
-from ..types.expression import Expression, Operators, gather, stored
+from ..types.expression import Expression, Operators, gather, stored, stored_field
 from ..types.expression_functions import StructExpression
 from ..types.options import integer
 from .context import DeviceContext, check_device, context_of
@@ -642,10 +643,13 @@ class Array(Operators, OnGpu):
     @overload
     def __getitem__(self, key: slice | int | tuple[slice | int] | Array | np.ndarray | list[int]) -> Array: ...
     @overload
-    def __getitem__(self, key: Expression) -> Expression: ...
+    def __getitem__(self, key: Expression | str) -> Expression: ...
     def __getitem__(self, key: Any) -> Any:
         if type(key) is tuple:
             key = only_index(cast(tuple[Any, ...], key))
+        if type(key) is str and isinstance(self._datatype, Struct):
+            self._check_uncounted()
+            return stored_field(self.ravel().view("u32"), self._datatype.fields, key)
         if self._count is not None:
             return self._first_counted(key)
         if type(key) is Expression:

@@ -7,7 +7,7 @@ list of steps, `types.evaluation` computes their value in numpy, and `planning.s
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -15,14 +15,14 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError, ImplicitConversionError
 from ..namespace import with_answers
-from .datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from .datatype import STORAGE_DATATYPES, Datatype, Struct, as_datatype
 from .evaluation import value_of
 from .operations import NUMPY_TYPES, OPERATIONS
 from .program import Bound, Leaf, Stored, flatten
 
 __all__ = [
     "LEAF_DATATYPES", "Components", "Expression", "Later", "Operators", "as_node", "converted", "deferred", "f32",
-    "gather", "i32", "index", "leaf", "operation", "same_type", "scalar", "stored", "u32",
+    "gather", "i32", "index", "leaf", "operation", "same_type", "scalar", "stored", "stored_field", "u32",
 ]  # fmt: skip
 
 #: Names that ``execute`` has already, or will have.
@@ -387,7 +387,9 @@ def _check_name(name: Any) -> None:
 
 
 def _leaf_datatype(datatype: Any, what: str) -> Datatype:
-    found = as_datatype(datatype, STORAGE_DATATYPES)
+    found = datatype if isinstance(datatype, Struct) else as_datatype(datatype, STORAGE_DATATYPES)
+    if isinstance(found, Struct):
+        raise DatatypeError(f"{what} is of structs; expressions read their fields, {what}[{found.fields[0][0]!r}]")
     if found.name not in LEAF_DATATYPES:
         to = {"f": "float32", "i": "int32"}.get(found.dtype.kind, "uint32")
         raise DatatypeError(
@@ -414,6 +416,31 @@ def stored(array: Stored) -> Expression:
     if datatype.name not in LEAF_DATATYPES:
         _leaf_datatype(datatype, "the array")
     return Expression("leaf", _computed_type(datatype), (), Bound(array))
+
+
+def stored_field(words: Stored, fields: Sequence[tuple[str, Datatype]], name: str) -> Expression:
+    """Return a field of an array of structs.
+
+    Parameters
+    ----------
+    words : Stored
+        The array's words, of u32.
+    fields : sequence of (str, Datatype)
+        Of its items, each a word.
+    name : str
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such field.
+    """
+    names = [field for field, _ in fields]
+    if name not in names:
+        raise ArgumentError(f"an Array of structs of {', '.join(names)} has no field {name!r}")
+    place = names.index(name)
+    word = Expression("component", "u32", (), (Bound(words, len(names)), place))
+    kind = fields[place][1].wgsl
+    return word if kind == "u32" else Expression("bitcast", kind, (word,))
 
 
 def scalar(name: str, datatype: Any) -> Expression:
@@ -602,6 +629,8 @@ def operation(kind: str, *operands: Any) -> Expression:
     """
     found = OPERATIONS[kind]
     shown = f"a {kind} b" if not kind[0].isalpha() else {"not": "~a", "negative": "-a"}.get(kind, f"gw.{kind}()")
+    if found.gives == "bool" and len(operands) == 2:
+        operands = tuple(_counted(*pair) for pair in (operands, operands[::-1]))
     nodes = (as_node(operands[0]),) if len(operands) == 1 else same_type(shown, *operands)
     type_name = nodes[0].type
     if type_name not in found.types:
@@ -610,7 +639,16 @@ def operation(kind: str, *operands: Any) -> Expression:
         raise DatatypeError(f"{shown} is for {', '.join(found.types)}, not for {type_name}; {remedy}")
     if kind == "abs" and type_name == "u32":
         return nodes[0]
+    if type_name in found.functions:
+        return Expression("function", type_name, nodes, found.functions[type_name])
     return Expression(kind, found.gives or type_name, nodes)
+
+
+def _counted(value: Any, other: Any) -> Any:
+    """Return a bool that is compared with a number as 0 or 1, as numpy compares it."""
+    if not _is_untyped(other) or _is_untyped(value) or as_node(value).type != "bool":
+        return value
+    return converted("f32" if isinstance(other, (float, np.floating)) else "i32", value)
 
 
 @deferred
@@ -636,17 +674,20 @@ def _whole_exponent(base: Expression, b: Any) -> int | None:
     number = cast(float, b)
     if isinstance(b, (float, np.floating)) and (base.type != "f32" or not float(number).is_integer()):
         return None
-    return int(number) if 1 <= number <= _MOST_MULTIPLICATIONS else None
+    least = -_MOST_MULTIPLICATIONS if base.type == "f32" else 1
+    return int(number) if least <= number <= _MOST_MULTIPLICATIONS and number else None
 
 
 @deferred
 def _power(a: Any, b: Any) -> Expression:
-    """Return a power: by a small whole number by multiplications, else by WGSL's pow."""
+    """Return a power: by a small whole number by multiplications, and a division, else by WGSL's pow."""
     b = b[()] if isinstance(b, np.ndarray) and b.ndim == 0 else b
+    if isinstance(b, (float, np.floating)) and b == 0.5 and not _is_untyped(a) and as_node(a).type == "f32":
+        return operation("sqrt", a)  # as numpy does
     whole = None if _is_untyped(a) else _whole_exponent(as_node(a), b)
     if whole is None:
         return operation("**", a, b)
-    base, result, power = as_node(a), None, whole
+    base, result, power = as_node(a), None, abs(whole)
     while power:
         if power & 1:
             result = base if result is None else operation("*", result, base)
@@ -654,7 +695,7 @@ def _power(a: Any, b: Any) -> Expression:
         if power:
             base = operation("*", base, base)
     assert result is not None
-    return result
+    return result if whole > 0 else operation("/", 1.0, result)
 
 
 @deferred

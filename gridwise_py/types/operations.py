@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from .library_functions import FLOOR_QUOTIENT, POWER, REMAINDER
+from .wgsl_function import WgslFunction
+
 __all__ = ["NUMPY_TYPES", "OPERATIONS", "Operation", "operation_text"]
 
 #: The types of expressions, and numpy's.
@@ -36,6 +39,8 @@ class Operation:
         WGSL, with ``{0}``, ``{1}`` for the operands, ``{T}`` for their type and ``{U}`` for as many u32.
     texts : dict from str to str
         Of types with another text.
+    functions : dict from str to WgslFunction
+        Of types for which a function does it: `operation` makes a call of it, and the text is not used.
     gives : str or None
         The type of the result; None for that of the operands.
     remedy : str
@@ -46,6 +51,7 @@ class Operation:
     numpy: Callable[..., Any]
     text: str
     texts: dict[str, str] = field(default_factory=dict[str, str])
+    functions: dict[str, WgslFunction] = field(default_factory=dict[str, WgslFunction])
     gives: str | None = None
     remedy: str = ""
 
@@ -61,29 +67,16 @@ def _float(function: Callable[..., Any], name: str = "") -> Operation:
     return Operation(("f32",), function, f"{name or function.__name__}({{0}})")
 
 
-def _divided(symbol: str, function: Callable[..., Any]) -> Operation:
+def _divided(symbol: str, function: Callable[..., Any], functions: dict[str, WgslFunction]) -> Operation:
     # A division by 0 gives 0, as in numpy.
-    text = f"select({{T}}(0u), {{0}} {symbol} max({{1}}, {{T}}(1u)), {{1}} != {{T}}(0u))"
-    floats = "gw.floor(a / b)" if symbol == "/" else "a - b * gw.floor(a / b)"
-    remedy = f"use {floats} of f32, and cast i32 to it, gw.f32(…): the signed operations of GPUs differ"
-    return Operation(("u32",), function, text, remedy=remedy)
+    text = f"select({{T}}(0u), {{0}} {symbol[0]} max({{1}}, {{T}}(1u)), {{1}} != {{T}}(0u))"
+    return Operation(_NUMBERS, function, text, functions=functions)
 
 
 def _picked(symbol: str, name: str, function: Callable[..., Any]) -> Operation:
     # A NaN propagates, as in numpy: WGSL's own function may drop it.
     text = f"select({{1}}, {{0}}, ({{0}} {symbol} {{1}}) | {_NOT_A_NUMBER})"
     return Operation(_NUMBERS, function, f"{name}({{0}}, {{1}})", {"f32": text})
-
-
-# WGSL's pow is for numbers that are not negative. By whole numbers others have powers, too, and by 0 all have. A NaN
-# propagates: compilers may drop it.
-_POWER = (
-    "select(select(select(pow({0}, {1}), "
-    "select(pow(abs({0}), {1}), -pow(abs({0}), {1}), ({0} < {T}(0.0)) & (fract({1} * 0.5) != {T}(0.0))), "
-    "{1} == floor({1})), "
-    f"{{0}} + {{1}}, {_NOT_A_NUMBER} | {_NOT_A_NUMBER.replace('{0}', '{1}')}), "
-    "{T}(1.0), {1} == {T}(0.0))"
-)
 
 
 def _negated(a: Any) -> Any:
@@ -112,9 +105,11 @@ OPERATIONS: dict[str, Operation] = {
     "/": Operation(
         ("f32",), np.true_divide, "({0} / {1})", remedy="cast both, gw.f32(…); for u32 there is a // b, too"
     ),
-    "//": _divided("/", np.floor_divide),
-    "%": _divided("%", np.remainder),
-    "**": Operation(("f32",), np.power, _POWER, remedy="give an integer from 1 to 64, x ** 3, or cast: gw.f32(…)"),
+    "//": _divided("//", np.floor_divide, FLOOR_QUOTIENT),
+    "%": _divided("%", np.remainder, REMAINDER),
+    "**": Operation(
+        ("f32",), np.power, "", functions=POWER, remedy="give an integer from 1 to 64, x ** 3, or cast: gw.f32(…)"
+    ),
     "<": _compared("<", operator.lt),
     "<=": _compared("<=", operator.le),
     ">": _compared(">", operator.gt),
@@ -152,6 +147,16 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
+# Of a number and itself. Compilers reckon as if there were neither infinity nor NaN, and fold x - x to 0, and x == x to
+# true.
+_FINITE = "((bitcast<{U}>({0}) & {U}(0x7f800000u)) != {U}(0x7f800000u))"
+_OF_ITSELF = {
+    "-": f"bitcast<{{T}}>(select(bitcast<{{U}}>({{0}}) | {{U}}(0x7fc00000u), {{U}}(0u), {_FINITE}))",
+    **dict.fromkeys(("==", "<=", ">="), f"!{_NOT_A_NUMBER}"),
+    "!=": _NOT_A_NUMBER,
+}
+
+
 def operation_text(kind: str, gives: str, takes: str, args: Sequence[str], lanes: int) -> str:
     """Return the WGSL of an operation on one item, or on four.
 
@@ -176,6 +181,8 @@ def operation_text(kind: str, gives: str, takes: str, args: Sequence[str], lanes
         return f"{vector(gives)}({args[0]})"
     if kind == "bitcast":
         return f"bitcast<{vector(gives)}>({args[0]})"
+    if takes == "f32" and args[0] == args[-1] and kind in _OF_ITSELF:
+        return _OF_ITSELF[kind].format(args[0], T=vector(takes), U=vector("u32"))
     operation = OPERATIONS[kind]
     text = operation.texts.get(takes, operation.text)
     return text.format(*args, T=vector(takes), U=vector("u32"))

@@ -82,9 +82,10 @@ class Leaf:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """An array that is part of an expression."""
+    """An array that is part of an expression; of so many components, as a `Leaf`."""
 
     array: Stored
+    components: int = 1
 
     @property
     def datatype(self) -> Datatype:
@@ -212,7 +213,7 @@ class Program:
     @cached_property
     def trusted(self) -> bool:
         """Whether there is no WGSL of a user's in it."""
-        return all(step.kind != "function" for step in self.steps)
+        return all(step.kind != "function" or step.value.trusted for step in self.steps)
 
 
 @dataclass(frozen=True)
@@ -376,7 +377,7 @@ class _Flattening:
                 kind = "single" if repeats else kind
             value = self._leaf(value)
         elif kind == "component":
-            leaf, place = cast("tuple[Leaf, int]", value)
+            leaf, place = cast("tuple[Leaf | Bound, int]", value)
             value = (self._leaf(leaf), place)
         elif kind == "number" and node.type != "bool":
             self._numbers.append(cast(int, value))
@@ -394,7 +395,7 @@ class _Flattening:
 
     def _leaf(self, value: Any) -> int:
         is_argument = isinstance(value, Leaf)
-        key = value.name if is_argument else value.array.place()
+        key = value.name if is_argument else (value.array.place(), value.components)
         known = self._leaves.get(key)
         if known is not None:
             before = self._found[known]
@@ -412,7 +413,7 @@ class _Flattening:
         else:
             name = f"array_{len(self._arrays)}"
             self._arrays.append((name, value.array))
-            self._found.append(Leaf(name, value.datatype))
+            self._found.append(Leaf(name, value.datatype, value.components))
         return number
 
 

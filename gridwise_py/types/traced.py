@@ -47,7 +47,7 @@ class Traced:
     def text(self) -> str:
         """Return the WGSL of the function."""
         steps = self.flat.program.steps
-        functions, names = function_texts("op", [step.value for step in steps if step.kind == "function"])
+        functions, names = function_texts("op", self.flat.program)
         lines = [f"  let v{k} = {self._step(step, names)};" for k, step in enumerate(steps)]
         results = [f"v{k}" for k in self.flat.program.results]
         value = f"T({', '.join(results)})" if self.flat.fields else results[0]

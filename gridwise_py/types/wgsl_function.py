@@ -1,8 +1,8 @@
-"""Functions in WGSL that a user's expressions call."""
+"""Functions in WGSL that expressions call: a user's, and the library's own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
 from .operator_text import checked_function, renamed
+from .program import Program
 
 __all__ = ["WgslFunction", "function_texts"]
 
@@ -29,6 +30,8 @@ class WgslFunction:
         The type of its result.
     numpy : callable or None
         The same function on numpy arrays.
+    trusted : bool
+        Whether it is the library's own.
     """
 
     text: str
@@ -36,9 +39,10 @@ class WgslFunction:
     takes: tuple[str, ...]
     gives: str
     numpy: Callable[..., Any] | None = field(default=None)
+    trusted: bool = False
 
     @classmethod
-    def of(cls, text: Any, numpy: Callable[..., Any] | None = None) -> WgslFunction:
+    def of(cls, text: Any, numpy: Callable[..., Any] | None = None, *, trusted: bool = False) -> WgslFunction:
         """Return the function that a text defines: the first one in it.
 
         Raises
@@ -54,7 +58,7 @@ class WgslFunction:
         if numpy is not None and not callable(numpy):
             raise ArgumentError(f"numpy= must be a callable that does on arrays what the WGSL does, not {numpy!r}")
         name, takes, gives = checked_function(text)
-        return cls(text, name, takes, gives, numpy)
+        return cls(text, name, takes, gives, numpy, trusted)
 
     def twin(self, *args: Any) -> Any:
         """Return the function's value in numpy."""
@@ -70,15 +74,17 @@ class WgslFunction:
         return f"WgslFunction({self.name}({', '.join(self.takes)}) -> {self.gives})"
 
 
-def function_texts(name: str, functions: Sequence[WgslFunction]) -> tuple[list[str], dict[object, str]]:
-    """Return the texts of functions for a kernel, and the names that they are called by.
+def function_texts(name: str, program: Program) -> tuple[list[str], dict[object, str]]:
+    """Return the texts of the functions that a program calls, and the names that they are called by.
 
     All names that a text declares get a prefix, so that those of several texts do not clash.
     """
     texts: list[str] = []
     names: dict[object, str] = {}
+    functions: list[WgslFunction] = [step.value for step in program.steps if step.kind == "function"]
     for number, function in enumerate(dict.fromkeys(functions)):
         text, prefix = renamed(function.text, f"own_{name}_{number}_")
-        texts += ["// ---- the user's text", text.strip("\n"), "// ---- end of the user's text"]
+        lines = [text.strip("\n")]
+        texts += lines if function.trusted else ["// ---- the user's text", *lines, "// ---- end of the user's text"]
         names[function] = prefix + function.name
     return texts, names

@@ -10,14 +10,22 @@ const GUESS_STEP: u32 = {{ guess_step }}u;
 // An invocation may read up to ITEMS keys behind the end.
 var<workgroup> keys: array<Key, {{ workgroup_size * items + items + 1 }}>;
 var<private> merged: array<Key, ITEMS>;
+//$ if less
+// Where the path crosses the diagonal of each invocation.
+var<workgroup> crossings: array<u32, {{ workgroup_size }}>;
+//$ set bounds = {"name": "ends_in_tile", "width": "ITEMS", "split": "crossings[first + k]"}
+//$ include "lib/merge_bounds.wgsl"
+//$ endif
 //$ if values
 // The places in `keys` where they were.
 var<private> sources: array<u32, ITEMS>;
 //$ endif
 
-fn merge_runs(first_a: u32, first_b: u32, end_b: u32, diagonal: u32) {
+// Invocation `local` merges part number `part` of the two runs.
+fn merge_runs(first_a: u32, first_b: u32, end_b: u32, part: u32, local: u32) {
   let count_a = first_b - first_a;
   let count_b = end_b - first_b;
+  let diagonal = min(part * ITEMS, end_b - first_a);
   var low = max(diagonal, count_b) - count_b;
   var high = min(diagonal, count_a);
   // The first probe is where the path would be if both runs were spread alike, and the second one a step beside it: mostly the
@@ -34,12 +42,23 @@ fn merge_runs(first_a: u32, first_b: u32, end_b: u32, diagonal: u32) {
     }
     if (k > 0u) { probe = (low + high) >> 1u; }
   }
+//$ if less
+  crossings[local] = low;
+  workgroupBarrier();
+  let ends = ends_in_tile(local - part, part, count_a + count_b, count_a);
+  low = ends.x;
+  let last_a = first_a + ends.y;
+  let last_b = first_b + min(diagonal + ITEMS, count_a + count_b) - ends.y;
+//$ else
+  let last_a = first_b;
+  let last_b = end_b;
+//$ endif
   var at_a = first_a + low;
   var at_b = first_b + diagonal - low;
   var next_a = keys[at_a];
   var next_b = keys[at_b];
 //$ for k in range(items)
-  let is_a_{{ k }} = at_b >= end_b || (at_a < first_b && !is_before(next_b, next_a));
+  let is_a_{{ k }} = at_b >= last_b || (at_a < last_a && !is_before(next_b, next_a));
   merged[{{ k }}] = select(next_b, next_a, is_a_{{ k }});
 //$ if values
   sources[{{ k }}] = select(at_b, at_a, is_a_{{ k }});

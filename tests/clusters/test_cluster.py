@@ -320,6 +320,19 @@ def test_a_worker_that_is_closed_by_its_nanny_comes_back_as_the_same_device(clie
     assert len({one.pid for one in after.values()} - {one.pid for one in before.values()}) == 1
 
 
+def test_a_worker_that_does_not_come_back_in_time_is_replaced(client, cluster):
+    """Dask gives it up, and what waits for its GPU would wait for ever."""
+    found = gwd.identities(client)[0]
+    before = cluster.workers[found.tag]
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "0.2s"}):
+        os.kill(found.pid, signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while cluster.workers.get(found.tag) in (None, before) and time.monotonic() < deadline:
+            time.sleep(0.1)
+    assert cluster.workers[found.tag] is not before
+    assert client.submit(os.getpid, resources={found.tag: 1}, pure=False).result(timeout=120) != found.pid
+
+
 # ---- a full disk
 
 

@@ -162,6 +162,10 @@ def test_no_items():
     keys, values = gwd.groupby(empty, empty, "sum").compute()
     assert keys.size == values.size == 0
     np.testing.assert_array_equal(gwd.histogram(empty, 3).compute(), [0, 0, 0])
+    other = da.zeros(0, chunks=((0, 0, 0),), dtype="i4")  # as many, in other chunks: nothing is left of a filter
+    for keys, values in ((empty, other), (other, empty)):
+        assert [each.compute().dtype for each in gwd.sort_pairs(keys, values)] == [keys.dtype, values.dtype]
+        assert [each.size for each in gwd.groupby(keys, values, "sum").compute()] == [0, 0]
 
 
 # ---- sorts

@@ -287,11 +287,17 @@ def test_workgroup_grid_refuses_what_does_not_fit(limit, more):
 
 @given(st.lists(st.integers(-(2**31), 2**32 - 1), max_size=9))
 def test_params_are_words_padded_to_16_bytes(values):
-    words = pack_words(values)
+    words = pack_words({f"p{k}": value for k, value in enumerate(values)})
     assert len(words) % 4 == 0
     assert len(words) - len(values) < 4
     assert all(0 <= word < 2**32 for word in words)
     assert [word & 0xFFFFFFFF for word in values] == list(words[: len(values)])
+
+
+@pytest.mark.parametrize("value", [1 << 32, (1 << 32) + 4, -(1 << 31) - 1])
+def test_a_parameter_that_32_bits_do_not_hold_is_refused(value):
+    with pytest.raises(gw.LimitError, match=f"'length' of a kernel is {value}, which 32 bits"):
+        pack_words({"n": 7, "length": value})
 
 
 _names = st.sampled_from(["a", "b", "c"])

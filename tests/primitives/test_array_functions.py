@@ -214,6 +214,9 @@ def test_arange_refuses_what_numpy_refuses(device):
     for bounds in ((np.nan,), (0, np.inf), ("3",), (None,)):
         with pytest.raises((gw.ArgumentError, gw.DatatypeError), match=r"finite|not a number"):
             gw.arange(*bounds, device=device)
+    for bounds in ((2**32, 2**32 + 5), (0, 2**35, 2**33), (0, -5, -1)):
+        with pytest.raises(gw.DatatypeError, match="does not hold"):
+            gw.arange(*bounds, dtype="u32", device=device)
 
 
 # ---- gathers

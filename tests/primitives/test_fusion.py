@@ -9,6 +9,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.runtime.operator_check import check_operator
+from gridwise_py.types.library_functions import FLOOR_QUOTIENT, POWER
 
 A, B = gw.f32("a"), gw.f32("b")
 X, Y, K, D = gw.f32("x"), gw.f32("y"), gw.u32("k"), gw.i32("d")
@@ -68,18 +69,67 @@ def test_functions_that_round(device):
     np.testing.assert_allclose(found, made.numpy(x=x), rtol=1e-5, atol=1e-5)
 
 
-def test_powers_of_numbers_below_zero_are_numpys(device):
+#: Zeros, infinities and NaN; whole and other numbers; beyond 2^24, where every float is whole.
+SPECIAL = np.float32([0, -0.0, 1, -1, 2, -3, 0.5, -7.25, 0.1, 33, -65, np.inf, -np.inf, np.nan, 16777215, -16777217,
+                      1e10, -1e30, 3e38, 2e-38, -1e-30])  # fmt: skip
+PAIRS = np.stack([each.reshape(-1) for each in np.meshgrid(SPECIAL, SPECIAL)])
+
+
+def test_remainders_quotients_and_powers_are_numpys(device):
+    """Remainders to the last bit and the sign of 0."""
+    random = np.random.default_rng(1).integers(0, 1 << 32, (2, 3000), dtype=np.uint32).view(np.float32)
+    near = np.random.default_rng(2).uniform(-40, 40, (2, 3000)).astype(np.float32) * np.float32([[25], [1]])
+    x, y = np.concatenate([PAIRS, random[:, (np.abs(random) > 1e-35).all(axis=0)], near], axis=1)
+    d, e = np.random.default_rng(3).integers(-(1 << 31), 1 << 31, (2, 3000)).astype(np.int32)
+    d, e = (
+        np.concatenate([d, d, [-(1 << 31)] * 4]),
+        np.concatenate([e, e % 20 - 10, [-1, 0, 1, -(1 << 31)]]).astype("i4"),
+    )
+    d = d.astype(np.int32)
+    names = {"x": x, "y": y, "d": d, "e": e}
+    for made in (X % Y, D % gw.i32("e"), D // gw.i32("e"), X // Y, X**Y):
+        store = gw.Map(device, made)
+        given = {name: names[name] for name in store.signature.inputs}
+        found = store.execute(**{name: gw.asarray(items, device) for name, items in given.items()}).output.to_numpy()
+        wanted = made.numpy(**given)
+        rounds = made.value in (FLOOR_QUOTIENT["f32"], POWER["f32"])
+        known = np.abs(wanted) > 1e-37 if rounds else np.ones(wanted.size, bool)
+        known |= (wanted == 0) | ~np.isfinite(wanted)
+        np.testing.assert_allclose(found[known], wanted[known], rtol=3e-5 if rounds else 0)
+        zeros = (wanted == 0) & (found == 0)
+        np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(wanted[zeros]))
+
+
+def test_powers_by_whole_numbers_are_numpys(device):
     x = np.float32([-2, -1.5, -1, -0.0, 0, 1, 3, np.nan, -np.inf, np.inf])
     for number in (0, 1, 2, 2.0, np.int64(3), np.float32(3), 65, -1, -2.0, -3, 0.5):
         made = gw.asarray(gw.asarray(x, device) ** number).to_numpy()
         with np.errstate(all="ignore"):
             wanted = np.power(x, np.float32(number))
-        checked = np.isfinite(x) if number == 0.5 else np.ones(x.size, bool)  # pow of infinities is the compiler's
-        checked &= (x != 0) | (number >= 0)  # and so is a division by 0
-        np.testing.assert_allclose(made[checked], wanted[checked], rtol=1e-5, err_msg=str(number))
-    exponents = gw.asarray(np.float32([3, 2, -1, 2, 1, -2, 3]), device)
-    made = gw.asarray(gw.asarray(x[:7], device) ** exponents).to_numpy()
-    np.testing.assert_allclose(made, [-8, 2.25, -1, 0, 0, 1, 27], rtol=1e-5)
+        np.testing.assert_allclose(made, wanted, rtol=1e-5, err_msg=str(number))
+
+
+def test_a_number_and_itself(device):
+    """Compilers reckon as if there were neither infinity nor NaN."""
+    x = np.float32([np.inf, -np.inf, np.nan, -3, 0])
+    for made in (X - X, gw.f32(X != X), gw.f32(X == X), gw.f32(X <= X), gw.f32(X >= X)):
+        found = gw.Map(device, made).execute(x=gw.asarray(x, device)).output.to_numpy()
+        np.testing.assert_array_equal(found, made.numpy(x=x))
+
+
+def test_fields_of_an_array_of_structs(device):
+    kind = gw.Struct("Particle", x="f32", n="i32", id="u32")
+    items = kind.array(x=np.arange(3000) / 8, n=-np.arange(3000), id=np.arange(3000) * 3)
+    points = gw.asarray(items, device)
+    chosen = gw.compress((points["x"] > 50) & (points["n"] % 2 == 0), points)
+    np.testing.assert_array_equal(chosen.to_numpy(), items[(items["x"] > 50) & (items["n"] % 2 == 0)])
+    product = points[7:]["x"] * gw.f32(gw.previous(points[7:]["id"]))
+    np.testing.assert_array_equal(gw.asarray(product, device).to_numpy(), product.numpy())
+    np.testing.assert_array_equal(product.numpy()[1:], items["x"][8:] * items["id"][7:-1].astype(np.float32))
+    with pytest.raises(gw.ArgumentError, match="x, n, id has no field 'y'"):
+        points["y"]
+    with pytest.raises(gw.DatatypeError, match=r"structs; expressions read their fields.*\['x'\]"):
+        points + 1
 
 
 def test_the_sign_of_nan_is_nan_and_nan_differs_from_all(device):

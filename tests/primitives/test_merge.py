@@ -299,12 +299,35 @@ def test_inputs_that_are_not_sorted_stay_in_range(device):
     assert np.isin(output[20:4020].to_numpy(), known).all()
 
 
-def test_an_order_that_is_none_ends_and_stays_in_range(device):
-    keys = gw.asarray(np.arange(2000, dtype=np.uint32), device)
-    for less in (lambda a, b: a == a, lambda a, b: (a ^ b) % 3 == 1):
-        output = gw.full(2040, 5, "u32", device)
-        make_primitive(gw.MergeSort, device, "u32", less=less, **SMALL).execute(input=keys, output=output[20:2020])
-        assert (output.to_numpy()[[*range(20), *range(2020, 2040)]] == 5).all()
+def _no_order(a, b):
+    """A hash of both, as a faulty function may be."""
+    return ((a * 2654435761) ^ (b * 40503)) % 7 < 3
+
+
+@pytest.mark.parametrize(
+    ("datatype", "less"), [("u32", _no_order), ("f32", lambda a, b: a < b)], ids=["hash", "less than, of NaN"]
+)
+def test_each_item_comes_once_whatever_the_order_says(device, datatype, less):
+    sort = make_primitive(gw.MergeSort, device, datatype, "u32", less=less, **SMALL)
+    merge = make_primitive(gw.Merge, device, datatype, "u32", less=less, **SMALL)
+    for n, m in ((2000, 2000), (0, 700), (700, 1), (95, 4000)):
+        keys = np.random.default_rng(n).integers(0, 2**20, n + m).astype(sort.datatype.dtype)
+        if datatype == "f32":
+            keys[::10] = np.nan
+        places = np.arange(n + m, dtype=np.uint32)
+        on_gpu, values = gw.asarray(keys, device), gw.asarray(places, device)
+        output, kept = gw.full(n + m + 40, 5, datatype, device), gw.full(n + m + 40, 5, "u32", device)
+        inside = slice(20, n + m + 20)
+        for primitive, arrays in (
+            (sort, {"input": on_gpu, "values": values}),
+            (merge, {"a": on_gpu[:n], "b": on_gpu[n:], "a_values": values[:n], "b_values": values[n:]}),
+        ):
+            primitive.execute(**arrays, output=output[inside], output_values=kept[inside])
+            found = kept.to_numpy()[inside]
+            np.testing.assert_array_equal(np.sort(found), places)
+            same_bits(output.to_numpy()[inside], keys[found])
+            for array in (output, kept):
+                assert (array.to_numpy()[[*range(20), *range(-20, 0)]] == 5).all()
 
 
 def test_expressions_are_sorted_without_being_stored(device):

@@ -45,7 +45,7 @@ def expressions(draw: Any, kind: str, depth: int) -> Any:
     own = {
         "f32": ["+", "-", "*", "minimum", "maximum", "floor", "abs", "negative", "sign", "cast i32", "table"],
         "u32": ["+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "not", "popcount", "cast bool", "cast i32"],
-        "i32": ["+", "-", "*", "&", "^", ">>", "minimum", "abs", "negative", "not", "cast u32"],
+        "i32": ["+", "-", "*", "//", "%", "&", "^", ">>", "minimum", "abs", "negative", "not", "cast u32"],
         "bool": ["&", "|", "^", "not", "compare f32", "compare u32", "compare i32"],
     }[kind]
     what = draw(st.sampled_from(own + common))

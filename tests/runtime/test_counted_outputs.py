@@ -43,7 +43,7 @@ class Odd(gw.Primitive):
     def plan(self, layout):
         operands = [layout[name] for name in ("x", "output", "count")]
         specs = tuple(BufferSpec(o.buffer, "argument", o.size_bytes) for o in operands)
-        words = pack_words([operands[0].length, *(o.offset for o in operands)])
+        words = pack_words({"n": operands[0].length, **{f"{o.buffer}_offset": o.offset for o in operands}})
         key = sha256(TEXT)
         bindings = (
             Binding(0, "params", "uniform"),
