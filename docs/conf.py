@@ -49,6 +49,7 @@ IPYTHON = ROOT / "build" / "ipython"
 (IPYTHON / "profile_default").mkdir(parents=True, exist_ok=True)
 (IPYTHON / "profile_default" / "ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 40\n")
 os.environ["IPYTHONDIR"] = str(IPYTHON)
+os.environ.setdefault("PYTHONWARNINGS", "ignore:no GPU was found")  # pages say what they ran on
 smartquotes_action = "D"  # of a docstring's " -- ", which Sphinx puts behind each parameter; quotes stay as typed
 
 # ---- reference, from the docstrings

@@ -17,6 +17,8 @@ bindings = {"x": "read", "y": "read_write"}
 square = gw.Kernel(device, SQUARE, bindings, lambda n: -(-n["x"] // 64), label="square")
 
 x = gw.asarray(np.arange(1_000_000, dtype=np.float32), device)
-run = square.execute(x=x, y=gw.empty_like(x), enable_gpu_timing=True, enable_cpu_timing=True, trials=10)
+y = gw.empty_like(x)
+square.execute(x=x, y=y)  # once before it is timed: drivers may still compile in the first dispatch
+run = square.execute(x=x, y=y, enable_gpu_timing=True, enable_cpu_timing=True, trials=10)
 print(run.get_timing_result())
 print(run.output.to_numpy()[:5])

@@ -45,7 +45,9 @@ def _kernel_manager(folder: Path) -> AsyncKernelManager:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Return the kernel's environment: all that it writes goes to `folder`."""
+    """Return the kernel's environment: all that it writes goes to `folder`, and nothing is said of a CPU adapter."""
     # With this name ipykernel would keep back what drivers write to the process's stderr.
     kept = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    return kept | {"IPYTHONDIR": str(folder / "ipython"), "XDG_RUNTIME_DIR": str(folder)}
+    own = {"IPYTHONDIR": "ipython", "XDG_RUNTIME_DIR": "."}
+    quiet = {"PYTHONWARNINGS": "ignore:no GPU was found"}
+    return kept | {name: str(folder / part) for name, part in own.items()} | quiet

@@ -213,10 +213,10 @@ def test_the_order_of_work(device, monkeypatch, overlap):
         assert (part == i).all()
     if overlap:
         expected = ["take 0", "submit", "take 1", "wait", "submit", "got 0", "take 2", "wait", "submit", "got 1"]
-        assert log == [*expected, "wait", "got 2", "wait"]
+        assert log == [*expected, "wait", "got 2"]
     else:
         expected = [[f"take {i}", "submit", "wait", f"got {i}"] for i in range(3)]
-        assert log == [*(word for words in expected for word in words), "wait"]
+        assert log == [word for words in expected for word in words]
 
 
 def test_the_trace_shows_it(device, require, tmp_path):

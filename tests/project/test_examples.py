@@ -175,16 +175,6 @@ def test_it_runs(device, require, name):
         assert any(re.fullmatch(line, got) for got in printed), f"no line {line!r} in:\n{run.stdout}"
 
 
-@pytest.mark.parametrize("name", LINES)
-def test_it_is_short(name):
-    limits = {
-        "time_a_scan.py": 15, "own_kernel.py": 25, "pagerank.py": 95, "group_by.py": 140, "voxels.py": 115,
-        "splats.py": 200, "equalisation.py": 100,
-    }  # fmt: skip
-    limit = limits.get(name, 59)
-    assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) <= limit
-
-
 def test_equalised_pictures_are_numpys(device):
     """Of one level, of two, of all, of one pixel, and of odd sizes."""
     spec = importlib.util.spec_from_file_location("equalisation", EXAMPLES / "equalisation.py")
