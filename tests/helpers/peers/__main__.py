@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from .stored import STORED
-from .work import Report, Task, Worker, call_of, report_of
+from .work import Report, Task, Worker, bounded, call_of, report_of
 
 
 class Run:
@@ -148,6 +148,7 @@ def main(minutes: float, seed: int | None, only: str, replay: str | None, stored
     if replay:
         seed_, index = map(int, replay.split(":"))
         task = Task(seed_, index)
+        bounded()
         report, result = report_of(task, names), Run(seed_, names)
         from .calls import text
 

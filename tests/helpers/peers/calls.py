@@ -23,8 +23,8 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "<<": operator.lshift, ">>": operator.rshift, "<": operator.lt, "<=": operator.le, ">": operator.gt,
     ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
-UNARY: dict[str, Callable[..., Any]] = {"neg": operator.neg, "abs": operator.abs, "invert": operator.invert}
-_UNARY_TEXT = {"neg": "-{}", "abs": "abs({})", "invert": "~{}"}
+UNARY: dict[str, Callable[..., Any]] = {"neg": operator.neg, "abs_": operator.abs, "invert": operator.invert}
+_UNARY_TEXT = {"neg": "-{}", "abs_": "abs({})", "invert": "~{}"}
 
 #: What an argument is made as; those of the second group lie on the GPU, where numpy has the array itself.
 ON_HOST = (
@@ -50,7 +50,7 @@ class Node:
         return Call("neg", (self,))
 
     def __abs__(self) -> Call:
-        return Call("abs", (self,))
+        return Call("abs_", (self,))
 
     def __invert__(self) -> Call:
         return Call("invert", (self,))

@@ -65,6 +65,9 @@ class Draw:
 
     def items(self, dtype: Any, shape: Any, kind: str | None = None) -> np.ndarray:
         """Return items; of floats also those that are no number, of integers also the ends of their range."""
+        return np.asarray(self._items(dtype, shape, kind))
+
+    def _items(self, dtype: Any, shape: Any, kind: str | None) -> Any:
         dtype, rng = np.dtype(dtype), self.rng
         if dtype.kind == "c":
             parts = self.items("float32", shape, kind), self.items("float32", shape, kind)

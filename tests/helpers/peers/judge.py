@@ -18,7 +18,7 @@ from .references import Unspecified
 from .twins import TWINS, Twin
 
 #: Classes of errors that numpy's users catch. A MemoryError of numpy's says that a number was absurd.
-_CLASSES = (np.exceptions.AxisError, IndexError, TypeError, ValueError)
+_CLASSES: tuple[type[BaseException], ...] = (np.exceptions.AxisError, IndexError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -318,12 +318,14 @@ def _same(call: Call, twin: Twin, want: Any, got: Any, at: int, expected: Outcom
         if isinstance(want, (np.ndarray, np.generic)) and not twin.python_results:
             return Finding("", "type", both)
         items = np.asarray(items)
-    if isinstance(got, np.ndarray) and not isinstance(want, np.ndarray) and not twin.python_results:
+    if isinstance(got, np.ndarray) and not isinstance(want, np.ndarray) and not (
+        twin.python_results or _written(call, twin) is not None
+    ):
         return Finding("", "type", both)
     wanted = np.asarray(want)
     if items.shape != wanted.shape:
         return Finding("", "shape", both)
-    if not twin.python_results and items.dtype != wanted.dtype.newbyteorder("="):
+    if not twin.python_results and items.dtype not in (wanted.dtype, wanted.dtype.newbyteorder("=")):
         allowed = twin.dtypes(call, wanted.dtype.newbyteorder("="), on_gpu or isinstance(got, OnGpu), at)
         if items.dtype not in allowed:
             return Finding("", "dtype", both, f"{wanted.dtype} {items.dtype} {on_gpu}")
@@ -347,6 +349,7 @@ def _wrong_items(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: 
         return None
     if compare == "bits" and got.dtype == want.dtype:
         return None if same_bits(want, got) else "bits differ; "
+    want, got = (x.astype(x.dtype.newbyteorder("=")) for x in (want, got))
     float_ = want.dtype.kind in "fc" or got.dtype.kind in "fc"
     if not float_:
         same = (got == want) if {got.dtype.kind, want.dtype.kind} <= set("iub") else np.equal(got, want)

@@ -66,7 +66,7 @@ def _is_mixed(call: Call) -> bool:
     kinds = {given.items.dtype.name for given in walk(call)}
     kinds |= {type(number).__name__ for number in _numbers(call) if not isinstance(number, np.generic)}
     kinds |= {number.dtype.name for number in _numbers(call) if isinstance(number, np.generic)}
-    return len(kinds) > 1
+    return len(kinds) > 1 or any(given.how in ("list", "tuple", "scalar") for given in walk(call))
 
 
 def _has(*dtypes: str) -> Callable[[Call], bool]:
@@ -94,6 +94,10 @@ def _huge(call: Call) -> bool:
 
 def _several_dims(call: Call) -> bool:
     return any(given.items.ndim != 1 for given in walk(call))
+
+
+def _has_no_dims(call: Call) -> bool:
+    return any(given.items.ndim == 0 for given in walk(call))
 
 
 def _float_to_integer(call: Call) -> bool:
@@ -148,7 +152,7 @@ REFUSALS: tuple[Known, ...] = (
           "datatype '(float64|int64|uint64)' is not supported|is of (float64|int64|uint64)", when=_eight_bytes),
     Known(_TABLE + "round to integers only", "round", "only integers are rounded to"),
     Known(_TABLE + "no means and variances of float64, but for means in numpy",
-          "mean|var|std|average|nanmean|nanvar|nanstd", "float64", when=_eight_bytes),
+          "mean|var|std|average|nanmean|nanvar|nanstd", "float64"),
     Known(_TABLE + "medians, quantiles and differences of Arrays of 8 bytes",
           "(nan)?(median|quantile|percentile)|diff|ediff1d|ptp|nan.*", "datatype '.*' is not supported", when=_eight_bytes),
     Known(_TABLE + "quantiles without NaN are for numpy arrays", "nan(median|quantile|percentile)", "known to the GPU alone",
@@ -175,7 +179,16 @@ REFUSALS: tuple[Known, ...] = (
           "bins is an Array of|datatype|converted?", when=is_on_gpu),
     Known(_DOC + "densities of Arrays", "histogram2d|histogram", "density= is for numpy", when=is_on_gpu),
     Known(_DOC + "an Array needs length= or size=", "bincount|repeat|segment_ids", "length=|size=", when=is_on_gpu),
-    Known(_DOC + "a number of 32 bits", message="at most 4294967295|at most 2147483647|2\\*\\*32", when=_huge),
+    Known(_DOC + "a number of 32 bits", message=r"at most 4294967295|at most 2147483647|2\*\*32", when=_huge),
+    Known(_DOC + "results of fewer than 2**32 items", "repeat", r"fewer than 2\^32"),
+    Known(_DOC + "the device has too little memory", message="max-buffer-size|memory"),
+    Known(_TABLE + "numbers that an Array does not hold", "full|full_like|clip|maximum|minimum|where|add", "hold",
+          when=_huge),
+    Known("an axis of an array without dimensions", message="array of 0 dimensions", when=_has_no_dims),
+    Known("an axis is looked at, too, where nothing is to do", "diff", "axis must be"),
+    Known(_TABLE + "NaN between bins", "histogram|histogram2d|digitize", "has NaN", when=_nan),
+    Known(_TABLE + "counts and indices that are floats", "bincount|repeat|take|put", "give integers"),
+    Known(_TABLE + "keys in one Array are its rows", "lexsort", "is not read implicitly"),
     Known(_DOC + "other types of arguments in Arrays", message="is of .*, but .* of|must be of one datatype|convert one",
           when=lambda call: is_on_gpu(call) and _is_mixed(call)),
     Known(_TABLE + "values of sort_pairs and merge have 4 or 8 bytes", "sort_pairs|merge|repeat", "is not supported",
@@ -187,6 +200,14 @@ REFUSALS: tuple[Known, ...] = (
 )  # fmt: skip
 #: What is answered in another way.
 ALLOWED: tuple[Known, ...] = (
+    Known("kind= chooses nothing here", "isin", kinds="accepts", message="method is only supported"),
+    Known("numpy takes int and uint64 through float64; here they are exact", "cumprod|cumsum|cumulative_.*|sum|prod",
+          kinds="value", when=lambda call: any(given.items.dtype == np.uint64 for given in walk(call)), message="uint64"),
+    Known("numpy concatenates: it wraps a number to the other's type; here it has its own", "union1d|setxor1d", kinds="dtype",
+          when=lambda call: any(not isinstance(arg, (Given, Call)) or arg.how == "scalar" for arg in call.args[:2]
+                                if not isinstance(arg, Call))),
+    Known("differences of bools", "ediff1d|ptp", kinds="accepts", message="numpy boolean subtract"),
+    Known("a number that bool holds as True", "full_like|full", kinds="accepts", message="OverflowError", when=_huge),
     Known(_TABLE + "names of datatypes count bits: i8 is int8", kinds="dtype|value|refusal|accepts",
           when=_has_dtype("i8", "u8")),
     Known(_PAGE + "a shift is by the lowest five bits", "<<|>>", kinds="value|accepts", when=_shifts_far),

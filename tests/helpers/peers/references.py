@@ -93,6 +93,14 @@ def segments(x: np.ndarray, offsets: Any = None, length: int | None = None) -> l
     return [x[a:b] for a, b in zip(whole, whole[1:], strict=False)]
 
 
+def key_bits(keys: np.ndarray) -> np.ndarray:
+    """Return keys as they are compared by key: bit by bit, but that −0 equals +0."""
+    if keys.dtype.kind != "f":
+        return keys
+    keys = keys.astype(keys.dtype.newbyteorder("="))
+    return np.where(keys == 0, keys.dtype.type(0), keys).view(f"u{keys.itemsize}")
+
+
 def runs(keys: np.ndarray, equal_nan: bool = False) -> np.ndarray:
     """Return where each run of equal items begins."""
     if keys.ndim != 1:
