@@ -190,10 +190,10 @@ def _on_gpu(x: np.ndarray, how: str) -> Any:
 
 
 def _array_text(x: np.ndarray, most: int | None) -> str:
-    dtype = f"np.{np.dtype(x.dtype).name}"
+    dtype = f"np.{np.dtype(x.dtype).name}" if x.dtype.kind != "U" else "np.str_"
     if dtype == "np.bool":
         dtype = "np.bool_"
-    if x.size == 0 or (x.size > 8 and not x.view(np.uint8).any() if x.flags.c_contiguous else False):
+    if x.size == 0 or (x.dtype.kind != "U" and x.size > 8 and x.flags.c_contiguous and not x.view(np.uint8).any()):
         return f"np.zeros({x.shape}, {dtype})"
     flat = x.ravel().tolist()
     if x.size > 8 and len(set(map(repr, flat))) == 1:

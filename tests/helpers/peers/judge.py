@@ -349,13 +349,14 @@ def _wrong_items(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: 
         return None
     if compare == "bits" and got.dtype == want.dtype:
         return None if same_bits(want, got) else "bits differ; "
+    if want.dtype.kind in "UO":
+        return None if np.array_equal(want.astype(object), got.astype(object)) else "labels differ; "
     want, got = (x.astype(x.dtype.newbyteorder("=")) for x in (want, got))
     float_ = want.dtype.kind in "fc" or got.dtype.kind in "fc"
     if not float_:
         same = (got == want) if {got.dtype.kind, want.dtype.kind} <= set("iub") else np.equal(got, want)
-        # Indices that a GPU has as u32: −1 is 2³² − 1.
-        if got.dtype == np.uint32 and want.dtype.kind == "i":
-            same = got == want.astype(np.uint32)
+        if got.dtype.itemsize < want.dtype.itemsize:  # integers wrap on the GPU; an index of −1 is 2³² − 1 there
+            same = got == want.astype(got.dtype)
         return None if np.all(same) else _first(~np.asarray(same))
     with np.errstate(all="ignore"):
         value, scale = _exact(call, twin, want, got, at, expected)

@@ -1321,56 +1321,76 @@ _add("scatter_add", _scatter_add, _draw_by_index("scatter_add"), exact=_scatter_
 _AGGREGATES = ("sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "first", "last", "count")
 
 
+def _draw_keys(d: Draw, n: int, gpu: bool) -> Given:
+    if not gpu and d.chance(0.12):
+        return Given(np.array(["b", "a", "", "ab", "zz"])[d.rng.integers(0, 5, n)], d.pick(("numpy", "list", "series")))
+    names = ("uint8", "int64", "float32", "bool", "uint32", "int16", "float64", "uint64")
+    keys = d.items("int32" if d.chance(0.5) else d.pick(names), n, d.pick(("few", "few", None)))
+    return Given(keys, "gpu" if gpu else d.pick(("numpy", "numpy", "list", "strided", "series")))
+
+
 def _draw_group_by(d: Draw) -> Call:
     n = d.length()
-    several = d.chance(0.3)
-    names = ("int32", "uint8", "int64", "float32", "bool", "uint32", "int16", "float64", "uint64")
     gpu = d.chance(0.25)
-    keys = [d.items(d.pick(names), n, d.pick(("few", "few", None))) for _ in range(2 if several else 1)]
-    given = [Given(k, "gpu" if gpu else d.pick(("numpy", "numpy", "list", "strided", "series"))) for k in keys]
+    keys = tuple(_draw_keys(d, n, gpu) for _ in range(2 if d.chance(0.3) else 1))
     named: dict[str, Any] = {}
     if d.chance(0.1):
         limit = d.whole(1, 4)
-        named["key_bits"] = limit if not several else (limit, limit)
+        named["key_bits"] = limit if len(keys) == 1 else (limit, limit)
+    for option in ("skipna", "dropna"):
+        if d.chance(0.08):
+            named[option] = True
     for i in range(d.pick((1, 1, 2))):
-        x = d.items(d.dtype(ALL), n if d.chance(0.98) else n + 1)
+        x = d.items("float32" if d.chance(0.4) else d.dtype(ALL), n if d.chance(0.98) else n + 1)
         op = d.pick(_AGGREGATES)
+        column = Given(x, "gpu" if gpu else d.pick(("numpy", "numpy", "strided", "swapped", "series")))
         named[d.pick(("a", "b", "total", "price")) + str(i)] = (
-            gw.count if op == "count" and d.chance(0.7) else (Given(x, "gpu" if gpu else "numpy"), op)
-        )
-    return Call("group_by", (tuple(given) if several else given[0],), named)
+            gw.count if op == "count" and d.chance(0.7) else (column, op, 1) if op in ("std", "var") and d.chance(0.1)
+            else (column, op))  # fmt: skip
+    return Call("group_by", (keys if len(keys) > 1 else keys[0],), named)
 
 
-def _group_values(x: np.ndarray, op: str) -> Any:
+def _group_values(x: np.ndarray, op: str, ddof: int = 0, skipna: bool = False) -> Any:
+    """Return an aggregate of the items of a group."""
+    if skipna and x.dtype.kind == "f":
+        x = x[~np.isnan(x)]
+    floats = np.float32 if x.dtype == np.float16 else x.dtype
     with np.errstate(all="ignore"):
         if op in ("sum", "prod"):
-            return ref.combined({"sum": "add", "prod": "multiply"}[op], ref.of_four_bytes(x))
-        if op in ("min", "max"):
+            if x.dtype.kind == "f":
+                return ref.combined({"sum": "add", "prod": "multiply"}[op], x.astype(floats))
             return getattr(np, op)(x)
-        if op in ("mean", "var", "std"):
-            wide = x.astype(np.float64)
-            result = np.float64 if x.dtype.itemsize == 8 else np.float32
-            return getattr(np, op)(wide).astype(result)
+        if op == "count":
+            return np.intp(x.size - (np.isnan(x).sum() if x.dtype.kind == "f" else 0))
         if op in ("any", "all"):
             return bool(getattr(np, op)(x))
-        if op == "count":
-            return x.size
-        return x[0] if op == "first" else x[-1]
+        if op == "mean":
+            return np.mean(x.astype(np.float64)).astype(floats if x.dtype.kind == "f" else np.float64)
+        if op in ("var", "std"):
+            return getattr(np, op)(x.astype(np.float64), ddof=ddof).astype(np.float64 if x.dtype == np.float64 else np.float32)
+        if not x.size:
+            return x.dtype.type(np.nan)
+        return {"min": np.min, "max": np.max, "first": lambda x: x[0], "last": lambda x: x[-1]}[op](x)
 
 
-def _rows_of(keys: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _rows_of(keys: Any, dropna: bool = False) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return the columns of keys, and of each group, in the order of the keys, its rows."""
     columns = [np.asarray(k) for k in (keys if isinstance(keys, tuple) else (keys,))]
     if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
         raise ref.Refused("lengths")
     ranks = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns]
     order = np.lexsort(ranks[::-1]) if columns[0].size else np.zeros(0, np.intp)
+    if dropna:
+        missing = np.any([np.isnan(c) if c.dtype.kind == "f" else np.zeros(c.size, bool) for c in columns], axis=0)
+        order = order[~missing[order]]
     stacked = np.stack([rank[order] for rank in ranks]) if order.size else np.zeros((1, 0))
     starts = np.flatnonzero(np.any(stacked[:, 1:] != stacked[:, :-1], axis=0)) + 1 if order.size else []
     return columns, np.split(order, starts) if order.size else []
 
 
-def _group_by(keys: Any, aggregates: Any = None, /, *, key_bits: Any = None, **more: Any) -> Any:
-    columns, rows = _rows_of(keys)
+def _group_by(keys: Any, aggregates: Any = None, /, *, key_bits: Any = None, skipna: bool = False, dropna: bool = False,
+              **more: Any) -> Any:  # fmt: skip
+    columns, rows = _rows_of(keys, dropna)
     if key_bits is not None:
         bits = key_bits if isinstance(key_bits, tuple) else (key_bits,)
         for column, b in zip(columns, bits, strict=True):
@@ -1381,46 +1401,57 @@ def _group_by(keys: Any, aggregates: Any = None, /, *, key_bits: Any = None, **m
     result = [column[[row[0] for row in rows]] if rows else column[:0] for column in columns]
     for what in more.values():
         if what is gw.count:
-            result.append(np.array([row.size for row in rows], np.uint32))
+            result.append(np.array([row.size for row in rows], np.intp))
             continue
-        x, op = np.asarray(what[0]), what[1]
+        x, op, ddof = np.asarray(what[0]), what[1], what[2] if len(what) > 2 else 0
+        x = x.astype(x.dtype.newbyteorder("="))
         if x.shape != columns[0].shape:
             raise ref.Refused("lengths")
-        values = [_group_values(x[row], op) for row in rows]
-        result.append(np.array(values) if values else np.array([_group_values(np.ones(1, x.dtype), op)])[:0])
+        values = [_group_values(x[row], op, ddof, skipna) for row in rows]
+        result.append(np.array(values) if values else np.array([_group_values(np.ones(2, x.dtype), op, ddof)])[:0])
     return tuple(result)
 
 
-def _group_by_exact(
-    want: Any, got: Any, keys: Any, aggregates: Any = None, /, *, key_bits: Any = None, **more: Any
-) -> Any:
-    columns, rows = _rows_of(keys)
+def _group_by_exact(want: Any, got: Any, keys: Any, aggregates: Any = None, /, *, key_bits: Any = None,
+                    skipna: bool = False, dropna: bool = False, **more: Any) -> Any:  # fmt: skip
+    columns, rows = _rows_of(keys, dropna)
     found: list[Any] = [None] * len(columns)
     for what in more.values():
         if what is gw.count or what[1] not in ("sum", "prod", "mean", "var", "std"):
             found.append(None)
             continue
-        x, op = np.asarray(what[0]), what[1]
+        x, op, ddof = np.asarray(what[0]), what[1], what[2] if len(what) > 2 else 0
         values, scales = [], []
         for row in rows:
             part = x[row]
+            if skipna and part.dtype.kind == "f":
+                part = part[~np.isnan(part)]
             if op in ("sum", "prod"):
                 op_ = {"sum": "add", "prod": "multiply"}[op]
-                values.append(ref.combined(op_, ref.of_four_bytes(part)))
+                wide = part.astype(np.float32) if part.dtype == np.float16 else part
+                values.append(ref.combined(op_, wide) if part.dtype.kind == "f" else getattr(np, op)(part))
                 scales.append(ref.magnitude(op_, part))
+                continue
+            single = got.dtype == np.float32  # means on the GPU, and of integers all variances, are computed in float32
+            kept = np.zeros((), np.float32 if single else np.float64)
+            if op == "mean":
+                value, scale = _mean_exact(kept, kept, part.astype(kept.dtype if part.dtype.kind != "f" else part.dtype))
             else:
-                kept = np.zeros((), np.float64 if x.dtype.itemsize == 8 else np.float32)
-                exact = {"mean": _mean_exact, "var": _var_exact(False), "std": _var_exact(True)}[op]
-                value, scale = exact(kept, kept, part)
-                values.append(value)
-                scales.append(scale)
+                value, scale = _var_exact(op == "std")(kept, kept, part.astype(np.float32) if single and
+                                                       part.dtype.kind != "f" else part, ddof=ddof)  # fmt: skip
+            values.append(value)
+            scales.append(scale)
         found.append((values, scales))
     return found
 
 
 def _group_by_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
-    return {want, np.dtype(np.uint32), *_wide_dtypes(call, want, True, at), np.dtype(bool),
-            *((np.dtype(np.float64),) if want.kind == "f" else ())}  # fmt: skip
+    """Strings come back as objects or as they were; on the GPU sums wrap in 32 bits, and truth is a word."""
+    if want.kind == "U":
+        return {want, np.dtype(object)}
+    if not on_gpu:
+        return {want}
+    return {want, *map(np.dtype, ("uint32", "int32", "float32")), *_wide_dtypes(call, want, on_gpu, at)}
 
 
 def _gridwise_group_by(*args: Any, **kwargs: Any) -> Any:
@@ -1428,7 +1459,7 @@ def _gridwise_group_by(*args: Any, **kwargs: Any) -> Any:
     columns = args[0] if isinstance(args[0], tuple) else (args[0],)
     keys = groups.keys if isinstance(args[0], tuple) else (groups.keys,)
     assert len(keys) == len(columns)
-    return (*keys, *(groups[name] for name in kwargs if name != "key_bits"))
+    return (*keys, *(groups[name] for name in kwargs if name not in ("key_bits", "skipna", "dropna")))
 
 
 _add("group_by", _group_by, _draw_group_by, exact=_group_by_exact, dtypes=_group_by_dtypes, gridwise=_gridwise_group_by,
@@ -1517,6 +1548,8 @@ def _second(d: Draw, x: Given, same: float = 0.75) -> Any:
 def _binary(name: str, pool: Sequence[str] = ALL, gpu: bool = False, same: float = 0.75) -> Callable[[Draw], Call]:
     def draw(d: Draw) -> Call:
         x = _first(d, pool if d.chance(0.9) else ALL, dims=2 if d.chance(0.3) else 1)
+        if gpu and x.how in ("gpu", "view", "expr") and d.chance(0.08):
+            return Call(name, (x, x))
         if gpu and x.how not in ("gpu", "view", "expr"):
             x = Given(x.items, "gpu")
         y = _second(d, x, same)
@@ -1748,6 +1781,15 @@ def _draw_item(d: Draw) -> Call:
 
 
 _add("[]", lambda x, key: x[key], _draw_item, compare="bits", resides="gpu")
+
+
+def _draw_len(d: Draw) -> Call:
+    x = Given(d.array(("int32", "float32"), 1, 1, "few"), "gpu")
+    y: Any = x if d.chance(0.3) else Call("compress", (Call(">", (x, 1)), x)) if d.chance(0.6) else Call("unique", (x,))
+    return Call("len", (y,))
+
+
+_add("len", len, _draw_len, gridwise=len, resides="", python_results=True, weight=0.3)
 
 
 def _draw_astype(d: Draw) -> Call:
