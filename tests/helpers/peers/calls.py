@@ -46,6 +46,8 @@ ON_GPU = ("gpu", "view", "expr")
 class Node:
     """What operators make calls of, so that the text of a call reads as Python."""
 
+    __array_ufunc__ = None  # numbers of numpy leave operators to this class
+
     def __neg__(self) -> Call:
         return Call("neg", (self,))
 
@@ -257,8 +259,8 @@ def text(value: Any, style: str = "stored", most: int | None = None) -> str:
         return f"{{{', '.join(f'{key!r}: {write(item)}' for key, item in value.items())}}}"
     if isinstance(value, np.dtype):
         return f"np.dtype({value.str!r})"
-    if isinstance(value, type) and issubclass(value, np.generic):
-        return f"np.{value.__name__}"
+    if isinstance(value, type):
+        return f"np.{value.__name__}" if issubclass(value, np.generic) else value.__name__
     return repr(value)
 
 

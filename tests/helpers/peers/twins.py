@@ -292,6 +292,9 @@ _add("scan", _scan, _draw_scan, exact=_scan_exact)
 def _draw_mean(name: str, of: Callable[..., Any]) -> Callable[[Draw], Call]:
     def draw(d: Draw) -> Call:
         x = _first(d)
+        if d.chance(0.2):  # few items, among which one that is no number decides
+            few = d.items("float32", (d.whole(1, 4), d.whole(1, 3)), "special")
+            x = Given(few if d.chance(0.6) else few.ravel(), d.pick(("numpy", "gpu")))
         axis, keepdims = d.maybe(0.6, d.axis(x.items.ndim)), d.maybe(0.2, d.chance(0.7))
         options = {k: v for k, v in (("axis", axis), ("keepdims", keepdims)) if v is not LEFT}
         dtype = d.maybe(0.06, d.pick(("float32", "float64", "float16", np.float32)))
@@ -311,7 +314,9 @@ def _mean_exact(want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None
     x = np.asarray(x)
     n = _along(x, axis)
     if x.dtype.kind in "iub" and dtype is None:  # computed in float32, whatever `out` is
-        value, scale = _mean_exact(want, np.zeros((), np.float32), x.astype(np.float32), axis, np.float32, None, keepdims)
+        value, scale = _mean_exact(
+            want, np.zeros((), np.float32), x.astype(np.float32), axis, np.float32, None, keepdims
+        )
         return value, scale * (2.0**-23 / _eps_of(got)) + np.abs(value)
     kept = got.dtype if got.dtype.kind == "f" and got.dtype.itemsize > 2 else np.dtype(np.float64)
     value, scale = ref.exact_sum(np.sum, kept, x, n, axis=axis, keepdims=keepdims)
@@ -324,7 +329,9 @@ def _var_exact(root: bool) -> Callable[..., Any]:
              keepdims: Any = False, correction: Any = None) -> Any:  # fmt: skip
         x = np.asarray(x)
         ddof = ddof if correction is None else correction
-        if x.dtype.kind in "iub" and (got.dtype != np.float32 or dtype is None):  # computed in float32, whatever `out` is
+        if x.dtype.kind in "iub" and (
+            got.dtype != np.float32 or dtype is None
+        ):  # computed in float32, whatever `out` is
             x = x.astype(np.float32)
             if got.dtype != np.float32:
                 value, scale = find(want, np.zeros((), np.float32), x, axis, np.float32, None, ddof, keepdims)
@@ -356,7 +363,7 @@ def _eps_of(got: Any) -> float:
 
 
 _add("mean", np.mean, _draw_mean("mean", np.mean), exact=_mean_exact, dtypes=_mean_dtypes, out_at=3)
-_add("var", np.var, _draw_mean("var", np.var), exact=_var_exact(False), dtypes=_mean_dtypes, out_at=3, weight=1.5)
+_add("var", np.var, _draw_mean("var", np.var), exact=_var_exact(False), dtypes=_mean_dtypes, out_at=3, weight=2.5)
 _add("std", np.std, _draw_mean("std", np.std), exact=_var_exact(True), dtypes=_mean_dtypes, out_at=3)
 
 
@@ -531,6 +538,8 @@ def _draw_searchsorted(d: Draw) -> Call:
     kind = d.rng.random()
     if kind < 0.25:
         v: Any = d.pick((0, 1, -1, 3, 0.1, 0.3, 2.5, 1e10, -(2**31), 2**32, 2**63, True))
+        if a.size and dtype.kind == "f" and d.chance(0.5):  # the decimal number that an item was rounded from
+            v = round(float(np.nan_to_num(a[d.whole(0, a.size - 1)], posinf=0, neginf=0)), 1)
     elif kind < 0.3 and a.size:
         v = np.asarray(a[d.whole(0, a.size - 1)])[()]
     else:
@@ -554,7 +563,7 @@ def _draw_searchsorted(d: Draw) -> Call:
     return d.call("searchsorted", [first, v], [("side", side), ("sorter", sorter)], named)
 
 
-_add("searchsorted", np.searchsorted, _draw_searchsorted, weight=1.5)
+_add("searchsorted", np.searchsorted, _draw_searchsorted, weight=2.5)
 
 
 def _draw_digitize(d: Draw) -> Call:
@@ -664,7 +673,7 @@ def _check_put(call: Call, want: np.ndarray, got: np.ndarray) -> str | None:
     return None if same else "items differ; "
 
 
-_add("put", _put, _draw_put, check=_check_put, in_place=True, weight=1.5)
+_add("put", _put, _draw_put, check=_check_put, in_place=True, weight=2.5)
 
 
 def _draw_roll(d: Draw) -> Call:
@@ -713,7 +722,7 @@ def _draw_repeat(d: Draw) -> Call:
     else:
         counts = d.rng.integers(0, 4, n if d.chance(0.95) else n + 1).astype(d.pick(("int64", "int32", "uint32", "uint64",
                                                                                     "int8", "float64")))  # fmt: skip
-        if d.chance(0.08) and counts.size >= 2:
+        if d.chance(0.3 if counts.dtype == np.uint64 else 0.08) and counts.size >= 2:
             counts[0] = {"i": -1, "u": np.iinfo(counts.dtype).max if counts.dtype.kind == "u" else 0, "f": 1}[
                 counts.dtype.kind]  # fmt: skip
         on_gpu = x.how in ("gpu", "view") and counts.dtype == np.uint32 and d.chance(0.7)
@@ -1093,9 +1102,12 @@ def _range(d: Draw) -> Any:
 
 def _draw_histogram(d: Draw) -> Call:
     x = _first(d, dims=2 if d.chance(0.15) else 1)
-    if d.chance(0.15) and x.items.dtype.kind == "f":  # items on the edges
-        n = d.pick((3, 4, 5, 7, 11))
-        x = Given(np.linspace(0.1, 0.7, n).astype(x.items.dtype), x.how)
+    if d.chance(0.3) and x.items.dtype.kind == "f":  # items on the edges
+        n, end = d.pick((3, 4, 5, 7, 11)), x.items.dtype.type
+        x = Given(np.linspace(end(0.1), end(0.7), n, dtype=end), d.pick(("numpy", "numpy", "gpu")))
+        if x.how == "numpy":
+            return d.call("histogram", [x], [("bins", n - 1), ("range", d.maybe(0.2, (end(0.1), end(0.7))))])
+        return d.call("histogram", [x], [("bins", n - 1), ("range", (0.1, 0.7))])
     on_gpu = x.how in ("gpu", "view", "expr")
     bins = d.maybe(0.85, _bins(d, x.items))
     range_ = d.maybe(1.0 if on_gpu and not isinstance(bins, Given) else 0.25, _range(d))
@@ -1137,7 +1149,7 @@ def _histogram_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[
     return {*_wide_dtypes(call, want, on_gpu, at), *more}
 
 
-_add("histogram", np.histogram, _draw_histogram, exact=_histogram_exact, dtypes=_histogram_dtypes, weight=2.5,
+_add("histogram", np.histogram, _draw_histogram, exact=_histogram_exact, dtypes=_histogram_dtypes, weight=4,
      host_results=(1,))  # fmt: skip
 
 
@@ -1292,7 +1304,7 @@ def _reduce_by_index_exact(want: Any, got: Any, indices: Any, x: Any, op: str = 
 def _scatter_add(x: Any, indices: Any, values: Any) -> Any:
     result, indices = np.array(x), np.asarray(indices)
     if indices.size and indices.dtype.kind not in "iu":
-        raise IndexError("indices")
+        raise TypeError("indices")
     if indices.size and indices.min() < 0:
         raise IndexError("negative")
     if not np.isscalar(values) and np.asarray(values).shape != indices.shape:
@@ -1367,7 +1379,9 @@ def _group_values(x: np.ndarray, op: str, ddof: int = 0, skipna: bool = False) -
         if op == "mean":
             return np.mean(x.astype(np.float64)).astype(floats if x.dtype.kind == "f" else np.float64)
         if op in ("var", "std"):
-            return getattr(np, op)(x.astype(np.float64), ddof=ddof).astype(np.float64 if x.dtype == np.float64 else np.float32)
+            return getattr(np, op)(x.astype(np.float64), ddof=ddof).astype(
+                np.float64 if x.dtype == np.float64 else np.float32
+            )
         if not x.size:
             return x.dtype.type(np.nan)
         return {"min": np.min, "max": np.max, "first": lambda x: x[0], "last": lambda x: x[-1]}[op](x)
@@ -1435,7 +1449,9 @@ def _group_by_exact(want: Any, got: Any, keys: Any, aggregates: Any = None, /, *
             single = got.dtype == np.float32  # means on the GPU, and of integers all variances, are computed in float32
             kept = np.zeros((), np.float32 if single else np.float64)
             if op == "mean":
-                value, scale = _mean_exact(kept, kept, part.astype(kept.dtype if part.dtype.kind != "f" else part.dtype))
+                value, scale = _mean_exact(
+                    kept, kept, part.astype(kept.dtype if part.dtype.kind != "f" else part.dtype)
+                )
             else:
                 value, scale = _var_exact(op == "std")(kept, kept, part.astype(np.float32) if single and
                                                        part.dtype.kind != "f" else part, ddof=ddof)  # fmt: skip
@@ -1463,7 +1479,7 @@ def _gridwise_group_by(*args: Any, **kwargs: Any) -> Any:
 
 
 _add("group_by", _group_by, _draw_group_by, exact=_group_by_exact, dtypes=_group_by_dtypes, gridwise=_gridwise_group_by,
-     weight=2.5)  # fmt: skip
+     weight=4)  # fmt: skip
 
 
 # ---- making arrays
@@ -1534,8 +1550,13 @@ def _second(d: Draw, x: Given, same: float = 0.75) -> Any:
     """Return an operand beside `x`: a number, or an array of a shape that goes with it."""
     if same > 0.9 and d.chance(0.5):  # for operators, which convert nothing
         if d.chance(0.5):
-            return d.pick((0, 1, 2, 3, 100) if x.items.dtype.kind == "u" else (0, 1, 2, 3, -1, 100, True)
-                          if x.items.dtype.kind in "ib" else (0, 1, 2, -1, 0.5, 2.0, 0.1, -2, float("nan"), float("inf")))
+            return d.pick(
+                (0, 1, 2, 3, 100)
+                if x.items.dtype.kind == "u"
+                else (0, 1, 2, 3, -1, 100, True)
+                if x.items.dtype.kind in "ib"
+                else (0, 1, 2, -1, 0.5, 2.0, 0.1, -2, float("nan"), float("inf"))
+            )
         return Given(d.items(x.items.dtype, x.items.shape), "gpu")
     if d.chance(0.35):
         return d.pick((0, 1, 2, 3, -1, 0.5, 0.1, 2.0, 100, 2**31, 2**40, True, float("nan"), float("inf"), np.float32(0.1),
@@ -1553,7 +1574,8 @@ def _binary(name: str, pool: Sequence[str] = ALL, gpu: bool = False, same: float
         if gpu and x.how not in ("gpu", "view", "expr"):
             x = Given(x.items, "gpu")
         y = _second(d, x, same)
-        pair = (y, x) if d.chance(0.2) else (x, y)
+        # Python turns comparisons round itself.
+        pair = (y, x) if d.chance(0.2) and name not in ("<", "<=", ">", ">=", "==", "!=") else (x, y)
         if gpu and isinstance(pair[0], Given) and pair[0].how not in ("gpu", "view", "expr"):
             pair = (x, y)  # numpy's own operator would be asked first
         return Call(name, pair)
@@ -1674,7 +1696,12 @@ _add("isnan", np.isnan, _unary_draw("isnan", (*_F, *_F, "float16")))
 _add("popcount", np.bitwise_count, _unary_draw("popcount", ("uint32", "int32")), dtypes=lambda c, w, g, a: {
     w, *map(np.dtype, ("uint32", "int32", "uint8"))})  # fmt: skip
 for _name in ("abs", "absolute"):
-    _add(_name, getattr(np, _name), _unary_draw(_name, ("int32", "uint32", "float32", "int8", "float16")), dtypes=_in_float32)
+    _add(
+        _name,
+        getattr(np, _name),
+        _unary_draw(_name, ("int32", "uint32", "float32", "int8", "float16")),
+        dtypes=_in_float32,
+    )
 _add("round", np.round, lambda d: d.call("round", [_first(d, dims=2)], [("decimals", d.maybe(0.3, d.whole(-2, 3)))]),
      exact=_rounded(4), dtypes=_in_float32)  # fmt: skip
 
