@@ -87,7 +87,9 @@ def test_sums_of_floats_may_be_rounded_and_no_more(monkeypatch):
     x = np.random.default_rng(0).standard_normal(3000).astype(np.float32)
     call = Call("cumsum", (Given(x),))
     for error, kind in ((0, None), (2.0**-20, None), (2.0**-5, "value")):
-        monkeypatch.setattr(gw, "cumsum", lambda x, e=error: np.cumsum(x, dtype=np.float64).astype(x.dtype) + np.float32(e))
+        monkeypatch.setattr(
+            gw, "cumsum", lambda x, e=error: np.cumsum(x, dtype=np.float64).astype(x.dtype) + np.float32(e)
+        )
         finding = judged(call).finding
         assert (finding.kind if finding else None) == kind
 
@@ -116,7 +118,9 @@ def test_a_documented_difference_is_none_and_only_where_it_is_documented(monkeyp
 def test_pages_of_documented_differences_exist():
     if not (ROOT / "docs").exists():
         pytest.skip("needs the repository")
-    pages = {found for entry in (*known.REFUSALS, *known.ALLOWED) for found in re.findall(r"docs/\S+?\.md", entry.reason)}
+    pages = {
+        found for entry in (*known.REFUSALS, *known.ALLOWED) for found in re.findall(r"docs/\S+?\.md", entry.reason)
+    }
     assert pages
     assert not [page for page in pages if not (ROOT / page).exists()]
 

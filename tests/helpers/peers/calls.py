@@ -18,11 +18,25 @@ except ImportError:  # the extra `bench` brings it
 
 #: Operators of Python by the names that calls of them have here.
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "<<": operator.lshift, ">>": operator.rshift, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-    ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 UNARY: dict[str, Callable[..., Any]] = {"neg": operator.neg, "abs_": operator.abs, "invert": operator.invert}
 _UNARY_TEXT = {"neg": "-{}", "abs_": "abs({})", "invert": "~{}"}
 
@@ -214,14 +228,22 @@ def _number(value: Any) -> str:
 
 
 _HOW_NUMPY = {
-    "strided": "np.repeat({}, 2, axis=-1)[..., ::2]", "reversed": "{}[::-1].copy()[::-1]",
-    "fortran": "np.asfortranarray({})", "swapped": "(lambda x: x.astype(x.dtype.newbyteorder()))({})",
-    "list": "{}.tolist()", "tuple": "tuple({}.tolist())", "scalar": "{}.item()", "item": "{}[()]",
-    "series": "pd.Series({})", "readonly": "np.broadcast_to({0}, {1})",
-}  # fmt: skip
+    "strided": "np.repeat({}, 2, axis=-1)[..., ::2]",
+    "reversed": "{}[::-1].copy()[::-1]",
+    "fortran": "np.asfortranarray({})",
+    "swapped": "(lambda x: x.astype(x.dtype.newbyteorder()))({})",
+    "list": "{}.tolist()",
+    "tuple": "tuple({}.tolist())",
+    "scalar": "{}.item()",
+    "item": "{}[()]",
+    "series": "pd.Series({})",
+    "readonly": "np.broadcast_to({0}, {1})",
+}
 _HOW_GRIDWISE = {
-    "gpu": "gw.asarray({})", "view": "gw.asarray(np.pad({}, (3, 2)))[3:-2]", "expr": "gw.asarray({}).as_expression()",
-}  # fmt: skip
+    "gpu": "gw.asarray({})",
+    "view": "gw.asarray(np.pad({}, (3, 2)))[3:-2]",
+    "expr": "gw.asarray({}).as_expression()",
+}
 
 
 def text(value: Any, style: str = "stored", most: int | None = None) -> str:

@@ -157,10 +157,11 @@ def _outermost(call: Call, name: str) -> str:
 def _difference(call: Call, expected: Outcome, found: Outcome) -> Finding | None:
     twin = TWINS[call.name]
     error = found.error
-    if error is not None and not isinstance(error, gw.GridwiseError):
-        if not (_is_pythons(error, call) and expected.error is not None):
-            where = _raised_in(error)
-            return Finding("", "leak", f"{type(error).__name__}: {error} ({where})", f"{type(error).__name__} {where}")
+    if isinstance(error, gw.GridwiseError) or (expected.error is not None and _is_pythons(error, call)):
+        pass
+    elif error is not None:
+        where = _raised_in(error)
+        return Finding("", "leak", f"{type(error).__name__}: {error} ({where})", f"{type(error).__name__} {where}")
     if isinstance(expected.error, Unspecified):
         return None
     touched = _touched(call, twin, expected, found)
@@ -168,15 +169,19 @@ def _difference(call: Call, expected: Outcome, found: Outcome) -> Finding | None
         return touched
     if expected.error is not None:
         if error is None:
-            return Finding("", "accepts", f"numpy: {_shown(expected.error)}; here {_value_text(found.value)}",
-                           type(expected.error).__name__)  # fmt: skip
+            return Finding(
+                "",
+                "accepts",
+                f"numpy: {_shown(expected.error)}; here {_value_text(found.value)}",
+                type(expected.error).__name__,
+            )
         return _class_of_error(expected.error, error)
     if error is not None:
         return Finding("", "refusal", _shown(error), _normal(str(error)))
     return _compare(call, twin, expected, found)
 
 
-def _is_pythons(error: BaseException, call: Call) -> bool:
+def _is_pythons(error: BaseException | None, call: Call) -> bool:
     """Say whether Python itself raises so of the operands of an operator."""
     return isinstance(error, TypeError) and (call.name in OPERATORS or call.name in UNARY)
 
@@ -272,8 +277,10 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     parts = [np.ascontiguousarray(x).view(f"f{x.dtype.itemsize // (2 if x.dtype.kind == 'c' else 1)}") for x in (a, b)]
     nan = [np.isnan(x) for x in parts]
     with np.errstate(all="ignore"):
-        return bool(np.array_equal(*nan) and np.all(
-            nan[0] | ((parts[0] == parts[1]) & (np.signbit(parts[0]) == np.signbit(parts[1])))))  # fmt: skip
+        return bool(
+            np.array_equal(*nan)
+            and np.all(nan[0] | ((parts[0] == parts[1]) & (np.signbit(parts[0]) == np.signbit(parts[1]))))
+        )
 
 
 def _value_text(value: Any) -> str:
@@ -310,9 +317,9 @@ def _same(call: Call, twin: Twin, want: Any, got: Any, at: int, expected: Outcom
     where = f"result {at}: " if isinstance(expected.value, tuple) else ""
     both = f"{where}numpy: {_value_text(want)}; here {_value_text(got)}"
     on_gpu = is_on_gpu(call)
-    if twin.resides and isinstance(got, OnGpu) != (on_gpu or twin.resides == "gpu"):
-        if not (twin.host_results and at in twin.host_results):
-            return Finding("", "residence", both, f"{at}")
+    lies = isinstance(got, OnGpu) == (on_gpu or twin.resides == "gpu") or at in twin.host_results
+    if twin.resides and not lies:
+        return Finding("", "residence", both, f"{at}")
     items = got.items if isinstance(got, OnGpu) else got
     if not isinstance(items, (np.ndarray, np.generic)):
         if isinstance(want, (np.ndarray, np.generic)) and not twin.python_results:

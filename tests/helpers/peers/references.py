@@ -5,6 +5,7 @@ An exact value comes with a scale: a right result differs from it by at most so 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -90,7 +91,7 @@ def segments(x: np.ndarray, offsets: Any = None, length: int | None = None) -> l
     whole = [int(o) for o in offsets]
     if whole != sorted(whole) or whole[0] < 0 or whole[-1] > x.size:
         raise Refused("offsets fall, or lie outside")
-    return [x[a:b] for a, b in zip(whole, whole[1:], strict=False)]
+    return [x[a:b] for a, b in itertools.pairwise(whole)]
 
 
 def key_bits(keys: np.ndarray) -> np.ndarray:

@@ -3,6 +3,8 @@
 `fault` is the number of the report in which it was found, or the seed and index of the random call.
 """
 
+# ruff: noqa: E501  # each call is one line
+
 from __future__ import annotations
 
 from typing import NamedTuple

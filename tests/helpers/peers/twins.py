@@ -1,4 +1,4 @@
-"""One table: of each public function its twin in numpy, or a reference, how its arguments are drawn, how it is compared."""
+"""One table: of each public function its twin, how its arguments are drawn, and how results are compared."""
 
 from __future__ import annotations
 
@@ -104,9 +104,35 @@ def _first(d: Draw, pool: Sequence[str] = ALL, dims: int = 3, least: int = 0, **
     return d.any_array(pool, dims, least, **options)
 
 
-_DTYPES = ("float32", "int32", "uint32", "int64", "uint64", "float64", "int8", "uint8", "float16", "bool", np.float32,
-           np.int64, np.uint32, np.dtype("int16"), "i4", "u4", "f4", "f8", "i8", "u8", "<i4", "?", int, float, bool,
-           "S3", "complex64")  # fmt: skip
+_DTYPES = (
+    "float32",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float64",
+    "int8",
+    "uint8",
+    "float16",
+    "bool",
+    np.float32,
+    np.int64,
+    np.uint32,
+    np.dtype("int16"),
+    "i4",
+    "u4",
+    "f4",
+    "f8",
+    "i8",
+    "u8",
+    "<i4",
+    "?",
+    int,
+    float,
+    bool,
+    "S3",
+    "complex64",
+)
 
 
 def _out(d: Draw, x: Given, of: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -139,8 +165,13 @@ def _reduction(
         if dtype is not LEFT:
             options["dtype"] = dtype
         out = _out(d, x, of, x.items, **options) if d.chance(0.1) else LEFT
-        optional = [("axis", axis), *((("dtype", dtype),) if with_dtype else ()), ("out", out), ("keepdims", keepdims),
-                    ("initial", d.maybe(0.03, d.whole(-2, 5)))]  # fmt: skip
+        optional = [
+            ("axis", axis),
+            *((("dtype", dtype),) if with_dtype else ()),
+            ("out", out),
+            ("keepdims", keepdims),
+            ("initial", d.maybe(0.03, d.whole(-2, 5))),
+        ]
         return d.call(name, [x], optional)
 
     return draw
@@ -159,8 +190,17 @@ def _along(x: Any, axis: Any) -> float:
     return float(np.prod([x.shape[int(a)] for a in axes]))
 
 
-def _sum_exact(want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-               initial: Any = 0, where: Any = True) -> Any:  # fmt: skip
+def _sum_exact(
+    want: Any,
+    got: Any,
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = 0,
+    where: Any = True,
+) -> Any:
     x = np.asarray(x)
     if initial != 0 or where is not True:
         x = np.where(where, x, 0)
@@ -168,16 +208,26 @@ def _sum_exact(want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None,
     return value + initial, scale + abs(initial)
 
 
-def _prod_exact(want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-                initial: Any = 1, where: Any = True) -> Any:  # fmt: skip
+def _prod_exact(
+    want: Any,
+    got: Any,
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = 1,
+    where: Any = True,
+) -> Any:
     x = np.where(where, x, 1) if where is not True else np.asarray(x)
     value, scale = ref.exact_product(np.prod, got.dtype, x, _along(x, axis), axis=axis, keepdims=keepdims)
     return value * initial, scale * abs(initial)
 
 
 def _cumulative_exact(exact: Any, along: Any, of: Any) -> Any:
-    def find(want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None,
-             include_initial: bool = False) -> Any:  # fmt: skip
+    def find(
+        want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    ) -> Any:
         x = np.asarray(x)
         n = x.size if axis is None else x.shape[int(axis)]
         with np.errstate(all="ignore"):
@@ -211,8 +261,15 @@ def _cumulative(name: str, of: Callable[..., Any]) -> Callable[[Draw], Call]:
 
 
 def _max_of(ufunc: Any) -> Callable[..., Any]:
-    def of(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True,
-           dtype: Any = None) -> Any:  # fmt: skip
+    def of(
+        x: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = True,
+        dtype: Any = None,
+    ) -> Any:
         given = {} if initial is None else {"initial": initial}
         if where is not True:
             given["where"] = where
@@ -226,14 +283,35 @@ _add("sum", np.sum, _reduction("sum", np.sum, True), exact=_sum_exact, out_at=3,
 _add("prod", np.prod, _reduction("prod", np.prod, True), exact=_prod_exact, out_at=3, zeros_stay=True)
 for _name, _of in (("min", _max_of(np.minimum)), ("max", _max_of(np.maximum))):
     _add(_name, _of, _reduction(_name, _of, False), out_at=2)
-_add("cumsum", np.cumsum, _cumulative("cumsum", np.cumsum), out_at=3,
-     exact=_cumulative_exact(ref.exact_sum, np.cumsum, 0))  # fmt: skip
-_add("cumprod", np.cumprod, _cumulative("cumprod", np.cumprod), out_at=3, zeros_stay=True, weight=1.5,
-     exact=_cumulative_exact(ref.exact_product, np.cumprod, 1))  # fmt: skip
-_add("cumulative_sum", np.cumulative_sum, _cumulative("cumulative_sum", np.cumulative_sum),
-     exact=_cumulative_exact(ref.exact_sum, np.cumsum, 0))  # fmt: skip
-_add("cumulative_prod", np.cumulative_prod, _cumulative("cumulative_prod", np.cumulative_prod), zeros_stay=True,
-     exact=_cumulative_exact(ref.exact_product, np.cumprod, 1))  # fmt: skip
+_add(
+    "cumsum",
+    np.cumsum,
+    _cumulative("cumsum", np.cumsum),
+    out_at=3,
+    exact=_cumulative_exact(ref.exact_sum, np.cumsum, 0),
+)
+_add(
+    "cumprod",
+    np.cumprod,
+    _cumulative("cumprod", np.cumprod),
+    out_at=3,
+    zeros_stay=True,
+    weight=1.5,
+    exact=_cumulative_exact(ref.exact_product, np.cumprod, 1),
+)
+_add(
+    "cumulative_sum",
+    np.cumulative_sum,
+    _cumulative("cumulative_sum", np.cumulative_sum),
+    exact=_cumulative_exact(ref.exact_sum, np.cumsum, 0),
+)
+_add(
+    "cumulative_prod",
+    np.cumulative_prod,
+    _cumulative("cumulative_prod", np.cumulative_prod),
+    zeros_stay=True,
+    exact=_cumulative_exact(ref.exact_product, np.cumprod, 1),
+)
 
 
 def _draw_reduce(d: Draw) -> Call:
@@ -265,8 +343,15 @@ def _draw_scan(d: Draw) -> Call:
     x, named = _first(d, dims=1 if d.chance(0.95) else 2, least=1), {}
     if d.chance(0.2):
         named["initial"] = d.whole(0, 5)
-    return d.call("scan", [x], [("op", d.pick(tuple(ref.UFUNCS))), ("kind", d.maybe(0.5, d.pick(
-        ("inclusive", "exclusive", "exclusive", "both"))))], named)  # fmt: skip
+    return d.call(
+        "scan",
+        [x],
+        [
+            ("op", d.pick(tuple(ref.UFUNCS))),
+            ("kind", d.maybe(0.5, d.pick(("inclusive", "exclusive", "exclusive", "both")))),
+        ],
+        named,
+    )
 
 
 def _scan(x: Any, op: str = "add", kind: str = "inclusive", *, initial: Any = None) -> Any:
@@ -309,8 +394,9 @@ def _draw_mean(name: str, of: Callable[..., Any]) -> Callable[[Draw], Call]:
     return draw
 
 
-def _mean_exact(want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None,
-                keepdims: Any = False) -> Any:  # fmt: skip
+def _mean_exact(
+    want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
+) -> Any:
     x = np.asarray(x)
     n = _along(x, axis)
     if x.dtype.kind in "iub" and dtype is None:  # computed in float32, whatever `out` is
@@ -325,8 +411,17 @@ def _mean_exact(want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None
 
 
 def _var_exact(root: bool) -> Callable[..., Any]:
-    def find(want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-             keepdims: Any = False, correction: Any = None) -> Any:  # fmt: skip
+    def find(
+        want: Any,
+        got: Any,
+        x: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: Any = 0,
+        keepdims: Any = False,
+        correction: Any = None,
+    ) -> Any:
         x = np.asarray(x)
         ddof = ddof if correction is None else correction
         if x.dtype.kind in "iub" and (
@@ -348,8 +443,9 @@ def _var_exact(root: bool) -> Callable[..., Any]:
                 return value, scale
             root_value = np.sqrt(value)
             eps = _eps_of(got)
-            return root_value, np.where(root_value > 0, np.minimum(scale / root_value, np.sqrt(scale / eps)),
-                                        np.sqrt(scale / eps)) + 4 * np.abs(root_value)  # fmt: skip
+            return root_value, np.where(
+                root_value > 0, np.minimum(scale / root_value, np.sqrt(scale / eps)), np.sqrt(scale / eps)
+            ) + 4 * np.abs(root_value)
 
     return find
 
@@ -406,8 +502,9 @@ _add("minmax", _minmax, lambda d: Call("minmax", (_first(d),)))
 # ---- sorts and ranks
 
 
-def _sort_reference(x: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None,
-                    descending: bool = False) -> Any:  # fmt: skip
+def _sort_reference(
+    x: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False
+) -> Any:
     result = np.sort(x, axis, kind, order, stable=stable)
     if not descending:
         return result
@@ -417,8 +514,9 @@ def _sort_reference(x: Any, axis: Any = -1, kind: Any = None, order: Any = None,
     return np.apply_along_axis(lambda row: row[ref.order(row, True)], axis, x) if x.size else result
 
 
-def _argsort_reference(x: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None,
-                       descending: bool = False) -> Any:  # fmt: skip
+def _argsort_reference(
+    x: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False
+) -> Any:
     x = np.asarray(x)
     if not descending:
         np.argsort(x, axis, kind, order, stable=stable)  # raises
@@ -435,8 +533,11 @@ def _draw_sort(name: str) -> Callable[[Draw], Call]:
             named["stable"] = d.pick((True, False, None))
         elif d.chance(0.15) and x.items.ndim == 1 and name in ("sort", "argsort"):
             named["descending"] = d.chance(0.7)
-        kind = LEFT if named.get("stable") is not None else d.maybe(0.2, d.pick(
-            ("stable", "quicksort", "mergesort", "heapsort", None, "bubble")))  # fmt: skip
+        kind = (
+            LEFT
+            if named.get("stable") is not None
+            else d.maybe(0.2, d.pick(("stable", "quicksort", "mergesort", "heapsort", None, "bubble")))
+        )
         return d.call(name, [x], [("axis", axis), ("kind", kind)], named)
 
     return draw
@@ -451,8 +552,11 @@ def _draw_kth(name: str) -> Callable[[Draw], Call]:
         x = _first(d, dims=1 if d.chance(0.8) else 2)
         n = x.items.shape[-1] if x.items.ndim else 1
         kth = d.whole(-n, max(n - 1, 0)) if d.chance(0.85) else d.pick((n, -n - 1, 1.0, *HUGE, (0, n - 1), True))
-        return d.call(name, [x, kth], [("axis", d.maybe(0.2, d.axis(x.items.ndim, several=False))),
-                                       ("kind", d.maybe(0.1, "introselect"))])  # fmt: skip
+        return d.call(
+            name,
+            [x, kth],
+            [("axis", d.maybe(0.2, d.axis(x.items.ndim, several=False))), ("kind", d.maybe(0.1, "introselect"))],
+        )
 
     return draw
 
@@ -478,8 +582,10 @@ def _draw_lexsort(d: Draw) -> Call:
         keys: Any = Given(rows, "gpu" if gpu else "numpy")
     else:
         count = d.pick((1, 2, 2, 3, 0))
-        keys = [Given(d.items(d.dtype(), n if d.chance(0.97) else n + 1, "few"), "gpu" if gpu else "numpy")
-                for _ in range(count)]  # fmt: skip
+        keys = [
+            Given(d.items(d.dtype(), n if d.chance(0.97) else n + 1, "few"), "gpu" if gpu else "numpy")
+            for _ in range(count)
+        ]
         keys = tuple(keys) if d.chance(0.6) else keys
     return d.call("lexsort", [keys], [("axis", d.maybe(0.15, d.pick((-1, 0, 0, 1, 5))))])
 
@@ -491,8 +597,15 @@ def _draw_top_k(d: Draw) -> Call:
     x = _first(d, dims=2, least=1)
     n = x.items.shape[-1]
     k = d.whole(0, n) if d.chance(0.9) else d.pick((n + 1, -1, 1.0, *HUGE))
-    named = {key: value for key, value in (("mode", d.pick(("largest", "smallest", "best"))), ("sorted", d.chance(0.5)),
-                                           ("axis", d.pick((-1, x.items.ndim - 1, 0, 5)))) if d.chance(0.3)}  # fmt: skip
+    named = {
+        key: value
+        for key, value in (
+            ("mode", d.pick(("largest", "smallest", "best"))),
+            ("sorted", d.chance(0.5)),
+            ("axis", d.pick((-1, x.items.ndim - 1, 0, 5))),
+        )
+        if d.chance(0.3)
+    }
     return Call("top_k", (x, k), named)
 
 
@@ -690,8 +803,14 @@ def _draw_roll(d: Draw) -> Call:
 
 
 _add("roll", np.roll, _draw_roll, compare="bits")
-_add("flip", np.flip, lambda d: (lambda x: d.call("flip", [x], [("axis", d.maybe(0.6, d.axis(x.items.ndim)))]))(
-    _first(d, (*ALL, "complex64"))), compare="bits")  # fmt: skip
+_add(
+    "flip",
+    np.flip,
+    lambda d: (lambda x: d.call("flip", [x], [("axis", d.maybe(0.6, d.axis(x.items.ndim)))]))(
+        _first(d, (*ALL, "complex64"))
+    ),
+    compare="bits",
+)
 
 
 def _draw_transpose(d: Draw) -> Call:
@@ -720,11 +839,13 @@ def _draw_repeat(d: Draw) -> Call:
         small = d.items("bool", n)
         repeats = Given(small, "numpy")
     else:
-        counts = d.rng.integers(0, 4, n if d.chance(0.95) else n + 1).astype(d.pick(("int64", "int32", "uint32", "uint64",
-                                                                                    "int8", "float64")))  # fmt: skip
+        counts = d.rng.integers(0, 4, n if d.chance(0.95) else n + 1).astype(
+            d.pick(("int64", "int32", "uint32", "uint64", "int8", "float64"))
+        )
         if d.chance(0.3 if counts.dtype == np.uint64 else 0.08) and counts.size >= 2:
             counts[0] = {"i": -1, "u": np.iinfo(counts.dtype).max if counts.dtype.kind == "u" else 0, "f": 1}[
-                counts.dtype.kind]  # fmt: skip
+                counts.dtype.kind
+            ]
         on_gpu = x.how in ("gpu", "view") and counts.dtype == np.uint32 and d.chance(0.7)
         repeats = Given(counts, "gpu" if on_gpu else "numpy")
         if on_gpu:
@@ -778,8 +899,16 @@ def _draw_unique(d: Draw) -> Call:
     return d.call("unique", [x], [*optional, ("axis", axis)], named)
 
 
-def _unique(x: Any, return_index: Any = False, return_inverse: Any = False, return_counts: Any = False, axis: Any = None,
-            *, equal_nan: Any = True, sorted: Any = True) -> Any:  # fmt: skip
+def _unique(
+    x: Any,
+    return_index: Any = False,
+    return_inverse: Any = False,
+    return_counts: Any = False,
+    axis: Any = None,
+    *,
+    equal_nan: Any = True,
+    sorted: Any = True,
+) -> Any:
     found = np.unique(x, True, return_inverse, return_counts, axis, equal_nan=equal_nan)  # stable with the index
     wanted = [found[0], *((found[1],) if return_index else ()), *found[2:]]
     return tuple(wanted) if len(wanted) > 1 else wanted[0]
@@ -791,9 +920,13 @@ def _unique_inverse(x: Any) -> Any:
 
 _add("unique", _unique, _draw_unique)
 for _name in ("unique_all", "unique_counts", "unique_inverse", "unique_values"):
-    _add(_name, {"unique_values": lambda x: np.sort(np.unique_values(x)), "unique_inverse": _unique_inverse}.get(
-        _name, getattr(np, _name)),
-         (lambda name: lambda d: Call(name, (_first(d, dims=2 if d.chance(0.3) else 1, expression=False),)))(_name))  # fmt: skip
+    _add(
+        _name,
+        {"unique_values": lambda x: np.sort(np.unique_values(x)), "unique_inverse": _unique_inverse}.get(
+            _name, getattr(np, _name)
+        ),
+        (lambda name: lambda d: Call(name, (_first(d, dims=2 if d.chance(0.3) else 1, expression=False),)))(_name),
+    )
 
 
 def _draw_sets(name: str) -> Callable[[Draw], Call]:
@@ -810,8 +943,11 @@ def _draw_sets(name: str) -> Callable[[Draw], Call]:
             first, second = (Given(np.unique(x.items), x.how) if isinstance(x, Given) else x for x in (first, second))
         if name == "isin":
             kind = d.maybe(0.1, d.pick((None, "sort", "table")))
-            return d.call(name, [first, second], [("assume_unique", unique), ("invert", d.maybe(0.3, d.chance(0.7))),
-                                                  ("kind", kind)])  # fmt: skip
+            return d.call(
+                name,
+                [first, second],
+                [("assume_unique", unique), ("invert", d.maybe(0.3, d.chance(0.7))), ("kind", kind)],
+            )
         if name == "union1d":
             return Call(name, (first, second))
         if name == "intersect1d":
@@ -983,15 +1119,18 @@ def _segmented_sort(x: Any, offsets: Any = None, *, length: Any = None, descendi
     return np.concatenate([x[:0], *(part[ref.order(part, descending)] for part in parts)])
 
 
-def _segmented_sort_pairs(keys: Any, values: Any, offsets: Any = None, *, length: Any = None, descending: bool = False
-                          ) -> Any:  # fmt: skip
+def _segmented_sort_pairs(
+    keys: Any, values: Any, offsets: Any = None, *, length: Any = None, descending: bool = False
+) -> Any:
     keys, values = np.asarray(keys), np.asarray(values)
     if keys.shape != values.shape:
         raise ref.Refused("lengths")
     parts, of = _covering(ref.segments(keys, offsets, length), keys), ref.segments(values, offsets, length)
     orders = [ref.order(part, descending) for part in parts]
-    return tuple(np.concatenate([x[:0], *(part[order] for part, order in zip(each, orders, strict=True))])
-                 for x, each in ((keys, parts), (values, of)))  # fmt: skip
+    return tuple(
+        np.concatenate([x[:0], *(part[order] for part, order in zip(each, orders, strict=True))])
+        for x, each in ((keys, parts), (values, of))
+    )
 
 
 def _segmented_top_k(x: Any, offsets: Any, k: Any, *, mode: str = "largest", sorted: bool = True) -> Any:
@@ -1057,7 +1196,8 @@ _add("scan_by_key", _scan_by_key, _draw_by_key("scan_by_key"), exact=_scan_by_ke
 
 def _draw_segment_ids(d: Draw) -> Call:
     offsets = np.concatenate([[0], np.cumsum(d.rng.integers(0, 5, d.whole(0, 20)))]).astype(
-        d.pick(("int64", "int32", "uint32", "uint64")))  # fmt: skip
+        d.pick(("int64", "int32", "uint32", "uint64"))
+    )
     if d.chance(0.1):
         offsets = d.pick(
             (offsets[::-1].copy(), offsets + offsets.dtype.type(1), offsets[:0], offsets.astype(np.float64))
@@ -1096,8 +1236,24 @@ def _bins(d: Draw, x: np.ndarray) -> Any:
 
 
 def _range(d: Draw) -> Any:
-    return d.pick(((0, 1), (0, 10), (0.1, 0.7), (-1.5, 2.5), (0, 0), (np.float32(0.1), np.float32(0.7)), [0, 3], (2, 1), (0, np.nan),
-                   (0, np.inf), 10, (1,), (0, 2**40), Given(np.array([0, 0.1]))))  # fmt: skip
+    return d.pick(
+        (
+            (0, 1),
+            (0, 10),
+            (0.1, 0.7),
+            (-1.5, 2.5),
+            (0, 0),
+            (np.float32(0.1), np.float32(0.7)),
+            [0, 3],
+            (2, 1),
+            (0, np.nan),
+            (0, np.inf),
+            10,
+            (1,),
+            (0, 2**40),
+            Given(np.array([0, 0.1])),
+        )
+    )
 
 
 def _draw_histogram(d: Draw) -> Call:
@@ -1118,16 +1274,20 @@ def _draw_histogram(d: Draw) -> Call:
         n = x.items.shape if d.chance(0.95) else (3,)
         of = d.dtype(_WORDS)
         weights = d.alike(d.items(of, n, d.pick((None, "few")) if of.kind == "f" else "few"), x)
-    return d.call("histogram", [x], [("bins", bins), ("range", range_), ("density", d.maybe(0.12, d.chance(0.8))),
-                                     ("weights", weights)])  # fmt: skip
+    return d.call(
+        "histogram",
+        [x],
+        [("bins", bins), ("range", range_), ("density", d.maybe(0.12, d.chance(0.8))), ("weights", weights)],
+    )
 
 
 def _finite_edges(x: Any, edges: Any) -> Any:
     return np.asarray(edges)
 
 
-def _histogram_exact(want: Any, got: Any, x: Any, bins: Any = 10, range: Any = None, density: Any = None,
-                     weights: Any = None) -> Any:  # fmt: skip
+def _histogram_exact(
+    want: Any, got: Any, x: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
     with np.errstate(all="ignore"):
         edges = np.histogram_bin_edges(x, bins, range)
         if want.size == edges.size:  # the edges themselves
@@ -1149,8 +1309,15 @@ def _histogram_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[
     return {*_wide_dtypes(call, want, on_gpu, at), *more}
 
 
-_add("histogram", np.histogram, _draw_histogram, exact=_histogram_exact, dtypes=_histogram_dtypes, weight=4,
-     host_results=(1,))  # fmt: skip
+_add(
+    "histogram",
+    np.histogram,
+    _draw_histogram,
+    exact=_histogram_exact,
+    dtypes=_histogram_dtypes,
+    weight=4,
+    host_results=(1,),
+)
 
 
 def _draw_histogram2d(d: Draw) -> Call:
@@ -1165,8 +1332,9 @@ def _draw_histogram2d(d: Draw) -> Call:
     if kind < 0.4:
         bins = d.pick((1, 2, 5, (2, 3), [4, 1]))
     elif kind < 0.6:
-        bins = tuple(Given(np.sort(d.items(d.pick(("float64", "float32", "int64")), d.whole(2, 5), "small")))
-                     for _ in range(2))  # fmt: skip
+        bins = tuple(
+            Given(np.sort(d.items(d.pick(("float64", "float32", "int64")), d.whole(2, 5), "small"))) for _ in range(2)
+        )
     elif kind < 0.65:
         bins = d.pick((0, -1, 3.5, (1, 2, 3), "auto"))
     by_edges = isinstance(bins, tuple) and bool(bins) and isinstance(bins[0], Given)
@@ -1175,12 +1343,16 @@ def _draw_histogram2d(d: Draw) -> Call:
     weights: Any = LEFT
     if d.chance(0.15):
         weights = d.alike(d.items(d.pick(("float64", "float32", "int64")), n, "few"), x)
-    return d.call("histogram2d", [x, y], [("bins", bins), ("range", range_), ("density", d.maybe(0.1, True)),
-                                          ("weights", weights)])  # fmt: skip
+    return d.call(
+        "histogram2d",
+        [x, y],
+        [("bins", bins), ("range", range_), ("density", d.maybe(0.1, True)), ("weights", weights)],
+    )
 
 
-def _histogram2d_exact(want: Any, got: Any, x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None,
-                       weights: Any = None) -> Any:  # fmt: skip
+def _histogram2d_exact(
+    want: Any, got: Any, x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
     total = 64 * np.abs(np.asarray(weights, np.float64)).sum() if weights is not None else 0
     with np.errstate(all="ignore"):
         scale = (
@@ -1189,10 +1361,22 @@ def _histogram2d_exact(want: Any, got: Any, x: Any, y: Any, bins: Any = 10, rang
     return [(want, scale), None, None]
 
 
-_add("histogram2d", np.histogram2d, _draw_histogram2d, exact=_histogram2d_exact, dtypes=_histogram_dtypes,
-     host_results=(1, 2))  # fmt: skip
-_add("histogram_bin_edges", np.histogram_bin_edges, lambda d: (lambda c: Call("histogram_bin_edges", c.args[:3], {
-    k: v for k, v in c.kwargs.items() if k in ("bins", "range")}))(_draw_histogram(d)), resides="")  # fmt: skip
+_add(
+    "histogram2d",
+    np.histogram2d,
+    _draw_histogram2d,
+    exact=_histogram2d_exact,
+    dtypes=_histogram_dtypes,
+    host_results=(1, 2),
+)
+_add(
+    "histogram_bin_edges",
+    np.histogram_bin_edges,
+    lambda d: (
+        lambda c: Call("histogram_bin_edges", c.args[:3], {k: v for k, v in c.kwargs.items() if k in ("bins", "range")})
+    )(_draw_histogram(d)),
+    resides="",
+)
 
 
 def _draw_bincount(d: Draw) -> Call:
@@ -1292,8 +1476,11 @@ def _reduce_by_index(indices: Any, x: Any, op: str = "add", *, length: Any) -> A
         raise ref.Refused("length or indices")
     if length > 2**31:
         raise MemoryError("length")
-    return np.array([ref.combined(op, x[indices == i]) for i in range(length)], x.dtype) if length < 1000 else (
-        np.full(length, ref.identity(op, x.dtype)))  # fmt: skip
+    return (
+        np.array([ref.combined(op, x[indices == i]) for i in range(length)], x.dtype)
+        if length < 1000
+        else (np.full(length, ref.identity(op, x.dtype)))
+    )
 
 
 def _reduce_by_index_exact(want: Any, got: Any, indices: Any, x: Any, op: str = "add", *, length: Any) -> Any:
@@ -1357,8 +1544,12 @@ def _draw_group_by(d: Draw) -> Call:
         op = d.pick(_AGGREGATES)
         column = Given(x, "gpu" if gpu else d.pick(("numpy", "numpy", "strided", "swapped", "series")))
         named[d.pick(("a", "b", "total", "price")) + str(i)] = (
-            gw.count if op == "count" and d.chance(0.7) else (column, op, 1) if op in ("std", "var") and d.chance(0.1)
-            else (column, op))  # fmt: skip
+            gw.count
+            if op == "count" and d.chance(0.7)
+            else (column, op, 1)
+            if op in ("std", "var") and d.chance(0.1)
+            else (column, op)
+        )
     return Call("group_by", (keys if len(keys) > 1 else keys[0],), named)
 
 
@@ -1402,8 +1593,16 @@ def _rows_of(keys: Any, dropna: bool = False) -> tuple[list[np.ndarray], list[np
     return columns, np.split(order, starts) if order.size else []
 
 
-def _group_by(keys: Any, aggregates: Any = None, /, *, key_bits: Any = None, skipna: bool = False, dropna: bool = False,
-              **more: Any) -> Any:  # fmt: skip
+def _group_by(
+    keys: Any,
+    aggregates: Any = None,
+    /,
+    *,
+    key_bits: Any = None,
+    skipna: bool = False,
+    dropna: bool = False,
+    **more: Any,
+) -> Any:
     columns, rows = _rows_of(keys, dropna)
     if key_bits is not None:
         bits = key_bits if isinstance(key_bits, tuple) else (key_bits,)
@@ -1426,8 +1625,18 @@ def _group_by(keys: Any, aggregates: Any = None, /, *, key_bits: Any = None, ski
     return tuple(result)
 
 
-def _group_by_exact(want: Any, got: Any, keys: Any, aggregates: Any = None, /, *, key_bits: Any = None,
-                    skipna: bool = False, dropna: bool = False, **more: Any) -> Any:  # fmt: skip
+def _group_by_exact(
+    want: Any,
+    got: Any,
+    keys: Any,
+    aggregates: Any = None,
+    /,
+    *,
+    key_bits: Any = None,
+    skipna: bool = False,
+    dropna: bool = False,
+    **more: Any,
+) -> Any:
     columns, rows = _rows_of(keys, dropna)
     found: list[Any] = [None] * len(columns)
     for what in more.values():
@@ -1453,8 +1662,9 @@ def _group_by_exact(want: Any, got: Any, keys: Any, aggregates: Any = None, /, *
                     kept, kept, part.astype(kept.dtype if part.dtype.kind != "f" else part.dtype)
                 )
             else:
-                value, scale = _var_exact(op == "std")(kept, kept, part.astype(np.float32) if single and
-                                                       part.dtype.kind != "f" else part, ddof=ddof)  # fmt: skip
+                value, scale = _var_exact(op == "std")(
+                    kept, kept, part.astype(np.float32) if single and part.dtype.kind != "f" else part, ddof=ddof
+                )
             values.append(value)
             scales.append(scale)
         found.append((values, scales))
@@ -1478,8 +1688,15 @@ def _gridwise_group_by(*args: Any, **kwargs: Any) -> Any:
     return (*keys, *(groups[name] for name in kwargs if name not in ("key_bits", "skipna", "dropna")))
 
 
-_add("group_by", _group_by, _draw_group_by, exact=_group_by_exact, dtypes=_group_by_dtypes, gridwise=_gridwise_group_by,
-     weight=4)  # fmt: skip
+_add(
+    "group_by",
+    _group_by,
+    _draw_group_by,
+    exact=_group_by_exact,
+    dtypes=_group_by_dtypes,
+    gridwise=_gridwise_group_by,
+    weight=4,
+)
 
 
 # ---- making arrays
@@ -1495,17 +1712,43 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
 
 _MADE_DTYPES = (*_DTYPES, None)
 for _name in ("zeros", "ones", "empty"):
-    _add(_name, getattr(np, _name), (lambda name: lambda d: d.call(name, [_shape_argument(d)], [
-        ("dtype", d.maybe(0.6, d.pick(_MADE_DTYPES)))]))(_name), resides="gpu",
-         compare="any" if _name == "empty" else "bits", dtypes=_any_float, weight=0.5)  # fmt: skip
-    _add(f"{_name}_like", getattr(np, f"{_name}_like"), (lambda name: lambda d: d.call(name, [_first(d, dims=2)], [
-        ("dtype", d.maybe(0.4, d.pick(_MADE_DTYPES)))]))(f"{_name}_like"), resides="gpu",
-         compare="any" if _name == "empty" else "bits", weight=0.5)  # fmt: skip
+    _add(
+        _name,
+        getattr(np, _name),
+        (lambda name: lambda d: d.call(name, [_shape_argument(d)], [("dtype", d.maybe(0.6, d.pick(_MADE_DTYPES)))]))(
+            _name
+        ),
+        resides="gpu",
+        compare="any" if _name == "empty" else "bits",
+        dtypes=_any_float,
+        weight=0.5,
+    )
+    _add(
+        f"{_name}_like",
+        getattr(np, f"{_name}_like"),
+        (lambda name: lambda d: d.call(name, [_first(d, dims=2)], [("dtype", d.maybe(0.4, d.pick(_MADE_DTYPES)))]))(
+            f"{_name}_like"
+        ),
+        resides="gpu",
+        compare="any" if _name == "empty" else "bits",
+        weight=0.5,
+    )
 _FILLS = (0, 1, 7, -1, 2.5, 300, 2**40, True, np.float32(0.1), np.int8(3), float("nan"), 2**63, 2**64, 1j)
-_add("full", _full, lambda d: d.call("full", [_shape_argument(d), d.pick(_FILLS)], [
-    ("dtype", d.maybe(0.6, d.pick(_MADE_DTYPES)))]), resides="gpu", compare="bits", dtypes=_any_float)  # fmt: skip
-_add("full_like", np.full_like, lambda d: d.call("full_like", [_first(d, dims=2), d.pick(_FILLS)], [
-    ("dtype", d.maybe(0.4, d.pick(_MADE_DTYPES)))]), resides="gpu", compare="bits")  # fmt: skip
+_add(
+    "full",
+    _full,
+    lambda d: d.call("full", [_shape_argument(d), d.pick(_FILLS)], [("dtype", d.maybe(0.6, d.pick(_MADE_DTYPES)))]),
+    resides="gpu",
+    compare="bits",
+    dtypes=_any_float,
+)
+_add(
+    "full_like",
+    np.full_like,
+    lambda d: d.call("full_like", [_first(d, dims=2), d.pick(_FILLS)], [("dtype", d.maybe(0.4, d.pick(_MADE_DTYPES)))]),
+    resides="gpu",
+    compare="bits",
+)
 
 
 def _draw_arange(d: Draw) -> Call:
@@ -1530,8 +1773,14 @@ def _draw_asarray(d: Draw) -> Call:
     return Call("asarray", (x,), given)
 
 
-_add("asarray", lambda x, *, dtype=None: np.asarray(x, dtype), _draw_asarray, resides="gpu", compare="bits",
-     dtypes=_any_float)  # fmt: skip
+_add(
+    "asarray",
+    lambda x, *, dtype=None: np.asarray(x, dtype),
+    _draw_asarray,
+    resides="gpu",
+    compare="bits",
+    dtypes=_any_float,
+)
 
 
 # ---- arithmetic of items
@@ -1559,8 +1808,28 @@ def _second(d: Draw, x: Given, same: float = 0.75) -> Any:
             )
         return Given(d.items(x.items.dtype, x.items.shape), "gpu")
     if d.chance(0.35):
-        return d.pick((0, 1, 2, 3, -1, 0.5, 0.1, 2.0, 100, 2**31, 2**40, True, float("nan"), float("inf"), np.float32(0.1),
-                       np.float64(0.1), np.int64(3), np.uint8(200)))  # fmt: skip
+        return d.pick(
+            (
+                0,
+                1,
+                2,
+                3,
+                -1,
+                0.5,
+                0.1,
+                2.0,
+                100,
+                2**31,
+                2**40,
+                True,
+                float("nan"),
+                float("inf"),
+                np.float32(0.1),
+                np.float64(0.1),
+                np.int64(3),
+                np.uint8(200),
+            )
+        )
     dtype = x.items.dtype if d.chance(same) else d.dtype()
     shape = x.items.shape if d.chance(0.7) else _broadcast(d, x.items.shape)
     return d.alike(d.items(dtype, shape), x)
@@ -1604,8 +1873,13 @@ def _draw_matmul(d: Draw) -> Call:
     m, n, k = (d.pick((1, 2, 3, 5, 16, 17, 33, 0) if d.chance(0.4) else (1, 2, 3, 4)) for _ in "mnk")
     dtype = d.pick(("float32", "float32", "float16", "int32", "float64"))
     kind = d.rng.random()
-    shapes: Any = ((m, k), (k, n)) if kind < 0.8 else d.pick((((k,), (k, n)), ((m, k), (k,)), ((k,), (k,)),
-                                                             ((2, m, k), (2, k, n)), ((m, k), (k + 1, n)), ((), (k,))))  # fmt: skip
+    shapes: Any = (
+        ((m, k), (k, n))
+        if kind < 0.8
+        else d.pick(
+            (((k,), (k, n)), ((m, k), (k,)), ((k,), (k,)), ((2, m, k), (2, k, n)), ((m, k), (k + 1, n)), ((), (k,)))
+        )
+    )
     a, b = (d.items(dtype, shape, "few") for shape in shapes)
     first = Given(a, d.how(a, expression=False))
     return Call("matmul", (first, d.alike(b, first)))
@@ -1620,10 +1894,15 @@ def _clip(x: Any, low: Any = None, high: Any = None) -> Any:
 
 def _draw_clip(d: Draw) -> Call:
     x = _first(d, dims=2 if d.chance(0.2) else 1)
-    ends = [d.pick((None, 0, 1, -1, 5, 0.5, 2**40)) if d.chance(0.6) else d.alike(d.items(x.items.dtype, x.items.shape), x)
-            for _ in range(2)]  # fmt: skip
-    return d.call("clip", [x], [("low", ends[0]), ("high", d.maybe(0.85, ends[1]))]) if d.chance(0.5) else Call(
-        "clip", (x, *ends))  # fmt: skip
+    ends = [
+        d.pick((None, 0, 1, -1, 5, 0.5, 2**40)) if d.chance(0.6) else d.alike(d.items(x.items.dtype, x.items.shape), x)
+        for _ in range(2)
+    ]
+    return (
+        d.call("clip", [x], [("low", ends[0]), ("high", d.maybe(0.85, ends[1]))])
+        if d.chance(0.5)
+        else Call("clip", (x, *ends))
+    )
 
 
 _add("clip", _clip, _draw_clip)
@@ -1684,8 +1963,13 @@ _add(
     exact=_scaled(lambda x: 6 + 4 * x),
     dtypes=_in_float32,
 )
-_add("log", np.log, _unary_draw("log", (*_F, *_F, "float16")), exact=_scaled(lambda x: 6 + 0 * x, 2.0**-20),
-     dtypes=_in_float32)  # fmt: skip
+_add(
+    "log",
+    np.log,
+    _unary_draw("log", (*_F, *_F, "float16")),
+    exact=_scaled(lambda x: 6 + 0 * x, 2.0**-20),
+    dtypes=_in_float32,
+)
 _add("sin", np.sin, _unary_draw("sin", _F), exact=_trigonometric, dtypes=_in_float32)
 _add("cos", np.cos, _unary_draw("cos", _F), exact=_trigonometric, dtypes=_in_float32)
 _add("tanh", np.tanh, _unary_draw("tanh", _F), exact=_scaled(lambda x: 8 + 0 * x, 2.0**-9), dtypes=_in_float32)
@@ -1693,8 +1977,12 @@ for _name in ("floor", "ceil", "rint"):
     _add(_name, getattr(np, _name), _unary_draw(_name, (*_F, *_F, "float16")), dtypes=_in_float32)
 _add("sign", np.sign, _unary_draw("sign", (*_F, "int32", "uint32", "float16")), dtypes=_in_float32)
 _add("isnan", np.isnan, _unary_draw("isnan", (*_F, *_F, "float16")))
-_add("popcount", np.bitwise_count, _unary_draw("popcount", ("uint32", "int32")), dtypes=lambda c, w, g, a: {
-    w, *map(np.dtype, ("uint32", "int32", "uint8"))})  # fmt: skip
+_add(
+    "popcount",
+    np.bitwise_count,
+    _unary_draw("popcount", ("uint32", "int32")),
+    dtypes=lambda c, w, g, a: {w, *map(np.dtype, ("uint32", "int32", "uint8"))},
+)
 for _name in ("abs", "absolute"):
     _add(
         _name,
@@ -1702,8 +1990,13 @@ for _name in ("abs", "absolute"):
         _unary_draw(_name, ("int32", "uint32", "float32", "int8", "float16")),
         dtypes=_in_float32,
     )
-_add("round", np.round, lambda d: d.call("round", [_first(d, dims=2)], [("decimals", d.maybe(0.3, d.whole(-2, 3)))]),
-     exact=_rounded(4), dtypes=_in_float32)  # fmt: skip
+_add(
+    "round",
+    np.round,
+    lambda d: d.call("round", [_first(d, dims=2)], [("decimals", d.maybe(0.3, d.whole(-2, 3)))]),
+    exact=_rounded(4),
+    dtypes=_in_float32,
+)
 
 
 def _cast(dtype: Any) -> Callable[..., Any]:
@@ -1757,8 +2050,15 @@ def _shifted(by: int) -> Callable[..., Any]:
 
 
 for _name, _by in (("previous", -1), ("next", 1)):
-    _add(_name, _shifted(_by), (lambda name: lambda d: Call(name, (Given(d.array(
-        ("int32", "uint32", "float32", "uint8", "int16"), 1, 1), "gpu"),)))(_name))  # fmt: skip
+    _add(
+        _name,
+        _shifted(_by),
+        (
+            lambda name: (
+                lambda d: Call(name, (Given(d.array(("int32", "uint32", "float32", "uint8", "int16"), 1, 1), "gpu"),))
+            )
+        )(_name),
+    )
 
 
 # ---- operators and methods of Arrays
@@ -1785,8 +2085,13 @@ for _symbol in OPERATORS:
         _pool = ("int32", "uint32", "bool")
     elif _symbol in ("<<", ">>"):
         _pool = ("uint32", "int32")
-    _add(_symbol, OPERATORS[_symbol], _binary(_symbol, _pool, True, 0.97), exact={"/": _rounded(4), "**": _power_exact}.get(_symbol, _rounded(1)),
-         weight=1.5 if _symbol in ("**", "%", "//") else 0.6)  # fmt: skip
+    _add(
+        _symbol,
+        OPERATORS[_symbol],
+        _binary(_symbol, _pool, True, 0.97),
+        exact={"/": _rounded(4), "**": _power_exact}.get(_symbol, _rounded(1)),
+        weight=1.5 if _symbol in ("**", "%", "//") else 0.6,
+    )
 
 
 def _draw_unary_operator(name: str, pool: Sequence[str]) -> Callable[[Draw], Call]:
@@ -1794,16 +2099,31 @@ def _draw_unary_operator(name: str, pool: Sequence[str]) -> Callable[[Draw], Cal
 
 
 _add("neg", operator.neg, _draw_unary_operator("neg", ("int32", "float32", "uint32", "float64")), weight=0.5)
-_add("abs_", operator.abs, _draw_unary_operator("abs_", ("int32", "float32", "uint32", "float64")), gridwise=operator.abs,
-     weight=0.5)  # fmt: skip
+_add(
+    "abs_",
+    operator.abs,
+    _draw_unary_operator("abs_", ("int32", "float32", "uint32", "float64")),
+    gridwise=operator.abs,
+    weight=0.5,
+)
 _add("invert", operator.invert, _draw_unary_operator("invert", ("int32", "uint32", "bool")), weight=0.5)
 
 
 def _draw_item(d: Draw) -> Call:
     x = Given(d.array((*ALL, "complex64"), 3), d.pick(("gpu", "view")))
     n = x.items.shape[0] if x.items.ndim else 0
-    key = d.pick((slice(d.whole(-n - 2, n + 2), d.whole(-n - 2, n + 2)), slice(None, d.whole(0, n + 1)), slice(d.whole(0, n + 1), None),
-                  d.whole(0, max(n - 1, 0)), n, -1, slice(None), slice(1, None, 1)))  # fmt: skip
+    key = d.pick(
+        (
+            slice(d.whole(-n - 2, n + 2), d.whole(-n - 2, n + 2)),
+            slice(None, d.whole(0, n + 1)),
+            slice(d.whole(0, n + 1), None),
+            d.whole(0, max(n - 1, 0)),
+            n,
+            -1,
+            slice(None),
+            slice(1, None, 1),
+        )
+    )
     return Call("[]", (x, key))
 
 
@@ -1851,11 +2171,26 @@ _add(
     weight=0.3,
 )
 _add(".copy", lambda x: x.copy(), lambda d: Call(".copy", (Given(d.array(ALL, 3), "gpu"),)), compare="bits", weight=0.3)
-_add(".tolist", lambda x: x.tolist(), lambda d: Call(".tolist", (Given(d.array((*ALL, "complex64"), 2), "gpu"),)),
-     resides="", python_results=True, weight=0.3)  # fmt: skip
-_add(".item", lambda x, *at: x.item(*at), lambda d: (lambda x: Call(".item", (x, *(() if d.chance(0.3) else (d.pick(
-    (0, -1, x.items.size - 1, x.items.size, 2**32)),)))))(Given(d.array(ALL, 1, 1), "gpu")), resides="",
-     python_results=True, weight=0.5)  # fmt: skip
+_add(
+    ".tolist",
+    lambda x: x.tolist(),
+    lambda d: Call(".tolist", (Given(d.array((*ALL, "complex64"), 2), "gpu"),)),
+    resides="",
+    python_results=True,
+    weight=0.3,
+)
+_add(
+    ".item",
+    lambda x, *at: x.item(*at),
+    lambda d: (
+        lambda x: Call(
+            ".item", (x, *(() if d.chance(0.3) else (d.pick((0, -1, x.items.size - 1, x.items.size, 2**32)),)))
+        )
+    )(Given(d.array(ALL, 1, 1), "gpu")),
+    resides="",
+    python_results=True,
+    weight=0.5,
+)
 
 
 # ---- what selection and sort give; public since they are there
@@ -1904,32 +2239,93 @@ def _of_largest(ulps: float = 16) -> Callable[..., Any]:
 
 for _name in ("median", "nanmedian", "quantile", "nanquantile", "percentile", "nanpercentile"):
     _add(_name, getattr(np, _name), _draw_quantile(_name), exact=_of_largest(), dtypes=_quantile_dtypes)
-for _name, _exact, _dtypes_of in (("nansum", _sum_exact, _wide_dtypes), ("nanprod", _prod_exact, _wide_dtypes),
-                                  ("nanmin", None, _wide_dtypes), ("nanmax", None, _wide_dtypes)):  # fmt: skip
-    _add(_name, getattr(np, _name), _reduction(_name, getattr(np, _name), _exact is not None), dtypes=_dtypes_of,
-         exact=None if _exact is None else (lambda exact, fill: lambda w, g, x, *a, **k: exact(
-             w, g, np.where(np.isnan(x), fill, x).astype(np.asarray(x).dtype) if np.asarray(x).dtype.kind == "f" else x,
-             *a, **k))(_exact, 0 if _name == "nansum" else 1))  # fmt: skip
+for _name, _exact, _dtypes_of in (
+    ("nansum", _sum_exact, _wide_dtypes),
+    ("nanprod", _prod_exact, _wide_dtypes),
+    ("nanmin", None, _wide_dtypes),
+    ("nanmax", None, _wide_dtypes),
+):
+    _add(
+        _name,
+        getattr(np, _name),
+        _reduction(_name, getattr(np, _name), _exact is not None),
+        dtypes=_dtypes_of,
+        exact=None
+        if _exact is None
+        else (
+            lambda exact, fill: (
+                lambda w, g, x, *a, **k: exact(
+                    w,
+                    g,
+                    np.where(np.isnan(x), fill, x).astype(np.asarray(x).dtype)
+                    if np.asarray(x).dtype.kind == "f"
+                    else x,
+                    *a,
+                    **k,
+                )
+            )
+        )(_exact, 0 if _name == "nansum" else 1),
+    )
+
+
+def _draw_nan_moments(name: str) -> Callable[[Draw], Call]:
+    plain = _draw_mean(name[3:], getattr(np, name))
+
+    def draw(d: Draw) -> Call:
+        call = plain(d)
+        return Call(name, call.args, call.kwargs)
+
+    return draw
+
+
 for _name in ("nanmean", "nanvar", "nanstd"):
     _add(
         _name,
         getattr(np, _name),
-        _draw_mean(_name[3:], getattr(np, _name)),
+        _draw_nan_moments(_name),
+        exact=_nan_moments(_name),
         dtypes=_mean_dtypes,
-        exact=_of_largest(4096),
+        out_at=3,
     )
-    if _name in TWINS:
-        TWINS[_name] = Twin(getattr(np, _name), (lambda name, of: lambda d: (lambda c: Call(name, c.args, c.kwargs))(
-            _draw_mean(name[3:], of)(d)))(_name, getattr(np, _name)), exact=_of_largest(4096), dtypes=_mean_dtypes, out_at=3)  # fmt: skip
 for _name in ("nanargmin", "nanargmax"):
     _add(_name, getattr(np, _name), _draw_truth(_name, getattr(np, _name), with_out=False, several=False))
-_add("ptp", np.ptp, lambda d: (lambda x: d.call("ptp", [x], [("axis", d.maybe(0.5, d.axis(x.items.ndim)))]))(_first(d)),
-     exact=_rounded(1))  # fmt: skip
-_add("average", np.average, lambda d: (lambda x: d.call("average", [x], [("axis", d.maybe(0.5, d.axis(x.items.ndim))), (
-    "weights", d.maybe(0.4, d.alike(d.items("float32", x.items.shape, "few"), x)))]))(_first(d)), exact=_of_largest(4096),
-     dtypes=_mean_dtypes)  # fmt: skip
-_add("diff", np.diff, lambda d: (lambda x: d.call("diff", [x], [("n", d.maybe(0.3, d.pick((0, 1, 2, 3, -1)))), (
-    "axis", d.maybe(0.4, d.axis(x.items.ndim, several=False)))]))(_first(d)), exact=_of_largest(8))  # fmt: skip
+_add(
+    "ptp",
+    np.ptp,
+    lambda d: (lambda x: d.call("ptp", [x], [("axis", d.maybe(0.5, d.axis(x.items.ndim)))]))(_first(d)),
+    exact=_rounded(1),
+)
+_add(
+    "average",
+    np.average,
+    lambda d: (
+        lambda x: d.call(
+            "average",
+            [x],
+            [
+                ("axis", d.maybe(0.5, d.axis(x.items.ndim))),
+                ("weights", d.maybe(0.4, d.alike(d.items("float32", x.items.shape, "few"), x))),
+            ],
+        )
+    )(_first(d)),
+    exact=_of_largest(4096),
+    dtypes=_mean_dtypes,
+)
+_add(
+    "diff",
+    np.diff,
+    lambda d: (
+        lambda x: d.call(
+            "diff",
+            [x],
+            [
+                ("n", d.maybe(0.3, d.pick((0, 1, 2, 3, -1)))),
+                ("axis", d.maybe(0.4, d.axis(x.items.ndim, several=False))),
+            ],
+        )
+    )(_first(d)),
+    exact=_of_largest(8),
+)
 _add("ediff1d", np.ediff1d, lambda d: Call("ediff1d", (_first(d),)), exact=_of_largest(4))
 
 #: Public functions without an entry, and why.
