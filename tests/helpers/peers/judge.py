@@ -78,6 +78,7 @@ def _function(name: str, gridwise: bool) -> Callable[..., Any]:
 def evaluate(call: Call, gridwise: bool) -> Outcome:
     """Make the call on one side."""
     arguments: dict[int, Any] = {}
+    results: dict[int, Any] = {}
 
     def value(of: Any) -> Any:
         if isinstance(of, Given):
@@ -85,8 +86,10 @@ def evaluate(call: Call, gridwise: bool) -> Outcome:
                 arguments[id(of)] = made(of, gridwise)
             return arguments[id(of)]
         if isinstance(of, Call):
-            args, kwargs = [value(arg) for arg in of.args], {key: value(arg) for key, arg in of.kwargs.items()}
-            return _function(of.name, gridwise)(*args, **kwargs)
+            if id(of) not in results:  # a result that is used twice is computed once, and its count is one
+                args, kwargs = [value(arg) for arg in of.args], {key: value(arg) for key, arg in of.kwargs.items()}
+                results[id(of)] = _function(of.name, gridwise)(*args, **kwargs)
+            return results[id(of)]
         if isinstance(of, (tuple, list)):
             return type(of)(value(item) for item in of)
         if isinstance(of, dict):

@@ -96,6 +96,14 @@ def _several_dims(call: Call) -> bool:
     return any(given.items.ndim != 1 for given in walk(call))
 
 
+def _has_length(call: Call) -> bool:
+    return "length" in call.kwargs
+
+
+def _has_out_and_dtype(call: Call) -> bool:
+    return "dtype" in call.kwargs or any(isinstance(a, (str, type, np.dtype)) for a in call.args)
+
+
 def _has_no_dims(call: Call) -> bool:
     return any(given.items.ndim == 0 for given in walk(call))
 
@@ -245,7 +253,7 @@ REFUSALS: tuple[Known, ...] = (
     ),
     Known("an axis of an array without dimensions", message="array of 0 dimensions", when=_has_no_dims),
     Known("an axis is looked at, too, where nothing is to do", "diff", "axis must be"),
-    Known(_TABLE + "NaN between bins", "histogram|histogram2d|digitize", "has NaN", when=_nan),
+    Known(_TABLE + "NaN between bins", "histogram|histogram2d|histogram_bin_edges|digitize", "has NaN", when=_nan),
     Known(_TABLE + "counts and indices that are floats", "bincount|repeat|take|put", "give integers"),
     Known(_TABLE + "keys in one Array are its rows", "lexsort", "is not read implicitly"),
     Known(
@@ -262,6 +270,18 @@ REFUSALS: tuple[Known, ...] = (
     Known(_TABLE + "nonzero of an Array has one dimension", "nonzero", "one dimension", when=is_on_gpu),
     Known(_DOC + "merged keys are of one datatype", "merge", "is of .*, but b of", when=_is_mixed),
     Known(_TABLE + "counts that are floats", "repeat", "integers", when=_has("float64", "float32", "float16")),
+    Known(_DOC + "integers on the host are checked", "bincount", "out of range for a length", when=_has_length),
+    Known(_DOC + "the indices of a sorter are checked", "searchsorted", "sorter has indices out of range"),
+    Known(_DOC + "initial= is a number of the result's datatype", "prod|sum|nanprod|nansum|scan", "no value of"),
+    Known(
+        _DOC + "out= has the datatype that dtype= says",
+        message="out is of .*, but the result of",
+        when=_has_out_and_dtype,
+    ),
+    Known(
+        _DOC + "means and variances into integers", "mean|var|std|nanmean|nanvar|nanstd|average", "out is of .*, but"
+    ),
+    Known(_DOC + "conditions on the GPU are as long as the items", "compress", "lengths differ", when=is_on_gpu),
     Known(_TABLE + "rows of unique", "unique", "axis"),
 )
 #: What is answered in another way.
@@ -269,7 +289,7 @@ ALLOWED: tuple[Known, ...] = (
     Known("kind= chooses nothing here", "isin", kinds="accepts", message="method is only supported"),
     Known(
         "numpy takes int and uint64 through float64; here they are exact",
-        "cumprod|cumsum|cumulative_.*|sum|prod",
+        "cumprod|cumsum|cumulative_.*|sum|prod|nan.*",
         kinds="value",
         when=lambda call: any(given.items.dtype == np.uint64 for given in walk(call)),
         message="uint64",
@@ -293,7 +313,10 @@ ALLOWED: tuple[Known, ...] = (
     ),
     Known(_PAGE + "a shift is by the lowest five bits", "<<|>>", kinds="value|accepts", when=_shifts_far),
     Known(
-        _PAGE + "items of 1 and 2 bytes are words", f"{_EXPRESSIONS}|previous|next", kinds="value|dtype", when=_small
+        _PAGE + "items of 1 and 2 bytes are words",
+        f"{_EXPRESSIONS}|previous|next|flip",
+        kinds="value|dtype",
+        when=_small,
     ),
     Known(
         _PAGE + "numbers of numpy take the other side's type",
@@ -345,6 +368,7 @@ ALLOWED: tuple[Known, ...] = (
         "is not read implicitly|to index by",
         kinds="error class",
     ),
+    Known("wrong in two ways", "repeat", "Cannot cast array data from dtype.'uint64'", kinds="error class"),
     Known("numbers that no integer of numpy's holds", message="integer|convert|large", kinds="error class", when=_huge),
     Known(
         _TABLE + "indices on the GPU wrap, are dropped, or count as none",
