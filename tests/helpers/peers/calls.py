@@ -53,6 +53,7 @@ ON_HOST = (
     "scalar",
     "item",
     "series",
+    "range",
 )
 ON_GPU = ("gpu", "view", "expr")
 
@@ -181,6 +182,8 @@ def made(given: Given, gridwise: bool) -> Any:
         return x
     if how == "list":
         return x.tolist()
+    if how == "range":
+        return range(x.size)
     if how == "tuple":
         return tuple(x.tolist())
     if how == "scalar":
@@ -238,6 +241,7 @@ _HOW_NUMPY = {
     "item": "{}[()]",
     "series": "pd.Series({})",
     "readonly": "np.broadcast_to({0}, {1})",
+    "range": "range(len({}))",
 }
 _HOW_GRIDWISE = {
     "gpu": "gw.asarray({})",

@@ -153,6 +153,8 @@ class Draw:
         gpu: bool = True,
         expression: bool = True,
     ) -> Given:
+        if self.chance(0.01) and "int64" in pool and least_dims <= 1:
+            return Given(np.arange(self.whole(0, 40)), "range")
         return self.given(self.array(pool, most_dims, least_dims, kind), gpu, expression)
 
     # ---- options

@@ -43,13 +43,14 @@ def drawn_reduction(
             ("keepdims", keepdims),
             ("initial", d.maybe(0.03, d.whole(-2, 5))),
         ]
-        return d.call(name, [x], optional)
+        named = {}
+        if d.chance(0.03):
+            named["where"] = Given(
+                d.items("bool", x.items.shape), "gpu" if x.how == "gpu" and d.chance(0.5) else "numpy"
+            )
+        return d.call(name, [x], optional, named)
 
     return draw
-
-
-def _bound_kwargs(kwargs: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in kwargs.items() if k in ("axis", "keepdims")}
 
 
 def items_along(x: Any, axis: Any) -> float:
@@ -126,6 +127,8 @@ def _cumulative(name: str, of: Callable[..., Any]) -> Callable[[Draw], Call]:
                 options["out"] = out_for(d, x, of, x.items, **options)
             return Call(name, (x,), {k: v for k, v in options.items() if v is not LEFT})
         out = out_for(d, x, of, x.items, **options) if d.chance(0.12) else LEFT
+        if out is not LEFT and out.items.shape == x.items.shape and out.items.dtype == x.items.dtype and d.chance(0.3):
+            out = x  # in place
         return d.call(name, [x], [("axis", axis), ("dtype", dtype), ("out", out)])
 
     return draw
