@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from .stored import STORED
-from .work import Report, Task, Worker, call_of, report_of
+from .work import Report, Task, Worker, bounded, call_of, report_of
 
 
 class Run:
@@ -44,10 +44,20 @@ class Run:
         if found.group in self.findings:
             self.findings[found.group]["times"] += 1
             return
-        self.findings[found.group] = {"function": found.name, "kind": found.kind, "detail": found.detail,
-                                      "call": report.call, "at": at, "after_calls": self.calls, "times": 1}  # fmt: skip
-        print(f"\n{found.kind} in {found.name}, after {self.calls} calls, "
-              f"{'a stored call' if task.text else f'--replay {at}'}:\n  {found.detail}", flush=True)  # fmt: skip
+        self.findings[found.group] = {
+            "function": found.name,
+            "kind": found.kind,
+            "detail": found.detail,
+            "call": report.call,
+            "at": at,
+            "after_calls": self.calls,
+            "times": 1,
+        }
+        print(
+            f"\n{found.kind} in {found.name}, after {self.calls} calls, "
+            f"{'a stored call' if task.text else f'--replay {at}'}:\n  {found.detail}",
+            flush=True,
+        )
         print(_indented(report.paste if len(report.call) < 3000 else f"{report.call[:300]} …"), flush=True)
 
     def lost(self, task: Task, what: str, only: tuple[str, ...]) -> None:
@@ -60,8 +70,10 @@ class Run:
 
     def summary(self) -> str:
         minutes = (time.monotonic() - self.begun) / 60
-        lines = [f"\n{self.calls:,} calls of {len(self.counts)} functions in {minutes:.1f} minutes, "
-                 f"{self.calls / max(60 * minutes, 1e-9):.0f} a second; documented differences: {self.known.total():,}"]  # fmt: skip
+        lines = [
+            f"\n{self.calls:,} calls of {len(self.counts)} functions in {minutes:.1f} minutes, "
+            f"{self.calls / max(60 * minutes, 1e-9):.0f} a second; documented differences: {self.known.total():,}"
+        ]
         lines += [f"  {n:6,}  {reason}" for reason, n in self.known.most_common()]
         each = [f"{name} {n} ({self.results[name]})" for name, n in sorted(self.counts.items(), key=lambda x: x[1])]
         lines.append(f"calls, in brackets those with a result: {', '.join(each)}")
@@ -70,9 +82,15 @@ class Run:
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        return {"seed": self.seed, "minutes": round((time.monotonic() - self.begun) / 60, 2), "calls": self.calls,
-                "functions": dict(self.counts), "results": dict(self.results), "known": dict(self.known),
-                "findings": list(self.findings.values())}  # fmt: skip
+        return {
+            "seed": self.seed,
+            "minutes": round((time.monotonic() - self.begun) / 60, 2),
+            "calls": self.calls,
+            "functions": dict(self.counts),
+            "results": dict(self.results),
+            "known": dict(self.known),
+            "findings": list(self.findings.values()),
+        }
 
 
 def _indented(lines: str) -> str:
@@ -141,13 +159,22 @@ def run(minutes: float, seed: int, only: tuple[str, ...], processes: int, stored
 @click.option("--calls", type=int, help="At most.")
 @click.option("--processes", default=2, show_default=True)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write here what was found.")
-def main(minutes: float, seed: int | None, only: str, replay: str | None, stored: bool, calls: int | None, processes: int,
-         json_path: Path | None) -> None:  # fmt: skip
+def main(
+    minutes: float,
+    seed: int | None,
+    only: str,
+    replay: str | None,
+    stored: bool,
+    calls: int | None,
+    processes: int,
+    json_path: Path | None,
+) -> None:
     """Compare random calls with numpy; exit 1 if one differs where no documentation says so."""
     names = tuple(name for name in only.split(",") if name)
     if replay:
         seed_, index = map(int, replay.split(":"))
         task = Task(seed_, index)
+        bounded()
         report, result = report_of(task, names), Run(seed_, names)
         from .calls import text
 

@@ -18,13 +18,27 @@ except ImportError:  # the extra `bench` brings it
 
 #: Operators of Python by the names that calls of them have here.
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "<<": operator.lshift, ">>": operator.rshift, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-    ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
-UNARY: dict[str, Callable[..., Any]] = {"neg": operator.neg, "abs": operator.abs, "invert": operator.invert}
-_UNARY_TEXT = {"neg": "-{}", "abs": "abs({})", "invert": "~{}"}
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+UNARY: dict[str, Callable[..., Any]] = {"neg": operator.neg, "abs_": operator.abs, "invert": operator.invert}
+_UNARY_TEXT = {"neg": "-{}", "abs_": "abs({})", "invert": "~{}"}
 
 #: What an argument is made as; those of the second group lie on the GPU, where numpy has the array itself.
 ON_HOST = (
@@ -39,6 +53,7 @@ ON_HOST = (
     "scalar",
     "item",
     "series",
+    "range",
 )
 ON_GPU = ("gpu", "view", "expr")
 
@@ -46,11 +61,13 @@ ON_GPU = ("gpu", "view", "expr")
 class Node:
     """What operators make calls of, so that the text of a call reads as Python."""
 
+    __array_ufunc__ = None  # numbers of numpy leave operators to this class
+
     def __neg__(self) -> Call:
         return Call("neg", (self,))
 
     def __abs__(self) -> Call:
-        return Call("abs", (self,))
+        return Call("abs_", (self,))
 
     def __invert__(self) -> Call:
         return Call("invert", (self,))
@@ -165,6 +182,8 @@ def made(given: Given, gridwise: bool) -> Any:
         return x
     if how == "list":
         return x.tolist()
+    if how == "range":
+        return range(x.size)
     if how == "tuple":
         return tuple(x.tolist())
     if how == "scalar":
@@ -190,10 +209,10 @@ def _on_gpu(x: np.ndarray, how: str) -> Any:
 
 
 def _array_text(x: np.ndarray, most: int | None) -> str:
-    dtype = f"np.{np.dtype(x.dtype).name}"
+    dtype = f"np.{np.dtype(x.dtype).name}" if x.dtype.kind != "U" else "np.str_"
     if dtype == "np.bool":
         dtype = "np.bool_"
-    if x.size == 0 or (x.size > 8 and not x.view(np.uint8).any() if x.flags.c_contiguous else False):
+    if x.size == 0 or (x.dtype.kind != "U" and x.size > 8 and x.flags.c_contiguous and not x.view(np.uint8).any()):
         return f"np.zeros({x.shape}, {dtype})"
     flat = x.ravel().tolist()
     if x.size > 8 and len(set(map(repr, flat))) == 1:
@@ -212,14 +231,23 @@ def _number(value: Any) -> str:
 
 
 _HOW_NUMPY = {
-    "strided": "np.repeat({}, 2, axis=-1)[..., ::2]", "reversed": "{}[::-1].copy()[::-1]",
-    "fortran": "np.asfortranarray({})", "swapped": "(lambda x: x.astype(x.dtype.newbyteorder()))({})",
-    "list": "{}.tolist()", "tuple": "tuple({}.tolist())", "scalar": "{}.item()", "item": "{}[()]",
-    "series": "pd.Series({})", "readonly": "np.broadcast_to({0}, {1})",
-}  # fmt: skip
+    "strided": "np.repeat({}, 2, axis=-1)[..., ::2]",
+    "reversed": "{}[::-1].copy()[::-1]",
+    "fortran": "np.asfortranarray({})",
+    "swapped": "(lambda x: x.astype(x.dtype.newbyteorder()))({})",
+    "list": "{}.tolist()",
+    "tuple": "tuple({}.tolist())",
+    "scalar": "{}.item()",
+    "item": "{}[()]",
+    "series": "pd.Series({})",
+    "readonly": "np.broadcast_to({0}, {1})",
+    "range": "range(len({}))",
+}
 _HOW_GRIDWISE = {
-    "gpu": "gw.asarray({})", "view": "gw.asarray(np.pad({}, (3, 2)))[3:-2]", "expr": "gw.asarray({}).as_expression()",
-}  # fmt: skip
+    "gpu": "gw.asarray({})",
+    "view": "gw.asarray(np.pad({}, (3, 2)))[3:-2]",
+    "expr": "gw.asarray({}).as_expression()",
+}
 
 
 def text(value: Any, style: str = "stored", most: int | None = None) -> str:
@@ -257,8 +285,8 @@ def text(value: Any, style: str = "stored", most: int | None = None) -> str:
         return f"{{{', '.join(f'{key!r}: {write(item)}' for key, item in value.items())}}}"
     if isinstance(value, np.dtype):
         return f"np.dtype({value.str!r})"
-    if isinstance(value, type) and issubclass(value, np.generic):
-        return f"np.{value.__name__}"
+    if isinstance(value, type):
+        return f"np.{value.__name__}" if issubclass(value, np.generic) else value.__name__
     return repr(value)
 
 

@@ -30,10 +30,42 @@ _SHORTER: tuple[Callable[[Draw, object], Call], ...] = (
     lambda d, x: Call("repeat", (x, d.whole(0, 2))),
 )
 #: What takes one array of any length, without others that go with it.
-_ENDS = ("sum", "min", "max", "prod", "cumsum", "mean", "any", "all", "argmax", "argmin", "count_nonzero", "sort",
-         "argsort", "unique", "unique_all", "unique_counts", "flatnonzero", "nonzero", "reduce", "scan", "find", "minmax",
-         "run_length_encode", "flip", "histogram", "isin", "union1d", "intersect1d", "setdiff1d", "var", "bincount",
-         "top_k", "sign", "clip")  # fmt: skip
+_ENDS = (
+    "sum",
+    "min",
+    "max",
+    "prod",
+    "cumsum",
+    "mean",
+    "any",
+    "all",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "sort",
+    "argsort",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "flatnonzero",
+    "nonzero",
+    "reduce",
+    "scan",
+    "find",
+    "minmax",
+    "run_length_encode",
+    "flip",
+    "histogram",
+    "isin",
+    "union1d",
+    "intersect1d",
+    "setdiff1d",
+    "var",
+    "bincount",
+    "top_k",
+    "sign",
+    "clip",
+)
 
 
 def _dtype(x: object) -> np.dtype:
@@ -69,8 +101,11 @@ def _chained(d: Draw, call: Call) -> Call:
         return call
     if first.items.dtype.kind == "f":  # so that every order of additions has the same result
         first = Given(np.round(np.clip(np.nan_to_num(first.items), -1000, 1000)).astype(first.items.dtype), "gpu")
-    alone = call.name in _ENDS and not any(isinstance(arg, (Given, tuple, list)) for arg in call.args[1:]) and not any(
-        isinstance(arg, Given) for arg in call.kwargs.values())  # fmt: skip
+    alone = (
+        call.name in _ENDS
+        and not any(isinstance(arg, (Given, tuple, list)) for arg in call.args[1:])
+        and not any(isinstance(arg, Given) for arg in call.kwargs.values())
+    )
     links: object = first
     for _ in range(d.pick((1, 1, 2))):
         links = d.pick((*_SAME_LENGTH, *_SHORTER, *_SHORTER) if alone else _SAME_LENGTH)(d, links)

@@ -46,8 +46,11 @@ class Draw:
         return max(least, n)
 
     def shape(self, most_dims: int = 3, least_dims: int = 0) -> tuple[int, ...]:
-        ndim = least_dims if least_dims == most_dims else self.pick([d for d in (0, 1, 1, 1, 1, 2, 2, 2, 3) if
-                                                                     least_dims <= d <= most_dims])  # fmt: skip
+        ndim = (
+            least_dims
+            if least_dims == most_dims
+            else self.pick([d for d in (0, 1, 1, 1, 1, 2, 2, 2, 3) if least_dims <= d <= most_dims])
+        )
         if ndim == 1:
             return (self.length(),)
         sizes = [self.pick((1, 2, 3, 4, 5, 7, 16)) for _ in range(ndim)]
@@ -65,10 +68,17 @@ class Draw:
 
     def items(self, dtype: Any, shape: Any, kind: str | None = None) -> np.ndarray:
         """Return items; of floats also those that are no number, of integers also the ends of their range."""
+        return np.asarray(self._items(dtype, shape, kind))
+
+    def _items(self, dtype: Any, shape: Any, kind: str | None) -> Any:
         dtype, rng = np.dtype(dtype), self.rng
         if dtype.kind == "c":
+            if (
+                kind is None and np.prod(shape) <= 1 and self.chance(0.5)
+            ):  # products with infinities depend on the order
+                kind = "special"
             parts = self.items("float32", shape, kind), self.items("float32", shape, kind)
-            return (parts[0] + 1j * parts[1]).astype(dtype) if kind != "special" else _complex(*parts, dtype)
+            return _complex(*parts, dtype)
         if dtype.kind == "b":
             return rng.random(shape) < self.pick((0.5, 0.1, 0.9, 0, 1))
         kinds = ("few", "few", "small", "small", "wide", "ends")
@@ -96,8 +106,9 @@ class Draw:
             rest = self.items(dtype, shape, self.pick(("few", "normal")))
             return np.where(rng.random(shape) < self.pick((0.1, 0.5, 1.0)), special, rest).astype(dtype)
 
-    def array(self, pool: Sequence[str] = ALL, most_dims: int = 3, least_dims: int = 0, kind: str | None = None
-              ) -> np.ndarray:  # fmt: skip
+    def array(
+        self, pool: Sequence[str] = ALL, most_dims: int = 3, least_dims: int = 0, kind: str | None = None
+    ) -> np.ndarray:
         return self.items(self.dtype(pool), self.shape(most_dims, least_dims), kind)
 
     # ---- containers
@@ -133,8 +144,17 @@ class Draw:
             return Given(x, "gpu" if self.chance(0.8) else "numpy")
         return Given(x, "numpy") if self.chance(0.7) else self.given(x, gpu=self.chance(0.3))
 
-    def any_array(self, pool: Sequence[str] = ALL, most_dims: int = 3, least_dims: int = 0, kind: str | None = None,
-                  gpu: bool = True, expression: bool = True) -> Given:  # fmt: skip
+    def any_array(
+        self,
+        pool: Sequence[str] = ALL,
+        most_dims: int = 3,
+        least_dims: int = 0,
+        kind: str | None = None,
+        gpu: bool = True,
+        expression: bool = True,
+    ) -> Given:
+        if self.chance(0.01) and "int64" in pool and least_dims <= 1:
+            return Given(np.arange(self.whole(0, 40)), "range")
         return self.given(self.array(pool, most_dims, least_dims, kind), gpu, expression)
 
     # ---- options
@@ -149,11 +169,19 @@ class Draw:
             if several and self.chance(0.2):
                 return tuple(sorted({axis % ndim, self.whole(0, ndim - 1)}))
             return np.int64(axis) if self.chance(0.03) else axis
-        return self.pick((ndim, -ndim - 1, 5, 2**31, 2**32, 1.0, 0.5, "0", (0, 0), (), (0, 5)) if several else
-                         (ndim, -ndim - 1, 5, 2**31, 2**32, 1.0, 0.5, "0"))  # fmt: skip
+        return self.pick(
+            (ndim, -ndim - 1, 5, 2**31, 2**32, 1.0, 0.5, "0", (0, 0), (), (0, 5))
+            if several
+            else (ndim, -ndim - 1, 5, 2**31, 2**32, 1.0, 0.5, "0")
+        )
 
-    def call(self, name: str, required: Sequence[Any], optional: Sequence[tuple[str, Any]] = (), named: Any = None,
-             ) -> Call:  # fmt: skip
+    def call(
+        self,
+        name: str,
+        required: Sequence[Any],
+        optional: Sequence[tuple[str, Any]] = (),
+        named: Any = None,
+    ) -> Call:
         """Spell a call: optional arguments in numpy's order, as far as they are given without a gap, by position.
 
         An optional argument is left out where its value is `LEFT`.

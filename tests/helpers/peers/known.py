@@ -66,7 +66,7 @@ def _is_mixed(call: Call) -> bool:
     kinds = {given.items.dtype.name for given in walk(call)}
     kinds |= {type(number).__name__ for number in _numbers(call) if not isinstance(number, np.generic)}
     kinds |= {number.dtype.name for number in _numbers(call) if isinstance(number, np.generic)}
-    return len(kinds) > 1
+    return len(kinds) > 1 or any(given.how in ("list", "tuple", "scalar") for given in walk(call))
 
 
 def _has(*dtypes: str) -> Callable[[Call], bool]:
@@ -94,6 +94,18 @@ def _huge(call: Call) -> bool:
 
 def _several_dims(call: Call) -> bool:
     return any(given.items.ndim != 1 for given in walk(call))
+
+
+def _has_length(call: Call) -> bool:
+    return "length" in call.kwargs
+
+
+def _has_out_and_dtype(call: Call) -> bool:
+    return "dtype" in call.kwargs or any(isinstance(a, (str, type, np.dtype)) for a in call.args)
+
+
+def _has_no_dims(call: Call) -> bool:
+    return any(given.items.ndim == 0 for given in walk(call))
 
 
 def _float_to_integer(call: Call) -> bool:
@@ -134,84 +146,249 @@ _DOC = "docstring: "
 
 #: What is refused that numpy takes.
 REFUSALS: tuple[Known, ...] = (
+    Known("docs/concepts/counts.md: the GPU alone knows how many items there are", "len", "count|trim"),
     Known(_PAGE + "leaves have up to 4 bytes", message="expressions read items of up to 4 bytes", when=_eight_bytes),
     Known(_PAGE + "arrays of numpy are no operands", _OPERATORS, "cannot be part of an expression"),
-    Known(_PAGE + "nothing is converted unasked", f"{_EXPRESSIONS}|isin|gather",
-          "no conversion is made unasked|is a float, but the other side|is not a number of|but the operands are of",
-          when=_is_mixed),  # fmt: skip
-    Known(_PAGE + "which types an operator is for", _EXPRESSIONS, r"is for (u32, i32, f32|f32|u32|integers)|must be unsigned"),
-    Known(_PAGE + "only an Array of one item is repeated", _EXPRESSIONS, "lengths differ|has shape|of shape"),
-    Known(_PAGE + "of single items nothing says how many there are", message="no leaf says how many", when=_some_single),
-    Known(_PAGE + "some functions take Arrays, not expressions", when=_is_expression,
-          message="an expression|only an array has axes|is an expression|has no axes|of one dimension"),
-    Known(_TABLE + "functions of items are computed in float32", f"{_OF_F32}|where|maximum|minimum|clip",
-          "datatype '(float64|int64|uint64)' is not supported|is of (float64|int64|uint64)", when=_eight_bytes),
+    Known(
+        _PAGE + "nothing is converted unasked",
+        f"{_EXPRESSIONS}|isin|gather",
+        "no conversion is made unasked|is a float, but the other side|is not a number of|but the operands are of",
+        when=_is_mixed,
+    ),
+    Known(
+        _PAGE + "which types an operator is for",
+        f"(?!//|%)({_EXPRESSIONS})",
+        "is for (u32, i32, f32|f32|u32|integers)|must be unsigned",
+    ),
+    Known(_PAGE + "which types an operator is for", "//|%", "is for u32, i32, f32", when=_has("bool")),
+    Known(_PAGE + "only an Array of one item is repeated", _EXPRESSIONS, "lengths differ|has shape", when=is_on_gpu),
+    Known(
+        _PAGE + "of single items nothing says how many there are", message="no leaf says how many", when=_some_single
+    ),
+    Known(
+        _PAGE + "some functions take Arrays, not expressions",
+        when=_is_expression,
+        message="an expression|only an array has axes|is an expression|has no axes|of one dimension",
+    ),
+    Known(
+        _TABLE + "functions of items are computed in float32",
+        f"{_OF_F32}|where|maximum|minimum|clip",
+        "datatype '(float64|int64|uint64)' is not supported|is of (float64|int64|uint64)",
+        when=_eight_bytes,
+    ),
     Known(_TABLE + "round to integers only", "round", "only integers are rounded to"),
-    Known(_TABLE + "no means and variances of float64, but for means in numpy",
-          "mean|var|std|average|nanmean|nanvar|nanstd", "float64", when=_eight_bytes),
-    Known(_TABLE + "medians, quantiles and differences of Arrays of 8 bytes",
-          "(nan)?(median|quantile|percentile)|diff|ediff1d|ptp|nan.*", "datatype '.*' is not supported", when=_eight_bytes),
-    Known(_TABLE + "quantiles without NaN are for numpy arrays", "nan(median|quantile|percentile)", "known to the GPU alone",
-          when=is_on_gpu),
+    Known(
+        _TABLE + "no means and variances of float64, but for means in numpy",
+        "mean|var|std|average|nanmean|nanvar|nanstd",
+        "float64",
+    ),
+    Known(
+        _TABLE + "medians, quantiles and differences of Arrays of 8 bytes",
+        "(nan)?(median|quantile|percentile)|diff|ediff1d|ptp|nan.*",
+        "datatype '.*' is not supported",
+        when=_eight_bytes,
+    ),
+    Known(
+        _TABLE + "quantiles without NaN are for numpy arrays",
+        "nan(median|quantile|percentile)",
+        "known to the GPU alone",
+        when=is_on_gpu,
+    ),
     Known(_TABLE + "quantiles of no items raise", "(nan)?(median|quantile|percentile)", "no items"),
     Known(_TABLE + "quantiles of bools", "(nan)?(median|quantile|percentile)", "has no differences", when=_has("bool")),
-    Known(_TABLE + "matrix products of f32 and f16, one at a time", "matmul",
-          "datatype|dimensions|matrix|shape|batches|vector"),
-    Known(_TABLE + "text and complex numbers", message="'(S3|complex64|complex128)'|S3|not a number",
-          when=lambda call: _has_dtype("S3", "complex64")(call) or any(isinstance(n, complex) for n in _numbers(call))),
+    Known(
+        _TABLE + "matrix products of f32 and f16, one at a time",
+        "matmul",
+        "datatype|dimensions|matrix|shape|batches|vector",
+    ),
+    Known(
+        _TABLE + "text and complex numbers",
+        message="'(S3|complex64|complex128)'|S3|not a number",
+        when=lambda call: _has_dtype("S3", "complex64")(call) or any(isinstance(n, complex) for n in _numbers(call)),
+    ),
     Known(_TABLE + "complex64 in some functions only", message="complex64|c64", when=_has("complex64")),
-    Known(_DOC + "out is where the result is", message="out must be a numpy array|stays on the GPU|out is (ndarray|Array)"
-          "|out must be an Array"),
+    Known(
+        _DOC + "out is where the result is",
+        message="out must be a numpy array|stays on the GPU|out is (ndarray|Array)|out must be an Array",
+    ),
     Known(_TABLE + "an item of an Array is not read", r"\[\]", "is not read implicitly"),
     Known(_TABLE + "several axes of an Array are neighbours", message="are not neighbours", when=is_on_gpu),
-    Known(_DOC + "columns of 8 bytes in groups", "group_by", "there are sums, products, minima and maxima",
-          when=_eight_bytes),
+    Known(
+        _DOC + "columns of 8 bytes in groups",
+        "group_by",
+        "there are sums, products, minima and maxima",
+        when=_eight_bytes,
+    ),
     Known(_DOC + "keys of 8 bytes are one column", "group_by", "cannot be one of several", when=_eight_bytes),
     Known(_DOC + "key_bits of integers", "group_by", "key_bits"),
+    Known(
+        _DOC + "missing keys and items of 8 bytes on the GPU",
+        "group_by",
+        "dropna=True is for|skipna=True is for",
+        when=is_on_gpu,
+    ),
     Known(_DOC + "two edges or more", "histogram|histogram2d|histogram_bin_edges", "2 edges or more"),
-    Known(_TABLE + "no rules for bins of Arrays", "histogram|histogram2d|histogram_bin_edges",
-          "no rule chooses|needs range=|range", when=is_on_gpu),
-    Known(_DOC + "edges in an Array have the datatype of the items", "histogram|histogram2d|digitize",
-          "bins is an Array of|datatype|converted?", when=is_on_gpu),
+    Known(
+        _TABLE + "no rules for bins of Arrays",
+        "histogram|histogram2d|histogram_bin_edges",
+        "no rule chooses|needs range=|range",
+        when=is_on_gpu,
+    ),
+    Known(
+        _DOC + "edges in an Array have the datatype of the items",
+        "histogram|histogram2d|digitize",
+        "bins is an Array of|datatype|converted?",
+        when=is_on_gpu,
+    ),
     Known(_DOC + "densities of Arrays", "histogram2d|histogram", "density= is for numpy", when=is_on_gpu),
     Known(_DOC + "an Array needs length= or size=", "bincount|repeat|segment_ids", "length=|size=", when=is_on_gpu),
-    Known(_DOC + "a number of 32 bits", message="at most 4294967295|at most 2147483647|2\\*\\*32", when=_huge),
-    Known(_DOC + "other types of arguments in Arrays", message="is of .*, but .* of|must be of one datatype|convert one",
-          when=lambda call: is_on_gpu(call) and _is_mixed(call)),
-    Known(_TABLE + "values of sort_pairs and merge have 4 or 8 bytes", "sort_pairs|merge|repeat", "is not supported",
-          when=_small),
+    Known(_DOC + "a number of 32 bits", message=r"at most 4294967295|at most 2147483647|2\*\*32", when=_huge),
+    Known(_DOC + "results of fewer than 2**32 items", "repeat", r"fewer than 2\^32"),
+    Known(_DOC + "the device has too little memory", message="max-buffer-size|memory"),
+    Known(
+        _TABLE + "numbers that an Array does not hold",
+        "full|full_like|clip|maximum|minimum|where|add",
+        "hold",
+        when=_huge,
+    ),
+    Known("an axis of an array without dimensions", message="array of 0 dimensions", when=_has_no_dims),
+    Known("an axis is looked at, too, where nothing is to do", "diff", "axis must be"),
+    Known(_TABLE + "NaN between bins", "histogram|histogram2d|histogram_bin_edges|digitize", "has NaN", when=_nan),
+    Known(_TABLE + "counts and indices that are floats", "bincount|repeat|take|put", "give integers"),
+    Known(_TABLE + "keys in one Array are its rows", "lexsort", "is not read implicitly"),
+    Known(
+        _DOC + "other types of arguments in Arrays",
+        message="is of .*, but .* of|must be of one datatype|convert one",
+        when=lambda call: is_on_gpu(call) and _is_mixed(call),
+    ),
+    Known(
+        _TABLE + "values of sort_pairs and merge have 4 or 8 bytes",
+        "sort_pairs|merge|repeat",
+        "is not supported",
+        when=_small,
+    ),
     Known(_TABLE + "nonzero of an Array has one dimension", "nonzero", "one dimension", when=is_on_gpu),
     Known(_DOC + "merged keys are of one datatype", "merge", "is of .*, but b of", when=_is_mixed),
     Known(_TABLE + "counts that are floats", "repeat", "integers", when=_has("float64", "float32", "float16")),
+    Known(_DOC + "integers on the host are checked", "bincount", "out of range for a length", when=_has_length),
+    Known(_DOC + "the indices of a sorter are checked", "searchsorted", "sorter has indices out of range"),
+    Known(_DOC + "initial= is a number of the result's datatype", "prod|sum|nanprod|nansum|scan", "no value of"),
+    Known(
+        _DOC + "out= has the datatype that dtype= says",
+        message="out is of .*, but the result of",
+        when=_has_out_and_dtype,
+    ),
+    Known(
+        _DOC + "means and variances into integers", "mean|var|std|nanmean|nanvar|nanstd|average", "out is of .*, but"
+    ),
+    Known(_DOC + "conditions on the GPU are as long as the items", "compress", "lengths differ", when=is_on_gpu),
     Known(_TABLE + "rows of unique", "unique", "axis"),
-)  # fmt: skip
+)
 #: What is answered in another way.
 ALLOWED: tuple[Known, ...] = (
-    Known(_TABLE + "names of datatypes count bits: i8 is int8", kinds="dtype|value|refusal|accepts",
-          when=_has_dtype("i8", "u8")),
+    Known("kind= chooses nothing here", "isin", kinds="accepts", message="method is only supported"),
+    Known(
+        "numpy takes int and uint64 through float64; here they are exact",
+        "cumprod|cumsum|cumulative_.*|sum|prod|nan.*",
+        kinds="value",
+        when=lambda call: any(given.items.dtype == np.uint64 for given in walk(call)),
+        message="uint64",
+    ),
+    Known(
+        "numpy concatenates: it wraps a number to the other's type; here it has its own",
+        "union1d|setxor1d",
+        kinds="dtype",
+        when=lambda call: any(
+            not isinstance(arg, (Given, Call)) or arg.how == "scalar"
+            for arg in call.args[:2]
+            if not isinstance(arg, Call)
+        ),
+    ),
+    Known("differences of bools", "ediff1d|ptp", kinds="accepts", message="numpy boolean subtract"),
+    Known("a number that bool holds as True", "full_like|full", kinds="accepts", message="OverflowError", when=_huge),
+    Known(
+        _TABLE + "names of datatypes count bits: i8 is int8",
+        kinds="dtype|value|refusal|accepts",
+        when=_has_dtype("i8", "u8"),
+    ),
     Known(_PAGE + "a shift is by the lowest five bits", "<<|>>", kinds="value|accepts", when=_shifts_far),
-    Known(_PAGE + "items of 1 and 2 bytes are words", f"{_EXPRESSIONS}|previous|next", kinds="value|dtype", when=_small),
-    Known(_PAGE + "numbers of numpy take the other side's type", _EXPRESSIONS, kinds="dtype|value",
-          when=lambda call: is_on_gpu(call) and any(isinstance(n, np.generic) for n in _numbers(call))),
-    Known(_PAGE + "a comparison with NaN is the compiler's", "<|<=|>|>=|==|!=|where|maximum|minimum|clip", kinds="value",
-          when=lambda call: is_on_gpu(call) and _nan(call)),
+    Known(
+        _PAGE + "items of 1 and 2 bytes are words",
+        f"{_EXPRESSIONS}|previous|next|flip",
+        kinds="value|dtype",
+        when=_small,
+    ),
+    Known(
+        _PAGE + "numbers of numpy take the other side's type",
+        _EXPRESSIONS,
+        kinds="dtype|value",
+        when=lambda call: is_on_gpu(call) and any(isinstance(n, np.generic) for n in _numbers(call)),
+    ),
+    Known(
+        _PAGE + "a comparison with NaN is the compiler's",
+        "<|<=|>|>=|==|!=|where|maximum|minimum|clip",
+        kinds="value",
+        when=lambda call: is_on_gpu(call) and _nan(call),
+    ),
     Known(_PAGE + "integers divided by 0 give 0, in Python's sense", "//|%", kinds="value", message="^$"),
-    Known(_TABLE + "products where others overflow: 0 may be NaN", "prod|cumprod|cumulative_prod|nanprod|reduce|scan",
-          kinds="zero"),
-    Known(_TABLE + "floats that no integer holds", "sum|prod|cumsum|cumprod|cumulative_.*|min|max|nan.*|mean", kinds="value",
-          when=_float_to_integer, message="u?int(8|16|32|64)|bool"),
-    Known("indices and counts of uint64 are taken", "take|put|repeat|bincount|digitize|reduce_by_index|scatter_add",
-          "numpy: TypeError: Cannot cast array data from dtype\\('uint64'\\)", kinds="accepts"),
+    Known(
+        _TABLE + "products where others overflow: 0 may be NaN",
+        "prod|cumprod|cumulative_prod|nanprod|reduce|scan",
+        kinds="zero",
+    ),
+    Known(
+        _TABLE + "floats that no integer holds",
+        "sum|prod|cumsum|cumprod|cumulative_.*|min|max|nan.*|mean",
+        kinds="value",
+        when=_float_to_integer,
+        message="u?int(8|16|32|64)|bool",
+    ),
+    Known(
+        "indices and counts of uint64 are taken",
+        "take|put|repeat|bincount|digitize|reduce_by_index|scatter_add",
+        r"numpy: TypeError: Cannot cast array data from dtype\('uint64'\)",
+        kinds="accepts",
+        when=lambda call: all(g.items.max(initial=0) < 2**63 for g in walk(call) if g.items.dtype == np.uint64),
+    ),
+    Known(
+        _DOC + "bits of keys on the GPU are ignored", "group_by", "a key of more bits", kinds="accepts", when=is_on_gpu
+    ),
+    Known(
+        "docs/concepts/counts.md: what is not counted is as in a segment of fewer than k items",
+        "top_k",
+        kinds="accepts",
+        when=lambda call: isinstance(call.args[0], Call),
+    ),
+    Known(_TABLE + "there is no complex128", "full", kinds="dtype", message="complex128"),
+    Known("key_bits of floats", "group_by", "key_bits of floats", kinds="accepts"),
     Known(_DOC + "offsets on the GPU are not checked", "segment.*", "Refused", kinds="accepts", when=is_on_gpu),
-    Known(_TABLE + "an index of an Array: an item is refused, not looked for", r"\[\]", "is not read implicitly",
-          kinds="error class"),
+    Known(
+        _TABLE + "an index of an Array: an item is refused, not looked for",
+        r"\[\]",
+        "is not read implicitly|to index by",
+        kinds="error class",
+    ),
+    Known("wrong in two ways", "repeat", "Cannot cast array data from dtype.'uint64'", kinds="error class"),
     Known("numbers that no integer of numpy's holds", message="integer|convert|large", kinds="error class", when=_huge),
-    Known(_TABLE + "indices on the GPU wrap, are dropped, or count as none", "take|put|gather|bincount|reduce_by_index|scatter_add",
-          kinds="accepts|value", when=lambda call: any(g.how in ("gpu", "view", "expr") for g in walk(call.args[1:]))),
+    Known(
+        _TABLE + "indices on the GPU wrap, are dropped, or count as none",
+        "take|put|gather|bincount|reduce_by_index|scatter_add",
+        kinds="accepts|value",
+        when=lambda call: any(g.how in ("gpu", "view", "expr") for g in walk(call.args[1:])),
+    ),
     Known(_TABLE + "put also has mode='drop'", "put", "clipmode", kinds="accepts", when=_has_dtype("drop")),
     Known(_TABLE + "sets of an Array have the common datatype", "setdiff1d", kinds="dtype", when=is_on_gpu),
-    Known("numbers that are one when they are rounded to a common type", "setxor1d|union1d|intersect1d|isin|setdiff1d",
-          kinds="value|shape", when=lambda call: _is_mixed(call) and _has("int64", "uint64")(call)),
-    Known(_TABLE + "a scalar of no dimension has axis 0", "take|compress|repeat|unique", "AxisError", kinds="refusal|error class",
-          when=lambda call: any(given.items.ndim == 0 for given in walk(call))),
-)  # fmt: skip
+    Known(
+        "numbers that are one when they are rounded to a common type",
+        "setxor1d|union1d|intersect1d|isin|setdiff1d",
+        kinds="value|shape",
+        when=lambda call: _is_mixed(call) and _has("int64", "uint64")(call),
+    ),
+    Known(
+        _TABLE + "a scalar of no dimension has axis 0",
+        "take|compress|repeat|unique",
+        "AxisError",
+        kinds="refusal|error class",
+        when=lambda call: any(given.items.ndim == 0 for given in walk(call)),
+    ),
+)

@@ -5,6 +5,7 @@ An exact value comes with a scale: a right result differs from it by at most so 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -90,7 +91,15 @@ def segments(x: np.ndarray, offsets: Any = None, length: int | None = None) -> l
     whole = [int(o) for o in offsets]
     if whole != sorted(whole) or whole[0] < 0 or whole[-1] > x.size:
         raise Refused("offsets fall, or lie outside")
-    return [x[a:b] for a, b in zip(whole, whole[1:], strict=False)]
+    return [x[a:b] for a, b in itertools.pairwise(whole)]
+
+
+def key_bits(keys: np.ndarray) -> np.ndarray:
+    """Return keys as they are compared by key: bit by bit, but that −0 equals +0."""
+    if keys.dtype.kind != "f":
+        return keys
+    keys = keys.astype(keys.dtype.newbyteorder("="))
+    return np.where(keys == 0, keys.dtype.type(0), keys).view(f"u{keys.itemsize}")
 
 
 def runs(keys: np.ndarray, equal_nan: bool = False) -> np.ndarray:

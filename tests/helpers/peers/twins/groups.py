@@ -1,0 +1,197 @@
+"""Groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import gridwise_py as gw
+
+from .. import references as ref
+from ..calls import Call, Given
+from ..draws import ALL, Draw
+from .reductions import mean_exact, var_exact
+from .table import (
+    add,
+    wide_dtypes,
+)
+
+_AGGREGATES = ("sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "first", "last", "count")
+
+
+def _draw_keys(d: Draw, n: int, gpu: bool) -> Given:
+    if not gpu and d.chance(0.12):
+        return Given(np.array(["b", "a", "", "ab", "zz"])[d.rng.integers(0, 5, n)], d.pick(("numpy", "list", "series")))
+    names = ("uint8", "int64", "float32", "bool", "uint32", "int16", "float64", "uint64")
+    keys = d.items("int32" if d.chance(0.5) else d.pick(names), n, d.pick(("few", "few", None)))
+    return Given(keys, "gpu" if gpu else d.pick(("numpy", "numpy", "list", "strided", "series")))
+
+
+def _draw_group_by(d: Draw) -> Call:
+    n = d.length()
+    gpu = d.chance(0.25)
+    keys = tuple(_draw_keys(d, n, gpu) for _ in range(2 if d.chance(0.3) else 1))
+    named: dict[str, Any] = {}
+    if d.chance(0.1):
+        limit = d.whole(1, 4)
+        named["key_bits"] = limit if len(keys) == 1 else (limit, limit)
+    for option in ("skipna", "dropna"):
+        if d.chance(0.08):
+            named[option] = True
+    for i in range(d.pick((1, 1, 2))):
+        x = d.items("float32" if d.chance(0.4) else d.dtype(ALL), n if d.chance(0.98) else n + 1)
+        op = d.pick(_AGGREGATES)
+        column = Given(x, "gpu" if gpu else d.pick(("numpy", "numpy", "strided", "swapped", "series")))
+        named[d.pick(("a", "b", "total", "price")) + str(i)] = (
+            gw.count
+            if op == "count" and d.chance(0.7)
+            else (column, op, 1)
+            if op in ("std", "var") and d.chance(0.1)
+            else (column, op)
+        )
+    return Call("group_by", (keys if len(keys) > 1 else keys[0],), named)
+
+
+def _group_values(x: np.ndarray, op: str, ddof: int = 0, skipna: bool = False) -> Any:
+    """Return an aggregate of the items of a group."""
+    if skipna and x.dtype.kind == "f":
+        x = x[~np.isnan(x)]
+    floats = np.float32 if x.dtype == np.float16 else x.dtype
+    with np.errstate(all="ignore"):
+        if op in ("sum", "prod"):
+            if x.dtype.kind == "f":
+                return ref.combined({"sum": "add", "prod": "multiply"}[op], x.astype(floats))
+            return getattr(np, op)(x)
+        if op == "count":
+            return np.intp(x.size - (np.isnan(x).sum() if x.dtype.kind == "f" else 0))
+        if op in ("any", "all"):
+            return bool(getattr(np, op)(x))
+        if op == "mean":
+            return np.mean(x.astype(np.float64)).astype(floats if x.dtype.kind == "f" else np.float64)
+        if op in ("var", "std"):
+            return getattr(np, op)(x.astype(np.float64), ddof=ddof).astype(
+                np.float64 if x.dtype == np.float64 else np.float32
+            )
+        if not x.size:
+            return x.dtype.type(np.nan)
+        return {"min": np.min, "max": np.max, "first": lambda x: x[0], "last": lambda x: x[-1]}[op](x)
+
+
+def _rows_of(keys: Any, dropna: bool = False) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return the columns of keys, and of each group, in the order of the keys, its rows."""
+    columns = [np.asarray(k) for k in (keys if isinstance(keys, tuple) else (keys,))]
+    if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
+        raise ref.Refused("lengths")
+    ranks = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns]
+    order = np.lexsort(ranks[::-1]) if columns[0].size else np.zeros(0, np.intp)
+    if dropna:
+        missing = np.any([np.isnan(c) if c.dtype.kind == "f" else np.zeros(c.size, bool) for c in columns], axis=0)
+        order = order[~missing[order]]
+    stacked = np.stack([rank[order] for rank in ranks]) if order.size else np.zeros((1, 0))
+    starts = np.flatnonzero(np.any(stacked[:, 1:] != stacked[:, :-1], axis=0)) + 1 if order.size else []
+    return columns, np.split(order, starts) if order.size else []
+
+
+def _group_by(
+    keys: Any,
+    aggregates: Any = None,
+    /,
+    *,
+    key_bits: Any = None,
+    skipna: bool = False,
+    dropna: bool = False,
+    **more: Any,
+) -> Any:
+    columns, rows = _rows_of(keys, dropna)
+    if key_bits is not None:
+        bits = key_bits if isinstance(key_bits, tuple) else (key_bits,)
+        for column, b in zip(columns, bits, strict=True):
+            if column.dtype.kind not in "iub":
+                raise ref.Refused("key_bits of floats")
+            if column.size and (column.min() < 0 or int(column.max()) >= 2**b):
+                raise ref.Refused("a key of more bits")
+    result = [column[[row[0] for row in rows]] if rows else column[:0] for column in columns]
+    for what in more.values():
+        if what is gw.count:
+            result.append(np.array([row.size for row in rows], np.intp))
+            continue
+        x, op, ddof = np.asarray(what[0]), what[1], what[2] if len(what) > 2 else 0
+        x = x.astype(x.dtype.newbyteorder("="))
+        if x.shape != columns[0].shape:
+            raise ref.Refused("lengths")
+        values = [_group_values(x[row], op, ddof, skipna) for row in rows]
+        result.append(np.array(values) if values else np.array([_group_values(np.ones(2, x.dtype), op, ddof)])[:0])
+    return tuple(result)
+
+
+def _group_by_exact(
+    want: Any,
+    got: Any,
+    keys: Any,
+    aggregates: Any = None,
+    /,
+    *,
+    key_bits: Any = None,
+    skipna: bool = False,
+    dropna: bool = False,
+    **more: Any,
+) -> Any:
+    columns, rows = _rows_of(keys, dropna)
+    found: list[Any] = [None] * len(columns)
+    for what in more.values():
+        if what is gw.count or what[1] not in ("sum", "prod", "mean", "var", "std"):
+            found.append(None)
+            continue
+        x, op, ddof = np.asarray(what[0]), what[1], what[2] if len(what) > 2 else 0
+        values, scales = [], []
+        for row in rows:
+            part = x[row]
+            if skipna and part.dtype.kind == "f":
+                part = part[~np.isnan(part)]
+            if op in ("sum", "prod"):
+                op_ = {"sum": "add", "prod": "multiply"}[op]
+                wide = part.astype(np.float32) if part.dtype == np.float16 else part
+                values.append(ref.combined(op_, wide) if part.dtype.kind == "f" else getattr(np, op)(part))
+                scales.append(ref.magnitude(op_, part))
+                continue
+            single = got.dtype == np.float32  # means on the GPU, and of integers all variances, are computed in float32
+            kept = np.zeros((), np.float32 if single else np.float64)
+            if op == "mean":
+                value, scale = mean_exact(kept, kept, part.astype(kept.dtype if part.dtype.kind != "f" else part.dtype))
+            else:
+                value, scale = var_exact(op == "std")(
+                    kept, kept, part.astype(np.float32) if single and part.dtype.kind != "f" else part, ddof=ddof
+                )
+            values.append(value)
+            scales.append(scale)
+        found.append((values, scales))
+    return found
+
+
+def _group_by_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
+    """Strings come back as objects or as they were; on the GPU sums wrap in 32 bits, and truth is a word."""
+    if want.kind == "U":
+        return {want, np.dtype(object)}
+    if not on_gpu:
+        return {want}
+    return {want, *map(np.dtype, ("uint32", "int32", "float32")), *wide_dtypes(call, want, on_gpu, at)}
+
+
+def _gridwise_group_by(*args: Any, **kwargs: Any) -> Any:
+    groups = gw.group_by(*args, **kwargs)
+    columns = args[0] if isinstance(args[0], tuple) else (args[0],)
+    keys = groups.keys if isinstance(args[0], tuple) else (groups.keys,)
+    assert len(keys) == len(columns)
+    return (*keys, *(groups[name] for name in kwargs if name not in ("key_bits", "skipna", "dropna")))
+
+
+add(
+    "group_by",
+    _group_by,
+    _draw_group_by,
+    exact=_group_by_exact,
+    dtypes=_group_by_dtypes,
+    gridwise=_gridwise_group_by,
+    weight=4,
+)

@@ -1,0 +1,364 @@
+"""Reductions, scans, and summaries of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import references as ref
+from ..calls import Call, Given
+from ..draws import ALL, LEFT, Draw
+from .table import (
+    DTYPES,
+    add,
+    drawn_array,
+    eps_of,
+    float_of,
+    mean_dtypes,
+    out_for,
+    wide_dtypes,
+)
+
+# ---- reductions and scans
+
+
+def drawn_reduction(
+    name: str, of: Callable[..., Any], with_dtype: bool, pool: Sequence[str] = ALL
+) -> Callable[[Draw], Call]:
+    def draw(d: Draw) -> Call:
+        x = drawn_array(d, (*pool, "complex64") if with_dtype and d.chance(0.03) else pool)
+        axis = d.maybe(0.6, d.axis(x.items.ndim))
+        dtype = d.maybe(0.15, d.pick(DTYPES)) if with_dtype else LEFT
+        keepdims = d.maybe(0.2, d.chance(0.7))
+        options = {k: v for k, v in (("axis", axis), ("keepdims", keepdims)) if v is not LEFT}
+        if dtype is not LEFT:
+            options["dtype"] = dtype
+        out = out_for(d, x, of, x.items, **options) if d.chance(0.1) else LEFT
+        optional = [
+            ("axis", axis),
+            *((("dtype", dtype),) if with_dtype else ()),
+            ("out", out),
+            ("keepdims", keepdims),
+            ("initial", d.maybe(0.03, d.whole(-2, 5))),
+        ]
+        named = {}
+        if d.chance(0.03):
+            named["where"] = Given(
+                d.items("bool", x.items.shape), "gpu" if x.how == "gpu" and d.chance(0.5) else "numpy"
+            )
+        return d.call(name, [x], optional, named)
+
+    return draw
+
+
+def items_along(x: Any, axis: Any) -> float:
+    """Return how many items go into a result."""
+    x = np.asarray(x)
+    if axis is None:
+        return x.size
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return float(np.prod([x.shape[int(a)] for a in axes]))
+
+
+def sum_exact(
+    want: Any,
+    got: Any,
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = 0,
+    where: Any = True,
+) -> Any:
+    x = np.asarray(x)
+    if initial != 0 or where is not True:
+        x = np.where(where, x, 0)
+    value, scale = ref.exact_sum(np.sum, got.dtype, x, items_along(x, axis), axis=axis, keepdims=keepdims)
+    return value + initial, scale + abs(initial)
+
+
+def prod_exact(
+    want: Any,
+    got: Any,
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = 1,
+    where: Any = True,
+) -> Any:
+    x = np.where(where, x, 1) if where is not True else np.asarray(x)
+    value, scale = ref.exact_product(np.prod, got.dtype, x, items_along(x, axis), axis=axis, keepdims=keepdims)
+    return value * initial, scale * abs(initial)
+
+
+def _cumulative_exact(exact: Any, along: Any, of: Any) -> Any:
+    def find(
+        want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    ) -> Any:
+        x = np.asarray(x)
+        n = x.size if axis is None else x.shape[int(axis)]
+        with np.errstate(all="ignore"):
+            value, scale = exact(along, got.dtype, x, n, axis=axis)
+            if include_initial:
+                shape = list(value.shape)
+                shape[int(axis or 0)] = 1
+                value = np.concatenate([np.full(shape, of), value], axis=int(axis or 0))
+                scale = np.concatenate([np.zeros(shape), scale], axis=int(axis or 0))
+        return value, scale
+
+    return find
+
+
+def _cumulative(name: str, of: Callable[..., Any]) -> Callable[[Draw], Call]:
+    def draw(d: Draw) -> Call:
+        x = drawn_array(d, (*ALL, "complex64") if d.chance(0.05) else ALL)
+        axis = d.maybe(0.5, d.axis(x.items.ndim, several=False))
+        dtype = d.maybe(0.15, d.pick(DTYPES))
+        options = {k: v for k, v in (("axis", axis), ("dtype", dtype)) if v is not LEFT}
+        if name.startswith("cumulative"):
+            if d.chance(0.3):
+                options["include_initial"] = d.chance(0.7)
+            if d.chance(0.1):
+                options["out"] = out_for(d, x, of, x.items, **options)
+            return Call(name, (x,), {k: v for k, v in options.items() if v is not LEFT})
+        out = out_for(d, x, of, x.items, **options) if d.chance(0.12) else LEFT
+        if out is not LEFT and out.items.shape == x.items.shape and out.items.dtype == x.items.dtype and d.chance(0.3):
+            out = x  # in place
+        return d.call(name, [x], [("axis", axis), ("dtype", dtype), ("out", out)])
+
+    return draw
+
+
+def _max_of(ufunc: Any) -> Callable[..., Any]:
+    def of(
+        x: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = True,
+        dtype: Any = None,
+    ) -> Any:
+        given = {} if initial is None else {"initial": initial}
+        if where is not True:
+            given["where"] = where
+        function = np.max if ufunc is np.maximum else np.min
+        return function(x if dtype is None else np.asarray(x).astype(dtype), axis, out, keepdims, **given)
+
+    return of
+
+
+add("sum", np.sum, drawn_reduction("sum", np.sum, True), exact=sum_exact, out_at=3, weight=2)
+add("prod", np.prod, drawn_reduction("prod", np.prod, True), exact=prod_exact, out_at=3, zeros_stay=True)
+for _name, _of in (("min", _max_of(np.minimum)), ("max", _max_of(np.maximum))):
+    add(_name, _of, drawn_reduction(_name, _of, False), out_at=2)
+add(
+    "cumsum",
+    np.cumsum,
+    _cumulative("cumsum", np.cumsum),
+    out_at=3,
+    exact=_cumulative_exact(ref.exact_sum, np.cumsum, 0),
+)
+add(
+    "cumprod",
+    np.cumprod,
+    _cumulative("cumprod", np.cumprod),
+    out_at=3,
+    zeros_stay=True,
+    weight=1.5,
+    exact=_cumulative_exact(ref.exact_product, np.cumprod, 1),
+)
+add(
+    "cumulative_sum",
+    np.cumulative_sum,
+    _cumulative("cumulative_sum", np.cumulative_sum),
+    exact=_cumulative_exact(ref.exact_sum, np.cumsum, 0),
+)
+add(
+    "cumulative_prod",
+    np.cumulative_prod,
+    _cumulative("cumulative_prod", np.cumulative_prod),
+    zeros_stay=True,
+    exact=_cumulative_exact(ref.exact_product, np.cumprod, 1),
+)
+
+
+def _draw_reduce(d: Draw) -> Call:
+    x, op = drawn_array(d), d.pick(tuple(ref.UFUNCS))
+    named = {"axis": d.axis(x.items.ndim)} if d.chance(0.4) else {}
+    if d.chance(0.2):
+        named["keepdims"] = True
+    return Call("reduce", (x, op) if d.chance(0.9) else (x,), named)
+
+
+def _reduce(x: Any, op: str = "add", *, axis: Any = None, keepdims: Any = False) -> Any:
+    x = np.asarray(x)
+    x = x.astype(x.dtype.newbyteorder("="))
+    with np.errstate(all="ignore"):
+        return ref.UFUNCS[op].reduce(x, axis=axis, keepdims=bool(keepdims), dtype=x.dtype)
+
+
+def _reduce_exact(want: Any, got: Any, x: Any, op: str = "add", *, axis: Any = None, keepdims: Any = False) -> Any:
+    if op in ("min", "max"):
+        return None
+    exact = sum_exact if op == "add" else prod_exact
+    return exact(want, got, x, axis, keepdims=keepdims)
+
+
+add("reduce", _reduce, _draw_reduce, exact=_reduce_exact)
+
+
+def _draw_scan(d: Draw) -> Call:
+    x, named = drawn_array(d, dims=1 if d.chance(0.95) else 2, least=1), {}
+    if d.chance(0.2):
+        named["initial"] = d.whole(0, 5)
+    return d.call(
+        "scan",
+        [x],
+        [
+            ("op", d.pick(tuple(ref.UFUNCS))),
+            ("kind", d.maybe(0.5, d.pick(("inclusive", "exclusive", "exclusive", "both")))),
+        ],
+        named,
+    )
+
+
+def _scan(x: Any, op: str = "add", kind: str = "inclusive", *, initial: Any = None) -> Any:
+    return ref.scanned(op, np.asarray(x).ravel(), kind, initial)
+
+
+def _scan_exact(want: Any, got: Any, x: Any, op: str = "add", kind: str = "inclusive", *, initial: Any = None) -> Any:
+    if op in ("min", "max"):
+        return None
+    first = ref.identity(op, np.asarray(x).dtype) if initial is None else initial
+    before = np.concatenate([[first], np.ravel(x)]).astype(np.asarray(x).dtype)
+    exact, along = (ref.exact_sum, np.cumsum) if op == "add" else (ref.exact_product, np.cumprod)
+    value, scale = exact(along, got.dtype, before, before.size)
+    return (value[1:], scale[1:]) if kind == "inclusive" else (value[:-1], scale[:-1])
+
+
+add("scan", _scan, _draw_scan, exact=_scan_exact)
+
+# ---- summaries
+
+
+def drawn_mean(name: str, of: Callable[..., Any]) -> Callable[[Draw], Call]:
+    def draw(d: Draw) -> Call:
+        x = drawn_array(d)
+        if d.chance(0.2):  # few items, among which one that is no number decides
+            few = d.items("float32", (d.whole(1, 4), d.whole(1, 3)), "special")
+            x = Given(few if d.chance(0.6) else few.ravel(), d.pick(("numpy", "gpu")))
+        axis, keepdims = d.maybe(0.6, d.axis(x.items.ndim)), d.maybe(0.2, d.chance(0.7))
+        options = {k: v for k, v in (("axis", axis), ("keepdims", keepdims)) if v is not LEFT}
+        dtype = d.maybe(0.06, d.pick(("float32", "float64", "float16", np.float32)))
+        out = out_for(d, x, of, x.items, **options) if d.chance(0.05) else LEFT
+        optional = [("axis", axis), ("dtype", dtype), ("out", out)]
+        if name == "mean":
+            return d.call(name, [x], [*optional, ("keepdims", keepdims)])
+        named = {"correction": d.pick((0, 1, 0.5, 3))} if d.chance(0.2) else {}
+        ddof = d.maybe(0.2, d.pick((0, 1, 2))) if not named else LEFT
+        return d.call(name, [x], [*optional, ("ddof", ddof), ("keepdims", keepdims)], named)
+
+    return draw
+
+
+def mean_exact(
+    want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
+) -> Any:
+    x = np.asarray(x)
+    n = items_along(x, axis)
+    if x.dtype.kind in "iub" and dtype is None:  # computed in float32, whatever `out` is
+        value, scale = mean_exact(
+            want, np.zeros((), np.float32), x.astype(np.float32), axis, np.float32, None, keepdims
+        )
+        return value, scale * (2.0**-23 / eps_of(got)) + np.abs(value)
+    kept = got.dtype if got.dtype.kind == "f" and got.dtype.itemsize > 2 else np.dtype(np.float64)
+    value, scale = ref.exact_sum(np.sum, kept, x, n, axis=axis, keepdims=keepdims)
+    with np.errstate(all="ignore"):
+        return value / np.longdouble(n), scale / max(n, 1) + 2 * np.abs(value / np.longdouble(n))
+
+
+def var_exact(root: bool) -> Callable[..., Any]:
+    def find(
+        want: Any,
+        got: Any,
+        x: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: Any = 0,
+        keepdims: Any = False,
+        correction: Any = None,
+    ) -> Any:
+        x = np.asarray(x)
+        ddof = ddof if correction is None else correction
+        if x.dtype.kind in "iub" and (
+            got.dtype != np.float32 or dtype is None
+        ):  # computed in float32, whatever `out` is
+            x = x.astype(np.float32)
+            if got.dtype != np.float32:
+                value, scale = find(want, np.zeros((), np.float32), x, axis, np.float32, None, ddof, keepdims)
+                return value, scale * (2.0**-23 / eps_of(got)) + np.abs(value)
+        with np.errstate(all="ignore"):
+            wide = x.astype(np.longdouble)
+            value = np.var(wide, axis=axis, ddof=ddof, keepdims=keepdims)
+            largest = np.max(ref._finite(x), axis=axis, keepdims=keepdims, initial=0)
+            n = items_along(x, axis)
+            # Items are relative to 0 along an axis: the error has a part of the mean.
+            scale = (50 + n) * (np.abs(value) + largest * np.sqrt(np.abs(value)) + largest**2 * eps_of(got))
+            scale = np.where(largest > np.sqrt(float(np.finfo(float_of(got)).max)) / 4, np.inf, scale)
+            if not root:
+                return value, scale
+            root_value = np.sqrt(value)
+            eps = eps_of(got)
+            return root_value, np.where(
+                root_value > 0, np.minimum(scale / root_value, np.sqrt(scale / eps)), np.sqrt(scale / eps)
+            ) + 4 * np.abs(root_value)
+
+    return find
+
+
+add("mean", np.mean, drawn_mean("mean", np.mean), exact=mean_exact, dtypes=mean_dtypes, out_at=3)
+add("var", np.var, drawn_mean("var", np.var), exact=var_exact(False), dtypes=mean_dtypes, out_at=3, weight=2.5)
+add("std", np.std, drawn_mean("std", np.std), exact=var_exact(True), dtypes=mean_dtypes, out_at=3)
+
+
+def drawn_truth(
+    name: str, of: Callable[..., Any], with_out: bool = True, several: bool = True
+) -> Callable[[Draw], Call]:
+    def draw(d: Draw) -> Call:
+        x = drawn_array(d)
+        axis, keepdims = d.maybe(0.6, d.axis(x.items.ndim, several)), d.maybe(0.2, d.chance(0.7))
+        options = {k: v for k, v in (("axis", axis), ("keepdims", keepdims)) if v is not LEFT}
+        out = out_for(d, x, of, x.items, **options) if with_out and d.chance(0.06) else LEFT
+        if name in ("argmin", "argmax", "count_nonzero"):
+            named = {} if keepdims is LEFT else {"keepdims": keepdims}
+            return d.call(name, [x], [("axis", axis), *((("out", out),) if with_out else ())], named)
+        return d.call(name, [x], [("axis", axis), ("out", out), ("keepdims", keepdims)])
+
+    return draw
+
+
+add("any", np.any, drawn_truth("any", np.any), out_at=2)
+add("all", np.all, drawn_truth("all", np.all), out_at=2)
+add("argmax", np.argmax, drawn_truth("argmax", np.argmax, several=False), out_at=2)
+add("argmin", np.argmin, drawn_truth("argmin", np.argmin, several=False), out_at=2)
+add("count_nonzero", np.count_nonzero, drawn_truth("count_nonzero", np.count_nonzero, with_out=False))
+
+
+def _find(x: Any) -> Any:
+    truth = np.asarray(x).astype(bool).ravel()
+    return int(np.argmax(truth)) if truth.any() else truth.size
+
+
+def _minmax(x: Any) -> Any:
+    return np.min(x), np.max(x)
+
+
+add("find", _find, lambda d: Call("find", (drawn_array(d, dims=1, least=1),)), python_results=True)
+add("minmax", _minmax, lambda d: Call("minmax", (drawn_array(d),)), dtypes=wide_dtypes)

@@ -1,0 +1,196 @@
+"""What a twin is, the table of all, and what several families of functions share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import gridwise_py as gw
+
+from ..calls import Call, Given
+from ..draws import ALL, LEFT, Draw
+
+_INTEGERS = ("int32", "uint32", "int64", "uint8", "int8", "uint16", "int16", "uint64")
+_FLOATS = ("float32", "float64", "float16")
+WORDS = ("int32", "uint32", "float32", "int64", "float64", "uint64")
+_INDEX = {np.dtype(np.uint32), np.dtype(np.int64)}
+
+
+def index_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
+    """Indices and counts of Arrays are u32."""
+    return {want, *((np.dtype(np.uint32),) if on_gpu and want == np.intp else ())}
+
+
+def wide_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
+    """On the GPU items of 1 and 2 bytes become words, and indices are u32."""
+    words = {"b": "uint32", "u": "uint32", "i": "int32", "f": "float32"}
+    more = {np.dtype(words[want.kind])} if on_gpu and want.kind in words and want.itemsize < 4 else set()
+    return {want, *more, *index_dtypes(call, want, on_gpu, at)}
+
+
+def mean_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
+    """Means of integers are float32, where numpy's are float64."""
+    x = call.args[0]
+    kind = x.items.dtype.kind if isinstance(x, Given) else "i"
+    listed = isinstance(x, Given) and x.how in ("list", "tuple", "scalar")
+    return {want, *((np.dtype(np.float32),) if kind in "iub" or on_gpu or listed else ())}
+
+
+def any_float(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
+    return {want, *(map(np.dtype, ("float32", "float64")) if on_gpu else ())}
+
+
+def in_float32(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
+    """Functions of items are computed in float32, of float16 in that."""
+    return {want, np.dtype(np.float32)} if want.kind == "f" else wide_dtypes(call, want, on_gpu, at)
+
+
+@dataclass(frozen=True)
+class Twin:
+    """What a public function is compared with.
+
+    Attributes
+    ----------
+    numpy : callable
+        Takes what the function takes, but Arrays and expressions as numpy arrays.
+    draw : callable
+        Makes a call.
+    compare : {"exact", "bits", "any"}
+        Whether −0 equals +0, and how NaN is made does not matter; "any" compares shape and dtype only.
+    exact : callable, optional
+        Of functions that round: returns exact values, and by how many eps of the dtype results may differ.
+    dtypes : callable
+        Returns the dtypes that a result may have that is not of numpy's.
+    gridwise : callable, optional
+        In place of the function of that name.
+    """
+
+    numpy: Callable[..., Any]
+    draw: Callable[[Draw], Call]
+    compare: str = "exact"
+    exact: Callable[..., Any] | None = None
+    dtypes: Callable[..., Any] = index_dtypes
+    gridwise: Callable[..., Any] | None = None
+    #: In place of a comparison of items: says what is wrong.
+    check: Callable[[Call, np.ndarray, np.ndarray], str | None] | None = None
+    in_place: bool = False
+    #: Where results are: as the arguments are ("same"), on the GPU whatever these are ("gpu"), or anywhere ("").
+    resides: str = "same"
+    #: Results, by their number, that are on the host in any case.
+    host_results: tuple[int, ...] = ()
+    #: Whether results are Python's own numbers or lists.
+    python_results: bool = False
+    out_at: int | None = None
+    zeros_stay: bool = False
+    weight: float = 1.0
+
+
+TWINS: dict[str, Twin] = {}
+
+
+def add(name: str, numpy: Callable[..., Any], draw: Callable[[Draw], Call], **options: Any) -> None:
+    """Enter a twin; one of a function that is not public (yet) is left out."""
+    if name.isidentifier() and not hasattr(gw, name) and "gridwise" not in options:
+        return
+    TWINS[name] = Twin(numpy, draw, **options)
+
+
+def drawn_array(d: Draw, pool: Sequence[str] = ALL, dims: int = 3, least: int = 0, **options: Any) -> Given:
+    return d.any_array(pool, dims, least, **options)
+
+
+DTYPES = (
+    "float32",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float64",
+    "int8",
+    "uint8",
+    "float16",
+    "bool",
+    np.float32,
+    np.int64,
+    np.uint32,
+    np.dtype("int16"),
+    "i4",
+    "u4",
+    "f4",
+    "f8",
+    "i8",
+    "u8",
+    "<i4",
+    "?",
+    int,
+    float,
+    bool,
+    "S3",
+    "complex64",
+)
+
+
+def out_for(d: Draw, x: Given, of: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Return an `out` of the right shape, mostly of the right dtype."""
+    try:
+        with np.errstate(all="ignore"):
+            result = np.asarray(of(*args, **kwargs))
+    except Exception:
+        return LEFT
+    dtype = result.dtype if d.chance(0.6) else d.dtype()
+    shape = result.shape if d.chance(0.92) else (*result.shape, 2)
+    items = np.zeros(shape, dtype)
+    if x.how in ("gpu", "view", "expr"):
+        return Given(items, "gpu" if d.chance(0.9) else "numpy")
+    return Given(items, d.pick(("numpy", "numpy", "strided", "fortran", "reversed", "swapped", "readonly", "gpu")))
+
+
+def float_of(got: Any) -> np.dtype:
+    return got.dtype if got.dtype.kind == "f" else np.dtype(np.float64)
+
+
+def eps_of(got: Any) -> float:
+    return float(np.finfo(float_of(got)).eps)
+
+
+def rounded(ulps: float, absolute: float = 0.0) -> Callable[..., Any]:
+    """Return bounds of a function of numpy's of one rounding, in units in the last place."""
+
+    def find(want: Any, got: Any, *args: Any, **kwargs: Any) -> Any:
+        with np.errstate(all="ignore"):
+            magnitude = np.abs(want.astype(np.longdouble)) if want.dtype.kind == "f" else np.zeros(want.shape)
+            magnitude = np.where(np.isfinite(magnitude), magnitude, 0)
+            return want, ulps * magnitude + absolute / max(eps_of(got), 2.0**-23)
+
+    return find
+
+
+#: Public functions without an entry, and why.
+EXEMPT: dict[str, str] = {
+    "batch": "submits calls together: tests/runtime/test_any_order.py",
+    "benchmark": "the stopwatch",
+    "capabilities": "of the device",
+    "capture": "records calls: tests/runtime/test_any_order.py",
+    "default_device": "of the device",
+    "empty_cache": "memory of the device",
+    "function": "WGSL of the user's",
+    "hold_clock": "the stopwatch",
+    "leaf": "a part of an expression: tests/primitives/test_random_expressions.py",
+    "list_adapters": "of the machine",
+    "measure": "the stopwatch",
+    "memory_stats": "memory of the device",
+    "pinned_empty": "memory of the device",
+    "profile": "the stopwatch",
+    "read_results": "files: helpers.fuzz_results",
+    "request_device": "of the machine",
+    "scalar": "a part of an expression: tests/primitives/test_random_expressions.py",
+    "stream": "takes primitives: tests/primitives/test_stream.py",
+    "struct": "a part of an expression: tests/primitives/test_random_expressions.py",
+    "synchronize": "waits",
+    "timing_helper": "the stopwatch",
+    "to_dataframe": "files",
+    "warm_up": "compiles",
+}

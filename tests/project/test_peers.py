@@ -1,0 +1,131 @@
+"""`make peers` looks at every public function, and finds what it is there to find. No adapter is needed but for one."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from helpers.paths import ROOT
+from helpers.peers import known
+from helpers.peers.calls import Call, Given, parsed, text
+from helpers.peers.chains import drawn
+from helpers.peers.judge import judged
+from helpers.peers.smaller import smaller
+from helpers.peers.stored import STORED
+from helpers.peers.twins import EXEMPT, TWINS
+
+FUNCTIONS = [name for name in gw.__all__ if callable(getattr(gw, name)) and not inspect.isclass(getattr(gw, name))]
+FUNCTIONS = [name for name in FUNCTIONS if inspect.isroutine(getattr(gw, name))]
+X = np.array([3, 1, 2], np.int32)
+
+
+def test_every_public_function_has_a_twin_or_a_reason_why_not():
+    assert not [name for name in FUNCTIONS if (name in TWINS) == (name in EXEMPT)]
+    assert not EXEMPT.keys() - set(FUNCTIONS)
+
+
+def test_a_call_follows_from_its_seed_and_index_and_can_be_stored():
+    names = set()
+    for index in range(1500):
+        one, other = (drawn(np.random.default_rng([5, index])) for _ in range(2))
+        assert text(one) == text(other)
+        names.add(one.name)
+        if index < 300:
+            assert text(parsed(text(one))) == text(one)
+    assert names == TWINS.keys()
+
+
+def _raising(error):
+    def function(*args, **kwargs):
+        raise error
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "kind"),
+    [
+        (lambda x, axis=None: x, Call("flip", (Given(X),)), "value"),
+        (lambda x, axis=None: x[::-1].astype(np.int64), Call("flip", (Given(X),)), "dtype"),
+        (lambda x, axis=None: x[:1], Call("flip", (Given(X),)), "shape"),
+        (lambda x, axis=None: x[::-1].tolist(), Call("flip", (Given(X),)), "type"),
+        (lambda x, axis=None: x.sort() or x[::-1].copy(), Call("flip", (Given(X),)), "input"),
+        (_raising(KeyError("input")), Call("flip", (Given(X),)), "leak"),
+        (_raising(gw.ArgumentError("no")), Call("flip", (Given(X),)), "refusal"),
+        (_raising(gw.ArgumentError("no")), Call("flip", (Given(X), 5)), "error class"),
+        (lambda x, axis=None: x, Call("flip", (Given(X), 5)), "accepts"),
+        (lambda x, out=None: np.cumsum(x), Call("cumsum", (Given(X),), {"out": Given(np.zeros(3, int))}), "out"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_kind_of_fault_is_found(monkeypatch, function, call, kind):
+    assert judged(call).finding is None or kind == "out"  # numpy's own
+    monkeypatch.setattr(gw, call.name, function)
+    assert judged(call).finding.kind == kind
+
+
+@pytest.fixture(autouse=True)
+def _numpy_in_place_of_what_needs_a_gpu(request, monkeypatch):
+    if "device" not in request.fixturenames:
+        for name in ("flip", "cumsum"):
+            monkeypatch.setattr(gw, name, _as_here(getattr(np, name)))
+
+
+def _as_here(function):
+    def answered(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except np.exceptions.AxisError as error:
+            raise gw.AxisError(str(error)) from None
+
+    return answered
+
+
+def test_sums_of_floats_may_be_rounded_and_no_more(monkeypatch):
+    x = np.random.default_rng(0).standard_normal(3000).astype(np.float32)
+    call = Call("cumsum", (Given(x),))
+    for error, kind in ((0, None), (2.0**-20, None), (2.0**-5, "value")):
+        monkeypatch.setattr(
+            gw, "cumsum", lambda x, e=error: np.cumsum(x, dtype=np.float64).astype(x.dtype) + np.float32(e)
+        )
+        finding = judged(call).finding
+        assert (finding.kind if finding else None) == kind
+
+
+def test_a_finding_is_made_smaller_and_its_lines_show_it(monkeypatch):
+    monkeypatch.setattr(gw, "flip", lambda x, axis=None: x if 7 in x else x[::-1])
+    call = Call("flip", (Given(np.arange(1000, dtype=np.int32), "strided"),), {"axis": 0})
+    small = smaller(call, lambda each: judged(each).finding is not None)
+    assert judged(small).finding.kind == "value"
+    assert not small.kwargs
+    assert small.args[0].items.size <= 4
+    assert small.args[0].how == "numpy"
+    shown = eval(text(small, "np"), {"np": np})
+    assert np.array_equal(shown, np.flip(small.args[0].items))
+
+
+def test_a_documented_difference_is_none_and_only_where_it_is_documented(monkeypatch):
+    entry = known.Known("a reason", "flip", "of floats", when=lambda call: call.args[0].items.dtype.kind == "f")
+    monkeypatch.setattr("helpers.peers.judge.REFUSALS", (entry,))
+    monkeypatch.setattr(gw, "flip", _raising(gw.ArgumentError("not of floats")))
+    of_floats, of_integers = (judged(Call("flip", (Given(X.astype(dtype)),))) for dtype in (np.float32, np.int32))
+    assert (of_floats.finding, of_floats.refusal) == (None, "a reason")
+    assert of_integers.finding.kind == "refusal"
+
+
+def test_pages_of_documented_differences_exist():
+    if not (ROOT / "docs").exists():
+        pytest.skip("needs the repository")
+    pages = {
+        found for entry in (*known.REFUSALS, *known.ALLOWED) for found in re.findall(r"docs/\S+?\.md", entry.reason)
+    }
+    assert pages
+    assert not [page for page in pages if not (ROOT / page).exists()]
+
+
+@pytest.mark.slow
+def test_what_was_found_once_is_not_found_again(device):
+    found = [(fault, judged(parsed(call)).finding) for fault, call in STORED]
+    assert not [(fault, finding) for fault, finding in found if finding is not None]
