@@ -215,7 +215,8 @@ def _median(call: str, x: Any, axis: AxisLike, out: Any, keepdims: bool, device:
         )
     half = np.array([0.5])
     found = _interpolated(call, rows, "midpoint", half, rows.counts() if skips_nan else None, True)
-    return delivered(call, found.reshape(rows.shape) if rows.on_gpu else numpy_result(found.reshape(rows.shape)), out)
+    result = found.reshape(rows.shape)
+    return delivered(call, result if rows.on_gpu else numpy_result(result), out, "unsafe")
 
 
 @explained()

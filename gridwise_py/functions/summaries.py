@@ -166,6 +166,7 @@ class _Items:
             )
         if isinstance(x, Operators) and not isinstance(x, Array):
             self.value: Expression = x.as_expression()
+            self.shape = _shape_of(self.value)
             return
         given: Any = x if isinstance(x, Array) else _host_items(call, x)
         self.shape, self.dtype = given.shape, given.dtype.newbyteorder("=")
@@ -239,6 +240,15 @@ class _Items:
         device = device_of(*arrays.values(), device=self._device)
         primitive = kept_primitive(of, device, flat.without_arrays(), op, **options)
         return primitive.bind(**arrays, **(numbers or {})).execute().outputs["output"]
+
+
+def _shape_of(value: Expression) -> tuple[int, ...]:
+    """Return the shape of the Arrays that an expression reads item by item."""
+    flat = flat_of(value)
+    arrays, forms = dict(flat.arrays), flat.program.leaves
+    own = [k for k in flat.program.aligned if flat.names[k] in arrays]
+    shapes = {cast(Array, arrays[flat.names[k]]).shape for k in own if forms[k].components == 1}
+    return shapes.pop() if len(shapes) == 1 else (0,) if own else ()
 
 
 def _host_items(call: str, x: Any) -> np.ndarray:
@@ -432,6 +442,7 @@ def all(
 
 
 def _arg(call: str, x: Any, op: BinOp, axis: Any, out: Any, keepdims: bool, device: Any) -> Any:
+    casting = "unsafe" if np.can_cast(getattr(out, "dtype", np.intp), np.intp) else "equiv"
     if axis is not None:
         integer(f"{call}: axis", axis)
         along = _Along(call, x, axis, keepdims, device)
@@ -439,10 +450,10 @@ def _arg(call: str, x: Any, op: BinOp, axis: Any, out: Any, keepdims: bool, devi
             numbers = {"step": along.step, "length": along.reduced}
             ranked, op = along.items.ranked(op)
             found = along.reduced_to(ranked, op, _PLACES[len(ranked.fields)], numbers)
-            return delivered(call, found if along.items.on_gpu else found.astype(np.intp), out)
+            return delivered(call, found if along.items.on_gpu else found.astype(np.intp), out, casting)
     items = _Items(call, x, device)
     found = items.reduce(*items.ranked(op), output=_INDEX)
-    return delivered(call, _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims), out)
+    return delivered(call, _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims), out, casting)
 
 
 @explained()
@@ -629,8 +640,8 @@ def count_nonzero(
 
     Returns
     -------
-    int, numpy.ndarray or Array
-        Of intp; an Array of u32 where `x` is on the GPU.
+    numpy.intp, numpy.ndarray or Array
+        An Array of u32 where `x` is on the GPU.
     """
     call = "gw.count_nonzero()"
     if axis is not None:
@@ -639,10 +650,10 @@ def count_nonzero(
     given = cast(Any, x)
     if isinstance(given, (np.ndarray, Array)) and given.dtype.itemsize == 8 and given.dtype.kind in "iuf":
         counted: Any = count_selected(call, given if given.ndim == 1 else given.reshape(-1), device)
-        return _kept(counted, cast(Any, given).shape, keepdims)
+        return _kept(counted if isinstance(given, Array) else np.intp(counted), cast(Any, given).shape, keepdims)
     items = _Items(call, x, device)
     found = items.reduce(where(truth(items.value), u32(1), u32(0)), Add)
-    return _kept(found if items.on_gpu else int(found), items.shape, keepdims)
+    return _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims)
 
 
 #: What means and variances may be asked for.
@@ -739,7 +750,7 @@ def mean(
         found = np.dtype(np.float64) if asked == np.float64 else x.dtype.newbyteorder("=")
         has_doubles = found == np.float64 and context_of(device_of(device=device)).has_float64
         if has_doubles or found == np.complex64:
-            return delivered(call, _divided(x, axis, found, keepdims, True if mask is None else mask, device), out)
+            return delivered(call, _divided(x, axis, found, keepdims, True if mask is None else mask, device), out, "unsafe")
     if asked == np.float64:
         raise _refuse_doubles(call, "the result is asked for in")
     given = _in_floats(call, x)
@@ -748,15 +759,16 @@ def mean(
     if mask is not None or (axis is not None and len(axes_of(call, axis, given.ndim)) < given.ndim):
         if mask is None:
             found = _mean_along(call, given, axis, keepdims, device)
-            return delivered(call, _as_asked(found, asked, given.dtype), out)
-        return delivered(call, _of_moments(call, given, _MEAN, axis, keepdims, mask, 0.0, asked, device), out)
+        else:
+            found = _of_moments(call, given, _MEAN, axis, keepdims, mask, 0.0, asked, device)
+        return delivered(call, _as_asked(found, asked, getattr(given, "dtype", None)), out, "unsafe")
     items = _Items(call, given, device)
     value = _floats(items.value)
     if items.is_counted:
         found = items.reduce(moments(value), Moments, {"empty": np.nan}, output=_MEAN)
     else:
         found = items.reduce(value, Add, {"divisor": items.size}, output=_DIVIDED, compensated=True)
-    return delivered(call, _kept(_as_asked(found, asked, items.dtype), items.shape, keepdims), out)
+    return delivered(call, _kept(_as_asked(found, asked, items.dtype), items.shape, keepdims), out, "unsafe")
 
 
 @explained()
@@ -855,7 +867,8 @@ def _along_axis(call: str, shares: np.ndarray, shape: tuple[int, ...], axis: Axi
     if axis is not None and shares.shape == tuple(shape[k] for k in axes):
         order = tuple(size if k in axes else 1 for k, size in enumerate(shape))
         return np.broadcast_to(shares.reshape(order), shape)
-    raise LengthError(
+    # As numpy, which without axis= misses an argument.
+    raise (DatatypeError if axis is None else LengthError)(
         f"{call}: weights has shape {shares.shape}, but x {shape}; give weights of that shape, or of that along axis="
     )
 
@@ -929,7 +942,7 @@ def _spread(
         call, _in_floats(call, x), output, axis, keepdims, mask_of(call, where), float(cast(float, number)), asked,
         device, **options,
     )  # fmt: skip
-    return delivered(call, found, out)
+    return delivered(call, found, out, "unsafe" if output is _VARIANCE else "same_kind")
 
 
 @explained()
