@@ -126,6 +126,8 @@ def _of_floats(name: str, sentence: str, result: str = _IN_FLOATS) -> Callable[.
         items = _one_host(call, x)
         if name in ("floor", "ceil") and items.dtype.kind in "biu":
             return delivered(call, numpy_result(argument_array(call, "x", x).copy()), out)
+        if name == "isnan" and items.dtype.kind in "biu":
+            return delivered(call, numpy_result(np.zeros(items.shape, np.bool_)), out)
         dtype = np.bool_ if name == "isnan" else np.float16 if items.dtype == np.float16 else np.float32
 
         def of_array(array: Array) -> Any:
@@ -357,6 +359,8 @@ def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevic
     if a is None:
         return nonzero(condition, device=device)
     if _is_later(condition, a, b):
+        if not (_is_later(condition) or isinstance(condition, ChunkedArray)):
+            condition = argument_array(call, "condition", condition) != 0
         return expressions.where(*_beside(call, (condition, a, b)))
     chosen = argument_array(call, "condition", condition) != 0
     given = Promoted(call, {"a": a, "b": b}, device, ITEM_DATATYPES, has_doubles=True)

@@ -216,7 +216,7 @@ def nanmax(
 
 
 def _place(call: str, function: Any, x: Any, axis: Any, out: Any, keepdims: bool, device: Any) -> Any:
-    items, mask = _items_and_mask(call, x, True, device, narrow=True)
+    items, mask = _items_and_mask(call, x, True, device)
     if axis is not None and not isinstance(items, Expression) and items.ndim < 2:
         one_axis(call, axis, 1)
         axis = None

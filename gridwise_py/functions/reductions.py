@@ -447,6 +447,11 @@ def _where(call: str, x: Any, op: BinOp, results: Results, mask: Any, device: An
     return expression_functions.where(mask, value, identity), results
 
 
+def _truncates(x: Expression, results: Results) -> bool:
+    """Whether floats are combined as integers, which only stored ones are."""
+    return x.type == "f32" and results.asked is not None and as_datatype(results.asked).dtype.kind in "iu"
+
+
 def _reduce(
     call: str,
     x: Any,
@@ -470,7 +475,7 @@ def _reduce(
         x, results = _where(call, x, op, results, mask, device)
         if shape == () and isinstance(x, EXPRESSIONS):  # of one item, which has neither axes nor more dimensions
             _, axis, keepdims = axes_of(call, axis, 0), None, False
-        elif isinstance(x, EXPRESSIONS) and shape and (axis is not None or keepdims):
+        elif isinstance(x, Expression) and shape and (axis is not None or keepdims or _truncates(x, results)):
             x = asarray(x, device)
     if initial is not None:
         return _reduce_behind(call, x, op, results, out, device, axis, keepdims, initial, **options)
