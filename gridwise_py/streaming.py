@@ -116,7 +116,9 @@ def takes_windows(primitive: Primitive, arrays: Sequence[np.ndarray], out: np.nd
         return False
     if out is None or isinstance(primitive, Reduce):
         return True
-    return out.flags.c_contiguous and all(_is_apart(items, out) for items in arrays)
+    written = primitive.signature.datatype("output")
+    same = written is not None and written.dtype == out.dtype
+    return same and out.flags.c_contiguous and all(_is_apart(items, out) for items in arrays)
 
 
 def _is_apart(items: np.ndarray, out: np.ndarray) -> bool:

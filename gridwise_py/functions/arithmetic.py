@@ -13,7 +13,7 @@ import wgpu
 from numpy.typing import NDArray
 
 from ..call_errors import explained
-from ..errors import ArgumentError, LengthError
+from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import MatMul, VectorAdd
 from ..primitives.one_shot import (
     REMEDIES,
@@ -127,6 +127,8 @@ def diff(
         x = asarray(x, device)
     check_not_chunked(call, "x", x)
     items: Any = x if isinstance(x, Array) else argument_array(call, "x", x)
+    if times == 0:
+        return items
     if items.ndim == 0:
         raise ArgumentError(f"{call}: x is a single item, which has no neighbours; give one dimension or more")
     along = one_axis(call, axis, items.ndim)
@@ -175,7 +177,11 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GP
     numpy.ndarray or Array
     """
     call = "gw.ediff1d()"
-    found = diff(raveled(call, "x", x), device=device)
+    items = raveled(call, "x", x)
+    given: Any = items if isinstance(items, (Array, Expression)) else argument_array(call, "x", items)
+    if (given.type if isinstance(given, Expression) else given.dtype.name) == "bool":
+        raise DatatypeError(f"{call}: x is of bool, which has no differences; gw.diff(x) says where neighbours differ")
+    found = diff(items, device=device)
     if to_end is None and to_begin is None:
         return found
     if isinstance(found, Array):

@@ -174,7 +174,8 @@ def arange(
     call = "gw.arange()"
     first, end, by = (0, start, step) if stop is None else (start, stop, step)
     by = 1 if by is None else by
-    numbers = [_python_number(call, number) for number in (first, end, by)]
+    given = (first, end, by)
+    numbers = [_python_number(call, number) for number in given]
     first, end, by = numbers
     if by == 0:
         raise ArgumentError(f"{call}: step must not be 0")
@@ -185,7 +186,11 @@ def arange(
         datatype = STORAGE_DATATYPES["i64"] if whole else default_float(context)
     else:
         datatype = as_datatype(dtype, STORAGE_DATATYPES)
-    n = max(0, int(-(-(end - first) // by)) if whole else ceil((end - first) / by))
+    if whole:
+        n, second = max(0, int(-(-(end - first) // by))), first + by
+    else:  # numpy computes with the numbers as they are given: float32 ones round
+        with np.errstate(all="ignore"):
+            n, second = max(0, ceil((given[1] - given[0]) / given[2])), float(given[0] + given[2])
     if datatype.name == "bool" or (datatype.name == "f64" and not context.has_float64):
         if datatype.name == "bool" and n > 2:
             raise DatatypeError(f"{call}: {n} items of bool, but numpy's arange has 2 of them at most; give dtype='u8'")
@@ -195,28 +200,28 @@ def arange(
     output = empty(n, datatype, device)
     if n == 0:
         return output
-    start_words, step_words = _range_words(call, first, by if n > 1 else 0, datatype)
+    start_words, step_words = _range_words(call, first, second if n > 1 else first, datatype)
     arguments: dict[str, Any] = {"output": output, "start": start_words, "step": step_words}
     kept_primitive(Arange, device, datatype.name).bind(**arguments).execute()
     return output
 
 
-def _range_words(call: str, first: float, by: float, datatype: Datatype) -> tuple[tuple[int, int], tuple[int, int]]:
+def _range_words(call: str, first: float, second: float, datatype: Datatype) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return the words of the first item and of the step, as numpy rounds them: it computes the step from two items."""
     dtype = datatype.dtype
-    for number in (first, first + by):  # the two items that numpy puts down; those behind them may wrap
+    for number in (first, second):  # the two items that numpy puts down; those behind them may wrap
         value_words(number if dtype.kind == "f" else int(number), datatype, call)
     if dtype.kind != "f":
         wide = np.dtype(np.uint64)
-        start, second = int(first), int(first + by)
         pair: list[list[int]] = [
-            np.array([value % (1 << 64)], wide).view(np.uint32).tolist() for value in (start, second - start)
+            np.array([value % (1 << 64)], wide).view(np.uint32).tolist()
+            for value in (int(first), int(second) - int(first))
         ]
     else:
         # f16 is computed in f32, by numpy, too.
         computed = np.dtype(np.float64) if datatype.name == "f64" else np.dtype(np.float32)
         with np.errstate(all="ignore"):
-            two = np.array([first, first + by], dtype).astype(computed)
+            two = np.array([first, second], dtype).astype(computed)
             delta = two[1] - two[0]
         pair = [value.reshape(1).view(np.uint32).tolist() for value in (two[0], delta)]
     (start_low, start_high), (step_low, step_high) = ((*words, 0)[:2] for words in pair)

@@ -125,7 +125,9 @@ def _of_floats(name: str, sentence: str, result: str = _IN_FLOATS) -> Callable[.
             return _stored(call, function(x), out)
         items = _one_host(call, x)
         if name in ("floor", "ceil") and items.dtype.kind in "biu":
-            return delivered(call, numpy_result(items.copy()), out)
+            return delivered(call, numpy_result(argument_array(call, "x", x).copy()), out)
+        if name == "isnan" and items.dtype.kind in "biu":
+            return delivered(call, numpy_result(np.zeros(items.shape, np.bool_)), out)
         dtype = np.bool_ if name == "isnan" else np.float16 if items.dtype == np.float16 else np.float32
 
         def of_array(array: Array) -> Any:
@@ -183,10 +185,13 @@ def _of_numbers(name: str, kind: str, sentence: str, takes: str) -> Callable[...
     def of_items(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
         if _is_later(x):
             return _stored(call, function(x), out)
-        items = _one_host(call, x)
+        items, whole = _one_host(call, x), argument_array(call, "x", x)
         if items.dtype.kind not in takes:
             raise DatatypeError(f"{call}: x is of {items.dtype}, but must be numbers; convert it, x.astype(np.int32)")
-        return _computed(call, function, [items], items.dtype.newbyteorder("="), out, device)
+        if kind == "abs" and items.dtype != whole.dtype and items.min(initial=0) == np.iinfo(np.int32).min:
+            items = whole  # its magnitude is no int32
+        dtype = whole.dtype if items.dtype.kind == "i" else items.dtype
+        return _computed(call, function, [items], dtype.newbyteorder("="), out, device)
 
     of_items.__name__ = of_items.__qualname__ = name
     of_items.__doc__ = sentence + _PARAMETERS.format(
@@ -313,7 +318,11 @@ def clip(x: Any, low: Any = None, high: Any = None, out: Any = None, *, device: 
     if _is_later(x, low, high):
         return _stored(call, expressions.clip(*_beside(call, (x, low, high))), out)
     above = x if low is None else maximum(x, low, device=device)
-    return delivered(call, np.array(above) if high is None else minimum(above, high, device=device), out)
+    if high is not None:
+        above = minimum(above, high, device=device)
+    elif low is None:
+        above = numpy_result(argument_array(call, "x", x).copy())
+    return delivered(call, above, out)
 
 
 @explained()
@@ -350,6 +359,8 @@ def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevic
     if a is None:
         return nonzero(condition, device=device)
     if _is_later(condition, a, b):
+        if not (_is_later(condition) or isinstance(condition, ChunkedArray)):
+            condition = argument_array(call, "condition", condition) != 0
         return expressions.where(*_beside(call, (condition, a, b)))
     chosen = argument_array(call, "condition", condition) != 0
     given = Promoted(call, {"a": a, "b": b}, device, ITEM_DATATYPES, has_doubles=True)

@@ -9,13 +9,21 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
-from ..primitives.one_shot import argument_array, argument_datatype, delivered, numpy_result
+from ..primitives.one_shot import (
+    argument_array,
+    argument_datatype,
+    delivered,
+    device_of,
+    numpy_result,
+    without_doubles,
+)
+from ..primitives.reduce_axis import one_axis
 from ..runtime.array import Array, asarray
 from ..types import expression_functions as expressions
 from ..types.datatype import ItemDatatypeLike
 from ..types.expression import LEAF_DATATYPES, Expression, f32
 from .reductions import AxisLike, Where, mask_of, masked_items, max, min, prod, sum
-from .summaries import any, argmax, argmin, mean, std, var
+from .summaries import any, argmax, argmin, mean, narrowed, std, var
 
 __all__ = ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
 
@@ -35,10 +43,16 @@ _PARAMETERS = """
     """
 
 
-def _items_and_mask(call: str, x: Any, where: Any, device: Any) -> tuple[Any, Any]:
-    """Return the items, and which of them count: those that are not NaN, and that a caller's mask has."""
+def _items_and_mask(call: str, x: Any, where: Any, device: Any, *, narrow: bool = False) -> tuple[Any, Any]:
+    """Return the items, and which of them count: those that are not NaN, and that a caller's mask has.
+
+    With `narrow` those of Python's numbers are of 4 bytes.
+    """
     mask = mask_of(call, where)
-    items: Any = x if isinstance(x, (Array, Expression)) else argument_array(call, "x", x)
+    items: Any = x
+    if not isinstance(x, (Array, Expression)):
+        items = argument_array(call, "x", x)
+        items = narrowed(x, items) if narrow else without_doubles(x, items, device_of(device=device))
     if mask is not None:
         items, mask = masked_items(call, items, mask, device)
     if isinstance(items, np.ndarray):
@@ -53,6 +67,15 @@ def _items_and_mask(call: str, x: Any, where: Any, device: Any) -> tuple[Any, An
     if number is None or mask is None:
         return items, True if number is None and mask is None else number if mask is None else mask
     return items, number & mask
+
+
+def _of_floats(call: str, x: Any, where: Any, out: Any, device: Any) -> tuple[Any, Any]:
+    """Return what `_items_and_mask` does, for a mean or a variance; refuse integers as ``out=`` of floats, as numpy."""
+    items, mask = _items_and_mask(call, x, where, device, narrow=True)
+    of = "f" if isinstance(items, Expression) else items.dtype.kind
+    if of in "fc" and getattr(getattr(out, "dtype", None), "kind", "f") not in "fc":
+        raise DatatypeError(f"{call}: out is of {out.dtype}, but the result is of floats; give such an array")
+    return items, mask
 
 
 @explained()
@@ -101,7 +124,7 @@ def nanmean(
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the mean."""
-    items, mask = _items_and_mask("gw.nanmean()", x, where, device)
+    items, mask = _of_floats("gw.nanmean()", x, where, out, device)
     return mean(items, axis, dtype, out, keepdims, where=mask, device=device)
 
 
@@ -119,7 +142,7 @@ def nanvar(
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the variance."""
-    items, mask = _items_and_mask("gw.nanvar()", x, where, device)
+    items, mask = _of_floats("gw.nanvar()", x, where, out, device)
     return var(items, axis, dtype, out, ddof, keepdims, where=mask, correction=correction, device=device)
 
 
@@ -137,7 +160,7 @@ def nanstd(
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the standard deviation."""
-    items, mask = _items_and_mask("gw.nanstd()", x, where, device)
+    items, mask = _of_floats("gw.nanstd()", x, where, out, device)
     return std(items, axis, dtype, out, ddof, keepdims, where=mask, correction=correction, device=device)
 
 
@@ -145,7 +168,7 @@ def _extreme(
     call: str, function: Any, x: Any, axis: AxisLike, out: Any, keepdims: bool, initial: Any, where: Any, device: Any
 ) -> Any:
     items, mask = _items_and_mask(call, x, where, device)
-    if mask is True:
+    if mask is True or (where is True and getattr(items, "size", 1) == 0):
         return function(items, axis, out, keepdims, initial, device=device)
     if initial is not None:
         return function(items, axis, out, keepdims, initial, mask, device=device)
@@ -155,11 +178,11 @@ def _extreme(
     found = function(items, axis, None, keepdims, last, mask, device=device)
     if not isinstance(found, Array):
         some = np.any(mask, axis=cast(Any, axis), keepdims=keepdims)
-        return delivered(call, numpy_result(np.where(some, found, np.array(np.nan, found.dtype))), out)
+        return delivered(call, numpy_result(np.where(some, found, np.array(np.nan, found.dtype))), out, "unsafe")
     counts = asarray(mask, device) if isinstance(items, Array) and items.ndim else mask
     some = any(counts, axis, keepdims=keepdims, device=device)
     chosen = asarray(expressions.where(some, f32(found), np.nan))
-    return delivered(call, chosen.astype(found.datatype, copy=False).reshape(found.shape), out)
+    return delivered(call, chosen.astype(found.datatype, copy=False).reshape(found.shape), out, "unsafe")
 
 
 @explained()
@@ -194,18 +217,20 @@ def nanmax(
 
 def _place(call: str, function: Any, x: Any, axis: Any, out: Any, keepdims: bool, device: Any) -> Any:
     items, mask = _items_and_mask(call, x, True, device)
+    if axis is not None and not isinstance(items, Expression) and items.ndim < 2:
+        one_axis(call, axis, 1)
+        axis = None
     if mask is True:
         return function(items, axis, out, keepdims=keepdims, device=device)
     last = -np.inf if function is argmax else np.inf
     if isinstance(items, np.ndarray):
         if items.dtype.kind == "c":
             raise DatatypeError(f"{call}: x is of {items.dtype}, and complex numbers have no order")
-        if items.size and not np.any(mask, axis=axis).all():
+        if items.size and not np.any(mask, axis=None if axis is None else one_axis(call, axis, items.ndim)).all():
             raise ArgumentError(f"{call}: all items of a row are NaN, so there is no such index (numpy raises, too)")
         items = np.where(mask, items, np.array(last, items.dtype))
     else:
-        value = items.as_expression()
-        chosen = expressions.where(mask, value, last)
+        chosen = expressions.where(mask, items.as_expression(), last)
         items = asarray(chosen) if isinstance(items, Array) and items.ndim > 1 else chosen
     return function(items, axis, out, keepdims=keepdims, device=device)
 

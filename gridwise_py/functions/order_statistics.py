@@ -147,8 +147,9 @@ def _interpolated(call: str, rows: _Rows, method: str, q: np.ndarray, counts: np
         return _interpolated_on_gpu(rows, method, q)
     n = np.full(rows.rows, rows.length) if counts is None else counts
     first, second, share = _places(method, n[None, :].astype(q.dtype), q[:, None])
+    chooses = method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
     if not first.size:
-        return np.empty(first.shape, np.result_type(rows.dtype, np.float64) if rows.dtype.kind != "f" else rows.dtype)
+        return np.empty(first.shape, rows.dtype if chooses or rows.dtype.kind == "f" else np.float64)
     ordered, start = rows.sorted(), np.arange(rows.rows) * rows.length
     ends = [*(start + each for each in (first, second)), (start + rows.length - 1)[None, :]]
     found = cast(Array, take(ordered, np.concatenate(ends))).to_numpy().astype(rows.dtype, copy=False)
@@ -156,7 +157,7 @@ def _interpolated(call: str, rows: _Rows, method: str, q: np.ndarray, counts: np
     with np.errstate(all="ignore"):
         if middle:
             value = np.mean([a, b], axis=0)
-        elif method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest"):
+        elif chooses:
             value = a
         else:
             step = np.subtract(b, a)
@@ -202,6 +203,8 @@ def _quantiles(
     part = np.true_divide(asked.astype(in_floats), in_floats.type(most)).reshape(-1)
     if not ((part >= 0) & (part <= 1)).all():
         raise ArgumentError(f"{call}: q={q!r:.60} must lie within 0 to {most}")
+    if method == "linear" and most == 1 and asked.dtype.kind in "iu":
+        method = "lower"  # the least or the greatest item, of its own dtype, as numpy has it
     found = _interpolated(call, rows, method, part, rows.counts() if skips_nan else None, False)
     result = found.reshape((*asked.shape, *rows.shape))
     return delivered(call, result if rows.on_gpu else numpy_result(result), out)
@@ -215,7 +218,8 @@ def _median(call: str, x: Any, axis: AxisLike, out: Any, keepdims: bool, device:
         )
     half = np.array([0.5])
     found = _interpolated(call, rows, "midpoint", half, rows.counts() if skips_nan else None, True)
-    return delivered(call, found.reshape(rows.shape) if rows.on_gpu else numpy_result(found.reshape(rows.shape)), out)
+    result = found.reshape(rows.shape)
+    return delivered(call, result if rows.on_gpu else numpy_result(result), out, "unsafe")
 
 
 @explained()

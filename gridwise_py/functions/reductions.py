@@ -339,7 +339,8 @@ def reduce(
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
     out : numpy.ndarray or Array, optional
-        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
+        Where to put the result: of its shape, which is () without `axis`; an Array of 1 item will do there. Results of
+        another dtype are cast to its dtype, as numpy casts them.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -446,6 +447,11 @@ def _where(call: str, x: Any, op: BinOp, results: Results, mask: Any, device: An
     return expression_functions.where(mask, value, identity), results
 
 
+def _truncates(x: Expression, results: Results) -> bool:
+    """Whether floats are combined as integers, which only stored ones are."""
+    return x.type == "f32" and results.asked is not None and as_datatype(results.asked).dtype.kind in "iu"
+
+
 def _reduce(
     call: str,
     x: Any,
@@ -460,12 +466,16 @@ def _reduce(
     **options: bool,
 ) -> Any:
     op, mask = as_binop(op), mask_of(call, where)
+    if op.key is not None:  # items are compared as they are
+        results = replace(results, takes_out=False)
     if mask is not None:
         if initial is None and not op.empty:
             raise ArgumentError(f"{call}: with where= no item may be left, so it needs initial=, the result of none")
         shape = getattr(x, "shape", None)
         x, results = _where(call, x, op, results, mask, device)
-        if isinstance(x, EXPRESSIONS) and not isinstance(x, Array) and shape and (axis is not None or keepdims):
+        if shape == () and isinstance(x, EXPRESSIONS):  # of one item, which has neither axes nor more dimensions
+            _, axis, keepdims = axes_of(call, axis, 0), None, False
+        elif isinstance(x, Expression) and shape and (axis is not None or keepdims or _truncates(x, results)):
             x = asarray(x, device)
     if initial is not None:
         return _reduce_behind(call, x, op, results, out, device, axis, keepdims, initial, **options)
@@ -539,17 +549,17 @@ def _reduce_behind(
             device = device_of(x, device=device)
             first = first_value(call, op, datatype, device, initial)
             found = asarray(np.full(shape, first.item() if isinstance(first, Array) else first[0]), device)
-            return delivered(call, found if isinstance(x, Array) else numpy_result(found.to_numpy()), out)
-    wanted = (
-        results if results.asked is not None or out is None else replace(results, asked=getattr(out, "dtype", None))
-    )
-    found = _reduce(call, x, op, wanted, None, device, axis, keepdims, **options)
+            return delivered(call, found if isinstance(x, Array) else numpy_result(found.to_numpy()), out, "unsafe")
+    if isinstance(x, (Expression, np.ndarray, Items)):
+        own = x.type if isinstance(x, Expression) else x.dtype.newbyteorder("=")
+        results = Results(results.datatype(as_datatype(own, ITEM_DATATYPES), out))
+    found = _reduce(call, x, op, results, None, device, axis, keepdims, **options)
     if not isinstance(found, Array):
         datatype = as_datatype(found.dtype, ITEM_DATATYPES)
         first = first_value(call, op, datatype, device_of(device=device), initial)
         with np.errstate(all="ignore"):
             combined = op.numpy(np.broadcast_to(first, found.shape or (1,)), found.reshape(found.shape or (1,)))
-        return delivered(call, numpy_result(np.asarray(combined, found.dtype).reshape(found.shape)), out)
+        return delivered(call, numpy_result(np.asarray(combined, found.dtype).reshape(found.shape)), out, "unsafe")
     first = first_value(call, op, found.datatype, found.device, initial)
     both = empty((2, found.size), found.datatype, found.device)
     if isinstance(first, Array):
@@ -558,9 +568,8 @@ def _reduce_behind(
     else:
         both[0].fill(first[0])
     both[1].copy_from(found.ravel())
-    return delivered(
-        call, _reduce(call, both, op, Results(found.datatype), None, None, 0, False).reshape(found.shape), out
-    )
+    combined = _reduce(call, both, op, Results(found.datatype), None, None, 0, False).reshape(found.shape)
+    return delivered(call, combined, out, "unsafe")
 
 
 def _reduce_all(
@@ -573,7 +582,8 @@ def _reduce_all(
         return result if out is not None else result.viewed_as(())
     if out is None:
         return result if isinstance(result, np.generic) else result[0]
-    out[()] = result
+    with np.errstate(all="ignore"):
+        out[()] = result
     return out
 
 
@@ -607,7 +617,8 @@ def sum(
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
     out : numpy.ndarray or Array, optional
-        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
+        Where to put the result: of its shape, which is () without `axis`; an Array of 1 item will do there. Results of
+        another dtype are cast to its dtype, as numpy casts them.
     keepdims : bool, default False
         Whether the axes stay, with one item each.
     initial : number, numpy array or Array of one item, optional
@@ -677,7 +688,8 @@ def prod(
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
     out : numpy.ndarray or Array, optional
-        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
+        Where to put the result: of its shape, which is () without `axis`; an Array of 1 item will do there. Results of
+        another dtype are cast to its dtype, as numpy casts them.
     keepdims : bool, default False
         Whether the axes stay, with one item each.
     initial : number, numpy array or Array of one item, optional
@@ -744,7 +756,8 @@ def min(
         Along which items are combined, from the end if negative; by default all. Those of an Array that are several
         must be neighbours.
     out : numpy.ndarray or Array, optional
-        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
+        Where to put the result: of its shape, which is () without `axis`; an Array of 1 item will do there. Results of
+        another dtype are cast to its dtype, as numpy casts them.
     keepdims : bool, default False
         Whether these axes stay, with one item each.
     initial : number, numpy array or Array of one item, optional
@@ -753,7 +766,7 @@ def min(
         Which items count, of a shape that is broadcast to that of `x`. With it `initial` is needed,
         as in numpy. Of an Array with items of 8 bytes not with `axis`.
     dtype : Datatype, str or numpy dtype, optional
-        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
+        Of the result, and what items are converted to as they are read; by default that of `x`.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -803,7 +816,8 @@ def max(
         Along which items are combined, from the end if negative; by default all. Those of an Array that are several
         must be neighbours.
     out : numpy.ndarray or Array, optional
-        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
+        Where to put the result: of its shape, which is () without `axis`; an Array of 1 item will do there. Results of
+        another dtype are cast to its dtype, as numpy casts them.
     keepdims : bool, default False
         Whether these axes stay, with one item each.
     initial : number, numpy array or Array of one item, optional
@@ -812,7 +826,7 @@ def max(
         Which items count, of a shape that is broadcast to that of `x`. With it `initial` is needed,
         as in numpy. Of an Array with items of 8 bytes not with `axis`.
     dtype : Datatype, str or numpy dtype, optional
-        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
+        Of the result, and what items are converted to as they are read; by default that of `x`.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 

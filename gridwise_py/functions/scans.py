@@ -150,6 +150,8 @@ def _scan(
     **options: bool,
 ) -> Any:
     key, inputs = (as_binop(op), kind), {"input": x}
+    if key[0].key is not None:  # items are compared as they are
+        results = replace(results, takes_out=False)
     of_scan: dict[str, Any] = {"results": results, "flatten": True, **options}
     if initial is None:
         return one_result(call, Scan, key, device, inputs, out, **of_scan)
@@ -523,6 +525,8 @@ def _scan_along(
     if axis is None:
         return _scan(call, x, op, "inclusive", results, out, device, **options)
     items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+    if not items.ndim:  # as numpy has it
+        items = items.reshape(1)
     axes = axes_of(call, axis, items.ndim)
     if len(axes) != 1:
         raise ArgumentError(f"{call}: axis={axis!r} must be one axis; scan along one after the other")

@@ -62,7 +62,7 @@ _NONE = np.uint32(2**32 - 1)
 # Made once: primitives are kept by them.
 _INDEX: Later = result.index
 _DIVIDED: Any = result / scalar("divisor", "f32")
-_MEAN: Any = where(result.count == u32(0), scalar("empty", "f32"), result.mean)
+_MEAN: Any = where(result.count == u32(0), scalar("empty", "f32"), result.total / f32(result.count))
 
 
 def _variance() -> Any:
@@ -86,17 +86,18 @@ def _place_along(fields: int) -> Any:
     return u32(_FIELDS, components=fields)[-1] // scalar("step", "u32") % scalar("length", "u32")
 
 
-def _spread_along() -> tuple[Any, Any, Any]:
+def _along_axes() -> tuple[Any, Any, Any]:
     """Return expressions of the fields: a variance, a deviation, a mean."""
-    count, mean, m2 = u32(_FIELDS, components=3)
-    freedom = f32(count) - scalar("correction", "f32")
+    of, _, m2 = u32(_FIELDS, components=3)
+    freedom = f32(of) - scalar("correction", "f32")
     variance = bitcast("f32", m2) / where(freedom > 0.0, freedom, 0.0)
-    return variance, sqrt(variance), where(count == 0, scalar("none", "f32"), bitcast("f32", mean))
+    count, total = u32(_FIELDS, components=2)
+    return variance, sqrt(variance), where(count == 0, scalar("empty", "f32"), bitcast("f32", total) / f32(count))
 
 
 _PLACES = {fields: _place_along(fields) for fields in (2, 3)}
-#: What is computed of the moments along an axis, by what is of all.
-_ALONG: dict[int, Any] = dict(zip(map(id, (_VARIANCE, _DEVIATION, _MEAN)), _spread_along(), strict=True))
+#: What is computed of the fields along an axis, by what is of all.
+_ALONG: dict[int, Any] = dict(zip(map(id, (_VARIANCE, _DEVIATION, _MEAN)), _along_axes(), strict=True))
 
 
 @lru_cache(maxsize=6)
@@ -166,8 +167,9 @@ class _Items:
             )
         if isinstance(x, Operators) and not isinstance(x, Array):
             self.value: Expression = x.as_expression()
+            self.shape = _shape_of(self.value)
             return
-        given: Any = x if isinstance(x, Array) else _host_items(call, x)
+        given: Any = x if isinstance(x, Array) else argument_array(call, "x", x)
         self.shape, self.dtype = given.shape, given.dtype.newbyteorder("=")
         datatype = argument_datatype(call, "x", x, given.dtype, STORAGE_DATATYPES)
         if isinstance(given, np.ndarray):
@@ -241,6 +243,15 @@ class _Items:
         return primitive.bind(**arrays, **(numbers or {})).execute().outputs["output"]
 
 
+def _shape_of(value: Expression) -> tuple[int, ...]:
+    """Return the shape of the Arrays that an expression reads item by item."""
+    flat = flat_of(value)
+    arrays, forms = dict(flat.arrays), flat.program.leaves
+    own = [k for k in flat.program.aligned if flat.names[k] in arrays]
+    shapes = {cast(Array, arrays[flat.names[k]]).shape for k in own if forms[k].components == 1}
+    return shapes.pop() if len(shapes) == 1 else (0,) if own else ()
+
+
 def _host_items(call: str, x: Any) -> np.ndarray:
     """Return what numpy makes of the argument, and of Python's numbers those of 4 bytes."""
     return narrowed(x, argument_array(call, "x", x))
@@ -281,7 +292,7 @@ class _Along:
     def __init__(self, call: str, x: Any, axis: Any, keepdims: bool, device: wgpu.GPUDevice | None, mask: Any = None):
         if isinstance(x, (Expression, StructExpression, ChunkedArray)):
             raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
-        given: Any = x if isinstance(x, Array) else _host_items(call, x)
+        given: Any = x if isinstance(x, Array) else argument_array(call, "x", x)
         if mask is not None:
             given, mask = masked_items(call, given, mask, device)
         axes = axes_of(call, axis, given.ndim)
@@ -432,6 +443,7 @@ def all(
 
 
 def _arg(call: str, x: Any, op: BinOp, axis: Any, out: Any, keepdims: bool, device: Any) -> Any:
+    casting = "unsafe" if np.can_cast(getattr(out, "dtype", np.intp), np.intp) else "equiv"
     if axis is not None:
         integer(f"{call}: axis", axis)
         along = _Along(call, x, axis, keepdims, device)
@@ -439,10 +451,10 @@ def _arg(call: str, x: Any, op: BinOp, axis: Any, out: Any, keepdims: bool, devi
             numbers = {"step": along.step, "length": along.reduced}
             ranked, op = along.items.ranked(op)
             found = along.reduced_to(ranked, op, _PLACES[len(ranked.fields)], numbers)
-            return delivered(call, found if along.items.on_gpu else found.astype(np.intp), out)
+            return delivered(call, found if along.items.on_gpu else found.astype(np.intp), out, casting)
     items = _Items(call, x, device)
     found = items.reduce(*items.ranked(op), output=_INDEX)
-    return delivered(call, _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims), out)
+    return delivered(call, _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims), out, casting)
 
 
 @explained()
@@ -629,20 +641,20 @@ def count_nonzero(
 
     Returns
     -------
-    int, numpy.ndarray or Array
-        Of intp; an Array of u32 where `x` is on the GPU.
+    numpy.intp, numpy.ndarray or Array
+        An Array of u32 where `x` is on the GPU.
     """
     call = "gw.count_nonzero()"
     if axis is not None:
         along = cast(Any, sum(_truths(call, x, axis), axis=axis, keepdims=keepdims, dtype=np.uint32, device=device))
         return along if isinstance(along, Array) else along.astype(np.intp)
-    given = cast(Any, x)
+    given: Any = x if isinstance(x, (Operators, StructExpression, ChunkedArray)) else argument_array(call, "x", x)
     if isinstance(given, (np.ndarray, Array)) and given.dtype.itemsize == 8 and given.dtype.kind in "iuf":
         counted: Any = count_selected(call, given if given.ndim == 1 else given.reshape(-1), device)
-        return _kept(counted, cast(Any, given).shape, keepdims)
-    items = _Items(call, x, device)
+        return _kept(counted if isinstance(given, Array) else np.intp(counted), given.shape, keepdims)
+    items = _Items(call, given, device)
     found = items.reduce(where(truth(items.value), u32(1), u32(0)), Add)
-    return _kept(found if items.on_gpu else int(found), items.shape, keepdims)
+    return _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims)
 
 
 #: What means and variances may be asked for.
@@ -723,8 +735,8 @@ def mean(
     Notes
     -----
     Of all items the sum is compensated: the mean is within 3·u·|mean| + 2·(h·u)²·mean(|x|) of the exact one, with the u
-    and h of `Reduce`. Where only the GPU knows how many items count, or with `where`, it is that of `Moments`, as in
-    `var`, and along an axis a plain sum is divided.
+    and h of `Reduce`. Where only the GPU knows how many items count, with `where`, and along an axis a plain sum is
+    divided.
 
     Examples
     --------
@@ -739,7 +751,8 @@ def mean(
         found = np.dtype(np.float64) if asked == np.float64 else x.dtype.newbyteorder("=")
         has_doubles = found == np.float64 and context_of(device_of(device=device)).has_float64
         if has_doubles or found == np.complex64:
-            return delivered(call, _divided(x, axis, found, keepdims, True if mask is None else mask, device), out)
+            divided = _divided(x, axis, found, keepdims, True if mask is None else mask, device)
+            return delivered(call, divided, out, "unsafe")
     if asked == np.float64:
         raise _refuse_doubles(call, "the result is asked for in")
     given = _in_floats(call, x)
@@ -748,15 +761,16 @@ def mean(
     if mask is not None or (axis is not None and len(axes_of(call, axis, given.ndim)) < given.ndim):
         if mask is None:
             found = _mean_along(call, given, axis, keepdims, device)
-            return delivered(call, _as_asked(found, asked, given.dtype), out)
-        return delivered(call, _of_moments(call, given, _MEAN, axis, keepdims, mask, 0.0, asked, device), out)
+        else:
+            found = _of_moments(call, given, _MEAN, axis, keepdims, mask, 0.0, asked, device)
+        return delivered(call, _as_asked(found, asked, getattr(given, "dtype", None)), out, "unsafe")
     items = _Items(call, given, device)
     value = _floats(items.value)
     if items.is_counted:
-        found = items.reduce(moments(value), Moments, {"empty": np.nan}, output=_MEAN)
+        found = items.reduce(_counted_total(value, None), Add, {"empty": np.nan}, output=_MEAN)
     else:
         found = items.reduce(value, Add, {"divisor": items.size}, output=_DIVIDED, compensated=True)
-    return delivered(call, _kept(_as_asked(found, asked, items.dtype), items.shape, keepdims), out)
+    return delivered(call, _kept(_as_asked(found, asked, items.dtype), items.shape, keepdims), out, "unsafe")
 
 
 @explained()
@@ -855,7 +869,8 @@ def _along_axis(call: str, shares: np.ndarray, shape: tuple[int, ...], axis: Axi
     if axis is not None and shares.shape == tuple(shape[k] for k in axes):
         order = tuple(size if k in axes else 1 for k, size in enumerate(shape))
         return np.broadcast_to(shares.reshape(order), shape)
-    raise LengthError(
+    # As numpy, which without axis= misses an argument.
+    raise (DatatypeError if axis is None else LengthError)(
         f"{call}: weights has shape {shares.shape}, but x {shape}; give weights of that shape, or of that along axis="
     )
 
@@ -889,26 +904,33 @@ def _floats(value: Expression) -> Expression:
     return where(value, f32(1), f32(0)) if value.type == "bool" else f32(value)
 
 
-def _moments(value: Expression, mask: Expression | None = None) -> StructExpression:
+def _moments(value: Expression, mask: Expression | None) -> StructExpression:
     """Return items as `Moments` combines them; one that does not count is as none."""
     return moments(value) if mask is None else where(mask, moments(value), _NO_ITEMS)
+
+
+def _counted_total(value: Expression, mask: Expression | None) -> StructExpression:
+    """Return items as they are counted and added: a mean of their sum keeps infinities, which `Moments` does not."""
+    one = struct(count=u32(1), total=value)
+    return one if mask is None else where(mask, one, struct(count=u32(0), total=f32(0)))
 
 
 def _of_moments(
     call: str, x: Any, output: Any, axis: Any, keepdims: bool, mask: Any, correction: float, asked: Any, device: Any,
     **options: bool,
 ) -> Any:  # fmt: skip
-    """Return what is computed of the moments of all items, or of those along axes."""
-    numbers = {"empty": np.nan} if output is _MEAN else {"correction": correction}
+    """Return what is computed of the moments of all items, or of those along axes; of a mean of the sums."""
+    made, op, numbers = _moments, Moments, {"correction": correction}
+    if output is _MEAN:
+        made, op, numbers = _counted_total, Add, {"empty": np.nan}
     if axis is not None:
         along = _Along(call, x, axis, keepdims, device, mask)
         if not along.is_all:
-            fields = _moments(_floats(along.items.value), along.items.mask)
-            of_axes = {"none": np.nan} if output is _MEAN else numbers
-            found = along.reduced_to(fields, Moments, _ALONG[id(output)], of_axes, **options)
+            fields = made(_floats(along.items.value), along.items.mask)
+            found = along.reduced_to(fields, op, _ALONG[id(output)], numbers, **options)
             return _as_asked(found, asked, along.items.dtype)
     items = _Items(call, x, device, mask)
-    found = items.reduce(_moments(_floats(items.value), items.mask), Moments, numbers, output=output, **options)
+    found = items.reduce(made(_floats(items.value), items.mask), op, numbers, output=output, **options)
     return _kept(_as_asked(found, asked, items.dtype), items.shape, keepdims)
 
 
@@ -929,7 +951,7 @@ def _spread(
         call, _in_floats(call, x), output, axis, keepdims, mask_of(call, where), float(cast(float, number)), asked,
         device, **options,
     )  # fmt: skip
-    return delivered(call, found, out)
+    return delivered(call, found, out, "unsafe" if output is _VARIANCE else "same_kind")
 
 
 @explained()

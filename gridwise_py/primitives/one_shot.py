@@ -239,10 +239,14 @@ class CheckedCall:
         """Upload what is not on the GPU, compute, and return the outputs as arrays of the inputs' kind, shape (n,)."""
         primitive, device = self.primitive, self.primitive.device
         arrays = {n: v if isinstance(v, ChunkedArray) else asarray(v, device) for n, v in self.inputs.items()}
-        given = self.outs if self.on_gpu else {}
+        of = primitive.signature.datatype
+        given = {n: out for n, out in self.outs.items() if out.datatype == of(n)} if self.on_gpu else {}
         # Bound, not executed: the primitive is kept, and must not keep the caller's arrays.
         outputs = primitive.bind(**arrays, **given).execute().outputs
         if self.on_gpu:
+            for name, out in self.outs.items():
+                if name not in given:
+                    _copy_on_gpu(out, outputs[name].reshape(out.shape))
             # What is counted is a view of the caller's array, which itself stays as it is.
             return tuple(
                 output if isinstance(output, Array) and output.count is not None else self.outs.get(name, output)
@@ -267,23 +271,45 @@ class Results:
         What the caller gave as ``dtype=``, or None.
     widens : bool
         Whether integers and bools become numbers of 64 bits, as in numpy's sums.
+    takes_out : bool
+        Whether without ``dtype=`` items are converted to the datatype of ``out=`` as they are read, and combined in it:
+        not where items are compared.
     """
 
     asked: Any = None
     widens: bool = False
+    takes_out: bool = True
 
     def datatype(self, items: Datatype, out: Any) -> Datatype:
         """Return it, for items of a datatype and what the caller gave as ``out=``."""
         if self.asked is not None:
             return as_datatype(self.asked, ITEM_DATATYPES)
         dtype = getattr(out, "dtype", None)
-        if isinstance(dtype, np.dtype) and not items.is_several:  # these are combined as they are
-            known = next((each for each in STORAGE_DATATYPES.values() if each.dtype == dtype), None)
+        if self.takes_out and isinstance(dtype, np.dtype) and _combines_in(items.dtype, dtype):
+            native = dtype.newbyteorder("=")
+            known = next((each for each in STORAGE_DATATYPES.values() if each.dtype == native), None)
             if known is not None:
                 return known
         if self.widens and items.dtype.kind in "biu":
             return STORAGE_DATATYPES["u64" if items.dtype.kind == "u" else "i64"]
         return items
+
+
+def _combines_in(dtype: np.dtype[Any], out: np.dtype[Any]) -> bool:
+    """Whether a sum of items of a dtype is the same in the dtype of ``out=``, but for its rounding and its range."""
+    if dtype.kind in "Vc":  # these are combined as they are
+        return False
+    if out.kind == "b" or dtype.kind == "b":
+        return out == dtype or out.kind in "iuf"
+    return (dtype.kind in "iu" and out.kind in "iu") or np.can_cast(dtype, out, "same_kind")
+
+
+def _out_dtype(out: Any, dtype: np.dtype[Any], casting: Any) -> np.dtype[Any]:
+    """Return the dtype that `out` may have: its own, where numpy casts results of a dtype to it."""
+    own = getattr(out, "dtype", None)
+    if not isinstance(own, np.dtype) or own.kind not in "biufc" or (dtype.kind == "c" and own.kind != "c"):
+        return dtype
+    return own if np.can_cast(dtype, own, casting) else dtype
 
 
 def is_weak(value: Any) -> bool:
@@ -300,12 +326,17 @@ def read_into(out: np.ndarray, result: Any) -> np.ndarray:
     """Copy the items of an array on the GPU into a checked numpy array: of any strides, and of another dtype."""
     if out.dtype == result.dtype and out.flags.c_contiguous:
         result.ravel().to_numpy(out=out.reshape(-1))  # a view
-    else:  # in another order, or indices, which numpy has in 64 bits
-        np.copyto(out, result.to_numpy().reshape(out.shape))
+    else:  # in another order, or of another dtype
+        _cast_into(out, result.to_numpy().reshape(out.shape))
     return out
 
 
-def delivered(call: str, result: Any, out: Any) -> Any:
+def _cast_into(out: np.ndarray, items: np.ndarray) -> None:
+    with np.errstate(all="ignore"):
+        np.copyto(out, items, casting="unsafe")
+
+
+def delivered(call: str, result: Any, out: Any, casting: Any = "same_kind") -> Any:
     """Return a result, or what the caller gave as ``out=`` with the result in it.
 
     For functions whose last kernel does not write there itself. It is checked here, so nothing was written before.
@@ -314,7 +345,9 @@ def delivered(call: str, result: Any, out: Any) -> Any:
     ----------
     result : numpy.ndarray, numpy scalar or Array
     out : numpy.ndarray, Array or None
-        On the host of any dtype that numpy casts the result to ("same_kind"), of its shape and any strides.
+        Of any dtype that numpy casts the result to, of its shape; on the host of any strides.
+    casting : {"same_kind", "unsafe", "equiv"}
+        How: functions of items cast within a kind, numpy's reductions also floats to integers.
 
     Raises
     ------
@@ -324,15 +357,19 @@ def delivered(call: str, result: Any, out: Any) -> Any:
     if out is None:
         return result
     if isinstance(result, Array):
-        check_gpu_out(call, out, result.shape, result.datatype, result.device)
-        out.reshape(result.shape).copy_from(result)
+        check_gpu_out(call, out, result.shape, result.datatype, result.device, casting)
+        _copy_on_gpu(out, result)
         return out
     items = np.asarray(result)
-    fits = isinstance(out, np.ndarray) and np.can_cast(items.dtype, out.dtype, "same_kind") and out.flags.writeable
-    if not fits or out.shape != items.shape:
-        check_numpy_out(out, items.shape, items.dtype, "the result", call)
-    out[...] = items
+    check_numpy_out(out, items.shape, _out_dtype(out, items.dtype, casting), "the result", call, strided=True)
+    _cast_into(out, items)
     return out
+
+
+def _copy_on_gpu(out: Any, result: Array) -> None:
+    """Copy results into a checked Array, which may be of another datatype."""
+    items = result if out.datatype == result.datatype else result.astype(out.datatype)
+    out.reshape(items.shape).copy_from(items)
 
 
 def without_doubles(value: Any, items: Any, device: wgpu.GPUDevice) -> Any:
@@ -428,15 +465,23 @@ def checked(
     signature.check_lengths(lengths)
     on_gpu = any(isinstance(value, Items) for value in inputs.values())
     outs = _named_outs(call, signature.outputs, out)
+    casting = _casting(cls, results, given)
     for value, shape, wanted in _wanted(signature, outs, lengths, out_shape):
         if on_gpu:
-            check_gpu_out(call, value, shape, wanted, device)
+            check_gpu_out(call, value, shape, wanted, device, casting)
         else:
-            dtype = wanted.dtype if out_dtype is None else out_dtype
+            dtype = _out_dtype(value, wanted.dtype if out_dtype is None else out_dtype, casting)
             check_numpy_out(value, shape, dtype, "the result", call, strided=True)
     if not on_gpu and len(outs) > 1 and np.may_share_memory(*outs.values()):
         raise OverlapError(f"{call}: the arrays of out= share memory; give separate ones")
     return CheckedCall(primitive, given, outs, on_gpu)
+
+
+def _casting(cls: type[Primitive], results: Results | None, given: Mapping[str, Any]) -> str:
+    """Return how numpy casts results to the dtype of ``out=``; of counted and chunked ones they are written there."""
+    if [x for x in given.values() if isinstance(x, ChunkedArray) or getattr(x, "count", None) is not None]:
+        return "equiv"
+    return "unsafe" if results is not None else "same_kind" if issubclass(cls, Elementwise) else "equiv"
 
 
 def stored_leaves(call: str, flat: Flat) -> dict[str, Any]:
@@ -500,7 +545,7 @@ def _checked_fused(
             f"gw.asarray(x, size=…)"
         )
     for value, shape, wanted in _wanted(signature, outs, lengths, out_shape):
-        check_gpu_out(call, value, shape, wanted, device)
+        check_gpu_out(call, value, shape, wanted, device, _casting(cls, results, given))
     return CheckedCall(primitive, given, outs, on_gpu=True)
 
 
@@ -556,8 +601,13 @@ def _named_outs(call: str, names: Sequence[str], out: Any) -> dict[str, Any]:
     return dict(zip(names, outs, strict=True))
 
 
-def check_gpu_out(call: str, out: Any, shape: tuple[int, ...], datatype: Datatype, device: wgpu.GPUDevice) -> None:
-    """Raise unless an array on the GPU takes exactly the result; a result of shape () fits into any one item."""
+def check_gpu_out(
+    call: str, out: Any, shape: tuple[int, ...], datatype: Datatype, device: wgpu.GPUDevice, casting: str = "equiv"
+) -> None:
+    """Raise unless an array on the GPU takes the result; a result of shape () fits into any one item.
+
+    With another `casting` it may be of what numpy casts the result to so.
+    """
     name = f"np.{datatype.numpy_name}" if datatype.dtype.names else repr(datatype.name)
     make = f"give gw.empty({shape[0] if len(shape) == 1 else shape}, {name}, device)"
     if not isinstance(out, Items):
@@ -567,7 +617,8 @@ def check_gpu_out(call: str, out: Any, shape: tuple[int, ...], datatype: Datatyp
         )
     if out.device is not device:
         raise BufferUsageError(f"{call}: out lies on another device than the input; {make}")
-    if out.datatype != datatype:
+    several = isinstance(out, ChunkedArray) or datatype.is_several or out.datatype.is_several
+    if out.datatype != datatype and (several or _out_dtype(out, datatype.dtype, casting) != out.dtype):
         raise DatatypeError(f"{call}: out is of {out.datatype}, but the result of {datatype}; {make}")
     if out.shape != shape and (shape or out.size != 1):
         if len(shape) == len(out.shape) == 1:

@@ -486,6 +486,8 @@ def axes_of(call: str, axis: Any, dimensions: int) -> tuple[int, ...]:
     given = _integers(axis)
     if given is None:
         raise DatatypeError(f"{call}: axis must be an integer, several, or None, not {axis!r}")
+    if not dimensions and not isinstance(axis, Sequence) and given[0] in (0, -1):
+        return ()  # as in numpy's reductions
     for each in given:
         if not -dimensions <= each < dimensions:
             places = f"one from {-dimensions} to {dimensions - 1}" if dimensions else "axis=None"
@@ -502,7 +504,10 @@ def one_axis(call: str, axis: Any, dimensions: int) -> int:
     """Return an axis from 0 on; raise as `axes_of`, and DatatypeError for several or None."""
     if axis is None or isinstance(axis, Sequence):
         raise DatatypeError(f"{call}: axis must be one integer, not {axis!r}")
-    return axes_of(call, axis, dimensions)[0]
+    axes = axes_of(call, axis, dimensions)
+    if not axes:
+        raise AxisError(f"{call}: axis={axis!r}, but x is a single item, which has no axis; give one dimension or more")
+    return axes[0]
 
 
 def check_only_axis(call: str, axis: Any, dimensions: int) -> None:

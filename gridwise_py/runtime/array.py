@@ -257,7 +257,7 @@ def check_numpy_out(
 ) -> None:
     """Raise unless `out` is a numpy array for items of a shape and a dtype; `what` names these in messages.
 
-    With `strided` its items may lie in any order and with gaps.
+    With `strided` its items may lie in any order and with gaps, and their bytes too.
 
     Raises
     ------
@@ -268,7 +268,7 @@ def check_numpy_out(
     make, call = f"give np.empty({sizes}, np.{numpy_text(dtype)})", call and f"{call}: "
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
         raise ArgumentError(f"{call}out must be a numpy array without a mask, not {type(out).__name__}; {make}")
-    if out.dtype != dtype:
+    if (out.dtype.newbyteorder("=") if strided else out.dtype) != dtype.newbyteorder("="):
         raise DatatypeError(f"{call}out is of {out.dtype.str}, but {what} of {dtype.str}; {make}")
     if out.shape != shape:
         slice_it = ", or a slice" if len(shape) == 1 else ""
@@ -662,7 +662,7 @@ class Array(Operators, OnGpu):
             start, length = slice_bounds(key, self._length, "an Array")
             return Array.on(self.lease, self._datatype, length, self._device, self._offset + start)
         if not shape:
-            raise ImplicitConversionError(
+            raise BoundsError(
                 f"an Array of shape () is one item, without dimensions to index by {key!r}: array.item() copies it "
                 f"from the GPU, array.reshape(1) is a view with one dimension"
             )

@@ -653,15 +653,20 @@ def _counted(value: Any, other: Any) -> Any:
 
 @deferred
 def _shifted(kind: str, a: Any, bits: Any) -> Expression:
+    """Return a shift: WGSL's by a number below 32, else what numpy gives of all bits, or of a negative number."""
     items = as_node(a) if not _is_untyped(a) else as_node(a, as_node(bits).type)
-    by = as_node(bits, "u32")
-    if by.type == "i32":
-        by = converted("u32", by)
-    if items.type not in ("u32", "i32") or by.type != "u32":
+    by = as_node(bits, items.type if _is_untyped(bits) else None)
+    if items.type not in ("u32", "i32") or by.type not in ("u32", "i32"):
         raise DatatypeError(
             f"a {kind} b is for integers, but the operands are of {items.type} and {by.type}; cast them: gw.u32(…)"
         )
-    return Expression(kind, items.type, (items, by))
+    by = converted("u32", by)  # a negative number is a large one
+    if not isinstance(bits, Operators) and int(bits) in range(32):
+        return Expression(kind, items.type, (items, by))
+    if kind == ">>" and items.type == "i32":
+        return Expression(kind, items.type, (items, operation("minimum", by, 31)))
+    shifted = Expression(kind, items.type, (items, by))
+    return Expression("select", items.type, (operation("<", by, 32), shifted, as_node(0, items.type)))
 
 
 _MOST_MULTIPLICATIONS = 64
