@@ -271,6 +271,8 @@ REFUSALS: tuple[Known, ...] = (
     Known(_DOC + "merged keys are of one datatype", "merge", "is of .*, but b of", when=_is_mixed),
     Known(_TABLE + "counts that are floats", "repeat", "integers", when=_has("float64", "float32", "float16")),
     Known(_DOC + "integers on the host are checked", "bincount", "out of range for a length", when=_has_length),
+    Known(_DOC + "where= of Arrays of up to 4 bytes", message="where= of an Array of", when=_eight_bytes),
+    Known(_DOC + "shifts are integers", "roll", "must be an integer"),
     Known(_DOC + "the indices of a sorter are checked", "searchsorted", "sorter has indices out of range"),
     Known(_DOC + "initial= is a number of the result's datatype", "prod|sum|nanprod|nansum|scan", "no value of"),
     Known(
@@ -297,7 +299,7 @@ ALLOWED: tuple[Known, ...] = (
     Known(
         "numpy concatenates: it wraps a number to the other's type; here it has its own",
         "union1d|setxor1d",
-        kinds="dtype",
+        kinds="dtype|shape|value",
         when=lambda call: any(
             not isinstance(arg, (Given, Call)) or arg.how == "scalar"
             for arg in call.args[:2]
@@ -368,7 +370,18 @@ ALLOWED: tuple[Known, ...] = (
         "is not read implicitly|to index by",
         kinds="error class",
     ),
-    Known("wrong in two ways", "repeat", "Cannot cast array data from dtype.'uint64'", kinds="error class"),
+    Known("wrong in two ways", kinds="error class", when=_has_dtype("S3")),
+    Known(
+        _TABLE + "of no number the GPU gives the first index", "nanargm..", "All-NaN", kinds="accepts", when=is_on_gpu
+    ),
+    Known(
+        "docs/concepts/counts.md: of no counted item the GPU gives what is neutral",
+        "min|max|minmax|argm..|reduce|mean|var|nanm..|histogram",
+        "zero-size|empty sequence",
+        kinds="accepts",
+        when=lambda call: is_on_gpu(call) and isinstance(call.args[0], Call),
+    ),
+    Known("wrong in two ways", "repeat|put|take", "Cannot cast array data from dtype.'uint64'", kinds="error class"),
     Known("numbers that no integer of numpy's holds", message="integer|convert|large", kinds="error class", when=_huge),
     Known(
         _TABLE + "indices on the GPU wrap, are dropped, or count as none",

@@ -141,7 +141,7 @@ def out_for(d: Draw, x: Given, of: Callable[..., Any], *args: Any, **kwargs: Any
     except Exception:
         return LEFT
     dtype = result.dtype if d.chance(0.6) else d.dtype()
-    shape = result.shape if d.chance(0.92) else (*result.shape, 2)
+    shape = result.shape if d.chance(0.92) or not result.size else (*result.shape, 2)
     items = np.zeros(shape, dtype)
     if x.how in ("gpu", "view", "expr"):
         return Given(items, "gpu" if d.chance(0.9) else "numpy")
