@@ -139,6 +139,8 @@ def diff(
         one = (*items.shape[:along], 1, *items.shape[along + 1 :])
         parts = [end if np.ndim(end) else np.broadcast_to(end, one) for end in (prepend, append) if end is not None]
         items = np.concatenate([*parts[: prepend is not None], items, *parts[prepend is not None :]], along)
+    if not items.shape[along]:
+        return items if isinstance(items, Array) else items.astype(items.dtype.newbyteorder("="))
     for _ in range(min(times, items.shape[along])):
         items = _differences(call, items, along, device)
     return items

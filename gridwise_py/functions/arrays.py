@@ -592,8 +592,6 @@ def is_broadcast(a: Any, b: Any) -> bool:
         return a.shape != b.shape or a.datatype is not b.datatype
     if isinstance(a, ChunkedArray) or isinstance(b, ChunkedArray):
         return False
-    if is_weak(a) and is_weak(b):
-        return False
     shape = _shape_of(a)
     return shape == () or shape != _shape_of(b) or _dtype_of(a) != _dtype_of(b)
 

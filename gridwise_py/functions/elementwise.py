@@ -20,8 +20,9 @@ from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..types import expression_functions as expressions
 from ..types.datatype import ITEM_DATATYPES
-from ..types.expression import LEAF_DATATYPES, Later, Operators, converted, f32, u32
+from ..types.expression import LEAF_DATATYPES, Expression, Later, Operators, converted, f32, u32
 from ..types.expression_functions import StructExpression
+from ..types.operations import NUMPY_TYPES
 from ..types.operators import BinOp, Max, Min
 from .inputs import Promoted
 from .reductions import reduce
@@ -186,12 +187,15 @@ def _of_numbers(name: str, kind: str, sentence: str, takes: str) -> Callable[...
         if _is_later(x):
             return _stored(call, function(x), out)
         items, whole = _one_host(call, x), argument_array(call, "x", x)
+        if kind == "abs" and items.dtype.kind == "b":
+            return delivered(call, numpy_result(items.copy()), out)
         if items.dtype.kind not in takes:
             raise DatatypeError(f"{call}: x is of {items.dtype}, but must be numbers; convert it, x.astype(np.int32)")
-        if kind == "abs" and items.dtype != whole.dtype and items.min(initial=0) == np.iinfo(np.int32).min:
-            items = whole  # its magnitude is no int32
-        dtype = whole.dtype if items.dtype.kind == "i" else items.dtype
-        return _computed(call, function, [items], dtype.newbyteorder("="), out, device)
+        if items.dtype.kind == "i" and items.dtype != whole.dtype:  # of Python's integers
+            found = _computed(call, function, [items], np.int32, None, device)
+            magnitudes = found.astype(np.uint32) if kind == "abs" else found  # that of -2**31 is no int32
+            return delivered(call, magnitudes.astype(whole.dtype), out)
+        return _computed(call, function, [items], items.dtype.newbyteorder("="), out, device)
 
     of_items.__name__ = of_items.__qualname__ = name
     of_items.__doc__ = sentence + _PARAMETERS.format(
@@ -290,6 +294,16 @@ def maximum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = 
     return _pick("gw.maximum()", Max, expressions.maximum, a, b, out, device)
 
 
+def _bounds(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """Return the bounds of integers, with None for a Python number beyond all of them, as numpy takes it."""
+    dtype = NUMPY_TYPES[x.type] if isinstance(x, Expression) else getattr(x, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu":
+        ends = np.iinfo(dtype)
+        low = None if is_weak(low) and isinstance(low, int) and low < ends.min else low
+        high = None if is_weak(high) and isinstance(high, int) and high > ends.max else high
+    return low, high
+
+
 @explained()
 def clip(x: Any, low: Any = None, high: Any = None, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the items of `x`, those below `low` as `low`, and those above `high` as `high`.
@@ -315,6 +329,7 @@ def clip(x: Any, low: Any = None, high: Any = None, out: Any = None, *, device: 
     array([3, 0, 5])
     """
     call = "gw.clip()"
+    low, high = _bounds(x, low, high)
     if _is_later(x, low, high):
         return _stored(call, expressions.clip(*_beside(call, (x, low, high))), out)
     above = x if low is None else maximum(x, low, device=device)
@@ -371,7 +386,7 @@ def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevic
             chosen, first, second = np.broadcast_arrays(chosen, first, second)
         except ValueError as error:
             raise LengthError(f"{call}: {error}") from None
-        words = [np.ascontiguousarray(each).reshape(-1).view(np.uint32) for each in (first, second)]
+        words = [np.ascontiguousarray(each, dtype).reshape(-1).view(np.uint32) for each in (first, second)]
         found = _computed(call, function, [np.repeat(chosen.reshape(-1), 2), *words], np.uint32, None, device)
         return numpy_result(found.view(dtype).reshape(chosen.shape))
     return _computed(call, function, [chosen, first, second], dtype, None, device)

@@ -449,7 +449,8 @@ def _where(call: str, x: Any, op: BinOp, results: Results, mask: Any, device: An
 
 def _truncates(x: Expression, results: Results) -> bool:
     """Whether floats are combined as integers, which only stored ones are."""
-    return x.type == "f32" and results.asked is not None and as_datatype(results.asked).dtype.kind in "iu"
+    asked = results.asked
+    return x.type == "f32" and asked is not None and as_datatype(asked, ITEM_DATATYPES).dtype.kind in "iu"
 
 
 def _reduce(
