@@ -201,8 +201,8 @@ def histogram(
     x : numpy.ndarray, Array or expression of Arrays
         Of any shape: bool, integers or floats. An expression is not stored.
     bins : int, str, sequence of numbers, numpy.ndarray or Array, default 10
-        How many bins of the same width, or the edges, which ascend; an Array of them is not checked. Of numpy arrays
-        also one of numpy's rules, such as ``"auto"``, which reads the items on the host.
+        How many bins of the same width, or the edges, which ascend, without NaN; an Array of them is not checked. Of
+        numpy arrays also one of numpy's rules, such as ``"auto"``, which reads the items on the host.
     range : tuple of two numbers, optional
         Where the first bin begins and the last one ends. By default, for numpy arrays, the least and the greatest item.
         An Array with a number of bins needs it, since nothing is read back.
@@ -615,8 +615,7 @@ def scatter_add(
     if not isinstance(indices, (Array, *EXPRESSIONS)):
         indices = _checked_indices(call, "indices", indices, target.size)
     if is_python(values):
-        items = weak_items(call, "values", values, onto)
-        values = items.astype(onto.dtype) if items.dtype.kind in "biu" or onto.dtype.kind == "f" else items
+        values = weak_items(call, "values", values, onto)
     if isinstance(values, (np.ndarray, np.generic)) and values.ndim == 0 and not isinstance(indices, EXPRESSIONS):
         values = np.full(indices.size, values)
     added = inputs.take("values", values)

@@ -32,7 +32,7 @@ _LOW_WORD = 0xFFFFFFFF
 
 
 def weak_items(call: str, name: str, value: Any, datatype: Datatype) -> np.ndarray:
-    """Return an array of Python's numbers, which take the datatype of other items.
+    """Return an array of Python's numbers, in the datatype of other items; floats keep theirs beside integers.
 
     Raises
     ------
@@ -46,7 +46,9 @@ def weak_items(call: str, name: str, value: Any, datatype: Datatype) -> np.ndarr
     if items.dtype.kind in "iu" and datatype.dtype.kind in "iu":
         for end in (items.min(), items.max()):
             value_words(int(end), datatype, f"{call}: {name}")
-    return items
+    takes = datatype.dtype.kind == "f" or (items.dtype.kind in "biu" and datatype.dtype.kind in "iu")
+    with np.errstate(all="ignore"):
+        return items.astype(datatype.dtype) if takes else items
 
 
 def sums_may_wrap(items: np.ndarray) -> bool:

@@ -484,7 +484,7 @@ def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) 
         as_datatype(array.dtype, STORAGE_DATATYPES)
         arrays.append(array)
     ndim = arrays[0].ndim
-    along = one_axis(call, axis, ndim) if ndim else 0
+    along = one_axis(call, axis, max(ndim, 1))
     if ndim > 1:
         arrays = [with_last(array, along) for array in arrays]
     first, *others = arrays

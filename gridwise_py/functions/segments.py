@@ -481,7 +481,7 @@ def repeat(
     array([7, 7, 9, 9, 9], dtype=int32)
     """
     call = "gw.repeat()"
-    size = None if size is None else integer(f"{call}: size", size, 1, MOST_U32)
+    size = None if size is None else integer(f"{call}: size", size, 0, MOST_U32)
     if axis is not None:
         check_not_chunked(call, "x", x)
         items = x if isinstance(x, (Array, *EXPRESSIONS)) else argument_array(call, "x", x)
@@ -511,15 +511,16 @@ def repeat(
             counts = np.broadcast_to(counts, (counts.size if length is None else length,))
     inputs.take("counts", counts, {"u32": DATATYPES["u32"]}, widens=False)
     inputs.check_lengths("values", "counts")
-    room = size if size is not None else max(total or 0, 1)
-    primitive = kept_primitive(Repeat, inputs.device, kind, size=room)
+    room = (total or 0) if size is None else size
+    primitive = kept_primitive(Repeat, inputs.device, kind, size=max(room, 1))
     if not inputs.on_gpu:
-        return inputs.narrowed("values", inputs.run(primitive)["output"])
+        return inputs.narrowed("values", inputs.run(primitive)["output"])[:room]
     given = (array for array in inputs.arrays.values() if isinstance(array, Array))
     if total is None or any(array.count is not None for array in given):
-        return inputs.run(primitive)["output"]
+        found = inputs.run(primitive)["output"]
+        return found if room else found[:0]
     # The host knows how long the result is, so it is an Array without a count.
-    output = empty(room, primitive.datatype, inputs.device)
+    output = empty(primitive.size, primitive.datatype, inputs.device)
     inputs.run(primitive, output=output)
     return output[: min(total, room)]
 

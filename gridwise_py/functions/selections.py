@@ -15,7 +15,7 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, BoundsError
+from ..errors import ArgumentError, BoundsError, LengthError
 from ..primitives import Partition, RunLength, Select, Sort, SortPairs, Unique
 from ..primitives.fusion import EXPRESSIONS, FUSED, flat_of
 from ..primitives.one_shot import (
@@ -169,7 +169,7 @@ def compress(
     ----------
     condition : numpy.ndarray, Array, ChunkedArray or expression
         Of one dimension, or of the shape of `x`; what is not 0 counts as true. As in numpy it may be shorter than `x`,
-        of which the rest is left out.
+        of which the rest is left out; if it is on the GPU, and `x` an expression, it has as many items.
     x : numpy.ndarray, Array, ChunkedArray or expression
         Of any datatype; an expression of one dimension.
     axis : int, optional
@@ -189,7 +189,7 @@ def compress(
     Raises
     ------
     BoundsError
-        If the condition holds beyond the end of `x`; of a longer one on the GPU LengthError.
+        If the condition holds beyond the end of `x`; one on the GPU must not be longer.
     AxisError
         If `axis` is out of range.
 
@@ -214,10 +214,9 @@ def compress(
         along = one_axis(call, axis, 1 if isinstance(items, EXPRESSIONS) else items.ndim)
         if not isinstance(items, EXPRESSIONS) and items.ndim > 1:
             return delivered(call, _compressed_along(call, flags, items, along, device), out)
-    if not isinstance(items, EXPRESSIONS) and not isinstance(flags, EXPRESSIONS):
-        if items.ndim != 1:
-            flags, items = flags.ravel() if flags.shape == items.shape and flags.ndim else flags, items.ravel()
-        items, flags = _of_one_length(call, items, flags)
+    if not isinstance(items, EXPRESSIONS) and not isinstance(flags, EXPRESSIONS) and items.ndim != 1:
+        flags, items = flags.ravel() if flags.shape == items.shape and flags.ndim else flags, items.ravel()
+    items, flags = _of_one_length(call, items, flags)
     inputs = _Inputs(call, {"input": (items, ITEM_DATATYPES), "flags": (flags, STORAGE_DATATYPES)})
     kind = inputs.kinds["flags"]
     options = {"where": kind} if isinstance(kind, Flat) else {"flag_dtype": kind}
@@ -238,17 +237,34 @@ def _of_one_length(call: str, items: Any, flags: Any) -> tuple[Any, Any]:
 
     What is in chunks, or counted on the GPU, is as long as the other.
     """
-    fixed = all(
-        isinstance(each, np.ndarray) or (isinstance(each, Array) and each.count is None) for each in (items, flags)
-    )
-    if not fixed or flags.ndim != 1 or items.size == flags.size:
+    length, known = _length_of(call, items), _length_of(call, flags)
+    if length is None or known is None or length == known:
         return items, flags
-    if flags.size < items.size:
-        return items[: flags.size], flags
+    if known < length and not isinstance(items, EXPRESSIONS):
+        return items[:known], flags
     if isinstance(flags, np.ndarray):
-        _check_chosen(call, np.flatnonzero(flags), items.size)
-        return items, flags[: items.size]
-    return items, flags
+        _check_chosen(call, np.flatnonzero(flags), length)
+        chosen = np.zeros(length, bool)
+        chosen[:known] = flags[:length]
+        return items, chosen
+    if known > length:
+        raise BoundsError(f"{call}: condition has {known} items, but x has {length}; give condition[:{length}]")
+    raise LengthError(
+        f"{call}: condition has {known} items, but x, an expression, has {length}; give as many, or gw.asarray(x)"
+    )
+
+
+def _length_of(call: str, each: Any) -> int | None:
+    """Return how many items an argument of one dimension has; None where that is not known, or it has several."""
+    if isinstance(each, EXPRESSIONS):
+        flat = flat_of(each)
+        stored = stored_leaves(call, flat)
+        program = flat.program
+        arrays = [stored[flat.names[k]] for k in program.aligned if program.leaves[k].components == 1]
+        lengths = {_length_of(call, array) for array in arrays}
+        return lengths.pop() if len(lengths) == 1 else None
+    counted = isinstance(each, ChunkedArray) or (isinstance(each, Array) and each.count is not None)
+    return None if counted or each.ndim != 1 else each.size
 
 
 def _compressed_along(call: str, flags: Any, items: Any, axis: int, device: wgpu.GPUDevice | None) -> Any:

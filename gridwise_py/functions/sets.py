@@ -38,6 +38,7 @@ from ..types.datatype import (
 )
 from ..types.options import one_of
 from .arrays import arange, full
+from .inputs import weak_items
 from .selections import compress, unique
 from .sorts import sort
 
@@ -63,12 +64,21 @@ def _given(call: str, name: str, value: Any) -> Any:
     return argument_array(call, name, value)
 
 
-def _of_one_kind(items: dict[str, Any], given: Sequence[Any]) -> dict[str, Any]:
-    """Return two arguments, of which an empty list, of which numpy makes floats, takes the dtype of the other."""
-    found = list(items.values())
+def _count(items: Any) -> Array | None:
+    """Return how many items count, where only the GPU knows."""
+    return items.count if isinstance(items, Array) else None
+
+
+def _of_one_kind(call: str, items: dict[str, Any], given: Sequence[Any]) -> dict[str, Any]:
+    """Return two arguments, of which Python's numbers take the datatype of the other, if that holds them."""
+    names, found = list(items), list(items.values())
     for k, value in enumerate(given):
-        if is_python(value) and not found[k].size:
-            found[k] = found[k].astype(found[1 - k].dtype)
+        other = found[1 - k]
+        if is_python(value) and not is_python(given[1 - k]):
+            datatype = argument_datatype(call, names[1 - k], other, other.dtype, ITEM_DATATYPES)
+            found[k] = weak_items(call, names[k], value, datatype)
+        elif is_python(value) and not found[k].size:  # numpy makes floats of it
+            found[k] = found[k].astype(other.dtype)
     return dict(zip(items, found, strict=True))
 
 
@@ -123,8 +133,9 @@ def merge(
     Parameters
     ----------
     a, b : numpy.ndarray or Array
-        Shapes (k,) and (m,), of one datatype, both in the order that the result has. This is not checked; of others the
-        result is in no particular order, but nothing outside the arrays is read or written.
+        Shapes (k,) and (m,), of one datatype, both in the order that the result has; a list of Python's numbers takes
+        the datatype of the other. The order is not checked; of others the result is in no particular order, but nothing
+        outside the arrays is read or written.
     values : tuple of two numpy.ndarray or Array, optional
         Values, of 4 or 8 bytes, that move with the keys of `a` and `b`.
     descending : bool, default False
@@ -146,7 +157,7 @@ def merge(
     array([1, 2, 4, 4, 4, 9], dtype=uint32)
     """
     call = "gw.merge()"
-    keys = _of_one_kind({name: _given(call, name, value) for name, value in (("a", a), ("b", b))}, (a, b))
+    keys = _of_one_kind(call, {name: _given(call, name, value) for name, value in (("a", a), ("b", b))}, (a, b))
     known = STORAGE_DATATYPES if less is None else ITEM_DATATYPES
     datatype = _same_datatype(call, ("a", "b"), (keys["a"], keys["b"]), known)
     moved: dict[str, Any] = {}
@@ -156,7 +167,7 @@ def merge(
             raise ArgumentError(f"{call}: values must be a tuple of those of a and those of b")
         names = ("a_values", "b_values")
         moved = {name: _given(call, name, value) for name, value in zip(names, values, strict=True)}
-        moved = _of_one_kind(moved, values)
+        moved = _of_one_kind(call, moved, values)
         value_datatype = _same_datatype(call, names, (moved["a_values"], moved["b_values"]), VALUE_DATATYPES)
     for name, items in (keys | moved).items():
         if items.ndim != 1:
@@ -209,8 +220,6 @@ class _Sets:
 
     def __init__(self, call: str, ar1: Any, ar2: Any, device: wgpu.GPUDevice | None):
         given = {name: _given(call, name, value) for name, value in (("ar1", ar1), ("ar2", ar2))}
-        #: Of the arguments as they were given.
-        self.dtypes: dict[str, np.dtype] = {name: items.dtype.newbyteorder("=") for name, items in given.items()}
         self.datatype, given = _promoted(call, given)
         self.on_gpu = any(isinstance(items, Array) for items in given.values())
         self.device = device_of(*given.values(), device=device)
@@ -394,7 +403,8 @@ def setdiff1d(
     Returns
     -------
     numpy.ndarray or Array
-        Of one dimension, in numpy of the dtype of `ar1`; an Array carries its count, and nothing is read back.
+        Of one dimension, of the dtype of `ar1`, or, where `ar2` is an Array that carries a count, of the common one. An
+        Array carries its count, and nothing is read back.
 
     Examples
     --------
@@ -402,11 +412,21 @@ def setdiff1d(
     >>> gw.setdiff1d(np.array([3, 1, 3], dtype=np.uint32), np.array([2, 3], dtype=np.uint32))
     array([1], dtype=uint32)
     """
-    first, second = _given("gw.setdiff1d()", "ar1", ar1), _given("gw.setdiff1d()", "ar2", ar2)
-    if _rounds(first, second):  # the items of the result are those of ar1, not the floats that they are compared as
+    call = "gw.setdiff1d()"
+    first, second = _given(call, "ar1", ar1), _given(call, "ar2", ar2)
+    if first.dtype.newbyteorder("=") != second.dtype.newbyteorder("=") and _count(second) is None:
+        # The items of the result are those of ar1, not what they are compared as.
+        for name, items in (("ar1", first), ("ar2", second)):
+            check_not_chunked(call, name, items)
+            argument_datatype(call, name, items, items.dtype, STORAGE_DATATYPES)
+        if isinstance(second, Array):
+            first = asarray(first, device_of(first, second, device=device))
         items = sort(first.ravel(), device=device) if assume_unique else unique(first, device=device)
-        return items[isin(items, second, invert=True, device=device)]
-    sets = _Sets("gw.setdiff1d()", first, second, device)
+        count = _count(items)
+        # What has no count is searched for, with items of no meaning at its end.
+        found = isin(items if count is None else items.viewed_as(items.shape), second, invert=True, device=device)
+        return compress(found if count is None else found.counted_by(count), items, device=device)
+    sets = _Sets(call, first, second, device)
     merged, numbers = sets.merged(unique=not assume_unique, tags=True)
     items, lengths = sets.runs(merged)
     # Of each item the first array that has it: in a merge those of ar1 come first.
@@ -414,8 +434,7 @@ def setdiff1d(
     _, number = sets.firsts(merged, numbers)
     assert lengths.count is not None, "there are as many runs as lengths"
     number = number.counted_by(lengths.count)
-    found = sets.result(compress((lengths == 1) & (number == 0), items))
-    return found if sets.on_gpu else found.astype(sets.dtypes["ar1"], copy=False)
+    return sets.result(compress((lengths == 1) & (number == 0), items))
 
 
 @explained()

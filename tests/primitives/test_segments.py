@@ -696,6 +696,8 @@ def test_functions_of_arrays_read_nothing_back(device):
     assert_same(twice.to_numpy(), np.repeat(x, 2))
     counted = gw.repeat(keys, gw.full(800, 3, "u32", device), size=3000)
     assert_same(counted.to_numpy(), np.repeat(k, 3))
+    for given, counts in ((keys, gw.full(800, 3, "u32", device)), (keys, 3), (k, 3)):  # no room
+        assert gw.repeat(given, counts, size=0, device=device).tolist() == []
     ids = gw.segment_ids(gw.asarray(np.arange(0, 801, 8, dtype=np.uint32), device), size=800)
     assert_same(ids.to_numpy(), k)
 

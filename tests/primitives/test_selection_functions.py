@@ -171,6 +171,8 @@ def test_compress_takes_numpys_conditions_axes_and_out(device, as_array):
         assert found.to_numpy().tolist() == [1, 4] == out.to_numpy()[:2].tolist()
         short = gw.compress(gw.asarray(np.uint32([1, 0, 1]), device), gw.asarray(X.ravel(), device))
         assert short.to_numpy().tolist() == [0, 2]
+        for condition in ([1, 0, 1], [1, 0, 1, 0, 0, 0, 0]):
+            assert gw.compress(condition, gw.arange(6, dtype="u32", device=device) + 1).tolist() == [1, 3]
 
 
 def test_delete_is_numpys(device):
@@ -192,8 +194,11 @@ def test_delete_is_numpys(device):
 
 def test_what_does_not_fit_is_refused(device):
     x = gw.asarray(np.arange(6, dtype=np.uint32), device)
-    with pytest.raises(gw.LengthError, match="x has 6 items, condition has 7 items"):
-        gw.compress(gw.ones(7, "bool", device), x)
+    for items in (x, x + 1):
+        with pytest.raises(gw.BoundsError, match="condition has 7 items, but x has 6"):
+            gw.compress(gw.ones(7, "bool", device), items)
+    with pytest.raises(gw.LengthError, match="condition has 5 items, but x, an expression, has 6"):
+        gw.compress(gw.ones(5, "bool", device), x + 1)
     with pytest.raises(gw.BoundsError, match=r"condition\[6\] is true"):
         gw.compress(np.ones(7, dtype=bool), x)
     with pytest.raises(gw.AxisError):
