@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from .errors import ArgumentError, GridwiseWarning
+from .errors import ArgumentError, CallError, GridwiseWarning
 
 __all__ = ["LEFT_OUT", "explained", "given"]
 
@@ -43,7 +43,7 @@ def given(**arguments: Any) -> dict[str, Any]:
 
 
 def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT], FunctionT]:
-    """Make a function or a method answer arguments that it does not have with an ArgumentError.
+    """Make a function or a method answer arguments that it does not have with a CallError.
 
     An argument under its earlier name is taken with a GridwiseWarning.
 
@@ -70,7 +70,7 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
             """Return the named arguments under their names of today, or raise."""
             named = _with_new_names(parameters, renamed, args, kwargs)
             if len(args) > most or not fits(named):
-                raise ArgumentError(_explanation(function, parameters, args, named, remedies or {}))
+                raise CallError(_explanation(function, parameters, args, named, remedies or {}))
             return named
 
         if inspect.iscoroutinefunction(function):

@@ -5,6 +5,7 @@
     GridwiseError
     ├── ArgumentError (ValueError)        an argument is wrong; nothing was submitted
     │   ├── DatatypeError (TypeError)     a dtype or Python type that the call does not accept
+    │   ├── CallError (TypeError)         arguments that the function does not have, or too many by position
     │   ├── BoundsError (IndexError)      an index that no item has
     │   │   └── AxisError (numpy.AxisError) an axis that the array does not have
     │   ├── LengthError                   lengths that do not match
@@ -38,6 +39,7 @@ __all__ = [
     "BadResultsFile",
     "BoundsError",
     "BufferUsageError",
+    "CallError",
     "ClusterError",
     "DatatypeError",
     "DeviceError",
@@ -69,6 +71,10 @@ class ArgumentError(GridwiseError, ValueError):
 
 class DatatypeError(ArgumentError, TypeError):
     """A dtype or a Python type that the call does not accept."""
+
+
+class CallError(ArgumentError, TypeError):
+    """A call with arguments that the function does not have, or with more by position than it takes."""
 
 
 class BoundsError(ArgumentError, IndexError):

@@ -50,7 +50,7 @@ AREAS = {
     "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult read_results to_dataframe",
     "Plans": "Plan Work Layout Operand Argument SameAs Product UpTo Signature",
-    "Errors": "GridwiseError ArgumentError DatatypeError BoundsError AxisError LengthError OverlapError "
+    "Errors": "GridwiseError ArgumentError DatatypeError CallError BoundsError AxisError LengthError OverlapError "
     "BufferUsageError LimitError EmptyReductionError BadResultsFile AdapterError ShaderError TimingError "
     "TimingNotReady TimingUnavailable ClusterError ImplicitConversionError DeviceError DeviceLostError "
     "DeviceMemoryError DeviceTimeoutError ForkError "

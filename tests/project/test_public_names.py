@@ -46,7 +46,7 @@ SINCE = {
         HistogramTuning bincount histogram histogram2d reduce_by_index scatter_add
         Merge MergeSort MergedPairs intersect1d isin merge setdiff1d setxor1d union1d
         GroupBy Groups count group_by
-        ClusterError AxisError BoundsError
+        ClusterError AxisError BoundsError CallError
         abs absolute average diff ediff1d median nanargmax nanargmin nanmax nanmean nanmedian nanmin nanpercentile
         nanprod nanquantile nanstd nansum nanvar percentile ptp quantile round
     """,
