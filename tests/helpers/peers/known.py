@@ -273,7 +273,6 @@ REFUSALS: tuple[Known, ...] = (
     Known(_DOC + "integers on the host are checked", "bincount", "out of range for a length", when=_has_length),
     Known(_DOC + "where= of Arrays of up to 4 bytes", message="where= of an Array of", when=_eight_bytes),
     Known(_DOC + "shifts are integers", "roll", "must be an integer"),
-    Known(_DOC + "the indices of a sorter are checked", "searchsorted", "sorter has indices out of range"),
     Known(_DOC + "initial= is a number of the result's datatype", "prod|sum|nanprod|nansum|scan", "no value of"),
     Known(
         _DOC + "out= has the datatype that dtype= says",
