@@ -74,7 +74,7 @@ def _second(d: Draw, x: Given, same: float = 0.75) -> Any:
 def _binary(name: str, pool: Sequence[str] = ALL, gpu: bool = False, same: float = 0.75) -> Callable[[Draw], Call]:
     def draw(d: Draw) -> Call:
         x = drawn_array(d, pool if d.chance(0.9) else ALL, dims=2 if d.chance(0.3) else 1)
-        if gpu and x.how in ("gpu", "view", "expr") and d.chance(0.08):
+        if gpu and x.how in ("gpu", "view", "expr") and d.chance(0.15):
             return Call(name, (x, x))
         if gpu and x.how not in ("gpu", "view", "expr"):
             x = Given(x.items, "gpu")
@@ -315,7 +315,7 @@ for _symbol in OPERATORS:
         OPERATORS[_symbol],
         _binary(_symbol, _pool, True, 0.97),
         exact={"/": rounded(4), "**": _power_exact}.get(_symbol, rounded(1)),
-        weight=1.5 if _symbol in ("**", "%", "//") else 0.6,
+        weight=1.5 if _symbol in ("**", "%", "//", "-") else 0.6,
     )
 
 

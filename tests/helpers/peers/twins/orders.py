@@ -37,8 +37,8 @@ def _argsort_reference(
     x: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False
 ) -> Any:
     x = np.asarray(x)
+    np.argsort(x, axis, kind, order, stable=stable)  # raises
     if not descending:
-        np.argsort(x, axis, kind, order, stable=stable)  # raises
         return np.argsort(x, axis, kind="stable")
     return np.apply_along_axis(lambda row: ref.order(row, True), -1 if axis is None else axis, x)
 
@@ -164,7 +164,7 @@ add("sort_pairs", _sort_pairs, _draw_sort_pairs)
 
 def _draw_searchsorted(d: Draw) -> Call:
     dtype = d.dtype()
-    a = np.sort(d.items(dtype, d.length()))
+    a = np.sort(d.items(dtype, d.length(), "tenths" if dtype.kind == "f" and d.chance(0.4) else None))
     other = dtype if d.chance(0.6) else d.dtype()
     kind = d.rng.random()
     if kind < 0.25:
@@ -194,7 +194,20 @@ def _draw_searchsorted(d: Draw) -> Call:
     return d.call("searchsorted", [first, v], [("side", side), ("sorter", sorter)], named)
 
 
-add("searchsorted", np.searchsorted, _draw_searchsorted, weight=2.5)
+def _searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Any:
+    found = np.searchsorted(x1, x2, side, sorter)
+    given = np.asarray(x1)
+    if sorter is not None:
+        places = np.asarray(sorter)
+        if np.any((places < 0) | (places >= given.size)):  # numpy only says so of those that it looks at
+            raise IndexError("sorter")
+        given = given[places]
+    if not np.array_equal(np.sort(given), given, equal_nan=given.dtype.kind == "f"):
+        raise ref.Unspecified
+    return found
+
+
+add("searchsorted", _searchsorted, _draw_searchsorted, weight=2.5)
 
 
 def _draw_digitize(d: Draw) -> Call:

@@ -28,7 +28,7 @@ def drawn_reduction(
     name: str, of: Callable[..., Any], with_dtype: bool, pool: Sequence[str] = ALL
 ) -> Callable[[Draw], Call]:
     def draw(d: Draw) -> Call:
-        x = drawn_array(d, (*pool, "complex64") if with_dtype and d.chance(0.03) else pool)
+        x = drawn_array(d, ("complex64",) if with_dtype and d.chance(0.03) else pool)
         axis = d.maybe(0.6, d.axis(x.items.ndim))
         dtype = d.maybe(0.15, d.pick(DTYPES)) if with_dtype else LEFT
         keepdims = d.maybe(0.2, d.chance(0.7))
@@ -116,7 +116,7 @@ def _cumulative_exact(exact: Any, along: Any, of: Any) -> Any:
 
 def _cumulative(name: str, of: Callable[..., Any]) -> Callable[[Draw], Call]:
     def draw(d: Draw) -> Call:
-        x = drawn_array(d, (*ALL, "complex64") if d.chance(0.05) else ALL)
+        x = drawn_array(d, ("complex64",) if d.chance(0.04) else ALL)
         axis = d.maybe(0.5, d.axis(x.items.ndim, several=False))
         dtype = d.maybe(0.15, d.pick(DTYPES))
         options = {k: v for k, v in (("axis", axis), ("dtype", dtype)) if v is not LEFT}
