@@ -490,10 +490,7 @@ def axes_of(call: str, axis: Any, dimensions: int) -> tuple[int, ...]:
         return ()  # as in numpy's reductions
     for each in given:
         if not -dimensions <= each < dimensions:
-            places = f"one from {-dimensions} to {dimensions - 1}" if dimensions else "axis=None"
-            raise AxisError(
-                f"{call}: axis={each} is out of bounds for an array of {dimensions} dimensions; give {places}"
-            )
+            raise _outside(call, each, dimensions)
     axes = tuple(sorted(each % dimensions for each in given))
     if len(set(axes)) < len(axes):
         raise AxisError(f"{call}: axis={axis!r} names an axis twice; name each once")
@@ -506,8 +503,13 @@ def one_axis(call: str, axis: Any, dimensions: int) -> int:
         raise DatatypeError(f"{call}: axis must be one integer, not {axis!r}")
     axes = axes_of(call, axis, dimensions)
     if not axes:
-        raise AxisError(f"{call}: axis={axis!r}, but x is a single item, which has no axis; give one dimension or more")
+        raise _outside(call, axis, dimensions)
     return axes[0]
+
+
+def _outside(call: str, axis: Any, dimensions: int) -> AxisError:
+    places = f"one from {-dimensions} to {dimensions - 1}" if dimensions else "axis=None"
+    return AxisError(f"{call}: axis={axis} is out of bounds for an array of {dimensions} dimensions; give {places}")
 
 
 def check_only_axis(call: str, axis: Any, dimensions: int) -> None:

@@ -206,9 +206,6 @@ def test_two_datatypes_are_refused_before_anything_is_uploaded(device, monkeypat
 
 
 def test_a_single_item_is_no_array(device):
-    message = _refusal(lambda: gw.add(1, 2))
-    assert "is a single item" in message
-    assert "broadcast" not in message
     assert "axis=None" in _refusal(lambda: gw.sort(5), gw.AxisError)
     for function in (gw.argsort, lambda x: gw.argpartition(x, 0)):
         np.testing.assert_array_equal(function(np.float32(1)), [0])

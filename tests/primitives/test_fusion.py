@@ -45,7 +45,7 @@ EXPRESSIONS = {
     "gathers in gathers": TABLE[gw.u32(abs(TABLE[K]))] + gw.previous(TABLE[gw.u32(abs(X[K]))]),
     "components": P.x * 2 + P.y - P.z + gw.previous(P.y) + X,
     "small items": HALF * X + gw.f32(BYTE + gw.flip(BYTE)) + gw.where(BOOL, X, -X) + gw.f32(WORD + gw.previous(WORD)),
-    "integers": K // 7 + K % 13 + K // (K & 3) + ((K << 3) ^ (K >> 1)) + gw.popcount(~K) + gw.u32(D >> 2) + gw.index,
+    "integers": K // 7 + K % 13 + K // (K & 3) + ((K << K % 40) ^ (K >> 1)) + gw.popcount(~K) + gw.u32(D >> D),
     "floats": gw.floor(X) + gw.ceil(Y) + gw.rint(X) + gw.sign(X) + abs(Y) + gw.minimum(X, Y) * gw.maximum(X, 1.5),
     "conditions": gw.u32(((X > 0) & (K > 500)) | ~(D == 3)) + gw.u32(gw.isnan(X / 0 * 0)) + gw.u32((X > Y) ^ (Y > 0)),
     "functions": TWICE(X) + TWICE(Y + 1),
