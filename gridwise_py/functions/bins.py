@@ -35,7 +35,7 @@ from ..types.expression import Expression, f32
 from ..types.expression_functions import StructExpression
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
-from .arrays import zeros
+from .arrays import take, zeros
 from .inputs import Inputs, of_sums, sums_may_wrap, two_words, weak_items
 
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "reduce_by_index", "scatter_add"]
@@ -378,11 +378,14 @@ def histogram2d(
         host = items if isinstance(items, np.ndarray) else None
         found.append(_Edges(call, name, own_bins, own_range, host, kind, _even_of_pairs))
     limits = [edges.on_gpu(inputs.device) for edges in found]
-    if any(limit.size - 1 != edges.bins for limit, edges in zip(limits, found, strict=True)):
-        raise ArgumentError(f"{call}: bins has edges above all items of {_read_as(kinds[0])}; leave them out")
-    primitive = kept_primitive(Histogram2D, inputs.device, kinds, (found[0].bins, found[1].bins), edges=True, **options)
-    counts = inputs.run(primitive, x_edges=limits[0], y_edges=limits[1])
-    shape = (found[0].bins, found[1].bins)
+    shape, counted = (found[0].bins, found[1].bins), (limits[0].size - 1, limits[1].size - 1)
+    primitive = kept_primitive(Histogram2D, inputs.device, kinds, counted, edges=True, **options)
+    is_cut = counted != shape
+    counts = _padded(inputs, primitive, primitive.bins + is_cut, x_edges=limits[0], y_edges=limits[1])
+    if is_cut:  # bins above all items have the zero that is the last one
+        places = np.full(shape, primitive.bins, np.uint32)
+        places[: counted[0], : counted[1]] = np.arange(primitive.bins, dtype=np.uint32).reshape(counted)
+        counts = take(counts, places)
     x_edges, y_edges = found[0].edges, found[1].edges
     if inputs.on_gpu:
         if density:

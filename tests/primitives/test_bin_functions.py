@@ -92,6 +92,11 @@ def test_bins_above_all_items_are_empty(device):
     bins = np.array([0, 4, 2**33, 2**34])
     _same(gw.histogram(x, bins, device=device), np.histogram(x, bins))
     _same([gw.histogram(gw.asarray(x, device), bins)[0].to_numpy()], [np.array([1, 1, 0], dtype=np.uint32)])
+    for pair in ([bins, [0, 3, 9]], [[3, 4], bins], [bins, bins], [-bins[::-1], bins]):
+        expected = np.histogram2d(x, x, pair)
+        _same(gw.histogram2d(x, x, pair, device=device), expected)
+        found = gw.histogram2d(gw.asarray(x, device), gw.asarray(x, device), pair)[0]
+        np.testing.assert_array_equal(found.to_numpy(), expected[0])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
