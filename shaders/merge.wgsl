@@ -18,10 +18,6 @@ struct Params {
 //$ include "lib/merge_order.wgsl"
 //$ include "lib/merge_runs.wgsl"
 //$ include "lib/merge_path.wgsl"
-//$ if less
-//$ set bounds = {"name": "ends_of_tile", "width": "TILE", "split": "load_splits(first + k)"}
-//$ include "lib/merge_bounds.wgsl"
-//$ endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -35,18 +31,12 @@ fn main(
   let runs = runs_of(first);
   let diagonal = first - runs.first;
   let count = min(runs.length_a + runs.length_b - diagonal, TILE);
-//$ if less
-  let ends = ends_of_tile(tile - diagonal / TILE, diagonal / TILE, runs.length_a + runs.length_b, runs.length_a);
-  let split = ends.x;
-  let end = ends.y;
-//$ else
   let split = load_splits(tile);
   var end = runs.length_a;
   if (diagonal + count < runs.length_a + runs.length_b) {
     // In runs that are not sorted a path may go back: what is read and written stays in range.
     end = clamp(load_splits(tile + 1u), split, split + count);
   }
-//$ endif
   let count_a = end - split;
   let count_b = count - count_a;
 //$ if runs
@@ -74,7 +64,7 @@ fn main(
   keys[at_{{ k }}] = key_{{ k }};
 //$ endfor
   workgroupBarrier();
-  merge_runs(0u, count_a, count, local, local);
+  merge_runs(0u, count_a, count, min(local * ITEMS, count){{ ", local" if less }});
   workgroupBarrier();
   stage_merged(local);
   workgroupBarrier();

@@ -4,6 +4,9 @@
 // An invocation does the binary search of one diagonal. Each step waits for memory, and reads lines that no other search
 // reads. So the first probe is where the path would be if both runs were spread alike, and the second one a step beside it:
 // mostly the path lies between the two, and half of the steps are saved.
+//$ if less
+// A workgroup also searches the splits of the tree (lib/merge_bounds.wgsl) that lie over those of its tiles, one of each level.
+//$ endif
 // Forward progress: no workgroup waits for another.
 // Bindings: params, {{ "input" if runs else "a, b" }}, splits{{ ", count" if counted_output }}.
 
@@ -23,6 +26,16 @@ struct Params {
 //$ include "lib/merge_runs.wgsl"
 override WORKGROUP_SIZE: u32 = 64u;
 
+//$ if less
+const TILES: u32 = {{ partition_tiles }}u;  // of a workgroup
+
+// Where the path crosses the diagonals of these tiles, and then those of the levels above: 64 tiles apart, 128 and so on.
+var<workgroup> crossings: array<u32, {{ partition_size }}>;
+//$ set place = "select(first + k, TILES + countTrailingZeros(step / TILES), step >= TILES)"
+//$ set bounds = {"name": "ends_of_tile", "width": "params.tile_items", "split": "crossings[%s]" % place}
+//$ include "lib/merge_bounds.wgsl"
+//$ endif
+
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
   @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -30,12 +43,30 @@ fn main(
   @builtin(local_invocation_index) local: u32,
 ) {
   let block = workgroup_index(workgroup, grid);
+//$ if less
+  let block_tile = block * TILES;
+  let block_first = block_tile * params.tile_items;
+  var t = block_tile + local;
+//$ else
   let t = block * WORKGROUP_SIZE + local;
+//$ endif
 //$ if counted_output
   if (t == 0u) { store_count(0u, total()); }
 //$ endif
+//$ if less
+  if (block >= params.blocks || block_first >= total()) { return; }
+  if (local >= TILES) {
+    // The walk down to any of these tiles comes by the same splits of the levels above.
+    let pair_tile = runs_of(block_first).first / params.tile_items;
+    let step = TILES << (local - TILES);
+    t = pair_tile + ((block_tile - pair_tile) & ~(2u * step - 1u)) + step;
+  }
+  let is_tile = t < params.tiles && t * params.tile_items < total();
+  let first = select(block_first, t * params.tile_items, is_tile);
+//$ else
   let first = t * params.tile_items;
   if (block >= params.blocks || t >= params.tiles || first >= total()) { return; }
+//$ endif
   let runs = runs_of(first);
   let diagonal = first - runs.first;
   // The path crosses the diagonal between these places in the first run.
@@ -53,5 +84,14 @@ fn main(
     }
     if (k > 0u) { probe = low + (high - low) / 2u; }
   }
+//$ if less
+  crossings[local] = low;
+  workgroupBarrier();
+  if (is_tile && local < TILES) {
+    let part = diagonal / params.tile_items;
+    store_splits(t, ends_of_tile(local - part, part, runs.length_a + runs.length_b, runs.length_a).x);
+  }
+//$ else
   store_splits(t, low);
+//$ endif
 }

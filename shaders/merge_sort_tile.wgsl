@@ -77,7 +77,7 @@ fn main(
     let first_a = min(group, count);
     let first_b = min(group + run, count);
     let end_b = min(group + 2u * run, count);
-    merge_runs(first_a, first_b, end_b, local % (2u * lanes), local);
+    merge_runs(first_a, first_b, end_b, min(begin - group, end_b - first_a){{ ", local" if less }});
     workgroupBarrier();
 //$ if values
     let places = sources;

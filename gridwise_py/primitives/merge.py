@@ -21,7 +21,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, KeyDatatypeLike, Struct, ValueDatatypeLike
 from .base import Primitive
 from .merge_order import (
-    PARTITION_SIZE,
+    PARTITION_TILES,
     Less,
     MergeOrder,
     first_step,
@@ -197,7 +197,7 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
             writes["output_values"] = layout["output_values"].by_words()
         context = {**order.context(), "runs": False, "key_operands": ["a", "b"]}
         tiles = -(-n // self._tile(shape))
-        splits, blocks = builder.scratch("splits", tiles).by_words(), -(-tiles // PARTITION_SIZE)
+        splits, blocks = builder.scratch("splits", tiles).by_words(), -(-tiles // PARTITION_TILES)
         builder.kernel(
             "merge partition", "merge_partition.wgsl",
             reads=inputs,
@@ -205,7 +205,7 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
             params={
                 **params, "tile_items": self._tile(shape), "tiles": tiles, "blocks": blocks, "step": self._step(n),
             },
-            workgroups=blocks, constants={"WORKGROUP_SIZE": PARTITION_SIZE}, fed=fed, trusted=order.trusted,
+            workgroups=blocks, constants={"WORKGROUP_SIZE": order.partition_size}, fed=fed, trusted=order.trusted,
             context={**context, "key_output": "", "counted_output": self.counted},
         )  # fmt: skip
         for each in (shape, *self._shapes.others(n)):

@@ -17,7 +17,7 @@ from ..types.traced import Traced, traced_order
 from .key_codes import key_codes
 
 __all__ = [
-    "PARTITION_SIZE",
+    "PARTITION_TILES",
     "Less",
     "MergeOrder",
     "first_step",
@@ -31,8 +31,10 @@ __all__ = [
 #: Says whether one item goes before another: a function of two items, as those of expressions.
 Less: TypeAlias = Callable[[Any, Any], Any]
 
-#: Invocations of a workgroup that looks for the parts of tiles: each waits for memory some 20 times in a row.
-PARTITION_SIZE = 64
+#: Tiles whose parts a workgroup looks for, an invocation each: it waits for memory some 20 times in a row.
+PARTITION_TILES = 64
+# With `less` 32 more look for splits of the tree of all tiles, which has fewer levels than a number has bits.
+_TREE_LEVELS = 32
 # A place among the keys, and a tile behind it, must be a number of 32 bits.
 _MOST_KEYS = (1 << 32) - (1 << 16)
 
@@ -108,6 +110,11 @@ class MergeOrder:
         return -(-self.datatype.itemsize_bytes // 4)
 
     @property
+    def partition_size(self) -> int:
+        """The invocations of a workgroup that looks for the parts of PARTITION_TILES tiles."""
+        return PARTITION_TILES + (0 if self.less is None else _TREE_LEVELS)
+
+    @property
     def trusted(self) -> bool:
         """Whether it has no WGSL of a user's."""
         return self.less is None or self.less.is_trusted
@@ -124,6 +131,8 @@ class MergeOrder:
             "key_fields": [(field, of.wgsl) for field, of in fields],
             "descending": self.descending,
             "less": "" if self.less is None else self.less.text(),
+            "partition_tiles": PARTITION_TILES,
+            "partition_size": self.partition_size,
         }
 
     def items(self, shape: Shape, capabilities: Capabilities) -> int:
@@ -131,7 +140,7 @@ class MergeOrder:
         words = 4 if self.key_words == 3 else self.key_words  # a vec3 takes the place of a vec4
         limit_bytes = capabilities.limits["max-compute-workgroup-storage-size"]
         if self.less is not None:  # the places where paths cross (lib/merge_path.wgsl)
-            limit_bytes -= 4 * shape.workgroup_size
+            limit_bytes -= 4 * (shape.workgroup_size + 1)
         most = (limit_bytes // (4 * words) - 1) // (shape.workgroup_size + 1)
         items = min(4 * shape.vecs // words, most)
         if most < 1:

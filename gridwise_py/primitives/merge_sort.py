@@ -22,7 +22,7 @@ from ..types.expression import Operators
 from ..types.expression_functions import StructExpression
 from .base import Primitive
 from .merge_order import (
-    PARTITION_SIZE,
+    PARTITION_TILES,
     Less,
     MergeOrder,
     first_step,
@@ -204,12 +204,12 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
         params = {"n": n, "run_items": run, "pair_items": min(2 * run, _MOST_WORD), "tiles": tiles}
         more: dict[str, Any] = {"counted": True, "trusted": self._order.trusted, "sibling": sibling}
         reads = _named("input", inputs)
-        blocks = -(-tiles // PARTITION_SIZE)
+        blocks = -(-tiles // PARTITION_TILES)
         builder.kernel(
             "merge partition", "merge_partition.wgsl",
             reads={"input": reads["input"]}, writes={"splits": splits},
             params={**params, "tile_items": tile, "blocks": blocks, "step": first_step(2 * run)},
-            workgroups=blocks, constants={"WORKGROUP_SIZE": PARTITION_SIZE},
+            workgroups=blocks, constants={"WORKGROUP_SIZE": self._order.partition_size},
             context=self._template(shape, key_output="", values=False), **more,
         )  # fmt: skip
         builder.kernel(

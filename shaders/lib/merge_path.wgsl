@@ -11,7 +11,8 @@ const GUESS_STEP: u32 = {{ guess_step }}u;
 var<workgroup> keys: array<Key, {{ workgroup_size * items + items + 1 }}>;
 var<private> merged: array<Key, ITEMS>;
 //$ if less
-// Where the path crosses the diagonal of each invocation.
+// Where the path crosses the diagonal of each invocation, and whether the paths of two neighbours cross.
+var<workgroup> crossed: atomic<u32>;
 var<workgroup> crossings: array<u32, {{ workgroup_size }}>;
 //$ set bounds = {"name": "ends_in_tile", "width": "ITEMS", "split": "crossings[first + k]"}
 //$ include "lib/merge_bounds.wgsl"
@@ -21,11 +22,9 @@ var<workgroup> crossings: array<u32, {{ workgroup_size }}>;
 var<private> sources: array<u32, ITEMS>;
 //$ endif
 
-// Invocation `local` merges part number `part` of the two runs.
-fn merge_runs(first_a: u32, first_b: u32, end_b: u32, part: u32, local: u32) {
+fn merge_runs(first_a: u32, first_b: u32, end_b: u32, diagonal: u32{{ ", local: u32" if less }}) {
   let count_a = first_b - first_a;
   let count_b = end_b - first_b;
-  let diagonal = min(part * ITEMS, end_b - first_a);
   var low = max(diagonal, count_b) - count_b;
   var high = min(diagonal, count_a);
   // The first probe is where the path would be if both runs were spread alike, and the second one a step beside it: mostly the
@@ -43,22 +42,30 @@ fn merge_runs(first_a: u32, first_b: u32, end_b: u32, part: u32, local: u32) {
     if (k > 0u) { probe = (low + high) >> 1u; }
   }
 //$ if less
+  // Splits that rise in both runs part them already, and those of a real order do. Only others need the tree.
+  let width = min(count_a + count_b - diagonal, ITEMS);
   crossings[local] = low;
+  if (local == 0u) { atomicStore(&crossed, 0u); }
   workgroupBarrier();
-  let ends = ends_in_tile(local - part, part, count_a + count_b, count_a);
-  low = ends.x;
-  let last_a = first_a + ends.y;
-  let last_b = first_b + min(diagonal + ITEMS, count_a + count_b) - ends.y;
-//$ else
-  let last_a = first_b;
-  let last_b = end_b;
+  var end = count_a;
+  if (diagonal + width < count_a + count_b) { end = crossings[local + 1u]; }
+  if (end - low > width) { atomicStore(&crossed, 1u); }
+  workgroupBarrier();
+  if (width > 0u && atomicLoad(&crossed) != 0u) {
+    let part = diagonal / ITEMS;
+    let ends = ends_in_tile(local - part, part, count_a + count_b, count_a);
+    low = ends.x;
+    end = ends.y;
+  }
+  let last_a = first_a + end;
+  let last_b = first_b + diagonal + width - end;
 //$ endif
   var at_a = first_a + low;
   var at_b = first_b + diagonal - low;
   var next_a = keys[at_a];
   var next_b = keys[at_b];
 //$ for k in range(items)
-  let is_a_{{ k }} = at_b >= last_b || (at_a < last_a && !is_before(next_b, next_a));
+  let is_a_{{ k }} = at_b >= {{ "last_b" if less else "end_b" }} || (at_a < {{ "last_a" if less else "first_b" }} && !is_before(next_b, next_a));
   merged[{{ k }}] = select(next_b, next_a, is_a_{{ k }});
 //$ if values
   sources[{{ k }}] = select(at_b, at_a, is_a_{{ k }});

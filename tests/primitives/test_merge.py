@@ -266,7 +266,7 @@ def places(n, seed=0):
 def test_structs_by_a_function(device):
     sort = make_primitive(gw.MergeSort, device, Place, "u32", less=less_of_places, **SMALL)
     merge = make_primitive(gw.Merge, device, Place, less=less_of_places, **SMALL)
-    for n in (1, 13, 200, 1500):
+    for n in (1, 13, 200, 15_000):
         x, y = places(n), places(n // 2, 1)
         order = np.lexsort((x["x"], x["n"]))
         run = sort.execute(input=gw.asarray(x, device), values=gw.arange(n, dtype="u32", device=device))
@@ -310,7 +310,7 @@ def _no_order(a, b):
 def test_each_item_comes_once_whatever_the_order_says(device, datatype, less):
     sort = make_primitive(gw.MergeSort, device, datatype, "u32", less=less, **SMALL)
     merge = make_primitive(gw.Merge, device, datatype, "u32", less=less, **SMALL)
-    for n, m in ((2000, 2000), (0, 700), (700, 1), (95, 4000)):
+    for n, m in ((30_000, 20_000), (0, 700), (700, 1), (95, 4000)):  # the first are tiles of 17 workgroups of searches
         keys = np.random.default_rng(n).integers(0, 2**20, n + m).astype(sort.datatype.dtype)
         if datatype == "f32":
             keys[::10] = np.nan
