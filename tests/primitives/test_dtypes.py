@@ -135,10 +135,7 @@ def test_without_a_dtype_that_of_out_counts_as_in_numpy(device):
         np.testing.assert_array_equal(out, np.cumsum(x, dtype=dtype))
         gw.sum(x, out=total, device=device)
         assert total == x.sum(dtype=dtype)
-<<<<<<< HEAD
-=======
     assert gw.sum(x, dtype=np.uint8, out=np.zeros((), np.int64), device=device) == x.sum(dtype=np.uint8)
->>>>>>> w-h
 
 
 def test_other_functions_keep_the_dtype(device):
