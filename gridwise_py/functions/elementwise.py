@@ -296,9 +296,9 @@ def maximum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = 
 
 def _bounds(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
     """Return the bounds of integers, with None for a Python number beyond all of them, as numpy takes it."""
-    dtype = NUMPY_TYPES[x.type] if isinstance(x, Expression) else getattr(x, "dtype", None)
+    dtype: Any = NUMPY_TYPES[x.type] if isinstance(x, Expression) else getattr(x, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "iu":
-        ends = np.iinfo(dtype)
+        ends = np.iinfo(cast(Any, dtype))
         low = None if is_weak(low) and isinstance(low, int) and low < ends.min else low
         high = None if is_weak(high) and isinstance(high, int) and high > ends.max else high
     return low, high

@@ -526,7 +526,7 @@ def _scan_along(
         return _scan(call, x, op, "inclusive", results, out, device, **options)
     items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
     if not items.ndim:  # as numpy has it
-        items = items.reshape(1)
+        items = items.ravel()
     axes = axes_of(call, axis, items.ndim)
     if len(axes) != 1:
         raise ArgumentError(f"{call}: axis={axis!r} must be one axis; scan along one after the other")

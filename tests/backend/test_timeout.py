@@ -59,7 +59,7 @@ def never_idle(impatient):
     with _never_idle(impatient):
         timeout.set_timeout_s(impatient, LIMIT_S)
         yield impatient, scan, x, run, event
-        assert sum(thread.name == "gridwise wait" for thread in threading.enumerate()) <= before + 1, "one helper"
+        assert sum(thread.name == "gridwise wait" for thread in threading.enumerate()) <= before + 2, "helpers are kept"
     # And once it does get idle, all that was asked for in vain is there.
     timeout.set_timeout_s(impatient, 5)
     np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X, dtype=np.uint32))
@@ -108,7 +108,7 @@ def test_long_work_and_a_tiny_timeout(impatient):
     add = gw.VectorAdd(impatient)
     x = gw.asarray(np.arange(1 << 22, dtype=np.uint32), impatient)
     add.execute(a=x, b=x)
-    few = add.execute(trials=10, enable_cpu_timing=True).get_timing_result().per_trial
+    few = add.execute(trials=100, enable_cpu_timing=True).get_timing_result().per_trial
     timeout.set_timeout_s(impatient, 0.001)
     run = add.execute(trials=math.ceil(0.2e9 / few.cpu_total_time_ns))
     with pytest.raises(gw.DeviceTimeoutError, match=r"vector_add|VectorAdd"):

@@ -93,7 +93,8 @@ def test_remainders_quotients_and_powers_are_numpys(device):
         found = store.execute(**{name: gw.asarray(items, device) for name, items in given.items()}).output.to_numpy()
         wanted = made.numpy(**given)
         rounds = made.value in (FLOOR_QUOTIENT["f32"], POWER["f32"])
-        known = np.abs(wanted) > 1e-37 if rounds else np.ones(wanted.size, bool)
+        # A device may take subnormal numbers as 0.
+        known = np.abs(wanted) > 1e-37 if wanted.dtype.kind == "f" else np.ones(wanted.size, bool)
         known |= (wanted == 0) | ~np.isfinite(wanted)
         np.testing.assert_allclose(found[known], wanted[known], rtol=3e-5 if rounds else 0)
         zeros = (wanted == 0) & (found == 0)

@@ -295,7 +295,7 @@ def test_put(device):
 @pytest.mark.parametrize(
     ("indices", "values", "mode"),
     [
-        ([0, 2, 4], [7, 8], "raise"), ([0, 1], [7, 8, 9], None), ([-3, 9, -11], [5, 6, 7], "clip"), ([9], [], "clip"),
+        ([0, 2, 4], [7, 8], "raise"), ([0, 1], [7, 8, 9], None), ([-3, 9, 2], [5, 6, 7], "clip"), ([9], [], "clip"),
         ([-3, 13], [1.5, 2], "wrap"), ([True, False], 3, None), (4, [[6]], "raise"),
     ],
 )  # fmt: skip
