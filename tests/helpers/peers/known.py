@@ -56,8 +56,11 @@ def _numbers(call: Call) -> list[Any]:
 
 
 def _eight_bytes(call: Call) -> bool:
-    return any(given.items.dtype.itemsize == 8 for given in walk(call)) or any(
-        isinstance(number, np.generic) and number.dtype.itemsize == 8 for number in _numbers(call)
+    listed = any(given.how in ("list", "tuple", "scalar", "range") for given in walk(call))
+    return (
+        listed
+        or any(given.items.dtype.itemsize == 8 for given in walk(call))
+        or any(isinstance(number, np.generic) and number.dtype.itemsize == 8 for number in _numbers(call))
     )
 
 
@@ -94,6 +97,10 @@ def _huge(call: Call) -> bool:
 
 def _several_dims(call: Call) -> bool:
     return any(given.items.ndim != 1 for given in walk(call))
+
+
+def _is_listed(call: Call) -> bool:
+    return any(given.how in ("list", "tuple", "scalar") for given in walk(call)) or bool(_numbers(call))
 
 
 def _is_chain(call: Call) -> bool:
@@ -207,7 +214,7 @@ REFUSALS: tuple[Known, ...] = (
     ),
     Known(
         _TABLE + "text and complex numbers",
-        message="'(S3|complex64|complex128)'|S3|not a number",
+        message="'(S3|complex64|complex128)'|S3|c64|not a number",
         when=lambda call: _has_dtype("S3", "complex64")(call) or any(isinstance(n, complex) for n in _numbers(call)),
     ),
     Known(_TABLE + "complex64 in some functions only", message="complex64|c64", when=_has("complex64")),
@@ -240,7 +247,7 @@ REFUSALS: tuple[Known, ...] = (
     ),
     Known(
         _DOC + "edges in an Array have the datatype of the items",
-        "histogram|histogram2d|digitize",
+        "histogram|histogram2d|histogram_bin_edges|digitize",
         "bins is an Array of|datatype|converted?",
         when=is_on_gpu,
     ),
@@ -377,6 +384,25 @@ ALLOWED: tuple[Known, ...] = (
         r"\[\]",
         "is not read implicitly|to index by",
         kinds="error class",
+    ),
+    Known("an axis of an array without dimensions", message="numpy: AxisError", kinds="accepts", when=_has_no_dims),
+    Known(
+        _DOC + "means into integers",
+        "nanmean|mean|average|var|std|nanvar|nanstd",
+        kinds="value",
+        message="u?int(8|16|32|64) ",
+    ),
+    Known(
+        "Python's numbers and empty lists take the other side's type",
+        "merge|clip|where|maximum|minimum|union1d|setxor1d",
+        kinds="dtype",
+        when=_is_listed,
+    ),
+    Known(
+        _PAGE + "numbers of numpy without dimensions take the other side's type",
+        _EXPRESSIONS,
+        kinds="dtype|value",
+        when=lambda call: is_on_gpu(call) and _has_no_dims(call),
     ),
     Known("wrong in two ways", kinds="error class", when=_has_dtype("S3")),
     Known(

@@ -158,9 +158,11 @@ def exact_sum(along: Callable[..., Any], got: np.dtype, x: Any, n: float, **opti
     """Return sums and scales; `along` is `numpy.sum` or `numpy.cumsum`."""
     x = np.asarray(x)
     with np.errstate(all="ignore"):
-        x = x.astype(got) if x.dtype != got else x
+        given, x = x, x.astype(got) if x.dtype != got else x
         value, scale = along(_wide(x), **options), along(_finite(x), **options)
         terms = (16 + n / 4) * scale
+        if got.kind == "f" and np.any(np.isfinite(given) & ~np.isfinite(x)):  # too large for the dtype one by one
+            terms = np.full(np.shape(terms), np.inf)
         if got == np.float16:  # computed in float32 and rounded once
             terms = np.abs(value) + terms * 2.0**-13
     return value, terms

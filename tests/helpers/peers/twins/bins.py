@@ -70,7 +70,9 @@ def drawn_histogram(d: Draw) -> Call:
     if d.chance(0.2):
         n = x.items.shape if d.chance(0.95) else (3,)
         of = d.dtype(WORDS)
-        weights = d.alike(d.items(of, n, d.pick((None, "few")) if of.kind == "f" else "few"), x)
+        items = d.items(of, n, d.pick((None, "few")) if of.kind == "f" else "few")
+        # numpy subtracts running sums: an infinity makes all later bins NaN.
+        weights = d.alike(np.nan_to_num(items, nan=1, posinf=2, neginf=3) if of.kind == "f" else items, x)
     return d.call(
         "histogram",
         [x],

@@ -39,12 +39,17 @@ def _draw_quantile(name: str) -> Callable[[Draw], Call]:
 
 
 def _nan_moments(name: str) -> Callable[..., Any]:
-    def find(want: Any, got: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-        largest = float(np.max(ref._finite(np.asarray(x)), initial=0))
-        scale = 4096 * (largest**2 if name == "nanvar" else largest)
-        whole = np.asarray(x).dtype.kind in "iub"  # computed in float32
-        far = largest > 1e18 if got.dtype == np.float32 or whole else False
-        return want, np.full(want.shape, np.inf if far else scale * (max(1.0, 2.0**-23 / eps_of(got)) if whole else 1))
+    def find(
+        want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, *rest: Any, **kwargs: Any
+    ) -> Any:
+        x = np.asarray(x)
+        largest = float(np.max(ref._finite(x), initial=0))
+        single = x.dtype.kind in "iub" or got.dtype == np.float32  # computed in float32
+        with np.errstate(all="ignore"):
+            value = getattr(np, name)(x.astype(np.longdouble), axis, None, None, *rest, **kwargs)
+            scale = 4096 * (largest**2 if name == "nanvar" else largest) + np.abs(value)
+        scale = scale * max(1.0, 2.0**-23 / eps_of(got)) if single else scale
+        return value, np.broadcast_to(np.inf if largest > 1e18 and single else scale, want.shape)
 
     return find
 

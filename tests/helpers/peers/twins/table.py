@@ -10,7 +10,7 @@ import numpy as np
 
 import gridwise_py as gw
 
-from ..calls import Call, Given
+from ..calls import Call, Given, walk
 from ..draws import ALL, LEFT, Draw
 
 _INTEGERS = ("int32", "uint32", "int64", "uint8", "int8", "uint16", "int16", "uint64")
@@ -20,7 +20,9 @@ _INDEX = {np.dtype(np.uint32), np.dtype(np.int64)}
 
 
 def index_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
-    """Indices and counts of Arrays are u32."""
+    """Indices and counts of Arrays are u32, and so are the bools of expressions."""
+    if want.kind == "b" and any(given.how == "expr" for given in walk(call)):
+        return {want, np.dtype(np.uint32)}
     return {want, *((np.dtype(np.uint32),) if on_gpu and want == np.intp else ())}
 
 
