@@ -57,7 +57,6 @@ OF_DEVICE: dict[str, Callable[[wgpu.GPUDevice], bool]] = {
     "memory that CPU and GPU share": lambda device: context_of(device).memory.is_mappable,
     "float64": lambda device: context_of(device).has_float64,
     "subgroups of at most 8": lambda device: _subgroup_size(device) <= 8,
-    "subgroups of at most 16": lambda device: _subgroup_size(device) <= 16,
     "workgroups of 512": lambda device: _workgroup(device) >= 512,
     "workgroups of 1024": lambda device: _workgroup(device) >= 1024,
 }

@@ -110,7 +110,7 @@ def test_paths_that_a_guess_does_not_find(device):
 
 #: Chunks of one, two and three to a tile; of 64 × 8 several subgroups share a tile.
 NETWORK_SHAPES = [
-    {"workgroup_size": 16, "vecs": 1},
+    {"workgroup_size": 32, "vecs": 1},
     {"workgroup_size": 64, "vecs": 8},
     {"workgroup_size": 32, "vecs": 3},
 ]
@@ -196,7 +196,7 @@ def narrow(device):
 def test_arrays_larger_than_a_binding(device, datatype):
     a, b = runs_of(datatype, 3000, 2500)
     for cls in (gw.Merge, Staged):
-        merge = make_primitive(cls, device, datatype, **SMALL, capabilities=narrow(device))
+        merge = make_primitive(cls, device, datatype, **NETWORK_SHAPES[0], capabilities=narrow(device))
         run = merge.execute(a=gw.asarray(a, device), b=gw.asarray(b, device))
         assert len(run.plan.kernels[1].bindings) > 6
         same_bits(run.output.to_numpy(), merged(a, b)[0])
