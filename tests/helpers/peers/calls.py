@@ -266,6 +266,8 @@ def text(value: Any, style: str = "stored", most: int | None = None) -> str:
         return pattern.format(array, value.items.shape)
     if isinstance(value, Call):
         args = [write(arg) for arg in value.args]
+        if value.name in OPERATORS and value.args[0] is value.args[1] and isinstance(value.args[0], Node):
+            return f"(lambda x: x {value.name} x)({args[0]})"
         if value.name in OPERATORS:
             return f"({args[0]} {value.name} {args[1]})"
         if value.name in UNARY:
