@@ -117,6 +117,12 @@ def _one_host(call: str, x: Any) -> np.ndarray:
     return narrowed(x, argument_array(call, "x", x))
 
 
+def _as_they_are(call: str, x: Any) -> Any:
+    """Return a copy of the items of an argument, in this machine's byte order."""
+    items = argument_array(call, "x", x)
+    return numpy_result(items.astype(items.dtype.newbyteorder("=")))
+
+
 def _of_floats(name: str, sentence: str, result: str = _IN_FLOATS) -> Callable[..., Any]:
     """Return a function of floats."""
     call, function = f"gw.{name}()", getattr(expressions, name)
@@ -126,7 +132,7 @@ def _of_floats(name: str, sentence: str, result: str = _IN_FLOATS) -> Callable[.
             return _stored(call, function(x), out)
         items = _one_host(call, x)
         if name in ("floor", "ceil") and items.dtype.kind in "biu":
-            return delivered(call, numpy_result(argument_array(call, "x", x).copy()), out)
+            return delivered(call, _as_they_are(call, x), out)
         if name == "isnan" and items.dtype.kind in "biu":
             return delivered(call, numpy_result(np.zeros(items.shape, np.bool_)), out)
         dtype = np.bool_ if name == "isnan" else np.float16 if items.dtype == np.float16 else np.float32
@@ -336,7 +342,7 @@ def clip(x: Any, low: Any = None, high: Any = None, out: Any = None, *, device: 
     if high is not None:
         above = minimum(above, high, device=device)
     elif low is None:
-        above = numpy_result(argument_array(call, "x", x).copy())
+        above = _as_they_are(call, x)
     return delivered(call, above, out)
 
 

@@ -476,7 +476,7 @@ def _reduce(
         x, results = _where(call, x, op, results, mask, device)
         if shape == () and isinstance(x, EXPRESSIONS):  # of one item, which has neither axes nor more dimensions
             _, axis, keepdims = axes_of(call, axis, 0), None, False
-            x = asarray(x, device, size=1).reshape(()) if _truncates(cast(Expression, x), results) else x
+            x = asarray(x, device).reshape(()) if _truncates(cast(Expression, x), results) else x
         elif isinstance(x, Expression) and shape and (axis is not None or keepdims or _truncates(x, results)):
             x = asarray(x, device)
     if initial is not None:

@@ -752,7 +752,7 @@ def mean(
         has_doubles = found == np.float64 and context_of(device_of(device=device)).has_float64
         if has_doubles or found == np.complex64:
             divided = _divided(x, axis, found, keepdims, True if mask is None else mask, device)
-            return delivered(call, divided, out, "unsafe")
+            return delivered(call, _as_asked(divided, asked if has_doubles else None, None), out, "unsafe")
     if asked == np.float64:
         raise _refuse_doubles(call, "the result is asked for in")
     given = _in_floats(call, x)
