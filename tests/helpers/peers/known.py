@@ -264,6 +264,7 @@ REFUSALS: tuple[Known, ...] = (
     ),
     Known("an axis of an array without dimensions", message="array of 0 dimensions", when=_has_no_dims),
     Known("an axis is looked at, too, where nothing is to do", "diff", "axis must be"),
+    Known("indices are looked at, too, where no value is to be written", "put", "out of bounds"),
     Known(_TABLE + "NaN between bins", "histogram|histogram2d|histogram_bin_edges|digitize", "has NaN", when=_nan),
     Known(_TABLE + "counts and indices that are floats", "bincount|repeat|take|put", "give integers"),
     Known(_TABLE + "keys in one Array are its rows", "lexsort", "is not read implicitly"),
@@ -403,6 +404,13 @@ ALLOWED: tuple[Known, ...] = (
         _EXPRESSIONS,
         kinds="dtype|value",
         when=lambda call: is_on_gpu(call) and _has_no_dims(call),
+    ),
+    Known("averages of nothing are NaN, without weights as with them", "average", "ZeroDivisionError", kinds="accepts"),
+    Known(
+        "wrong in two ways: an axis, and what is reduced or repeated",
+        "repeat|nanm..",
+        "Cannot cast|needs initial=",
+        kinds="error class",
     ),
     Known("wrong in two ways", kinds="error class", when=_has_dtype("S3")),
     Known(

@@ -118,6 +118,7 @@ def scanned(op: str, x: np.ndarray, kind: str = "inclusive", initial: Any = None
     """Return prefix sums in the dtype of the items; floats are added in a wider one."""
     if kind not in ("inclusive", "exclusive"):
         raise Refused("kind")
+    x = x.astype(x.dtype.newbyteorder("="))
     wide = x.astype(np.longdouble) if x.dtype.kind == "f" else x
     first = identity(op, x.dtype) if initial is None else np.asarray(initial).astype(x.dtype)
     with np.errstate(all="ignore"):
@@ -161,10 +162,10 @@ def exact_sum(along: Callable[..., Any], got: np.dtype, x: Any, n: float, **opti
         given, x = x, x.astype(got) if x.dtype != got else x
         value, scale = along(_wide(x), **options), along(_finite(x), **options)
         terms = (16 + n / 4) * scale
-        if got.kind == "f" and np.any(np.isfinite(given) & ~np.isfinite(x)):  # too large for the dtype one by one
-            terms = np.full(np.shape(terms), np.inf)
         if got == np.float16:  # computed in float32 and rounded once
             terms = np.abs(value) + terms * 2.0**-13
+    if got.kind == "f" and np.any(np.isfinite(given) & ~np.isfinite(x)):  # too large for the dtype one by one
+        terms = np.full(np.shape(terms), np.inf)
     return value, terms
 
 

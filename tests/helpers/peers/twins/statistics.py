@@ -143,7 +143,7 @@ add(
             "diff",
             [x],
             [
-                ("n", d.maybe(0.3, d.pick((0, 1, 2, 3, -1)))),
+                ("n", d.maybe(0.3, d.pick((1, 2, 3, -1)))),
                 ("axis", d.maybe(0.4, d.axis(x.items.ndim, several=False))),
             ],
         )
