@@ -97,6 +97,7 @@ _WGSL = {
     "shaders/merge_network.wgsl": "primitives/merge",
     "shaders/merge_partition.wgsl": "primitives/merge",
     "shaders/merge_sort_tile.wgsl": "primitives/merge",
+    "shaders/lib/merge_bounds.wgsl": "primitives/merge",
     "shaders/lib/merge_order.wgsl": "primitives/merge",
     "shaders/lib/merge_path.wgsl": "primitives/merge",
     "shaders/lib/merge_runs.wgsl": "primitives/merge",

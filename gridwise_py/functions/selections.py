@@ -362,11 +362,13 @@ def delete(x: HostItems | Array, indices: Any, axis: int | None = None, *, devic
         return compress(keeps, items, device=device)
     keeps = np.ones(length, bool)
     given = indices if isinstance(indices, slice) else argument_array(call, "indices", indices)
+    if isinstance(given, np.ndarray) and given.dtype.kind == "b" and given.shape != (length,):
+        raise BoundsError(f"{call}: indices is a mask of shape {given.shape}, but x has {length} items along the axis")
     if isinstance(given, np.ndarray) and given.dtype.kind != "b":
         given = index_array(call, "indices", indices)
     try:
         keeps[given] = False
-    except IndexError as error:
+    except (IndexError, OverflowError) as error:
         raise BoundsError(f"{call}: {error}") from None
     return take(items, np.flatnonzero(keeps).astype(np.uint32), along, device=device)
 

@@ -267,6 +267,8 @@ REFUSALS: tuple[Known, ...] = (
     Known("indices are looked at, too, where no value is to be written", "put", "out of bounds"),
     Known(_TABLE + "NaN between bins", "histogram|histogram2d|histogram_bin_edges|digitize", "has NaN", when=_nan),
     Known(_TABLE + "counts and indices that are floats", "bincount|repeat|take|put", "give integers"),
+    Known(_TABLE + "counts and indices that are floats", "delete", kinds="error class", message="give integers"),
+    Known(_TABLE + "bins='auto' and the like of Arrays", "histogram.*", "is a rule that reads all items"),
     Known(_TABLE + "keys in one Array are its rows", "lexsort", "is not read implicitly"),
     Known(
         _DOC + "other types of arguments in Arrays",

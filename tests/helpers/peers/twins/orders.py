@@ -406,3 +406,29 @@ def _draw_compress(d: Draw) -> Call:
 
 
 add("compress", np.compress, _draw_compress, compare="bits")
+
+
+def _draw_extract(d: Draw) -> Call:
+    x = drawn_array(d, (*ALL, "complex64"), dims=2 if d.chance(0.25) else 1, expression=False)
+    shape = x.items.shape if d.chance(0.8) else (max(x.items.size - 1, 0),)
+    condition = d.items(d.pick(("bool", "bool", "int32", "float32", "uint8")), shape, None)
+    return d.call("extract", [Given(condition, x.how if x.how == "gpu" else d.how(condition, gpu=False)), x])
+
+
+add("extract", np.extract, _draw_extract, compare="bits")
+
+
+def _draw_delete(d: Draw) -> Call:
+    x = drawn_array(d, ALL, dims=2 if d.chance(0.25) else 1, expression=False)
+    axis = d.maybe(0.3, d.axis(x.items.ndim, several=False))
+    least = x.items.size if axis is None else min(x.items.shape, default=0)
+    if d.chance(0.2):
+        indices: Any = d.pick((0, -1, *HUGE, 1.5, True))
+    else:
+        indices = Given(
+            d.rng.integers(-least, least + d.chance(0.05), d.whole(0, 6)) if least else np.zeros(0, int), "numpy"
+        )
+    return d.call("delete", [x, indices], [("axis", axis)])
+
+
+add("delete", np.delete, _draw_delete, compare="bits")
