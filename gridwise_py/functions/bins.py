@@ -179,7 +179,9 @@ def _read_as(kind: Any) -> np.dtype:
 
 def _result_dtype(weights: Any) -> np.dtype:
     """Return the dtype of numpy's histogram."""
-    return np.dtype(np.intp) if weights is None else argument_array("", "weights", weights).dtype
+    if weights is None:
+        return np.dtype(np.intp)
+    return argument_array("", "weights", weights).dtype.newbyteorder("=")
 
 
 @explained()

@@ -388,6 +388,8 @@ def _places(call: str, indices: Any, length: int, mode: str | None, device: wgpu
         ]
         _check_range(call, [int(output.item()) for output in ends], length)
         return places
+    if mode in ("wrap", "clip") and places.dtype.itemsize < 8:  # of uint8, say, a length may be no number
+        places = places.astype(np.int64)
     if mode == "wrap":
         places = places % max(length, 1)
     elif mode == "clip":

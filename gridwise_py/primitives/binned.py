@@ -183,7 +183,10 @@ class Axis:
 def even_edges(items: np.dtype, bins: int, low: Any, high: Any) -> np.ndarray:
     """Return numpy's edges of even bins of items of a dtype."""
     # Of bools numpy takes the bytes, and warns.
-    return np.histogram_bin_edges(np.empty(0, np.uint8 if items.kind == "b" else items), bins, (low, high))
+    try:
+        return np.histogram_bin_edges(np.empty(0, np.uint8 if items.kind == "b" else items), bins, (low, high))
+    except MemoryError as error:
+        raise LimitError(f"there is no memory for the edges of {bins} bins: {error}; give fewer bins") from None
 
 
 def thresholds(edges: np.ndarray | Sequence[float], dtype: np.dtype, *, closed: bool = True) -> np.ndarray:

@@ -373,11 +373,15 @@ def _wrong_items(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: 
         return None if np.all(same) else _first(~np.asarray(same))
     with np.errstate(all="ignore"):
         value, scale = _exact(call, twin, want, got, at, expected)
+        if "c" in (want.dtype.kind, got.dtype.kind):  # part by part: an infinity is in one of them
+            parts = [(np.real(x), np.imag(x)) for x in (np.asarray(value), want, got)]
+            value, want, got = (np.stack(each) for each in parts)
+            scale = np.stack([np.asarray(scale)] * 2)
         both_nan = np.isnan(value) & np.isnan(got)
         eps = _eps(got.dtype, want.dtype)
         tiny = _tiny(got.dtype, scale)
         most = float(np.finfo(got.dtype).max) if got.dtype.kind in "fc" else np.inf
-        near = (value == got) | (np.abs(got - value) <= eps * scale + tiny) | both_nan
+        near = (value == got) | (want == got) | (np.abs(got - value) <= eps * scale + tiny) | both_nan
         # What overflows in one order may not in another; a finite value beyond the dtype is an infinity.
         unsure = np.isinf(scale) | (scale * 1.0 >= most)
         over = (np.abs(value) * (1 + eps) >= most) & np.isinf(got) & np.isfinite(np.abs(value))

@@ -61,6 +61,21 @@ def magnitude(op: str, x: np.ndarray) -> float:
         return float((4 + x.size) * spread(finite))
 
 
+def magnitudes(op: str, x: np.ndarray) -> np.ndarray:
+    """Return the scales of the rounding errors of all prefixes, also of one item fewer."""
+    if x.dtype.kind != "f" or op in ("min", "max") or not x.size:
+        return np.zeros(x.size)
+    with np.errstate(all="ignore"):
+        finite = np.where(np.isfinite(x), np.abs(x.astype(np.longdouble)), 0)
+        if op == "add":
+            return (16 + x.size / 4) * np.cumsum(finite)
+        factors = np.where(finite > 0, finite, 1)
+        logs = np.log2(factors)
+        far = (np.cumsum(np.maximum(logs, 0)) > 100) | (np.cumsum(np.minimum(logs, 0)) < -100)
+        scales = np.where(far, np.inf, (4 + x.size) * np.cumprod(factors))
+        return np.maximum(scales, np.concatenate([[0], scales[:-1]]))
+
+
 def spread(finite: np.ndarray) -> float:
     """Return the magnitude of a product; infinity if another order of its factors may over- or underflow float32."""
     with np.errstate(all="ignore"):

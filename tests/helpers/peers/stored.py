@@ -95,5 +95,15 @@ STORED: tuple[Stored, ...] = (
     Stored('P5', 'm.clip(np.array([4, 9], np.float32), 5, 8)'),
     Stored('P5', 'm.where(np.array([True, False]), np.array([4, 9], np.float32), np.array([1, 2], np.float32))'),
     Stored('P7', 'm.len(m.compress(gpu(np.array([True, False, True])), gpu(np.array([1, 2, 3], np.int32))))'),
+    Stored("5:7554", "m.put(np.zeros(257, np.float32), np.array([81, 36], np.uint8), np.array([1], np.float32), 'wrap')"),
+    Stored("5:6540", "m.where(np.array([True]), swapped(np.array([1.5], np.float64)), nan)"),
+    Stored("61:225", "m.histogram(np.array([0, 1], np.float32), np.array([0, 2, 3]), weights=swapped(np.array([1, 2], np.float64)))"),
+    Stored("71:210", "m.histogram_bin_edges(np.array([1, 2], np.int32), bins=2147483647)"),
+    Stored("5:4523", "m.max(np.array([0, -5], np.int32), out=np.zeros((), np.uint32))"),
+    Stored("5:156", "m.nanargmin(np.array([1.5], np.float32), 2147483648)"),
+    Stored("5:3585", "m.nanmean(np.array([-inf, -2.2, 1], np.float16))"),
+    Stored("12:1749", "m.count_nonzero([2709380845])"),
+    Stored("11:1040", "m.take(gpu(np.array([[0.5, 1]], np.float32)), gpu(np.array([0], np.uint32)), 0.5)"),
+    Stored("12:27", "m.minmax([12])"),
 )
 # fmt: on

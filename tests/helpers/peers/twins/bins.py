@@ -296,7 +296,7 @@ def _scatter_add(x: Any, indices: Any, values: Any) -> Any:
     if not np.isscalar(values) and np.asarray(values).shape != indices.shape:
         raise ref.Refused("lengths")
     with np.errstate(all="ignore"):
-        np.add.at(result, indices.astype(np.int64), values)
+        np.add.at(result, indices.astype(np.int64), np.asarray(values).astype(result.dtype))
     return result
 
 

@@ -62,6 +62,17 @@ def items_along(x: Any, axis: Any) -> float:
     return float(np.prod([x.shape[int(a)] for a in axes]))
 
 
+def _as_computed(x: Any, dtype: Any) -> np.ndarray | None:
+    """Return items as ``dtype=`` makes them; None where floats become integers, whose results are exact."""
+    x = np.asarray(x)
+    if dtype is None or (isinstance(dtype, str) and dtype in ("i8", "u8")):
+        return x
+    if np.dtype(dtype).kind in "iub":
+        return None if x.dtype.kind == "f" else x
+    with np.errstate(all="ignore"):
+        return x.astype(dtype)
+
+
 def sum_exact(
     want: Any,
     got: Any,
@@ -73,7 +84,9 @@ def sum_exact(
     initial: Any = 0,
     where: Any = True,
 ) -> Any:
-    x = np.asarray(x)
+    x = _as_computed(x, dtype)
+    if x is None:
+        return None
     if initial != 0 or where is not True:
         x = np.where(where, x, 0)
     value, scale = ref.exact_sum(np.sum, got.dtype, x, items_along(x, axis), axis=axis, keepdims=keepdims)
@@ -91,7 +104,10 @@ def prod_exact(
     initial: Any = 1,
     where: Any = True,
 ) -> Any:
-    x = np.where(where, x, 1) if where is not True else np.asarray(x)
+    x = _as_computed(x, dtype)
+    if x is None:
+        return None
+    x = np.where(where, x, 1) if where is not True else x
     value, scale = ref.exact_product(np.prod, got.dtype, x, items_along(x, axis), axis=axis, keepdims=keepdims)
     return value * initial, scale * abs(initial)
 
@@ -100,7 +116,9 @@ def _cumulative_exact(exact: Any, along: Any, of: Any) -> Any:
     def find(
         want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
     ) -> Any:
-        x = np.asarray(x)
+        x = _as_computed(x, dtype)
+        if x is None:
+            return None
         n = x.size if axis is None else x.shape[int(axis)]
         with np.errstate(all="ignore"):
             value, scale = exact(along, got.dtype, x, n, axis=axis)

@@ -90,7 +90,7 @@ def _segmented_scan(x: Any, offsets: Any, op: str = "add", kind: str = "inclusiv
 
 def _segmented_scan_exact(want: Any, got: Any, x: Any, offsets: Any, op: str = "add", kind: str = "inclusive") -> Any:
     parts = ref.segments(np.asarray(x), offsets)
-    scales = [np.full(part.size, ref.magnitude(op, part)) for part in parts]
+    scales = [ref.magnitudes(op, part) for part in parts]
     return want, np.concatenate([np.zeros(0), *scales])
 
 
@@ -174,7 +174,7 @@ def _scan_by_key(keys: Any, x: Any, op: str = "add", kind: str = "inclusive") ->
 
 
 def _scan_by_key_exact(want: Any, got: Any, keys: Any, x: Any, op: str = "add", kind: str = "inclusive") -> Any:
-    scales = [np.full(part.size, ref.magnitude(op, part)) for part in _runs_of(keys, x)[1]]
+    scales = [ref.magnitudes(op, part) for part in _runs_of(keys, x)[1]]
     return want, np.concatenate([np.zeros(0), *scales])
 
 
