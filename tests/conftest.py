@@ -15,6 +15,7 @@ import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -38,6 +39,10 @@ def _flag(name: str) -> bool:
 
 
 # ---- what was found out on this machine before, or is now, is none of the tests' business ----
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", type=Path, metavar="FILE", help="write core-seconds and pipelines of each test, as JSON")
 
 
 def pytest_configure(config: pytest.Config) -> None:

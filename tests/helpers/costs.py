@@ -1,10 +1,13 @@
 """What tests cost: core-seconds and compiled pipelines by folder, shown at the end of a run.
 
+``--costs FILE`` writes the same of each test, as JSON: ``{node id: [core-seconds, pipelines]}``.
+
 On a software adapter compiling is most of the cost, so the number of pipelines is what a new test should keep low.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator
@@ -60,6 +63,7 @@ class Costs:
     def __init__(self) -> None:
         self._before = (_core_s(), _made.count)
         self._files: dict[str, _Cost] = defaultdict(_Cost)
+        self._tests: dict[str, tuple[float, int]] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
@@ -76,8 +80,11 @@ class Costs:
         for name, spent in report.user_properties:
             if name == _PROPERTY and report.when == "teardown":
                 self._files[report.nodeid.partition("::")[0]].add(*spent)
+                self._tests[report.nodeid] = spent
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+        if config.option.costs is not None:
+            config.option.costs.write_text(json.dumps(self._tests, indent=1) + "\n", encoding="utf-8")
         every = sum(cost.core_s for cost in self._files.values())
         if len(self._files) < 2 or not every:
             return
