@@ -6,8 +6,8 @@ import functools
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import wgpu
 
@@ -31,7 +31,7 @@ from ..runtime.bound_call import (
     timing_result,
     to_the_end,
 )
-from ..runtime.chunked_array import Items, check_usable
+from ..runtime.chunked_array import check_usable
 from ..runtime.context import context_of
 from ..runtime.counts import has_count, with_count
 from ..runtime.encoders import check_encoder, check_session
@@ -44,6 +44,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype
 from ..types.evaluation import value_of
 from ..types.program import Flat
+from .call_signatures import with_arrays
 from .fusion import FUSED, Fusion, flat_of
 from .mapped_output import MappedOutput
 
@@ -51,9 +52,8 @@ __all__ = ["Primitive"]
 
 _MAX_LAYOUTS = 64
 _MAX_KNOWN_CALLS = 64
-# From a warning in `BoundCall.run` to the line that called `execute`: `_execute`, `execute` and what explains its
-# arguments.
-_TO_CALLER = 6
+#: The methods that take the arrays of a call.
+_CALLS = ("bind", "record", "execute", "execute_async")
 
 
 class Primitive(OfOneDevice, ABC):
@@ -79,16 +79,18 @@ class Primitive(OfOneDevice, ABC):
     overwrite_input: bool = False
     #: Whether calls take ``n=``, the number of items that count.
     takes_count: ClassVar[bool] = False
+    #: A TypedDict: the arrays that calls may be given, for the signatures that people see.
+    call_arrays: ClassVar[type | None] = None
     #: The expression that it reads in place of an array.
     _fusion: Fusion | None = None
     #: The expression of its results that it stores.
     _mapped: MappedOutput | None = None
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Return an instance; of one that reads an expression, the methods take the leaves by their names."""
-        options = (*args, *(value for name, value in kwargs.items() if name != "output"))
-        is_fused = any(isinstance(value, FUSED) for option in options for value in _listed(option))
-        return super().__new__(_taking_leaves(cls) if is_fused else cls)
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "call_arrays" in vars(cls) and cls.call_arrays is not None:
+            for name in _CALLS:
+                setattr(cls, name, with_arrays(getattr(Primitive, name), cls.call_arrays))
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
         self._context = context_of(device) if device is not None else None
@@ -125,13 +127,23 @@ class Primitive(OfOneDevice, ABC):
             layout = fusion.reads(layout)
         return layout if self._mapped is None else self._mapped.writes(layout)
 
-    def _operands_of(self, arrays: dict[str, Any]) -> dict[str, Any]:
-        """Return numpy arrays as `reference` takes them: the items of each expression in place of its leaves."""
+    def reference(self, *args: Any, **arrays: Any) -> Any:
+        """Return what numpy computes of the same inputs; an expression's leaves are given by their names."""
         for fusion in self._fusions:
             names = [*fusion.flat.names, *(name for name, _ in fusion.flat.scalars)]
             leaves = {name: arrays.pop(name) for name in names if name in arrays}
             arrays[fusion.argument] = value_of(fusion.flat, leaves)
-        return arrays
+        return self._reference(*args, **arrays)
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether it has a twin in numpy; kernels of users have none."""
+        cls = type(self)
+        return cls._reference is not Primitive._reference or cls.reference is not Primitive.reference
+
+    def _reference(self, *args: Any, **arrays: Any) -> Any:
+        """Return what numpy computes, for `reference`: with the items of each expression in place of its leaves."""
+        raise NotImplementedError(f"{self.name} has no twin in numpy")
 
     def _take(self, items: Any, argument: str = "input") -> Any:
         """Return the datatype of an argument's items. If they are an expression, its leaves become the arguments."""
@@ -232,7 +244,7 @@ class Primitive(OfOneDevice, ABC):
     # ---- binding ----
 
     @explained()
-    def bind(self, **arrays: Items | wgpu.GPUBuffer | None) -> BoundCall[Any]:
+    def bind(self, **arrays: Any) -> BoundCall[Any]:
         """Check the arguments, make the outputs that are missing, and return a call that is ready to run.
 
         Later calls of the primitive do not change it. An argument that is left out is that of the primitive's last
@@ -331,7 +343,7 @@ class Primitive(OfOneDevice, ABC):
         trials: int = 1,
         timing: TimingSession | None = None,
         **arrays: Any,
-    ) -> dict[str, Items]:
+    ) -> dict[str, Any]:
         """Record the primitive on an encoder, without submitting.
 
         Parameters
@@ -350,11 +362,6 @@ class Primitive(OfOneDevice, ABC):
         dict from str to Array or ChunkedArray
             The outputs.
         """
-        return self._record(arrays, encoder, trials, timing)
-
-    def _record(
-        self, arrays: Mapping[str, Any], encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None
-    ) -> dict[str, Any]:
         check_encoder(self.name, encoder, self.device)
         if timing is not None:
             check_session(self.name, timing, self.device)
@@ -397,28 +404,18 @@ class Primitive(OfOneDevice, ABC):
         ArgumentError
             If an argument is wrong; nothing was submitted or changed.
         """
-        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
-
-    def _execute(
-        self,
-        arrays: Mapping[str, Any],
-        encoder: wgpu.GPUCommandEncoder | None,
-        enable_gpu_timing: bool,
-        enable_cpu_timing: bool,
-        trials: int,
-    ) -> Run[Any]:
         if encoder is not None:
             check_encoder_option(self.name, encoder, enable_cpu_timing, self.device)
         context = self._context
         observer = None if context is None else context.observer
         if observer is None:
             call = self._call(arrays, trials)
-            run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, None, _TO_CALLER)
+            run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, None)
         else:
             with observer.span(self.name, "primitive") as node:
                 call = self._call(arrays, trials)
                 node.shapes = call.shapes()
-                run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, observer, _TO_CALLER)
+                run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, observer)
         if run.measurement is not None:
             self._last_timed = run.measurement
         return run
@@ -431,14 +428,8 @@ class Primitive(OfOneDevice, ABC):
 
         The arguments are those of `execute`, except ``encoder``.
         """
-        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
-
-    async def _execute_async(
-        self, arrays: Mapping[str, Any], enable_gpu_timing: bool, enable_cpu_timing: bool, trials: int
-    ) -> Run[Any]:
-        return await to_the_end(
-            self.device, lambda: self._execute(arrays, None, enable_gpu_timing, enable_cpu_timing, trials)
-        )
+        options = {"enable_gpu_timing": enable_gpu_timing, "enable_cpu_timing": enable_cpu_timing, "trials": trials}
+        return await to_the_end(self.device, lambda: self.execute(**options, **arrays))
 
     def get_timing_result(self) -> TimingResult:
         """Return the times of the last timed call; see `Run.get_timing_result`."""
@@ -450,19 +441,3 @@ class Primitive(OfOneDevice, ABC):
 
     def __repr__(self) -> str:
         return f"{self.name}({self.capabilities.adapter})"
-
-
-def _listed(option: Any) -> Sequence[Any]:
-    return cast(Sequence[Any], option) if isinstance(option, (list, tuple)) else (option,)
-
-
-@functools.cache
-def _taking_leaves(cls: Any) -> Any:
-    """Return the subclass of a primitive's class whose methods take any names, in place of those of `typed`."""
-
-    def reference(self: Any, **arrays: Any) -> Any:
-        """Return numpy's result for the same leaves."""
-        return cls.reference(self, **self._operands_of(arrays))
-
-    methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
-    return type(cls.__name__, (cls,), {**methods, "reference": reference, "__module__": cls.__module__})

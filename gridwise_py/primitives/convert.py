@@ -56,7 +56,7 @@ class Convert(ItemsKernel):
     def _context_values(self) -> dict[str, Any]:
         return {"source": described(self.source)}
 
-    def reference(self, input: np.ndarray) -> np.ndarray:
+    def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""
         with np.errstate(all="ignore"):
             return input.astype(self.datatype.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
@@ -215,10 +215,6 @@ class GroupBy(Primitive):
     takes_count = True
     #: Whether rows are combined in tables where that can be.
     _by_tables: ClassVar[bool] = True
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Return an instance; its methods take the leaves by their names in any case."""
-        return object.__new__(cls)
 
     @explained()
     def __init__(

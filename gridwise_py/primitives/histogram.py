@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import numpy as np
 import wgpu
@@ -13,6 +13,11 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
 from ..planning.signature import Argument, SameAs
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import Items
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import HistogramTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
@@ -20,8 +25,8 @@ from ..types.expression import Operators
 from ..types.operators import Add, BinOp
 from ..types.options import integer
 from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of, edges_argument
+from .call_signatures import Timed
 from .registry import register
-from .typed_bins import InputBinned, PairBinned
 
 __all__ = ["EvenRange", "Histogram", "Histogram2D"]
 
@@ -91,8 +96,21 @@ class _Histogram(BinnedPrimitive):
         return sums.astype(dtype)
 
 
+class HistogramArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    input: Items | wgpu.GPUBuffer | None
+    edges: Array | wgpu.GPUBuffer | None
+    weights: Items | wgpu.GPUBuffer | None
+    output: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class HistogramCall(HistogramArrays, Timed, total=False): ...
+
+
 @register("histogram")
-class Histogram(InputBinned, _Histogram):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Histogram(_Histogram):
     """Count the items in each bin, or add their weights: numpy's ``histogram``.
 
     A bin has its lower edge, and not the upper one; the last bin has both. Items outside and NaN are in no bin.
@@ -153,6 +171,8 @@ class Histogram(InputBinned, _Histogram):  # pyright: ignore[reportIncompatibleM
     array([3, 0, 1, 1], dtype=uint32)
     """
 
+    call_arrays = HistogramArrays
+
     arguments = (
         Argument("input", chunked=True, any_shape=True),
         Argument("edges", is_apart=True),
@@ -193,14 +213,45 @@ class Histogram(InputBinned, _Histogram):  # pyright: ignore[reportIncompatibleM
         """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
         return {"bins": bins}, {"input": n}
 
-    def reference(
+    def _reference(
         self, input: np.ndarray, edges: np.ndarray | None = None, weights: np.ndarray | None = None
     ) -> np.ndarray:
         """Return numpy's result for the same input."""
         return self._twin((input,), (edges,), weights)
 
+    if TYPE_CHECKING:
 
-class Histogram2D(PairBinned, _Histogram):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+        def bind(self, **arrays: Unpack[HistogramArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[HistogramArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[HistogramCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[HistogramCall]) -> Run[Array]: ...
+
+
+class Histogram2DArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    x: Items | wgpu.GPUBuffer | None
+    y: Items | wgpu.GPUBuffer | None
+    x_edges: Array | wgpu.GPUBuffer | None
+    y_edges: Array | wgpu.GPUBuffer | None
+    weights: Items | wgpu.GPUBuffer | None
+    output: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class Histogram2DCall(Histogram2DArrays, Timed, total=False): ...
+
+
+class Histogram2D(_Histogram):
     """Count pairs of items by bins of both, or add their weights: numpy's ``histogram2d``.
 
     Parameters
@@ -222,6 +273,8 @@ class Histogram2D(PairBinned, _Histogram):  # pyright: ignore[reportIncompatible
     execute : takes ``x`` and ``y``, shape (n,) each, ``x_edges``, ``y_edges`` and ``weights`` as above, and ``output``
         of as many items as there are pairs of bins, row by row: ``output.reshape(bins)``.
     """
+
+    call_arrays = Histogram2DArrays
 
     arguments = (
         Argument("x", chunked=True, any_shape=True),
@@ -269,12 +322,28 @@ class Histogram2D(PairBinned, _Histogram):  # pyright: ignore[reportIncompatible
         assert prod((x.bins, y.bins)) == self.bins
         return x.bins, y.bins
 
-    def reference(
+    def _reference(
         self, x: np.ndarray, y: np.ndarray, x_edges: np.ndarray | None = None, y_edges: np.ndarray | None = None,
         weights: np.ndarray | None = None,
     ) -> np.ndarray:  # fmt: skip
         """Return numpy's result for the same input, shape (bins of x · bins of y,)."""
         return self._twin((x, y), (x_edges, y_edges), weights)
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[Histogram2DArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[Histogram2DArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[Histogram2DCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[Histogram2DCall]) -> Run[Array]: ...
 
 
 @dataclass(frozen=True)

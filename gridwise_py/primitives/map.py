@@ -16,15 +16,15 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, ComputeDatatypeLike
 from ..types.expression import Operators
 from ..types.unary_operators import Square, UnaryOp, UnaryOpLike, as_unaryop, unary_context
+from .calls import InputOutput
 from .elementwise import Elementwise, elementwise_arguments
 from .registry import register
-from .typed import InputOutput
 
 __all__ = ["Map"]
 
 
 @register("map")
-class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Map(InputOutput, Elementwise):
     """Apply an operator to each item: ``output[i] = op(input[i])``.
 
     Parameters
@@ -97,6 +97,6 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
     def _units(self) -> dict[str, int] | None:
         return {"input": 16, "output": 4} if self._stores_bools else None
 
-    def reference(self, input: np.ndarray) -> np.ndarray:
+    def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return the result of the operator's numpy function for the same input."""
         return (input != 0 if self._stores_bools else input) if self.op is None else self.op.twin(input)

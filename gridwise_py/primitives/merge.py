@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -15,11 +15,17 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, UpTo
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import ItemsT
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, KeyDatatypeLike, Struct, ValueDatatypeLike
 from .base import Primitive
+from .call_signatures import Timed
 from .merge_order import (
     PARTITION_TILES,
     Less,
@@ -32,15 +38,31 @@ from .merge_order import (
     value_arguments,
 )
 from .registry import register
-from .typed_merges import TwoSorted
 
 __all__ = ["Merge"]
 
 _COUNTS = ("a_count", "b_count")
 
 
+class MergeArrays(TypedDict, Generic[ItemsT], total=False):
+    """The arrays of its calls."""
+
+    a: ItemsT | wgpu.GPUBuffer | None
+    b: ItemsT | wgpu.GPUBuffer | None
+    a_values: ItemsT | wgpu.GPUBuffer | None
+    b_values: ItemsT | wgpu.GPUBuffer | None
+    a_count: Array | wgpu.GPUBuffer | None
+    b_count: Array | wgpu.GPUBuffer | None
+    output: ItemsT | wgpu.GPUBuffer | None
+    output_values: ItemsT | wgpu.GPUBuffer | None
+    count: Array | wgpu.GPUBuffer | None
+
+
+class MergeCall(MergeArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
+
+
 @register("merge")
-class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Merge(Primitive):
     """Merge two sorted arrays; of equal keys those of the first come first.
 
     Parameters
@@ -88,6 +110,8 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
     >>> gw.Merge(device, "u32").execute(a=a, b=b).output.to_numpy()
     array([1, 2, 4, 4, 4, 9], dtype=uint32)
     """
+
+    call_arrays = MergeArrays
 
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     #: Whether integer keys without values are merged in registers, where a device has subgroups.
@@ -237,7 +261,7 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
     def _step(n: int) -> int:
         return first_step(n)
 
-    def reference(self, a: np.ndarray, b: np.ndarray, **others: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
+    def _reference(self, a: np.ndarray, b: np.ndarray, **others: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
         """Return the stable merge by a search of each key among those of the other array."""
         if self.counted:
             a, b = a[: int(others["a_count"].reshape(-1)[0])], b[: int(others["b_count"].reshape(-1)[0])]
@@ -249,3 +273,19 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
         if self.counted:
             found.append(np.array([order.size], dtype=np.uint32))
         return found[0] if len(found) == 1 else tuple(found)
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[MergeArrays[ItemsT]]) -> BoundCall[ItemsT]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[MergeArrays[ItemsT]],
+        ) -> dict[str, ItemsT]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[MergeCall[ItemsT]]
+        ) -> Run[ItemsT]: ...
+        async def execute_async(self, **call: Unpack[MergeCall[ItemsT]]) -> Run[ItemsT]: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -14,6 +14,11 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import ItemsT
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
@@ -21,6 +26,7 @@ from ..types.datatype import ITEM_DATATYPES, Datatype, KeyDatatypeLike, Struct, 
 from ..types.expression import Operators
 from ..types.expression_functions import StructExpression
 from .base import Primitive
+from .call_signatures import Timed
 from .merge_order import (
     PARTITION_TILES,
     Less,
@@ -32,15 +38,27 @@ from .merge_order import (
     value_arguments,
 )
 from .registry import register
-from .typed_merges import SortedItems
 
 __all__ = ["MergeSort"]
 
 _MOST_WORD = (1 << 32) - 1
 
 
+class MergeSortArrays(TypedDict, Generic[ItemsT], total=False):
+    """The arrays of its calls."""
+
+    input: ItemsT | wgpu.GPUBuffer | None
+    values: ItemsT | wgpu.GPUBuffer | None
+    output: ItemsT | wgpu.GPUBuffer | None
+    output_values: ItemsT | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class MergeSortCall(MergeSortArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
+
+
 @register("merge_sort")
-class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class MergeSort(Primitive):
     """Sort by any order, which a function of two items gives; stable.
 
     Parameters
@@ -86,6 +104,8 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
     >>> gw.MergeSort(device, "u32", less=lambda a, b: a % 10 < b % 10).execute(input=x).output.to_numpy()
     array([31, 11, 12, 22], dtype=uint32)
     """
+
+    call_arrays = MergeSortArrays
 
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     takes_count = True
@@ -219,7 +239,7 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
             context=self._template(shape, key_output="output", values="values" in inputs), **more,
         )  # fmt: skip
 
-    def reference(self, **arrays: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
+    def _reference(self, **arrays: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
         """Return the result of a merge sort in numpy."""
         items = arrays["input"]
         order, run = np.arange(items.size), 1
@@ -229,6 +249,22 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
             order = order[merged_order(self._order, items[order], runs)]
             run *= 2
         return items[order] if self.value_datatype is None else (items[order], arrays["values"][order])
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[MergeSortArrays[ItemsT]]) -> BoundCall[ItemsT]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[MergeSortArrays[ItemsT]],
+        ) -> dict[str, ItemsT]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[MergeSortCall[ItemsT]]
+        ) -> Run[ItemsT]: ...
+        async def execute_async(self, **call: Unpack[MergeSortCall[ItemsT]]) -> Run[ItemsT]: ...
 
 
 def _named(name: str, operands: Mapping[str, Operand]) -> dict[str, Operand]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -15,6 +15,11 @@ from ..planning.layout import Layout, Operand
 from ..planning.lookback_state import SPIN_LIMIT, ChainedState
 from ..planning.plan import Copy, Plan, Work
 from ..planning.signature import Argument
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import Items
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import ReduceTuning
 from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities
@@ -22,15 +27,26 @@ from ..types.datatype import Datatype, ItemDatatypeLike, Struct
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
 from ..types.struct_operators import ArgOp, Moments
+from .call_signatures import Timed
 from .operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .registry import register
-from .typed import InputTotal
 
 __all__ = ["Reduce"]
 
 
+class ReduceArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    input: Items | wgpu.GPUBuffer | None
+    output: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class ReduceCall(ReduceArrays, Timed, total=False): ...
+
+
 @register("reduce")
-class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Reduce(OperatorPrimitive):
     """Combine all items with an associative operator.
 
     The result has the datatype of the input, unless `result_dtype` gives another: integers wrap, while `numpy.sum`
@@ -115,6 +131,8 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     >>> gw.Reduce(device, "u32", gw.Max).execute(input=x).output.to_numpy()
     array([9], dtype=uint32)
     """
+
+    call_arrays = ReduceArrays
 
     takes_count = True
     # Any overlap is allowed: the result is written after everything was read.
@@ -262,7 +280,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             workgroups=1, **over_blocks(builder, blocks_of(windows), shape, self._items_in(layout["input"])),
         )  # fmt: skip
 
-    def reference(self, input: np.ndarray) -> np.ndarray:
+    def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input, shape (1,), in the dtype of the result."""
         dtype = self.result_datatype.dtype
         if input.size == 0:
@@ -271,6 +289,22 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             with np.errstate(over="ignore"):
                 result = np.array([fold(self.op, input.astype(dtype))]).astype(dtype)
         return result if self._mapped is None else self._mapped.value(result)
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[ReduceArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[ReduceArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ReduceCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[ReduceCall]) -> Run[Array]: ...
 
 
 def wider(dtype: np.dtype) -> np.dtype:

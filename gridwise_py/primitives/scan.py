@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 import numpy as np
 import wgpu
@@ -17,18 +17,23 @@ from ..planning.layout import COUNT, Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import part_of, windows_of
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import ItemsT
+from ..runtime.run import Run
 from ..settings import ScanStrategy
+from ..timing.queries import TimingSession
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
 from ..types.options import one_of
+from .call_signatures import Timed
 from .look_back import LookBackPrimitive
 from .operator import blocks_of, over_blocks
 from .reduce import wider
 from .registry import register
-from .typed import InputInitialOutput
 
 __all__ = ["KINDS", "Scan", "ScanKind"]
 
@@ -41,8 +46,20 @@ _INITIAL = Argument("initial", datatype="result_datatype", length=1, any_shape=T
 _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
 
+class ScanArrays(TypedDict, Generic[ItemsT], total=False):
+    """The arrays of its calls."""
+
+    input: ItemsT | wgpu.GPUBuffer | None
+    initial: Array | wgpu.GPUBuffer | None
+    output: ItemsT | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class ScanCall(ScanArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
+
+
 @register("scan")
-class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Scan(LookBackPrimitive):
     """Compute all prefix sums of the input under an associative operator.
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
@@ -139,6 +156,8 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
     >>> gw.Scan(device, "u32", initial=True).execute(input=x, initial=before).output.to_numpy()
     array([11, 12, 13, 14, 15], dtype=uint32)
     """
+
+    call_arrays = ScanArrays
 
     takes_count = True
     _kernel = "scan_lookback"
@@ -369,7 +388,7 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
                 )  # fmt: skip
         return self._lookback_parameters(shape, tiles, tickets=tickets, look=look)
 
-    def reference(self, input: np.ndarray, initial: np.ndarray | None = None) -> np.ndarray:
+    def _reference(self, input: np.ndarray, initial: np.ndarray | None = None) -> np.ndarray:
         """Return numpy's result for the same input, in the dtype of the result."""
         dtype = self.result_datatype.dtype
         if initial is not None:  # one item more, in front, whose own prefix is left out, or is the first result
@@ -384,6 +403,22 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
             first = np.array([self.op.identity_for(self.result_datatype)], dtype=inclusive.dtype)
             results = np.concatenate([first, inclusive[:-1]])
         return results if self._mapped is None else self._mapped.value(results)
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[ScanArrays[ItemsT]]) -> BoundCall[ItemsT]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[ScanArrays[ItemsT]],
+        ) -> dict[str, ItemsT]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ScanCall[ItemsT]]
+        ) -> Run[ItemsT]: ...
+        async def execute_async(self, **call: Unpack[ScanCall[ItemsT]]) -> Run[ItemsT]: ...
 
 
 def prefixes(op: BinOp, items: np.ndarray) -> np.ndarray:

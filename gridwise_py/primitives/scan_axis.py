@@ -21,11 +21,11 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, memory_context, operator_context
 from ..types.options import one_of
+from .calls import InputOutput
 from .operator import OperatorPrimitive
 from .reduce import wider
 from .reduce_axis import array_shape, axes_of
 from .scan import KINDS, ScanKind
-from .typed import InputOutput
 
 __all__ = ["ScanAxis"]
 
@@ -66,7 +66,7 @@ class _Shape:
     part_length: int
 
 
-class ScanAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class ScanAxis(InputOutput, OperatorPrimitive):
     """Compute prefix sums along an axis of an array, under an associative operator.
 
     The constructor gets the shape; at the call only the number of items counts, in C order. Results have the datatype
@@ -314,7 +314,7 @@ class ScanAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompa
             units={"input": (4 if rows else shape.width) * read, "output": (4 if by_quads else 1) * written},
         )  # fmt: skip
 
-    def reference(self, input: np.ndarray) -> np.ndarray:
+    def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same items, flat, in the dtype of the result."""
         dtype = self.result_datatype.dtype
         array = input.reshape(self.outer, self.scanned, self.inner).astype(dtype)

@@ -255,9 +255,6 @@ class StreamPrimitive(Primitive):
     def _fusions(self) -> tuple[Fusion, ...]:
         return tuple(self._expressions.values())
 
-    def _operands_of(self, arrays: dict[str, Any]) -> dict[str, Any]:
-        return arrays  # `reference` takes leaves: several expressions may share one
-
     def reference(self, **arrays: Any) -> tuple[np.ndarray, ...]:
         """Return numpy's outputs for the same inputs, or for the same leaves of expressions."""
         name, per = self._measure

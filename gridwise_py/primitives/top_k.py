@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 import numpy as np
 import wgpu
@@ -17,6 +17,11 @@ from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument
 from ..planning.windows import bindings_for, part_of, windows_of
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import Items
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
@@ -24,12 +29,11 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, KeyDatatype
 from ..types.expression import Operators
 from ..types.options import MOST_U32, integer, one_of
 from .base import Primitive
+from .call_signatures import Timed
 from .key_codes import key_codes, key_context, key_words
 from .registry import register
 from .segments import segments_of, with_buffer
 from .sort import ArgSort, Sort
-from .typed import ValuesIndices
-from .typed_segments import ItemsOffsetsRanked
 
 __all__ = ["SegmentedTopK", "TopK", "TopKMode"]
 
@@ -91,8 +95,20 @@ def _log2(size: int) -> int:
     return size.bit_length() - 1
 
 
+class TopKArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    input: Items | wgpu.GPUBuffer | None
+    values: Array | wgpu.GPUBuffer | None
+    indices: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class TopKCall(TopKArrays, Timed, total=False): ...
+
+
 @register("top_k")
-class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class TopK(Primitive):
     """Find the k largest or smallest items and their indices.
 
     Parameters
@@ -141,6 +157,8 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
     >>> run.outputs["values"].to_numpy(), run.outputs["indices"].to_numpy()
     (array([9, 9, 5], dtype=uint32), array([1, 3, 4], dtype=uint32))
     """
+
+    call_arrays = TopKArrays
 
     takes_count = True
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
@@ -588,7 +606,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         """Return what the codes of items depend on."""
         return key_context(self.datatype, descending=self._descending)
 
-    def reference(self, input: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _reference(self, input: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return numpy's results for the same input."""
         rows = input.reshape(
             1 if self.row_length is None else -1, input.size if self.row_length is None else self.row_length
@@ -598,8 +616,31 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
             order.sort(axis=1)
         return np.take_along_axis(rows, order, axis=1).ravel(), order.ravel().astype(np.uint32)
 
+    if TYPE_CHECKING:
 
-class SegmentedTopK(ItemsOffsetsRanked, TopK):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+        def bind(self, **arrays: Unpack[TopKArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[TopKArrays],
+        ) -> dict[str, Array]: ...
+        def execute(self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[TopKCall]) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[TopKCall]) -> Run[Array]: ...
+
+
+class SegmentedTopKArrays(TopKArrays, total=False):
+    """The arrays of its calls."""
+
+    offsets: Array | wgpu.GPUBuffer | None
+
+
+class SegmentedTopKCall(SegmentedTopKArrays, Timed, total=False): ...
+
+
+class SegmentedTopK(TopK):
     """Find the k largest or smallest items of each segment, and their indices.
 
     Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix. For rows of one length
@@ -644,6 +685,8 @@ class SegmentedTopK(ItemsOffsetsRanked, TopK):  # pyright: ignore[reportIncompat
     >>> run.outputs["values"].to_numpy(), run.outputs["indices"].to_numpy().astype(np.int32)
     (array([9, 9, 0, 0, 5, 0], dtype=uint32), array([ 1,  3, -1, -1,  0, -1], dtype=int32))
     """
+
+    call_arrays = SegmentedTopKArrays
 
     arguments = (
         Argument("input"),
@@ -693,7 +736,7 @@ class SegmentedTopK(ItemsOffsetsRanked, TopK):  # pyright: ignore[reportIncompat
         work = Work(items.length, items.nbytes + offsets.nbytes, written, counted=counted)
         return builder.build(work, {"k": self.k, "segments": segments})
 
-    def reference(self, input: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _reference(self, input: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return numpy's results for the same input."""
         segments = offsets.size - 1
         values = np.zeros((segments, self.k), input.dtype)
@@ -705,3 +748,19 @@ class SegmentedTopK(ItemsOffsetsRanked, TopK):  # pyright: ignore[reportIncompat
                 order.sort()
             values[s, : order.size], indices[s, : order.size] = input[begin:end][order], order
         return values.ravel(), indices.ravel()
+
+    if TYPE_CHECKING:  # TopK's arrays and one more, which pyright takes for a conflict
+
+        def bind(self, **arrays: Unpack[SegmentedTopKArrays]) -> BoundCall[Array]: ...  # pyright: ignore[reportIncompatibleMethodOverride]
+        def record(  # pyright: ignore[reportIncompatibleMethodOverride]
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[SegmentedTopKArrays],
+        ) -> dict[str, Array]: ...
+        def execute(  # pyright: ignore[reportIncompatibleMethodOverride]
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[SegmentedTopKCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[SegmentedTopKCall]) -> Run[Array]: ...  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -126,7 +126,7 @@ def test_an_older_driver_has_another_name_for_the_release(device, driver):
 def test_which_gpu_is_held(monkeypatch, names, wanted, shown):
     cuda = Cuda(*names)
     monkeypatch.setattr(clock, "_load", lambda: cuda)
-    held = clock.hold(H200 | {"device": shown}, stacklevel=1)
+    held = clock.hold(H200 | {"device": shown})
     assert {gpu for gpu, count in cuda.retained.items() if count} == {wanted}
     held.release()
     assert not any(cuda.retained.values())
@@ -136,7 +136,7 @@ def test_of_equal_gpus_the_one_with_the_address_is_held(monkeypatch):
     cuda = Cuda("NVIDIA H200", "NVIDIA H200", "NVIDIA A100")
     monkeypatch.setattr(clock, "_load", lambda: cuda)
     monkeypatch.setattr(clock, "_loaded", lambda: cuda)
-    held = clock.hold(H200, pci=lambda: "0000:1b:00.0", stacklevel=1)
+    held = clock.hold(H200, pci=lambda: "0000:1b:00.0")
     assert cuda.retained == {10: 0, 11: 1, 12: 0}
     assert clock.is_held(H200, pci="0000:1b:00.0")
     assert not clock.is_held(H200, pci="0000:1a:00.0")
@@ -145,10 +145,10 @@ def test_of_equal_gpus_the_one_with_the_address_is_held(monkeypatch):
     # An address that CUDA does not know, or that is another model's, is no reason to hold any of them.
     for address in ("0000:ff:00.0", "0000:1c:00.0", None):
         with pytest.warns(gw.GridwiseWarning, match="CUDA finds 2 GPUs"):
-            assert clock.hold(H200, pci=lambda address=address: address, stacklevel=1) is None
+            assert clock.hold(H200, pci=lambda address=address: address) is None
     assert not any(cuda.retained.values())
     # A GPU that is the only one of its name needs no address.
-    clock.hold(H200 | {"device": "NVIDIA A100"}, pci=lambda: pytest.fail("asked"), stacklevel=1).release()
+    clock.hold(H200 | {"device": "NVIDIA A100"}, pci=lambda: pytest.fail("asked")).release()
 
 
 def test_nothing_is_held_where_there_is_no_such_gpu(device, driver):
@@ -163,7 +163,7 @@ def test_gpus_of_other_vendors_do_not_ask_cuda(monkeypatch):
     monkeypatch.setattr(clock, "_load", lambda: pytest.fail("asked"))
     for vendor, vendor_id, name in (("AMD", 0x1002, "AMD Radeon"), ("llvmpipe", 0x10005, "llvmpipe (LLVM 15)")):
         info = {"vendor": vendor, "vendor_id": vendor_id, "device": name, "description": ""}
-        assert clock.hold(info, stacklevel=1) is None
+        assert clock.hold(info) is None
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_whether_it_is_held_is_asked_without_making_anything(monkeypatch):
     cuda.cuInit(ctypes.c_uint(0))
     assert not clock.is_held(H200)
     monkeypatch.setattr(clock, "_load", lambda: cuda)
-    held = clock.hold(H200, stacklevel=1)
+    held = clock.hold(H200)
     assert clock.is_held(H200)
     assert not clock.is_held(H200 | {"device": "NVIDIA A100"})
     held.release()
