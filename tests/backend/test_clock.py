@@ -84,7 +84,7 @@ def driver(monkeypatch):
     def install(cuda):
         monkeypatch.setattr(clock, "_load", lambda: cuda)
         original = clock.hold
-        hold = lambda info, *, stacklevel, pci=None: original(H200, pci=pci, stacklevel=stacklevel + 1)  # noqa: E731
+        hold = lambda info, *, pci=None: original(H200, pci=pci)  # noqa: E731
         monkeypatch.setattr(clock, "hold", hold)
         return cuda
 

@@ -798,7 +798,7 @@ def test_the_clock_is_held_by_the_process_that_waits(fake, monkeypatch):
         def release(self):
             held.append("released")
 
-    monkeypatch.setattr(turns.clock, "hold", lambda info, *, stacklevel: held.append(info["device"]) or Held())
+    monkeypatch.setattr(turns.clock, "hold", lambda info: held.append(info["device"]) or Held())
     assert _measured(Settings(pairs=2, rounds=1)).clock == "held"
     assert held == ["Fake GPU", "released"]
     for side in SIDES:

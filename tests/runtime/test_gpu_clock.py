@@ -159,7 +159,7 @@ class Held:
 
 def test_commands_hold_the_clock_where_they_can(gpu, device, monkeypatch):
     held = Held()
-    monkeypatch.setattr(gpu_clock.clock, "hold", lambda info, *, stacklevel, pci: held)
+    monkeypatch.setattr(gpu_clock.clock, "hold", lambda info, *, pci: held)
     with gpu_clock.clock_held(gpu) as state:
         assert (state, held.released) == ("held", 0)
     assert held.released == 1
@@ -167,8 +167,8 @@ def test_commands_hold_the_clock_where_they_can(gpu, device, monkeypatch):
         raise KeyError
     assert held.released == 2
 
-    def refuse(info, *, stacklevel, pci):
-        warnings.warn("two GPUs may be meant", gw.GridwiseWarning, stacklevel=stacklevel)
+    def refuse(info, *, pci):
+        warnings.warn("two GPUs may be meant", gw.GridwiseWarning, stacklevel=2)
 
     monkeypatch.setattr(gpu_clock.clock, "hold", refuse)
     with gpu_clock.clock_held(gpu) as state:
