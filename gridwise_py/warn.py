@@ -18,4 +18,4 @@ def warn(message: str) -> None:
     level, frame = 1, inspect.currentframe()
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _INSIDE:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, GridwiseWarning, stacklevel=level - 1)
+    warnings.warn(message, GridwiseWarning, stacklevel=level)
