@@ -17,11 +17,21 @@ class Timed(TypedDict, total=False):
     trials: int
 
 
+class _LeftOut:
+    """What is shown as the default of an array: one that is left out is that of the call before."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+_LEFT_OUT = _LeftOut()
+
+
 def with_arrays(method: types.FunctionType, arrays: type) -> types.FunctionType:
     """Return a method of `Primitive` whose signature names the arrays of a TypedDict, in place of ``**arrays``."""
     shown = inspect.signature(method)
     named = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_text(annotation))
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_LEFT_OUT, annotation=_text(annotation))
         for name, annotation in arrays.__annotations__.items()
     ]
     own = [parameter for name, parameter in shown.parameters.items() if name != "arrays"]
