@@ -86,8 +86,8 @@ def _refusal(
         call = f"{args[0].name}.{function.__name__}()"
     positional = [p.name for p in own if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     named = [p.name for p in own if p.kind is p.KEYWORD_ONLY]
-    if is_method and any(p.kind is p.VAR_KEYWORD for p in own):  # a primitive names its arguments when it is made
-        named = [argument.name for argument in args[0].arguments] + named
+    if is_method and function.__name__ != "__init__" and any(p.kind is p.VAR_KEYWORD for p in own):
+        named = [*args[0].signature.arguments, *named]  # a primitive names its arguments when it is made
     for name, value in kwargs.items():
         if name not in {*positional, *named}:
             if name in remedies:

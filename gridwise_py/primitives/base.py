@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self, cast
 
 import wgpu
 
@@ -18,7 +19,7 @@ from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.layout import COUNT, Layout
 from ..planning.plan import Plan
-from ..planning.signature import Argument, Signature
+from ..planning.signature import Argument, Signature, ValueRule
 from ..planning.windows import check_bindings
 from ..runtime.arguments import ParsedCall, call_key, parse
 from ..runtime.array import Array
@@ -59,8 +60,18 @@ _CALLS = ("bind", "record", "execute", "execute_async")
 class Primitive(OfOneDevice, ABC):
     """Base of all primitives. Construct one once and execute it often.
 
-    A subclass lists its `arguments` and turns a `Layout` into a `Plan`. A primitive remembers only its last call, which
-    `execute` without arguments repeats.
+    A primitive remembers only its last call, which `execute` without arguments repeats.
+
+    How a subclass is made, in this order:
+
+    1. The class declares `arguments`, the usual rules of its calls, and `call_arrays`, their names for type checkers.
+    2. Its constructor checks options and keeps them as attributes. `_take` takes items that may be an expression. It
+       sets no arguments.
+    3. `_arguments` returns the rules for these options, a function of the attributes alone; by default those declared.
+    4. This class puts the leaves of expressions in their places, and checks the rules, when the constructor is done.
+       The result is `signature`.
+    5. `plan` turns a `Layout` into a `Plan`: a function of the layout, the attributes and the capabilities.
+    6. A copy with other options is made by `replace`, never by hand.
 
     Parameters
     ----------
@@ -73,12 +84,12 @@ class Primitive(OfOneDevice, ABC):
     _instead = "construct another one where it is needed, with the same arguments"
     #: Datatypes of the items that it works on, by name.
     datatypes: ClassVar[Mapping[str, Datatype]] = DATATYPES
-    #: The arguments of ``execute``, in order. A constructor may set other rules for the same names.
-    arguments: tuple[Argument, ...] = ()
+    #: The usual arguments of ``execute``, in order; `signature` has those of an instance.
+    arguments: ClassVar[tuple[Argument, ...]] = ()
     #: Whether an output that `Argument.replaces` an input is that input, where the caller gives none.
     overwrite_input: bool = False
     #: Whether calls take ``n=``, the number of items that count.
-    takes_count: ClassVar[bool] = False
+    takes_count: bool = False
     #: A TypedDict: the arrays that calls may be given, for the signatures that people see.
     call_arrays: ClassVar[type | None] = None
     #: The expression that it reads in place of an array.
@@ -91,8 +102,11 @@ class Primitive(OfOneDevice, ABC):
         if "call_arrays" in vars(cls) and cls.call_arrays is not None:
             for name in _CALLS:
                 setattr(cls, name, with_arrays(getattr(Primitive, name), cls.call_arrays))
+        if "__init__" in vars(cls):
+            setattr(cls, "__init__", _constructor(cls.__init__))  # noqa: B010  # type checkers refuse the plain form
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
+        self._given: tuple[tuple[Any, ...], dict[str, Any]]
         self._context = context_of(device) if device is not None else None
         if capabilities is None:
             if self._context is None:
@@ -150,10 +164,30 @@ class Primitive(OfOneDevice, ABC):
         if not isinstance(items, FUSED):
             return items
         self._fusion = Fusion(items if isinstance(items, Flat) else flat_of(items), argument)
-        self.arguments = self._fusion.arguments(self.arguments)
         return self._fusion.datatype
 
+    def replace(self, **options: Any) -> Self:
+        """Return another one, made with the same options of the constructor but these."""
+        args, kwargs = self._given
+        call = inspect.signature(type(self)).bind(*args, **kwargs)
+        return type(self)(**{**call.arguments, **options})
+
     # ---- what a subclass says ----
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        """Return the arguments for these options, with expressions as what they are; a function of the attributes."""
+        return self.arguments
+
+    def _value_rules(self) -> Mapping[str, ValueRule]:
+        """Return the rules of the arguments that are values, not arrays: here the numbers of expressions."""
+        values = {name: rule for fusion in self._fusions for name, rule in fusion.values.items()}
+        return values if self._mapped is None else values | self._mapped.values
+
+    def _with_leaves(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+        """Return the arguments with the leaves of expressions in their places."""
+        for fusion in self._fusions:
+            arguments = fusion.arguments(arguments)
+        return arguments
 
     @abstractmethod
     def plan(self, layout: Layout) -> Plan:
@@ -175,8 +209,7 @@ class Primitive(OfOneDevice, ABC):
     @functools.cached_property
     def signature(self) -> Signature:
         """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
-        values = {name: rule for fusion in self._fusions for name, rule in fusion.values.items()}
-        return Signature.of(self, values if self._mapped is None else values | self._mapped.values)
+        return Signature.of(self, self._with_leaves(self._arguments()), self._value_rules())
 
     # ---- planning ----
 
@@ -441,3 +474,18 @@ class Primitive(OfOneDevice, ABC):
 
     def __repr__(self) -> str:
         return f"{self.name}({self.capabilities.adapter})"
+
+
+def _constructor(init: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that notes what it is given, for `replace`, and checks the arguments of calls at its end."""
+
+    @functools.wraps(init)
+    def construct(self: Primitive, /, *args: Any, **kwargs: Any) -> None:
+        if "_given" in vars(self):  # called by that of a subclass
+            init(self, *args, **kwargs)
+            return
+        self._given = (args, kwargs)
+        init(self, *args, **kwargs)
+        cast(Any, self.signature)
+
+    return construct

@@ -14,7 +14,7 @@ from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
 from ..planning.builder import Part, PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
-from ..planning.signature import SameAs
+from ..planning.signature import Argument, SameAs
 from ..planning.source import Source
 from ..planning.windows import Window, binding_limit, part_of, windows_of
 from ..runtime.operator_check import check_operator
@@ -302,13 +302,17 @@ class BinnedPrimitive(Primitive):
     def _fuse(self, argument: str, flat: Flat) -> None:
         if self._fused:  # others may be expressions of Arrays, too
             flat = flat.renamed({name: f"{argument}_{name}" for name, _ in flat.arrays})
-        self._fused[argument] = fusion = Fusion(flat, argument)
-        like = next(each.length for each in self.arguments if each.name == argument)
-        self.arguments = fusion.arguments(self.arguments)
-        if isinstance(like, SameAs) and fusion.measure is not None:  # its leaf has as many items, too
-            name, components = fusion.measure
-            same = replace(like, times=like.times * components)
-            self.arguments = tuple(replace(each, length=same) if each.name == name else each for each in self.arguments)
+        self._fused[argument] = Fusion(flat, argument)
+
+    def _with_leaves(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+        for argument, fusion in self._fused.items():
+            like = next(each.length for each in arguments if each.name == argument)
+            arguments = fusion.arguments(arguments)
+            if isinstance(like, SameAs) and fusion.measure is not None:  # its leaf has as many items, too
+                name, components = fusion.measure
+                same = replace(like, times=like.times * components)
+                arguments = tuple(replace(each, length=same) if each.name == name else each for each in arguments)
+        return arguments
 
     def _finish(self) -> None:
         """Choose the shapes; axes, values and operator are known."""

@@ -259,12 +259,7 @@ class ReduceByKey(SegmentedPrimitive):
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        if size is not None:
-            room = integer("size", size, 1, MOST_U32)
-            self.arguments = tuple(
-                replace(each, length=replace(each.length, most=room)) if isinstance(each.length, UpTo) else each
-                for each in self.arguments
-            )
+        self.size: int | None = None if size is None else integer("size", size, 1, MOST_U32)
         self.key_datatype: Datatype = self._take_keys(dtype)
         super().__init__(
             device,
@@ -274,6 +269,12 @@ class ReduceByKey(SegmentedPrimitive):
             deterministic=deterministic,
             tuning=tuning,
             capabilities=capabilities,
+        )
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        return tuple(
+            replace(each, length=replace(each.length, most=self.size)) if isinstance(each.length, UpTo) else each
+            for each in self.arguments
         )
 
     def plan(self, layout: Layout) -> Plan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -18,7 +17,7 @@ from ..planning.layout import Layout
 from ..planning.plan import Binding, BufferSpec, Plan, Shader, Work
 from ..planning.plan import Kernel as PlanKernel
 from ..planning.shaders import sha256
-from ..planning.signature import Argument, Signature
+from ..planning.signature import Argument, ValueRule
 from ..runtime.pipelines import Pipeline
 from ..types.capabilities import Capabilities
 from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
@@ -152,17 +151,6 @@ class Kernel(Primitive):
             raise ArgumentError(f"dtypes of unknown bindings {sorted(unknown)}; there are {list(storage)}")
         for name, value in (dtypes or {}).items():
             self._datatypes[name] = None if value is None else as_datatype(value, ITEM_DATATYPES)
-        self.arguments = tuple(
-            Argument(
-                name,
-                is_output=variable.access == "read_write",
-                datatype=self._datatypes[name],
-                aligned=True,
-                any_shape=True,
-                cast=self._cast(name),
-            )
-            for name, variable in storage.items()
-        )
         by_number: dict[int, str] = {}
         for name, variable in self._bindings.items():
             other = by_number.setdefault(variable.binding, name)
@@ -176,6 +164,19 @@ class Kernel(Primitive):
         self._check_limits()
         # Compiled now, so that errors of the text are raised here; kept for later plans.
         self._pipelines = [] if device is None else self._compiled(set(declared) - set(bindings))
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        return tuple(
+            Argument(
+                name,
+                is_output=self._bindings[name].access == "read_write",
+                datatype=datatype,
+                aligned=True,
+                any_shape=True,
+                cast=self._cast(name),
+            )
+            for name, datatype in self._datatypes.items()
+        )
 
     def _variable(self, name: str, access: str, declared: Mapping[str, Variable]) -> Variable:
         """Return the variable of the text that a binding names."""
@@ -231,7 +232,7 @@ class Kernel(Primitive):
 
     def _check_limits(self) -> None:
         limit = "max-storage-buffers-per-shader-stage"
-        most, count = self.capabilities.limits[limit], len(self.arguments)
+        most, count = self.capabilities.limits[limit], len(self._datatypes)
         if count > most:
             raise LimitError(
                 f"{self._label}: {count} bindings, but {limit} is {most}; put arrays together in one buffer"
@@ -242,10 +243,8 @@ class Kernel(Primitive):
         """The label."""
         return self._label
 
-    @functools.cached_property
-    def signature(self) -> Signature:
-        """The rules for its arguments; uniforms are values."""
-        return Signature.of(self, self._uniforms)
+    def _value_rules(self) -> Mapping[str, ValueRule]:
+        return self._uniforms
 
     def plan(self, layout: Layout, **values: Any) -> Plan:
         """Return the plan: one dispatch. `values` are the uniforms, as `execute` takes them."""
@@ -263,7 +262,7 @@ class Kernel(Primitive):
             )
         # The minimum: each binding is read or written once.
         bytes_of = {name: operand.length * operand.item_bytes for name, operand in layout.items()}
-        written = sum(bytes_of[argument.name] for argument in self.arguments if argument.is_output)
+        written = sum(bytes_of[argument.name] for argument in self.signature.arguments.values() if argument.is_output)
         return self._plan(
             {name: BufferSpec(o.buffer, "argument", o.size_bytes) for name, o in layout.items()},
             values,

@@ -240,18 +240,10 @@ class GroupBy(Primitive):
             wanted = {**(aggregates or {}), **more}
             self.spec, names = group_spec(keys, wanted, key_bits=key_bits, skipna=skipna), list(wanted)
         spec = self.spec
-        room = None if size is None else integer("size", size, 1)
-        length = UpTo(_ROWS, "count", most=room)
-        datatypes = {key.name: key.datatype for key in spec.keys}
-        datatypes |= {name: next(store.datatype for store in spec.stores if store.name == name) for name in names}
+        self.size: int | None = None if size is None else integer("size", size, 1)
+        self._results: dict[str, Datatype] = {key.name: key.datatype for key in spec.keys}
+        self._results |= {name: next(store.datatype for store in spec.stores if store.name == name) for name in names}
         self._fusion = Fusion(spec.flat, _ROWS)
-        arguments = (
-            Argument(_ROWS),
-            *(Argument(name, datatype=datatype, length=SameAs(_ROWS)) for name, datatype in spec.columns),
-            *(Argument(name, is_output=True, datatype=datatype, length=length) for name, datatype in datatypes.items()),
-            Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1),
-        )
-        self.arguments = self._with_leaves(arguments)
         self._values = self._carried()
         self.spec = replace(spec, passes=tuple(self._fitting()))
         self._sort = _RowSort(
@@ -273,6 +265,15 @@ class GroupBy(Primitive):
             self._present = Select(
                 device, self._tables.results, where=self._tables.is_present, capabilities=self.capabilities
             )
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        length = UpTo(_ROWS, "count", most=self.size)
+        return (
+            Argument(_ROWS),
+            *(Argument(name, datatype=kind, length=SameAs(_ROWS)) for name, kind in self.spec.columns),
+            *(Argument(name, is_output=True, datatype=kind, length=length) for name, kind in self._results.items()),
+            Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1),
+        )
 
     def _with_leaves(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
         """Return the arguments with the leaves in place of the rows."""

@@ -44,9 +44,6 @@ class _Histogram(BinnedPrimitive):
         self, dtype: Any, bins: tuple[int, ...], ranges: tuple[Any, ...], edges: bool, weights: Any, closed: bool
     ) -> None:
         """Take the arguments; `ranges` has None where the default or edges are taken."""
-        kept = {edges_argument(name) for name in self._told} if edges else set[str]()
-        names = {*self._told, "output", *kept, *(() if weights is None else ("weights",))}
-        self.arguments = tuple(each for each in self.arguments if each.name in names)
         given: tuple[Any, ...] = cast(Any, dtype) if isinstance(dtype, tuple) else (dtype,) * len(self._told)
         kinds = [self._taken(name, each, STORAGE_DATATYPES) for name, each in zip(self._told, given, strict=True)]
         #: Of the items.
@@ -66,8 +63,13 @@ class _Histogram(BinnedPrimitive):
             low, high = _default_range(own) if each is None else _checked_range(self.name, each)
             axes.append(Axis.of_range(name, own.dtype, read_as, count, low, high, closed=closed))
         self.axes = tuple(axes)
+        self._takes_edges: bool = edges
         self._finish()
-        self.arguments = tuple(self._with_length(each) for each in self.arguments)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        kept = {edges_argument(name) for name in self._told} if self._takes_edges else set[str]()
+        names = {*self._told, "output", *kept, *([] if self._values is None else ["weights"])}
+        return tuple(self._with_length(each) for each in self.arguments if each.name in names)
 
     def _with_length(self, argument: Argument) -> Argument:
         """Return an argument with what this histogram knows of it."""

@@ -10,6 +10,7 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError
+from ..planning.signature import Argument
 from ..runtime.operator_check import check_operator
 from ..tuning.options import ElementwiseTuning
 from ..types.capabilities import Capabilities
@@ -71,13 +72,14 @@ class Map(InputOutput, Elementwise):
         self._stores_bools = self._fusion is not None and op is None and self._fusion.flat.types == ("bool",)
         if self._fusion is not None and self._fusion.flat.fields:
             raise ArgumentError("Map has one output, but the expression is a struct; make a Map for each field")
-        if self._stores_bools:
-            *inputs, output = self.arguments
-            self.arguments = (*inputs, replace(output, datatype=STORAGE_DATATYPES["bool"]))
         self.op: UnaryOp | None = None if op is None else as_unaryop(op)
         if self.op is not None:
             self._trusted = self.op.builtin
             check_operator(self.op, self.datatype, None)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        *inputs, output = self.arguments
+        return (*inputs, replace(output, datatype=STORAGE_DATATYPES["bool"]) if self._stores_bools else output)
 
     def _check_on_device(self) -> None:
         if self.op is not None:

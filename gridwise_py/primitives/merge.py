@@ -23,7 +23,16 @@ from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
-from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, KeyDatatypeLike, Struct, ValueDatatypeLike
+from ..types.datatype import (
+    DATATYPES,
+    ITEM_DATATYPES,
+    VALUE_DATATYPES,
+    Datatype,
+    KeyDatatypeLike,
+    Struct,
+    ValueDatatypeLike,
+    as_datatype,
+)
 from .base import Primitive
 from .call_signatures import Timed
 from .merge_order import (
@@ -141,21 +150,9 @@ class Merge(Primitive):
         self.datatype: Datatype = self._order.datatype
         self.descending: bool = self._order.descending
         self.counted: bool = bool(counted)
-        a, b, output = self.arguments
-        counts: list[Argument] = []
-        if self.counted:
-            a, b = replace(a, chunked=False), replace(b, chunked=False)
-            output = replace(output, length=UpTo("a", "count", plus="b"), chunked=False)
-            counts = [Argument(name, datatype=DATATYPES["u32"], length=1, fed=True, any_shape=True) for name in _COUNTS]
-        values: list[Argument] = []
-        moved: list[Argument] = []
-        self.value_datatype: Datatype | None = None
-        if value_dtype is not None:
-            inputs = {"a": "a_values", "b": "b_values"}
-            self.value_datatype, (*values, out) = value_arguments(value_dtype, inputs, output)
-            moved = [out]
-        ends = [Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1)] if self.counted else []
-        self.arguments = (a, b, *values, *counts, output, *moved, *ends)
+        self.value_datatype: Datatype | None = (
+            None if value_dtype is None else as_datatype(value_dtype, VALUE_DATATYPES)
+        )
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         mode = self.capabilities.subgroup_mode(None)
         integers = self._order.less is None and self.datatype.dtype.kind in "ui" and self._order.key_words == 1
@@ -168,6 +165,18 @@ class Merge(Primitive):
             if self._by_network
             else shapes_for("merge", self.capabilities, tuning=self.tuning)
         )
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        a, b, output = self.arguments
+        counts: list[Argument] = []
+        ends: list[Argument] = []
+        if self.counted:
+            a, b = replace(a, chunked=False), replace(b, chunked=False)
+            output = replace(output, length=UpTo("a", "count", plus="b"), chunked=False)
+            counts = [Argument(name, datatype=DATATYPES["u32"], length=1, fed=True, any_shape=True) for name in _COUNTS]
+            ends = [Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1)]
+        values = value_arguments(self.value_datatype, {"a": "a_values", "b": "b_values"}, output)
+        return (a, b, *values[:-1], *counts, output, *values[-1:], *ends)
 
     @classmethod
     def at_size(cls, n: int, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:

@@ -22,7 +22,15 @@ from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
-from ..types.datatype import ITEM_DATATYPES, Datatype, KeyDatatypeLike, Struct, ValueDatatypeLike
+from ..types.datatype import (
+    ITEM_DATATYPES,
+    VALUE_DATATYPES,
+    Datatype,
+    KeyDatatypeLike,
+    Struct,
+    ValueDatatypeLike,
+    as_datatype,
+)
 from ..types.expression import Operators
 from ..types.expression_functions import StructExpression
 from .base import Primitive
@@ -129,14 +137,17 @@ class MergeSort(Primitive):
         super().__init__(device, capabilities=capabilities)
         self.value_datatype: Datatype | None = None
         if value_dtype is not None:
-            items, output = self.arguments
-            self.value_datatype, values = value_arguments(value_dtype, {"input": "values"}, output)
-            self.arguments = (items, values[0], output, values[1])
+            self.value_datatype = as_datatype(value_dtype, VALUE_DATATYPES)
         self._order = MergeOrder(self.name, self._take(dtype), descending, less)
         self.datatype: Datatype = self._order.datatype
         self.descending: bool = self._order.descending
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("merge", self.capabilities, tuning=self.tuning)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        items, output = self.arguments
+        values = value_arguments(self.value_datatype, {"input": "values"}, output)
+        return (items, *values[:-1], output, *values[-1:])
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: a dispatch that sorts tiles, and two for each doubling of the sorted runs."""

@@ -120,20 +120,22 @@ class Partition(StreamPrimitive):
         kinds = [self._input(name, of, FLAGS) for name, of in zip(names, flags, strict=True)]
         self.flag_datatype: Datatype = kinds[0]
         self.marks = tuple(Mark(name, kind) for name, kind in zip(names, kinds, strict=True))
-        arguments = list(type(self).arguments)
-        outputs = ("first", "rest")
-        if self.parts == 3:
-            outputs = ("first", "second", "rest")
-            arguments[2:2] = [Argument("second_flags", datatype=kinds[1], length=SameAs("input"))]
-            arguments[3:] = [
-                *(
-                    Argument(name, is_output=True, length=UpTo("input", count="counts", item=k))
-                    for k, name in enumerate(outputs)
-                ),
-                count_argument("counts", 3),
-            ]
+        outputs = ("first", "rest") if self.parts == 2 else ("first", "second", "rest")
         self.fields = (Field(outputs, "input", self.datatype),)
-        self._finish(arguments)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        if self.parts == 2:
+            return self.arguments
+        outputs = self.fields[0].outputs
+        return (
+            *self.arguments[:2],
+            Argument("second_flags", datatype=self.marks[1].datatype, length=SameAs("input")),
+            *(
+                Argument(name, is_output=True, length=UpTo("input", count="counts", item=k))
+                for k, name in enumerate(outputs)
+            ),
+            count_argument("counts", len(outputs)),
+        )
 
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         items, left = inputs["input"], np.ones(inputs["input"].size, dtype=bool)

@@ -187,11 +187,7 @@ class Reduce(OperatorPrimitive):
         """Return a reduction with the same options for items and results of other datatypes; itself for its own."""
         if (items, results) == (self.datatype, self.result_datatype):
             return self
-        return type(self)(
-            self._device, items, self.op, result_dtype=results,
-            deterministic=self._fixed_order is not None and not self.compensated, compensated=self.compensated,
-            tuning=self.tuning, capabilities=self.capabilities,
-        )  # fmt: skip
+        return self.replace(dtype=items, result_dtype=results, output=None)
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: at most two dispatches; with several windows one each and one more."""

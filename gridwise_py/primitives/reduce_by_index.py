@@ -122,8 +122,6 @@ class ReduceByIndex(BinnedPrimitive):
         #: Of the indices, and of the items.
         self.datatype: Datatype
         self.value_datatype: Datatype
-        if value_dtype is None:
-            self.arguments = tuple(each for each in self.arguments if each.name != "items")
         self.datatype, self._key_datatype = self._taken("indices", dtype, STORAGE_DATATYPES)
         if self._key_datatype.dtype.kind == "f":
             raise DatatypeError(
@@ -143,8 +141,10 @@ class ReduceByIndex(BinnedPrimitive):
             self._values = "items"
         self.axes = (Axis("indices", "index", integer("size", size, 1)),)
         self._finish()
-        *others, output = self.arguments
-        self.arguments = (*others, replace(output, length=self.bins))
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        indices, items, output = self.arguments
+        return (indices, *([] if self._values is None else [items]), replace(output, length=self.bins))
 
     @classmethod
     def at_size(cls, n: int, bins: int = 256, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:

@@ -127,19 +127,21 @@ class Repeat(Primitive):
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("elementwise", self.capabilities, tuning=self.tuning)
         self._has_values = dtype is not None
+        taken = self._take(dtype, "values") if self._has_values else "u32"
+        self.datatype: Datatype = as_datatype(taken, self.datatypes)
+
+    def _arguments(self) -> tuple[Argument, ...]:
         inputs = [Argument("values", datatype="datatype")] if self._has_values else []
-        if by == "offsets":
+        if self.by == "offsets":
             inputs.append(Argument("offsets", datatype=_U32, is_apart=True))
         else:
             length = SameAs("values", "every value needs one count") if self._has_values else None
             inputs.append(Argument("counts", datatype=_U32, length=length))
-        self.arguments = (
+        return (
             *inputs,
-            Argument("output", is_output=True, length=UpTo(by, "count", room=self.size)),
+            Argument("output", is_output=True, length=UpTo(self.by, "count", room=self.size)),
             Argument("count", is_output=True, datatype=_U32, length=1),
         )
-        taken = self._take(dtype, "values") if self._has_values else "u32"
-        self.datatype: Datatype = as_datatype(taken, self.datatypes)
 
     @cached_property
     def _scan(self) -> Scan:

@@ -121,8 +121,9 @@ class RunLength(StreamPrimitive):
             "starts": Field(("starts",), None, DATATYPES["u32"]),
         }
         self.fields = tuple(field for name, field in fields.items() if name in self.outputs)
-        wanted = (*self.outputs, "keys", "count")
-        self._finish([each for each in type(self).arguments if each.name in wanted])
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        return tuple(each for each in self.arguments if each.name in (*self.outputs, "keys", "count"))
 
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         keys = inputs["keys"]

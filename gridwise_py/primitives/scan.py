@@ -195,9 +195,6 @@ class Scan(LookBackPrimitive):
             )
         #: Whether calls take the value that they start from.
         self.takes_initial: bool = initial
-        self._asked_output = output
-        if initial:
-            self.arguments = (*self.arguments[:-1], _INITIAL, self.arguments[-1])
         self.tuning: ScanTuning = ScanTuning.of(tuning)
         super().__init__(
             device, dtype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
@@ -205,9 +202,12 @@ class Scan(LookBackPrimitive):
         )  # fmt: skip
         self.kind: ScanKind = one_of("kind", kind, KINDS)
         self._set_up(strategy)
-        if self._requested == "lookback":
-            # Its fallback reads the input again.
-            self.arguments = tuple(replace(argument, overlap="never") for argument in self.arguments)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        items, output = self.arguments
+        if self._requested == "lookback":  # its fallback reads the input again
+            output = replace(output, overlap="never")
+        return (items, *([_INITIAL] if self.takes_initial else []), output)
 
     @cached_property
     def inclusive(self) -> Scan:
@@ -221,22 +221,11 @@ class Scan(LookBackPrimitive):
         if self.takes_initial:
             return self
         items: Any = self.datatype if self._fusion is None else self._fusion.flat.without_arrays()
-        return Scan(
-            self._device, items, self.op, self.kind, result_dtype=self.result_datatype,
-            output=self._asked_output,
-            strategy=self._requested if self._fixed_order is None else None,
-            deterministic=self._fixed_order is not None, compensated=self.compensated, initial=True,
-            tuning=self.tuning, capabilities=self.capabilities,
-        )  # fmt: skip
+        return self.replace(dtype=items, initial=True)
 
     def inclusive_of(self, items: Datatype, results: Datatype) -> Scan:
         """Return an inclusive scan with the same options, for items and results of these datatypes, from nothing."""
-        return type(self)(
-            self._device, items, self.op, result_dtype=results,
-            strategy=self._requested if self._fixed_order is None else None,
-            deterministic=self._fixed_order is not None, compensated=self.compensated, tuning=self.tuning,
-            capabilities=self.capabilities,
-        )  # fmt: skip
+        return self.replace(dtype=items, result_dtype=results, kind="inclusive", initial=False, output=None)
 
     def choose_strategy(self, in_place: bool = False) -> str:
         """Return the strategy for a call; with ``"auto"`` this may test the device."""

@@ -172,8 +172,6 @@ class ScanAxis(InputOutput, OperatorPrimitive):
         self.inner: int = prod(self.shape[self.axis + 1 :])
         #: The size of the axis in the results.
         self.written: int = self.scanned + self.include_initial
-        if self.include_initial:
-            self.arguments = tuple(replace(argument, overlap="never") for argument in self.arguments)
         limits = self.capabilities.limits
         self._most_invocations = min(
             limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]
@@ -184,6 +182,10 @@ class ScanAxis(InputOutput, OperatorPrimitive):
                 f"workgroup_size={size} must be a multiple of the {self.mode.size} invocations of a subgroup "
                 f"({self.mode}), and at most {self._most_invocations} on this device; leave it out"
             )
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        items, output = self.arguments
+        return (items, replace(output, overlap="never") if self.include_initial else output)
 
     @property
     def output_shape(self) -> tuple[int, ...]:

@@ -139,11 +139,6 @@ class Search(Primitive):
         self.datatype: Datatype = as_datatype(dtype, self.datatypes)
         self.side: SearchSide = one_of("side", side, get_args(SearchSide))
         self.sorter: bool = bool(sorter)
-        if self.sorter:
-            length = SameAs("sorted", "every key needs one index")
-            index = Argument("sorter", datatype=DATATYPES["u32"], length=length, chunked=True)
-            keys, *others = self.arguments
-            self.arguments = (replace(keys, ascending=False), index, *others)
         if queries is not None:
             found = as_datatype(self._take(queries, "queries"), self.datatypes)
             if found != self.datatype:
@@ -153,6 +148,14 @@ class Search(Primitive):
                 )
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("search", self.capabilities, tuning=self.tuning)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        keys, *others = self.arguments
+        if not self.sorter:
+            return self.arguments
+        length = SameAs("sorted", "every key needs one index")
+        index = Argument("sorter", datatype=DATATYPES["u32"], length=length, chunked=True)
+        return (replace(keys, ascending=False), index, *others)
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for each window of the queries, after one that takes samples of the keys.

@@ -309,14 +309,15 @@ class SegmentedReduce(_ByOffsets):
     ):
         self.length: int | None = None if length is None else integer("length", length, 1, MOST_U32)
         if self.length is not None:
-            self.arguments = (
-                Argument("items"),
-                Argument("output", is_output=True, length=SameAs("items", per=self.length)),
-            )
-            self.takes_count = False  # pyright: ignore[reportAttributeAccessIssue]  # as a class without offsets would say
+            self.takes_count = False  # as a class without offsets would say
         super().__init__(
             device, dtype, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
         )
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        if self.length is None:
+            return self.arguments
+        return (Argument("items"), Argument("output", is_output=True, length=SameAs("items", per=self.length)))
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for few items, else two; of segments of one length that of `ReduceAxis`."""

@@ -168,7 +168,6 @@ class SegmentedSort(Primitive):
                 f"long all of them are; give one of the two"
             )
         self.descending: bool = bool(descending)
-        self.arguments = tuple(self._arguments())
         self.datatype: Datatype = as_datatype(self._take(dtype, "keys"), self.datatypes)
         self.tuning: SegmentedSortTuning = SegmentedSortTuning.of(tuning)
         self.mode: SubgroupMode = ranking_mode(self.capabilities, self.tuning.subgroups)
@@ -184,7 +183,7 @@ class SegmentedSort(Primitive):
         """Scans the tiles of long segments."""
         return Scan(self._device, "u32", capabilities=self.capabilities)
 
-    def _arguments(self) -> list[Argument]:
+    def _arguments(self) -> tuple[Argument, ...]:
         values = self.value_datatype is not None
         found = [Argument("keys")]
         if values:
@@ -195,7 +194,7 @@ class SegmentedSort(Primitive):
         found.append(Argument("output_keys", is_output=True, length=SameAs("keys")))
         if values:
             found.append(Argument("output_values", is_output=True, datatype="value_datatype", length=SameAs("keys")))
-        return found
+        return tuple(found)
 
     @classmethod
     def at_size(cls, n: int, segment: int = 256, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:

@@ -122,7 +122,6 @@ class SegmentedPrimitive(LookBackPrimitive):
                 raise DatatypeError(f"{type(self).__name__}: keys are numbers, not a struct; give one field of it")
             # The items may be an expression of arrays, too.
             self._key_fusion = Fusion(flat.renamed({name: f"key_{name}" for name, _ in flat.arrays}), "keys")
-            self.arguments = self._key_fusion.arguments(self.arguments)
             keys = self._key_fusion.datatype
         self._key = as_datatype(keys, KEY_DATATYPES)
         return self._key

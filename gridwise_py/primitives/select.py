@@ -134,18 +134,21 @@ class Select(StreamPrimitive):
         self.fields = tuple(
             Field((output,), name, kind) for output, name, kind in zip(fields, operands, kinds, strict=True)
         )
-        same = SameAs(operands[0], "every item needs one flag")
-        items = zip(operands, kinds, strict=True)
-        self._finish(
-            [
-                *(Argument(name, datatype=kind, length=same if k else None) for k, (name, kind) in enumerate(items)),
-                Argument("flags", datatype=self.flag_datatype, length=same),
-                *(
-                    Argument(output, is_output=True, datatype=kind, length=UpTo(operands[0], count="count"))
-                    for output, kind in zip(fields, kinds, strict=True)
-                ),
-                count_argument(),
-            ]
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        first = str(self.fields[0].argument)
+        same = SameAs(first, "every item needs one flag")
+        return (
+            *(
+                Argument(str(field.argument), datatype=field.datatype, length=same if k else None)
+                for k, field in enumerate(self.fields)
+            ),
+            Argument("flags", datatype=self.flag_datatype, length=same),
+            *(
+                Argument(field.outputs[0], is_output=True, datatype=field.datatype, length=UpTo(first, count="count"))
+                for field in self.fields
+            ),
+            count_argument(),
         )
 
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -195,7 +198,6 @@ class FlatNonzero(StreamPrimitive):
         self.datatype: Datatype = self._input("input", dtype, self.datatypes)
         self.marks = (Mark("input", self.datatype),)
         self.fields = (Field(("output",), None, DATATYPES["u32"]),)
-        self._finish(type(self).arguments)
 
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         found = np.flatnonzero(inputs["input"]).astype(np.uint32)

@@ -114,7 +114,7 @@ _SUMS: Mapping[str, str | None] = {"subgroup_reduce": None, "subgroup_exclusive_
 class StreamPrimitive(Primitive):
     """Base of primitives that write, in order, what marked items give.
 
-    A subclass declares its inputs with `_input`, sets `marks` and `fields`, and calls `_finish`.
+    A subclass takes its inputs with `_input`, and sets `marks` and `fields`.
 
     Parameters
     ----------
@@ -191,8 +191,13 @@ class StreamPrimitive(Primitive):
         prefix = f"{name}_" if self._expressions else ""
         return flat.renamed({leaf: known.get(array.place(), prefix + leaf) for leaf, array in flat.arrays})
 
-    def _finish(self, arguments: Sequence[Argument]) -> None:
-        """Set the arguments: leaves in place of the inputs that are expressions, and the room that was asked for.
+    @cached_property
+    def _measure(self) -> tuple[str, int]:
+        """The argument that says how many items there are, and how many of its items are one."""
+        return self._measure_of([each.name for each in self._arguments() if not each.is_output])
+
+    def _with_leaves(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+        """Return the arguments with leaves in place of the inputs that are expressions, and the room asked for.
 
         Raises
         ------
@@ -201,8 +206,6 @@ class StreamPrimitive(Primitive):
         """
         inputs = [each for each in arguments if not each.is_output]
         primary = inputs[0].name
-        #: The argument that says how many items there are, and how many of its items are one.
-        self._measure: tuple[str, int] = self._measure_of([each.name for each in inputs])
         measure, per = self._measure
         leaves: dict[str, Argument] = {}
         for each in inputs:
@@ -230,7 +233,7 @@ class StreamPrimitive(Primitive):
                 length = replace(length, argument=measure if length.argument == primary else length.argument)
                 length = replace(length, most=self.size)
             outputs.append(replace(each, length=length))
-        self.arguments = (*leaves.values(), *outputs)
+        return (*leaves.values(), *outputs)
 
     def _measure_of(self, operands: Sequence[str]) -> tuple[str, int]:
         for name in operands:

@@ -191,15 +191,15 @@ class TopK(Primitive):
         self.row_length: int | None = None if row_length is None else integer("row_length", row_length, 1, MOST_U32)
         if self.row_length is not None and self.k > self.row_length:
             raise LengthError(f"TopK: k={self.k}, but a row has {self.row_length} items; give a k of at most that")
-        self.arguments = tuple(
-            replace(each, length=self._results_of) if each.is_output else each for each in type(self).arguments
-        )
         self.datatype: Datatype = as_datatype(self._take(dtype, "input"), self.datatypes)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("top_k", self.capabilities, tuning=self.tuning)
         vecs = self._shapes.rows[-1][1].vecs
         if vecs & (vecs - 1):
             raise ArgumentError(f"TopK: vecs={vecs}, but groups have a power of two of items; use 1, 2, 4, 8 or 16")
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        return tuple(replace(each, length=self._results_of) if each.is_output else each for each in self.arguments)
 
     def _results_of(self, lengths: Mapping[str, int]) -> int:
         """Return the length of the outputs."""
@@ -711,6 +711,9 @@ class SegmentedTopK(TopK):
                 f"SegmentedTopK: k={self.k}, but one workgroup chooses at most {_SELECT_ROOM} items of a segment; for "
                 f"more, sort the segments with SegmentedSort"
             )
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        return tuple(replace(each, length=self._results_of) if each.is_output else each for each in self.arguments)
 
     def _results_of(self, lengths: Mapping[str, int]) -> int:
         return max(lengths["offsets"] - 1, 0) * self.k

@@ -104,7 +104,6 @@ class Unique(StreamPrimitive):
         self.datatype: Datatype = self._input("keys", dtype, self.datatypes)
         self.equal_nan: bool = bool(equal_nan)
         self.marks = (Mark("keys", self.datatype, heads=True, equal_nan=self.equal_nan),)
-        arguments = type(self).arguments
         if value_dtype is None:
             self.value_datatype: Datatype | None = None
             self.fields = (Field(("output",), "keys", self.datatype),)
@@ -114,14 +113,18 @@ class Unique(StreamPrimitive):
                 Field(("output_keys",), "keys", self.datatype),
                 Field(("output_values",), "values", values, sparse=True),
             )
-            arguments = (
-                Argument("keys"),
-                Argument("values", datatype=values, length=SameAs("keys", "every key needs one value")),
-                Argument("output_keys", is_output=True, length=UpTo("keys", count="count")),
-                Argument("output_values", is_output=True, datatype=values, length=UpTo("keys", count="count")),
-                count_argument(),
-            )
-        self._finish(arguments)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        if self.value_datatype is None:
+            return self.arguments
+        values = self.value_datatype
+        return (
+            Argument("keys"),
+            Argument("values", datatype=values, length=SameAs("keys", "every key needs one value")),
+            Argument("output_keys", is_output=True, length=UpTo("keys", count="count")),
+            Argument("output_values", is_output=True, datatype=values, length=UpTo("keys", count="count")),
+            count_argument(),
+        )
 
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         heads = run_heads(inputs["keys"], self.equal_nan)
@@ -182,7 +185,6 @@ class RunNumbers(StreamPrimitive):
         self.datatype: Datatype = self._input("keys", dtype, self.datatypes)
         self.marks = (Mark("keys", self.datatype, heads=True, equal_nan=equal_nan),)
         self.fields = ()
-        self._finish(type(self).arguments)
 
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         numbers = np.cumsum(run_heads(inputs["keys"], self.marks[0].equal_nan), dtype=np.uint32)
