@@ -103,10 +103,24 @@ class Primitive(OfOneDevice, ABC):
             for name in _CALLS:
                 setattr(cls, name, with_arrays(getattr(Primitive, name), cls.call_arrays))
         if "__init__" in vars(cls):
-            setattr(cls, "__init__", _constructor(cls.__init__))  # noqa: B010  # type checkers refuse the plain form
+            init = cast(Any, cls).__init__
+
+            @functools.wraps(init)
+            def construct(self: Primitive, /, *args: Any, **kwargs: Any) -> None:
+                self._construct(init, args, kwargs)
+
+            setattr(cls, "__init__", construct)  # noqa: B010  # type checkers refuse the plain form
+
+    def _construct(self, init: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Call a constructor; note what it is given, for `replace`, and check the arguments of calls at its end."""
+        if "_given" in vars(self):  # called by that of a subclass
+            init(self, *args, **kwargs)
+            return
+        self._given: tuple[tuple[Any, ...], dict[str, Any]] = (args, kwargs)
+        init(self, *args, **kwargs)
+        cast(Any, self.signature)
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
-        self._given: tuple[tuple[Any, ...], dict[str, Any]]
         self._context = context_of(device) if device is not None else None
         if capabilities is None:
             if self._context is None:
@@ -474,18 +488,3 @@ class Primitive(OfOneDevice, ABC):
 
     def __repr__(self) -> str:
         return f"{self.name}({self.capabilities.adapter})"
-
-
-def _constructor(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor that notes what it is given, for `replace`, and checks the arguments of calls at its end."""
-
-    @functools.wraps(init)
-    def construct(self: Primitive, /, *args: Any, **kwargs: Any) -> None:
-        if "_given" in vars(self):  # called by that of a subclass
-            init(self, *args, **kwargs)
-            return
-        self._given = (args, kwargs)
-        init(self, *args, **kwargs)
-        cast(Any, self.signature)
-
-    return construct

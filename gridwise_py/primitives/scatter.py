@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -85,7 +85,7 @@ class Scatter(Primitive):
 
     call_arrays = ScatterArrays
 
-    takes_count: ClassVar[bool] = True
+    takes_count = True
     datatypes = STORAGE_DATATYPES
     arguments = (
         Argument("items"),
