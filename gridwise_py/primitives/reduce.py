@@ -12,7 +12,7 @@ from ..call_errors import explained
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import RAW_INPUT, RAW_OUTPUT
 from ..planning.layout import Layout, Operand
-from ..planning.lookback_state import SPIN_LIMIT, ChainedState
+from ..planning.lookback_state import ChainedState
 from ..planning.plan import Copy, Plan, Work
 from ..planning.signature import Argument
 from ..runtime.array import Array
@@ -160,8 +160,7 @@ class Reduce(OperatorPrimitive):
             device, dtype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
             subgroups=self.tuning.subgroups, output=output, capabilities=capabilities,
         )  # fmt: skip
-        spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
-        self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
+        self._state = ChainedState.choose(self.capabilities, self.tuning.state, self.tuning.spin_limit, self._faults)
         self._partial = self._partial_context()
         self._shapes = self._shapes_for("reduce", self.tuning)
 

@@ -352,13 +352,13 @@ class Scan(LookBackPrimitive):
         if COUNT in layout:
             self._check_one_window(["input", "output"], len(windows))
         tiles = [-(-window.length // tile_length) for window in windows]
-        tickets = self._takes_tickets()
+        tickets = self._waiting.tickets
         if self.capabilities.is_cpu and not tickets and max(tiles) > _MAX_TILES_WITHOUT_TICKETS_ON_CPU:
             raise ArgumentError(
                 f"scan: tickets=False with {max(tiles)} tiles on a CPU adapter, which may start any of them first and "
                 f"ends long loops early; at most {_MAX_TILES_WITHOUT_TICKETS_ON_CPU} tiles, or leave out tickets="
             )
-        look = self._look()
+        look = self._waiting.look
         carried = len(windows) > 1 or self.takes_initial
         words = self._accumulator.words
         carries = builder.scratch("carries", words * (len(windows) + 1))

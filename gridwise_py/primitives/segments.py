@@ -248,7 +248,7 @@ class SegmentedPrimitive(LookBackPrimitive):
         shape = self._shapes.at(self._items_in(layout["items"]))
         lengths = [window.length // self.datatype.elements for window in windows]
         tiles = [max(1, -(-length // shape.tile_items)) for length in lengths]
-        tickets, look = self._takes_tickets(), self._look()
+        tickets, look = self._waiting.tickets, self._waiting.look
         carried = len(windows) > 1
         chain_words = 1 + self._accumulator.words
         words = chain_words if self._emission == "runs" else self._accumulator.words

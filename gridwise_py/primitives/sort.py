@@ -22,7 +22,6 @@ from ..planning.source import Source
 from ..runtime.array import Array
 from ..runtime.bound_call import BoundCall
 from ..runtime.chunked_array import ItemsT
-from ..runtime.lookback_selftest import look_back_choice
 from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from ..tuning.options import SortTuning
@@ -47,6 +46,7 @@ from .calls import InputOutput
 from .key_codes import key_codes
 from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of, ranking_mode
 from .registry import register
+from .waiting import Waiting
 
 __all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive"]
 
@@ -119,13 +119,13 @@ class SortPrimitive(Primitive):
     def _configs(self) -> Shapes[SortConfig]:
         """The configurations by the number of keys; the first plan makes them, and may test the device for that."""
         strategy, tickets = self._requested, False
-        if strategy != REDUCE_THEN_SCAN:
-            # Sorts use 32-bit state words.
-            choice = look_back_choice(self.capabilities, self._device, "u32x2")
-            tickets = choice.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
-            if strategy is None:
-                strategy = ONESWEEP if choice.safe else REDUCE_THEN_SCAN
         spin_limit = _SPIN_LIMIT_CPU if self.capabilities.is_cpu else SPIN_LIMIT
+        # Sorts use 32-bit state words.
+        waiting = Waiting(self.capabilities, self._device, "u32x2", self.tuning, self.mode, spin_limit)
+        if strategy != REDUCE_THEN_SCAN:
+            tickets = waiting.tickets
+            if strategy is None:
+                strategy = ONESWEEP if waiting.is_safe else REDUCE_THEN_SCAN
         config = SortConfig(
             key=self.datatype,
             descending=self.descending,
@@ -137,7 +137,7 @@ class SortPrimitive(Primitive):
             shape=self._shapes.rows[-1][1],
             capabilities=self.capabilities,
             tickets=tickets,
-            spin_limit=spin_limit if self.tuning.spin_limit is None else self.tuning.spin_limit,
+            spin_limit=waiting.spin_limit,
             faults=self._faults,
         )
         rows = tuple((up_to, replace(config, shape=shape)) for up_to, shape in self._shapes.rows)
