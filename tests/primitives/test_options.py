@@ -169,7 +169,11 @@ def test_results_stay_what_they_are(device, name):
     for strategy in ("lookback", "reduce_then_scan") if name == "scan" else (None,):
         options = REGISTRY[name].at_size(x.size)[0] | ({} if strategy is None else {"strategy": strategy})
         primitive = REGISTRY[name](device, "u32", tuning=TUNINGS[name], **options)
-        inputs = {a.name: sorted_array if a.ascending else array for a in primitive.arguments if not a.is_output}
+        inputs = {
+            a.name: sorted_array if a.ascending else array
+            for a in primitive.signature.arguments.values()
+            if not a.is_output
+        }
         run = primitive.execute(**inputs)
         for output in run.outputs.values():
             np.testing.assert_array_equal(output.to_numpy(), expected)

@@ -310,7 +310,7 @@ def test_a_window_that_holds_no_tile(device, calm, x, out, name):
         limits={**gw.capabilities(device).limits, "max-storage-buffer-binding-size": 1024},
     )
     primitive = gw.primitives.REGISTRY[name](device, capabilities=tiny)
-    arrays = {a.name: out if a.is_output else x for a in primitive.arguments}
+    arrays = {a.name: out if a.is_output else x for a in primitive.signature.arguments.values()}
     message = calm(primitive, gw.LimitError, "max-storage-buffer-binding-size is 1024 bytes", out, **arrays)
     assert "1000 items" in message
     assert "workgroup_size=" in message
@@ -372,7 +372,9 @@ def test_an_option_that_is_no_integer(option, wrong):
 def test_any_integer_type_will_do(option, integer):
     right = INTEGER_OPTIONS[option]
     made, plain = (_makes(option)(value) for value in (integer(right), right))
-    layout = gw.Layout.separate(**{a.name: 64 if option == "tile_k" else 10_000 for a in made.arguments})
+    layout = gw.Layout.separate(
+        **{a.name: 64 if option == "tile_k" else 10_000 for a in made.signature.arguments.values()}
+    )
     plan = made.plan(layout)
     assert plan == plain.plan(layout)
     assert gw.Plan.from_json(plan.to_json()) == plan

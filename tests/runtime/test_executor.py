@@ -301,7 +301,7 @@ def _bindings(device):
 def test_bind_groups_go_with_their_buffers(fresh_device, name):
     primitive = gw.primitives.REGISTRY[name](fresh_device)
     x = gw.asarray(X, fresh_device)
-    inputs = {a.name: x for a in primitive.arguments if not a.is_output}
+    inputs = {a.name: x for a in primitive.signature.arguments.values() if not a.is_output}
     primitive.execute(**inputs)
     before = _bindings(fresh_device)
     gone = []
@@ -546,7 +546,7 @@ def test_with_the_checks_every_index_finds_its_own_element(fresh_device, monkeyp
     }[name]()
     caps = dataclasses.replace(gw.capabilities(fresh_device), adapter_type=kind)  # whose shapes differ
     primitive = REGISTRY[name](fresh_device, capabilities=caps, **options)
-    names = [argument.name for argument in primitive.arguments if not argument.is_output]
+    names = [argument.name for argument in primitive.signature.arguments.values() if not argument.is_output]
     inputs = {name: gw.asarray(items, fresh_device) for name, items in zip(names, (x, y), strict=False)}
     outputs = primitive.execute(**inputs).outputs.values()
     for output, want in zip(outputs, wanted, strict=True):

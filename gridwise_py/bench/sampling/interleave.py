@@ -80,10 +80,12 @@ def random_arguments(
 
     `axes` are those of the workload that do not have their usual values.
     """
-    kinds = {a.name: primitive.signature.datatype(a.name) or DATATYPES["u32"] for a in primitive.arguments}
+    kinds = {
+        a.name: primitive.signature.datatype(a.name) or DATATYPES["u32"] for a in primitive.signature.arguments.values()
+    }
     inputs = _random_inputs(primitive, n, seed, axes)
     arrays = {name: asarray(values, primitive.device) for name, values in inputs.items()}
-    for argument in primitive.arguments:
+    for argument in primitive.signature.arguments.values():
         if argument.is_output:
             lengths = {name: items.size for name, items in inputs.items()}
             length = primitive.signature.output_length(argument.name, lengths)
@@ -99,7 +101,7 @@ def _random_inputs(primitive: Primitive, n: int, seed: int, axes: Mapping[str, A
     rng = np.random.default_rng(seed)
     return {
         a.name: random_input(a, UNIFORM, rng, n, (primitive.signature.datatype(a.name) or DATATYPES["u32"]).dtype)
-        for a in primitive.arguments
+        for a in primitive.signature.arguments.values()
         if not a.is_output
     }
 
