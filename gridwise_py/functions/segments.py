@@ -16,6 +16,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, LengthError
 from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
+from ..primitives.engines.segments import KEY_DATATYPES
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
     REMEDIES,
@@ -29,7 +30,6 @@ from ..primitives.one_shot import (
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
-from ..primitives.segments import KEY_DATATYPES
 from ..primitives.top_k import TopKMode
 from ..runtime.array import Array, empty
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype

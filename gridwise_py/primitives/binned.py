@@ -28,8 +28,8 @@ from ..types.options import one_of
 from ..types.program import Flat
 from .base import Primitive
 from .by_key import ReduceByKey
+from .engines.key_codes import key_context
 from .fusion import FUSED, Fusion, flat_of
-from .key_codes import key_context
 from .run_length import RunLength
 from .sort import Sort, SortPairs
 

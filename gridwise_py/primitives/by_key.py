@@ -25,9 +25,9 @@ from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
 from ..types.options import MOST_U32, integer, one_of
 from .call_signatures import Timed
+from .engines.segments import SegmentedPrimitive, heads_of_keys, segmented_prefixes
 from .registry import register
 from .scan import KINDS, ScanKind
-from .segments import SegmentedPrimitive, heads_of_keys, segmented_prefixes
 
 __all__ = ["ReduceByKey", "ScanByKey"]
 

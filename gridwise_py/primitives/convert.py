@@ -11,7 +11,7 @@ from ..call_errors import explained
 from ..planning.signature import Argument, SameAs
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
-from .items_kernel import ItemsKernel, described
+from .engines.items_kernel import ItemsKernel, described
 
 __all__ = ["Convert"]
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from .calls import InputOutput
-from .elementwise import Elementwise, elementwise_arguments
+from .engines.elementwise import Elementwise, elementwise_arguments
 from .registry import register
 
 __all__ = ["Copy"]

@@ -11,7 +11,7 @@ from ..planning.plan import Fill as FillStep
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, ValueRule
 from ..planning.windows import Window
-from .items_kernel import ItemsKernel, Words
+from .engines.items_kernel import ItemsKernel, Words
 
 __all__ = ["Arange", "Fill"]
 

@@ -27,12 +27,12 @@ from ..types.options import integer
 from ..types.program import Flat, LeafForm, Program, Step, flatten, gathered, part_of
 from .base import Primitive
 from .by_key import ReduceByKey
+from .engines.key_codes import key_codes
+from .engines.segments import heads_of_keys, segmented_prefixes
 from .fusion import Fusion
 from .group_spec import GroupPass, GroupSpec, Store, group_spec, key_expression, parts_of
 from .group_tables import RUNS, GroupTables, group_tables, table_leaf
-from .key_codes import key_codes
 from .mapped_output import MappedOutput
-from .segments import heads_of_keys, segmented_prefixes
 from .select import Select
 from .sort import Roles, SortPrimitive
 

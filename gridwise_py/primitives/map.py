@@ -18,7 +18,7 @@ from ..types.datatype import STORAGE_DATATYPES, ComputeDatatypeLike
 from ..types.expression import Operators
 from ..types.unary_operators import Square, UnaryOp, UnaryOpLike, as_unaryop, unary_context
 from .calls import InputOutput
-from .elementwise import Elementwise, elementwise_arguments
+from .engines.elementwise import Elementwise, elementwise_arguments
 from .registry import register
 
 __all__ = ["Map"]

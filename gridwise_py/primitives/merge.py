@@ -35,7 +35,7 @@ from ..types.datatype import (
 )
 from .base import Primitive
 from .call_signatures import Timed
-from .merge_order import (
+from .engines.merge_order import (
     PARTITION_TILES,
     Less,
     MergeOrder,

@@ -21,9 +21,9 @@ from ..runtime.device import default_device
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
 from ..types.program import Flat
 from .base import Primitive
-from .elementwise import Elementwise
+from .engines.elementwise import Elementwise
+from .engines.operator import OperatorPrimitive, check_conversion
 from .fusion import EXPRESSIONS, flat_of
-from .operator import OperatorPrimitive, check_conversion
 
 __all__ = [
     "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",

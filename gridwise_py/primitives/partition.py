@@ -22,8 +22,8 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import ITEM_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from .call_signatures import Timed
+from .engines.stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
 from .registry import register
-from .stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
 
 __all__ = ["Partition"]
 

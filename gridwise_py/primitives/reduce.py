@@ -28,7 +28,7 @@ from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
 from ..types.struct_operators import ArgOp, Moments
 from .call_signatures import Timed
-from .operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
+from .engines.operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .registry import register
 
 __all__ = ["Reduce"]
@@ -300,16 +300,6 @@ class Reduce(OperatorPrimitive):
             self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ReduceCall]
         ) -> Run[Array]: ...
         async def execute_async(self, **call: Unpack[ReduceCall]) -> Run[Array]: ...
-
-
-def wider(dtype: np.dtype) -> np.dtype:
-    """Return the dtype in which numpy adds or multiplies floats for a reference; that of other items is as it is.
-
-    For f64 it is the widest that the platform has: one by one, 10^6 additions of f64 err more than a kernel does.
-    """
-    if dtype == np.float64:
-        return np.dtype(np.longdouble)
-    return np.dtype({"f": np.float64, "c": np.complex128}.get(dtype.kind, dtype))
 
 
 def fold(op: BinOp, items: np.ndarray) -> Any:

@@ -26,8 +26,7 @@ from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike, memory_context, operator_context
 from ..types.options import integer
 from .calls import InputOutput
-from .operator import OperatorPrimitive
-from .reduce import wider
+from .engines.operator import OperatorPrimitive, wider
 from .registry import register
 
 __all__ = ["ReduceAxis"]

@@ -28,9 +28,9 @@ from ..types.expression import Operators
 from ..types.options import MOST_U32, integer, one_of
 from .base import Primitive
 from .call_signatures import Timed
+from .engines.segments import search_steps
 from .registry import register
 from .scan import Scan
-from .segments import search_steps
 
 __all__ = ["Repeat"]
 

@@ -22,8 +22,8 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from .call_signatures import Timed
+from .engines.stream import Field, Mark, StreamPrimitive, count_argument
 from .registry import register
-from .stream import Field, Mark, StreamPrimitive, count_argument
 from .unique import run_heads
 
 __all__ = ["RunLength"]

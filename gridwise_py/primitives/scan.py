@@ -30,9 +30,8 @@ from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
 from ..types.options import one_of
 from .call_signatures import Timed
-from .look_back import LookBackPrimitive
-from .operator import blocks_of, over_blocks
-from .reduce import wider
+from .engines.look_back import LookBackPrimitive
+from .engines.operator import blocks_of, over_blocks, wider
 from .registry import register
 
 __all__ = ["KINDS", "Scan", "ScanKind"]

@@ -22,8 +22,7 @@ from ..types.datatype import ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, memory_context, operator_context
 from ..types.options import one_of
 from .calls import InputOutput
-from .operator import OperatorPrimitive
-from .reduce import wider
+from .engines.operator import OperatorPrimitive, wider
 from .reduce_axis import array_shape, axes_of
 from .scan import KINDS, ScanKind
 

@@ -24,7 +24,7 @@ from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_d
 from ..types.expression import Operators
 from .base import Primitive
 from .call_signatures import Timed
-from .items_kernel import described
+from .engines.items_kernel import described
 
 __all__ = ["Scatter"]
 

@@ -28,7 +28,7 @@ from ..types.expression import Operators
 from ..types.options import one_of
 from .base import Primitive
 from .call_signatures import Timed
-from .key_codes import key_context
+from .engines.key_codes import key_context
 from .registry import register
 
 __all__ = ["SEARCHED_DATATYPES", "IsIn", "Search", "SearchSide"]

@@ -31,11 +31,11 @@ from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
 from ..types.options import MOST_U32, integer, one_of
 from .call_signatures import Timed
-from .operator import BlockWindow, blocks_of
+from .engines.operator import BlockWindow, blocks_of
+from .engines.segments import SegmentedPrimitive, segmented_prefixes, segments_of, window_flags
 from .reduce_axis import ReduceAxis
 from .registry import register
 from .scan import KINDS, ScanKind
-from .segments import SegmentedPrimitive, segmented_prefixes, segments_of, window_flags
 
 __all__ = ["SegmentedReduce", "SegmentedScan"]
 

@@ -43,11 +43,11 @@ from ..types.operators import Add, operator_context
 from ..types.options import integer
 from .base import Primitive
 from .call_signatures import Timed
-from .key_codes import key_codes, key_context, key_words
-from .radix_sort import digits_of, rank_context, ranking_mode
+from .engines.key_codes import key_codes, key_context, key_words
+from .engines.radix_sort import digits_of, rank_context, ranking_mode
+from .engines.segments import segments_of
 from .registry import register
 from .scan import Scan
-from .segments import segments_of
 from .sort import Sort, SortPairs
 
 __all__ = ["SegmentedSort"]

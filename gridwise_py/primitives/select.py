@@ -21,8 +21,8 @@ from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datat
 from ..types.expression import Operators
 from ..types.expression_functions import StructExpression
 from .call_signatures import Timed
+from .engines.stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
 from .registry import register
-from .stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
 
 __all__ = ["FlatNonzero", "Select"]
 

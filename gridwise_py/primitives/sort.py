@@ -43,10 +43,10 @@ from ..types.options import integer, one_of
 from .base import Primitive
 from .call_signatures import Timed
 from .calls import InputOutput
-from .key_codes import key_codes
-from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of, ranking_mode
+from .engines.key_codes import key_codes
+from .engines.radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of, ranking_mode
+from .engines.waiting import Waiting
 from .registry import register
-from .waiting import Waiting
 
 __all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive"]
 

@@ -30,9 +30,9 @@ from ..types.expression import Operators
 from ..types.options import MOST_U32, integer, one_of
 from .base import Primitive
 from .call_signatures import Timed
-from .key_codes import key_codes, key_context, key_words
+from .engines.key_codes import key_codes, key_context, key_words
+from .engines.segments import segments_of, with_buffer
 from .registry import register
-from .segments import segments_of, with_buffer
 from .sort import ArgSort, Sort
 
 __all__ = ["SegmentedTopK", "TopK", "TopKMode"]

@@ -24,7 +24,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.options import MOST_U32, integer
 from .calls import InputOutput
-from .items_kernel import described
+from .engines.items_kernel import described
 from .registry import register
 
 __all__ = ["Transpose"]

@@ -20,8 +20,8 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from .call_signatures import Timed
+from .engines.stream import Field, Mark, StreamPrimitive, count_argument
 from .registry import register
-from .stream import Field, Mark, StreamPrimitive, count_argument
 
 __all__ = ["RunNumbers", "Unique", "run_heads"]
 

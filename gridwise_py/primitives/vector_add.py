@@ -14,8 +14,8 @@ from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.operators import Add, memory_context, operator_context
 from .calls import TwoInputs
-from .elementwise import Elementwise, elementwise_arguments
-from .operator import check_float64
+from .engines.elementwise import Elementwise, elementwise_arguments
+from .engines.operator import check_float64
 from .registry import register
 
 __all__ = ["VectorAdd"]

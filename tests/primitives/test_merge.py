@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.primitives.merge_order import MergeOrder, merged_order
+from gridwise_py.primitives.engines.merge_order import MergeOrder, merged_order
 from helpers.cases import FULL
 from helpers.sorting import DATATYPES, keys_of, order_of
 from helpers.strategies import make_primitive, quick_first

@@ -7,10 +7,10 @@ from typing import Protocol
 
 import wgpu
 
-from ..planning.lookback_state import SPIN_LIMIT
-from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
-from ..tuning.shapes import look_back_tiles
-from ..types.capabilities import Capabilities, SubgroupMode
+from ...planning.lookback_state import SPIN_LIMIT
+from ...runtime.lookback_selftest import LookBackChoice, look_back_choice
+from ...tuning.shapes import look_back_tiles
+from ...types.capabilities import Capabilities, SubgroupMode
 
 __all__ = ["Waiting"]
 

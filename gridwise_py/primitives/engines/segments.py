@@ -13,22 +13,21 @@ from typing import Any, ClassVar
 import numpy as np
 import wgpu
 
-from ..errors import DatatypeError, LengthError
-from ..planning.builder import PlanBuilder
-from ..planning.kernel_constants import HAS_CARRY, MORE_FOLLOWS
-from ..planning.layout import Layout, Operand
-from ..planning.source import Source
-from ..planning.windows import Window, window_of_all, windows_of
-from ..settings import ScanStrategy
-from ..tuning.options import ScanTuning
-from ..tuning.shapes import Shape, totals_invocations
-from ..types.capabilities import Capabilities
-from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
-from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
-from .fusion import FUSED, Fusion, flat_of
+from ...errors import DatatypeError, LengthError
+from ...planning.builder import PlanBuilder
+from ...planning.kernel_constants import HAS_CARRY, MORE_FOLLOWS
+from ...planning.layout import Layout, Operand
+from ...planning.source import Source
+from ...planning.windows import Window, window_of_all, windows_of
+from ...settings import ScanStrategy
+from ...tuning.options import ScanTuning
+from ...tuning.shapes import Shape, totals_invocations
+from ...types.capabilities import Capabilities
+from ...types.datatype import ITEM_DATATYPES, Datatype, as_datatype
+from ...types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
+from ..fusion import FUSED, Fusion, flat_of
 from .look_back import LookBackPrimitive
-from .operator import BlockWindow, block_split, blocks_of
-from .reduce import wider
+from .operator import BlockWindow, block_split, blocks_of, wider
 
 __all__ = [
     "KEY_DATATYPES",

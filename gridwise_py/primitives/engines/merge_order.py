@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import ArgumentError, DatatypeError
-from ..planning.signature import Argument, SameAs
-from ..tuning.shapes import Shape
-from ..types.capabilities import Capabilities
-from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
-from ..types.traced import Traced, traced_order
+from ...errors import ArgumentError, DatatypeError
+from ...planning.signature import Argument, SameAs
+from ...tuning.shapes import Shape
+from ...types.capabilities import Capabilities
+from ...types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
+from ...types.traced import Traced, traced_order
 from .key_codes import key_codes
 
 __all__ = [

@@ -15,25 +15,25 @@ from typing import Any, ClassVar
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError, LimitError
-from ..planning.builder import PlanBuilder
-from ..planning.faults import HEALTHY, Faults
-from ..planning.kernel_constants import CONTROL_WORDS, HAS_CARRY
-from ..planning.layout import Layout, Operand
-from ..planning.lookback_state import reads_by_rmw
-from ..planning.plan import CountedWork, Fill, Plan, Work
-from ..planning.signature import Argument, SameAs, UpTo
-from ..planning.windows import Window, window_of_all, windows_of
-from ..settings import SCAN_STRATEGIES, ScanStrategy
-from ..tuning.options import StreamTuning
-from ..tuning.shapes import Shape, Shapes, shapes_for
-from ..types.capabilities import Capabilities, SubgroupMode
-from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
-from ..types.evaluation import value_of
-from ..types.options import MOST_U32, integer, one_of
-from ..types.program import Flat
-from .base import Primitive
-from .fusion import FUSED, Fusion, flat_of
+from ...errors import ArgumentError, LimitError
+from ...planning.builder import PlanBuilder
+from ...planning.faults import HEALTHY, Faults
+from ...planning.kernel_constants import CONTROL_WORDS, HAS_CARRY
+from ...planning.layout import Layout, Operand
+from ...planning.lookback_state import reads_by_rmw
+from ...planning.plan import CountedWork, Fill, Plan, Work
+from ...planning.signature import Argument, SameAs, UpTo
+from ...planning.windows import Window, window_of_all, windows_of
+from ...settings import SCAN_STRATEGIES, ScanStrategy
+from ...tuning.options import StreamTuning
+from ...tuning.shapes import Shape, Shapes, shapes_for
+from ...types.capabilities import Capabilities, SubgroupMode
+from ...types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ...types.evaluation import value_of
+from ...types.options import MOST_U32, integer, one_of
+from ...types.program import Flat
+from ..base import Primitive
+from ..fusion import FUSED, Fusion, flat_of
 from .waiting import Waiting
 
 __all__ = ["FLAGS", "Field", "Mark", "StreamPrimitive", "count_argument"]

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from .. import settings
-from ..errors import ArgumentError
-from ..planning.lookback_state import ChainedState
-from ..settings import SCAN_STRATEGIES, ScanStrategy
-from ..tuning.options import ScanTuning
-from ..tuning.shapes import Shape, Shapes
-from ..types.options import one_of
+from ... import settings
+from ...errors import ArgumentError
+from ...planning.lookback_state import ChainedState
+from ...settings import SCAN_STRATEGIES, ScanStrategy
+from ...tuning.options import ScanTuning
+from ...tuning.shapes import Shape, Shapes
+from ...types.options import one_of
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .waiting import Waiting
 
