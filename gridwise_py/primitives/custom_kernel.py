@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -72,6 +72,9 @@ class Kernel(Primitive):
         Datatypes of arguments that differ from the declaration, for example for a kernel that reads f16 as
         ``array<u32>``. None accepts any. By default an argument must have the scalar type of its array or vectors;
         structures and ``vec2<u32>`` accept any (a raw GPUBuffer then counts as u32).
+    work : Work or callable, optional
+        What a call must move and compute, for rates and rooflines. A callable gets the lengths of the arguments by name
+        and returns it. By default each array is read once, and each that is ``"read_write"`` is written once, too.
 
     Raises
     ------
@@ -117,6 +120,7 @@ class Kernel(Primitive):
         entry_point: str = "main",
         constants: Mapping[str, int | float] | None = None,
         dtypes: Mapping[str, Any] | None = None,
+        work: Work | Callable[[Mapping[str, int]], Work] | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
@@ -137,6 +141,7 @@ class Kernel(Primitive):
         self._workgroups = workgroups
         self._entry_point = entry_point
         self._constants = dict(constants or {})
+        self._work = work
         declared = variables(wgsl)
         self._bindings: dict[str, Variable] = {
             name: self._variable(name, access, declared) for name, access in bindings.items()
@@ -260,15 +265,25 @@ class Kernel(Primitive):
                 f"{self._label}: {', '.join(sorted(shared))} are in one buffer, and one of them is writable. WebGPU "
                 f"does not allow two such bindings; use separate buffers"
             )
-        # The minimum: each binding is read or written once.
-        bytes_of = {name: operand.length * operand.item_bytes for name, operand in layout.items()}
-        written = sum(bytes_of[argument.name] for argument in self.signature.arguments.values() if argument.is_output)
+        lengths = {name: operand.length for name, operand in layout.items()}
         return self._plan(
             {name: BufferSpec(o.buffer, "argument", o.size_bytes) for name, o in layout.items()},
             values,
-            self._grid({name: operand.length for name, operand in layout.items()}),
-            Work(max(o.length for o in layout.values()), sum(bytes_of.values()) - written, written),
+            self._grid(lengths),
+            self._work_of(layout, lengths),
         )
+
+    def _work_of(self, layout: Layout, lengths: Mapping[str, int]) -> Work:
+        if self._work is not None:
+            found: Any = self._work(lengths) if callable(self._work) else self._work
+            if not isinstance(found, Work):
+                raise DatatypeError(
+                    f"{self._label}: work is {found!r:.60}, but must be a gw.Work(items, read_bytes, write_bytes)"
+                )
+            return found
+        bytes_of = {name: operand.length * operand.item_bytes for name, operand in layout.items()}
+        written = sum(bytes_of[argument.name] for argument in self.signature.arguments.values() if argument.is_output)
+        return Work(max(lengths.values()), sum(bytes_of.values()), written)
 
     def _plan(
         self,
