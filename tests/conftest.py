@@ -185,7 +185,7 @@ def fresh_device() -> wgpu.GPUDevice:
 
 @pytest.fixture
 def renewed_device(device) -> Iterator[wgpu.GPUDevice]:
-    """The shared device without memory, plans and queries, as if new, but for what was measured and compiled."""
+    """The shared device without memory, plans, pipelines and queries, as if new; each kernel is yet compiled once."""
     with renewed(device):
         yield device
 
