@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import wgpu
 
@@ -24,7 +25,7 @@ class KeptPipelines(PipelineCache):
     def _compiled(self, device: wgpu.GPUDevice, order: _Order, *rest) -> Pipeline:
         known = _kept.get(order) or self._others._pipelines.get(order)
         _kept[order] = known or super()._compiled(device, order, *rest)
-        return _kept[order]
+        return replace(_kept[order])  # another one, which goes when nobody uses it
 
 
 @contextmanager
