@@ -123,15 +123,6 @@ def test_reading_too_early(device, require, monkeypatch):
     assert queue_is_idle(device) in (True, None)
 
 
-def test_memory_belongs_to_a_device(device, fresh_device):
-    """An Array of one device is refused by another."""
-    x = gw.asarray(X, fresh_device)
-    with pytest.raises(gw.BufferUsageError, match="another device"):
-        gw.Scan(device).execute(input=x)
-    with pytest.raises(gw.BufferUsageError):
-        gw.add(x, gw.asarray(X, device))
-
-
 def test_errors_surface_where_they_are_made(device, monkeypatch):
     """Wrong arguments raise before a submission; kernels can be submitted one by one to locate other errors."""
     submitted = []
