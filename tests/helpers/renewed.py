@@ -10,6 +10,7 @@ import wgpu
 
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.executor import Executor
 from gridwise_py.runtime.pipelines import Pipeline, PipelineCache, _Order
 
 _kept: dict[_Order, Pipeline] = {}
@@ -26,6 +27,13 @@ class KeptPipelines(PipelineCache):
         known = _kept.get(order) or self._others._pipelines.get(order)
         _kept[order] = known or super()._compiled(device, order, *rest)
         return replace(_kept[order])  # another one, which goes when nobody uses it
+
+
+def new_executor(device: wgpu.GPUDevice) -> Executor:
+    """Return an executor that has nothing yet."""
+    executor = Executor(device)
+    executor.pipelines = KeptPipelines(device, context_of(device).executor.pipelines)
+    return executor
 
 
 @contextmanager

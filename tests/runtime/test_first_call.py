@@ -22,7 +22,7 @@ from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import Executor
 from gridwise_py.runtime.pipelines import PipelineCache
 from gridwise_py.runtime.run import bracket
-from helpers.renewed import KeptPipelines
+from helpers.renewed import KeptPipelines, new_executor
 from helpers.strategies import shape_data
 
 LONG_S = 60.0
@@ -80,13 +80,6 @@ def _reduce(device, measured):
 @pytest.fixture
 def reduce(renewed_device):
     return _reduce(renewed_device, renewed_device)
-
-
-def _executor(device):
-    """An executor of the test's own."""
-    executor = Executor(device)
-    executor.pipelines = KeptPipelines(device, context_of(device).executor.pipelines)
-    return executor
 
 
 def _wait_until(condition):
@@ -147,7 +140,7 @@ def test_what_a_call_needs_is_compiled_side_by_side(device, monkeypatch):
 
     met: list[int] = []
     monkeypatch.setattr(KeptPipelines, "_compiled", meet)
-    assert len(_executor(device).pipelines_of(plan)) == len(plan.kernels)
+    assert len(new_executor(device).pipelines_of(plan)) == len(plan.kernels)
     assert not meeting.broken
     own._end()
 
@@ -244,7 +237,7 @@ def _with_broken(plan, where):
 
 
 def test_an_error_ahead_is_raised_where_the_pipeline_is_needed(device):
-    executor = _executor(device)
+    executor = new_executor(device)
     plan = gw.Copy(device).plan(gw.Layout.separate(input=64, output=64))
     ahead = executor.pipelines.get_siblings_ahead(_with_broken(plan, "siblings"))
     compile_threads().finish()
@@ -281,13 +274,13 @@ def test_an_error_comes_to_the_caller_of_that_text_alone(device):
     def fail():
         for _ in range(10):
             try:
-                _executor(device).pipelines_of(broken)
+                new_executor(device).pipelines_of(broken)
             except gw.ShaderError as error:
                 errors.append(str(error))
 
     def succeed():
         for _ in range(10):
-            right.append(len(_executor(device).pipelines_of(plan)))
+            right.append(len(new_executor(device).pipelines_of(plan)))
 
     callers = [threading.Thread(target=work) for work in (fail, succeed, fail, succeed)]
     for caller in callers:
