@@ -13,26 +13,26 @@ from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import Executor
 from gridwise_py.runtime.pipelines import Pipeline, PipelineCache, _Order
 
-_kept: dict[_Order, Pipeline] = {}
+_KEY = "pipelines of tests"
 
 
 class KeptPipelines(PipelineCache):
-    """Asks for, counts and forgets pipelines as on a new device, and yet has each compiled once for all tests."""
+    """Asks for, counts and forgets pipelines as on a new device, and yet has each compiled once."""
 
-    def __init__(self, device: wgpu.GPUDevice, others: PipelineCache) -> None:
+    def __init__(self, device: wgpu.GPUDevice) -> None:
         super().__init__(device)
-        self._others = others
+        self._kept: dict[_Order, Pipeline] = context_of(device).cached(_KEY, dict)
 
     def _compiled(self, device: wgpu.GPUDevice, order: _Order, *rest) -> Pipeline:
-        known = _kept.get(order) or self._others._pipelines.get(order)
-        _kept[order] = known or super()._compiled(device, order, *rest)
-        return replace(_kept[order])  # another one, which goes when nobody uses it
+        if order not in self._kept:
+            self._kept[order] = super()._compiled(device, order, *rest)
+        return replace(self._kept[order])  # another one, which goes when nobody uses it
 
 
 def new_executor(device: wgpu.GPUDevice) -> Executor:
     """Return an executor that has nothing yet."""
     executor = Executor(device)
-    executor.pipelines = KeptPipelines(device, context_of(device).executor.pipelines)
+    executor.pipelines = KeptPipelines(device)
     return executor
 
 
@@ -40,14 +40,16 @@ def new_executor(device: wgpu.GPUDevice) -> Executor:
 def renewed(device: wgpu.GPUDevice) -> Iterator[wgpu.GPUDevice]:
     """Let a device have no memory, plans, pipelines and queries inside; only what was measured of it stays."""
     state, old = state_of(device), context_of(device)
-    capabilities, ends = old.capabilities, list(state.end.afterwards)
+    kept = {"capabilities": old.capabilities, _KEY: old.cached(_KEY, dict)}
+    kept[_KEY].update(old.executor.pipelines._pipelines)
+    ends = list(state.end.afterwards)
     state.context = None
     try:
         new = context_of(device)
-        new._kept["capabilities"] = capabilities
+        new._kept.update(kept)
         new.lookback_verdicts.update(old.lookback_verdicts)
         new.checked_operators.update(old.checked_operators)
-        new.executor.pipelines = KeptPipelines(device, old.executor.pipelines)
+        new.executor.pipelines = KeptPipelines(device)
         yield device
     finally:
         state.context = old
