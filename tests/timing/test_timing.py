@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
+from gridwise_py.backend import raw_commands
+from gridwise_py.runtime import run as run_module
 from gridwise_py.timing import queries as timing
 
 X = np.random.default_rng(4).integers(0, 1000, 200_003, dtype=np.uint32)
@@ -587,6 +589,25 @@ def test_the_first_dispatch_of_a_pipeline_is_told(fresh_device):
     with gw.capture(fresh_device) as sequence:
         reduce.execute(input=arrays[0])
     assert [is_told(sequence.execute(enable_cpu_timing=True)) for _ in range(2)] == [True, False]
+
+
+def test_a_calls_own_submission_is_not_the_work_of_others(timed_device, x, monkeypatch):
+    """Also by the queue's method, which counts the callers' own submissions once there was one."""
+    monkeypatch.setattr(raw_commands, "_native", lambda: None)
+    copy, encoder = gw.Copy(timed_device), timed_device.create_command_encoder()
+    copy.record(encoder, input=x)
+    _submit(timed_device, encoder)
+    for n, gpu in ((0, False), (5, False), (5, True)):
+        result = copy.execute(input=x[:n], enable_cpu_timing=True, enable_gpu_timing=gpu).get_timing_result()
+        warnings = result.warnings
+        assert not any("work of others" in warning for warning in warnings)
+    submissions = iter([lambda: _submit(timed_device, timed_device.create_command_encoder())])
+    bracket = run_module.bracket
+    monkeypatch.setattr(
+        run_module, "bracket", lambda d, submit, *rest: bracket(d, lambda: (submit(), next(submissions)()), *rest)
+    )
+    (warning,) = copy.execute(input=x[:5], enable_cpu_timing=True).get_timing_result().warnings
+    assert "work of others: 1 submission" in warning
 
 
 def test_a_run_warns_of_invalid_stamps(timed_device, x, monkeypatch):
