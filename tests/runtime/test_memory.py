@@ -361,6 +361,8 @@ def test_what_memory_stats_counts(renewed_device):
     assert gw.empty_cache(renewed_device) == 64
     assert gw.memory_stats(renewed_device) == gw.MemoryStats(0, 0, 0, 0, 4096 + 64, 2, 1, 1)
     assert gw.empty_cache(renewed_device) == 0
+    gw.empty(3, "u32", renewed_device)
+    assert gw.memory_stats(renewed_device) == gw.MemoryStats(0, 0, 64, 1, 4096 + 64, 3, 1, 2)
 
 
 def test_temporary_memory_is_counted_and_comes_back(renewed_device):
