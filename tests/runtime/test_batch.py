@@ -173,7 +173,8 @@ def _one_shot(case):
 
 SEEN_BY_CONTENT = [
     _read, _upload, _upload_to_the_output, _copy_on_the_gpu, _callers_encoder, _callers_write, _callers_read,
-    _timed_on_the_cpu, _another_thread, _another_thread_in_a_batch, _profile, _stream, _one_shot,
+    _timed_on_the_cpu, _another_thread, _another_thread_in_a_batch,
+    pytest.param(_profile, marks=pytest.mark.needs("timestamp-query")), _stream, _one_shot,
 ]  # fmt: skip
 
 

@@ -46,8 +46,9 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def gpu(renewed_device, clock, monkeypatch):
+def gpu(renewed_device, clock, monkeypatch, require):
     """A device that counts as a GPU that was not used before, and whose clock nobody holds."""
+    require("timestamp-query")
     monkeypatch.setattr(state_of(renewed_device), "activity", Activity())
     monkeypatch.setattr(gpu_clock, "_follows_load", lambda device: True)
     monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info, **_: False)
@@ -106,7 +107,7 @@ def test_no_warning_where_the_clock_is_held(gpu, monkeypatch):
     assert not _clock_warnings(_timed(gpu))
 
 
-@pytest.mark.needs("a CPU adapter")
+@pytest.mark.needs("a CPU adapter", "timestamp-query")
 def test_the_clock_of_a_cpu_is_nobodys_to_hold(renewed_device):
     time.sleep(0.002)
     assert not _clock_warnings(_timed(renewed_device))

@@ -155,6 +155,7 @@ def test_what_others_may_hold_is_not_reused(renewed_device):
     assert gw.memory_stats(renewed_device).in_use_bytes == 0
 
 
+@pytest.mark.needs("timestamp-query")  # of the profile
 def test_the_library_itself_takes_no_buffer_for_good(renewed_device):
     """Each use in a call, a transfer or a stream leaves the memory to the allocator."""
     scan, add = gw.Scan(renewed_device, strategy="reduce_then_scan"), gw.VectorAdd(renewed_device)
