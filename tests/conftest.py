@@ -24,6 +24,7 @@ import wgpu
 import gridwise_py as gw
 from gridwise_py.runtime.device import expect_software
 from helpers import costs, needs
+from helpers.renewed import renewed
 
 # Seeded, as all random inputs are, and without a deadline: the first example compiles shaders. Where slow tests are
 # left out, tests that name no number of examples run fewer.
@@ -42,7 +43,7 @@ def _flag(name: str) -> bool:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--costs", type=Path, metavar="FILE", help="write core-seconds and pipelines of each test, as JSON")
+    parser.addoption("--costs", type=Path, metavar="FILE", help="write what each test cost, as JSON")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # ---- marks that follow from what a test is ----
 
-DEVICE_FIXTURES = {"device", "fresh_device"}
+DEVICE_FIXTURES = {"device", "fresh_device", "renewed_device"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -178,8 +179,15 @@ def device() -> wgpu.GPUDevice:
 
 @pytest.fixture
 def fresh_device() -> wgpu.GPUDevice:
-    """A device of the test's own, on which nothing has run."""
+    """A device of the test's own, on which nothing has run; each kernel that the test needs is compiled for it."""
     return _make_device()
+
+
+@pytest.fixture
+def renewed_device(device) -> Iterator[wgpu.GPUDevice]:
+    """The shared device without memory, plans, pipelines and queries, as if new; each kernel is yet compiled once."""
+    with renewed(device):
+        yield device
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import gridwise_py as gw
 from gridwise_py.backend import clock
 
 H200 = {"vendor": "NVIDIA", "vendor_id": 0x10DE, "device": "NVIDIA H200", "description": "580.1"}
+X = np.arange(10, dtype=np.uint32)
 OUT_OF_MEMORY = 2
 NO_DEVICE = 100
 NO_CONTEXT = 201
@@ -99,7 +100,6 @@ def test_the_clock_is_held_inside_of_the_block_and_no_longer(device, driver):
         with gw.hold_clock(device):
             assert cuda.retained == {10: 2}
         assert cuda.retained == {10: 1}
-        assert gw.sum(gw.asarray(np.arange(10, dtype=np.uint32), device)).item() == 45
     assert cuda.retained == {10: 0}
     with pytest.raises(KeyError), gw.hold_clock(device):
         raise KeyError("of the user")
@@ -201,7 +201,7 @@ def test_the_environment_holds_it_for_the_life_of_a_device(device, driver, monke
     del made
     gc.collect()
     assert cuda.retained == {10: 1}
-    assert gw.sum(gw.asarray(np.arange(10, dtype=np.uint32), other)).item() == 45
+    np.testing.assert_array_equal(gw.asarray(X, other).to_numpy(), X)
     del other
     gc.collect()
     assert cuda.retained == {10: 0}
@@ -229,15 +229,8 @@ def test_a_fork_releases_nothing_of_its_parent(device):
     assert cuda.retained[10] == 0
 
 
-def test_the_library_that_is_loaded_is_the_drivers():
-    """None where it is not installed, as on the machines that run these tests; else what the calls need."""
-    cuda = clock._load()
-    if cuda is not None:
-        assert cuda.cuDevicePrimaryCtxRetain
-        assert cuda.cuDevicePrimaryCtxRelease_v2
-
-
 def test_whether_it_is_held_is_asked_without_making_anything(monkeypatch):
+    clock._loaded()  # the real one raises on no system
     cuda = Cuda("NVIDIA A100", "NVIDIA H200")
     monkeypatch.setattr(clock, "_load", lambda: pytest.fail("loaded"))
     for loaded in (None, cuda):  # not loaded, and not initialised
@@ -266,7 +259,3 @@ def test_it_is_not_held_if_one_of_several_that_may_be_meant_is_not(monkeypatch):
     assert not clock.is_held(H200)
     cuda.retained[11] = 1
     assert clock.is_held(H200)
-
-
-def test_the_library_is_looked_for_without_loading_it():
-    clock._loaded()  # raises on no system
