@@ -1,4 +1,4 @@
-"""Select, Partition, Unique and RunLength: shares, ways to the outputs, stalls, windows, counts, chunks, expressions."""
+"""Select, Partition, Unique and RunLength: shares, ways to outputs, stalls, windows, counts, chunks, expressions."""
 
 import dataclasses
 
