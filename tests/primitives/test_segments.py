@@ -10,7 +10,7 @@ import gridwise_py as gw
 from gridwise_py.planning.faults import faulty
 from helpers.strategies import AFFINE, MODES, assert_same, mode_for, quick_first, shape_options
 
-pytestmark = pytest.mark.thin(1)
+pytestmark = [pytest.mark.thin(1), pytest.mark.usefixtures("nothing_ahead")]
 
 # Small tiles, and texts that compile soon.
 TUNING = gw.ScanTuning(workgroup_size=64, vecs=1, max_blocks=8)

@@ -11,7 +11,7 @@ from gridwise_py.planning import builder, shaders
 from gridwise_py.planning.faults import faulty
 from helpers.strategies import make_primitive, quick_first
 
-pytestmark = pytest.mark.thin(1)
+pytestmark = [pytest.mark.thin(1), pytest.mark.usefixtures("nothing_ahead")]
 
 # Tiles of 256 items, so that few items are many tiles.
 SMALL = {"workgroup_size": 64, "vecs": 1}

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import gridwise_py as gw
 from helpers.strategies import make_primitive
 
+pytestmark = pytest.mark.usefixtures("nothing_ahead")
+
 SMALL = {"workgroup_size": 32, "vecs": 2, "subgroups": "none"}  # tiles of 256 items, whatever their size
 TILE = 256
 SIZES = (1, 2, 3, 4, 5, TILE - 1, TILE, TILE + 1, 5 * TILE + 7)
