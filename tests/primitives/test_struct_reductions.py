@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 from dataclasses import replace
 
@@ -60,8 +61,13 @@ def kind_of(kind):
 # ---- the least and greatest
 
 
-@pytest.mark.parametrize("name", ARG)
-@pytest.mark.parametrize("kind", ["u32", "i32", "f32"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    quick_first(
+        [("argmax", "u32"), ("argmin", "i32"), ("argmin", "f32"), ("argmax", "f32")],
+        itertools.product(ARG, ["u32", "i32", "f32"]),
+    ),
+)
 def test_the_first_of_equals_at_every_length(device, kind, name):
     reduction = _arg_reduction(device, kind, name)
     for n in SIZES:
@@ -72,9 +78,7 @@ def test_the_first_of_equals_at_every_length(device, kind, name):
         assert found["value"].view(np.uint32) == items[place : place + 1].view(np.uint32), n
 
 
-@pytest.mark.parametrize(
-    "subgroups", ["native", "emulated-4", *(pytest.param(f"emulated-{k}", marks=pytest.mark.slow) for k in (8, 16, 32))]
-)
+@pytest.mark.parametrize("subgroups", quick_first(["native"], [f"emulated-{lanes}" for lanes in (4, 8, 16, 32)]))
 def test_every_form_of_subgroups(device, subgroups):
     items = _items("f32", 5 * TILE + 3)
     tuning = {"workgroup_size": 64, "vecs": 1, "subgroups": subgroups}
@@ -85,17 +89,16 @@ def test_every_form_of_subgroups(device, subgroups):
     np.testing.assert_allclose(moments["m2"][0] / items.size, items.astype(np.float64).var(), rtol=1e-6)
 
 
-@pytest.mark.parametrize("value", [0, 2**32 - 1])
-@pytest.mark.parametrize("name", ARG)
-def test_items_that_are_the_identity_have_an_index(device, name, value):
+def test_items_that_are_the_identity_have_an_index(device):
     """The least item there is wins over the identity, with which tiles end."""
-    reduction = _arg_reduction(device, "u32", name)
-    for n in (1, TILE + 3):
-        found = reduction.execute(x=gw.full(n, value, "u32", device)).output.to_numpy()
-        assert found.tolist() == [(value, 0)]
-    floats = _arg_reduction(device, "f32", name)
-    infinite = np.full(TILE + 3, -np.inf if name == "argmax" else np.inf, np.float32)
-    assert floats.execute(x=gw.asarray(infinite, device)).output.to_numpy()["index"][0] == 0
+    for name, kind, value in (
+        ("argmax", "u32", 0), ("argmax", "u32", 2**32 - 1), ("argmin", "i32", 2**31 - 1),
+        ("argmax", "f32", -np.inf), ("argmin", "f32", np.inf),
+    ):  # fmt: skip
+        reduction = _arg_reduction(device, kind, name)
+        for n in (1, TILE + 3):
+            found = reduction.execute(x=gw.full(n, value, kind, device)).output.to_numpy()
+            assert found.tolist() == [(value, 0)]
 
 
 def test_every_nan_wins_and_zeros_are_equal(device):
@@ -150,13 +153,13 @@ def test_windows_count_indices_from_the_beginning(device):
     np.testing.assert_allclose(moments["m2"][0], items.astype(np.float64).var() * n, rtol=1e-6)
 
 
-@pytest.mark.parametrize("offset", [1, 2, 3])
-def test_views_at_odd_offsets(device, offset):
+def test_views_at_odd_offsets(device):
     items = _items("f32", 700)
-    view = gw.asarray(items, device)[offset:]
-    assert _number(gw.argmax(view)) == np.argmax(items[offset:])
     finite = np.nan_to_num(items, posinf=3, neginf=-3)
-    np.testing.assert_allclose(_number(gw.var(gw.asarray(finite, device)[offset:])), finite[offset:].var(), rtol=1e-5)
+    for offset in (1, 2, 3):
+        assert _number(gw.argmax(gw.asarray(items, device)[offset:])) == np.argmax(items[offset:])
+        found = _number(gw.var(gw.asarray(finite, device)[offset:]))
+        np.testing.assert_allclose(found, finite[offset:].var(), rtol=1e-5)
 
 
 def test_one_read_of_four_bytes_an_item(device):
@@ -253,7 +256,7 @@ def test_a_deterministic_variance_has_the_same_bits_in_every_shape(device):
 # ---- other operators
 
 
-@pytest.mark.parametrize("dtype", quick_first(["i8", "u64"], ["bool", "u32", "i32", "u8", "u16", "i16", "i64"]))
+@pytest.mark.parametrize("dtype", quick_first(["u64"], ["bool", "u32", "i32", "u8", "i8", "u16", "i16", "i64"]))
 def test_bits(device, dtype):
     numpy_type = gw.STORAGE_DATATYPES[dtype].dtype
     rng = np.random.default_rng(9)
@@ -294,7 +297,8 @@ def test_the_first_and_the_last(device):
 
 
 @pytest.mark.parametrize(
-    ("op", "ufunc"), [("add", np.add), ("multiply", np.multiply), ("min", np.minimum), ("max", np.maximum)]
+    ("op", "ufunc"),
+    quick_first([("add", np.add), ("min", np.minimum)], [("multiply", np.multiply), ("max", np.maximum)]),
 )
 def test_field_by_field(device, op, ufunc):
     struct = gw.Struct("Fields", a="u32", b="i32", c="f32", d="f32")
@@ -340,7 +344,6 @@ _FLOATS = hypothesis_numpy.from_dtype(np.dtype(np.float32), allow_subnormal=Fals
 @given(
     st.one_of(
         hypothesis_numpy.arrays(np.float32, st.integers(1, 40), elements=_FLOATS),
-        hypothesis_numpy.arrays(np.int16, st.integers(1, 40)),
         hypothesis_numpy.arrays(np.bool_, st.integers(1, 40)),
     )
 )
@@ -358,7 +361,7 @@ def test_functions_are_numpys(items):
         assert _number(gw.find(given_items)) == (places[0] if places.size else items.size)
 
 
-@pytest.mark.parametrize("dtype", quick_first(["float16", "int8", "uint32", "int64"], ["uint16", "bool", "uint64"]))
+@pytest.mark.parametrize("dtype", quick_first(["float16"], ["int8", "uint32", "int64", "uint16", "bool", "uint64"]))
 def test_moments_of_other_items(device, dtype):
     items = np.random.default_rng(12).integers(0, 100, 777).astype(dtype)
     exact = items.astype(np.float64)
@@ -381,7 +384,7 @@ _WIDE = {
 }
 
 
-@pytest.mark.parametrize("dtype", _WIDE)
+@pytest.mark.parametrize("dtype", quick_first(["f8"], _WIDE))
 def test_items_of_8_bytes(device, dtype):
     """They need no feature of the device; but a mean of float64 is added there."""
     edges = np.array(_WIDE[dtype], dtype)
@@ -441,7 +444,7 @@ def test_counted_arrays(device):
         with np.errstate(all="ignore"):
             wanted = [kept.mean() if kept.size else np.nan, kept.var() if kept.size else np.nan]
         np.testing.assert_allclose([_number(gw.mean(chosen)), _number(gw.var(chosen))], wanted, rtol=1e-5)
-    for function in (gw.mean, gw.var, gw.sum, gw.any, gw.argmax):  # the one axis is all items, of which some count
+    for function in (gw.var, gw.any):  # the one axis is all items, of which some count
         along, whole = function(chosen := gw.compress(x > 0.5, x), axis=0), function(chosen)
         assert along.shape == ()
         np.testing.assert_array_equal(_number(along), _number(whole), err_msg=function.__name__)
@@ -498,7 +501,7 @@ def test_fewer_items_than_the_correction(device):
         assert gw.var(np.float32([2, 4]), correction=5, device=device) == np.inf
 
 
-@pytest.mark.parametrize("on_gpu", [False, True])
+@pytest.mark.parametrize("on_gpu", quick_first([True], [False]))
 def test_axes(device, on_gpu):
     items = np.random.default_rng(15).integers(-1, 2, (3, 5, 4)).astype(np.float32)
     items[0, 0] = 0
@@ -519,8 +522,12 @@ def test_axes(device, on_gpu):
 _SHAPES = (((7, 33), 1), ((7, 33), -2), ((3, 50, 4), 1), ((3, 2, 9000), 2), ((9000, 1), 0), ((2000, 5), 0), ((1, 5), 0))
 
 
-@pytest.mark.parametrize("on_gpu", [False, True])
-@pytest.mark.parametrize("dtype", quick_first(["f4", "f8"], ["i4", "u1", "?", "f2", "i8", "u8"]))
+@pytest.mark.parametrize(
+    ("on_gpu", "dtype"),
+    quick_first(
+        [(True, "f4"), (False, "f8")], itertools.product([False, True], ["f4", "i4", "u1", "?", "f2", "i8", "u8"])
+    ),
+)
 def test_places_and_spreads_along_an_axis(device, on_gpu, dtype):
     """Ties take the first place of their row; the shapes and datatypes are numpy's."""
     for number, (shape, axis) in enumerate(_SHAPES):
