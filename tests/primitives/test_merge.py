@@ -61,7 +61,7 @@ def merged(a, b, descending=False):
 
 @pytest.mark.parametrize(
     ("datatype", "value", "descending"), quick_first(
-        [("f32", "f64", True), ("u64", None, False), ("u8", "u32", False)],
+        [("f32", "f64", True), ("u64", None, False)],
         itertools.product(DATATYPES, [None, "u32"], [False, True]),
     ),
 )  # fmt: skip
@@ -102,7 +102,7 @@ NETWORK_SHAPES = [
 
 @pytest.mark.parametrize(
     ("datatype", "shape", "descending"), quick_first(
-        [("u32", 0, False), ("i32", 1, True), ("u32", 2, True)],
+        [("u32", 1, False), ("i16", 2, True)],
         itertools.product(["u32", "i32", "u8", "i16"], range(3), [False, True]),
     ),
 )  # fmt: skip
@@ -148,7 +148,7 @@ def test_unsorted_keys_in_registers_reach_nothing_outside(device, require):
 
 def test_counts_of_keys_in_registers(device, require):
     require("subgroup")
-    merge = make_primitive(gw.Merge, device, "u32", counted=True, **NETWORK_SHAPES[0])
+    merge = make_primitive(gw.Merge, device, "u32", counted=True, **NETWORK_SHAPES[1])
     a, b = runs_of("u32", 400, 600)
     counts = {name: gw.zeros(1, "u32", device) for name in ("a_count", "b_count")}
     for n, m in ((400, 600), (0, 0), (1, 0), (0, 600), (64, 64), (200, 7), (9999, 2**32 - 1)):

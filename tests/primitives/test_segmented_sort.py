@@ -9,7 +9,7 @@ import gridwise_py as gw
 from helpers.sorting import keys_of, order_of
 from helpers.strategies import MODES, mode_for, quick_first
 
-pytestmark = [pytest.mark.thin(1), pytest.mark.usefixtures("nothing_ahead")]
+pytestmark = pytest.mark.usefixtures("nothing_ahead")
 
 #: Tiles of 1,024, windows of 300: segments of more than 725 are long.
 SMALL = {"workgroup_size": 256, "items": 4, "window": 300}
@@ -74,7 +74,7 @@ def test_offsets_of_every_kind(device, sort, n):
 @pytest.mark.parametrize("n", [0, 1, 5, TILE - 1, TILE, TILE + 1, 10_007])
 def test_segments_of_one_length(device, n):
     keys = keys_of("u32", n)
-    for length in (1, 2, 31, 32, 33, 256, 1000, TILE, TILE + 1, 3 * TILE, 3 * TILE + 1, max(n, 1), n + 5):
+    for length in (1, 2, 33, 256, TILE, TILE + 1, 3 * TILE + 1, max(n, 1)):
         sort = gw.SegmentedSort(device, "u32", length=length, tuning=gw.SegmentedSortTuning(**SMALL))
         offsets = np.append(np.arange(0, n, length), n)
         _check(sort, device, keys, offsets, given=False, trials=3)
@@ -82,9 +82,7 @@ def test_segments_of_one_length(device, n):
 
 @pytest.mark.parametrize(
     ("datatype", "value"),
-    quick_first(
-        [("f64", "u32"), ("i8", "f64")], list(itertools.product(gw.SegmentedSort.datatypes, (None, "u32", "f64")))
-    ),
+    quick_first([("f64", "u32")], list(itertools.product(gw.SegmentedSort.datatypes, (None, "u32", "f64")))),
 )
 def test_datatypes(device, datatype, value):
     """NaN last, and zeros of both signs in the order in which they come."""

@@ -10,7 +10,7 @@ import gridwise_py as gw
 from gridwise_py.planning.faults import faulty
 from helpers.strategies import AFFINE, MODES, assert_same, mode_for, quick_first, shape_options
 
-pytestmark = [pytest.mark.thin(1), pytest.mark.usefixtures("nothing_ahead")]
+pytestmark = pytest.mark.usefixtures("nothing_ahead")
 
 # Small tiles, and texts that compile soon.
 TUNING = gw.ScanTuning(workgroup_size=64, vecs=1, max_blocks=8)
@@ -146,8 +146,13 @@ def _classes(strategy, stalls, *classes):
     return [faulty(cls, stall_every=stalls) if stalls else cls for cls in classes]
 
 
-@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
-@pytest.mark.parametrize(("mode", "strategy", "stalls"), FORMS)
+@pytest.mark.parametrize(
+    ("mode", "strategy", "stalls", "op"),
+    quick_first(
+        [("native", "lookback-u64", 0, AFFINE), ("none", "lookback-u32x2", 3, gw.Add)],
+        [(*form, op) for form in FORMS for op in (gw.Add, AFFINE)],
+    ),
+)
 def test_by_key_at_edge_sizes(device, needs, mode, strategy, stalls, op):
     needs(mode, strategy)
     rng = np.random.default_rng(1)
@@ -163,8 +168,13 @@ def test_by_key_at_edge_sizes(device, needs, mode, strategy, stalls, op):
         _check_by_key(device, reduce, scan, _keys(n, runs, rng), items, f"n={n}, {runs}", kind)
 
 
-@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
-@pytest.mark.parametrize(("mode", "strategy", "stalls"), FORMS)
+@pytest.mark.parametrize(
+    ("mode", "strategy", "stalls", "op"),
+    quick_first(
+        [("native", "reduce_then_scan", 0, AFFINE), ("emulated", "lookback-u32x2", 3, AFFINE)],
+        [(*form, op) for form in FORMS for op in (gw.Add, AFFINE)],
+    ),
+)
 def test_by_offsets_at_edge_sizes(device, needs, mode, strategy, stalls, op):
     needs(mode, strategy)
     rng = np.random.default_rng(2)
@@ -195,7 +205,7 @@ def test_results_at_ends_go_through_workgroup_memory_in_parts(device):
         assert_same(_run(reduce, device, items=items, offsets=offsets)["output"], _reduced(gw.Add, items, offsets))
 
 
-@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
+@pytest.mark.parametrize("op", quick_first([AFFINE], [gw.Add]))
 def test_short_segments_and_segments_of_whole_tiles(device, op):
     """An invocation takes whole segments where many end in a tile, with longer ones and tails among them.
 
@@ -320,7 +330,7 @@ def test_segments_are_completed_by_a_second_kernel_where_bindings_are_few(device
 
 @pytest.mark.parametrize(
     ("key", "datatype", "op", "strategy"), quick_first(
-        [("u64", "f32", gw.Min, "lookback"), ("f64", "i64", gw.Add, "lookback")],
+        [("f64", "i64", gw.Add, "lookback")],
         itertools.product(["i32", "f32", "i64"], ["i32", "u64"], [gw.Add, gw.Min], ["lookback", "reduce_then_scan"]),
     ),
 )  # fmt: skip
@@ -382,12 +392,8 @@ def test_floats_keep_to_their_segment(device, strategy):
     np.testing.assert_array_equal(
         _run(least, device, items=x, offsets=offsets)["output"], [np.inf, 1, np.nan, -np.inf, 1, np.inf]
     )
-    zeros = np.array([0.0, -0.0, -0.0, 0.0], np.float32)
-    keys = np.array([1, 1, 2, 2], np.uint32)
-    got = _run(
-        gw.ReduceByKey(device, "u32", "f32", gw.Min, strategy=strategy, tuning=TUNING), device, keys=keys, items=zeros
-    )
-    assert np.signbit(got["output_values"]).tolist() == [True, True]
+    zeros = {"items": np.array([0.0, -0.0, -0.0, 0.0], np.float32), "offsets": np.array([0, 2, 4], np.uint32)}
+    assert np.signbit(_run(least, device, **zeros)["output"]).tolist() == [True, True]
 
 
 def test_deterministic_sums_have_the_same_bits_everywhere(device):

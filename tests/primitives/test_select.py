@@ -1,6 +1,7 @@
 """Select, Partition, Unique and RunLength: shares, ways to outputs, stalls, windows, counts, chunks, expressions."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from gridwise_py.planning import builder, shaders
 from gridwise_py.planning.faults import faulty
 from helpers.strategies import make_primitive, quick_first
 
-pytestmark = [pytest.mark.thin(1), pytest.mark.usefixtures("nothing_ahead")]
+pytestmark = pytest.mark.usefixtures("nothing_ahead")
 
 # Tiles of 256 items, so that few items are many tiles.
 SMALL = {"workgroup_size": 64, "vecs": 1}
@@ -83,9 +84,16 @@ def _make(device, kind, **options):
 # ---- what is selected
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "form", "strategy"),
+    quick_first(
+        [
+            *zip([kind for kind in KINDS if kind != "partition"], FORMS, ["lookback"] * len(FORMS), strict=True),
+            ("partition", "default", "reduce_then_scan"), ("unique by key", "default", "lookback"),
+        ],
+        itertools.product(KINDS, FORMS, STRATEGIES),
+    ),
+)  # fmt: skip
 def test_every_share_at_every_size(device, kind, form, strategy):
     primitive = _make(device, kind, strategy=strategy, **FORMS[form])
     for n in (0, 1, 3, TILE - 1, TILE, TILE + 1, 5 * TILE + 7):
@@ -96,8 +104,6 @@ def test_every_share_at_every_size(device, kind, form, strategy):
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        ("select", {"workgroup_size": 128, "subgroups": "emulated-2"}),
-        ("partition in 3", {"workgroup_size": 128, "subgroups": "emulated-128", "order": "subgroup"}),
         # A subgroup has two rows in a round, and three in a tile: rounds go on where the last one ended.
         ("runs", {"subgroups": "emulated-8", "stage": 512, "order": "subgroup"}),
         ("partition in 3", {"subgroups": "emulated-8", "stage": 512, "order": "subgroup"}),
@@ -130,9 +136,7 @@ def test_zeros_are_equal_and_nan_as_asked(device):
 # ---- how it goes
 
 
-@pytest.mark.parametrize(
-    ("kind", "every"), [("select 8 bytes", 1), ("partition", 3), ("unique by key", 3), ("runs", 1)]
-)
+@pytest.mark.parametrize(("kind", "every"), [("select 8 bytes", 1), ("unique by key", 3), ("runs", 1)])
 def test_tiles_that_never_publish_are_recounted(device, kind, every):
     cls, own = KINDS[kind]
     primitive = make_primitive(faulty(cls, stall_every=every), device, spin_limit=4, **SMALL, **own)
@@ -142,7 +146,7 @@ def test_tiles_that_never_publish_are_recounted(device, kind, every):
 
 
 @pytest.mark.parametrize(
-    ("kind", "strategy"), [("partition in 3", "lookback"), ("unique by key", "lookback"), ("runs", "reduce_then_scan")]
+    ("kind", "strategy"), quick_first([("unique by key", "lookback")], [("runs", "reduce_then_scan")])
 )
 def test_runs_go_on_in_the_next_window(device, kind, strategy):
     """Inputs beyond a binding, with runs across the edges; the outputs get several bindings."""
@@ -198,7 +202,8 @@ def _wrong_calls(primitive, n=9 * TILE + 3):
 
 
 @pytest.mark.parametrize(
-    ("kind", "strategy"), [("partition", "lookback"), ("runs", "lookback"), ("unique by key", "reduce_then_scan")]
+    ("kind", "strategy"),
+    quick_first([("partition", "lookback"), ("runs", "lookback")], [("unique by key", "reduce_then_scan")]),
 )
 def test_counts_on_the_gpu_that_alternate(device, spoilt, kind, strategy):
     """Of one primitive, whose state has one bit of epoch: a tile without items has to publish, too."""
@@ -213,9 +218,7 @@ def test_silent_tiles_without_items_would_be_seen(device, spoilt):
     assert _wrong_calls(_make(device, "runs", strategy="lookback", tickets=False, spin_limit=2)) > 0
 
 
-@pytest.mark.parametrize(
-    ("kind", "strategy"), [("select", "lookback"), ("partition in 3", "reduce_then_scan"), ("runs", "lookback")]
-)
+@pytest.mark.parametrize(("kind", "strategy"), [("partition in 3", "lookback"), ("runs", "lookback")])
 def test_what_does_not_fit_is_counted_and_nothing_is_written_behind_the_room(device, kind, strategy):
     for size in (0, 1, 100):
         primitive = _make(device, kind, strategy=strategy, size=size)
@@ -241,7 +244,6 @@ def test_predicates_and_items_are_expressions(device):
     for primitive in (
         gw.Select(device, u * 2 + gw.index, where=u > 500, tuning=TUNING),
         gw.Partition(device, u, where=[u > 700, u < 300], tuning=TUNING),
-        gw.Unique(device, u > 500, tuning=TUNING),
         gw.RunLength(device, gw.where(u > 900, u, 0), tuning=TUNING),
     ):
         _check(primitive, {"x": x})
