@@ -244,7 +244,7 @@ def test_a_plan_that_includes_others_survives_json():
 @pytest.mark.parametrize(
     ("dtype", "op"),
     quick_first(
-        [("u32", gw.Xor), ("i32", gw.Min), ("f32", gw.Add), ("u8", gw.Max), ("f16", gw.Min)],
+        [("u32", gw.Xor), ("i32", gw.Min), ("f32", gw.Max), ("u8", gw.Max)],
         itertools.product(("u32", "i32", "f32", "u8", "f16"), (gw.Add, gw.Min, gw.Max)),
     ),
 )

@@ -123,7 +123,7 @@ def test_a_tuning_survives_json():
 
 
 @pytest.mark.usefixtures("nothing_ahead")
-@pytest.mark.parametrize("name", quick_first(["scan", "run_length", "segmented_sort", "transpose", "merge"], REGISTRY))
+@pytest.mark.parametrize("name", quick_first(["scan", "run_length", "merge"], REGISTRY))
 def test_results_stay_what_they_are(device, name):
     """In a shape, a form of subgroups and a way to wait that nobody would choose."""
     n = 33 if name == "matmul" else 12_345
