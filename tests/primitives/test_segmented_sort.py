@@ -210,17 +210,6 @@ def test_fewer_items_than_windows(device):
     np.testing.assert_array_equal(got.output.to_numpy(), keys[_order(keys, np.minimum(offsets, 1_500))][:1_500])
 
 
-def test_counts_on_the_gpu_with_segments_of_one_length(device):
-    keys = keys_of("u32", 9_000)
-    for length, count in itertools.product((100, 2_000), (9_000, 0, 3_333, 1, 20_000)):
-        sort = gw.SegmentedSort(device, "u32", length=length, tuning=gw.SegmentedSortTuning(**SMALL))
-        n = gw.asarray(np.array([count], dtype=np.uint32), device)
-        got = sort.execute(keys=gw.asarray(keys, device), n=n).output.to_numpy()
-        within = keys[:count]
-        bounds = np.append(np.arange(0, within.size, length), within.size)
-        np.testing.assert_array_equal(got, within[_order(within, bounds)])
-
-
 def _falling(seed, n):
     """Offsets that fall or are too large; of seeds 381 and 2578 more tiles of long segments than there is room for."""
     rng = np.random.default_rng(seed)
