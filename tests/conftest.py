@@ -43,7 +43,9 @@ def _flag(name: str) -> bool:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--costs", type=Path, metavar="FILE", help="write core-seconds and pipelines of each test, as JSON")
+    parser.addoption(
+        "--costs", type=Path, metavar="FILE", help="write core-seconds and pipelines of each test, as JSON"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -55,10 +55,10 @@ def test_integers_and_floats_in_even_bins_at_edge_sizes(device):
 @pytest.mark.parametrize(
     ("dtype", "bins", "limits"),
     quick_first(
-        [("i8", 7, (-100, 100)), ("f16", 9, (0, 2)), ("u64", 5, (0.5, 99)), ("f64", 33, (-0.1, 0.7))],
+        [("i8", 7, (-100, 100)), ("u64", 5, (0.5, 99)), ("f64", 33, (-0.1, 0.7))],
         [
             ("u8", 256, (0, 256)), ("i16", 16, (-8, 8)), ("i32", 3000, (-7, 90)), ("u32", 1, (3, 5.5)),
-            ("i64", 13, (-50, 61)), ("bool", 2, (0, 2)),
+            ("i64", 13, (-50, 61)), ("bool", 2, (0, 2)), ("f16", 9, (0, 2)),
         ],
     ),
 )  # fmt: skip
@@ -244,7 +244,7 @@ def test_a_plan_that_includes_others_survives_json():
 @pytest.mark.parametrize(
     ("dtype", "op"),
     quick_first(
-        [("u32", gw.Xor), ("i32", gw.Min), ("f32", gw.Max), ("u8", gw.Max)],
+        [("u32", gw.Xor), ("f32", gw.Max), ("i8", gw.Min)],
         itertools.product(("u32", "i32", "f32", "u8", "f16"), (gw.Add, gw.Min, gw.Max)),
     ),
 )

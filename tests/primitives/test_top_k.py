@@ -68,8 +68,9 @@ def test_equals_numpy(device, datatype, k, mode):
 
 @pytest.mark.parametrize("mode", quick_first(["smallest"], ["largest"]))
 def test_numbers_before_nan_and_equal_zeros_in_order(device, mode):
-    for n in (700, 5000, 40_000):
-        check(FewCodes(device, "f32", 20, mode=mode), floats(n), n)
+    for n in (61, 700, 5000, 40_000):
+        plan = check(FewCodes(device, "f32", 20, mode=mode), floats(n), n)
+    assert names(plan) == levels(FewCodes(device, "f32", 20), 1)
     only_nan = np.array([np.nan, 1, -np.nan, np.nan] * 5 + [np.nan], dtype=np.float32)
     run = FewCodes(device, "f32", 20, mode=mode).execute(input=gw.asarray(only_nan, device))
     assert run.outputs["indices"].to_numpy().tolist() == [*range(1, 21, 4), *sorted({*range(20)} - {*range(1, 21, 4)})]
