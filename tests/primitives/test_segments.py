@@ -203,6 +203,9 @@ def test_results_at_ends_go_through_workgroup_memory_in_parts(device):
     for segments in SEGMENTS:
         offsets = _offsets(items.size, segments, rng)
         assert_same(_run(reduce, device, items=items, offsets=offsets)["output"], _reduced(gw.Add, items, offsets))
+    keys = _keys(items.size, "each", rng)  # as many runs as items in a tile
+    by_key = _run(gw.ReduceByKey(device, strategy="lookback", tuning=tuning), device, keys=keys, items=items)
+    assert_same(by_key["output_values"], items)
 
 
 @pytest.mark.parametrize("op", quick_first([AFFINE], [gw.Add]))

@@ -89,7 +89,7 @@ def _make(device, kind, **options):
     quick_first(
         [
             *zip([kind for kind in KINDS if kind != "partition"], FORMS, ["lookback"] * len(FORMS), strict=True),
-            ("partition", "default", "reduce_then_scan"), ("unique by key", "default", "lookback"),
+            ("partition in 3", "default", "reduce_then_scan"), ("unique by key", "default", "lookback"),
         ],
         itertools.product(KINDS, FORMS, STRATEGIES),
     ),
