@@ -23,6 +23,7 @@ import wgpu
 
 import gridwise_py as gw
 from gridwise_py.runtime.device import expect_software
+from gridwise_py.runtime.pipelines import PipelineCache
 from helpers import costs, needs
 from helpers.renewed import renewed
 
@@ -194,6 +195,12 @@ def renewed_device(device) -> Iterator[wgpu.GPUDevice]:
 def require() -> Callable[..., None]:
     """Return a function that skips the test unless needs are met that only its parameters tell; else see ``needs``."""
     return _skip_without
+
+
+@pytest.fixture
+def nothing_ahead(monkeypatch) -> None:
+    """Kernels for other lengths are compiled when they are needed, not ahead in the background: most never are."""
+    monkeypatch.setattr(PipelineCache, "get_siblings_ahead", lambda self, plan: [])
 
 
 @pytest.fixture
