@@ -24,8 +24,7 @@ WIDER = (
 OTHERS = (("i8", "f32"), ("u32", "u8"), ("i64", "i16"), ("i32", "u64"), ("f16", "f64"), ("u8", "i16"), ("u64", "f64"))
 #: Each size of items with another size of results.
 QUICK = (
-    ("bool", "i64", "add"), ("u8", "i16", "multiply"), ("i64", "i16", "add"), ("f16", "f32", "min"),
-    ("u16", "u64", "max"), ("u64", "f64", "max"), ("f32", "f64", "add"),
+    ("bool", "i64", "add"), ("i64", "i16", "multiply"), ("f16", "f32", "min"), ("u16", "u64", "max"),
 )  # fmt: skip
 
 
@@ -120,7 +119,7 @@ def test_an_empty_result_leaves_its_neighbours(device):
 def test_views_begin_anywhere_and_leave_their_neighbours(device):
     name, result = "u8", "i16"
     scan, reduce = _scan(device, name, "add", result, "lookback"), _reduce(device, name, "add", result)
-    for n, first in itertools.product((1, 6, 3 * TILE + 5), (0, 1, 2, 3, 4, 5, 33)):
+    for n, first in itertools.product((1, 6, 3 * TILE + 5), (0, 1, 2, 3, 33)):
         items = _case("add", name, result, n)
         want = _prefixes("add", items, result)
         for out_first in (0, first + 1):
@@ -243,19 +242,15 @@ def test_minimum_and_maximum_of_floats_as_numpy(device, name, op):
     assert np.signbit(lowest[0]) == (op == "min")  # −0 below +0
 
 
-@pytest.mark.parametrize("name", ["i8"])
-def test_extremes_of_integers(device, name):
-    info = np.iinfo(_dtype(name))
-    wide = "u64" if name.startswith("u") else "i64"
-    for value in (info.min, info.max):
-        items = np.full(2 * TILE + 1, value, _dtype(name))
+def test_extremes_of_integers(device):
+    info = np.iinfo(np.int8)
+    for value, result in ((info.min, "i8"), (info.max, "i64")):
+        items = np.full(2 * TILE + 1, value, np.int8)
         x = gw.asarray(items, device)
-        for result in (name, wide):
-            want = _prefixes("add", items, result)
-            assert_same(_scan(device, name, "add", result, "lookback").execute(input=x).output.to_numpy(), want)
-            for op in ("add", "min", "max"):
-                got = _reduce(device, name, op, result).execute(input=x).output.to_numpy()
-                assert_same(got, _prefixes(op, items, result)[-1:])
+        scan, reduce = _scan(device, "i8", "add", result, "lookback"), _reduce(device, "i8", "add", result)
+        want = _prefixes("add", items, result)
+        assert_same(scan.execute(input=x).output.to_numpy(), want)
+        assert_same(reduce.execute(input=x).output.to_numpy(), want[-1:])
 
 
 def test_the_largest_sum_of_a_tile_fits(device):

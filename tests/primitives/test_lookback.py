@@ -82,7 +82,7 @@ def test_any_spin_limit_is_right(device, make, state):
 
 def test_epochs_that_wrap_within_a_dispatch_of_trials(device, make):
     """More trials than epochs, so that words of an earlier round would count as posted were there any."""
-    for options in pairwise({"state": STATES, "subgroups": MODES, "epoch_bits": (1, 3)}):
+    for options in pairwise({"state": STATES, "subgroups": MODES[:2], "epoch_bits": (1, 3)}):
         scan = make(**options)
         x, y = (exact_items("affine", "u32", TILE * 20 + 3, seed) for seed in (1, 2))
         array, output = gw.asarray(x, device), gw.empty(x.size, "u32", device)

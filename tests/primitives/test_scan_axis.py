@@ -61,10 +61,8 @@ def _check(device, x, axis, op="add", result=None, offset=0, kind="inclusive", i
 
 
 SHAPES = [
-    ((5, 100), 1, "rows", 1), ((5, 100), 0, "columns", 1), ((3, 5000), 1, "rows", 2), ((1000, 3), 1, "columns", 1),
-    ((9, 4, 8), 1, "columns", 1), ((3, 501, 7), 1, "columns", 2), ((2, 40_001), 1, "rows", 2),
-    ((40_001, 2), 0, "columns", 2), ((1, 2049), 1, "rows", 1), ((33, 33), 1, "rows", 1), ((260, 129), 0, "columns", 2),
-    ((70, 4, 4), 0, "columns", 2), ((300, 34), 1, "rows", 1),
+    ((5, 100), 1, "rows", 1), ((3, 5000), 1, "rows", 2), ((9, 4, 8), 1, "columns", 1), ((3, 501, 7), 1, "columns", 2),
+    ((40_001, 2), 0, "columns", 2), ((70, 4, 4), 0, "columns", 2),
 ]  # fmt: skip
 
 
@@ -84,9 +82,8 @@ def test_every_kernel(device, options):
 def test_totals_of_many_parts_are_scanned_in_parts(device):
     for shape, axis in (((40_001, 2), 0), ((2, 40_001), 1)):
         x = _items(np.uint32, shape)
-        for kind in ("inclusive", "exclusive"):
-            run = _check(device, x, axis, kind=kind, workgroup_size=32, vecs=1, max_blocks=1 << 20)
-            assert len(run.plan.kernels) >= 5
+        run = _check(device, x, axis, kind="exclusive", workgroup_size=32, vecs=1, max_blocks=1 << 20)
+        assert len(run.plan.kernels) >= 5
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -219,7 +216,7 @@ def test_the_functions_of_the_array_api(device, initial):
             assert_same(out.to_numpy(), want)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+@pytest.mark.parametrize("dtype", [np.float32])
 def test_the_initial_item_of_arrays_and_expressions_on_the_gpu(device, dtype):
     for n in (0, 1, 2, 127, 5000):
         x = np.random.default_rng(n).integers(0, 3, n).astype(dtype)

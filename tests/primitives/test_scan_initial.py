@@ -40,9 +40,8 @@ def _run(scan, device, x, first, **more):
 
 @pytest.mark.parametrize(
     ("datatype", "op", "how", "kind"),
-    [("u32", "affine", "reduce_then_scan", "inclusive"), ("u32", "affine", "lookback-u32x2", "exclusive"),
-     ("f32", "min", "lookback-u64", "inclusive"), ("u8", "add", "reduce_then_scan", "exclusive"),
-     ("i64", "max", "lookback-u32x2", "inclusive")],
+    [("u32", "affine", "lookback-u32x2", "exclusive"), ("f32", "min", "lookback-u64", "inclusive"),
+     ("u8", "add", "reduce_then_scan", "exclusive"), ("i64", "max", "lookback-u32x2", "inclusive")],
 )  # fmt: skip
 def test_is_what_one_item_more_in_front_gives(device, require, datatype, op, how, kind):
     require(*(["shader-int64", "shader-int64-atomic-all-ops"] if how.endswith("u64") else []))
@@ -75,9 +74,8 @@ def test_a_value_from_anywhere_in_a_buffer_which_may_be_the_inputs(device):
     x = np.arange(1, 300, dtype=np.uint32)
     whole = gw.asarray(x, device)
     for at in (0, 1, 5, 298):
-        for how in HOW[:2]:
-            got = _scan(device, how=how).execute(input=whole[3:290], initial=whole[at : at + 1]).output.to_numpy()
-            assert_same(got, (x[at] + np.cumsum(x[3:290])).astype(np.uint32), f"{at} {how}")
+        got = _scan(device, how=HOW[1]).execute(input=whole[3:290], initial=whole[at : at + 1]).output.to_numpy()
+        assert_same(got, (x[at] + np.cumsum(x[3:290])).astype(np.uint32), f"{at}")
 
 
 def test_the_bits_of_a_fixed_order_do_not_depend_on_where_the_value_lies(device):
