@@ -196,7 +196,7 @@ class Call:
         while max(cls.at_size(n)[1].values()) > most:  # n x n matrices
             n //= 4
         op = row.get("op", "add")
-        given = {"op": "add" if op == "affine" else op, "segment": "100", "bins": "100"}
+        given = {"op": "add" if op == "affine" else op, "segment": "100", "bins": "100", "k": "4"}
         self.case = Case.build(row["name"], n, row["datatype"], **{**USUAL_AXES, **given})
         self.primitive = make_primitive(cls, device, **{**self.case.options, **self._options(cls)})
         self.signature = self.primitive.signature

@@ -35,8 +35,6 @@ SHAPES = {
 }
 #: Tiles of 256 items: what most tests compile, so that they share it.
 SMALL = {"workgroup_size": 64, "vecs": 1, "subgroups": "none"}
-#: The most workgroups that reduce and reduce-then-scan spread their tiles over on a CPU and on a GPU.
-MOST_BLOCKS = {True: 64, False: 1056}
 
 # ---- operators ----
 
@@ -354,11 +352,6 @@ def quick_first(quick: Sequence[Any], *others: Sequence[Any]) -> list[Any]:
     return [*quick, *(
         pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow) for case in left
     )]  # fmt: skip
-
-
-def case_id(case: Mapping[str, str]) -> str:
-    """Return a name for pytest."""
-    return "-".join(case.values())
 
 
 # ---- hypothesis ----
