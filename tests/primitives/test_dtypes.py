@@ -70,9 +70,9 @@ def test_extremes(device):
             _check(device, name, np.full(TILE + 3, value, dtype))
 
 
-def test_add_takes_every_dtype(device):
+def test_add_takes_dtypes_of_every_size(device):
     """Views at any offset are in test_every_primitive.py."""
-    for dtype in (*INTEGERS, *FLOATS):
+    for dtype in ("bool", "int8", "uint16", "int64", *FLOATS):
         for n in (0, 1, 5, 4097):
             x, y = _items(dtype, n), _items(dtype, n, 1)
             _same(gw.add(x, y, device=device), x + y)

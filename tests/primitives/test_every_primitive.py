@@ -99,9 +99,9 @@ def test_a_plan_needs_no_device_and_survives_json(name):
 
 
 def test_a_bound_call_keeps_its_arguments(device, name):
-    call, other = _call(device, name, 100), _call(device, name, 31)
-    bound = call.primitive.bind(**call.upload())
-    other.check(other.primitive.execute(**other.upload()).outputs)
+    call, other = _call(device, name, 257), _call(device, name, 17)
+    bound = call.primitive.bind(**call.place())
+    other.check(other.primitive.execute(**other.place()).outputs)
     call.check(bound.execute().outputs)
     call.check(bound.execute(enable_cpu_timing=True).outputs)
     assert bound.get_timing_result().cpu_total_time_ns > 0
