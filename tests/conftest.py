@@ -197,10 +197,14 @@ def require() -> Callable[..., None]:
     return _skip_without
 
 
-@pytest.fixture
-def nothing_ahead(monkeypatch) -> None:
-    """Kernels for other lengths are compiled when they are needed, not ahead in the background: most never are."""
-    monkeypatch.setattr(PipelineCache, "get_siblings_ahead", lambda self, plan: [])
+@pytest.fixture(autouse=True)
+def nothing_ahead(request, monkeypatch) -> None:
+    """Kernels for other lengths are compiled when they are needed, not ahead in the background: most never are.
+
+    Tests about what is compiled ahead have the mark ``ahead``.
+    """
+    if request.node.get_closest_marker("ahead") is None:
+        monkeypatch.setattr(PipelineCache, "get_siblings_ahead", lambda self, plan: [])
 
 
 @pytest.fixture

@@ -12,8 +12,6 @@ from gridwise_py.runtime.operator_check import check_operator
 from gridwise_py.types.library_functions import FLOOR_QUOTIENT, POWER
 from helpers.strategies import quick_first
 
-pytestmark = pytest.mark.usefixtures("nothing_ahead")
-
 A, B = gw.f32("a"), gw.f32("b")
 X, Y, K, D = gw.f32("x"), gw.f32("y"), gw.u32("k"), gw.i32("d")
 TABLE, P = gw.f32("table"), gw.f32("p", components=3)

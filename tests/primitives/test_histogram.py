@@ -10,8 +10,6 @@ import gridwise_py as gw
 from gridwise_py.primitives.binned import thresholds
 from helpers.strategies import quick_first
 
-pytestmark = pytest.mark.usefixtures("nothing_ahead")
-
 BLOCKS = {"workgroup_size": 32, "vecs": 2, "max_blocks": 3}
 TILE = 256
 SIZES = [0, 1, 3, TILE - 1, TILE, TILE + 1, 3 * TILE + 5, 100_003]

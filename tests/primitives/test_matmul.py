@@ -168,6 +168,7 @@ def test_a_dispatch_limit_of_7(device):
         assert_same(_run(device, a, b, capabilities=few, **options).ravel(), _product(a, b).ravel(), str(tiles))
 
 
+@pytest.mark.ahead
 def test_other_sizes_compile_nothing(device):
     a, b = _integers("f32", 5, 6), _integers("f32", 6, 7, seed=1)
     assert_same(_run(device, a, b).ravel(), _product(a, b).ravel())

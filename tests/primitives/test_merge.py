@@ -12,8 +12,6 @@ from helpers.cases import FULL
 from helpers.sorting import DATATYPES, keys_of, order_of
 from helpers.strategies import make_primitive, quick_first
 
-pytestmark = pytest.mark.usefixtures("nothing_ahead")
-
 #: A tile of 16 × 3 = 48 keys, so that few keys are many tiles.
 SMALL = {"workgroup_size": 16, "vecs": 1}
 #: Around tiles of SMALL, and of the shape for CPUs (64 × 15; of 8-byte keys 64 × 7).

@@ -122,7 +122,6 @@ def test_a_tuning_survives_json():
             type(tuning).from_dict(data | {"stall_every": 3})
 
 
-@pytest.mark.usefixtures("nothing_ahead")
 @pytest.mark.parametrize("name", quick_first(["scan", "run_length", "merge"], REGISTRY))
 def test_results_stay_what_they_are(device, name):
     """In a shape, a form of subgroups and a way to wait that nobody would choose."""

@@ -10,8 +10,6 @@ import gridwise_py as gw
 from helpers.cases import FULL
 from helpers.strategies import make_primitive, quick_first
 
-pytestmark = pytest.mark.usefixtures("nothing_ahead")
-
 SIDES = ("left", "right")
 
 

@@ -9,8 +9,6 @@ import gridwise_py as gw
 from helpers.sorting import keys_of, order_of
 from helpers.strategies import MODES, mode_for, quick_first
 
-pytestmark = pytest.mark.usefixtures("nothing_ahead")
-
 #: Tiles of 1,024, windows of 300: segments of more than 725 are long.
 SMALL = {"workgroup_size": 256, "items": 4, "window": 300}
 TILE, MOST = 1024, 725

@@ -10,8 +10,6 @@ import gridwise_py as gw
 from gridwise_py.planning.faults import faulty
 from helpers.strategies import AFFINE, MODES, assert_same, mode_for, quick_first, shape_options
 
-pytestmark = pytest.mark.usefixtures("nothing_ahead")
-
 # Small tiles, and texts that compile soon.
 TUNING = gw.ScanTuning(workgroup_size=64, vecs=1, max_blocks=8)
 REPEATS = gw.ElementwiseTuning(workgroup_size=64, vecs=2)

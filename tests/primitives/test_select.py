@@ -12,8 +12,6 @@ from gridwise_py.planning import builder, shaders
 from gridwise_py.planning.faults import faulty
 from helpers.strategies import make_primitive, quick_first
 
-pytestmark = pytest.mark.usefixtures("nothing_ahead")
-
 # Tiles of 256 items, so that few items are many tiles.
 SMALL = {"workgroup_size": 64, "vecs": 1}
 TUNING = gw.StreamTuning(**SMALL)

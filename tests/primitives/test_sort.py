@@ -10,8 +10,6 @@ import gridwise_py as gw
 from helpers.sorting import DATATYPES, KINDS, keys_of, order_of
 from helpers.strategies import make_primitive, mode_for, pairwise, plan_from, quick_first
 
-pytestmark = pytest.mark.usefixtures("nothing_ahead")
-
 STRATEGIES = ("onesweep", "reduce_then_scan")
 FACTORS = {
     "kind": tuple(KINDS),

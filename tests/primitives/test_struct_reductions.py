@@ -18,8 +18,6 @@ from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import context_of
 from helpers.strategies import quick_first
 
-pytestmark = pytest.mark.usefixtures("nothing_ahead")
-
 SMALL = {"workgroup_size": 32, "vecs": 2}  # tiles of 256 items
 TILE = 256
 SIZES = (1, 2, 5, TILE - 1, TILE, TILE + 1, 3 * TILE + 7, 100_003)

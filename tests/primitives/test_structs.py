@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 import gridwise_py as gw
 from helpers.strategies import make_primitive, quick_first
 
-pytestmark = pytest.mark.usefixtures("nothing_ahead")
-
 SMALL = {"workgroup_size": 32, "vecs": 1, "subgroups": "none"}  # tiles of 128 items, whatever their size
 TILE = 128
 SIZES = (1, 2, 3, 4, 5, TILE - 1, TILE, TILE + 1, 5 * TILE + 7)

@@ -10,8 +10,6 @@ from helpers.cases import FULL
 from helpers.sorting import keys_of, order_of
 from helpers.strategies import make_primitive, quick_first
 
-pytestmark = pytest.mark.usefixtures("nothing_ahead")
-
 DATATYPES = tuple(gw.TopK.datatypes)
 #: A tile of 256 items, which is then the largest group.
 TILE = {"workgroup_size": 64, "vecs": 1}

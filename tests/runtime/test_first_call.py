@@ -25,6 +25,8 @@ from gridwise_py.runtime.run import bracket
 from helpers.renewed import KeptPipelines, new_executor
 from helpers.strategies import shape_data
 
+pytestmark = pytest.mark.ahead
+
 LONG_S = 60.0
 X = np.random.default_rng(7).integers(0, 1000, 100_003, dtype=np.uint32)
 # Two shapes: up to 1,000 items, and above.
