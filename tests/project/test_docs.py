@@ -152,7 +152,7 @@ def _check_gridwise(words):
 
 def test_commands_in_pages_exist():
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    for page, (words, line) in ((page, command) for page in PAGES for command in _commands(page)):
+    for page, words, line in ((path, *command) for path in PAGES for command in _commands(path)):
         program, *arguments = words
         if Path(program).name == "gridwise":
             _check_gridwise(arguments)
