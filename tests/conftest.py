@@ -43,15 +43,13 @@ def _flag(name: str) -> bool:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--costs", type=Path, metavar="FILE", help="write core-seconds and pipelines of each test, as JSON"
-    )
+    parser.addoption("--costs", type=Path, metavar="FILE", help="write each test's core-seconds and pipelines, as JSON")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(costs.Costs(), "gridwise costs")
     expect_software()  # tests are for any adapter
-    # A worker keeps what it compiled for one file until another needs it: 2 MB a pipeline on lavapipe, 0.5 s to compile.
+    # A worker keeps what it compiled until another file needs it: 2 MB a pipeline on lavapipe, 0.5 s to compile.
     executor._MAX_PLANS = executor._MAX_PIPELINES = 1024
     if "not slow" in config.option.markexpr:
         hypothesis.settings.load_profile("quick")
