@@ -91,9 +91,9 @@ def _pipelines(plan):
 def test_a_new_n_needs_no_new_pipeline(every):
     """Whatever the first n was: a plan brings those of the other lengths along."""
     for number, case in enumerate(few_cases() + few_cases(CPU)[::7]):
-        # Of a search and of a sort of a large k, the length decides about whole stages: samples, passes. Of a
-        # transpose each n is another matrix, on whose shape its kernel depends.
-        if case.name in ("search", "transpose") or case.options.get("k", 0) > 1024:
+        # Of a search, the length decides about whole stages: samples. Of a transpose each n is another matrix, on whose
+        # shape its kernel depends; and the best k of fewer items than k are another primitive.
+        if case.name in ("search", "transpose") or case.options.get("k", 0) >= 1024:
             continue
         sizes = DISTANT if every else DISTANT[number % 2 :: 2]
         ways = zip(*(layouts(case, n) for n in sizes), strict=False)
@@ -177,7 +177,7 @@ def test_no_items_need_no_kernel():
 
 def test_features_are_those_of_the_texts(planned):
     for case, _, n, _, plan in planned:
-        if n < 100_000:  # of which some have kernels of their own
+        if n < 100_000 or case.capabilities.is_cpu:  # which choose other kernels
             continue
         default = ("sort" in case.name and case.name not in MERGES) or case.name in STREAMS
         sorts = case.options.get("k", 0) > 1024 or case.options.get("bins", 0) > 2**16
