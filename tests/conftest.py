@@ -22,7 +22,6 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.runtime import executor
 from gridwise_py.runtime.device import expect_software
 from helpers import costs, needs
 
@@ -43,14 +42,12 @@ def _flag(name: str) -> bool:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--costs", type=Path, metavar="FILE", help="write each test's core-seconds and pipelines, as JSON")
+    parser.addoption("--costs", type=Path, metavar="FILE", help="write core-seconds and pipelines of each test, as JSON")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(costs.Costs(), "gridwise costs")
     expect_software()  # tests are for any adapter
-    # A worker keeps what it compiled until another file needs it: 2 MB a pipeline on lavapipe, 0.5 s to compile.
-    executor._MAX_PLANS = executor._MAX_PIPELINES = 1024
     if "not slow" in config.option.markexpr:
         hypothesis.settings.load_profile("quick")
     if "PYTEST_XDIST_WORKER" not in os.environ:  # workers share the folder of the process that started them
@@ -170,13 +167,12 @@ def _make_device() -> wgpu.GPUDevice:
 
 @functools.cache
 def _shared_device() -> wgpu.GPUDevice:
-    """Return the default device: what a function on numpy arrays compiles is not compiled again for a test."""
-    return _make_device() if _flag("GRIDWISE_TEST_REFUSE_FEATURES") else gw.default_device()
+    return _make_device()
 
 
 @pytest.fixture(scope="session")
 def device() -> wgpu.GPUDevice:
-    """The device that all files of a worker share, and with it everything that was compiled for it."""
+    """The device that tests share, and with it everything that was compiled for it."""
     return _shared_device()
 
 
