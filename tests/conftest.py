@@ -44,7 +44,7 @@ def _flag(name: str) -> bool:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--costs", type=Path, metavar="FILE", help="write what each test cost, as JSON")
+    parser.addoption("--costs", type=Path, metavar="FILE", help="write each test's core-seconds and pipelines, as JSON")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -12,10 +12,10 @@ import gridwise_py as gw
 from gridwise_py.primitives import REGISTRY
 from helpers import random_plans
 from helpers.paths import ROOT
-from helpers.strategies import quick_first
 
 SCRIPTS = ROOT / "scripts"
 needs_scripts = pytest.mark.needs("the repository")
+pytestmark = pytest.mark.slow
 
 
 def _script(name):
@@ -29,9 +29,8 @@ def _script(name):
 # ---- random plans
 
 
-@pytest.mark.parametrize("first", quick_first([10], [20, 30]))
-def test_random_plans_equal_numpy(device, first):
-    for number in range(first, first + 10):
+def test_random_plans_equal_numpy(device):
+    for number in range(10, 40):
         call = random_plans.draw(device, 1, number)
         try:
             random_plans.run(device, call)
@@ -78,7 +77,6 @@ class _Overwriting:
         before.copy_from(np.array([99], view.dtype))
 
 
-@pytest.mark.slow
 @pytest.mark.gpu
 def test_a_soak_goes_on_where_it_was_and_tells_of_wrong_answers(tmp_path, monkeypatch):
     path = tmp_path / "soak.json"
@@ -127,7 +125,6 @@ def test_mutants_of_wgsl_are_of_code_only(mutate):
                for test in tests.split())  # fmt: skip
 
 
-@pytest.mark.slow
 @needs_scripts
 def test_a_mutant_is_killed_by_a_failure_or_lives(tmp_path, mutate):
     (tmp_path / "module.py").write_text("VALUE = 1\n")
@@ -169,7 +166,6 @@ def small_repository(tmp_path, monkeypatch, mutate, capsys):
 
 
 @needs_scripts
-@pytest.mark.slow
 def test_mutants_are_tried_side_by_side_and_a_later_run_goes_on(tmp_path, small_repository):
     def tried():
         return json.loads((tmp_path / "tried.json").read_text())["mutants"]
@@ -191,7 +187,6 @@ def test_mutants_are_tried_side_by_side_and_a_later_run_goes_on(tmp_path, small_
 
 
 @needs_scripts
-@pytest.mark.slow
 def test_tests_without_a_mutant_run_again_only_if_code_has_changed(tmp_path, small_repository):
     def again():
         return "test_few.py: 2 passed" in small_repository("--minutes", "1", "--survivors")[1]
@@ -203,7 +198,6 @@ def test_tests_without_a_mutant_run_again_only_if_code_has_changed(tmp_path, sma
         assert (again(), again()) == (True, False), name
 
 
-@pytest.mark.slow
 @needs_scripts
 @pytest.mark.parametrize(
     ("content", "how"),
@@ -220,7 +214,6 @@ def test_tests_that_tell_nothing_kill_no_mutants(tmp_path, small_repository, con
     assert "0 mutants tried" in said
 
 
-@pytest.mark.slow
 @needs_scripts
 def test_what_is_cut_off_by_a_signal_is_not_taken_for_killed(tmp_path, small_repository, mutate, monkeypatch):
     def cut_off(folder, mutant, *rest):
@@ -235,7 +228,6 @@ def test_what_is_cut_off_by_a_signal_is_not_taken_for_killed(tmp_path, small_rep
     assert json.loads((tmp_path / "tried.json").read_text())["mutants"] == []
 
 
-@pytest.mark.slow
 @needs_scripts
 def test_likely_killers_run_first(tmp_path, mutate, monkeypatch):
     monkeypatch.setattr(mutate, "ROOT", tmp_path)
