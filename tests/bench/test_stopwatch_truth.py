@@ -64,7 +64,7 @@ def test_benchmark_of_calls_without_a_flaw_says_nothing_of_it(device):
 
 
 def _sampler(device, **protocol):
-    scan = gw.Scan(device, "u32", strategy="reduce_then_scan")
+    scan = gw.Scan(device, "u32", strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=64))
     bound = scan.bind(input=gw.asarray(X, device)).bound_plan
     return Sampler(device, bound, Mode.HOT, SamplingProtocol(warmup_s=0.0, check_unit=False, **protocol))
 

@@ -143,11 +143,14 @@ def test_the_tables_of_a_command_are_whole_at_every_width(monkeypatch, capsys, m
     _check_whole(*texts, width, must)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_info_is_whole_at_every_width(device, width):
-    texts = [CliRunner(env={"COLUMNS": str(w)}).invoke(main, ["info"]).stdout for w in (width, 400)]
-    name = gw.capabilities(device).adapter
-    _check_whole(*(re.sub(r"[\d.]+ ms", "T ms", text) for text in texts), width, name.split())
+def test_info_is_whole_at_every_width(device, monkeypatch):
+    monkeypatch.setattr(gw, "request_device", lambda adapter: device)
+    wide, *texts = (
+        re.sub(r"[\d.]+ ms", "T ms", CliRunner(env={"COLUMNS": str(w)}).invoke(main, ["info"]).stdout)
+        for w in (400, *WIDTHS)
+    )
+    for text, width in zip(texts, WIDTHS, strict=True):
+        _check_whole(text, wide, width, gw.capabilities(device).adapter.split())
 
 
 def test_columns_go_by_priority_and_prose_goes_below():
