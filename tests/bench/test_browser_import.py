@@ -1,6 +1,7 @@
 """The files that pages save: judged as a run here is, bounded, and refused where they contradict themselves."""
 
 import copy
+import itertools
 import json
 import random
 import re
@@ -68,38 +69,38 @@ def _native_block(begin, lengths, kernels, canary_ns, trials):
     return raw, native
 
 
-@pytest.mark.parametrize("kind", NOISES)
-@pytest.mark.parametrize(("mode", "kernels", "trials"), [("batch", 1, 8), ("hot", 3, 1), ("latency", 2, 1)])
-def test_samples_of_a_run_here_and_the_same_from_a_page_give_the_same_result(kind, mode, kernels, trials):
-    rng = np.random.default_rng(7)
-    labels = [f"kernel {k}" for k in range(kernels)]
-    samples, blocks, begin = Samples(labels, Mode(mode), trials, False), [], 1000
-    # The third block is at another clock, which the canary tells.
-    for canary_ns in (10_000, 10_000, 14_000, 10_000):
-        lengths = times(kind, 15 * kernels, rng, level_ns=4e5).astype(int)
-        raw, native = _native_block(begin, lengths, kernels, canary_ns, trials)
-        blocks.append(raw)
-        samples.add(native, 1.0)
-        begin = raw["after"][-1][1] + 5000
-    plan = {"primitive": "scan", "parameters": {}, "shaders": ["c" * 64],
-            "kernels": [{"label": label, "workgroups": [1, 1, 1]} for label in labels]}  # fmt: skip
-    data = page_file([raw_result(blocks, mode=mode, batch_trials=trials)], plans={"3": plan})
-    found = _read(data).results[0]
-    expected = result_of(
-        Measurement(
-            "scan", Mode(mode), 1 << 20, case={"datatype": "u32", "op": "add"}, kernels=samples.kernels(),
-            whole=samples.whole(), work=found.work.to_json(), ticks=samples.ticks(), tick_period_ns=1.0,
-            canary_ns=tuple(canary.median_ns for canary in samples.canaries),
-            protocol={"batch_trials": trials if mode == "batch" else None},
-        )
-    )  # fmt: skip
-    assert found.kernels == expected.kernels
-    assert found.whole == expected.whole
-    assert found.samples == expected.samples
-    assert found.canary_ns == expected.canary_ns
-    assert (found.rates.gbytes_per_s, found.trials) == (expected.rates.gbytes_per_s, expected.trials)
-    assert found.gpu_span.invalid == {"other_clock": 15}
-    assert found.protocol["left_out_blocks"] == [2]
+def test_samples_of_a_run_here_and_the_same_from_a_page_give_the_same_result():
+    for mode, kernels, trials in [("batch", 1, 8), ("hot", 3, 1), ("latency", 2, 1)]:
+        for kind in NOISES:
+            rng = np.random.default_rng(7)
+            labels = [f"kernel {k}" for k in range(kernels)]
+            samples, blocks, begin = Samples(labels, Mode(mode), trials, False), [], 1000
+            # The third block is at another clock, which the canary tells.
+            for canary_ns in (10_000, 10_000, 14_000, 10_000):
+                lengths = times(kind, 15 * kernels, rng, level_ns=4e5).astype(int)
+                raw, native = _native_block(begin, lengths, kernels, canary_ns, trials)
+                blocks.append(raw)
+                samples.add(native, 1.0)
+                begin = raw["after"][-1][1] + 5000
+            plan = {"primitive": "scan", "parameters": {}, "shaders": ["c" * 64],
+                    "kernels": [{"label": label, "workgroups": [1, 1, 1]} for label in labels]}  # fmt: skip
+            data = page_file([raw_result(blocks, mode=mode, batch_trials=trials)], plans={"3": plan})
+            found = _read(data).results[0]
+            expected = result_of(
+                Measurement(
+                    "scan", Mode(mode), 1 << 20, case={"datatype": "u32", "op": "add"}, kernels=samples.kernels(),
+                    whole=samples.whole(), work=found.work.to_json(), ticks=samples.ticks(), tick_period_ns=1.0,
+                    canary_ns=tuple(canary.median_ns for canary in samples.canaries),
+                    protocol={"batch_trials": trials if mode == "batch" else None},
+                )
+            )  # fmt: skip
+            assert found.kernels == expected.kernels
+            assert found.whole == expected.whole
+            assert found.samples == expected.samples
+            assert found.canary_ns == expected.canary_ns
+            assert (found.rates.gbytes_per_s, found.trials) == (expected.rates.gbytes_per_s, expected.trials)
+            assert found.gpu_span.invalid == {"other_clock": 15}
+            assert found.protocol["left_out_blocks"] == [2]
 
 
 def test_a_page_file_is_read_as_a_results_file_and_written_as_one(tmp_path):
@@ -157,14 +158,14 @@ def test_an_overlapping_pair_is_found():
     assert _one([block]).gpu_span.invalid == {"overlapping": 1}
 
 
-@pytest.mark.parametrize(("over_ns", "is_valid"), [(99_000, True), (120_000, False)])
-def test_a_span_may_be_longer_than_its_wall_by_a_step_of_the_clock(over_ns, is_valid):
+def test_a_span_may_be_longer_than_its_wall_by_a_step_of_the_clock():
     """And by the usual 2 %. The wall itself stays as the page read it."""
-    block = raw_block(1000, [400_000] * 5)
-    block["walls"] = [400_000.0 - over_ns] * 5
-    found = _one([block])
-    assert len(found.gpu_span.samples_ns) == 5 * is_valid
-    assert set(found.cpu_wall.samples_ns) == {(400_000.0 - over_ns) / 4}
+    for over_ns, is_valid in [(99_000, True), (120_000, False)]:
+        block = raw_block(1000, [400_000] * 5)
+        block["walls"] = [400_000.0 - over_ns] * 5
+        found = _one([block])
+        assert len(found.gpu_span.samples_ns) == 5 * is_valid
+        assert set(found.cpu_wall.samples_ns) == {(400_000.0 - over_ns) / 4}
 
 
 def test_canaries_of_several_runs_count_as_one():
@@ -209,16 +210,16 @@ def test_a_wrong_unit_of_the_tick_is_a_warning_on_every_result():
     assert found.device.calibration is None
 
 
-@pytest.mark.parametrize("calibration", [None, {}])
-def test_without_timestamps_there_are_walls(calibration):
-    block = {name: value for name, value in raw_block(1000, [400_000] * 5).items()
-             if name not in ("before", "after", "ticks")}  # fmt: skip
-    data = page_file([raw_result([block], canary_trials=1)], calibration=calibration)
-    found = _read(data)
-    assert found.results[0].gpu_span is None
-    assert found.results[0].cpu_wall.median_ns == 500_000 / 4
-    assert found.device.tick_period_ns is None
-    assert any("CPU walls" in warning for warning in found.results[0].warnings)
+def test_without_timestamps_there_are_walls():
+    for calibration in [None, {}]:
+        block = {name: value for name, value in raw_block(1000, [400_000] * 5).items()
+                 if name not in ("before", "after", "ticks")}  # fmt: skip
+        data = page_file([raw_result([block], canary_trials=1)], calibration=calibration)
+        found = _read(data)
+        assert found.results[0].gpu_span is None
+        assert found.results[0].cpu_wall.median_ns == 500_000 / 4
+        assert found.device.tick_period_ns is None
+        assert any("CPU walls" in warning for warning in found.results[0].warnings)
 
 
 # ---- results
@@ -233,17 +234,18 @@ def test_a_wrong_result_is_wrong_whichever_check_found_it():
 _RIGHT = {"output": "keys", "wrong": None}
 
 
-@pytest.mark.parametrize("checks", [[], [_RIGHT], [_RIGHT, _RIGHT, {"output": "count", "wrong": None}]])
-def test_a_result_that_was_not_checked_twice_is_refused(checks):
-    with pytest.raises(gw.BadResultsFile, match=r"\$\.results\[0\]\.checks: .*after the last one"):
-        _one(two_blocks(), checks=checks)
+def test_a_result_that_was_not_checked_twice_is_refused():
+    for checks in [[], [_RIGHT], [_RIGHT, _RIGHT, {"output": "count", "wrong": None}]]:
+        with pytest.raises(gw.BadResultsFile, match=r"\$\.results\[0\]\.checks: .*after the last one"):
+            _one(two_blocks(), checks=checks)
 
 
-@pytest.mark.parametrize("name", ["before", "after"])
-def test_a_block_without_a_canary_is_refused(name):
-    for missing in (lambda block: block.pop(name), lambda block: block.update({name: []})):
+def test_a_block_without_a_canary_is_refused():
+    for name, missing in itertools.product(("before", "after"), (None, [])):
         blocks = two_blocks()
-        missing(blocks[1])
+        blocks[1][name] = missing
+        if missing is None:
+            del blocks[1][name]
         with pytest.raises(gw.BadResultsFile, match=r"blocks\[1\]: it has timestamps, but no canary before and after"):
             _one(blocks)
 
@@ -268,20 +270,17 @@ def test_errors_and_stops_are_results_without_times():
 # ---- the device
 
 
-@pytest.mark.parametrize(
-    ("changed", "is_cpu"),
-    [
+def test_software_is_a_cpu():
+    for changed, is_cpu in [
         ({}, False),
         ({"class": "4/256/32768/true/tickets"}, True),
         ({"info": {"isFallbackAdapter": True}}, True),
         ({"webgl_renderer": "ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero)))"}, True),
-    ],
-)
-def test_software_is_a_cpu(changed, is_cpu):
-    data = page_file([raw_result(two_blocks())])
-    for name, value in changed.items():
-        (data if name == "class" else data["device"])[name] = value
-    assert _read(data).device.is_cpu is is_cpu
+    ]:
+        data = page_file([raw_result(two_blocks())])
+        for name, value in changed.items():
+            (data if name == "class" else data["device"])[name] = value
+        assert _read(data).device.is_cpu is is_cpu
 
 
 GPUS = [

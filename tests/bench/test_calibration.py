@@ -164,9 +164,8 @@ def test_the_unit_of_the_tick():
 MIB = 1 << 20
 
 
-@pytest.mark.parametrize(
-    ("speeds", "knee_mib"),
-    [
+def test_the_knee_of_the_cache():
+    for speeds, knee_mib in [
         # moved MiB:  2    4     8     16    32    64   128   256
         ([500, 1000, 2000, 4000, 6000, 6500, 3000, 2500], 128),
         ([500, 1000, 2000, 4000, 6000, 3000, 2900, 3000], 64),
@@ -175,11 +174,9 @@ MIB = 1 << 20
         ([500, 1000, 2000, 3000, 4000, 5000, 6000, 7000], None),
         ([500, 1000], None),
         ([], None),
-    ],
-)
-def test_the_knee_of_the_cache(speeds, knee_mib):
-    points = [_point(MIB << i, float(speed)) for i, speed in enumerate(speeds)]
-    assert cache_knee_bytes(points) == (None if knee_mib is None else knee_mib * MIB)
+    ]:
+        points = [_point(MIB << i, float(speed)) for i, speed in enumerate(speeds)]
+        assert cache_knee_bytes(points) == (None if knee_mib is None else knee_mib * MIB)
 
 
 def test_the_flush_is_four_times_the_cache_within_the_limits(timed, fast, monkeypatch):

@@ -36,27 +36,23 @@ def _by_id(judged, identifier):
 # ---- the table of docs/howto/fleet.md, seeded
 
 
-@pytest.mark.parametrize(
-    ("devices", "sick", "device_std", "found", "most_false"),
-    [
+def test_how_many_are_found_and_falsely_accused():
+    for devices, sick, device_std, found, most_false in [
         (8, ("memory", 0.05), 0.005, (1.0, 1.0), 0.0),
         (64, ("all", 0.04), 0.005, (1.0, 1.0), 0.001),
         (64, ("host", 0.15), 0.005, (1.0, 1.0), 0.001),
         (64, ("all", 0.10), 0.03, (0.2, 0.9), 0.003),
         (64, ("all", 0.20), 0.03, (0.9, 1.0), 0.003),
         (64, (None, 0.0), 0.005, (0.0, 0.0), 0.001),
-    ],
-    ids=["8, memory 5 %", "64, all 4 %", "64, latency 15 %", "3 % apart, 10 %", "3 % apart, 20 %", "healthy"],
-)
-def test_how_many_are_found_and_falsely_accused(devices, sick, device_std, found, most_false):
-    hits, false, trials = 0, 0, 5
-    for seed in range(trials):
-        judged = judge(fleet(devices, seed, sick={0: sick}, device_std=device_std))
-        verdicts = _verdicts(judged)
-        hits += verdicts.pop("node0-gpu0") is SLOW
-        false += sum(verdict is SLOW for verdict in verdicts.values())
-    assert found[0] <= hits / trials <= found[1]
-    assert false / trials / (devices - 1) <= most_false
+    ]:
+        hits, false, trials = 0, 0, 5
+        for seed in range(trials):
+            judged = judge(fleet(devices, seed, sick={0: sick}, device_std=device_std))
+            verdicts = _verdicts(judged)
+            hits += verdicts.pop("node0-gpu0") is SLOW
+            false += sum(verdict is SLOW for verdict in verdicts.values())
+        assert found[0] <= hits / trials <= found[1]
+        assert false / trials / (devices - 1) <= most_false
 
 
 def test_a_thousand_members_are_put_together_and_judged():
@@ -91,13 +87,13 @@ def test_against_a_baseline_four_devices_are_judged_and_without_one_they_are_alo
 # ---- rules
 
 
-@pytest.mark.parametrize("count", [LEAST_PEERS - 1, LEAST_PEERS])
-def test_few_peers_accuse_nobody(count):
-    judged = judge(fleet(count, sick={0: ("all", 1.0)}))
-    assert (SLOW in _verdicts(judged).values()) == (count >= LEAST_PEERS)
-    if count < LEAST_PEERS:
-        assert set(_verdicts(judged).values()) == {Verdict.ALONE}
-        assert "--baseline" in "\n".join(fleet_lines(judged))
+def test_few_peers_accuse_nobody():
+    for count in [LEAST_PEERS - 1, LEAST_PEERS]:
+        judged = judge(fleet(count, sick={0: ("all", 1.0)}))
+        assert (SLOW in _verdicts(judged).values()) == (count >= LEAST_PEERS)
+        if count < LEAST_PEERS:
+            assert set(_verdicts(judged).values()) == {Verdict.ALONE}
+            assert "--baseline" in "\n".join(fleet_lines(judged))
 
 
 def test_groups_are_never_mixed():
