@@ -68,7 +68,7 @@ def test_what_only_one_file_had_is_marked(run):
     """A held clock, and environment variables that change times."""
 
     def notes(old, new, **options):
-        a, b = document(), document(seed=2)
+        a, b = (document(entries=[_single(np.random.default_rng(seed))]) for seed in (1, 2))
         for side, more in ((a, old), (b, new)):
             side["context"] = {**side["context"], **more}
         return a, b, compare(a, b, **options).notes

@@ -299,7 +299,7 @@ def test_the_rule_says_when_to_stop(timed, scan, monkeypatch):
 
 
 def test_the_default_rule_ends(timed, device):
-    m = gw.measure(gw.Copy(device), protocol=_protocol(samples=None, block_trials=50, timeout_s=1), input=X)
+    m = gw.measure(gw.Copy(device), protocol=_protocol(samples=None, block_trials=50, timeout_s=0.3), input=X)
     assert m.stop_reason in StopReason
 
 

@@ -213,10 +213,13 @@ def test_filters_of_a_chart_that_are_no_menu_of_the_page_stay():
 
 
 def test_the_suffix_says_the_kind_and_the_same_results_make_the_same_picture(tmp_path):
+    chart = {"data": {"values": [{"a": 1}]}, "mark": "bar", "encoding": {"x": {"field": "a", "type": "quantitative"}}}
     for name, magic in (("a.pdf", b"%PDF"), ("a.SVG", b"<svg"), ("b.svg", b"<svg")):
-        plot_results([document([measurement()])], ["x"], tmp_path / name)
+        write_picture(chart, tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(magic)
     assert (tmp_path / "a.SVG").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    one, other = (results_picture([document([measurement()])], ["x"]) for _ in range(2))
+    assert one == other
 
 
 @pytest.mark.parametrize(
@@ -227,7 +230,7 @@ def test_the_suffix_says_the_kind_and_the_same_results_make_the_same_picture(tmp
             measurement("a", work={}),
             measurement("b", n=1),
             measurement("c", kernels=(), whole={"cpu_wall": measurement().whole["cpu_wall"]}, ticks=()),
-            *(measurement("d", datatype=f"type {i}", n=n) for i in range(12) for n in (10, 1000)),
+            *(measurement("d", datatype=f"type {i}", n=n) for i in range(8) for n in (10, 1000)),
         ],
     ],
     ids=["copy alone", "no bytes, one item, no GPU times, many cases"],

@@ -97,7 +97,7 @@ def two_files():
 def one_file(tmp_path_factory):
     """The page of a file that was read, and the file."""
     path = tmp_path_factory.mktemp("report") / "run.json"
-    write_json(path, sweep())
+    write_json(path, document([measurement()]))
     sources, _, _ = read_sources([path])
     return Page(report_html(sources)), path
 
@@ -180,9 +180,10 @@ def test_the_verdicts_are_those_of_compare(two_files):
 
 def test_files_of_two_devices_are_ranked_and_each_has_its_own_ceilings():
     with pytest.raises(gw.ArgumentError, match="the calibration is of 'else'"):
-        report_html([source("a", sweep())], calibration=replace(MEASURED, device={"adapter": "else"}))
-    other = sweep(device={**DEVICE, "adapter": "another"})
-    page = Page(report_html([source("a", sweep()), source("b", other)], calibration=MEASURED))
+        report_html([source("a", document([]))], calibration=replace(MEASURED, device={"adapter": "else"}))
+    made = [measurement("copy", op=None, labels=("copy",)), measurement()]
+    other = document(made, device={**DEVICE, "adapter": "another"})
+    page = Page(report_html([source("a", document(made)), source("b", other)], calibration=MEASURED))
     assert len(page.tables["Roofline"]) > 1
     assert "no measured ceilings" in " ".join(page.text)
     assert [name for name in page.shared()["charts"] if name.startswith("roofline")] == ["roofline-0"]
@@ -411,7 +412,7 @@ def test_thinning_keeps_what_lies_far_off():
 
 
 def test_many_samples_are_thinned_and_it_says_how_many():
-    made = document([measurement(count=5_000, ticks=())])
+    made = document([measurement(count=2_500, ticks=())])
     page = Page(report_html([source("a", made)]))
     (case,) = page.shared()["samples"]
     (series,) = case["series"]
@@ -515,6 +516,7 @@ def _skeleton(page):
     return [(tag, sorted(attrs), [attrs.get(key) for key in ours]) for tag, attrs in page.elements]
 
 
+@pytest.mark.slow
 def test_labels_cannot_change_the_structure_of_the_page(wild_html):
     tame = Page(_page_with(lambda i, text: f"label {chr(97 + i)}"))
     wild = Page(wild_html)

@@ -455,7 +455,7 @@ def test_cases_with_narrow_intervals_are_left_out_of_later_processes(workers, mo
     """Seven processes at least, and narrow twice in a row; the other cases are measured until the end."""
     workers()
     path = tmp_path / "out.json"
-    monkeypatch.setattr(runner, "MOST_PROCESSES", 12)
+    monkeypatch.setattr(runner, "MOST_PROCESSES", 10)
     request = Request(_copies(1, 2), SHORT, processes=None, fills_budget=True, budget_s=300.0)
 
     def spread(visits):
@@ -467,7 +467,7 @@ def test_cases_with_narrow_intervals_are_left_out_of_later_processes(workers, mo
     monkeypatch.setattr(runner, "half_interval", spread)
     run_jobs(request, None, json_path=path)
     counts = {one.position: one.processes for one in read_results(path).levels}
-    assert counts == {0: 8, 1: 12}
+    assert counts == {0: 8, 1: 10}
     # With all of them narrow, the run ends.
     path.unlink()
     monkeypatch.setattr(runner, "half_interval", lambda visits: 0.001)

@@ -290,11 +290,11 @@ def _no_room():
 
 def test_without_room_the_older_file_stays(run):
     pytest.importorskip("altair")
-    for command in WRITERS.values():
+    for command in (words for name, words in WRITERS.items() if name != "plot"):  # which writes as roofline does
         out = "old" + SUFFIX.get(command[0], ".svg")
         with open(out, "w") as file:
             file.write("older")
-        if command[0] == "plot":
+        if command[0] == "roofline":
             run([*command, "first" + out])  # what libraries write at first use, fonts say, is written now
             os.unlink("first" + out)
         with _no_room():
