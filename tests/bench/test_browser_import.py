@@ -467,7 +467,7 @@ def test_an_unknown_primitive_or_datatype_is_data():
 def test_hostile_names_are_text_in_a_report(tmp_path):
     texts = [text.encode("utf-8", "replace").decode()[:100] for text in HOSTILE[:5]]
     data = page_file([raw_result(two_blocks(i), primitive=text, axes={"datatype": text, "op": text}, position=i,
-                                 checks=[{"output": "output", "wrong": text}] * 2) for i, text in enumerate(texts)]
+                                 checks=[{"output": "output", "wrong": text}] * 2) for i, text in enumerate(texts[:2])]
                      + [raw_result([], error=text, position=99) for text in texts], name=texts[0])  # fmt: skip
     data["device"] |= {"webgl_renderer": texts[1], "info": {"vendor": texts[2], "backend": texts[3]}}
     data["context"] |= {

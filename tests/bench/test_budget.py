@@ -16,7 +16,7 @@ from rich.console import Console
 
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.reader import read_results
-from gridwise_py.bench.sweep import runner, worker
+from gridwise_py.bench.sweep import runner
 from gridwise_py.bench.sweep.axes import axis_hint, collect_axes
 from gridwise_py.bench.sweep.budget import CHOICES_OF_N, CostModel, Schedule, choose_n
 from gridwise_py.bench.sweep.suite import (
@@ -33,7 +33,7 @@ from gridwise_py.bench.sweep.suite import (
 from gridwise_py.cli import main
 from gridwise_py.cli.options import Duration
 from gridwise_py.cli.progress import BenchProgress, format_duration
-from helpers.results import measure_here, measurement
+from helpers.results import measure_nothing, measurement
 
 FAST_NS, SLOW_NS = 0.5, 60.0  # of the copy kernel per item: a large CPU, and one that is busy
 
@@ -183,12 +183,7 @@ def test_what_compiling_takes_is_learnt_from_other_primitives():
 @pytest.fixture
 def invented(monkeypatch, device):
     """Measurements of a CPU adapter that cost nothing."""
-
-    def measure(device, case, protocol, mode, check=True):
-        return measurement(case.primitive, case.n, mode, case=case.axes)
-
-    measure_here(monkeypatch, device)
-    monkeypatch.setattr(worker, "measure_case", measure)
+    measure_nothing(monkeypatch, device)
     monkeypatch.setattr(runner, "copy_item_ns", lambda device: 6.0)
     return device
 

@@ -40,12 +40,12 @@ def result_lines(documents, names):
     return lines_module.result_lines([loaded(one) for one in documents], names)
 
 
-def _sweep(**fields):
+def _sweep(sizes=(1 << 16, 1_000_003, 1 << 24), **fields):
     return document(
         [
             measurement(primitive, n, mode, datatype=datatype, op=op, labels=labels, scale_ns=n / 1000)
             for primitive, op, labels in (("copy", None, ("copy",)), ("scan", "add", ("reduce blocks", "scan blocks")))
-            for n in (1 << 16, 1_000_003, 1 << 20, 1 << 24)
+            for n in sizes
             for datatype in ("u32", "f32")
             for mode in (Mode.HOT, Mode.COLD)
         ],
@@ -83,7 +83,7 @@ def two_files(tmp_path_factory):
         device={**DEVICE, "adapter": ODD, "driver": ODD, "adapter_type": "CPU"},
     )  # fmt: skip
     path = tmp_path_factory.mktemp("plots") / "a.svg"
-    spec = results_picture([_sweep(), odd], ["fast", ODD])
+    spec = results_picture([_sweep((1 << 20, 1 << 24)), odd], ["fast", ODD])
     write_picture(spec, path)
     return spec, _texts(path), odd
 
@@ -230,12 +230,11 @@ def test_the_suffix_says_the_kind_and_the_same_results_make_the_same_picture(tmp
             measurement("a", work={}),
             measurement("b", n=1),
             measurement("c", kernels=(), whole={"cpu_wall": measurement().whole["cpu_wall"]}, ticks=()),
-            *(measurement("d", datatype=f"type {i}", n=n) for i in range(8) for n in (10, 1000)),
         ],
     ],
-    ids=["copy alone", "no bytes, one item, no GPU times, many cases"],
+    ids=["copy alone", "no bytes, one item, no GPU times"],
 )
-def test_results_with_little_or_much_in_them(tmp_path, made):
+def test_results_with_little_in_them(tmp_path, made):
     plot_results([document(made)], ["a"], tmp_path / "a.svg")
     drawn = [element for element in ET.parse(tmp_path / "a.svg").iter() if element.get("class", "").startswith("mark-")]
     assert any(len(element) for element in drawn if "mark-symbol" in element.get("class"))

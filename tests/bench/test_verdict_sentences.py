@@ -340,7 +340,7 @@ def _moved(pair):
 
 def _many_rows(old, new):
     """The row among others, as the rank test is corrected for."""
-    others = [[_with(_sampled(2 * i + side), n=3 * i) for i in range(1, 40)] for side in (0, 1)]
+    others = [[_with(_sampled(2 * i + side), n=3 * i) for i in range(1, 15)] for side in (0, 1)]
     return [document(entries=[_with(x), *more]) for x, more in zip((old, new), others, strict=True)]
 
 

@@ -13,7 +13,7 @@ import gridwise_py as gw
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.cli import main
 from gridwise_py.storage.locks import locked
-from helpers.results import measure_here
+from helpers.results import measure_here, measure_nothing
 
 SHORT = ["--processes", "1", "--warmup-s", "0", "--sampling-s", "0", "--trials", "2"]
 
@@ -35,6 +35,12 @@ def test_every_command_and_option_has_help():
             is_option = parameter.param_type_name == "option"
             assert not is_option or parameter.help, f"{name} {parameter.opts}"
     assert _run("--version").output.startswith("gridwise, version ")
+
+
+@pytest.fixture
+def invented(device, monkeypatch):
+    """Runs measure nothing, and are quick."""
+    measure_nothing(monkeypatch, device)
 
 
 @pytest.fixture
@@ -88,7 +94,7 @@ def test_a_suite(here, tmp_path):
     assert all(entry.trials == 4 for entry in document.results)
 
 
-def test_a_suite_is_narrowed(here, tmp_path):
+def test_a_suite_is_narrowed(invented, tmp_path):
     (tmp_path / "tiny.toml").write_text(
         "[protocol]\nwarmup_s = 0\ntimeout_s = 0.001\n"
         "[[sweep]]\nprimitives = ['scan', 'vector_add']\naxes = ['n=2^30', 'datatype=u32', 'mode=hot,batch']\n"
@@ -103,7 +109,7 @@ def test_a_suite_is_narrowed(here, tmp_path):
     assert _run("bench", "--suite", tmp_path / "tiny.toml", "copy").exit_code == 2
 
 
-def test_rounds_are_results_of_their_own_and_one_row(here, tmp_path):
+def test_rounds_are_results_of_their_own_and_one_row(invented, tmp_path):
     path = tmp_path / "out.json"
     result = _run("bench", "copy", "--n", "2^12", "--datatype", "u32", *SHORT, "--rounds", 3, "--json", path)
     assert result.exit_code == 0, result.output
@@ -137,7 +143,7 @@ def test_what_the_device_can_do_is_in_the_file_and_its_share_in_the_table(device
 
 
 def test_all_adapters_in_turn(device, monkeypatch, tmp_path):
-    measure_here(monkeypatch, device)
+    measure_nothing(monkeypatch, device)
     asked = []
     monkeypatch.setattr("gridwise_py.bench.sweep.runner.request_device", lambda which: asked.append(which) or device)
     path = tmp_path / "out.json"
@@ -228,7 +234,7 @@ def test_files_that_cannot_be_resumed_are_2(device, tmp_path):
     assert path.read_text() == '{"schema": "gridwise.bench", "schema_version": 99}'
 
 
-def test_the_partial_file_of_another_run_is_not_replaced(here, tmp_path):
+def test_the_partial_file_of_another_run_is_not_replaced(invented, tmp_path):
     """It has the finished cases of a run that was interrupted, or that another process is making now."""
     path, partial = tmp_path / "out.json", tmp_path / "out.partial.json"
     partial.write_text("finished cases")
@@ -240,7 +246,7 @@ def test_the_partial_file_of_another_run_is_not_replaced(here, tmp_path):
     assert path.is_file()
 
 
-def test_two_runs_do_not_write_the_same_file(here, tmp_path):
+def test_two_runs_do_not_write_the_same_file(invented, tmp_path):
     """The later one would replace the file of the first, and mix their timestamps; --overwrite does not ask for it."""
     bench = ["bench", "copy", "--n", 10, *SHORT]
     for words, name in (

@@ -22,7 +22,7 @@ from gridwise_py.bench.results.reader import read_results
 from gridwise_py.cli import main
 from gridwise_py.storage.json_files import write_json
 from helpers.paths import ROOT
-from helpers.results import DEVICE, document, measure_here, measurement
+from helpers.results import DEVICE, document, measure_here, measure_nothing, measurement
 
 CEILINGS = {
     "copy": [
@@ -52,6 +52,12 @@ def _document():
         measurement("copy", op=None, labels=("copy",))
     ]
     return document(made, device={**DEVICE, "calibration": CEILINGS})
+
+
+@pytest.fixture
+def invented(device, monkeypatch):
+    """Runs measure nothing, and are quick."""
+    measure_nothing(monkeypatch, device)
 
 
 @pytest.fixture
@@ -317,7 +323,7 @@ def test_a_name_that_is_too_long_is_refused_before_any_work(run):
     assert os.listdir() == ["good.json"]
 
 
-def test_a_run_without_room_measures_on_and_shows_its_table(here, run, monkeypatch):
+def test_a_run_without_room_measures_on_and_shows_its_table(invented, run, monkeypatch):
     def full(path, **options):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
@@ -329,7 +335,7 @@ def test_a_run_without_room_measures_on_and_shows_its_table(here, run, monkeypat
     assert os.listdir() == ["good.json"]
 
 
-def test_a_disk_that_is_full_for_a_while_loses_nothing(here, run, monkeypatch):
+def test_a_disk_that_is_full_for_a_while_loses_nothing(invented, run, monkeypatch):
     real, calls = writer.whole_file, []
 
     def full_at_first(path, **options):
@@ -370,7 +376,7 @@ def test_timestamps_beside_the_file_are_announced(here, require, run, monkeypatc
 
 
 @pytest.mark.needs("named pipes")
-def test_results_go_through_a_pipe(here, run):
+def test_results_go_through_a_pipe(invented, run):
     import stat
     import threading
 
