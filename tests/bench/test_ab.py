@@ -905,6 +905,9 @@ def test_kernels_are_measured_in_every_mode(device, tmp_path, monkeypatch):
     names = ["copy u32" if mode == "batch" else f"copy u32 {mode}" for mode in modes]
     assert sorted({row["case"].split(" n=")[0] for row in document["rows"]}) == sorted(names)
     assert all(row["old_ns"] > 0 and row["new_ns"] > 0 for row in document["rows"])
+    walls = {"cpu_wall"}
+    names = walls | {"gpu_span"} if "timestamp-query" in device.features else walls
+    assert {row["name"] for row in document["rows"]} == names
     assert document["complete"]
 
 
