@@ -264,13 +264,11 @@ def test_what_the_options_ask_for(monkeypatch):
         (["--processes", 4], 4, False, 60.0),
         (["--budget", "2min"], None, True, 120.0),
         (["--budget", "2min", "--processes", 4], 4, False, 120.0),
-        (["--budget-s", 30], None, False, 30.0),
         (["--suite", "quick"], 1, False, 60.0),
         (["--suite", "quick", "--processes", 2], 2, False, 60.0),
     ):
-        shown = CliRunner().invoke(main, ["bench", *map(str, words)])
+        CliRunner().invoke(main, ["bench", *map(str, words)])
         assert asked.pop() == tuple(wanted), words
-        assert ("deprecated" in shown.stderr) == ("--budget-s" in words)
 
 
 def test_the_processes_of_a_run_share_its_time():

@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,12 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridwise_py import ArgumentError
-from gridwise_py.bench.sampling.interleave import judge_in_turns
-from gridwise_py.bench.sampling.samples import make_series
 from gridwise_py.bench.stats.series import Series
 from gridwise_py.bench.stats.statistics import Stopping, StoppingRule
 from gridwise_py.bench.stats.verdict import Cause, Evidence, Limits, Pair, VerdictKind, decide, judge_all
-from helpers.results import measurement
 from helpers.synthetic import NOISES, times
 
 SAME, FASTER, SLOWER, AMBIGUOUS = VerdictKind.SAME, VerdictKind.FASTER, VerdictKind.SLOWER, VerdictKind.AMBIGUOUS
@@ -284,47 +280,6 @@ def test_swapping_sides_swaps_the_verdict(ratio, seed):
     assert a.ratio == pytest.approx(1 / b.ratio)
     if abs(abs(math.log(ratio)) - math.log(1.02)) > 0.005:
         assert (a.kind, b.kind) in [(SAME, SAME), (FASTER, SLOWER), (SLOWER, FASTER)]
-
-
-# ---- measurements in turns
-
-
-def _in_turns(*levels_ns, rounds=5, order="ABBA", **fields):
-    """For each level a list of measurements; the machine changes its speed by far more than levels differ."""
-    rng = np.random.default_rng(1)
-    states = [1.0, 1.0, 1.6, 1.6, 0.8, 0.8, 1.1, 1.1, 0.7, 0.7]
-    found = [[] for _ in levels_ns]
-    for turn in range(2 * rounds):
-        side = "AB".index(order[turn % len(order)])
-        level = levels_ns[side] * states[turn % len(states)]
-        whole = {"gpu_span": make_series("gpu_span", level * (1 + 0.002 * rng.standard_normal(60)))}
-        found[side].append(measurement(whole=whole, ticks=(), begun_ns=1000 * turn, **fields))
-    return found
-
-
-def test_measurements_in_turns_are_judged_by_their_rounds():
-    for ratio, kinds in ((1.0, {SAME, AMBIGUOUS}), (1.03, {AMBIGUOUS, SLOWER}), (3.0, {SLOWER}), (0.3, {FASTER})):
-        v = judge_in_turns(*_in_turns(1e5, ratio * 1e5))
-        assert v.kind in kinds, v
-        assert v.ratio == pytest.approx(ratio, rel=0.01)
-        assert (v.old_rounds, v.new_rounds) == (5, 5)
-        assert "gridwise bench" not in v.settle, "it measures no kernels of one's own"
-
-
-def test_what_cannot_be_judged_is_refused_with_the_remedy():
-    """One block a side, or one side after the other: an identical kernel would be faster on a busy machine."""
-    for sides, problem in [
-        (lambda: tuple(side[0] for side in _in_turns(1e5, 1.2e5)), "old is Measurement, but must be a list"),
-        (lambda: ([100.0] * 50, [120.0] * 50), "old is list, but must be a list of Measurement"),
-        (lambda: _in_turns(1e5, 1.2e5, rounds=1), "old has 1 and new 1 rounds"),
-        (lambda: (_in_turns(1e5, 1.2e5)[0], _in_turns(1e5, 1.2e5)[1][:4]), "old has 5 and new 4 rounds"),
-        (lambda: _in_turns(1e5, 1.2e5, order="AAAAABBBBB"), "not measured in turns"),
-        (lambda: [[replace(m, begun_ns=None) for m in side] for side in _in_turns(1e5, 1e5)], "not measured in turns"),
-        (lambda: (_in_turns(1e5, 1e5)[0], _in_turns(1e5, 1e5, n=8)[1]), "not measured alike: .*n=8, GPU times and"),
-        (lambda: _in_turns(1e5, 1.2e5, error="lost"), "old has a wrong result or none: lost"),
-    ]:  # fmt: skip
-        with pytest.raises(ArgumentError, match=rf"{problem}.*; measure both in turns, found = interleaved\("):
-            judge_in_turns(*sides())
 
 
 # ---- bad input

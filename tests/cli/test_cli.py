@@ -281,6 +281,3 @@ def test_info_as_json(device, monkeypatch):
     assert result.exit_code == 0
     document = json.loads(result.stdout)
     assert document["adapters"][0]["index"] == 0
-    former = _run("info", "--json")
-    assert json.loads(former.stdout).keys() == document.keys()
-    assert "--json is deprecated here: write --format json" in former.stderr

@@ -527,10 +527,3 @@ def test_a_traceback_is_shown_on_demand(run, monkeypatch):
         assert result.exit_code == 2
         assert "Traceback (most recent call last)" in result.stderr
         assert "in fail" in result.stderr
-
-
-def test_the_former_spelling_of_out_still_works(run):
-    result = run(["compare", "good.json", "good.json", "--output", "o.txt"])
-    assert result.exit_code == 0, result.output
-    assert "--output is deprecated: write --out" in result.stderr
-    assert os.path.getsize("o.txt")
