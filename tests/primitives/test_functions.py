@@ -163,7 +163,7 @@ def _refusal(call, kind=gw.ArgumentError):
 
 
 def test_a_list_is_taken(device):
-    for values in ([1, 2, 3], range(3), (True, False)):
+    for values in ([1, 2, 3], range(3)):
         assert gw.max(values, device=device) == np.max(values)
         assert gw.reduce(values, device=device) == np.asarray(values).dtype.type(np.sum(values))
 

@@ -53,13 +53,13 @@ def test_partition_by(device, n):
 
 @pytest.mark.parametrize("n", SIZES)
 def test_unique_is_that_of_numpy(device, n):
-    for x in (_floats(n),):
-        wanted = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
-        for items in (x, gw.asarray(x, device)):
-            found = gw.unique(items, True, True, True, device=device)
-            for got, want in zip(found, wanted, strict=True):
-                np.testing.assert_array_equal(_numpy(got), want)
-        np.testing.assert_array_equal(gw.unique(x, device=device), wanted[0])
+    x = _floats(n)
+    wanted = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    for items in (x, gw.asarray(x, device)):
+        found = gw.unique(items, True, True, True, device=device)
+        for got, want in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(_numpy(got), want)
+    np.testing.assert_array_equal(gw.unique(x, device=device), wanted[0])
 
 
 def test_unique_functions_of_the_standard(device):
