@@ -201,7 +201,7 @@ def steady_clock(monkeypatch) -> None:
 # ---- what is compiled for later calls ----
 
 #: Tests of what is compiled ahead.
-AHEAD = {"test_compile_threads.py", "test_first_call.py"}
+AHEAD = {"test_compile_threads.py", "test_executor.py", "test_first_call.py"}
 
 
 @pytest.fixture(autouse=True)
