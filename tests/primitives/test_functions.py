@@ -1,7 +1,5 @@
 """The one-shot functions: numpy in, numpy out; Array in, Array out."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -23,7 +21,7 @@ OP_OF = {"sum": "add", "prod": "multiply", "min": "min", "max": "max"}
 
 
 def test_reductions_give_a_scalar_of_numpys_or_an_array_of_no_dimensions(device):
-    for (name, function), datatype in itertools.product(REDUCTIONS.items(), DATATYPES):
+    for (name, function), datatype in zip(REDUCTIONS.items(), ("u32", "i32", "f32", "f32"), strict=True):
         x = exact_items(OP_OF[name], datatype, 1001)
         got, wanted = function(x, dtype=x.dtype, device=device), reduce_reference(OP_OF[name], x)
         assert type(got) is x.dtype.type

@@ -181,15 +181,15 @@ def test_the_check_allows_the_ulps_that_an_operator_states(device):
             _bound(device, "f32", replace(third, max_ulps=ulps))
 
 
-def test_an_operator_is_checked_once_for_a_device(fresh_device):
+def test_an_operator_is_checked_once_for_a_device(device):
     calls = []
     op = gw.UnaryOp("counted", lambda x: (calls.append(1), x + x)[1], expression="x + x")
-    _bound(fresh_device, "u32", op)
+    _bound(device, "u32", op)
     after = len(calls)
     assert after
-    _bound(fresh_device, "u32", replace(op))
+    _bound(device, "u32", replace(op))
     assert len(calls) == after
-    _bound(fresh_device, "i32", op)
+    _bound(device, "i32", op)
     assert len(calls) > after
 
 
