@@ -313,17 +313,14 @@ def test_sums_of_shapes_are_numpys(device, data):
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
 
 
-@pytest.mark.parametrize("name", ["u8", "i64"])
-def test_a_number_is_added_in_the_datatype_of_the_array(device, name):
-    items = _random(name, 501)
-    number = {"b": True, "f": 1.5}.get(items.dtype.kind, 3)
-    with np.errstate(all="ignore"):
-        expected = items + number
+def test_a_number_is_added_in_the_datatype_of_the_array(device):
+    items, number = _random("u8", 501), 3
+    expected = items + number
     x = gw.asarray(items, device)
     for found in (gw.add(x, number), gw.add(number, x), gw.add(x, np.array(number, items.dtype))):
         _same(found, expected)
     _same(gw.add(x[1:], number), expected[1:])
-    assert np.array_equal(gw.add(items, number, device=device), expected, equal_nan=True)
+    assert np.array_equal(gw.add(items, number, device=device), expected)
     part = x[3:400]
     assert gw.add(part, number, out=part) is part
     _same(x, np.concatenate([items[:3], expected[3:400], items[400:]]))

@@ -20,8 +20,8 @@ def _same(found, expected):
 
 @pytest.mark.parametrize(
     "x",
-    [X, np.round(X, 1).astype(np.float32), X.astype(np.float16), (100 * X).astype(np.int64)],
-    ids=["float64", "tenths", "float16", "int64"],
+    [X, np.round(X, 1).astype(np.float32), X.astype(np.float16), (100 * X).astype(np.int64), NUMBERS.astype(np.uint8)],
+    ids=["float64", "tenths", "float16", "int64", "uint8"],
 )
 def test_histograms_are_numpys(device, x):
     x = x.reshape(10, -1)

@@ -57,6 +57,9 @@ def test_columns_of_several_expressions_move_with_their_rows(device, rng, n):
     Y, Z = gw.i32("y"), gw.f32("z")
     many = gw.GroupBy(device, K, a=(X, "mean"), b=(Y, "mean"), c=(Z + X, "max"), d=(gw.index, gw.Min), rows=gw.count)
     parts = [np.flatnonzero(keys == k) for k in np.unique(keys)]
+    got = _run(gw.GroupBy(device, K, a=(X * 2.0, gw.Add), b=(Y, gw.Min)), device, k=keys, x=x, y=y)
+    assert got["a"].tolist() == [2 * x[p].sum() for p in parts]
+    assert got["b"].tolist() == [y[p].min() for p in parts]
     got = _run(many, device, k=keys, x=x, y=y, z=z)
     assert got["output_keys"].tolist() == np.unique(keys).tolist()
     np.testing.assert_allclose(got["a"], [x[p].mean() for p in parts], rtol=1e-6)

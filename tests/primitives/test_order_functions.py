@@ -302,7 +302,7 @@ def test_put_takes_numpys_modes_and_numbers_of_values(device):
         found, on_gpu = np.zeros(5, np.int64), gw.zeros(5, "i64", device)
         gw.put(found, indices, values, mode, device=device)
         np.testing.assert_array_equal(found, expected)
-        if np.asarray(indices).dtype == np.asarray(values).dtype == np.int64:
+        if np.asarray(values).dtype == np.int64:
             gw.put(on_gpu, gw.asarray(np.asarray(indices), device), gw.asarray(np.asarray(values), device), mode)
             np.testing.assert_array_equal(on_gpu.to_numpy(), expected)
 
@@ -344,10 +344,9 @@ def test_lexsort(device):
         rng.choice([np.nan, 0.0, -0.0, 1.0], 700).astype(np.float32),
         rng.random(700) < 0.5,
     )
-    for count in (1, 3):
-        got = gw.lexsort(keys[:count], device=device)
-        assert got.dtype == np.intp
-        np.testing.assert_array_equal(got, np.lexsort(keys[:count]))
+    got = gw.lexsort(keys, device=device)
+    assert got.dtype == np.intp
+    np.testing.assert_array_equal(got, np.lexsort(keys))
     on_gpu = gw.lexsort([gw.asarray(keys[0], device), keys[1]])
     assert (type(on_gpu), on_gpu.datatype.name) == (gw.Array, "u32")
     np.testing.assert_array_equal(on_gpu.to_numpy(), np.lexsort(keys[:2]))

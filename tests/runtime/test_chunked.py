@@ -170,7 +170,8 @@ def test_chunks_larger_than_a_binding(device):
     assert_same(total.to_numpy(), reduce_reference("affine", x))
 
 
-@pytest.mark.parametrize("option", ["deterministic", pytest.param("compensated", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["deterministic", "compensated"])
 def test_float_sums_of_chunks(device, option):
     """The same bits on every call and however large bindings are, and as exact as one array's."""
     caps = gw.capabilities(device)
