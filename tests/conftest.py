@@ -22,7 +22,6 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.runtime.compile_threads import CompileThreads
 from gridwise_py.runtime.device import expect_software
 from gridwise_py.runtime.pipelines import PipelineCache
 from helpers import costs, needs
@@ -215,19 +214,6 @@ def steady_clock(monkeypatch) -> None:
     from gridwise_py.bench.sampling.sampler import Sampler
 
     monkeypatch.setattr(Sampler, "_canary_time", lambda self, stamps: CanaryTime(1000.0, 1.0))
-
-
-# ---- what is compiled for later calls ----
-
-#: Tests of what is compiled ahead.
-AHEAD = {"test_compile_threads.py", "test_executor.py", "test_first_call.py"}
-
-
-@pytest.fixture(autouse=True)
-def nothing_ahead(request, monkeypatch) -> None:
-    """Pipelines are compiled when they are needed: those that no test needs cost time, how many depends on the load."""
-    if request.path.name not in AHEAD:
-        monkeypatch.setattr(CompileThreads, "make_ahead", lambda threads, tasks: None)
 
 
 # ---- errors that wgpu only logs ----

@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
-from gridwise_py.primitives.operator import OperatorPrimitive
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case
@@ -27,6 +26,7 @@ from gridwise_py.bench.cases.workloads import USUAL_AXES, WORKLOADS
 from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.planning.signature import SameAs
 from gridwise_py.primitives import REGISTRY
+from gridwise_py.primitives.engines.operator import OperatorPrimitive
 from gridwise_py.runtime.context import context_of
 from helpers.matmul import SHAPES as MATMUL_SHAPES
 from helpers.strategies import AFFINE, KINDS, STRATEGIES, make_primitive, strategy_options, tuning_of
