@@ -144,6 +144,11 @@ class Primitive(OfOneDevice, ABC):
         """The expressions that it reads in place of arrays."""
         return () if self._fusion is None else (self._fusion,)
 
+    @property
+    def _asked_fusions(self) -> tuple[Fusion, ...]:
+        """Those of them that a caller gave."""
+        return self._fusions
+
     @functools.cached_property
     def _fused_arrays(self) -> dict[str, Array]:
         """The Arrays that are part of its expressions, by the names of their leaves."""
@@ -157,7 +162,7 @@ class Primitive(OfOneDevice, ABC):
 
     def reference(self, *args: Any, **arrays: Any) -> Any:
         """Return what numpy computes of the same inputs; an expression's leaves are given by their names."""
-        for fusion in self._fusions:
+        for fusion in self._asked_fusions:
             names = [*fusion.flat.names, *(name for name, _ in fusion.flat.scalars)]
             leaves = {name: arrays.pop(name) for name in names if name in arrays}
             arrays[fusion.argument] = value_of(fusion.flat, leaves)
@@ -165,9 +170,10 @@ class Primitive(OfOneDevice, ABC):
 
     @property
     def has_reference(self) -> bool:
-        """Whether it has a twin in numpy; kernels of users have none."""
+        """Whether it has a twin in numpy; a kernel of a user has one that was set as its `reference`."""
         cls = type(self)
-        return cls._reference is not Primitive._reference or cls.reference is not Primitive.reference
+        given = "reference" in vars(self) or cls.reference is not Primitive.reference
+        return given or cls._reference is not Primitive._reference
 
     def _reference(self, *args: Any, **arrays: Any) -> Any:
         """Return what numpy computes, for `reference`: with the items of each expression in place of its leaves."""

@@ -276,10 +276,16 @@ class BinnedPrimitive(Primitive):
         self._asked_order = bool(deterministic)
         self.tuning: HistogramTuning = HistogramTuning.of(tuning)
         self._fused: dict[str, Fusion] = {}
+        #: Arguments of small items, which kernels read as expressions.
+        self._widened: set[str] = set()
 
     @property
     def _fusions(self) -> tuple[Fusion, ...]:
         return tuple(self._fused.values())
+
+    @property
+    def _asked_fusions(self) -> tuple[Fusion, ...]:
+        return tuple(fusion for name, fusion in self._fused.items() if name not in self._widened)
 
     def _taken(self, argument: str, items: Any, known: Mapping[str, Datatype]) -> tuple[Datatype, Datatype]:
         """Return the datatype of an argument's items, and the one that kernels read them as.
@@ -291,6 +297,7 @@ class BinnedPrimitive(Primitive):
             if datatype.itemsize_bytes >= 4:
                 return datatype, datatype
             items = leaf(argument, datatype)
+            self._widened.add(argument)
             self._fuse(argument, flat_of(items))
             return datatype, self._fused[argument].datatype
         flat = flat_of(items)

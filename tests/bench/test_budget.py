@@ -417,7 +417,7 @@ def test_a_count_of_tune_is_written_as_any_other(device, monkeypatch):
     monkeypatch.setattr("gridwise_py.request_device", lambda adapter: device)
     monkeypatch.setattr(tune, "tune", lambda device, wanted, **options: seen.append(options["max_items"]))
     for text in ("2^14", "16384"):
-        assert CliRunner().invoke(main, ["tune", "--max-n", text, "--json"]).exit_code == 0
+        assert CliRunner().invoke(main, ["tune", "--max-n", text, "--format", "json"]).exit_code == 0
     assert seen == [1 << 14] * 2
     refused = CliRunner().invoke(main, ["tune", "--max-n", "many"])
     assert refused.exit_code == 2

@@ -320,7 +320,7 @@ def test_a_document_is_written_as_it_was_read(full, tmp_path):
     path = tmp_path / "full.json"
     write_json(path, full)
     before = path.read_bytes()
-    write_results(path, read_results(path))
+    write_results(path, read_results(path), overwrite=True)
     assert json.loads(path.read_bytes()) == json.loads(before)
 
 

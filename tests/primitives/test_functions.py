@@ -255,12 +255,6 @@ def test_ragged_lists_are_refused_in_our_words():
     assert "numpy makes no array of x" in _refusal(lambda: gw.sum([[1], [2, 3]]))
 
 
-def test_a_dtype_is_given_once(device):
-    assert gw.empty(10, dtype="f32", device=device).datatype.name == "f32"
-    assert "the same option" in _refusal(lambda: gw.empty(10, "u32", device, datatype="f32"))
-    assert "the same option" in _refusal(lambda: gw.empty(10, dtype="u32", device=device, datatype="f32"))
-
-
 def test_python_complex_numbers_are_complex64(device):
     x = gw.asarray(1j, device)
     assert (x.dtype, x.shape, x.item()) == (np.complex64, (), 1j)
@@ -272,23 +266,3 @@ def test_python_complex_numbers_are_complex64(device):
 
 
 SQUARE = gw.UnaryOp("square", np.square, expression="x * x")
-
-
-@pytest.mark.parametrize(
-    ("call", "old"),
-    [
-        (lambda device, **named: gw.empty(3, device=device, **named).datatype, "datatype"),
-        (lambda device, **named: gw.ChunkedArray.empty(3, device=device, **named).datatype, "datatype"),
-        (lambda device, **named: gw.pinned_empty(3, direction="up", device=device, **named).datatype, "datatype"),
-        (lambda device, **named: gw.Array(gw.empty(3, "u32", device).buffer, **named).datatype, "datatype"),
-        (lambda device, **named: gw.Reduce(device, **named).datatype, "datatype"),
-        (lambda device, **named: gw.Copy(device, **named).datatype, "datatype"),
-        (lambda device, **named: gw.Map(device, op=SQUARE, **named).datatype, "datatype"),
-        (lambda device, **named: gw.SortPairs(device, **named).value_datatype, "value_datatype"),
-    ],
-)
-def test_the_earlier_name_of_dtype_works_with_a_warning_at_the_caller(device, call, old):
-    with pytest.warns(gw.GridwiseWarning, match=f"^{old}= is called {old.replace('data', 'd')}= now") as caught:
-        assert call(device, **{old: "f32"}).name == "f32"
-    assert caught[0].filename == __file__
-    assert call(device, **{old.replace("data", "d"): "f32"}).name == "f32"

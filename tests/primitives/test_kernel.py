@@ -229,7 +229,7 @@ def test_it_is_planned_without_a_device():
         capabilities=gw.Capabilities(), lengths={"x": 100, "y": 100}, wgsl=SCALE, bindings=BINDINGS, workgroups=_groups
     )
     assert plan.kernels[0].workgroups == (2, 1, 1)
-    assert plan.work == Work(100, 400, 400)
+    assert plan.work == Work(100, 800, 400)
     assert not next(iter(plan.shaders.values())).trusted
 
 
@@ -402,7 +402,7 @@ def test_pairs_of_words_are_items_of_8_bytes_or_two_of_4(device):
         x = gw.asarray(items, device)
         run = gw.Kernel(device, COPY_PAIRS, BINDINGS, _groups).execute(x=x, y=gw.empty_like(x))
         np.testing.assert_array_equal(run.output.to_numpy(), items)
-        assert run.plan.work == Work(1000, items.nbytes, items.nbytes)
+        assert run.plan.work == Work(1000, 2 * items.nbytes, items.nbytes)
 
 
 def test_a_kernel_that_writes_nothing_has_no_output(device):

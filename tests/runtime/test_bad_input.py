@@ -400,7 +400,7 @@ def test_cpu_timing_with_a_callers_encoder(device, calm, scan, x, out):
 
 def test_unknown_and_missing_arguments(device, calm, x, out):
     scan = gw.Scan(device)
-    calm(scan, gw.ArgumentError, "no argument 'x'; it takes input, initial, output", out, x=x, output=out)
+    calm(scan, gw.ArgumentError, "no argument 'x'; it takes input, output, n", out, x=x, output=out)
     calm(scan, gw.ArgumentError, "needs input=; it was given nothing", out, output=None)
     calm(gw.VectorAdd(device), gw.ArgumentError, "needs b=; it was given a", out, a=x, output=None)
 
@@ -408,7 +408,7 @@ def test_unknown_and_missing_arguments(device, calm, x, out):
 def test_arguments_by_position_are_answered_with_their_names(device, x):
     kernel = gw.Kernel(device, COPY_ITEMS, {"a": "read", "b": "read_write"}, workgroups=1)
     for primitive, names in (
-        (gw.Scan(device), "input=, initial=, output="),
+        (gw.Scan(device), "input=, output="),
         (gw.SortPairs(device), "keys=, values=, output_keys=, output_values="),
         (kernel, "a=, b="),
     ):

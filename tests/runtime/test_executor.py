@@ -107,6 +107,7 @@ def test_a_second_primitive_of_the_same_kind_compiles_nothing(renewed_device, ma
     assert not {"create_shader_module", "create_compute_pipeline", "create_query_set"} & set(made)
 
 
+@pytest.mark.ahead
 @pytest.mark.parametrize("strategy", ["reduce_then_scan", "lookback"])
 def test_a_new_n_compiles_nothing(renewed_device, strategy):
     scan = gw.Scan(renewed_device, strategy=strategy)
@@ -119,6 +120,7 @@ def test_a_new_n_compiles_nothing(renewed_device, strategy):
     assert _compiled(renewed_device) == compiled
 
 
+@pytest.mark.ahead
 def test_a_new_n_with_another_shape_compiles_nothing(renewed_device):
     rows = {
         "reduce": ((1000, shape_data(64, 1, 8)), (None, shape_data(128, 2, 16))),

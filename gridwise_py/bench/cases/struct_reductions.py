@@ -59,7 +59,7 @@ class _ArgMax(_StructReduction):
     def _options(self, x: Expression, n: int) -> dict[str, Any]:
         return {"dtype": struct(value=x, index=index), "op": ArgMax, "output": result.index}
 
-    def _reference(self, input: np.ndarray) -> np.ndarray:
+    def reference(self, input: np.ndarray) -> np.ndarray:
         return np.array([input.argmax()], dtype=np.uint32)
 
 
@@ -67,7 +67,7 @@ class _ArgMin(_StructReduction):
     def _options(self, x: Expression, n: int) -> dict[str, Any]:
         return {"dtype": struct(value=x, index=index), "op": ArgMin, "output": result.index}
 
-    def _reference(self, input: np.ndarray) -> np.ndarray:
+    def reference(self, input: np.ndarray) -> np.ndarray:
         return np.array([input.argmin()], dtype=np.uint32)
 
 
@@ -75,7 +75,7 @@ class _MinMax(_StructReduction):
     def _options(self, x: Expression, n: int) -> dict[str, Any]:
         return {"dtype": struct(min=x, max=x), "op": MinMax}
 
-    def _reference(self, input: np.ndarray) -> np.ndarray:
+    def reference(self, input: np.ndarray) -> np.ndarray:
         return np.array([(input.min(), input.max())], dtype=self.result_datatype.dtype)
 
 
@@ -88,7 +88,7 @@ class _Mean(_StructReduction):
     def _options(self, x: Expression, n: int) -> dict[str, Any]:
         return {"dtype": f32(x), "op": Add, "output": result / float(n), "compensated": True}
 
-    def _reference(self, input: np.ndarray) -> np.ndarray:
+    def reference(self, input: np.ndarray) -> np.ndarray:
         return np.array([_doubles(input).mean()], dtype=np.float32)
 
     def error_bound(self, input: np.ndarray) -> np.ndarray:
@@ -102,20 +102,20 @@ class _Var(_StructReduction):
         items = struct(count=u32(1), mean=f32(x), m2=f32(0))
         return {"dtype": items, "op": Moments, "output": result.m2 / f32(result.count)}
 
-    def _reference(self, input: np.ndarray) -> np.ndarray:
+    def reference(self, input: np.ndarray) -> np.ndarray:
         return np.array([_doubles(input).var()], dtype=np.float32)
 
     def error_bound(self, input: np.ndarray) -> np.ndarray:
         """Return some steps times the errors of a step."""
         u = _UNIT_ROUNDOFF
-        return _MOMENT_STEPS * (u + input.size * u**2) * self._reference(input).astype(np.float64)
+        return _MOMENT_STEPS * (u + input.size * u**2) * self.reference(input).astype(np.float64)
 
 
 class _Std(_Var):
     def _options(self, x: Expression, n: int) -> dict[str, Any]:
         return {**super()._options(x, n), "output": sqrt(result.m2 / f32(result.count))}
 
-    def _reference(self, input: np.ndarray) -> np.ndarray:
+    def reference(self, input: np.ndarray) -> np.ndarray:
         return np.array([_doubles(input).std()], dtype=np.float32)
 
 

@@ -194,5 +194,7 @@ EXEMPT: dict[str, str] = {
     "synchronize": "waits",
     "timing_helper": "the stopwatch",
     "to_dataframe": "files",
+    "compare_kernels": "a stopwatch",
+    "write_results": "files",
     "warm_up": "compiles",
 }
