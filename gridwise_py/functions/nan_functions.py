@@ -23,7 +23,7 @@ from ..types import expression_functions as expressions
 from ..types.datatype import ItemDatatypeLike
 from ..types.expression import LEAF_DATATYPES, Expression, f32
 from .reductions import AxisLike, Where, mask_of, masked_items, max, min, prod, sum
-from .summaries import any, argmax, argmin, mean, narrowed, std, var
+from .summaries import any, argmax, argmin, mean, narrowed, spread
 
 __all__ = ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
 
@@ -142,8 +142,7 @@ def nanvar(
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the variance."""
-    items, mask = _of_floats("gw.nanvar()", x, where, out, device)
-    return var(items, axis, dtype, out, ddof, keepdims, where=mask, correction=correction, device=device)
+    return _spread("gw.nanvar()", False, x, axis, dtype, out, ddof, keepdims, where, correction, device)
 
 
 @explained()
@@ -160,8 +159,17 @@ def nanstd(
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the standard deviation."""
-    items, mask = _of_floats("gw.nanstd()", x, where, out, device)
-    return std(items, axis, dtype, out, ddof, keepdims, where=mask, correction=correction, device=device)
+    return _spread("gw.nanstd()", True, x, axis, dtype, out, ddof, keepdims, where, correction, device)
+
+
+def _spread(
+    call: str, root: bool, x: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: bool, where: Any,
+    correction: Any, device: Any,
+) -> Any:  # fmt: skip
+    """Return what `summaries.spread` does; as numpy NaN of too few floats, where that divides by 0."""
+    items, mask = _of_floats(call, x, where, out, device)
+    least = np.nan if (items.dtype.kind if hasattr(items, "dtype") else items.type[0]) == "f" else 0.0
+    return spread(call, root, items, axis, dtype, out, ddof, keepdims, mask, correction, device, least=least)
 
 
 def _extreme(

@@ -309,7 +309,8 @@ def _out_dtype(out: Any, dtype: np.dtype[Any], casting: Any) -> np.dtype[Any]:
     own = getattr(out, "dtype", None)
     if not isinstance(own, np.dtype) or own.kind not in "biufc" or (dtype.kind == "c" and own.kind != "c"):
         return dtype
-    return own if np.can_cast(dtype, own, casting) else dtype
+    fits = np.can_cast(own, dtype) if casting == "back" else np.can_cast(dtype, own, casting)
+    return own if fits else dtype
 
 
 def is_weak(value: Any) -> bool:
@@ -346,8 +347,9 @@ def delivered(call: str, result: Any, out: Any, casting: Any = "same_kind") -> A
     result : numpy.ndarray, numpy scalar or Array
     out : numpy.ndarray, Array or None
         Of any dtype that numpy casts the result to, of its shape; on the host of any strides.
-    casting : {"same_kind", "unsafe", "equiv"}
-        How: functions of items cast within a kind, numpy's reductions also floats to integers.
+    casting : {"same_kind", "unsafe", "equiv", "back"}
+        How: functions of items cast within a kind, numpy's reductions also floats to integers. Those that take items
+        or find indices ask whether the dtype of `out` fits into that of the result ("back"), as numpy, which reads it.
 
     Raises
     ------

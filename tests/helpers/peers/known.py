@@ -95,10 +95,6 @@ def _huge(call: Call) -> bool:
     return any(isinstance(n, int) and not isinstance(n, bool) and abs(n) >= 2**31 for n in _numbers(call))
 
 
-def _several_dims(call: Call) -> bool:
-    return any(given.items.ndim != 1 for given in walk(call))
-
-
 def _is_listed(call: Call) -> bool:
     return any(given.how in ("list", "tuple", "scalar") for given in walk(call)) or bool(_numbers(call))
 
@@ -243,6 +239,7 @@ REFUSALS: tuple[Known, ...] = (
         "dropna=True is for|skipna=True is for",
         when=is_on_gpu,
     ),
+    Known(_TABLE + "True is no number of bins, of items or of an axis", message="not (np.)?True"),
     Known(_DOC + "two edges or more", "histogram|histogram2d|histogram_bin_edges", "2 edges or more"),
     Known(
         _TABLE + "no rules for bins of Arrays",
@@ -272,7 +269,6 @@ REFUSALS: tuple[Known, ...] = (
     Known("indices are looked at, too, where no value is to be written", "put", "out of bounds", when=_writes_nothing),
     Known(_TABLE + "NaN between bins", "histogram|histogram2d|histogram_bin_edges|digitize", "has NaN", when=_nan),
     Known(_TABLE + "counts and indices that are floats", "bincount|repeat|take|put", "give integers"),
-    Known(_TABLE + "counts and indices that are floats", "delete", kinds="error class", message="give integers"),
     Known(_TABLE + "bins='auto' and the like of Arrays", "histogram.*", "is a rule that reads all items"),
     Known(_TABLE + "keys in one Array are its rows", "lexsort", "is not read implicitly"),
     Known(
@@ -413,13 +409,8 @@ ALLOWED: tuple[Known, ...] = (
         when=lambda call: is_on_gpu(call) and _has_no_dims(call),
     ),
     Known("averages of nothing are NaN, without weights as with them", "average", "ZeroDivisionError", kinds="accepts"),
-    Known(
-        "wrong in two ways: an axis, and what is reduced or repeated",
-        "repeat|nanm..|min|max|reduce",
-        "Cannot cast|needs initial=",
-        kinds="error class",
-    ),
-    Known("wrong in two ways", kinds="error class", when=_has_dtype("S3")),
+    Known(_TABLE + "indices that are floats", "delete", "give integers", "error class"),
+    Known(_TABLE + "a condition of the shape of x", "compress", "1-d array", "accepts"),
     Known(
         _TABLE + "edges in an Array are not checked",
         "histogram|histogram2d|digitize",
@@ -442,9 +433,6 @@ ALLOWED: tuple[Known, ...] = (
         "zero-size|empty sequence",
         kinds="accepts",
         when=lambda call: is_on_gpu(call) and isinstance(call.args[0], Call),
-    ),
-    Known(
-        "wrong in two ways", "repeat|put|take", "Cannot cast array data from dtype.'(uint64|>u8)'", kinds="error class"
     ),
     Known("numbers that no integer of numpy's holds", message="integer|convert|large", kinds="error class", when=_huge),
     Known(
