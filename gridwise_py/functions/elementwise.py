@@ -355,8 +355,8 @@ def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevic
     condition : numpy.ndarray, Array, expression or bool
         On the GPU of bool; on the host what is not 0 holds.
     a, b : numpy.ndarray, Array, expression or number, or structs of expressions
-        On the host of any datatype, promoted and broadcast as in numpy. On the GPU of one type; both are computed for
-        each item.
+        On the host of any datatype, promoted and broadcast as in numpy, but that a number which the type of the items
+        does not hold raises, and does not wrap. On the GPU of one type; both are computed for each item.
     device : wgpu.GPUDevice, optional
         That computes on arrays of the host; by default `default_device()`.
 

@@ -130,8 +130,8 @@ def _read(value: Any) -> Any:
 # ---- the verdict
 
 
-def judged(call: Call) -> Judged:
-    """Make a call on both sides and compare."""
+def judged(call: Call, deep: bool = True) -> Judged:
+    """Make a call on both sides and compare; with `deep` other calls, too, where both sides raise."""
     expected, found = evaluate(call, gridwise=False), evaluate(call, gridwise=True)
     result = Judged(expected, found)
     finding = _difference(call, expected, found)
@@ -149,20 +149,21 @@ def judged(call: Call) -> Judged:
             if refusal.holds(call, shown):
                 result.refusal = refusal.reason
                 return result
-    if finding.kind == "error class" and _is_wrong_in_two_ways(call, expected.error, found.error):
+    if deep and finding.kind == "error class" and _is_wrong_in_two_ways(call, result):
         result.allowed = "wrong in two ways: either may be told"
         return result
     result.finding = finding
     return result
 
 
-def _is_wrong_in_two_ways(call: Call, expected: Any, error: Any) -> bool:
-    """Say whether, with another argument, one side's error stays, and is both sides'."""
-    for other in _with_another_argument(call):
-        one, two = evaluate(other, gridwise=False).error, evaluate(other, gridwise=True).error
-        if one is None or two is None or "required positional" in str(one) or _class_of_error(one, two) is not None:
-            continue
-        if type(one) is type(expected) or type(two) is type(error):
+def _is_wrong_in_two_ways(call: Call, found: Judged) -> bool:
+    """Say whether, with another argument, one side's error stays as it is, and nothing else is to be said."""
+    for candidate in _with_another_argument(call):
+        other = judged(candidate, deep=False)
+        if other.finding is None and (
+            repr(other.numpy.error) == repr(found.numpy.error)
+            or repr(other.gridwise.error) == repr(found.gridwise.error)
+        ):
             return True
     return False
 

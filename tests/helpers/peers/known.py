@@ -262,13 +262,12 @@ REFUSALS: tuple[Known, ...] = (
         _TABLE + "numbers that an Array does not hold",
         "full|full_like|clip|maximum|minimum|where|add",
         "hold",
-        when=_huge,
     ),
     Known("an axis of an array without dimensions", message="array of 0 dimensions", when=_has_no_dims),
     Known("an axis is looked at, too, where nothing is to do", "diff", "axis must be"),
     Known("indices are looked at, too, where no value is to be written", "put", "out of bounds", when=_writes_nothing),
     Known(_TABLE + "NaN between bins", "histogram|histogram2d|histogram_bin_edges|digitize", "has NaN", when=_nan),
-    Known(_TABLE + "counts and indices that are floats", "bincount|repeat|take|put", "give integers"),
+    Known(_TABLE + "counts and indices that are floats", "bincount|repeat|take|put|scatter_add", "give integers"),
     Known(_TABLE + "bins='auto' and the like of Arrays", "histogram.*", "is a rule that reads all items"),
     Known(_TABLE + "keys in one Array are its rows", "lexsort", "is not read implicitly"),
     Known(
@@ -302,12 +301,19 @@ REFUSALS: tuple[Known, ...] = (
     Known(
         _DOC + "means and variances into integers", "mean|var|std|nanmean|nanvar|nanstd|average", "out is of .*, but"
     ),
-    Known(_DOC + "conditions on the GPU are as long as the items", "compress", "lengths differ", when=is_on_gpu),
+    Known(
+        _DOC + "conditions on the GPU are as long as the items",
+        "compress|extract",
+        "lengths differ|condition has",
+        when=is_on_gpu,
+    ),
+    Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as"),
+    Known(_PAGE + "an expression has no length", "len", "no length of its own"),
     Known(_TABLE + "rows of unique", "unique", "axis"),
 )
 #: What is answered in another way.
 ALLOWED: tuple[Known, ...] = (
-    Known("kind= chooses nothing here", "isin", kinds="accepts", message="method is only supported"),
+    Known(_DOC + "kind= changes nothing", "isin", "method is only supported|kind='table'|MemoryError", "accepts"),
     Known(
         "numpy takes int and uint64 through float64; here they are exact",
         "cumprod|cumsum|cumulative_.*|sum|prod|nan.*",
