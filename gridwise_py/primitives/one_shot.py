@@ -19,6 +19,7 @@ from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
+from ..types.expression_functions import truth
 from ..types.program import Flat
 from .base import Primitive
 from .elementwise import Elementwise
@@ -534,7 +535,10 @@ def _checked_fused(
     if results is not None:
         # Kernels read conditions as u32, but a sum of bools is of i64, as numpy's.
         counts = results.widens and flat.types == ("bool",)
-        options["result_dtype"] = results.datatype(STORAGE_DATATYPES["bool"] if counts else flat.datatype, out)
+        result = results.datatype(STORAGE_DATATYPES["bool"] if counts else flat.datatype, out)
+        if result.name == "bool":
+            flat = flat_of(truth(cast(Any, first)))
+        options["result_dtype"] = result
     primitive = kept_primitive(cls, device, flat.without_arrays(), *key, **options)
     given = {**arrays, **{name: value for name, value in inputs.items() if value is not first}}
     signature = primitive.signature

@@ -331,6 +331,8 @@ ALLOWED: tuple[Known, ...] = (
             if not isinstance(arg, Call)
         ),
     ),
+    Known("of no items along no axis numpy's own reshape fails", "quantile|percentile", "cannot reshape", "accepts"),
+    Known("bools without bounds are themselves; numpy has no + of them", "clip", "ufunc 'positive'", "accepts"),
     Known("differences of bools", "ediff1d|ptp", kinds="accepts", message="numpy boolean subtract"),
     Known("a number that bool holds as True", "full_like|full", kinds="accepts", message="OverflowError", when=_huge),
     Known(
