@@ -182,11 +182,7 @@ class Draw:
         )
 
     def call(
-        self,
-        name: str,
-        required: Sequence[Any],
-        optional: Sequence[tuple[str, Any]] = (),
-        named: Any = None,
+        self, name: str, required: Sequence[Any], optional: Sequence[tuple[str, Any]] = (), named: Any = None
     ) -> Call:
         """Spell a call: optional arguments in numpy's order, as far as they are given without a gap, by position.
 

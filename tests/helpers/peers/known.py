@@ -132,12 +132,6 @@ def _float_to_integer(call: Call) -> bool:
     return False
 
 
-def _shifts_far(call: Call) -> bool:
-    last = call.args[1]
-    amount = last.items if isinstance(last, Given) else np.asarray(last)
-    return bool(np.any((amount < 0) | (amount > 31)))
-
-
 def _nan(call: Call) -> bool:
     return any(given.items.dtype.kind == "f" and bool(np.isnan(given.items).any()) for given in walk(call)) or any(
         isinstance(n, float) and n != n for n in _numbers(call)
@@ -258,11 +252,7 @@ REFUSALS: tuple[Known, ...] = (
     Known(_DOC + "a number of 32 bits", message=r"at most 4294967295|at most 2147483647|2\*\*32", when=_huge),
     Known(_DOC + "results of fewer than 2**32 items", "repeat", r"fewer than 2\^32"),
     Known(_DOC + "the device has too little memory", message="max-buffer-size|memory"),
-    Known(
-        _TABLE + "numbers that an Array does not hold",
-        "full|full_like|clip|maximum|minimum|where|add",
-        "hold",
-    ),
+    Known(_TABLE + "numbers that an Array does not hold", "full|full_like|clip|maximum|minimum|where|add", "hold"),
     Known("an axis of an array without dimensions", message="array of 0 dimensions", when=_has_no_dims),
     Known("an axis is looked at, too, where nothing is to do", "diff", "axis must be"),
     Known("indices are looked at, too, where no value is to be written", "put", "out of bounds", when=_writes_nothing),
@@ -340,7 +330,7 @@ ALLOWED: tuple[Known, ...] = (
         kinds="dtype|value|refusal|accepts",
         when=_has_dtype("i8", "u8"),
     ),
-    Known(_PAGE + "a shift is by the lowest five bits", "<<|>>", kinds="value|accepts", when=_shifts_far),
+    Known(_PAGE + "a shift is of the type of its first operand", "<<|>>", kinds="dtype|value", when=_is_mixed),
     Known(
         _PAGE + "items of 1 and 2 bytes are words",
         f"{_EXPRESSIONS}|previous|next|flip",

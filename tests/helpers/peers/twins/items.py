@@ -10,14 +10,7 @@ import numpy as np
 
 from ..calls import OPERATORS, Call, Given
 from ..draws import ALL, Draw
-from .table import (
-    DTYPES,
-    add,
-    drawn_array,
-    eps_of,
-    in_float32,
-    rounded,
-)
+from .table import DTYPES, add, drawn_array, eps_of, in_float32, rounded
 
 # ---- arithmetic of items
 
@@ -175,20 +168,8 @@ def _trigonometric(want: Any, got: Any, x: Any) -> Any:
 
 
 _F = ("float32",)
-add(
-    "sqrt",
-    np.sqrt,
-    _unary_draw("sqrt", (*_F, *_F, "float16")),
-    exact=_scaled(lambda x: 4 + 0 * x),
-    dtypes=in_float32,
-)
-add(
-    "exp",
-    np.exp,
-    _unary_draw("exp", (*_F, *_F, "float16")),
-    exact=_scaled(lambda x: 6 + 4 * x),
-    dtypes=in_float32,
-)
+add("sqrt", np.sqrt, _unary_draw("sqrt", (*_F, *_F, "float16")), exact=_scaled(lambda x: 4 + 0 * x), dtypes=in_float32)
+add("exp", np.exp, _unary_draw("exp", (*_F, *_F, "float16")), exact=_scaled(lambda x: 6 + 4 * x), dtypes=in_float32)
 add(
     "log",
     np.log,
@@ -287,10 +268,6 @@ for _name, _by in (("previous", -1), ("next", 1)):
     )
 
 # ---- operators and methods of Arrays
-
-
-def _power(a: Any, b: Any) -> Any:
-    return a**b
 
 
 def _power_exact(want: Any, got: Any, a: Any, b: Any) -> Any:

@@ -11,12 +11,7 @@ import numpy as np
 from .. import references as ref
 from ..calls import Call, Given
 from ..draws import ALL, HUGE, LEFT, Draw
-from .table import (
-    WORDS,
-    add,
-    drawn_array,
-    out_for,
-)
+from .table import WORDS, add, drawn_array, out_for
 
 # ---- sorts and ranks
 

@@ -10,16 +10,7 @@ import numpy as np
 from .. import references as ref
 from ..calls import Call, Given
 from ..draws import ALL, LEFT, Draw
-from .table import (
-    DTYPES,
-    add,
-    drawn_array,
-    eps_of,
-    float_of,
-    mean_dtypes,
-    out_for,
-    wide_dtypes,
-)
+from .table import DTYPES, add, drawn_array, eps_of, float_of, mean_dtypes, out_for, wide_dtypes
 
 # ---- reductions and scans
 

@@ -10,11 +10,7 @@ import numpy as np
 from .. import references as ref
 from ..calls import Call, Given
 from ..draws import ALL, Draw
-from .table import (
-    WORDS,
-    add,
-    drawn_array,
-)
+from .table import WORDS, add, drawn_array
 
 
 def _draw_where_true(name: str) -> Callable[[Draw], Call]:

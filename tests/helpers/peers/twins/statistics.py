@@ -11,13 +11,7 @@ from .. import references as ref
 from ..calls import Call, Given
 from ..draws import LEFT, Draw
 from .reductions import drawn_mean, drawn_reduction, drawn_truth, prod_exact, sum_exact
-from .table import (
-    add,
-    drawn_array,
-    eps_of,
-    mean_dtypes,
-    rounded,
-)
+from .table import add, drawn_array, eps_of, mean_dtypes, rounded
 
 
 def _draw_quantile(name: str) -> Callable[[Draw], Call]:
@@ -103,14 +97,7 @@ def _draw_nan_moments(name: str) -> Callable[[Draw], Call]:
 
 
 for _name in ("nanmean", "nanvar", "nanstd"):
-    add(
-        _name,
-        getattr(np, _name),
-        _draw_nan_moments(_name),
-        exact=_nan_moments(_name),
-        dtypes=mean_dtypes,
-        out_at=3,
-    )
+    add(_name, getattr(np, _name), _draw_nan_moments(_name), exact=_nan_moments(_name), dtypes=mean_dtypes, out_at=3)
 for _name in ("nanargmin", "nanargmax"):
     add(_name, getattr(np, _name), drawn_truth(_name, getattr(np, _name), with_out=False, several=False))
 add(
@@ -142,10 +129,7 @@ add(
         lambda x: d.call(
             "diff",
             [x],
-            [
-                ("n", d.maybe(0.3, d.pick((1, 2, 3, -1)))),
-                ("axis", d.maybe(0.4, d.axis(x.items.ndim, several=False))),
-            ],
+            [("n", d.maybe(0.3, d.pick((1, 2, 3, -1)))), ("axis", d.maybe(0.4, d.axis(x.items.ndim, several=False)))],
         )
     )(drawn_array(d)),
     exact=_of_largest(8),

@@ -13,10 +13,7 @@ import gridwise_py as gw
 from ..calls import Call, Given, walk
 from ..draws import ALL, LEFT, Draw
 
-_INTEGERS = ("int32", "uint32", "int64", "uint8", "int8", "uint16", "int16", "uint64")
-_FLOATS = ("float32", "float64", "float16")
 WORDS = ("int32", "uint32", "float32", "int64", "float64", "uint64")
-_INDEX = {np.dtype(np.uint32), np.dtype(np.int64)}
 
 
 def index_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
