@@ -119,6 +119,10 @@ def _has_no_dims(call: Call) -> bool:
     return any(given.items.ndim == 0 for given in walk(call))
 
 
+def _has_no_items(call: Call) -> bool:
+    return any(not given.items.size for given in walk(call))
+
+
 def _float_to_integer(call: Call) -> bool:
     """Say whether floats that no integer holds may be converted to integers."""
     for given in walk(call):
@@ -200,6 +204,7 @@ REFUSALS: tuple[Known, ...] = (
         when=is_on_gpu,
     ),
     Known(_TABLE + "quantiles of no items raise", "(nan)?(median|quantile|percentile)", "no items"),
+    Known(_TABLE + "quantiles of no items raise", "nan(quantile|percentile)", "is unknown", when=_has_no_items),
     Known(_TABLE + "quantiles of bools", "(nan)?(median|quantile|percentile)", "has no differences", when=_has("bool")),
     Known(
         _TABLE + "matrix products of f32 and f16, one at a time",
@@ -254,7 +259,6 @@ REFUSALS: tuple[Known, ...] = (
     Known(_DOC + "the device has too little memory", message="max-buffer-size|memory"),
     Known(_TABLE + "numbers that an Array does not hold", "full|full_like|clip|maximum|minimum|where|add", "hold"),
     Known("an axis of an array without dimensions", message="array of 0 dimensions", when=_has_no_dims),
-    Known("an axis is looked at, too, where nothing is to do", "diff", "axis must be"),
     Known("indices are looked at, too, where no value is to be written", "put", "out of bounds", when=_writes_nothing),
     Known(_TABLE + "NaN between bins", "histogram|histogram2d|histogram_bin_edges|digitize", "has NaN", when=_nan),
     Known(_TABLE + "counts and indices that are floats", "bincount|repeat|take|put|scatter_add", "give integers"),

@@ -11,7 +11,7 @@ import numpy as np
 from .. import references as ref
 from ..calls import Call, Given
 from ..draws import ALL, HUGE, LEFT, Draw
-from .table import WORDS, add, drawn_array, out_for
+from .table import WORDS, add, drawn_along, drawn_array, out_for
 
 # ---- sorts and ranks
 
@@ -328,14 +328,7 @@ def _draw_roll(d: Draw) -> Call:
 
 
 add("roll", np.roll, _draw_roll, compare="bits")
-add(
-    "flip",
-    np.flip,
-    lambda d: (lambda x: d.call("flip", [x], [("axis", d.maybe(0.6, d.axis(x.items.ndim)))]))(
-        drawn_array(d, (*ALL, "complex64"))
-    ),
-    compare="bits",
-)
+add("flip", np.flip, drawn_along("flip", np.flip, ("axis",), pool=(*ALL, "complex64")), compare="bits")
 
 
 def _draw_transpose(d: Draw) -> Call:
