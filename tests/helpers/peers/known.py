@@ -261,7 +261,11 @@ REFUSALS: tuple[Known, ...] = (
     Known("an axis of an array without dimensions", message="array of 0 dimensions", when=_has_no_dims),
     Known("indices are looked at, too, where no value is to be written", "put", "out of bounds", when=_writes_nothing),
     Known(_TABLE + "NaN between bins", "histogram|histogram2d|histogram_bin_edges|digitize", "has NaN", when=_nan),
-    Known(_TABLE + "counts and indices that are floats", "bincount|repeat|take|put|scatter_add", "give integers"),
+    Known(
+        _TABLE + "counts and indices that are floats",
+        "bincount|repeat|take|put|scatter_add|reduce_by_index",
+        "(give|be) integers",
+    ),
     Known(_TABLE + "bins='auto' and the like of Arrays", "histogram.*", "is a rule that reads all items"),
     Known(_TABLE + "keys in one Array are its rows", "lexsort", "is not read implicitly"),
     Known(
@@ -415,7 +419,7 @@ ALLOWED: tuple[Known, ...] = (
     Known(_TABLE + "a condition of the shape of x", "compress", "1-d array", "accepts"),
     Known(
         _TABLE + "edges in an Array are not checked",
-        "histogram|histogram2d|digitize",
+        "histogram|histogram2d|histogram_bin_edges|digitize",
         "increase|monotonic",
         kinds="accepts",
         when=is_on_gpu,

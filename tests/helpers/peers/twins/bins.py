@@ -225,7 +225,7 @@ def _bincount_exact(want: Any, got: Any, x: Any, weights: Any = None, minlength:
 
 
 def _bincount_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
-    return {want, *(map(np.dtype, ("uint32", "int32", "float32", "int64", "uint64")) if on_gpu else ())}
+    return {want, *(map(np.dtype, ("uint32", "int32", "float32", "int64", "uint64", "float64")) if on_gpu else ())}
 
 
 add("bincount", _bincount, _draw_bincount, exact=_bincount_exact, dtypes=_bincount_dtypes, weight=2)
