@@ -79,8 +79,11 @@ def _beside(call: str, values: tuple[Any, ...]) -> list[Any]:
             if items.ndim and shapes and items.shape != shapes[0]:
                 try:
                     items = np.broadcast_to(items, shapes[0])
-                except ValueError as error:
-                    raise LengthError(f"{call}: shapes {items.shape} and {shapes[0]} differ: {error}") from None
+                except ValueError:
+                    raise LengthError(
+                        f"{call}: shapes {items.shape} and {shapes[0]} differ, and results have the second, that of an "
+                        f"Array; give an array that numpy broadcasts to it"
+                    ) from None
             value = asarray(items, device_of(*arrays))
         made.append(value)
     return made

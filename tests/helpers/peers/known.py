@@ -170,7 +170,12 @@ REFUSALS: tuple[Known, ...] = (
         "is for (u32, i32, f32|f32|u32|integers)|must be unsigned",
     ),
     Known(_PAGE + "which types an operator is for", "//|%", "is for u32, i32, f32", when=_has("bool")),
-    Known(_PAGE + "only an Array of one item is repeated", _EXPRESSIONS, "lengths differ|has shape", when=is_on_gpu),
+    Known(
+        _PAGE + "only an Array of one item is repeated",
+        _EXPRESSIONS,
+        "(lengths|shapes .*) differ|has shape",
+        when=is_on_gpu,
+    ),
     Known(
         _PAGE + "of single items nothing says how many there are", message="no leaf says how many", when=_some_single
     ),
