@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 import gridwise_py as gw
 
-from .calls import OPERATORS, UNARY, Call, Given, is_on_gpu, made
+from .calls import OPERATORS, UNARY, Call, Given, is_on_gpu, made, walk
 from .known import ALLOWED, REFUSALS
 from .references import Unspecified
 from .twins import TWINS, Twin
@@ -42,7 +42,7 @@ class Outcome:
 
     value: Any = None
     error: BaseException | None = None
-    arguments: dict[int, Any] | None = None
+    arguments: dict[int, Any] = field(default_factory=dict)
 
 
 class Judged:
@@ -75,32 +75,28 @@ def _function(name: str, gridwise: bool) -> Callable[..., Any]:
     return getattr(gw, name)
 
 
+def _value(of: Any, gridwise: bool, known: dict[int, Any]) -> Any:
+    """Return what an argument or a call is on one side; one that is used twice is made once, and its count is one."""
+    if isinstance(of, (tuple, list)):
+        return type(of)(_value(item, gridwise, known) for item in of)
+    if isinstance(of, dict):
+        return {key: _value(item, gridwise, known) for key, item in of.items()}
+    if isinstance(of, (Given, Call)) and id(of) not in known:
+        if isinstance(of, Given):
+            known[id(of)] = made(of, gridwise)
+        else:
+            args, kwargs = _value(of.args, gridwise, known), _value(of.kwargs, gridwise, known)
+            known[id(of)] = _function(of.name, gridwise)(*args, **kwargs)
+    return known[id(of)] if isinstance(of, (Given, Call)) else of
+
+
 def evaluate(call: Call, gridwise: bool) -> Outcome:
     """Make the call on one side."""
-    arguments: dict[int, Any] = {}
-    results: dict[int, Any] = {}
-
-    def value(of: Any) -> Any:
-        if isinstance(of, Given):
-            if id(of) not in arguments:
-                arguments[id(of)] = made(of, gridwise)
-            return arguments[id(of)]
-        if isinstance(of, Call):
-            if id(of) not in results:  # a result that is used twice is computed once, and its count is one
-                args, kwargs = [value(arg) for arg in of.args], {key: value(arg) for key, arg in of.kwargs.items()}
-                results[id(of)] = _function(of.name, gridwise)(*args, **kwargs)
-            return results[id(of)]
-        if isinstance(of, (tuple, list)):
-            return type(of)(value(item) for item in of)
-        if isinstance(of, dict):
-            return {key: value(item) for key, item in of.items()}
-        return of
-
-    outcome = Outcome(arguments=arguments)
+    outcome = Outcome()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            outcome.value = value(call)
+            outcome.value = _value(call, gridwise, outcome.arguments)
             if gridwise:
                 outcome.value = _read(outcome.value)
         except Exception as error:
@@ -251,8 +247,8 @@ def _class_of_error(expected: BaseException, error: BaseException) -> Finding | 
 def _touched(call: Call, twin: Twin, expected: Outcome, found: Outcome) -> Finding | None:
     """Return a finding if arguments were changed that are none of the call's business."""
     written = _written(call, twin)
-    for given, at in _arguments(call):
-        now = found.arguments.get(id(given)) if found.arguments else None
+    for at, given in enumerate(walk(call)):
+        now = found.arguments.get(id(given))
         if now is None:
             continue
         may = given is written and found.error is None
@@ -285,20 +281,6 @@ def _written(call: Call, twin: Twin) -> Given | None:
     if out is None and twin.out_at is not None and len(call.args) > twin.out_at:
         out = call.args[twin.out_at]
     return out if isinstance(out, Given) else None
-
-
-def _arguments(call: Any, at: str = "") -> list[tuple[Given, str]]:
-    if isinstance(call, Given):
-        return [(call, at)]
-    if isinstance(call, Call):
-        return [pair for i, arg in enumerate(call.args) for pair in _arguments(arg, f"{at}{i}")] + [
-            pair for key, arg in call.kwargs.items() for pair in _arguments(arg, f"{at}{key}")
-        ]
-    if isinstance(call, (tuple, list)):
-        return [pair for i, arg in enumerate(call) for pair in _arguments(arg, f"{at}[{i}]")]
-    if isinstance(call, dict):
-        return [pair for key, arg in call.items() for pair in _arguments(arg, f"{at}[{key}]")]
-    return []
 
 
 # ---- results
@@ -376,7 +358,7 @@ def _same(call: Call, twin: Twin, want: Any, got: Any, at: int, expected: Outcom
     if twin.check is not None:
         wrong = twin.check(call, wanted, items)
     else:
-        wrong = _wrong_items(call, twin, wanted, items, at, expected)
+        wrong = _wrong_items(call, twin, wanted, items, at)
     if wrong is not None and wrong.startswith("zero"):
         return Finding("", "zero", f"{wrong}{both}", "")
     if wrong is not None:
@@ -384,7 +366,7 @@ def _same(call: Call, twin: Twin, want: Any, got: Any, at: int, expected: Outcom
     return None
 
 
-def _wrong_items(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: int, expected: Outcome) -> str | None:
+def _wrong_items(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: int) -> str | None:
     """Say which item is wrong, if one is."""
     if want.size == 0:
         return None
@@ -404,7 +386,7 @@ def _wrong_items(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: 
             same = got == want.astype(got.dtype)
         return None if np.all(same) else _first(~np.asarray(same))
     with np.errstate(all="ignore"):
-        value, scale = _exact(call, twin, want, got, at, expected)
+        value, scale = _exact(call, twin, want, got, at)
         if "c" in (want.dtype.kind, got.dtype.kind):  # part by part: an infinity is in one of them
             parts = [(np.real(x), np.imag(x)) for x in (np.asarray(value), want, got)]
             value, want, got = (np.stack(each) for each in parts)
@@ -425,24 +407,12 @@ def _wrong_items(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: 
     return None if np.all(ok) else _first(~ok)
 
 
-def _exact(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: int, expected: Outcome) -> tuple[Any, Any]:
+def _exact(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: int) -> tuple[Any, Any]:
     """Return exact values, and by how many eps a result may differ."""
     if twin.exact is None:
         return want, np.zeros(want.shape)
-
-    def value(of: Any) -> Any:
-        if isinstance(of, Given):
-            return made(of, False)
-        if isinstance(of, Call):
-            return evaluate(of, gridwise=False).value
-        if isinstance(of, (tuple, list)):
-            return type(of)(value(item) for item in of)
-        if isinstance(of, dict):
-            return {key: value(item) for key, item in of.items()}
-        return of
-
-    kwargs = {key: value(arg) for key, arg in call.kwargs.items()}
-    exact = twin.exact(want, got, *[value(arg) for arg in call.args], **kwargs)
+    args, kwargs = _value(call.args, False, {}), _value(call.kwargs, False, {})
+    exact = twin.exact(want, got, *args, **kwargs)
     if isinstance(exact, list):  # for each result
         exact = exact[at]
     if exact is None:
