@@ -5,6 +5,7 @@ Each is narrow: a function, a kind of difference, a part of the message, and whe
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -121,6 +122,16 @@ def _has_no_dims(call: Call) -> bool:
 
 def _has_no_items(call: Call) -> bool:
     return any(not given.items.size for given in walk(call))
+
+
+def _asks_integers(call: Call) -> bool:
+    """Say whether `dtype=` or `out=` is of integers or bools."""
+    kinds = {given.items.dtype.kind for given in walk([*call.args[1:], *call.kwargs.values()])}
+    for leaf in leaves(call):
+        if isinstance(leaf, (str, type, np.dtype)):
+            with contextlib.suppress(TypeError):
+                kinds.add(np.dtype(leaf).kind)
+    return bool(kinds & set("iub"))
 
 
 def _float_to_integer(call: Call) -> bool:
@@ -372,8 +383,7 @@ ALLOWED: tuple[Known, ...] = (
         _TABLE + "floats that no integer holds",
         "sum|prod|cumsum|cumprod|cumulative_.*|min|max|nan.*|mean",
         kinds="value",
-        when=_float_to_integer,
-        message="u?int(8|16|32|64)|bool",
+        when=lambda call: _float_to_integer(call) and _asks_integers(call),
     ),
     Known(
         "indices and counts of uint64 are taken",
