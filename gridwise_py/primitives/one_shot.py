@@ -19,7 +19,6 @@ from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
-from ..types.expression_functions import truth
 from ..types.program import Flat
 from .base import Primitive
 from .elementwise import Elementwise
@@ -384,15 +383,22 @@ def without_doubles(value: Any, items: Any, device: wgpu.GPUDevice) -> Any:
 
 def _combinable(items: Any, datatype: Datatype, result: Datatype) -> tuple[Any, Datatype]:
     """Return items that a kernel combines as `result`, and their datatype: converted before where it does not do so."""
+    if _are_combined(datatype, result):
+        return items, datatype
+    # numpy would drop imaginary parts, or every field but one.
+    if isinstance(items, ChunkedArray) or datatype.is_several or isinstance(result, Struct):
+        check_conversion(datatype, result)
+    with np.errstate(all="ignore"):
+        return items.astype(result.dtype), result
+
+
+def _are_combined(datatype: Datatype, result: Datatype) -> bool:
+    """Whether kernels combine items of a datatype as another one."""
     try:
         check_conversion(datatype, result)
     except DatatypeError:
-        # numpy would drop imaginary parts, or every field but one.
-        if isinstance(items, ChunkedArray) or datatype.is_several or isinstance(result, Struct):
-            raise
-        with np.errstate(all="ignore"):
-            return items.astype(result.dtype), result
-    return items, datatype
+        return False
+    return True
 
 
 def checked(
@@ -536,8 +542,11 @@ def _checked_fused(
         # Kernels read conditions as u32, but a sum of bools is of i64, as numpy's.
         counts = results.widens and flat.types == ("bool",)
         result = results.datatype(STORAGE_DATATYPES["bool"] if counts else flat.datatype, out)
-        if result.name == "bool":
-            flat = flat_of(truth(cast(Any, first)))
+        if not _are_combined(flat.datatype, result):  # stored, and converted as an Array is
+            inputs = {name: asarray(value, device) if value is first else value for name, value in inputs.items()}
+            return checked(
+                call, cls, key, device, inputs, out, results=results, flatten=flatten, out_shape=out_shape, **options
+            )
         options["result_dtype"] = result
     primitive = kept_primitive(cls, device, flat.without_arrays(), *key, **options)
     given = {**arrays, **{name: value for name, value in inputs.items() if value is not first}}

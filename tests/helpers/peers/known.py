@@ -345,6 +345,7 @@ ALLOWED: tuple[Known, ...] = (
             if not isinstance(arg, Call)
         ),
     ),
+    Known(_DOC + "products of flat Arrays are flat", "matmul", kinds="shape", when=is_on_gpu),
     Known("of no items along no axis numpy's own reshape fails", "quantile|percentile", "cannot reshape", "accepts"),
     Known("bools without bounds are themselves; numpy has no + of them", "clip", "ufunc 'positive'", "accepts"),
     Known("differences of bools", "ediff1d|ptp", kinds="accepts", message="numpy boolean subtract"),
