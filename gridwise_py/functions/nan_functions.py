@@ -57,7 +57,7 @@ def _items_and_mask(call: str, x: Any, where: Any, device: Any, *, narrow: bool 
         items, mask = masked_items(call, items, mask, device)
     if isinstance(items, np.ndarray):
         number = None if items.dtype.kind not in "fc" else ~np.isnan(items)
-    elif isinstance(items, Array) and items.dtype.kind != "f":
+    elif isinstance(items, Array) and items.dtype.kind not in "fc":
         number = None
     else:
         if isinstance(items, Array):
@@ -172,10 +172,17 @@ def _spread(
     return spread(call, root, items, axis, dtype, out, ddof, keepdims, mask, correction, device, least=least)
 
 
+def _check_order(call: str, items: np.ndarray) -> None:
+    if items.dtype.kind == "c":
+        raise DatatypeError(f"{call}: x is of {items.dtype}, and complex numbers have no order")
+
+
 def _extreme(
     call: str, function: Any, x: Any, axis: AxisLike, out: Any, keepdims: bool, initial: Any, where: Any, device: Any
 ) -> Any:
     items, mask = _items_and_mask(call, x, where, device)
+    if isinstance(items, np.ndarray):
+        _check_order(call, items)
     if mask is True or (where is True and getattr(items, "size", 1) == 0):
         return function(items, axis, out, keepdims, initial, device=device)
     if initial is not None:
@@ -232,8 +239,7 @@ def _place(call: str, function: Any, x: Any, axis: Any, out: Any, keepdims: bool
         return function(items, axis, out, keepdims=keepdims, device=device)
     last = -np.inf if function is argmax else np.inf
     if isinstance(items, np.ndarray):
-        if items.dtype.kind == "c":
-            raise DatatypeError(f"{call}: x is of {items.dtype}, and complex numbers have no order")
+        _check_order(call, items)
         if items.size and not np.any(mask, axis=None if axis is None else one_axis(call, axis, items.ndim)).all():
             raise ArgumentError(f"{call}: all items of a row are NaN, so there is no such index (numpy raises, too)")
         items = np.where(mask, items, np.array(last, items.dtype))
