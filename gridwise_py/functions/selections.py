@@ -215,8 +215,10 @@ def compress(
         along = one_axis(call, axis, 1 if isinstance(items, EXPRESSIONS) else items.ndim)
         if not isinstance(items, EXPRESSIONS) and items.ndim > 1:
             return delivered(call, _compressed_along(call, flags, items, along, device), out, "back")
-    if not isinstance(items, EXPRESSIONS) and not isinstance(flags, EXPRESSIONS) and items.ndim != 1:
-        flags, items = flags.ravel() if flags.shape == items.shape and flags.ndim else flags, items.ravel()
+    if not isinstance(items, EXPRESSIONS) and items.ndim == 0:
+        items = items.ravel()
+    elif not isinstance(items, EXPRESSIONS) and not isinstance(flags, EXPRESSIONS) and items.ndim > 1:
+        flags, items = flags.ravel() if flags.shape == items.shape else flags, items.ravel()
     items, flags = _of_one_length(call, items, flags)
     inputs = _Inputs(call, {"input": (items, ITEM_DATATYPES), "flags": (flags, STORAGE_DATATYPES)})
     kind = inputs.kinds["flags"]

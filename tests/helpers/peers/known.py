@@ -345,6 +345,12 @@ ALLOWED: tuple[Known, ...] = (
             if not isinstance(arg, Call)
         ),
     ),
+    Known(
+        _DOC + "differences of integers wrap in numpy's quantiles",
+        "(nan)?(quantile|percentile)",
+        kinds="value",
+        when=lambda call: is_on_gpu(call) and any(g.items.size and np.ptp(g.items) < 0 for g in walk(call)),
+    ),
     Known(_DOC + "products of flat Arrays are flat", "matmul", kinds="shape", when=is_on_gpu),
     Known("of no items along no axis numpy's own reshape fails", "quantile|percentile", "cannot reshape", "accepts"),
     Known("bools without bounds are themselves; numpy has no + of them", "clip", "ufunc 'positive'", "accepts"),
@@ -459,9 +465,15 @@ ALLOWED: tuple[Known, ...] = (
     Known("numbers that no integer of numpy's holds", message="integer|convert|large", kinds="error class", when=_huge),
     Known(
         _TABLE + "indices on the GPU wrap, are dropped, or count as none",
-        "take|put|gather|bincount|reduce_by_index|scatter_add",
+        "take|put|gather|bincount|scatter_add",
         kinds="accepts|value",
-        when=lambda call: any(g.how in ("gpu", "view", "expr") for g in walk(call.args[1:])),
+        when=lambda call: is_on_gpu(call.args[1:]),
+    ),
+    Known(
+        _DOC + "indices on the GPU that are out of range are left out",
+        "reduce_by_index",
+        kinds="accepts",
+        when=lambda call: is_on_gpu(call.args[:1]),
     ),
     Known(_TABLE + "put also has mode='drop'", "put", "clipmode", kinds="accepts", when=_has_dtype("drop")),
     Known(_TABLE + "sets of an Array have the common datatype", "setdiff1d", kinds="dtype", when=is_on_gpu),

@@ -251,7 +251,7 @@ def _index_argument(d: Draw, n: int, like: Given | None = None, dims: int = 2) -
         return d.pick((0, -1, n - 1, np.int64(0), np.uint8(0)))
     indices = _indices(d, n, d.shape(dims, 1 if d.chance(0.9) else 0))
     if like is not None and like.how in ("gpu", "view"):
-        indices = indices.clip(-n if indices.dtype.kind == "i" else 0, n - 1) if n else indices[:0]
+        indices = indices.clip(-n if indices.dtype.kind == "i" else 0, n - 1) if n else indices.ravel()[:0]
         return Given(np.asarray(indices), d.pick(("gpu", "gpu", "numpy")))
     return Given(indices, d.how(indices, gpu=False))
 
