@@ -349,7 +349,10 @@ ALLOWED: tuple[Known, ...] = (
         _DOC + "differences of integers wrap in numpy's quantiles",
         "(nan)?(quantile|percentile)",
         kinds="value",
-        when=lambda call: is_on_gpu(call) and any(g.items.size and np.ptp(g.items) < 0 for g in walk(call)),
+        when=lambda call: (
+            is_on_gpu(call)
+            and any(g.items.dtype.kind == "i" and g.items.size and np.ptp(g.items) < 0 for g in walk(call))
+        ),
     ),
     Known(_DOC + "products of flat Arrays are flat", "matmul", kinds="shape", when=is_on_gpu),
     Known("of no items along no axis numpy's own reshape fails", "quantile|percentile", "cannot reshape", "accepts"),
