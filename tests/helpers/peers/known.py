@@ -321,7 +321,7 @@ REFUSALS: tuple[Known, ...] = (
         "lengths differ|condition has",
         when=is_on_gpu,
     ),
-    Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as"),
+    Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as|store it, and convert"),
     Known(_PAGE + "an expression has no length", "len", "no length of its own"),
     Known(_TABLE + "rows of unique", "unique", "axis"),
 )
