@@ -152,6 +152,8 @@ def _merge(a: Any, b: Any, *, values: Any = None, descending: bool = False) -> A
     dtype = a.dtype if not b.size else b.dtype if not a.size else np.result_type(a, b)
     keys = np.concatenate([a.astype(dtype), b.astype(dtype)])
     order = ref.order(keys, descending)
+    if any(x.tobytes() != x[ref.order(x, descending)].tobytes() for x in (a, b)):  # unsorted: any result is right
+        raise ref.Unspecified
     if values is None:
         return keys[order]
     return keys[order], np.concatenate([np.asarray(v) for v in values])[order]

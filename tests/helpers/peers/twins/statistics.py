@@ -87,7 +87,8 @@ for _name in ("nanargmin", "nanargmax"):
     _of = getattr(np, _name)
     add(_name, _of, drawn_along(_name, _of, ("axis",), ("keepdims",), several=False))
 add("ptp", np.ptp, drawn_along("ptp", np.ptp, ("axis",)), exact=rounded(1))
-add("diff", np.diff, drawn_along("diff", np.diff, ("n", "axis"), several=False), exact=_of_largest(8))
+_diff = lambda x, *args, **named: np.diff(np.asarray(x), *args, **named)  # noqa: E731  # n=0 gives a list back
+add("diff", _diff, drawn_along("diff", _diff, ("n", "axis"), several=False), exact=_of_largest(8))
 add(
     "average",
     np.average,
