@@ -18,7 +18,7 @@ from .table import add, drawn_along, drawn_array, eps_of, float_of, mean_dtypes,
 def items_along(x: Any, axis: Any) -> float:
     """Return how many items go into a result."""
     x = np.asarray(x)
-    if axis is None:
+    if axis is None or not x.ndim:
         return x.size
     axes = axis if isinstance(axis, tuple) else (axis,)
     return float(np.prod([x.shape[int(a)] for a in axes]))
@@ -191,9 +191,10 @@ add("scan", _scan, _draw_scan, exact=_scan_exact)
 def mean_exact(
     want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
 ) -> Any:
+    single = isinstance(x, (list, tuple, float)) or np.asarray(x).dtype == np.float32
     x = np.asarray(x)
     n = items_along(x, axis)
-    if x.dtype.kind in "iub" and dtype is None:  # computed in float32, whatever `out` is
+    if (x.dtype.kind in "iub" and dtype is None) or (single and got.dtype == np.float64):  # whatever `out` is
         value, scale = mean_exact(
             want, np.zeros((), np.float32), x.astype(np.float32), axis, np.float32, None, keepdims
         )
@@ -218,10 +219,8 @@ def var_exact(root: bool) -> Callable[..., Any]:
     ) -> Any:
         x = np.asarray(x)
         ddof = ddof if correction is None else correction
-        if x.dtype.kind in "iub" and (
-            got.dtype != np.float32 or dtype is None
-        ):  # computed in float32, whatever `out` is
-            x = x.astype(np.float32)
+        if got.dtype == np.float64 or (x.dtype.kind in "iub" and (got.dtype != np.float32 or dtype is None)):
+            x = x.astype(np.float32)  # computed in it, whatever `out` is
             if got.dtype != np.float32:
                 value, scale = find(want, np.zeros((), np.float32), x, axis, np.float32, None, ddof, keepdims)
                 return value, scale * (2.0**-23 / eps_of(got)) + np.abs(value)
