@@ -363,6 +363,12 @@ ALLOWED: tuple[Known, ...] = (
     ),
     Known(_DOC + "of a counted Array without such an item, its room", "find", kinds="value", when=_is_chain),
     Known("numpy's sort of float16 with NaN", kinds="value|shape", when=_is_missorted),
+    Known(
+        _DOC + "1 is neutral also beside complex infinities",
+        "(nan|cum|cumulative_)?prod",
+        kinds="value",
+        when=lambda call: any(g.items.dtype.kind == "c" and not np.isfinite(g.items).all() for g in walk(call)),
+    ),
     Known(_DOC + "products of flat Arrays are flat", "matmul", kinds="shape", when=is_on_gpu),
     Known("of no items along no axis numpy's own reshape fails", "quantile|percentile", "cannot reshape", "accepts"),
     Known("bools without bounds are themselves; numpy has no + of them", "clip", "ufunc 'positive'", "accepts"),
@@ -434,7 +440,7 @@ ALLOWED: tuple[Known, ...] = (
         _DOC + "means into integers",
         "nanmean|mean|average|var|std|nanvar|nanstd",
         kinds="value",
-        message="u?int(8|16|32|64) ",
+        message=r"u?int(8|16|32|64) |[<>][iu]\d",
     ),
     Known(
         "Python's numbers and empty lists take the other side's type",
