@@ -328,6 +328,7 @@ REFUSALS: tuple[Known, ...] = (
         "lengths differ|condition has",
         when=is_on_gpu,
     ),
+    Known(_DOC + "as many weights as numbers, also of none", "bincount", "lengths differ", when=_has_no_items),
     Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as|store it, and convert"),
     Known(_PAGE + "an expression has no length", "len", "no length of its own"),
     Known(_TABLE + "rows of unique", "unique", "axis"),
