@@ -443,6 +443,7 @@ def all(
 
 
 def _arg(call: str, x: Any, op: BinOp, axis: Any, out: Any, keepdims: bool, device: Any) -> Any:
+    casting = "unsafe" if np.can_cast(getattr(out, "dtype", np.intp), np.intp) else "equiv"
     if axis is not None:
         integer(f"{call}: axis", axis)
         along = _Along(call, x, axis, keepdims, device)
@@ -450,10 +451,10 @@ def _arg(call: str, x: Any, op: BinOp, axis: Any, out: Any, keepdims: bool, devi
             numbers = {"step": along.step, "length": along.reduced}
             ranked, op = along.items.ranked(op)
             found = along.reduced_to(ranked, op, _PLACES[len(ranked.fields)], numbers)
-            return delivered(call, found if along.items.on_gpu else found.astype(np.intp), out, "back")
+            return delivered(call, found if along.items.on_gpu else found.astype(np.intp), out, casting)
     items = _Items(call, x, device)
     found = items.reduce(*items.ranked(op), output=_INDEX)
-    return delivered(call, _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims), out, "back")
+    return delivered(call, _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims), out, casting)
 
 
 @explained()

@@ -349,7 +349,7 @@ def delivered(call: str, result: Any, out: Any, casting: Any = "same_kind") -> A
         Of any dtype that numpy casts the result to, of its shape; on the host of any strides.
     casting : {"same_kind", "unsafe", "equiv", "back"}
         How: functions of items cast within a kind, numpy's reductions also floats to integers. Those that take items
-        or find indices ask whether the dtype of `out` fits into that of the result ("back"), as numpy, which reads it.
+        ask whether the dtype of `out` fits into that of the result ("back"), as numpy, which reads it.
 
     Raises
     ------

@@ -335,7 +335,12 @@ REFUSALS: tuple[Known, ...] = (
 )
 #: What is answered in another way.
 ALLOWED: tuple[Known, ...] = (
-    Known(_DOC + "kind= changes nothing", "isin", "method is only supported|kind='table'|MemoryError", "accepts"),
+    Known(
+        _DOC + "kind= changes nothing",
+        "isin",
+        "method is only supported|kind='table'|MemoryError|Maximum allowed",
+        "accepts",
+    ),
     Known(
         "numpy takes int and uint64 through float64; here they are exact",
         "cumprod|cumsum|cumulative_.*|sum|prod|nan.*",

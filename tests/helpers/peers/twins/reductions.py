@@ -81,7 +81,7 @@ def _cumulative_exact(exact: Any, along: Any, of: Any) -> Any:
         x = _as_computed(x, dtype)
         if x is None:
             return None
-        n = x.size if axis is None else x.shape[int(axis)]
+        n = x.size if axis is None or not x.ndim else x.shape[int(axis)]
         with np.errstate(all="ignore"):
             value, scale = exact(along, got.dtype, x, n, axis=axis)
             if include_initial:
