@@ -107,6 +107,13 @@ def test_modes(device, require, mode):
         _check(sort, device, keys, _offsets(kind, keys.size, rng))
 
 
+def test_the_librarys_own_shape(device):
+    sort, rng = gw.SegmentedSort(device, "u32"), np.random.default_rng(7)
+    keys = keys_of("u32", 60_000)
+    for kind in ("eights", "mixed", "long", "empties"):
+        _check(sort, device, keys, _offsets(kind, keys.size, rng))
+
+
 def test_workgroups_that_take_several_tiles_of_long_segments(device, monkeypatch):
     monkeypatch.setattr(gw.SegmentedSort, "_long_workgroups", 3)
     sort = gw.SegmentedSort(device, "u32", tuning=gw.SegmentedSortTuning(**SMALL))
