@@ -62,7 +62,7 @@ class Mutant:
     line: int
     old: str
     new: str
-    what: str
+    what: str = ""
     struck: str = ""
     results: dict[str, dict] = field(default_factory=dict)
 

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -37,8 +37,10 @@ from mutants import GROUPS, ROOT, Mutant
 
 SUITE = "not slow and not tint and not browser"
 #: Where a run without mutants leaves what each test covers, and what it costs.
-_COVERAGE, _COSTS = ".coverage", ".costs.json"
+_COVERAGE, _COSTS = ".make/coverage", ".make/costs.json"
 _NEAR_LINES = 12  # a statement of more lines is covered by its first line
+_IMPORT = b"the import of the tests\nfailed\n"
+_NO_END = " (no end)"
 _MOST_IN_A_PROCESS = 60  # tests, where all that they need is imported anew
 
 # ---- which tests can notice
@@ -83,16 +85,23 @@ class Covering:
 
     def _naming(self, shader: str) -> Iterator[tuple[str, int]]:
         """Yield the lines of modules that name a kernel with the text of a shader file in it."""
-        texts = {p.relative_to(self._tree / "shaders").as_posix(): p.read_text(encoding="utf-8")
-                 for p in (self._tree / "shaders").rglob("*.wgsl")}  # fmt: skip
+        folder = self._tree / "shaders"
+        includes = {
+            path.relative_to(folder).as_posix(): re.findall(
+                r'^//\$ (?:include|from) "([^"]*)"', path.read_text("utf-8"), re.M
+            )
+            for path in folder.rglob("*.wgsl")
+        }
         wanted = {shader.removeprefix("shaders/")}
-        while more := {name for name, text in texts.items() if any(f'"{each}"' in text for each in wanted)} - wanted:
+        # A name may be put together, "lib/emit_" ~ emission ~ ".wgsl".
+        while more := {name for name, parts in includes.items() for part in parts for each in wanted
+                       if each.startswith(part)} - wanted:  # fmt: skip
             wanted |= more
-        names = "|".join(re.escape(Path(name).stem) for name in wanted if "/" not in name)
-        pattern = re.compile(rf'"(?:{names})(?:\.wgsl)?"')
-        for path in (self._tree / "gridwise_py").rglob("*.py"):
+        stems = "|".join(Path(name).stem for name in wanted if "/" not in name)
+        named = re.compile(rf'"(?:{stems})\.wgsl"|(?:shader: ClassVar\[str\] = |own(?:_plan)?\(.*)"(?:{stems})"')
+        for path in (self._tree / "gridwise_py").rglob("*.py") if stems else ():
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                if names and pattern.search(line):
+                if named.search(line):
                     yield path.relative_to(self._tree).as_posix(), number
 
     def tests(self, place: str, line: int) -> dict[str, float]:
@@ -118,10 +127,11 @@ class Covering:
         inside = Counter(test for each in places for names in self._lines(each).values() for test in names)
         return {test: inside[test] / max(self._all_lines[test], 1) for test in tests}
 
-    def order(self, mutant: Mutant, first: Iterable[str]) -> list[str]:
+    def order(self, mutant: Mutant, first: Iterable[str], items: Mapping[str, pytest.Item]) -> list[str]:
         """Return the tests that can notice a mutant: those in `first`, then cheap and special ones.
 
-        Of a function's many cases one comes early, the others later.
+        Of a function's many cases one comes early, the others later. Behind them come those of their files that the run
+        under coverage had not.
         """
         text = (self._tree / mutant.place).read_text(encoding="utf-8")
         pairs = zip(mutant.old.splitlines(), mutant.new.splitlines(), strict=False)
@@ -129,22 +139,29 @@ class Covering:
         shares = self.tests(mutant.place, text.count("\n", 0, mutant.find(text)) + 1 + same)
         # A kernel's first pipeline costs half a second, whichever test asks for it.
         dear = {test: (0.1 + self.core_s.get(test, 1.0)) / (0.01 + share) for test, share in shares.items()}
+        if mutant.place.endswith(".wgsl"):  # texts alone tell little
+            dear = {
+                test: cost for test, cost in dear.items() if test in items and items[test].get_closest_marker("gpu")
+            }
         cases: Counter[str] = Counter()
         rank = {}
         for test in sorted(dear, key=lambda test: (dear[test], test)):
             function = test.partition("[")[0]
             cases[function] += 1
             rank[test] = dear[test] * cases[function]
-        return list(dict.fromkeys([*first, *sorted(rank, key=lambda test: (rank[test], test))]))
+        files = {test.partition("::")[0] for test in rank}
+        more = [test for test in items if test not in self.core_s and test.partition("::")[0] in files]
+        return list(dict.fromkeys([*first, *sorted(rank, key=lambda test: (rank[test], test)), *more]))
 
 
 # ---- one trial: tests in order, in a process of their own
 
 
 class Outcome(NamedTuple):
-    """What a trial came to: what failed, and the number of tests that ran."""
+    """What a trial came to: the test that noticed the mutant, or None, how, and the number of tests that ran."""
 
-    killed_by: str | None
+    test: str | None
+    how: str
     tests: int
 
 
@@ -225,6 +242,7 @@ class Trials:
         self._cpu_s = cpu_s
         self._passes: set[str] = set()  # of the tests that noticed something, those that pass without a mutant
         self.fails: set[str] = set()
+        self._changes = 0
 
     def attempt(self, mutant: Mutant, order: list[str]) -> Outcome:
         """Return what notices a mutant: a test that by itself fails with it and passes without."""
@@ -232,27 +250,26 @@ class Trials:
         while True:
             found = self._trial(mutant, left)
             ran += found.tests
-            if found.killed_by is None:
-                return Outcome(None, ran)
-            test = found.killed_by.partition(" ")[0] if "[" not in found.killed_by else found.killed_by
-            test = next((name for name in left if found.killed_by.startswith(name)), test)
-            if test in self.items and test not in self._passes:
-                (self.fails if self._trial(None, [test]).killed_by else self._passes).add(test)
-            if test not in self.fails and (found.tests <= 1 or self._trial(mutant, [test]).killed_by is not None):
-                return Outcome(found.killed_by, ran)
-            left.remove(test)
+            if found.test is None or found.test not in self.items:
+                return found._replace(tests=ran)
+            if found.test not in self._passes:
+                (self.fails if self._trial(None, [found.test]).test else self._passes).add(found.test)
+            if found.test in self._passes and (found.tests == 1 or self._trial(mutant, [found.test]).test is not None):
+                return found._replace(tests=ran)
+            left.remove(found.test)
 
     def _trial(self, mutant: Mutant | None, tests: list[str]) -> Outcome:
-        if not tests:
-            return Outcome(None, 0)
-        path, text = Path.cwd() / (mutant.place if mutant else "setup"), ""
-        if mutant is None:
-            return self._in_a_fork(tests, None)
+        """Run tests in a process of their own, with a mutant or without."""
+        if mutant is None or not tests:
+            return self._in_a_fork(tests, None) if tests else Outcome(None, "", 0)
+        path = Path.cwd() / mutant.place
         text, times = path.read_text(encoding="utf-8"), path.stat()
-        path.write_text(mutant.changed(text), encoding="utf-8")
-        os.utime(path, (time.time(), int(time.time()) + len(tests) % 997))  # Python knows what it compiled by its time
+        changed = mutant.changed(text)
+        path.write_text(changed, encoding="utf-8")
+        self._changes += 1
+        os.utime(path, (times.st_atime, times.st_mtime + self._changes))  # by which Python knows what it has compiled
         try:
-            return self._in_a_fork(tests, (path, text, mutant.changed(text)))
+            return self._in_a_fork(tests, (path, text, changed))
         finally:
             path.write_text(text, encoding="utf-8")
             os.utime(path, (times.st_atime, times.st_mtime))
@@ -266,7 +283,7 @@ class Trials:
             finally:
                 os._exit(0)
         os.close(writer)
-        said, deadline = b"", time.monotonic() + 60 + 10 * self._cpu_s
+        said, deadline = b"", time.monotonic() + 20 * self._cpu_s
         while (wait_s := deadline - time.monotonic()) > 0 and select.select([reader], [], [], wait_s)[0]:
             if not (more := os.read(reader, 1 << 16)):
                 break
@@ -276,12 +293,10 @@ class Trials:
             with contextlib.suppress(ProcessLookupError):
                 stop(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        *ran, result = said.decode().splitlines() or [""]
-        if result == "passed":
-            return Outcome(None, len(ran))
-        if result == "failed":
-            return Outcome(ran[-1], len(ran))
-        return Outcome(f"{result or 'the start'} (no end)", len(ran) + 1)
+        *ran, result = said.decode().splitlines() or ["the start of the tests"]
+        if result in ("passed", "failed"):
+            return Outcome(ran[-1] if result == "failed" else None, "", len(ran))
+        return Outcome(result, _NO_END, len(ran) + 1)
 
     def _child(self, tests: list[str], change: tuple[Path, str, str] | None, told: int) -> None:
         os.setsid()
@@ -289,7 +304,7 @@ class Trials:
         nothing = os.open(os.devnull, os.O_RDWR)
         for number in range(3):
             os.dup2(nothing, number)
-        limit_s = int(_cpu_s() + 2 * self._cpu_s + 60)
+        limit_s = int(_cpu_s() + 4 * self._cpu_s)
         resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
         if change is not None and change[0].suffix == ".py" and not exchange_code(*change):
             return self._anew(tests[:_MOST_IN_A_PROCESS], told)
@@ -308,7 +323,7 @@ class Trials:
             [*_pytest(), f"--trial={job}", f"--told={told}", f"--cpu-s={self._cpu_s}", *files], close_fds=False
         )
         if process.returncode not in (0, 1):
-            os.write(told, b"the import of the tests\nfailed\n")
+            os.write(told, _IMPORT)
 
 
 # ---- the plugin
@@ -328,6 +343,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Try mutants in the place of running what was collected."""
     config = session.config
     if config.option.trial is not None:
+        if session.testsfailed:
+            os.write(config.option.told, _IMPORT)
+            return True
         tests = {item.nodeid: item for item in session.items}
         names = json.loads(config.option.trial.read_text(encoding="utf-8"))
         run_in_order(session, [tests[name] for name in names if name in tests], config.option.cpu_s, config.option.told)
@@ -348,14 +366,15 @@ def _try_all(session: pytest.Session, options: argparse.Namespace) -> None:
     say(f"{len(todo)} mutants to try with {len(trials.items)} tests")
     for number, mutant in enumerate(todo, 1):
         begin = time.monotonic()
-        near = sorted((abs(other.line - mutant.line), found["killed_by"]) for other in every
-                      if other.place == mutant.place and other is not mutant
-                      for found in other.results.values() if found["killed_by"])  # fmt: skip
-        earlier = [found["killed_by"] for found in mutant.results.values() if found["killed_by"]]
+        killers = sorted(
+            (other is not mutant, abs(other.line - mutant.line), found["killed_by"].removesuffix(_NO_END))
+            for other in every if other.place == mutant.place
+            for found in other.results.values() if found["killed_by"]
+        )  # fmt: skip
         try:
-            order = covering.order(mutant, [*earlier, *(test for _, test in near[:3])])
+            order = covering.order(mutant, [test for *_, test in killers[:4]], trials.items)
             found = trials.attempt(mutant, order)
-            result = {"killed_by": found.killed_by, "tests": found.tests, "of": len(order)}
+            result = {"killed_by": found.test and found.test + found.how, "tests": found.tests, "of": len(order)}
         except LookupError as error:
             result = {"killed_by": None, "gone": str(error).partition("\n")[0]}
         mutant.results[name] = {**result, "seconds": round(time.monotonic() - begin, 1)}
@@ -385,31 +404,38 @@ def _pytest() -> list[str]:
 
 
 def measure(tree: Path, tests: str) -> None:
-    """Run the suite once, without mutants: which lines each test runs, and what it costs."""
+    """Run the suite without mutants, unless that was done: which lines each test runs, and what it costs."""
+    files = [file for folder in ("gridwise_py", "shaders", "tests") for file in (tree / folder).rglob("*.*")]
+    newest_s = max(file.stat().st_mtime for file in files if file.suffix in (".py", ".wgsl"))
+    if all((tree / name).exists() and (tree / name).stat().st_mtime > newest_s for name in (_COVERAGE, _COSTS)):
+        return
+    (tree / _COSTS).parent.mkdir(exist_ok=True)
     command = [
         sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile", "-m", tests,
         "--cov=gridwise_py", "--cov-branch", "--cov-context=test", "--cov-report=", f"--costs={_COSTS}",
     ]  # fmt: skip
     environment = {"XDG_RUNTIME_DIR": "/tmp", **os.environ, "GRIDWISE_REQUIRE_GPU": "1", "PYTHONPATH": str(tree)}
-    subprocess.run(command, cwd=tree, env=environment)
+    subprocess.run(command, cwd=tree, env={**environment, "COVERAGE_FILE": str(tree / _COVERAGE)})
 
 
 def table(mutants: list[Mutant], before: str, after: str) -> str:
     """Return what became of the mutants of each group with two suites, and which ones are lost."""
-    rows, lost = [], []
-    count = lambda of, name: sum(bool(m.results.get(name, {}).get("killed_by")) for m in of)  # noqa: E731
-    groups = {group: [m for m in mutants if m.group == group and not m.struck] for group in (*GROUPS, "faults")}
-    for group, members in {**groups, "all": [m for m in mutants if not m.struck]}.items():
-        gone = [m for m in members if m.results.get(before, {}).get("killed_by") and after in m.results
-                and not m.results[after]["killed_by"]]  # fmt: skip
-        lost = gone
-        tried = (sum(name in m.results for m in members) for name in (before, after))
-        rows.append(f"| {group} | {len(members)} | {count(members, before)} of {next(tried)} | "
-                    f"{count(members, after)} of {next(tried)} | {len(gone)} |")  # fmt: skip
-    head = f"| group | mutants | killed {before} | killed {after} | lost |"
-    lines = [head, "| --- | --- | --- | --- | --- |", *rows, ""]
+
+    def killed(m: Mutant, name: str) -> bool:
+        return bool(m.results.get(name, {}).get("killed_by"))
+
+    tried = [m for m in mutants if not m.struck]
+    lost = [m for m in tried if killed(m, before) and after in m.results and not killed(m, after)]
+    lines = [f"| group | mutants | killed {before} | killed {after} | lost |", "| --- | --- | --- | --- | --- |"]
+    for group in (*GROUPS, "faults", "all"):
+        of = [m for m in tried if group in (m.group, "all")]
+        counts = [len(of), *(sum(killed(m, name) for m in of) for name in (before, after)), sum(m in lost for m in of)]
+        lines.append(f"| {group} | {' | '.join(map(str, counts))} |")
+    missing = [sum(name not in m.results for m in tried) for name in (before, after)]
+    lines.append(f"\nnot tried {before}: {missing[0]}, {after}: {missing[1]}; struck: {len(mutants) - len(tried)}")
     for m in lost:
-        lines.append(f"LOST {m.place}:{m.line} ({m.what}), killed {before} by {m.results[before]['killed_by']}")
+        gone = "its text is gone" if "gone" in m.results[after] else m.what
+        lines.append(f"LOST {m.place}:{m.line} ({gone}), killed {before} by {m.results[before]['killed_by']}")
         lines += [f"  - {line}" for line in m.old.splitlines()] + [f"  + {line}" for line in m.new.splitlines()]
     return "\n".join(lines)
 
@@ -432,11 +458,12 @@ def main() -> int:
         store.write(options.file, [m for group in GROUPS for m in store.sample(group, options.sample, options.seed)])
     if options.name:
         tree = options.tree.resolve()
-        if not (tree / _COVERAGE).exists() or not (tree / _COSTS).exists():
-            measure(tree, options.tests)
+        measure(tree, options.tests)
         with tempfile.TemporaryDirectory(prefix="gridwise-mutants-") as folder:
             copy = Path(folder) / "tree"
-            skipped = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".hypothesis", ".*_cache", "build", "dist")
+            skipped = shutil.ignore_patterns(
+                ".venv", ".git", "__pycache__", ".hypothesis", ".*_cache", ".make", "build", "dist"
+            )
             shutil.copytree(tree, copy, ignore=skipped)
             words = {"file": str(options.file.resolve()), "tree": str(tree), "name": options.name,
                      "group": options.group, "again": options.again, "cpu_s": options.cpu_s}  # fmt: skip
