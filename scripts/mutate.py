@@ -212,16 +212,13 @@ def _at_import(code: CodeType) -> list[Any]:
 def exchange_code(path: Path, old: str, new: str) -> bool:
     """Give all functions of a module that is loaded their new code; False if an import would run something new, too."""
     before, after = (compile(text, str(path), "exec", dont_inherit=True) for text in (old, new))
-    if _at_import(before) != _at_import(after):
+    if _at_import(before) != _at_import(after) or old.count("\n") != new.count("\n"):
         return False
-    places: dict[tuple[str, int], CodeType] = {}
-    for was, now in zip(_codes(before), _codes(after), strict=True):
-        places[was.co_qualname, was.co_firstlineno] = now
+    codes = {(code.co_qualname, code.co_firstlineno): code for code in _codes(after)}
     for function in gc.get_objects():
         if isinstance(function, FunctionType) and function.__code__.co_filename == str(path):
             code = function.__code__
-            if (now := places.get((code.co_qualname, code.co_firstlineno))) is not None:
-                function.__code__ = now
+            function.__code__ = codes[code.co_qualname, code.co_firstlineno]
     return True
 
 
@@ -280,6 +277,8 @@ class Trials:
         if not child:
             try:
                 self._child(tests, change, writer)
+            except BaseException as error:
+                os.write(writer, f"{error!r}\nbroken\n".encode())
             finally:
                 os._exit(0)
         os.close(writer)
@@ -296,6 +295,8 @@ class Trials:
         *ran, result = said.decode().splitlines() or ["the start of the tests"]
         if result in ("passed", "failed"):
             return Outcome(ran[-1] if result == "failed" else None, "", len(ran))
+        if result == "broken":
+            raise RuntimeError(f"a trial with {change and change[0]} broke: {ran[-1]}")
         return Outcome(result, _NO_END, len(ran) + 1)
 
     def _child(self, tests: list[str], change: tuple[Path, str, str] | None, told: int) -> None:
