@@ -130,8 +130,8 @@ class Covering:
     def order(self, mutant: Mutant, first: Iterable[str], items: Mapping[str, pytest.Item]) -> list[str]:
         """Return the tests that can notice a mutant: those in `first`, then cheap and special ones.
 
-        Of a function's many cases one comes early, the others later. Behind them come those of their files that the run
-        under coverage had not.
+        Of a function's many cases, and of a file's functions, some come early and the others later. Behind them come
+        those of their files that the run under coverage had not.
         """
         text = (self._tree / mutant.place).read_text(encoding="utf-8")
         pairs = zip(mutant.old.splitlines(), mutant.new.splitlines(), strict=False)
@@ -146,9 +146,10 @@ class Covering:
         cases: Counter[str] = Counter()
         rank = {}
         for test in sorted(dear, key=lambda test: (dear[test], test)):
-            function = test.partition("[")[0]
+            file, function = test.partition("::")[0], test.partition("[")[0]
+            cases[file] += not cases[function]
             cases[function] += 1
-            rank[test] = dear[test] * cases[function]
+            rank[test] = dear[test] * cases[function] * cases[file] ** 0.5
         files = {test.partition("::")[0] for test in rank}
         more = [test for test in items if test not in self.core_s and test.partition("::")[0] in files]
         return list(dict.fromkeys([*first, *sorted(rank, key=lambda test: (rank[test], test)), *more]))
