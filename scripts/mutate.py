@@ -1,6 +1,6 @@
 """Tries the stored mutants (scripts/mutants.json): whether a test notices each of them. A plugin of pytest, too.
 
-Usage: python scripts/mutate.py NAME [--tree FOLDER] [--group GROUP] [--again] [--cpu-s 30] [--slow]
+Usage: python scripts/mutate.py NAME [--tree FOLDER] [--group GROUP] [--killed NAME] [--again] [--cpu-s 30]
        python scripts/mutate.py --table BEFORE AFTER
        python scripts/mutate.py NAME --sample 50 --seed 3 --file other.json   (other mutants, into another file)
 
@@ -39,6 +39,7 @@ SUITE = "not slow and not tint and not browser"
 #: Where a run without mutants leaves what each test covers, and what it costs.
 _COVERAGE, _COSTS = ".make/coverage", ".make/costs.json"
 _NEAR_LINES = 12  # a statement of more lines is covered by its first line
+_ELSEWHERE = 0.03  # how much a test counts that runs other lines of the module
 _IMPORT = b"the import of the tests\nfailed\n"
 _NO_END = " (no end)"
 _MOST_IN_A_PROCESS = 60  # tests, where all that they need is imported anew
@@ -107,8 +108,9 @@ class Covering:
     def tests(self, place: str, line: int) -> dict[str, float]:
         """Return the tests that run a line, with the share of what they run that lies in its module.
 
-        What runs at import is covered by no test: then it is those that run anything of the module, or if there are
-        none, of the modules that import it.
+        What runs at import is covered by no test, and what is remembered by the first test that needs it: so tests that
+        run anything else of the module are there, too, with less weight. Where there are none, it is those of the
+        modules that import it.
         """
         if place.endswith(".wgsl"):
             found: dict[str, float] = {}
@@ -117,15 +119,16 @@ class Covering:
                     found[test] = max(share, found.get(test, 0.0))
             return found
         lines, places = self._lines(place), [place]
-        near = (lines.get(each) for each in range(line, line - _NEAR_LINES, -1))
-        tests = next((each for each in near if each), None) or set().union(*lines.values())
-        if not tests:
+        here = next((lines[each] for each in range(line, line - _NEAR_LINES, -1) if each in lines), set())
+        if not any(lines.values()):
             stem = re.compile(rf"^ *(?:from|import) .*\b{Path(place).stem}\b", re.MULTILINE)
             files = (each for each in self._files if stem.search((self._tree / each).read_text(encoding="utf-8")))
             places = [each for each in files if each != place]
-            tests = set().union(*(names for each in places for names in self._lines(each).values()))
         inside = Counter(test for each in places for names in self._lines(each).values() for test in names)
-        return {test: inside[test] / max(self._all_lines[test], 1) for test in tests}
+        return {
+            test: (1.0 if test in here else _ELSEWHERE) * count / max(self._all_lines[test], 1)
+            for test, count in inside.items()
+        }
 
     def order(self, mutant: Mutant, first: Iterable[str], items: Mapping[str, pytest.Item]) -> list[str]:
         """Return the tests that can notice a mutant: those in `first`, then cheap and special ones.
@@ -138,7 +141,7 @@ class Covering:
         same = next((k for k, (old, new) in enumerate(pairs) if old != new), 0)
         shares = self.tests(mutant.place, text.count("\n", 0, mutant.find(text)) + 1 + same)
         # A kernel's first pipeline costs half a second, whichever test asks for it.
-        dear = {test: (0.1 + self.core_s.get(test, 1.0)) / (0.01 + share) for test, share in shares.items()}
+        dear = {test: (0.1 + self.core_s.get(test, 1.0)) / (0.001 + share) for test, share in shares.items()}
         if mutant.place.endswith(".wgsl"):  # texts alone tell little
             dear = {
                 test: cost for test, cost in dear.items() if test in items and items[test].get_closest_marker("gpu")
@@ -394,6 +397,8 @@ def _try_all(session: pytest.Session, options: argparse.Namespace) -> None:
 def _is_wanted(mutant: Mutant, options: argparse.Namespace) -> bool:
     if mutant.struck or (options.group and mutant.group not in options.group):
         return False
+    if options.killed and not mutant.results.get(options.killed, {}).get("killed_by"):
+        return False
     result = mutant.results.get(options.name)
     return result is None or (options.again and result["killed_by"] is None)
 
@@ -403,6 +408,12 @@ def _is_wanted(mutant: Mutant, options: argparse.Namespace) -> bool:
 
 def _pytest() -> list[str]:
     return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "mutate"]
+
+
+def _environment(*folders: Path) -> dict[str, str]:
+    """Return that of tests which import from these folders."""
+    paths = os.pathsep.join(map(str, folders))
+    return {"XDG_RUNTIME_DIR": "/tmp", **os.environ, "GRIDWISE_REQUIRE_GPU": "1", "PYTHONPATH": paths}
 
 
 def measure(tree: Path, tests: str) -> None:
@@ -416,8 +427,7 @@ def measure(tree: Path, tests: str) -> None:
         sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile", "-m", tests,
         "--cov=gridwise_py", "--cov-branch", "--cov-context=test", "--cov-report=", f"--costs={_COSTS}",
     ]  # fmt: skip
-    environment = {"XDG_RUNTIME_DIR": "/tmp", **os.environ, "GRIDWISE_REQUIRE_GPU": "1", "PYTHONPATH": str(tree)}
-    subprocess.run(command, cwd=tree, env={**environment, "COVERAGE_FILE": str(tree / _COVERAGE)})
+    subprocess.run(command, cwd=tree, env={**_environment(tree), "COVERAGE_FILE": str(tree / _COVERAGE)})
 
 
 def table(mutants: list[Mutant], before: str, after: str) -> str:
@@ -450,6 +460,7 @@ def main() -> int:
     parser.add_argument("--file", type=Path, default=store.STORED)
     parser.add_argument("--group", action="append", choices=[*GROUPS, "faults"])
     parser.add_argument("--again", action="store_true", help="also those that survived")
+    parser.add_argument("--killed", metavar="NAME", help="only those that the suite of this name killed")
     parser.add_argument("--cpu-s", type=float, default=30.0, help="for the tests of a mutant that none notices")
     parser.add_argument("--tests", default=SUITE, help="pytest's expression of marks")
     parser.add_argument("--sample", type=int, help="so many new mutants of each group, into the file")
@@ -459,21 +470,15 @@ def main() -> int:
     if options.sample:
         store.write(options.file, [m for group in GROUPS for m in store.sample(group, options.sample, options.seed)])
     if options.name:
-        tree = options.tree.resolve()
-        measure(tree, options.tests)
+        options.tree, options.file = options.tree.resolve(), options.file.resolve()
+        measure(options.tree, options.tests)
         with tempfile.TemporaryDirectory(prefix="gridwise-mutants-") as folder:
-            copy = Path(folder) / "tree"
-            skipped = shutil.ignore_patterns(
-                ".venv", ".git", "__pycache__", ".hypothesis", ".*_cache", ".make", "build", "dist"
-            )
-            shutil.copytree(tree, copy, ignore=skipped)
-            words = {"file": str(options.file.resolve()), "tree": str(tree), "name": options.name,
-                     "group": options.group, "again": options.again, "cpu_s": options.cpu_s}  # fmt: skip
-            environment = {
-                "XDG_RUNTIME_DIR": "/tmp", **os.environ, "GRIDWISE_REQUIRE_GPU": "1", "PYTHONDONTWRITEBYTECODE": "",
-                "PYTHONPATH": os.pathsep.join([str(copy), str(Path(__file__).parent)]),
-            }  # fmt: skip
-            command = [*_pytest(), "-m", options.tests, f"--basetemp={folder}/tmp", f"--mutation={json.dumps(words)}"]
+            copy, scripts = Path(folder) / "tree", Path(__file__).parent
+            skipped = (".venv", ".git", "__pycache__", ".hypothesis", ".*_cache", ".make", "build", "dist")
+            shutil.copytree(options.tree, copy, ignore=shutil.ignore_patterns(*skipped))
+            environment = {**_environment(copy, scripts), "PYTHONDONTWRITEBYTECODE": ""}
+            words = f"--mutation={json.dumps(vars(options), default=str)}"
+            command = [*_pytest(), "-m", options.tests, f"--basetemp={folder}/tmp", words]
             if code := subprocess.run(command, cwd=copy, env=environment).returncode:
                 return code
     if options.table:
