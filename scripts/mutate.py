@@ -1,508 +1,491 @@
-"""Changes one constant or operator at a time, and looks whether a test notices: mutation testing, by sample.
+"""Tries the stored mutants (scripts/mutants.json): whether a test notices each of them. A plugin of pytest, too.
 
-Usage: python scripts/mutate.py [--minutes 20] [--seed 0] [--kind python|wgsl|all] [--jobs N] [--json FILE]
-[--survivors] [PLACE …]
+Usage: python scripts/mutate.py NAME [--tree FOLDER] [--group GROUP] [--killed NAME] [--again] [--cpu-s 30]
+       python scripts/mutate.py --table BEFORE AFTER
+       python scripts/mutate.py NAME --sample 50 --seed 3 --file other.json   (other mutants, into another file)
 
-Each mutant is tried in a copy of the repository, one for each job, by the tests that PYTHON and WGSL name for its
-place. These first run without a mutant: where they fail, nothing could be told, and the place is left out. Then those
-that killed the mutants nearest by run first, and the first failure ends the trial. A mutant that does not come to an
-end in time, or does not compile, is killed as well. Survivors are printed as a patch has them.
-docs/contribute/mutation.md says why some stay.
-
-What is tried goes into the JSON file at once. A later run with the same file goes on where that one was.
-
-Python mutants want cosmic-ray (``make mutate`` installs it); without it shaders alone are tried.
+NAME is that of the suite; what became of a mutant goes at once into the file, under this name. A later run with the
+same name goes on where that one was. docs/contribute/mutation.md says how it works.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import importlib.util
+import contextlib
+import gc
 import json
 import os
-import random
 import re
+import resource
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
 
-from mutants import ROOT, Mutant, python_mutants, wgsl_mutants
+import mutants as store
+import pytest
+from mutants import GROUPS, ROOT, Mutant
 
-# What is mutated, and the tests that are to notice: FOLDER/SUBJECT is tests/FOLDER/test_SUBJECT.py.
-_PYTHON = {
-    "gridwise_py/planning/plan.py": "planning/plan primitives/kernel runtime/executor",
-    "gridwise_py/planning/shaders.py": "planning/shaders primitives/kernel",
-    "gridwise_py/planning/accessors.py": "primitives/views primitives/matmul primitives/windows",
-    "gridwise_py/planning/bindings.py": "runtime/chunked primitives/windows planning/shaders",
-    "gridwise_py/planning/layout.py": "primitives/views primitives/windows planning/plan",
-    "gridwise_py/tuning/sort_shapes.py": "tuning/sort_shape primitives/sort project/public_names",
-    "gridwise_py/runtime/counts.py": "primitives/counts runtime/counted_outputs",
-    "gridwise_py/runtime/event.py": "runtime/event timing/timing project/public_names",
-    "gridwise_py/timing/queries.py": "timing/timing runtime/event project/public_names",
-    "gridwise_py/timing/result.py": "timing/timing project/public_names",
-    "gridwise_py/bench/calibrate/classify.py": "bench/classify project/public_names",
-    "gridwise_py/bench/stats/statistics.py": "bench/statistics project/public_names",
-    "gridwise_py/bench/stats/resampling.py": "bench/statistics",
-    "gridwise_py/bench/stats/verdict.py": "bench/verdict bench/compare project/public_names",
-    "gridwise_py/bench/results/rounds.py": "bench/rounds",
-}
-_PARTS = "primitives/views primitives/windows primitives/counts"
-_SCAN = f"primitives/scan primitives/lookback {_PARTS}"
-_SORT = "primitives/sort primitives/counts"
-_BOTH = f"primitives/reduce primitives/scan {_PARTS}"
-_PROBE = "runtime/lookback_verdict"
-#: Tests of a shader; by default those of the primitive of its name.
-_ARRAYS = "primitives/array_functions runtime/shapes"
-_ORDER = "primitives/order_functions"
-_STREAM = "primitives/select"
-_BINS = "primitives/histogram"
-_WGSL = {
-    "shaders/reduce.wgsl": f"primitives/reduce {_PARTS}",
-    "shaders/reduce_blocks.wgsl": _BOTH,
-    "shaders/lib/reduce_partial.wgsl": "primitives/struct_reductions",
-    "shaders/reduce_totals.wgsl": f"primitives/reduce {_PARTS}",
-    "shaders/scan_columns.wgsl": "primitives/scan_axis",
-    "shaders/scan_rows.wgsl": "primitives/scan_axis",
-    "shaders/reduce_columns.wgsl": "primitives/reduce_axis",
-    "shaders/reduce_narrow.wgsl": "primitives/reduce_axis",
-    "shaders/reduce_rows.wgsl": "primitives/reduce_axis",
-    "shaders/reduce_compensated.wgsl": "primitives/float_sums primitives/counts",
-    "shaders/reduce_compensated_totals.wgsl": "primitives/float_sums primitives/counts",
-    "shaders/scan.wgsl": _SCAN,
-    "shaders/scan_initial.wgsl": "primitives/scan_initial",
-    "shaders/scan_compensated.wgsl": "primitives/float_sums primitives/counts",
-    "shaders/scan_compensated_totals.wgsl": "primitives/float_sums primitives/counts primitives/scan_initial",
-    "shaders/scan_lookback.wgsl": _SCAN,
-    "shaders/operator_check.wgsl": "types/binop",
-    "shaders/unary_operator_check.wgsl": "types/unary_op",
-    "shaders/copy.wgsl": "primitives/stream runtime/executor",
-    "shaders/lookback_probe.wgsl": _PROBE,
-    "shaders/arange.wgsl": _ARRAYS,
-    "shaders/broadcast_add.wgsl": _ARRAYS,
-    "shaders/convert.wgsl": _ARRAYS,
-    "shaders/fill.wgsl": _ARRAYS,
-    "shaders/take.wgsl": _ARRAYS,
-    "shaders/search_samples.wgsl": "primitives/search",
-    "shaders/group_tables.wgsl": "primitives/group_tables",
-    "shaders/merge.wgsl": "primitives/merge",
-    "shaders/merge_network.wgsl": "primitives/merge",
-    "shaders/merge_partition.wgsl": "primitives/merge",
-    "shaders/merge_sort_tile.wgsl": "primitives/merge",
-    "shaders/lib/merge_bounds.wgsl": "primitives/merge",
-    "shaders/lib/merge_order.wgsl": "primitives/merge",
-    "shaders/lib/merge_path.wgsl": "primitives/merge",
-    "shaders/lib/merge_runs.wgsl": "primitives/merge",
-    "shaders/histogram_bins.wgsl": _BINS,
-    "shaders/histogram_scatter.wgsl": _BINS,
-    "shaders/histogram_totals.wgsl": _BINS,
-    "shaders/lib/bins.wgsl": _BINS,
-    "shaders/top_k_codes.wgsl": "primitives/top_k",
-    "shaders/top_k_gather.wgsl": "primitives/top_k",
-    "shaders/top_k_minima.wgsl": "primitives/top_k",
-    "shaders/top_k_select.wgsl": "primitives/top_k",
-    "shaders/lib/top_k_choose.wgsl": "primitives/top_k",
-    "shaders/lib/top_k_entries.wgsl": "primitives/top_k",
-    "shaders/lib/top_k_items.wgsl": "primitives/top_k",
-    "shaders/lib/top_k_step.wgsl": "primitives/top_k",
-    "shaders/canary.wgsl": "bench/measure bench/calibration",
-    "shaders/flush.wgsl": "bench/measure",
-    "shaders/fma.wgsl": "bench/calibration",
-    "shaders/triad.wgsl": "bench/calibration",
-    "shaders/sort_count.wgsl": _SORT,
-    "shaders/sort_histogram.wgsl": _SORT,
-    "shaders/sort_offsets.wgsl": _SORT,
-    "shaders/sort_pass_lookback.wgsl": _SORT,
-    "shaders/sort_pass_offsets.wgsl": _SORT,
-    "shaders/sort_small.wgsl": _SORT,
-    "shaders/reorder.wgsl": _ORDER,
-    "shaders/scatter.wgsl": _ORDER,
-    "shaders/transpose.wgsl": _ORDER,
-    "shaders/transpose_narrow.wgsl": _ORDER,
-    "shaders/segmented_sort_count.wgsl": "primitives/segmented_sort",
-    "shaders/segmented_sort_list.wgsl": "primitives/segmented_sort",
-    "shaders/segmented_sort_move.wgsl": "primitives/segmented_sort",
-    "shaders/segmented_sort_offsets.wgsl": "primitives/segmented_sort",
-    "shaders/segmented_sort_tiles.wgsl": "primitives/segmented_sort",
-    "shaders/segmented_sort_totals.wgsl": "primitives/segmented_sort",
-    "shaders/segmented_sort_windows.wgsl": "primitives/segmented_sort",
-    "shaders/lib/long_tile.wgsl": "primitives/segmented_sort",
-    "shaders/lib/segment_key.wgsl": "primitives/segmented_sort",
-    "shaders/segmented_lookback.wgsl": "primitives/segments",
-    "shaders/segmented_blocks.wgsl": "primitives/segments",
-    "shaders/segmented_fixup.wgsl": "primitives/segments",
-    "shaders/segmented_reduce.wgsl": "primitives/segments",
-    "shaders/lib/heads_by_ends.wgsl": "primitives/segments",
-    "shaders/lib/segmented_blocks.wgsl": "primitives/segments",
-    "shaders/lib/merge_params.wgsl": "primitives/merge",
-    "shaders/segmented_carries.wgsl": "primitives/segments",
-    "shaders/expand.wgsl": "primitives/segments",
-    "shaders/lib/chain.wgsl": "primitives/segments",
-    "shaders/lib/emit_dense.wgsl": "primitives/segments",
-    "shaders/lib/emit_ends.wgsl": "primitives/segments",
-    "shaders/lib/emit_runs.wgsl": "primitives/segments",
-    "shaders/lib/heads_by_keys.wgsl": "primitives/segments",
-    "shaders/lib/heads_by_offsets.wgsl": "primitives/segments",
-    "shaders/lib/segment_search.wgsl": "primitives/segments",
-    "shaders/lib/segmented_complete.wgsl": "primitives/segments",
-    "shaders/lib/segmented_short.wgsl": "primitives/segments",
-    "shaders/lib/segmented_subgroup.wgsl": "primitives/segments",
-    "shaders/lib/segmented_tile.wgsl": "primitives/segments",
-    "shaders/stream_lookback.wgsl": _STREAM,
-    "shaders/stream_count.wgsl": _STREAM,
-    "shaders/stream_totals.wgsl": _STREAM,
-    "shaders/stream_blocks.wgsl": _STREAM,
-    "shaders/lib/stream_acc.wgsl": _STREAM,
-    "shaders/lib/stream_carry.wgsl": _STREAM,
-    "shaders/lib/stream_emit.wgsl": _STREAM,
-    "shaders/lib/stream_end.wgsl": _STREAM,
-    "shaders/lib/stream_marks.wgsl": _STREAM,
-    "shaders/lib/stream_pack.wgsl": _STREAM,
-    "shaders/lib/stream_params.wgsl": _STREAM,
-    "shaders/lib/stream_quad.wgsl": _STREAM,
-    "shaders/lib/stream_rounds.wgsl": _STREAM,
-    "shaders/lib/stream_state.wgsl": _STREAM,
-    "shaders/lib/stream_tile.wgsl": _STREAM,
-    "shaders/lib/accumulators.wgsl": "primitives/item_datatypes",
-    "shaders/lib/cast.wgsl": _ARRAYS,
-    "shaders/lib/float64.wgsl": _ARRAYS,
-    "shaders/lib/number.wgsl": _ARRAYS,
-    "shaders/lib/quad.wgsl": _ARRAYS,
-    "shaders/lib/quads.wgsl": _ARRAYS,
-    "shaders/lib/control.wgsl": f"{_SCAN} {_PROBE}",
-    "shaders/lib/convert.wgsl": "primitives/item_datatypes primitives/dtypes",
-    "shaders/lib/used_blocks.wgsl": "primitives/counts",
-    "shaders/lib/elementwise.wgsl": "primitives/vector_add primitives/views primitives/counts runtime/executor",
-    "shaders/lib/fields.wgsl": "primitives/structs",
-    "shaders/lib/half.wgsl": "primitives/matmul primitives/item_datatypes",
-    "shaders/lib/matmul_items.wgsl": "primitives/matmul",
-    "shaders/lib/operator.wgsl": _BOTH,
-    "shaders/lib/pair.wgsl": "primitives/float_sums",
-    "shaders/lib/items.wgsl": f"{_BOTH} primitives/reduce_axis primitives/scan_axis",
-    "shaders/lib/masked.wgsl": "primitives/reduce_axis primitives/scan_axis",
-    "shaders/lib/reduce_block.wgsl": _BOTH,
-    "shaders/lib/seal.wgsl": "primitives/float_sums",
-    "shaders/lib/sort_items.wgsl": _SORT,
-    "shaders/lib/key_code.wgsl": f"{_SORT} primitives/search",
-    "shaders/lib/sort_key.wgsl": _SORT,
-    "shaders/lib/sort_rank.wgsl": _SORT + " primitives/subgroup_sizes",
-    "shaders/lib/sort_counters.wgsl": _SORT,
-    "shaders/lib/sort_read.wgsl": _SORT,
-    "shaders/lib/sort_scan.wgsl": _SORT,
-    "shaders/lib/sort_stage.wgsl": _SORT,
-    "shaders/lib/sort_state.wgsl": _SORT,
-    "shaders/lib/sort_write.wgsl": _SORT,
-    "shaders/lib/look_back.wgsl": _SCAN,
-    "shaders/lib/state.wgsl": f"{_SCAN} {_PROBE}",
-    "shaders/lib/subgroup.wgsl": _BOTH + " primitives/subgroup_sizes",
-    "shaders/lib/tail.wgsl": f"{_SCAN} primitives/float_sums",
-    "shaders/lib/tile.wgsl": _BOTH,
-    "shaders/lib/tile_scan.wgsl": _SCAN,
-    "shaders/lib/unary_operator.wgsl": "primitives/map types/unary_op",
-    "shaders/lib/wide.wgsl": "primitives/item_datatypes",
-    "shaders/lib/workgroup.wgsl": _BOTH,
-    "shaders/lib/workgroup_index.wgsl": _BOTH,
-}
+SUITE = "not slow and not tint and not browser"
+#: Where a run without mutants leaves what each test covers, and what it costs.
+_COVERAGE, _COSTS = ".make/coverage", ".make/costs.json"
+_NEAR_LINES = 12  # a statement of more lines is covered by its first line
+_ELSEWHERE = 0.03  # how much a test counts that runs other lines of the module
+_IMPORT = b"the import of the tests\nfailed\n"
+_NO_END = " (no end)"
+_MOST_IN_A_PROCESS = 60  # tests, where all that they need is imported anew
+
+# ---- which tests can notice
 
 
-def _test_files(subjects: str) -> str:
-    return " ".join(f"tests/{folder}/test_{name}.py" for folder, name in (word.split("/") for word in subjects.split()))
+class Covering:
+    """Which tests run which lines, and how dear and how special each test is, from a run under coverage."""
+
+    def __init__(self, tree: Path) -> None:
+        from coverage import CoverageData
+
+        self._tree = tree
+        self._data = CoverageData(str(tree / _COVERAGE))
+        self._data.read()
+        self._files = {f[f.rindex("gridwise_py/") :]: f for f in self._data.measured_files() if "gridwise_py/" in f}
+        costs = json.loads((tree / _COSTS).read_text(encoding="utf-8"))
+        self.core_s = {node: spent[0] for node, spent in costs.items()}
+        self._known: dict[str, dict[int, set[str]]] = {}
+
+    def _lines(self, place: str) -> dict[int, set[str]]:
+        """Return the tests that run each line of a module."""
+        if place not in self._known:
+            found = self._data.contexts_by_lineno(self._files[place]) if place in self._files else {}
+            self._known[place] = {
+                line: {name.rpartition("|")[0] for name in names if "|" in name} for line, names in found.items()
+            }
+        return self._known[place]
+
+    @cached_property
+    def _all_lines(self) -> Counter[str]:
+        """How many lines, or steps from line to line, each test runs."""
+        import sqlite3
+
+        with sqlite3.connect(self._tree / _COVERAGE) as connection:
+            rows = connection.execute(
+                "select context, count(*) from arc join context on context.id = context_id group by context_id"
+            ).fetchall()
+        total: Counter[str] = Counter()
+        for name, count in rows:
+            total[name.rpartition("|")[0]] += count
+        return total
+
+    def _naming(self, shader: str) -> Iterator[tuple[str, int]]:
+        """Yield the lines of modules that name a kernel with the text of a shader file in it."""
+        folder = self._tree / "shaders"
+        includes = {
+            path.relative_to(folder).as_posix(): re.findall(
+                r'^//\$ (?:include|from) "([^"]*)"', path.read_text("utf-8"), re.M
+            )
+            for path in folder.rglob("*.wgsl")
+        }
+        wanted = {shader.removeprefix("shaders/")}
+        # A name may be put together, "lib/emit_" ~ emission ~ ".wgsl".
+        while more := {name for name, parts in includes.items() for part in parts for each in wanted
+                       if each.startswith(part)} - wanted:  # fmt: skip
+            wanted |= more
+        stems = "|".join(Path(name).stem for name in wanted if "/" not in name)
+        named = re.compile(rf'"(?:{stems})\.wgsl"|(?:shader: ClassVar\[str\] = |own(?:_plan)?\(.*)"(?:{stems})"')
+        for path in (self._tree / "gridwise_py").rglob("*.py") if stems else ():
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if named.search(line):
+                    yield path.relative_to(self._tree).as_posix(), number
+
+    def tests(self, place: str, line: int) -> dict[str, float]:
+        """Return the tests that run a line, with the share of what they run that lies in its module.
+
+        What runs at import is covered by no test, and what is remembered by the first test that needs it: so tests that
+        run anything else of the module are there, too, with less weight. Where there are none, it is those of the
+        modules that import it.
+        """
+        if place.endswith(".wgsl"):
+            found: dict[str, float] = {}
+            for where in self._naming(place):
+                for test, share in self.tests(*where).items():
+                    found[test] = max(share, found.get(test, 0.0))
+            return found
+        lines, places = self._lines(place), [place]
+        here = next((lines[each] for each in range(line, line - _NEAR_LINES, -1) if each in lines), set())
+        if not any(lines.values()):
+            stem = re.compile(rf"^ *(?:from|import) .*\b{Path(place).stem}\b", re.MULTILINE)
+            files = (each for each in self._files if stem.search((self._tree / each).read_text(encoding="utf-8")))
+            places = [each for each in files if each != place]
+        inside = Counter(test for each in places for names in self._lines(each).values() for test in names)
+        return {
+            test: (1.0 if test in here else _ELSEWHERE) * count / max(self._all_lines[test], 1)
+            for test, count in inside.items()
+        }
+
+    def order(self, mutant: Mutant, first: Iterable[str], items: Mapping[str, pytest.Item]) -> list[str]:
+        """Return the tests that can notice a mutant: those in `first`, then cheap and special ones.
+
+        Of a function's many cases, and of a file's functions, some come early and the others later. Behind them come
+        those of their files that the run under coverage had not.
+        """
+        text = (self._tree / mutant.place).read_text(encoding="utf-8")
+        pairs = zip(mutant.old.splitlines(), mutant.new.splitlines(), strict=False)
+        same = next((k for k, (old, new) in enumerate(pairs) if old != new), 0)
+        shares = self.tests(mutant.place, text.count("\n", 0, mutant.find(text)) + 1 + same)
+        # A kernel's first pipeline costs half a second, whichever test asks for it.
+        dear = {test: (0.1 + self.core_s.get(test, 1.0)) / (0.001 + share) for test, share in shares.items()}
+        if mutant.place.endswith(".wgsl"):  # texts alone tell little
+            dear = {
+                test: cost for test, cost in dear.items() if test in items and items[test].get_closest_marker("gpu")
+            }
+        cases: Counter[str] = Counter()
+        rank = {}
+        for test in sorted(dear, key=lambda test: (dear[test], test)):
+            file, function = test.partition("::")[0], test.partition("[")[0]
+            cases[file] += not cases[function]
+            cases[function] += 1
+            rank[test] = dear[test] * cases[function] * cases[file] ** 0.5
+        files = {test.partition("::")[0] for test in rank}
+        more = [test for test in items if test not in self.core_s and test.partition("::")[0] in files]
+        return list(dict.fromkeys([*first, *sorted(rank, key=lambda test: (rank[test], test)), *more]))
 
 
-PYTHON = {place: _test_files(subjects) for place, subjects in _PYTHON.items()}
-WGSL = {
-    place: _test_files(_WGSL.get(place, f"primitives/{Path(place).stem}"))
-    for place in (path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "shaders").rglob("*.wgsl")))
-}
-
-# ---- one trial
-
-_running: set[subprocess.Popen[str]] = set()
-_stopped = threading.Event()  # by a signal or a fault: what still runs is killed, and tells nothing
+# ---- one trial: tests in order, in a process of their own
 
 
-def run_tests(folder: Path, tests: str, timeout_s: float, *options: str) -> tuple[int | None, str]:
-    """Return the exit code of the tests in a copy of the repository, None if they were stopped, and what they wrote."""
-    paths = [str(folder), str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {
-        "XDG_RUNTIME_DIR": "/tmp", **os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"
-    }  # fmt: skip
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "mutation_order",
-               "-m", "not slow and not tint", *options, *tests.split()]  # fmt: skip
-    process = subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace", start_new_session=True,
-    )  # fmt: skip
-    _running.add(process)
-    try:
-        output, _ = process.communicate(timeout=max(timeout_s, 0.1))
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        return None, process.communicate()[0]
-    finally:
-        _running.discard(process)
-    return process.returncode, output
+class Outcome(NamedTuple):
+    """What a trial came to: the test that noticed the mutant, or None, how, and the number of tests that ran."""
+
+    test: str | None
+    how: str
+    tests: int
 
 
-def _how_it_failed(code: int, output: str) -> str:
-    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", output, re.MULTILINE)
-    return failed[1] if failed else f"exit code {code}"
+def run_in_order(session: pytest.Session, items: list[pytest.Item], cpu_s: float, told: int) -> None:
+    """Run tests until one fails or the time is up; tell which one runs, and in the end ``failed`` or ``passed``."""
+    begin, failed = _cpu_s(), []
+    session.config.pluginmanager.register(_Failures(failed))
+    for number, item in enumerate(items):
+        last = number + 1 == len(items) or _cpu_s() - begin > cpu_s
+        os.write(told, f"{item.nodeid}\n".encode())
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=None if last else items[number + 1])
+        if failed or last:
+            break
+    os.write(told, b"failed\n" if failed else b"passed\n")
 
 
-def is_killed(folder: Path, mutant: Mutant, tests: str, timeout_s: float, first: Iterable[str] = ()) -> str | None:
-    """Return how a mutant was noticed, or None; the tests with the node ids in `first` run first."""
-    path = folder / mutant.place
-    original = path.read_text(encoding="utf-8")
-    order = folder / "order.json"
-    order.write_text(json.dumps(list(first)), encoding="utf-8")
-    path.write_text(mutant.text, encoding="utf-8")
-    try:
-        code, output = run_tests(folder, tests, timeout_s, "--in-order", str(order))
-    finally:
-        path.write_text(original, encoding="utf-8")
-    if code is None:
-        return "no end"
-    return None if code == 0 else _how_it_failed(code, output)
+class _Failures:
+    def __init__(self, failed: list[str]) -> None:
+        self._failed = failed
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._failed.append(report.nodeid)
 
 
-# ---- what is known so far
+def _cpu_s() -> float:
+    return sum(os.times()[:4])
 
 
-class Record:
-    """What was tried, in a file that is whole at any time, and how long each test takes without a mutant.
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _is_body(code: CodeType) -> bool:
+    """Whether it is a module or the body of a class, which an import runs."""
+    return not code.co_flags & 0x1  # CO_OPTIMIZED
+
+
+def _at_import(code: CodeType) -> list[Any]:
+    bodies = [each for each in (code, *_codes(code)) if _is_body(each)]
+    plain = [[c for c in body.co_consts if not isinstance(c, CodeType)] for body in bodies]
+    return [(body.co_code, repr(values), body.co_names) for body, values in zip(bodies, plain, strict=True)]
+
+
+def exchange_code(path: Path, old: str, new: str) -> bool:
+    """Give all functions of a module that is loaded their new code; False if an import would run something new, too."""
+    before, after = (compile(text, str(path), "exec", dont_inherit=True) for text in (old, new))
+    if _at_import(before) != _at_import(after) or old.count("\n") != new.count("\n"):
+        return False
+    codes = {(code.co_qualname, code.co_firstlineno): code for code in _codes(after)}
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and function.__code__.co_filename == str(path):
+            code = function.__code__
+            function.__code__ = codes[code.co_qualname, code.co_firstlineno]
+    return True
+
+
+class Trials:
+    """Tries mutants in processes that begin with everything collected.
 
     Parameters
     ----------
-    path
-        The JSON file. What it holds is taken over; the times of tests only if neither they nor what they test has
-        changed since. Without a path nothing is kept.
+    session
+        Of pytest, with the tests that were collected.
+    cpu_s
+        How long tests run for a mutant that none of them notices, in seconds of CPU time.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self.rows: list[dict[str, Any]] = []
-        self.test_files: dict[str, dict[str, Any]] = {}
-        files = [
-            file for folder in ("gridwise_py", "shaders", "tests") for file in sorted((ROOT / folder).rglob("*.*"))
-        ]
-        self.state = _digest(file for file in files if file.suffix in (".py", ".wgsl") and file.name[:5] != "test_")
-        self._lock = threading.Lock()
-        if path is not None and path.exists():
-            content = json.loads(path.read_text(encoding="utf-8"))
-            self.rows = content["mutants"]
-            if content["state"] == self.state:
-                known = content["test_files"].items()
-                self.test_files = {name: row for name, row in known if row["sha256"] == _digest([ROOT / name])}
+    def __init__(self, session: pytest.Session, cpu_s: float) -> None:
+        self._session = session
+        self.items = {item.nodeid: item for item in session.items}
+        self._cpu_s = cpu_s
+        self._passes: set[str] = set()  # of the tests that noticed something, those that pass without a mutant
+        self.fails: set[str] = set()
+        self._changes = 0
 
-    def add(self, mutant: Mutant, killed_by: str | None, seconds: float) -> None:
-        """Add what became of a mutant, in the place of what was known of it before."""
-        row = {"place": mutant.place, "line": mutant.line, "old": mutant.old, "new": mutant.new,
-               "killed_by": killed_by, "seconds": round(seconds, 1)}  # fmt: skip
-        with self._lock:
-            self.rows = [other for other in self.rows if key_of(other) != mutant.key] + [row]
-            self._write()
+    def attempt(self, mutant: Mutant, order: list[str]) -> Outcome:
+        """Return what notices a mutant: a test that by itself fails with it and passes without."""
+        left, ran = [test for test in order if test in self.items and test not in self.fails], 0
+        while True:
+            found = self._trial(mutant, left)
+            ran += found.tests
+            if found.test is None or found.test not in self.items:
+                return found._replace(tests=ran)
+            if found.test not in self._passes:
+                (self.fails if self._trial(None, [found.test]).test else self._passes).add(found.test)
+            if found.test in self._passes and (found.tests == 1 or self._trial(mutant, [found.test]).test is not None):
+                return found._replace(tests=ran)
+            left.remove(found.test)
 
-    def add_test_file(self, name: str, content: dict[str, Any]) -> None:
-        """Add how a file of tests fares without a mutant."""
-        with self._lock:
-            self.test_files[name] = {"sha256": _digest([ROOT / name]), **content}
-            self._write()
-
-    def _write(self) -> None:
-        if self.path is None:
-            return
-        content = {"state": self.state, "mutants": self.rows, "test_files": self.test_files}
-        part = self.path.with_name(self.path.name + ".part")
-        part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        part.replace(self.path)
-
-    def seconds(self, tests: str) -> float:
-        """Return how long these files of tests take without a mutant, the start of Python included."""
-        return sum(self.test_files[name]["seconds"] for name in tests.split())
-
-    def order(self, mutant: Mutant, tests: str) -> list[str]:
-        """Return node ids in the order that promises a quick end.
-
-        Killers of the nearest lines come first, then the files by how long they take, of each at first one of each
-        function, quick ones before slow ones.
-        """
-        with self._lock:
-            near = sorted(
-                (abs(row["line"] - mutant.line), row["killed_by"])
-                for row in self.rows
-                if row["place"] == mutant.place and "::" in (row["killed_by"] or "")
-            )
-        order = [name for _, name in near]
-        for file in sorted(tests.split(), key=self.seconds):
-            by_time = sorted(self.test_files[file]["tests"].items(), key=lambda item: item[1])
-            of_each = {name.partition("[")[0]: name for name, _ in reversed(by_time)}
-            order += [name for name, _ in by_time if name in of_each.values()]
-            order += [name for name, _ in by_time]
-        return list(dict.fromkeys(order))
-
-
-def _digest(files: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
-
-
-def key_of(row: dict[str, Any]) -> tuple[str, int, str, str]:
-    """Return by what the mutant of a row is known."""
-    return row["place"], row["line"], row["old"], row["new"]
-
-
-# ---- many trials
-
-
-def in_parallel(work: Iterable[Any], folders: list[Path], do: Callable[[Path, Any], None], deadline: float) -> None:
-    """Call ``do(folder, item)`` for each item of the work, with as many at a time as there are folders."""
-    left, lock, nothing = iter(work), threading.Lock(), object()
-
-    def worker(folder: Path) -> None:
-        while time.monotonic() < deadline and not _stopped.is_set():
-            with lock:
-                item = next(left, nothing)
-            if item is nothing:
-                return
-            do(folder, item)
-
-    with ThreadPoolExecutor(len(folders)) as pool:
+    def _trial(self, mutant: Mutant | None, tests: list[str]) -> Outcome:
+        """Run tests in a process of their own, with a mutant or without."""
+        if mutant is None or not tests:
+            return self._in_a_fork(tests, None) if tests else Outcome(None, "", 0)
+        path = Path.cwd() / mutant.place
+        text, times = path.read_text(encoding="utf-8"), path.stat()
+        changed = mutant.changed(text)
+        path.write_text(changed, encoding="utf-8")
+        self._changes += 1
+        os.utime(path, (times.st_atime, times.st_mtime + self._changes))  # by which Python knows what it has compiled
         try:
-            for future in [pool.submit(worker, folder) for folder in folders]:
-                future.result()
-        except BaseException:
-            _stopped.set()
-            for process in tuple(_running):
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
+            return self._in_a_fork(tests, (path, text, changed))
+        finally:
+            path.write_text(text, encoding="utf-8")
+            os.utime(path, (times.st_atime, times.st_mtime))
+
+    def _in_a_fork(self, tests: list[str], change: tuple[Path, str, str] | None) -> Outcome:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                self._child(tests, change, writer)
+            except BaseException as error:
+                os.write(writer, f"{error!r}\nbroken\n".encode())
+            finally:
+                os._exit(0)
+        os.close(writer)
+        said, deadline = b"", time.monotonic() + 20 * self._cpu_s
+        while (wait_s := deadline - time.monotonic()) > 0 and select.select([reader], [], [], wait_s)[0]:
+            if not (more := os.read(reader, 1 << 16)):
+                break
+            said += more
+        os.close(reader)
+        for stop in (os.killpg, os.kill):
+            with contextlib.suppress(ProcessLookupError):
+                stop(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        *ran, result = said.decode().splitlines() or ["the start of the tests"]
+        if result in ("passed", "failed"):
+            return Outcome(ran[-1] if result == "failed" else None, "", len(ran))
+        if result == "broken":
+            raise RuntimeError(f"a trial with {change and change[0]} broke: {ran[-1]}")
+        return Outcome(result, _NO_END, len(ran) + 1)
+
+    def _child(self, tests: list[str], change: tuple[Path, str, str] | None, told: int) -> None:
+        os.setsid()
+        self._session.config.pluginmanager.unregister(name="terminalreporter")
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in range(3):
+            os.dup2(nothing, number)
+        limit_s = int(_cpu_s() + 4 * self._cpu_s)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
+        if change is not None and change[0].suffix == ".py" and not exchange_code(*change):
+            return self._anew(tests[:_MOST_IN_A_PROCESS], told)
+        for cached in gc.get_objects():
+            if type(cached).__name__ == "_lru_cache_wrapper" and cached.__module__.startswith("gridwise_py.planning"):
+                cached.cache_clear()
+        run_in_order(self._session, [self.items[test] for test in tests], self._cpu_s, told)
+
+    def _anew(self, tests: list[str], told: int) -> None:
+        """Run tests in a process that imports everything: what an import runs has changed."""
+        files = dict.fromkeys(test.partition("::")[0] for test in tests)
+        job = Path("trial.json")
+        job.write_text(json.dumps(tests), encoding="utf-8")
+        os.set_inheritable(told, True)
+        process = subprocess.run(
+            [*_pytest(), f"--trial={job}", f"--told={told}", f"--cpu-s={self._cpu_s}", *files], close_fds=False
+        )
+        if process.returncode not in (0, 1):
+            os.write(told, _IMPORT)
 
 
-def try_test_files(names: Iterable[str], folders: list[Path], record: Record, deadline: float) -> dict[str, str]:
-    """Run each file of tests without a mutant; return those that fail, with how."""
-    failed = {}
-
-    def do(folder: Path, name: str) -> None:
-        begin, times = time.monotonic(), folder / "seconds.json"
-        code, output = run_tests(folder, name, deadline - begin, "--seconds-to", str(times))
-        if code is None:
-            failed[name] = "was stopped"
-        elif code != 0:
-            failed[name] = _how_it_failed(code, output)
-        elif not (content := json.loads(times.read_text(encoding="utf-8")))["passed"]:
-            failed[name] = f"all {content['skipped']} tests were skipped"
-        else:
-            record.add_test_file(name, {"seconds": round(time.monotonic() - begin, 1), **content})
-            skipped = f", {content['skipped']} skipped" if content["skipped"] else ""
-            print(f"{name}: {content['passed']} passed{skipped} in {time.monotonic() - begin:.0f} s", flush=True)
-
-    in_parallel([name for name in names if name not in record.test_files], folders, do, deadline)
-    return failed | {name: "was not reached" for name in names if name not in record.test_files and name not in failed}
+# ---- the plugin
 
 
-def try_mutants(
-    mutants: Sequence[Mutant], tests: dict[str, str], folders: list[Path], record: Record, timeout_s: float,
-    deadline: float,
-) -> int:  # fmt: skip
-    """Try mutants until the deadline; return how many were.
-
-    The next one is always of the place that has had the least time, so that whenever the time is up all had their
-    share, and those with quick tests had many mutants.
-    """
-    tried, left = [], {place: [m for m in reversed(mutants) if m.place == place] for place in tests}
-    spent_s = dict.fromkeys(tests, 0.0)
-
-    def turns() -> Iterator[Mutant]:
-        while places := [place for place in tests if left[place]]:
-            place = min(places, key=spent_s.__getitem__)
-            spent_s[place] += record.seconds(tests[place])  # what it may take, until it is known
-            yield left[place].pop()
-
-    def do(folder: Path, mutant: Mutant) -> None:
-        begin, names = time.monotonic(), tests[mutant.place]
-        # Four times what the tests take: other jobs and a busy machine slow them down too.
-        limit = min(timeout_s, 30 + 4 * record.seconds(names))
-        how = is_killed(folder, mutant, names, min(limit, deadline - begin), record.order(mutant, names))
-        if _stopped.is_set() or (how == "no end" and time.monotonic() >= deadline):
-            return  # cut off by the end of the run, which tells nothing
-        took_s = time.monotonic() - begin
-        spent_s[mutant.place] += took_s - record.seconds(names)
-        record.add(mutant, how, took_s)
-        tried.append(mutant)
-        if how is None:
-            print(f"SURVIVED {mutant.place}:{mutant.line}\n  - {mutant.old}\n  + {mutant.new}", flush=True)
-
-    in_parallel(turns(), folders, do, deadline)
-    return len(tried)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what main() passes on."""
+    group = parser.getgroup("mutation")
+    group.addoption("--mutation", type=json.loads, help="options of scripts/mutate.py")
+    group.addoption("--trial", type=Path, help="JSON list of the tests to run, in order")
+    group.addoption("--told", type=int, help="where to tell what came of it")
+    group.addoption("--cpu-s", type=float)
 
 
-def _places(options: argparse.Namespace) -> dict[str, str]:
-    """Return the places to mutate, with their tests; ends the program if they need what is not here."""
-    chosen = {"python": PYTHON, "wgsl": WGSL, "all": PYTHON | WGSL}[options.kind]
-    if unknown := set(options.places) - set(chosen):
-        raise SystemExit(f"mutate.py: no tests are named for {', '.join(sorted(unknown))}; known: {', '.join(chosen)}")
-    tests = {place: names for place, names in chosen.items() if not options.places or place in options.places}
-    if importlib.util.find_spec("cosmic_ray") is None and (modules := tests.keys() & PYTHON.keys()):
-        remedy = "pip install -c constraints.txt cosmic-ray"
-        if len(modules) == len(tests):
-            raise SystemExit(f"mutate.py: the mutants of Python modules need cosmic-ray: {remedy}")
-        print(f"cosmic-ray is not installed: shaders alone are tried, not {len(modules)} modules. Remedy: {remedy}")
-        tests = {place: names for place, names in tests.items() if place in WGSL}
-    return tests
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Try mutants in the place of running what was collected."""
+    config = session.config
+    if config.option.trial is not None:
+        if session.testsfailed:
+            os.write(config.option.told, _IMPORT)
+            return True
+        tests = {item.nodeid: item for item in session.items}
+        names = json.loads(config.option.trial.read_text(encoding="utf-8"))
+        run_in_order(session, [tests[name] for name in names if name in tests], config.option.cpu_s, config.option.told)
+        return True
+    if config.option.mutation is None:
+        return None
+    if session.testsfailed:
+        raise session.Interrupted("tests cannot be collected")
+    _try_all(session, argparse.Namespace(**config.option.mutation))
+    return True
+
+
+def _try_all(session: pytest.Session, options: argparse.Namespace) -> None:
+    say = session.config.pluginmanager.getplugin("terminalreporter").write_line
+    path, name = Path(options.file), options.name
+    every, trials, covering = store.read(path), Trials(session, options.cpu_s), Covering(Path(options.tree))
+    todo = [mutant for mutant in every if _is_wanted(mutant, options)]
+    say(f"{len(todo)} mutants to try with {len(trials.items)} tests")
+    for number, mutant in enumerate(todo, 1):
+        begin = time.monotonic()
+        killers = sorted(
+            (other is not mutant, abs(other.line - mutant.line), found["killed_by"].removesuffix(_NO_END))
+            for other in every if other.place == mutant.place
+            for found in other.results.values() if found["killed_by"]
+        )  # fmt: skip
+        try:
+            order = covering.order(mutant, [test for *_, test in killers[:4]], trials.items)
+            found = trials.attempt(mutant, order)
+            result = {"killed_by": found.test and found.test + found.how, "tests": found.tests, "of": len(order)}
+        except LookupError as error:
+            result = {"killed_by": None, "gone": str(error).partition("\n")[0]}
+        mutant.results[name] = {**result, "seconds": round(time.monotonic() - begin, 1)}
+        now = {other.key: other for other in store.read(path)}  # others may have written, too
+        if mutant.key in now:
+            now[mutant.key].results[name] = mutant.results[name]
+            store.write(path, list(now.values()))
+        how = result.get("killed_by") or result.get("gone") or f"SURVIVED {result['tests']} of {result['of']} tests"
+        say(f"{number}/{len(todo)} {mutant.results[name]['seconds']:.0f} s {mutant.place}:{mutant.line} "
+            f"{mutant.what[:60]}: {how}")  # fmt: skip
+    if trials.fails:
+        say("left out, as they fail without a mutant: " + ", ".join(sorted(trials.fails)))
+
+
+def _is_wanted(mutant: Mutant, options: argparse.Namespace) -> bool:
+    if mutant.struck or (options.group and mutant.group not in options.group):
+        return False
+    if options.killed and not mutant.results.get(options.killed, {}).get("killed_by"):
+        return False
+    result = mutant.results.get(options.name)
+    return result is None or (options.again and result["killed_by"] is None)
+
+
+# ---- the command
+
+
+def _pytest() -> list[str]:
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "mutate"]
+
+
+def _environment(*folders: Path) -> dict[str, str]:
+    """Return that of tests which import from these folders."""
+    paths = os.pathsep.join(map(str, folders))
+    return {"XDG_RUNTIME_DIR": "/tmp", **os.environ, "GRIDWISE_REQUIRE_GPU": "1", "PYTHONPATH": paths}
+
+
+def measure(tree: Path, tests: str) -> None:
+    """Run the suite without mutants, unless that was done: which lines each test runs, and what it costs."""
+    files = [file for folder in ("gridwise_py", "shaders", "tests") for file in (tree / folder).rglob("*.*")]
+    newest_s = max(file.stat().st_mtime for file in files if file.suffix in (".py", ".wgsl"))
+    if all((tree / name).exists() and (tree / name).stat().st_mtime > newest_s for name in (_COVERAGE, _COSTS)):
+        return
+    (tree / _COSTS).parent.mkdir(exist_ok=True)
+    command = [
+        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile", "-m", tests,
+        "--cov=gridwise_py", "--cov-branch", "--cov-context=test", "--cov-report=", f"--costs={_COSTS}",
+    ]  # fmt: skip
+    subprocess.run(command, cwd=tree, env={**_environment(tree), "COVERAGE_FILE": str(tree / _COVERAGE)})
+
+
+def table(mutants: list[Mutant], before: str, after: str) -> str:
+    """Return what became of the mutants of each group with two suites, and which ones are lost."""
+
+    def killed(m: Mutant, name: str) -> bool:
+        return bool(m.results.get(name, {}).get("killed_by"))
+
+    tried = [m for m in mutants if not m.struck]
+    lost = [m for m in tried if killed(m, before) and after in m.results and not killed(m, after)]
+    lines = [f"| group | mutants | killed {before} | killed {after} | lost |", "| --- | --- | --- | --- | --- |"]
+    for group in (*GROUPS, "faults", "all"):
+        of = [m for m in tried if group in (m.group, "all")]
+        counts = [len(of), *(sum(killed(m, name) for m in of) for name in (before, after)), sum(m in lost for m in of)]
+        lines.append(f"| {group} | {' | '.join(map(str, counts))} |")
+    missing = [sum(name not in m.results for m in tried) for name in (before, after)]
+    lines.append(f"\nnot tried {before}: {missing[0]}, {after}: {missing[1]}; struck: {len(mutants) - len(tried)}")
+    for m in lost:
+        gone = "its text is gone" if "gone" in m.results[after] else m.what
+        lines.append(f"LOST {m.place}:{m.line} ({gone}), killed {before} by {m.results[before]['killed_by']}")
+        lines += [f"  - {line}" for line in m.old.splitlines()] + [f"  + {line}" for line in m.new.splitlines()]
+    return "\n".join(lines)
 
 
 def main() -> int:
-    """Try a sample; 0 whatever survives: which of them matter is a judgement. 1 if tests fail without a mutant."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("places", nargs="*", help="Of those in PYTHON and WGSL; all by default.")
-    parser.add_argument("--minutes", type=float, default=20.0, help="For all of it.")
+    """Try mutants and say what became of them; 1 if some are lost that another suite killed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="?", help="of the suite, in the file")
+    parser.add_argument("--tree", type=Path, default=ROOT, help="the checkout whose tests and modules are meant")
+    parser.add_argument("--file", type=Path, default=store.STORED)
+    parser.add_argument("--group", action="append", choices=[*GROUPS, "faults"])
+    parser.add_argument("--again", action="store_true", help="also those that survived")
+    parser.add_argument("--killed", metavar="NAME", help="only those that the suite of this name killed")
+    parser.add_argument("--cpu-s", type=float, default=30.0, help="for the tests of a mutant that none notices")
+    parser.add_argument("--tests", default=SUITE, help="pytest's expression of marks")
+    parser.add_argument("--sample", type=int, help="so many new mutants of each group, into the file")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kind", choices=["python", "wgsl", "all"], default="all")
-    parser.add_argument("--jobs", type=int, default=1, help="Mutants at a time, each in a copy of its own.")
-    parser.add_argument("--timeout", type=float, default=300.0, help="Seconds at most for the tests of a mutant.")
-    parser.add_argument("--json", type=Path, help="What was tried; a run goes on where the last one was.")
-    parser.add_argument("--survivors", action="store_true", help="Try again those that survived, says the file.")
+    parser.add_argument("--table", nargs=2, metavar=("BEFORE", "AFTER"), help="compare two suites")
     options = parser.parse_args()
-    begin = time.monotonic()
-    deadline = begin + 60 * options.minutes
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    tests, record, rng = _places(options), Record(options.json), random.Random(options.seed)
-    found = {place: list((python_mutants if place in PYTHON else wgsl_mutants)(place)) for place in tests}
-    for mutants in found.values():
-        rng.shuffle(mutants)
-    every = list({mutant.key: mutant for mutants in found.values() for mutant in mutants}.values())
-    before = {key_of(row): row["killed_by"] for row in record.rows}
-    if options.survivors:
-        todo = [mutant for mutant in every if before.get(mutant.key, "") is None]
-    else:
-        todo = [mutant for mutant in every if mutant.key not in before]
-    with tempfile.TemporaryDirectory(prefix="gridwise-mutants-") as name:
-        folders = [Path(name) / str(job) for job in range(options.jobs)]
-        skipped = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".hypothesis", ".*_cache", "dist", ".gpu-kit")
-        for folder in folders:
-            shutil.copytree(ROOT, folder, ignore=skipped)
-        needed = dict.fromkeys(test for mutant in todo for test in tests[mutant.place].split())
-        failed = try_test_files(needed, folders, record, deadline)
-        for test, how in failed.items():
-            print(f"LEFT OUT what is tried by {test}, which without a mutant {how}", flush=True)
-        todo = [mutant for mutant in todo if not failed.keys() & set(tests[mutant.place].split())]
-        tried = try_mutants(todo, tests, folders, record, options.timeout, deadline)
-    keys = {mutant.key for mutant in every}
-    outcomes = [row["killed_by"] for row in record.rows if key_of(row) in keys]
-    print(
-        f"{tried} mutants tried in {(time.monotonic() - begin) / 60:.1f} minutes (seed {options.seed}); in all "
-        f"{len(outcomes)} of {len(every)}: {outcomes.count(None)} survived, {outcomes.count('no end')} had no end"
-    )
-    return 1 if failed else 0
+    if options.sample:
+        store.write(options.file, [m for group in GROUPS for m in store.sample(group, options.sample, options.seed)])
+    if options.name:
+        options.tree, options.file = options.tree.resolve(), options.file.resolve()
+        measure(options.tree, options.tests)
+        with tempfile.TemporaryDirectory(prefix="gridwise-mutants-") as folder:
+            copy, scripts = Path(folder) / "tree", Path(__file__).parent
+            skipped = (".venv", ".git", "__pycache__", ".hypothesis", ".*_cache", ".make", "build", "dist")
+            shutil.copytree(options.tree, copy, ignore=shutil.ignore_patterns(*skipped))
+            environment = {**_environment(copy, scripts), "PYTHONDONTWRITEBYTECODE": ""}
+            words = f"--mutation={json.dumps(vars(options), default=str)}"
+            command = [*_pytest(), "-m", options.tests, f"--basetemp={folder}/tmp", words]
+            if code := subprocess.run(command, cwd=copy, env=environment).returncode:
+                return code
+    if options.table:
+        text = table(store.read(options.file), *options.table)
+        print(text)
+        return int("\nLOST" in text)
+    return 0
 
 
 if __name__ == "__main__":
