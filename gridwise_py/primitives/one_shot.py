@@ -387,9 +387,9 @@ def _combinable(items: Any, datatype: Datatype, result: Datatype) -> tuple[Any, 
         return items, datatype
     # numpy would drop imaginary parts, or every field but one.
     if isinstance(items, ChunkedArray) or datatype.is_several or isinstance(result, Struct):
-        check_conversion(datatype, result)
+        check_conversion(datatype, result)  # raises
     with np.errstate(all="ignore"):
-        return items.astype(result.dtype), result
+        return cast(Any, items).astype(result.dtype), result
 
 
 def _are_combined(datatype: Datatype, result: Datatype) -> bool:

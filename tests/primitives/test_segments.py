@@ -264,7 +264,8 @@ def test_totals_of_blocks_as_on_a_gpu(device, needs, mode, op, blocks):
 
 @pytest.mark.parametrize(
     ("op", "blocks", "mode"), quick_first(
-        [(AFFINE, 65, "native"), (gw.Add, 2, "native")], itertools.product([gw.Add, AFFINE], [2, 400], ["native", "none", "emulated"])
+        [(AFFINE, 65, "native"), (gw.Add, 2, "native")],
+        itertools.product([gw.Add, AFFINE], [2, 400], ["native", "none", "emulated"]),
     ),
 )  # fmt: skip
 def test_the_last_workgroup_completes_segments(device, needs, mode, op, blocks):
