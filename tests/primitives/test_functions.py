@@ -214,6 +214,7 @@ def test_sorts_work_along_any_axis(device, as_array, axis):
     assert gw.sort(given[:, :0] if not as_array else gw.empty((2, 0), device=device), -1).size == 0
 
 
+@pytest.mark.gpu
 def test_sorts_refuse_what_numpy_does_not_have():
     """test_numpy_habits.py has what numpy refuses."""
     for error, call in (

@@ -432,6 +432,7 @@ KEYS = np.arange(4, dtype=np.uint32)
         (lambda: gw.group_by(KEYS, x=(gw.f32("y"), "sum")), ArgumentError, "no Arrays"),
     ],
 )
+@pytest.mark.gpu
 def test_wrong_calls_say_what_to_do(call, error, match):
     with pytest.raises(error, match=match):
         call()

@@ -677,6 +677,7 @@ def test_functions_of_arrays_read_nothing_back(device):
         (lambda: gw.Repeat(None, size=5, by="runs", capabilities=gw.Capabilities()), "counts, offsets"),
     ],
 )
+@pytest.mark.gpu
 def test_bad_input_is_refused_with_a_remedy(call, said):
     with pytest.raises(gw.ArgumentError, match=said):
         call()

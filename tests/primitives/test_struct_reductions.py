@@ -341,6 +341,7 @@ _FLOATS = hypothesis_numpy.from_dtype(np.dtype(np.float32), allow_subnormal=Fals
 
 @pytest.mark.parametrize("dtype", quick_first([np.float32], [np.int16, np.bool_]))
 @given(data=st.data())
+@pytest.mark.gpu
 def test_functions_are_numpys(dtype, data):
     elements = _FLOATS if dtype is np.float32 else None
     items = data.draw(hypothesis_numpy.arrays(dtype, st.integers(1, 40), elements=elements))

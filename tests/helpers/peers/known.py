@@ -329,6 +329,7 @@ REFUSALS: tuple[Known, ...] = (
         when=is_on_gpu,
     ),
     Known(_DOC + "as many weights as numbers, also of none", "bincount", "lengths differ", when=_has_no_items),
+    Known(_DOC + "kth is looked at, also of no items", "(arg)?partition", "kth=", when=_has_no_items),
     Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as|store it, and convert"),
     Known(_PAGE + "an expression has no length", "len", "no length of its own"),
     Known(_TABLE + "rows of unique", "unique", "axis"),
@@ -374,6 +375,15 @@ ALLOWED: tuple[Known, ...] = (
         "(nan|cum|cumulative_)?prod",
         kinds="value",
         when=lambda call: any(g.items.dtype.kind == "c" and not np.isfinite(g.items).all() for g in walk(call)),
+    ),
+    Known(
+        _TABLE + "float16 is computed in float32 and rounded once: what it does not hold is no infinity before",
+        "(cum|cumulative_)?(sum|prod)|nan(sum|prod)",
+        "float16",
+        "value",
+        lambda call: any(
+            np.any(np.abs(g.items.astype(np.float64)) > 65504) for g in walk(call) if g.items.dtype.kind in "iu"
+        ),
     ),
     Known(_DOC + "products of flat Arrays are flat", "matmul", kinds="shape", when=is_on_gpu),
     Known("of no items along no axis numpy's own reshape fails", "quantile|percentile", "cannot reshape", "accepts"),
