@@ -310,6 +310,7 @@ def quantile(
     x : numpy.ndarray or Array
         Of integers or floats; an Array of up to 4 bytes. A NaN makes the quantiles of its row NaN.
         Between signed integers whose difference their datatype does not hold numpy's wraps; that of an Array does not.
+        A quantile that is an item itself is that item; numpy's `nanquantile` makes NaN of one beside an infinity.
     q : float or array_like of floats
         From 0 to 1, on the host.
     axis : int or tuple of int, optional

@@ -997,8 +997,8 @@ def var(
     Returns
     -------
     numpy.float32, numpy.ndarray or Array
-        Of float32 (of float16 for numpy's float16), also for integers, where numpy gives float64. An Array where `x` is
-        on the GPU. Of no items NaN, without numpy's warning.
+        Of float32 (of float16 for numpy's float16), also for integers, where numpy gives float64; float16 is rounded
+        once, at the end. An Array where `x` is on the GPU. Of no items NaN, without numpy's warning.
 
     Raises
     ------

@@ -368,6 +368,12 @@ ALLOWED: tuple[Known, ...] = (
             and any(g.items.dtype.kind == "i" and g.items.size and np.ptp(g.items) < 0 for g in walk(call))
         ),
     ),
+    Known(
+        _DOC + "a quantile that is an item is that item, also beside an infinity",
+        "nan(quantile|percentile|median)",
+        kinds="value",
+        when=lambda call: any(g.items.dtype.kind == "f" and np.isinf(g.items).any() for g in walk(call)),
+    ),
     Known(_DOC + "of a counted Array without such an item, its room", "find", kinds="value", when=_is_chain),
     Known("numpy's sort of float16 with NaN", kinds="value|shape", when=_is_missorted),
     Known(
@@ -384,6 +390,12 @@ ALLOWED: tuple[Known, ...] = (
         lambda call: any(
             np.any(np.abs(g.items.astype(np.float64)) > 65504) for g in walk(call) if g.items.dtype.kind in "iu"
         ),
+    ),
+    Known(
+        _DOC + "a mean or variance in float16 is computed in float32 and rounded once",
+        "(nan)?(mean|var|std)",
+        kinds="value",
+        when=lambda call: "float16" in repr(call),
     ),
     Known(_DOC + "products of flat Arrays are flat", "matmul", kinds="shape", when=is_on_gpu),
     Known("of no items along no axis numpy's own reshape fails", "quantile|percentile", "cannot reshape", "accepts"),
