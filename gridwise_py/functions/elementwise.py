@@ -240,7 +240,7 @@ def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -
     if _is_later(x):
         return _stored(call, expressions.popcount(x), out)
     items = argument_array(call, "x", x)
-    if is_weak(x) and 0 <= x < 2**32:
+    if isinstance(x, int) and 0 <= x < 2**32:
         items = items.astype(np.uint32)
     if items.dtype.kind != "u":
         raise DatatypeError(f"{call}: x is of {items.dtype}, but must be unsigned; give x.astype(np.uint32)")

@@ -111,6 +111,7 @@ STORED: tuple[Stored, ...] = (
     Stored("9107:327", "m.nansum(gpu(np.array([complex(nan, 0.4)], np.complex64)))"),
     Stored("9111:2228", "m.median(gpu(np.array([-inf, -2.5], np.float32)))"),
     Stored("9121:179", "m.argmax(gpu(np.array([-1, 3], np.int64)), out=gpu(np.zeros((), np.int64)))"),
+    Stored("9301:1032", "m.popcount(1.75)"),
     Stored("602", "m.cumulative_prod(expr(np.array([-2, 0, 3], np.int32)), dtype='?')"),
 )
 # fmt: on
