@@ -438,7 +438,7 @@ def test_counted_arrays(device):
         with np.errstate(all="ignore"):
             wanted = [kept.mean() if kept.size else np.nan, kept.var() if kept.size else np.nan]
         np.testing.assert_allclose([_number(gw.mean(chosen)), _number(gw.var(chosen))], wanted, rtol=1e-5)
-    for function in (gw.var, gw.any):  # the one axis is all items, of which some count
+    for function in (gw.mean, gw.var, gw.any):  # the one axis is all items, of which some count
         along, whole = function(chosen := gw.compress(x > 0.5, x), axis=0), function(chosen)
         assert along.shape == ()
         np.testing.assert_array_equal(_number(along), _number(whole), err_msg=function.__name__)

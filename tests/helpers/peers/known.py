@@ -470,6 +470,7 @@ ALLOWED: tuple[Known, ...] = (
         kinds="value",
         message=r"u?int(8|16|32|64) |[<>][iu]\d",
     ),
+    Known(_DOC + "Python's floats are of 4 bytes", "abs|absolute", kinds="value|dtype", when=_is_listed),
     Known(
         "Python's numbers and empty lists take the other side's type",
         "merge|clip|where|maximum|minimum|union1d|setxor1d",
