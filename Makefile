@@ -13,11 +13,24 @@ SUITE := -m "not slow and not tint and not browser"
 # These tests need Chromium, which set-up does not install.
 ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browser")
 
+# Another Vulkan driver, which every Chromium brings: subgroups of 4, and no progress between workgroups.
+SWIFTSHADER := $(firstword $(wildcard $(addsuffix /vk_swiftshader_icd.json,/usr/lib/chromium /opt/google/chrome)))
+ON_SWIFTSHADER := VK_DRIVER_FILES=$(SWIFTSHADER) $(PYTEST) $(SUITE)
+# What proves most there in half a minute: all primitives by their signatures, look-back, subgroups. Not the whole suite:
+# SwiftShader compiles a reduction by key in a second with `vecs=2`, and not within a minute with 4.
+SECOND := $(addprefix tests/primitives/test_,every_primitive.py scan.py reduce.py)
+NO_SWIFTSHADER := "No Chromium here (Debian: apt-get install chromium), so no SwiftShader: NOTHING RAN ON A SECOND DRIVER."
+
 # Unset, Mesa prints harmless lines that begin with "error:".
 export XDG_RUNTIME_DIR ?= /tmp
+# Mesa keeps what lavapipe compiles in the user's cache, for all checkouts; without a home it would keep nothing.
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
+ifeq ($(shell mkdir -p $(CACHE) 2>/dev/null && test -w $(CACHE) && echo kept),)
+export MESA_SHADER_CACHE_DIR ?= $(CURDIR)/.make/mesa
+endif
 
 .DEFAULT_GOAL := help
-.PHONY: help bench docs test test-all validate soak peers soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
+.PHONY: help bench docs test test-all test-swiftshader validate soak peers soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 25
@@ -34,9 +47,14 @@ docs:  ## the site, in build/site: notebooks are run, links, code and search are
 	$(BIN)/python scripts/check_site.py build/site
 	@echo "open build/site/index.html"
 
-test:  ## the tests, with part of each costly grid
+test:  ## the tests, with part of each costly grid; without ARGS, some of them again on SwiftShader's Vulkan
 	@$(SETUP) dev adapter
 	$(PYTEST) $(SUITE) $(ARGS)
+	$(if $(ARGS),,$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(SECOND),@echo $(NO_SWIFTSHADER)))
+
+test-swiftshader:  ## the tests on SwiftShader's Vulkan, which Chromium brings; ARGS="tests/primitives/test_scan.py"
+	@$(SETUP) dev adapter
+	$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(or $(ARGS),$(SECOND)),@echo $(NO_SWIFTSHADER))
 
 test-all:  ## all tests, whole grids, too; then the suite with checked shader modules, then with no optional feature
 	@$(SETUP) dev adapter
@@ -44,6 +62,7 @@ test-all:  ## all tests, whole grids, too; then the suite with checked shader mo
 	$(PYTEST) $(ALL) $(ARGS)
 	GRIDWISE_SHADER_CHECKS=1 $(PYTEST) $(SUITE) $(ARGS)
 	GRIDWISE_TEST_REFUSE_FEATURES=1 $(PYTEST) $(SUITE) $(ARGS)
+	$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(SECOND),@echo $(NO_SWIFTSHADER))
 
 # Where figures go; see docs/concepts/reliability.md.
 FIGURES := .make

@@ -139,8 +139,8 @@ def surroundings(variant: str, pause: str) -> Iterator[None]:
         if VARIANTS[variant]:
             stack.enter_context(changed_texts(*VARIANTS[variant]))
         if pause != "library":
-            stack.enter_context(mock.patch("gridwise_py.primitives.stream._PAUSE", int(pause)))
-            stack.enter_context(mock.patch("gridwise_py.primitives.stream._ITEMS_OF_NO_PAUSE", 0))
+            stack.enter_context(mock.patch("gridwise_py.primitives.engines.stream._PAUSE", int(pause)))
+            stack.enter_context(mock.patch("gridwise_py.primitives.engines.stream._ITEMS_OF_NO_PAUSE", 0))
         yield
 
 

@@ -72,7 +72,8 @@ def by_mask(found: re.Match[str]) -> str:
 
 def window(tiles: int) -> Any:
     """Look back over a window of so many tiles."""
-    return mock.patch("gridwise_py.primitives.look_back.look_back_tiles", lambda mode: max(1, tiles // mode.size))
+    of_mode = lambda mode: max(1, tiles // mode.size)  # noqa: E731
+    return mock.patch("gridwise_py.primitives.engines.waiting.look_back_tiles", of_mode)
 
 
 # Surroundings and options, and the class, where it is not that of KINDS.

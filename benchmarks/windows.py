@@ -97,7 +97,7 @@ def arguments(primitive: gw.Primitive, data: Any, shared: bool) -> dict[str, Any
 
     The output is one that the primitive has written.
     """
-    first, *others = [a.name for a in primitive.arguments if not a.is_output]
+    first, *others = [a.name for a in primitive.signature.arguments.values() if not a.is_output]
     copy = gw.Copy(data.device, data.datatype)
     inputs = {first: data, **{name: data if shared else copy.execute(input=data).output for name in others}}
     return {**inputs, "output": primitive.execute(**inputs).output}

@@ -234,7 +234,9 @@ from .warming import warm_up
 if _typing.TYPE_CHECKING:
     from .bench.results.dataframe import to_dataframe
     from .bench.results.reader import read_results
+    from .bench.results.writer import write_results
     from .bench.sampling.benchmark import BenchmarkResult, benchmark
+    from .bench.sampling.compare_kernels import KernelComparison, compare_kernels
     from .bench.sampling.measure import measure
     from .bench.sampling.measurement import Measurement
     from .bench.sampling.protocol import SamplingProtocol
@@ -242,12 +244,15 @@ if _typing.TYPE_CHECKING:
 # Loaded when they are first used. They need the extra `bench`.
 _LOADED_LATE = {
     "BenchmarkResult": "bench.sampling.benchmark",
+    "KernelComparison": "bench.sampling.compare_kernels",
     "Measurement": "bench.sampling.measurement",
     "SamplingProtocol": "bench.sampling.protocol",
     "benchmark": "bench.sampling.benchmark",
+    "compare_kernels": "bench.sampling.compare_kernels",
     "measure": "bench.sampling.measure",
     "read_results": "bench.results.reader",
     "to_dataframe": "bench.results.dataframe",
+    "write_results": "bench.results.writer",
 }
 
 __all__ = [
@@ -291,6 +296,7 @@ __all__ = [
     "Groups",
     "HistogramTuning",
     "ImplicitConversionError",
+    "KernelComparison",
     "KeyAverage",
     "KeyAverages",
     "Last",
@@ -362,6 +368,7 @@ __all__ = [
     "capture",
     "ceil",
     "clip",
+    "compare_kernels",
     "compress",
     "cos",
     "count_nonzero",
@@ -490,6 +497,7 @@ __all__ = [
     "var",
     "warm_up",
     "where",
+    "write_results",
     "zeros",
     "zeros_like",
 ]

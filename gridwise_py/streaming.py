@@ -22,7 +22,7 @@ from .backend.wgpu_native import map_buffer, submit, wait_idle
 from .errors import ArgumentError, DatatypeError, LengthError
 from .primitives import REGISTRY, Reduce, Scan
 from .primitives.base import Primitive
-from .primitives.elementwise import Elementwise
+from .primitives.engines.elementwise import Elementwise
 from .runtime.array import Array, asarray, empty, refuse_masked
 from .runtime.context import context_of
 from .runtime.observer import step

@@ -23,7 +23,9 @@ import wgpu
 
 import gridwise_py as gw
 from gridwise_py.runtime.device import expect_software
+from gridwise_py.runtime.pipelines import PipelineCache
 from helpers import costs, needs
+from helpers.renewed import renewed
 
 # Seeded, as all random inputs are, and without a deadline: the first example compiles shaders. Where slow tests are
 # left out, tests that name no number of examples run fewer.
@@ -42,7 +44,7 @@ def _flag(name: str) -> bool:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--costs", type=Path, metavar="FILE", help="write core-seconds and pipelines of each test, as JSON")
+    parser.addoption("--costs", type=Path, metavar="FILE", help="write each test's core-seconds and pipelines, as JSON")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # ---- marks that follow from what a test is ----
 
-DEVICE_FIXTURES = {"device", "fresh_device"}
+DEVICE_FIXTURES = {"device", "fresh_device", "renewed_device"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -178,14 +180,31 @@ def device() -> wgpu.GPUDevice:
 
 @pytest.fixture
 def fresh_device() -> wgpu.GPUDevice:
-    """A device of the test's own, on which nothing has run."""
+    """A device of the test's own, on which nothing has run; each kernel that the test needs is compiled for it."""
     return _make_device()
+
+
+@pytest.fixture
+def renewed_device(device) -> Iterator[wgpu.GPUDevice]:
+    """The shared device without memory, plans, pipelines and queries, as if new; each kernel is yet compiled once."""
+    with renewed(device):
+        yield device
 
 
 @pytest.fixture(scope="session")
 def require() -> Callable[..., None]:
     """Return a function that skips the test unless needs are met that only its parameters tell; else see ``needs``."""
     return _skip_without
+
+
+@pytest.fixture(autouse=True)
+def nothing_ahead(request, monkeypatch) -> None:
+    """Kernels for other lengths are compiled when they are needed, not ahead in the background: most never are.
+
+    Tests about what is compiled ahead have the mark ``ahead``.
+    """
+    if request.node.get_closest_marker("ahead") is None:
+        monkeypatch.setattr(PipelineCache, "get_siblings_ahead", lambda self, plan: [])
 
 
 @pytest.fixture

@@ -61,12 +61,11 @@ def escape_bars(_app: Sphinx, _what: str, _name: str, _thing: Any, _options: Any
 
 
 def signature(
-    _app: Sphinx, what: str, _name: str, thing: Any, _options: Any, given: str | None, returned: str | None
+    _app: Sphinx, what: str, _name: str, thing: Any, _options: Any, _given: str | None, _returned: str | None
 ) -> tuple[str, str | None] | None:
     """Return what a class takes: Sphinx would show the metaclass's ``*args``. The docstrings have the types."""
     if what != "class":
-        # An argument that may be left out has a private value, which says nothing to a reader.
-        return (given.replace("=LEFT_OUT", "=..."), returned) if given and "=LEFT_OUT" in given else None
+        return None
     try:
         found = inspect.signature(thing)
     except ValueError:

@@ -11,11 +11,10 @@ import ctypes
 import os
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import GridwiseWarning
+from ..warn import warn
 from .fork_guard import inherited
 
 __all__ = ["ClockHold", "hold", "is_held", "is_nvidia"]
@@ -43,7 +42,7 @@ class ClockHold:
             release(ctypes.c_int(self._gpu))
 
 
-def hold(info: Mapping[str, Any], *, pci: Callable[[], str | None] | None = None, stacklevel: int) -> ClockHold | None:
+def hold(info: Mapping[str, Any], *, pci: Callable[[], str | None] | None = None) -> ClockHold | None:
     """Hold the clock of a GPU, if possible.
 
     Parameters
@@ -52,8 +51,6 @@ def hold(info: Mapping[str, Any], *, pci: Callable[[], str | None] | None = None
         The adapter's ``info``, of wgpu.
     pci : callable, optional
         Returns the PCI address of the GPU, or None; asked only where CUDA finds several GPUs that may be this one.
-    stacklevel : int
-        Of the warning: 1 is the line that calls this function.
 
     Returns
     -------
@@ -74,15 +71,14 @@ def hold(info: Mapping[str, Any], *, pci: Callable[[], str | None] | None = None
     if len(same) > 1:
         _warn(
             f"CUDA finds {len(same)} GPUs that may be {str(info['device'])!r}; set CUDA_VISIBLE_DEVICES to the one "
-            f"that wgpu uses",
-            stacklevel,
+            f"that wgpu uses"
         )
         return None
     gpu, context = same[0], ctypes.c_void_p()
     error = cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), ctypes.c_int(gpu))
     if error:
         remedy = "; free some memory of the GPU" if error == _OUT_OF_MEMORY else ""
-        _warn(f"cuDevicePrimaryCtxRetain failed with CUDA's error {error}{remedy}", stacklevel)
+        _warn(f"cuDevicePrimaryCtxRetain failed with CUDA's error {error}{remedy}")
         return None
     return ClockHold(cuda, gpu)
 
@@ -132,8 +128,8 @@ def _with_address(cuda: Any, gpus: Sequence[int], pci: str | None) -> list[int]:
     return [gpu.value] if gpu.value in gpus else []
 
 
-def _warn(reason: str, stacklevel: int) -> None:
-    warnings.warn(f"the GPU's clock is not held: {reason}", GridwiseWarning, stacklevel=stacklevel + 2)
+def _warn(reason: str) -> None:
+    warn(f"the GPU's clock is not held: {reason}")
 
 
 def _load() -> Any:

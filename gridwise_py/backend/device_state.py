@@ -158,6 +158,8 @@ class DeviceState:
         Held by a call whose CPU times are taken: one at a time, each from an idle queue on.
     uses : int
         How often the queue was used so far, as far as this library sees it: `queue_uses`.
+    is_counted : bool
+        Whether the submission that is made just now, with the lock of `end` held, was counted.
     timeout_is_fixed : bool
         Whether `timeout_s` is set; if not, the environment variable counts.
     timeout_s : float or None
@@ -185,6 +187,7 @@ class DeviceState:
         "context",
         "end",
         "flush",
+        "is_counted",
         "is_cpu",
         "losses_seen",
         "one",
@@ -209,6 +212,7 @@ class DeviceState:
         self.is_cpu: bool | None = None
         self.timed_calls: threading.RLock = threading.RLock()
         self.uses: int = 0
+        self.is_counted: bool = False
         self.timeout_is_fixed: bool = False
         self.timeout_s: float | None = None
         self.submissions: deque[str] = deque(maxlen=_SUBMISSIONS_KEPT)

@@ -49,6 +49,7 @@ __all__ = [
     "queue_is_idle",
     "submit",
     "submit_by",
+    "submit_counted",
     "submit_is_wgpus",
     "tick_period_ns",
     "wait_idle",
@@ -258,7 +259,17 @@ def submit(
     is_transfer: bool = False,
 ) -> None:
     """Submit command buffers; `what` names them in messages. Transfers do not raise the GPU's clock."""
-    submit_by(device, lambda: device.queue.submit(commands), what, is_transfer=is_transfer)
+    submit_by(device, lambda: submit_counted(device, commands), what, is_transfer=is_transfer)
+
+
+def submit_counted(device: wgpu.GPUDevice, commands: Sequence[wgpu.GPUCommandBuffer]) -> None:
+    """Call the queue's `submit` for what is counted as a use already; the guard of the queue would count it again."""
+    state = state_of(device)
+    try:
+        state.is_counted = True
+        device.queue.submit(commands)
+    finally:
+        state.is_counted = False
 
 
 def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str, *, is_transfer: bool = False) -> None:
@@ -538,7 +549,8 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
             if end.reached:
                 check_not_lost(of_device, "queue.submit()")
             note_work(of_device)
-            state_of(of_device).uses += 1
+            if not state_of(of_device).is_counted:
+                state_of(of_device).uses += 1
             type(target).submit(target, commands)
         for command in commands:
             command.__dict__["_gridwise_submitted"] = True

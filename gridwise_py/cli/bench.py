@@ -104,7 +104,6 @@ class _Bench(RawArguments):
     "cases whose interval is wider than ±0.7 % so far. On a CPU adapter, if n is not given, n is chosen to fit it.  "
     "[default: 60s for such a choice; else none]",
 )  # fmt: skip
-@click.option("--budget-s", type=click.FloatRange(min=1), hidden=True, help="Deprecated: --budget.")
 @adapter_option
 @click.option(
     "--json", "json_path", type=JsonFile(),
@@ -148,9 +147,6 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         return in_rounds(plan_jobs(wanted), options["rounds"], order_seed)
 
     budget_s = options["budget"]
-    if options["budget_s"] is not None:
-        note("gridwise: --budget-s is deprecated: write --budget 60s")
-        budget_s = budget_s or options["budget_s"]
     request = Request(
         jobs=jobs_of(sweeps),
         protocol=protocol,

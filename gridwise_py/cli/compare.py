@@ -10,7 +10,7 @@ import click
 
 from .. import settings
 from .exit_codes import NOT_COMPARABLE, REGRESSION, UNDECIDED, WRONG_RESULT
-from .output import PATIENCE_S, check_output, note, showing_progress, write_whole
+from .output import PATIENCE_S, check_output, showing_progress, write_whole
 
 __all__ = ["compare"]
 
@@ -56,15 +56,12 @@ _PATH = click.Path(path_type=Path)
     help="Output format.",
 )
 @click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the output to this file.")
-@click.option(
-    "--output", "former_out", type=click.Path(dir_okay=False, path_type=Path), hidden=True, help="Deprecated: --out."
-)
 @click.option("--force", is_flag=True, help="Compare although device, driver, backend or modes differ.")
 @click.option("--gate-walls", is_flag=True, help="Apply the gate to CPU walls, too.")
 @click.option("--fail-ambiguous", is_flag=True, help="Exit with 7 if a row that the gate applies to is ambiguous.")
 @click.option("--across", is_flag=True, help="Rank two devices by case instead: how many times as fast is one?")
 def compare(
-    old: Path, new: Path, threshold: float, gate: float, form: str, out: Path | None, former_out: Path | None,
+    old: Path, new: Path, threshold: float, gate: float, form: str, out: Path | None,
     force: bool, gate_walls: bool, fail_ambiguous: bool, across: bool,
 ) -> None:  # fmt: skip
     """Judge the results file NEW against OLD, row by row: faster, slower, same or ambiguous.
@@ -85,9 +82,6 @@ def compare(
 
     if not threshold:
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
-    if former_out is not None:
-        note("gridwise: --output is deprecated: write --out, as in the other commands")
-        out = former_out if out is None else out
     if out is not None:
         check_output(out, "--out", (old, new))
     with showing_progress(PATIENCE_S) as progress:

@@ -10,8 +10,6 @@ from typing import Any, cast
 
 import click
 
-from .output import note
-
 __all__ = [
     "AxisList",
     "AxisText",
@@ -194,8 +192,8 @@ def adapter_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--format table|json``, for the output, as ``form``; the former flag ``--json`` warns."""
-    command = click.option(
+    """Add ``--format table|json``, for the output, as ``form``."""
+    return click.option(
         "--format",
         "form",
         type=click.Choice(["table", "json"]),
@@ -203,18 +201,3 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="Output format.",
     )(command)
-    return click.option(
-        "--json",
-        is_flag=True,
-        hidden=True,
-        expose_value=False,
-        is_eager=True,
-        callback=_former_json,
-        help="Deprecated: --format json.",
-    )(command)
-
-
-def _former_json(ctx: click.Context, param: click.Parameter, given: bool) -> None:
-    if given:
-        note("gridwise: --json is deprecated here: write --format json. (--json FILE of bench and timers stays.)")
-        ctx.default_map = {**(ctx.default_map or {}), "form": "json"}

@@ -18,17 +18,17 @@ from ..primitives.one_shot import (
     argument_array,
     argument_datatype,
     check_gpu_out,
+    delivered,
     device_of,
     index_array,
     is_weak,
     kept_primitive,
     numpy_result,
-    read_into,
     stored_leaves,
 )
 from ..primitives.reduce import Reduce
 from ..primitives.search import SEARCHED_DATATYPES, Search, SearchSide
-from ..runtime.array import Array, asarray, check_numpy_out, checked_shape, default_float, empty, empty_like
+from ..runtime.array import Array, asarray, checked_shape, default_float, empty, empty_like
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
 from ..runtime.device import default_device
@@ -278,7 +278,7 @@ def take(
     axis : int, optional
         The dimension along which to choose; by default all items of `x`, in C order.
     out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype.
+        Where to put the result, of its kind and shape, and of a dtype that fits into that of `x`, as numpy asks.
     mode : {"raise", "wrap", "clip"}, optional
         Of an index that is out of range. By default those on the host raise, and those on the GPU wrap, because only
         the GPU knows them: nothing is read out of bounds, and nothing waits. ``"wrap"`` takes them modulo the length;
@@ -329,17 +329,19 @@ def take(
     source = items if isinstance(items, Array) else asarray(items, device)
     if mode == "raise" and isinstance(indices, Array) and indices.size:
         indices = _checked_indices(call, source, indices, axis)
-    if out is not None:
+    direct = _written_directly(out, source.datatype) if on_gpu else None
+    if direct is not None:
         chosen = indices.shape
         shape = chosen if axis is None else (*source.shape[:axis], *chosen, *source.shape[axis:][1:])
-        if on_gpu:
-            check_gpu_out(call, out, shape, source.datatype, device)
-        else:
-            check_numpy_out(out, shape, source.dtype, "the result", call, strided=True)
-    if on_gpu:
-        return taken(call, source, indices, axis, mode, out)
+        check_gpu_out(call, out, shape, source.datatype, device)
+        return taken(call, source, indices, axis, mode, direct)
     result = taken(call, source, indices, axis, mode)
-    return numpy_result(result.to_numpy()) if out is None else read_into(out, result)
+    return delivered(call, result if on_gpu else numpy_result(result.to_numpy()), out, "back")
+
+
+def _written_directly(out: Any, datatype: Datatype) -> Array | None:
+    """Return what a kernel writes its results to, where the caller gave an Array of their datatype."""
+    return out if isinstance(out, Array) and out.datatype == datatype else None
 
 
 def _checked_indices(call: str, source: Array, indices: Array, axis: int | None) -> Array:
@@ -611,21 +613,17 @@ def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | 
     given = Promoted(call, {"a": a, "b": b}, device)
     datatype, device, arrays = given.datatype, given.device, given.arrays
     shape = broadcast_shapes(call, *(arrays[name].shape if name in arrays else () for name in names))
-    if out is not None and given.on_gpu:
-        check_gpu_out(call, out, shape, datatype, device)
-    elif out is not None:
-        check_numpy_out(out, shape, datatype.dtype, "the result", call, strided=True)
+    target = _written_directly(out, datatype) if given.on_gpu else None
+    if target is not None:
+        check_gpu_out(call, target, shape, datatype, device)
     numbers = {name: given.number(name) for name in given.numbers}
     primitive = kept_primitive(
         BroadcastAdd, device, datatype.name, given.datatype_of("a").name, given.datatype_of("b").name,
         a_shape=arrays["a"].shape if "a" in arrays else (), b_shape=arrays["b"].shape if "b" in arrays else (),
     )  # fmt: skip
     uploaded = {name: asarray(arrays[name] if name in arrays else numbers[name], device) for name in names}
-    target = out if given.on_gpu else None
     result = primitive.bind(**uploaded, output=target).execute().outputs["output"]
     if target is not None:
         return target
     result = result.viewed_as(shape)
-    if given.on_gpu:
-        return result
-    return numpy_result(result.to_numpy()) if out is None else read_into(out, result)
+    return delivered(call, result if given.on_gpu else numpy_result(result.to_numpy()), out)

@@ -425,7 +425,7 @@ def bincount(
     x : numpy.ndarray, Array or expression of Arrays
         Integers that are not negative, or bools, of one dimension.
     weights : numpy.ndarray, Array or expression, optional
-        As many.
+        As many, also where there are no numbers.
     minlength : int, default 0
         The least length of the result for numpy arrays.
     length : int, optional

@@ -79,8 +79,11 @@ def _beside(call: str, values: tuple[Any, ...]) -> list[Any]:
             if items.ndim and shapes and items.shape != shapes[0]:
                 try:
                     items = np.broadcast_to(items, shapes[0])
-                except ValueError as error:
-                    raise LengthError(f"{call}: shapes {items.shape} and {shapes[0]} differ: {error}") from None
+                except ValueError:
+                    raise LengthError(
+                        f"{call}: shapes {items.shape} and {shapes[0]} differ, and results have the second, that of an "
+                        f"Array; give an array that numpy broadcasts to it"
+                    ) from None
             value = asarray(items, device_of(*arrays))
         made.append(value)
     return made
@@ -237,7 +240,7 @@ def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -
     if _is_later(x):
         return _stored(call, expressions.popcount(x), out)
     items = argument_array(call, "x", x)
-    if is_weak(x) and 0 <= x < 2**32:
+    if isinstance(x, int) and 0 <= x < 2**32:
         items = items.astype(np.uint32)
     if items.dtype.kind != "u":
         raise DatatypeError(f"{call}: x is of {items.dtype}, but must be unsigned; give x.astype(np.uint32)")
@@ -355,8 +358,8 @@ def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevic
     condition : numpy.ndarray, Array, expression or bool
         On the GPU of bool; on the host what is not 0 holds.
     a, b : numpy.ndarray, Array, expression or number, or structs of expressions
-        On the host of any datatype, promoted and broadcast as in numpy. On the GPU of one type; both are computed for
-        each item.
+        On the host of any datatype, promoted and broadcast as in numpy, but that a number which the type of the items
+        does not hold raises, and does not wrap. On the GPU of one type; both are computed for each item.
     device : wgpu.GPUDevice, optional
         That computes on arrays of the host; by default `default_device()`.
 

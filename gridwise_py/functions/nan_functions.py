@@ -23,7 +23,7 @@ from ..types import expression_functions as expressions
 from ..types.datatype import ItemDatatypeLike
 from ..types.expression import LEAF_DATATYPES, Expression, f32
 from .reductions import AxisLike, Where, mask_of, masked_items, max, min, prod, sum
-from .summaries import any, argmax, argmin, mean, narrowed, std, var
+from .summaries import any, argmax, argmin, mean, narrowed, spread
 
 __all__ = ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
 
@@ -57,7 +57,7 @@ def _items_and_mask(call: str, x: Any, where: Any, device: Any, *, narrow: bool 
         items, mask = masked_items(call, items, mask, device)
     if isinstance(items, np.ndarray):
         number = None if items.dtype.kind not in "fc" else ~np.isnan(items)
-    elif isinstance(items, Array) and items.dtype.kind != "f":
+    elif isinstance(items, Array) and items.dtype.kind not in "fc":
         number = None
     else:
         if isinstance(items, Array):
@@ -142,8 +142,7 @@ def nanvar(
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the variance."""
-    items, mask = _of_floats("gw.nanvar()", x, where, out, device)
-    return var(items, axis, dtype, out, ddof, keepdims, where=mask, correction=correction, device=device)
+    return _spread("gw.nanvar()", False, x, axis, dtype, out, ddof, keepdims, where, correction, device)
 
 
 @explained()
@@ -160,14 +159,30 @@ def nanstd(
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the standard deviation."""
-    items, mask = _of_floats("gw.nanstd()", x, where, out, device)
-    return std(items, axis, dtype, out, ddof, keepdims, where=mask, correction=correction, device=device)
+    return _spread("gw.nanstd()", True, x, axis, dtype, out, ddof, keepdims, where, correction, device)
+
+
+def _spread(
+    call: str, root: bool, x: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: bool, where: Any,
+    correction: Any, device: Any,
+) -> Any:  # fmt: skip
+    """Return what `summaries.spread` does; as numpy NaN of too few floats, where that divides by 0."""
+    items, mask = _of_floats(call, x, where, out, device)
+    least = np.nan if (items.dtype.kind if hasattr(items, "dtype") else items.type[0]) == "f" else 0.0
+    return spread(call, root, items, axis, dtype, out, ddof, keepdims, mask, correction, device, least=least)
+
+
+def _check_order(call: str, items: np.ndarray) -> None:
+    if items.dtype.kind == "c":
+        raise DatatypeError(f"{call}: x is of {items.dtype}, and complex numbers have no order")
 
 
 def _extreme(
     call: str, function: Any, x: Any, axis: AxisLike, out: Any, keepdims: bool, initial: Any, where: Any, device: Any
 ) -> Any:
     items, mask = _items_and_mask(call, x, where, device)
+    if isinstance(items, np.ndarray):
+        _check_order(call, items)
     if mask is True or (where is True and getattr(items, "size", 1) == 0):
         return function(items, axis, out, keepdims, initial, device=device)
     if initial is not None:
@@ -224,8 +239,7 @@ def _place(call: str, function: Any, x: Any, axis: Any, out: Any, keepdims: bool
         return function(items, axis, out, keepdims=keepdims, device=device)
     last = -np.inf if function is argmax else np.inf
     if isinstance(items, np.ndarray):
-        if items.dtype.kind == "c":
-            raise DatatypeError(f"{call}: x is of {items.dtype}, and complex numbers have no order")
+        _check_order(call, items)
         if items.size and not np.any(mask, axis=None if axis is None else one_axis(call, axis, items.ndim)).all():
             raise ArgumentError(f"{call}: all items of a row are NaN, so there is no such index (numpy raises, too)")
         items = np.where(mask, items, np.array(last, items.dtype))

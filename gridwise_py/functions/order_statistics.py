@@ -144,7 +144,7 @@ class _Rows:
 def _interpolated(call: str, rows: _Rows, method: str, q: np.ndarray, counts: np.ndarray | None, middle: bool) -> Any:
     """Return quantiles of rows, shape (q.size, rows): of numpy arrays as numpy, else as an Array."""
     if rows.on_gpu:
-        return _interpolated_on_gpu(rows, method, q)
+        return _interpolated_on_gpu(rows, method, q, middle)
     n = np.full(rows.rows, rows.length) if counts is None else counts
     first, second, share = _places(method, n[None, :].astype(q.dtype), q[:, None])
     chooses = method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
@@ -169,7 +169,7 @@ def _interpolated(call: str, rows: _Rows, method: str, q: np.ndarray, counts: np
     )
 
 
-def _interpolated_on_gpu(rows: _Rows, method: str, q: np.ndarray) -> Array:
+def _interpolated_on_gpu(rows: _Rows, method: str, q: np.ndarray, middle: bool) -> Array:
     output = empty((len(q), rows.rows), "f32", rows.device)
     if not output.size:
         return output
@@ -177,8 +177,13 @@ def _interpolated_on_gpu(rows: _Rows, method: str, q: np.ndarray) -> Array:
     places = _places(method, np.full(1, rows.length, q.dtype), q)
     last = f32(take(table, np.array([rows.length - 1]), 1))
     for k, (first, second, share) in enumerate(zip(*(each.tolist() for each in places), strict=True)):
-        a = f32(take(table, np.array([first]), 1))
-        value = a if share == 0 else a + (f32(take(table, np.array([second]), 1)) - a) * share
+        a, b = (f32(take(table, np.array([each]), 1)) for each in (first, second))
+        if share == 0:
+            value = a
+        elif middle:
+            value = (a + b) / 2.0
+        else:  # from the nearer one, as numpy
+            value = b - (b - a) * (1 - share) if share >= 0.5 else a + (b - a) * share
         output[k].copy_from(asarray(where(isnan(last), last, value)).reshape(rows.rows))
     return output
 
@@ -304,6 +309,8 @@ def quantile(
     ----------
     x : numpy.ndarray or Array
         Of integers or floats; an Array of up to 4 bytes. A NaN makes the quantiles of its row NaN.
+        Between signed integers whose difference their datatype does not hold numpy's wraps; that of an Array does not.
+        A quantile that is an item itself is that item; numpy's `nanquantile` makes NaN of one beside an infinity.
     q : float or array_like of floats
         From 0 to 1, on the host.
     axis : int or tuple of int, optional

@@ -470,6 +470,8 @@ def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) 
     array([2, 0, 3, 1])
     """
     call = "gw.lexsort()"
+    if isinstance(keys, EXPRESSIONS):
+        raise ArgumentError(f"{call}: keys is an expression; store it with gw.asarray(keys), or give a list of keys")
     if isinstance(keys, Array):
         keys = [keys[row].reshape(keys.shape[1:]) for row in range(keys.shape[0] if keys.ndim else 0)]
     given: list[Any] = list(keys) if np.iterable(keys) else []

@@ -721,7 +721,8 @@ def prod(
     Notes
     -----
     Items are multiplied in another order than numpy's, which begins at the first: a product of some of them that
-    overflows is infinite, and with a 0 among the others the result is NaN, where numpy's, once 0, stays 0.
+    overflows is infinite, and with a 0 among the others the result is NaN, where numpy's, once 0, stays 0. Of complex
+    numbers 1 is neutral also beside infinities, which numpy's product by 1 makes NaN.
 
     Examples
     --------

@@ -16,6 +16,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, LengthError
 from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
+from ..primitives.engines.segments import KEY_DATATYPES
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
     REMEDIES,
@@ -29,9 +30,8 @@ from ..primitives.one_shot import (
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
-from ..primitives.segments import KEY_DATATYPES
 from ..primitives.top_k import TopKMode
-from ..runtime.array import Array, empty
+from ..runtime.array import Array, asarray, empty
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype
 from ..types.expression import Expression
 from ..types.operators import Add, BinOpLike
@@ -329,7 +329,7 @@ def segmented_sort(
 
 @explained(REMEDIES)
 def segmented_sort_pairs(
-    keys: Segmentable, values: HostItems | Array, offsets: HostItems | Array | None = None, *,
+    keys: Segmentable, values: Segmentable, offsets: HostItems | Array | None = None, *,
     length: int | None = None, descending: bool = False, device: wgpu.GPUDevice | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Sort the pairs of each segment by key; stable.
@@ -338,8 +338,8 @@ def segmented_sort_pairs(
     ----------
     keys : numpy.ndarray, Array or expression
         As `x` of `segmented_sort`.
-    values : numpy.ndarray or Array
-        As long as `keys`, of 4 or 8 bytes.
+    values : numpy.ndarray, Array or expression
+        As long as `keys`, of 4 or 8 bytes. An expression is stored first.
     offsets, length, descending, device
         As for `segmented_sort`.
 
@@ -365,6 +365,8 @@ def _segmented_sort(
 ) -> dict[str, Any]:  # fmt: skip
     inputs = _Inputs(call, device, {} if values is not None else {"keys": "x"})
     kind = inputs.take("keys", keys, STORAGE_DATATYPES, widens=False)
+    if isinstance(values, EXPRESSIONS):
+        values = asarray(values, device)
     value_kind = None if values is None else inputs.take("values", values, VALUE_DATATYPES, widens=False)
     inputs.check_lengths("keys", "values")
     if (offsets is None) == (length is None):

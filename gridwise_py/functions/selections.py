@@ -176,7 +176,8 @@ def compress(
         The dimension along which to choose; by default all items of `x`, in C order. Of several dimensions of an Array
         the condition has to be on the host, which knows how much is chosen.
     out : numpy.ndarray or Array, optional
-        Where to put the result: for numpy of its shape and dtype; an Array has room for all items.
+        Where to put the result: for numpy of its shape, and of a dtype that fits into its own, as numpy asks; an Array
+        has room for all items.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -213,16 +214,18 @@ def compress(
     if axis is not None:
         along = one_axis(call, axis, 1 if isinstance(items, EXPRESSIONS) else items.ndim)
         if not isinstance(items, EXPRESSIONS) and items.ndim > 1:
-            return delivered(call, _compressed_along(call, flags, items, along, device), out)
-    if not isinstance(items, EXPRESSIONS) and not isinstance(flags, EXPRESSIONS) and items.ndim != 1:
-        flags, items = flags.ravel() if flags.shape == items.shape and flags.ndim else flags, items.ravel()
+            return delivered(call, _compressed_along(call, flags, items, along, device), out, "back")
+    if not isinstance(items, EXPRESSIONS) and items.ndim == 0:
+        items = items.ravel()
+    elif not isinstance(items, EXPRESSIONS) and not isinstance(flags, EXPRESSIONS) and items.ndim > 1:
+        flags, items = flags.ravel() if flags.shape == items.shape else flags, items.ravel()
     items, flags = _of_one_length(call, items, flags)
     inputs = _Inputs(call, {"input": (items, ITEM_DATATYPES), "flags": (flags, STORAGE_DATATYPES)})
     kind = inputs.kinds["flags"]
     options = {"where": kind} if isinstance(kind, Flat) else {"flag_dtype": kind}
     primitive = kept_primitive(Select, inputs.device(device), inputs.kinds["input"], **options)
     if not inputs.on_gpu:
-        return delivered(call, inputs.result(inputs.run(primitive)["output"]), out)
+        return delivered(call, inputs.result(inputs.run(primitive)["output"]), out, "back")
     if out is None:
         return inputs.run(primitive)["output"]
     if not isinstance(out, Array):

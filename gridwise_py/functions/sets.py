@@ -15,8 +15,8 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import Merge, RunLength, Sort, SortPairs, Unique
+from ..primitives.engines.merge_order import Less
 from ..primitives.fusion import EXPRESSIONS
-from ..primitives.merge_order import Less
 from ..primitives.one_shot import (
     HostItems,
     argument_array,

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..primitives import ArgSort, MergeSort, Sort, SortPairs
+from ..primitives.engines.merge_order import Less
 from ..primitives.fusion import EXPRESSIONS
-from ..primitives.merge_order import Less
 from ..primitives.one_shot import (
     REMEDIES,
     HostItems,

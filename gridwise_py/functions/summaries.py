@@ -67,7 +67,7 @@ _MEAN: Any = where(result.count == u32(0), scalar("empty", "f32"), result.total 
 
 def _variance() -> Any:
     freedom = f32(result.count) - scalar("correction", "f32")
-    return result.m2 / where(freedom > 0.0, freedom, 0.0)
+    return result.m2 / where(freedom > 0.0, freedom, scalar("least", "f32"))
 
 
 _VARIANCE: Any = _variance()
@@ -90,7 +90,7 @@ def _along_axes() -> tuple[Any, Any, Any]:
     """Return expressions of the fields: a variance, a deviation, a mean."""
     of, _, m2 = u32(_FIELDS, components=3)
     freedom = f32(of) - scalar("correction", "f32")
-    variance = bitcast("f32", m2) / where(freedom > 0.0, freedom, 0.0)
+    variance = bitcast("f32", m2) / where(freedom > 0.0, freedom, scalar("least", "f32"))
     count, total = u32(_FIELDS, components=2)
     return variance, sqrt(variance), where(count == 0, scalar("empty", "f32"), bitcast("f32", total) / f32(count))
 
@@ -762,7 +762,7 @@ def mean(
         if mask is None:
             found = _mean_along(call, given, axis, keepdims, device)
         else:
-            found = _of_moments(call, given, _MEAN, axis, keepdims, mask, 0.0, asked, device)
+            found = _of_moments(call, given, _MEAN, axis, keepdims, mask, {"empty": np.nan}, asked, device)
         return delivered(call, _as_asked(found, asked, getattr(given, "dtype", None)), out, "unsafe")
     items = _Items(call, given, device)
     value = _floats(items.value)
@@ -916,13 +916,11 @@ def _counted_total(value: Expression, mask: Expression | None) -> StructExpressi
 
 
 def _of_moments(
-    call: str, x: Any, output: Any, axis: Any, keepdims: bool, mask: Any, correction: float, asked: Any, device: Any,
-    **options: bool,
+    call: str, x: Any, output: Any, axis: Any, keepdims: bool, mask: Any, numbers: dict[str, Any], asked: Any,
+    device: Any, **options: bool,
 ) -> Any:  # fmt: skip
     """Return what is computed of the moments of all items, or of those along axes; of a mean of the sums."""
-    made, op, numbers = _moments, Moments, {"correction": correction}
-    if output is _MEAN:
-        made, op, numbers = _counted_total, Add, {"empty": np.nan}
+    made, op = (_counted_total, Add) if output is _MEAN else (_moments, Moments)
     if axis is not None:
         along = _Along(call, x, axis, keepdims, device, mask)
         if not along.is_all:
@@ -934,10 +932,11 @@ def _of_moments(
     return _kept(_as_asked(found, asked, items.dtype), items.shape, keepdims)
 
 
-def _spread(
-    call: str, x: Any, output: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: bool, where: Any,
-    correction: Any, deterministic: bool, device: Any,
+def spread(
+    call: str, root: bool, x: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: bool, where: Any,
+    correction: Any, device: Any, *, deterministic: bool = False, least: float = 0.0,
 ) -> Any:  # fmt: skip
+    """Return the variance, or its root; sums of squares are divided by `least` where n − `ddof` is not positive."""
     if correction is not None and ddof != 0:
         raise ArgumentError(f"{call}: correction={correction!r} and ddof={ddof!r} are one number; give one of them")
     number = ddof if correction is None else correction
@@ -947,11 +946,12 @@ def _spread(
     if asked == np.float64:
         raise _refuse_doubles(call, "the result is asked for in")
     options = {"deterministic": True} if deterministic else {}
+    numbers = {"correction": float(cast(float, number)), "least": least}
     found = _of_moments(
-        call, _in_floats(call, x), output, axis, keepdims, mask_of(call, where), float(cast(float, number)), asked,
-        device, **options,
+        call, _in_floats(call, x), _DEVIATION if root else _VARIANCE, axis, keepdims, mask_of(call, where), numbers,
+        asked, device, **options,
     )  # fmt: skip
-    return delivered(call, found, out, "unsafe" if output is _VARIANCE else "same_kind")
+    return delivered(call, found, out, "same_kind" if root else "unsafe")
 
 
 @explained()
@@ -997,8 +997,8 @@ def var(
     Returns
     -------
     numpy.float32, numpy.ndarray or Array
-        Of float32 (of float16 for numpy's float16), also for integers, where numpy gives float64. An Array where `x` is
-        on the GPU. Of no items NaN, without numpy's warning.
+        Of float32 (of float16 for numpy's float16), also for integers, where numpy gives float64; float16 is rounded
+        once, at the end. An Array where `x` is on the GPU. Of no items NaN, without numpy's warning.
 
     Raises
     ------
@@ -1020,7 +1020,9 @@ def var(
     >>> float(gw.var(x, ddof=1))
     7.0
     """
-    return _spread("gw.var()", x, _VARIANCE, axis, dtype, out, ddof, keepdims, where, correction, deterministic, device)
+    return spread(
+        "gw.var()", False, x, axis, dtype, out, ddof, keepdims, where, correction, device, deterministic=deterministic
+    )
 
 
 @explained()
@@ -1038,6 +1040,6 @@ def std(
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the standard deviation, the square root of the variance; arguments and result are those of `var`."""
-    return _spread(
-        "gw.std()", x, _DEVIATION, axis, dtype, out, ddof, keepdims, where, correction, deterministic, device
+    return spread(
+        "gw.std()", True, x, axis, dtype, out, ddof, keepdims, where, correction, device, deterministic=deterministic
     )

@@ -54,7 +54,7 @@ class ChainedState:
         cls,
         capabilities: Capabilities,
         form: str | None = None,
-        spin_limit: int = SPIN_LIMIT,
+        spin_limit: int | None = None,
         faults: Faults = HEALTHY,
     ) -> ChainedState:
         """Return the state for a device: 64-bit atomics where it has them, unless `form` says otherwise.
@@ -76,7 +76,12 @@ class ChainedState:
         most, epoch_bits = _EPOCH_BITS[form], faults.epoch_bits
         if epoch_bits is not None and not 1 <= epoch_bits <= most:
             raise ArgumentError(f"epoch_bits={epoch_bits} must be from 1 to {most} for state={form!r}")
-        return cls(form, integer("spin_limit", spin_limit, 1), reads_by_rmw(capabilities), faults)
+        return cls(
+            form,
+            integer("spin_limit", SPIN_LIMIT if spin_limit is None else spin_limit, 1),
+            reads_by_rmw(capabilities),
+            faults,
+        )
 
     @property
     def epoch_bits(self) -> int:

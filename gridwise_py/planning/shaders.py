@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import settings
-from ..errors import GridwiseWarning, ShaderError
+from ..errors import ShaderError
 from ..types.wgsl_text import Declaration, declarations, tokens
+from ..warn import warn
 from .kernel_constants import KERNEL_CONSTANTS
 
 if TYPE_CHECKING:
@@ -232,11 +232,9 @@ def dump(label: str, text: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{stem}-{sha256(text)[:12]}.wgsl").write_text(text, encoding="utf-8")
     except OSError as error:
-        warnings.warn(
+        warn(
             f"the shader {label!r} is not written to GRIDWISE_DUMP_SHADERS={str(folder)!r}, which must be a folder "
-            f"that can be written to ({error}); it is compiled and run all the same",
-            GridwiseWarning,
-            stacklevel=2,
+            f"that can be written to ({error}); it is compiled and run all the same"
         )
 
 

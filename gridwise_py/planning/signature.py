@@ -7,7 +7,7 @@ attribute of the primitive replaced by its value. Calls are checked against the 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Literal, Protocol, TypeAlias, get_args
@@ -208,9 +208,11 @@ class Signature:
     takes_count: bool = False
 
     @classmethod
-    def of(cls, primitive: Any, values: Mapping[str, ValueRule] | None = None) -> Signature:
-        """Return the signature of a primitive, from its `arguments` and its attributes."""
-        resolved = {argument.name: argument.resolved(primitive) for argument in primitive.arguments}
+    def of(
+        cls, primitive: Any, arguments: Iterable[Argument], values: Mapping[str, ValueRule] | None = None
+    ) -> Signature:
+        """Return the signature of a primitive, from its arguments and its attributes."""
+        resolved = {argument.name: argument.resolved(primitive) for argument in arguments}
         signature = cls(primitive.name, resolved, dict(values or {}), primitive.takes_count)
         if signature.takes_count and COUNT in resolved:
             raise ArgumentError(f"{primitive.name}: {COUNT}= is the number of items that count; rename that argument")

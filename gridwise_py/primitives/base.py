@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, cast
 
 import wgpu
@@ -18,7 +19,7 @@ from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.layout import COUNT, Layout
 from ..planning.plan import Plan
-from ..planning.signature import Argument, Signature
+from ..planning.signature import Argument, Signature, ValueRule
 from ..planning.windows import check_bindings
 from ..runtime.arguments import ParsedCall, call_key, parse
 from ..runtime.array import Array
@@ -31,7 +32,7 @@ from ..runtime.bound_call import (
     timing_result,
     to_the_end,
 )
-from ..runtime.chunked_array import Items, check_usable
+from ..runtime.chunked_array import check_usable
 from ..runtime.context import context_of
 from ..runtime.counts import has_count, with_count
 from ..runtime.encoders import check_encoder, check_session
@@ -44,6 +45,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype
 from ..types.evaluation import value_of
 from ..types.program import Flat
+from .call_signatures import with_arrays
 from .fusion import FUSED, Fusion, flat_of
 from .mapped_output import MappedOutput
 
@@ -51,16 +53,25 @@ __all__ = ["Primitive"]
 
 _MAX_LAYOUTS = 64
 _MAX_KNOWN_CALLS = 64
-# From a warning in `BoundCall.run` to the line that called `execute`: `_execute`, `execute` and what explains its
-# arguments.
-_TO_CALLER = 6
+#: The methods that take the arrays of a call.
+_CALLS = ("bind", "record", "execute", "execute_async")
 
 
 class Primitive(OfOneDevice, ABC):
     """Base of all primitives. Construct one once and execute it often.
 
-    A subclass lists its `arguments` and turns a `Layout` into a `Plan`. A primitive remembers only its last call, which
-    `execute` without arguments repeats.
+    A primitive remembers only its last call, which `execute` without arguments repeats.
+
+    How a subclass is made, in this order:
+
+    1. The class declares `arguments`, the usual rules of its calls, and `call_arrays`, their names for type checkers.
+    2. Its constructor checks options and keeps them as attributes. `_take` takes items that may be an expression. It
+       sets no arguments.
+    3. `_arguments` returns the rules for these options, a function of the attributes alone; by default those declared.
+    4. This class puts the leaves of expressions in their places, and checks the rules, when the constructor is done.
+       The result is `signature`.
+    5. `plan` turns a `Layout` into a `Plan`: a function of the layout, the attributes and the capabilities.
+    6. A copy with other options is made by `replace`, never by hand.
 
     Parameters
     ----------
@@ -73,22 +84,41 @@ class Primitive(OfOneDevice, ABC):
     _instead = "construct another one where it is needed, with the same arguments"
     #: Datatypes of the items that it works on, by name.
     datatypes: ClassVar[Mapping[str, Datatype]] = DATATYPES
-    #: The arguments of ``execute``, in order. A constructor may set other rules for the same names.
-    arguments: tuple[Argument, ...] = ()
+    #: The usual arguments of ``execute``, in order; `signature` has those of an instance.
+    arguments: ClassVar[tuple[Argument, ...]] = ()
     #: Whether an output that `Argument.replaces` an input is that input, where the caller gives none.
     overwrite_input: bool = False
     #: Whether calls take ``n=``, the number of items that count.
-    takes_count: ClassVar[bool] = False
+    takes_count: bool = False
+    #: A TypedDict: the arrays that calls may be given, for the signatures that people see.
+    call_arrays: ClassVar[type | None] = None
     #: The expression that it reads in place of an array.
     _fusion: Fusion | None = None
     #: The expression of its results that it stores.
     _mapped: MappedOutput | None = None
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Return an instance; of one that reads an expression, the methods take the leaves by their names."""
-        options = (*args, *(value for name, value in kwargs.items() if name != "output"))
-        is_fused = any(isinstance(value, FUSED) for option in options for value in _listed(option))
-        return super().__new__(_taking_leaves(cls) if is_fused else cls)
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "call_arrays" in vars(cls) and cls.call_arrays is not None:
+            for name in _CALLS:
+                setattr(cls, name, with_arrays(getattr(Primitive, name), cls.call_arrays))
+        if "__init__" in vars(cls):
+            init = cast(Any, cls).__init__
+
+            @functools.wraps(init)
+            def construct(self: Primitive, /, *args: Any, **kwargs: Any) -> None:
+                self._construct(init, args, kwargs)
+
+            setattr(cls, "__init__", construct)  # noqa: B010  # type checkers refuse the plain form
+
+    def _construct(self, init: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Call a constructor; note what it is given, for `replace`, and check the arguments of calls at its end."""
+        if "_given" in vars(self):  # called by that of a subclass
+            init(self, *args, **kwargs)
+            return
+        self._given: tuple[tuple[Any, ...], dict[str, Any]] = (args, kwargs)
+        init(self, *args, **kwargs)
+        cast(Any, self.signature)
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
         self._context = context_of(device) if device is not None else None
@@ -114,6 +144,11 @@ class Primitive(OfOneDevice, ABC):
         """The expressions that it reads in place of arrays."""
         return () if self._fusion is None else (self._fusion,)
 
+    @property
+    def _asked_fusions(self) -> tuple[Fusion, ...]:
+        """Those of them that a caller gave."""
+        return self._fusions
+
     @functools.cached_property
     def _fused_arrays(self) -> dict[str, Array]:
         """The Arrays that are part of its expressions, by the names of their leaves."""
@@ -125,23 +160,54 @@ class Primitive(OfOneDevice, ABC):
             layout = fusion.reads(layout)
         return layout if self._mapped is None else self._mapped.writes(layout)
 
-    def _operands_of(self, arrays: dict[str, Any]) -> dict[str, Any]:
-        """Return numpy arrays as `reference` takes them: the items of each expression in place of its leaves."""
-        for fusion in self._fusions:
+    def reference(self, *args: Any, **arrays: Any) -> Any:
+        """Return what numpy computes of the same inputs; an expression's leaves are given by their names."""
+        for fusion in self._asked_fusions:
             names = [*fusion.flat.names, *(name for name, _ in fusion.flat.scalars)]
             leaves = {name: arrays.pop(name) for name in names if name in arrays}
             arrays[fusion.argument] = value_of(fusion.flat, leaves)
-        return arrays
+        return self._reference(*args, **arrays)
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether it has a twin in numpy; a kernel of a user has one that was set as its `reference`."""
+        cls = type(self)
+        given = "reference" in vars(self) or cls.reference is not Primitive.reference
+        return given or cls._reference is not Primitive._reference
+
+    def _reference(self, *args: Any, **arrays: Any) -> Any:
+        """Return what numpy computes, for `reference`: with the items of each expression in place of its leaves."""
+        raise NotImplementedError(f"{self.name} has no twin in numpy")
 
     def _take(self, items: Any, argument: str = "input") -> Any:
         """Return the datatype of an argument's items. If they are an expression, its leaves become the arguments."""
         if not isinstance(items, FUSED):
             return items
         self._fusion = Fusion(items if isinstance(items, Flat) else flat_of(items), argument)
-        self.arguments = self._fusion.arguments(self.arguments)
         return self._fusion.datatype
 
+    def replace(self, **options: Any) -> Self:
+        """Return another one, made with the same options of the constructor but these."""
+        args, kwargs = self._given
+        call = inspect.signature(type(self)).bind(*args, **kwargs)
+        return type(self)(**{**call.arguments, **options})
+
     # ---- what a subclass says ----
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        """Return the arguments for these options, with expressions as what they are; a function of the attributes."""
+        return self.arguments
+
+    def _value_rules(self) -> Mapping[str, ValueRule]:
+        """Return the rules of the arguments that are values, not arrays: here the numbers of expressions."""
+        values = {name: rule for fusion in self._fusions for name, rule in fusion.values.items()}
+        return values if self._mapped is None else values | self._mapped.values
+
+    def _with_leaves(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+        """Return the arguments with the leaves of expressions in their places."""
+        for fusion in self._fusions:
+            arguments = fusion.arguments(arguments)
+        return arguments
 
     @abstractmethod
     def plan(self, layout: Layout) -> Plan:
@@ -163,8 +229,7 @@ class Primitive(OfOneDevice, ABC):
     @functools.cached_property
     def signature(self) -> Signature:
         """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
-        values = {name: rule for fusion in self._fusions for name, rule in fusion.values.items()}
-        return Signature.of(self, values if self._mapped is None else values | self._mapped.values)
+        return Signature.of(self, self._with_leaves(self._arguments()), self._value_rules())
 
     # ---- planning ----
 
@@ -232,7 +297,7 @@ class Primitive(OfOneDevice, ABC):
     # ---- binding ----
 
     @explained()
-    def bind(self, **arrays: Items | wgpu.GPUBuffer | None) -> BoundCall[Any]:
+    def bind(self, **arrays: Any) -> BoundCall[Any]:
         """Check the arguments, make the outputs that are missing, and return a call that is ready to run.
 
         Later calls of the primitive do not change it. An argument that is left out is that of the primitive's last
@@ -331,7 +396,7 @@ class Primitive(OfOneDevice, ABC):
         trials: int = 1,
         timing: TimingSession | None = None,
         **arrays: Any,
-    ) -> dict[str, Items]:
+    ) -> dict[str, Any]:
         """Record the primitive on an encoder, without submitting.
 
         Parameters
@@ -350,11 +415,6 @@ class Primitive(OfOneDevice, ABC):
         dict from str to Array or ChunkedArray
             The outputs.
         """
-        return self._record(arrays, encoder, trials, timing)
-
-    def _record(
-        self, arrays: Mapping[str, Any], encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None
-    ) -> dict[str, Any]:
         check_encoder(self.name, encoder, self.device)
         if timing is not None:
             check_session(self.name, timing, self.device)
@@ -397,28 +457,18 @@ class Primitive(OfOneDevice, ABC):
         ArgumentError
             If an argument is wrong; nothing was submitted or changed.
         """
-        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
-
-    def _execute(
-        self,
-        arrays: Mapping[str, Any],
-        encoder: wgpu.GPUCommandEncoder | None,
-        enable_gpu_timing: bool,
-        enable_cpu_timing: bool,
-        trials: int,
-    ) -> Run[Any]:
         if encoder is not None:
             check_encoder_option(self.name, encoder, enable_cpu_timing, self.device)
         context = self._context
         observer = None if context is None else context.observer
         if observer is None:
             call = self._call(arrays, trials)
-            run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, None, _TO_CALLER)
+            run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, None)
         else:
             with observer.span(self.name, "primitive") as node:
                 call = self._call(arrays, trials)
                 node.shapes = call.shapes()
-                run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, observer, _TO_CALLER)
+                run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, observer)
         if run.measurement is not None:
             self._last_timed = run.measurement
         return run
@@ -431,14 +481,8 @@ class Primitive(OfOneDevice, ABC):
 
         The arguments are those of `execute`, except ``encoder``.
         """
-        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
-
-    async def _execute_async(
-        self, arrays: Mapping[str, Any], enable_gpu_timing: bool, enable_cpu_timing: bool, trials: int
-    ) -> Run[Any]:
-        return await to_the_end(
-            self.device, lambda: self._execute(arrays, None, enable_gpu_timing, enable_cpu_timing, trials)
-        )
+        options = {"enable_gpu_timing": enable_gpu_timing, "enable_cpu_timing": enable_cpu_timing, "trials": trials}
+        return await to_the_end(self.device, lambda: self.execute(**options, **arrays))
 
     def get_timing_result(self) -> TimingResult:
         """Return the times of the last timed call; see `Run.get_timing_result`."""
@@ -450,19 +494,3 @@ class Primitive(OfOneDevice, ABC):
 
     def __repr__(self) -> str:
         return f"{self.name}({self.capabilities.adapter})"
-
-
-def _listed(option: Any) -> Sequence[Any]:
-    return cast(Sequence[Any], option) if isinstance(option, (list, tuple)) else (option,)
-
-
-@functools.cache
-def _taking_leaves(cls: Any) -> Any:
-    """Return the subclass of a primitive's class whose methods take any names, in place of those of `typed`."""
-
-    def reference(self: Any, **arrays: Any) -> Any:
-        """Return numpy's result for the same leaves."""
-        return cls.reference(self, **self._operands_of(arrays))
-
-    methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
-    return type(cls.__name__, (cls,), {**methods, "reference": reference, "__module__": cls.__module__})

@@ -14,7 +14,7 @@ from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
 from ..planning.builder import Part, PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
-from ..planning.signature import SameAs
+from ..planning.signature import Argument, SameAs
 from ..planning.source import Source
 from ..planning.windows import Window, binding_limit, part_of, windows_of
 from ..runtime.operator_check import check_operator
@@ -28,8 +28,8 @@ from ..types.options import one_of
 from ..types.program import Flat
 from .base import Primitive
 from .by_key import ReduceByKey
+from .engines.key_codes import key_context
 from .fusion import FUSED, Fusion, flat_of
-from .key_codes import key_context
 from .run_length import RunLength
 from .sort import Sort, SortPairs
 
@@ -276,10 +276,16 @@ class BinnedPrimitive(Primitive):
         self._asked_order = bool(deterministic)
         self.tuning: HistogramTuning = HistogramTuning.of(tuning)
         self._fused: dict[str, Fusion] = {}
+        #: Arguments of small items, which kernels read as expressions.
+        self._widened: set[str] = set()
 
     @property
     def _fusions(self) -> tuple[Fusion, ...]:
         return tuple(self._fused.values())
+
+    @property
+    def _asked_fusions(self) -> tuple[Fusion, ...]:
+        return tuple(fusion for name, fusion in self._fused.items() if name not in self._widened)
 
     def _taken(self, argument: str, items: Any, known: Mapping[str, Datatype]) -> tuple[Datatype, Datatype]:
         """Return the datatype of an argument's items, and the one that kernels read them as.
@@ -291,6 +297,7 @@ class BinnedPrimitive(Primitive):
             if datatype.itemsize_bytes >= 4:
                 return datatype, datatype
             items = leaf(argument, datatype)
+            self._widened.add(argument)
             self._fuse(argument, flat_of(items))
             return datatype, self._fused[argument].datatype
         flat = flat_of(items)
@@ -302,13 +309,17 @@ class BinnedPrimitive(Primitive):
     def _fuse(self, argument: str, flat: Flat) -> None:
         if self._fused:  # others may be expressions of Arrays, too
             flat = flat.renamed({name: f"{argument}_{name}" for name, _ in flat.arrays})
-        self._fused[argument] = fusion = Fusion(flat, argument)
-        like = next(each.length for each in self.arguments if each.name == argument)
-        self.arguments = fusion.arguments(self.arguments)
-        if isinstance(like, SameAs) and fusion.measure is not None:  # its leaf has as many items, too
-            name, components = fusion.measure
-            same = replace(like, times=like.times * components)
-            self.arguments = tuple(replace(each, length=same) if each.name == name else each for each in self.arguments)
+        self._fused[argument] = Fusion(flat, argument)
+
+    def _with_leaves(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+        for argument, fusion in self._fused.items():
+            like = next(each.length for each in arguments if each.name == argument)
+            arguments = fusion.arguments(arguments)
+            if isinstance(like, SameAs) and fusion.measure is not None:  # its leaf has as many items, too
+                name, components = fusion.measure
+                same = replace(like, times=like.times * components)
+                arguments = tuple(replace(each, length=same) if each.name == name else each for each in arguments)
+        return arguments
 
     def _finish(self) -> None:
         """Choose the shapes; axes, values and operator are known."""

@@ -14,7 +14,7 @@ from ..planning.signature import Argument, Product
 from ..planning.windows import Window
 from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
-from .items_kernel import ItemsKernel, described
+from .engines.items_kernel import ItemsKernel, described
 
 __all__ = ["BroadcastAdd", "broadcast_shapes"]
 

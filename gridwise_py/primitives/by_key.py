@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -13,23 +13,39 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.run import Run
 from ..settings import ScanStrategy
+from ..timing.queries import TimingSession
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
 from ..types.options import MOST_U32, integer, one_of
+from .call_signatures import Timed
+from .engines.segments import SegmentedPrimitive, heads_of_keys, segmented_prefixes
 from .registry import register
 from .scan import KINDS, ScanKind
-from .segments import SegmentedPrimitive, heads_of_keys, segmented_prefixes
-from .typed_segments import KeysItems, KeysItemsReduced
 
 __all__ = ["ReduceByKey", "ScanByKey"]
 
 
+class ScanByKeyArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    keys: Array | wgpu.GPUBuffer | None
+    items: Array | wgpu.GPUBuffer | None
+    output: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class ScanByKeyCall(ScanByKeyArrays, Timed, total=False): ...
+
+
 @register("scan_by_key")
-class ScanByKey(KeysItems, SegmentedPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class ScanByKey(SegmentedPrimitive):
     """Compute the prefix sums of each run of equal keys, under an associative operator.
 
     Item i of the output combines the items of its run up to item i (inclusive), or those before it (exclusive, where
@@ -77,6 +93,8 @@ class ScanByKey(KeysItems, SegmentedPrimitive):  # pyright: ignore[reportIncompa
     >>> gw.ScanByKey(device, "u32", "u32", gw.Add).execute(keys=keys, items=items).output.to_numpy()
     array([1, 2, 3, 1, 2], dtype=uint32)
     """
+
+    call_arrays = ScanByKeyArrays
 
     arguments = (
         Argument("keys", datatype="key_datatype"),
@@ -126,13 +144,43 @@ class ScanByKey(KeysItems, SegmentedPrimitive):  # pyright: ignore[reportIncompa
         counted = builder.counted_work(n, read_bytes // max(n, 1), item_bytes)
         return builder.build(Work(n, read_bytes, n * item_bytes, max(0, n - 1), counted), parameters)
 
-    def reference(self, keys: np.ndarray, items: np.ndarray) -> np.ndarray:
+    def _reference(self, keys: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""
         return self._prefixes(items, heads_of_keys(keys))
 
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[ScanByKeyArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[ScanByKeyArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ScanByKeyCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[ScanByKeyCall]) -> Run[Array]: ...
+
+
+class ReduceByKeyArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    keys: Array | wgpu.GPUBuffer | None
+    items: Array | wgpu.GPUBuffer | None
+    output_keys: Array | wgpu.GPUBuffer | None
+    output_values: Array | wgpu.GPUBuffer | None
+    count: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class ReduceByKeyCall(ReduceByKeyArrays, Timed, total=False): ...
+
 
 @register("reduce_by_key")
-class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class ReduceByKey(SegmentedPrimitive):
     """Combine the items of each run of equal keys, with an associative operator.
 
     Gives the key and the result of each run, in order, and how many runs there are. The order of the items is kept, so
@@ -184,6 +232,8 @@ class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[repo
     (array([7, 2], dtype=uint32), array([3, 7], dtype=uint32))
     """
 
+    call_arrays = ReduceByKeyArrays
+
     arguments = (
         Argument("keys", datatype="key_datatype"),
         Argument("items", length=SameAs("keys", "every key needs one item")),
@@ -209,12 +259,7 @@ class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[repo
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        if size is not None:
-            room = integer("size", size, 1, MOST_U32)
-            self.arguments = tuple(
-                replace(each, length=replace(each.length, most=room)) if isinstance(each.length, UpTo) else each
-                for each in self.arguments
-            )
+        self.size: int | None = None if size is None else integer("size", size, 1, MOST_U32)
         self.key_datatype: Datatype = self._take_keys(dtype)
         super().__init__(
             device,
@@ -224,6 +269,12 @@ class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[repo
             deterministic=deterministic,
             tuning=tuning,
             capabilities=capabilities,
+        )
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        return tuple(
+            replace(each, length=replace(each.length, most=self.size)) if isinstance(each.length, UpTo) else each
+            for each in self.arguments
         )
 
     def plan(self, layout: Layout) -> Plan:
@@ -251,7 +302,7 @@ class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[repo
         builder.step(Fill(count.buffer, count.first_byte, 4))
         return parameters
 
-    def reference(self, keys: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _reference(self, keys: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return numpy's result for the same input: keys, values, and their number. It knows of no `size`."""
         heads = heads_of_keys(keys)
         starts = np.flatnonzero(heads)
@@ -260,3 +311,19 @@ class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[repo
         if keys.dtype.kind == "f":
             keys = keys + keys.dtype.type(0)  # −0 becomes +0
         return keys[starts], values, np.array([starts.size], dtype=np.uint32)
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[ReduceByKeyArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[ReduceByKeyArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ReduceByKeyCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[ReduceByKeyCall]) -> Run[Array]: ...

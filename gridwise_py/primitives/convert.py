@@ -11,7 +11,7 @@ from ..call_errors import explained
 from ..planning.signature import Argument, SameAs
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
-from .items_kernel import ItemsKernel, described
+from .engines.items_kernel import ItemsKernel, described
 
 __all__ = ["Convert"]
 
@@ -56,7 +56,7 @@ class Convert(ItemsKernel):
     def _context_values(self) -> dict[str, Any]:
         return {"source": described(self.source)}
 
-    def reference(self, input: np.ndarray) -> np.ndarray:
+    def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""
         with np.errstate(all="ignore"):
             return input.astype(self.datatype.dtype)

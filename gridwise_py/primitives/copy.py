@@ -6,15 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from .elementwise import Elementwise, elementwise_arguments
+from .calls import InputOutput
+from .engines.elementwise import Elementwise, elementwise_arguments
 from .registry import register
-from .typed import InputOutput
 
 __all__ = ["Copy"]
 
 
 @register("copy")
-class Copy(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Copy(InputOutput, Elementwise):
     """Copy items: ``output = input``.
 
     It moves 8 bytes per 4-byte item. Its throughput is the limit for memory-bound kernels.
@@ -37,6 +37,6 @@ class Copy(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMetho
     arguments = elementwise_arguments("input")
 
     @staticmethod
-    def reference(input: np.ndarray) -> np.ndarray:
+    def _reference(input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""
         return input.copy()

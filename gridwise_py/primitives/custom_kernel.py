@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -18,7 +17,7 @@ from ..planning.layout import Layout
 from ..planning.plan import Binding, BufferSpec, Plan, Shader, Work
 from ..planning.plan import Kernel as PlanKernel
 from ..planning.shaders import sha256
-from ..planning.signature import Argument, Signature
+from ..planning.signature import Argument, ValueRule
 from ..runtime.pipelines import Pipeline
 from ..types.capabilities import Capabilities
 from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
@@ -73,6 +72,9 @@ class Kernel(Primitive):
         Datatypes of arguments that differ from the declaration, for example for a kernel that reads f16 as
         ``array<u32>``. None accepts any. By default an argument must have the scalar type of its array or vectors;
         structures and ``vec2<u32>`` accept any (a raw GPUBuffer then counts as u32).
+    work : Work or callable, optional
+        What a call must move and compute, for rates and rooflines. A callable gets the lengths of the arguments by name
+        and returns it. By default each array is read once, and each that is ``"read_write"`` is written once, too.
 
     Raises
     ------
@@ -118,6 +120,7 @@ class Kernel(Primitive):
         entry_point: str = "main",
         constants: Mapping[str, int | float] | None = None,
         dtypes: Mapping[str, Any] | None = None,
+        work: Work | Callable[[Mapping[str, int]], Work] | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
@@ -138,6 +141,7 @@ class Kernel(Primitive):
         self._workgroups = workgroups
         self._entry_point = entry_point
         self._constants = dict(constants or {})
+        self._work = work
         declared = variables(wgsl)
         self._bindings: dict[str, Variable] = {
             name: self._variable(name, access, declared) for name, access in bindings.items()
@@ -152,17 +156,6 @@ class Kernel(Primitive):
             raise ArgumentError(f"dtypes of unknown bindings {sorted(unknown)}; there are {list(storage)}")
         for name, value in (dtypes or {}).items():
             self._datatypes[name] = None if value is None else as_datatype(value, ITEM_DATATYPES)
-        self.arguments = tuple(
-            Argument(
-                name,
-                is_output=variable.access == "read_write",
-                datatype=self._datatypes[name],
-                aligned=True,
-                any_shape=True,
-                cast=self._cast(name),
-            )
-            for name, variable in storage.items()
-        )
         by_number: dict[int, str] = {}
         for name, variable in self._bindings.items():
             other = by_number.setdefault(variable.binding, name)
@@ -176,6 +169,19 @@ class Kernel(Primitive):
         self._check_limits()
         # Compiled now, so that errors of the text are raised here; kept for later plans.
         self._pipelines = [] if device is None else self._compiled(set(declared) - set(bindings))
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        return tuple(
+            Argument(
+                name,
+                is_output=self._bindings[name].access == "read_write",
+                datatype=datatype,
+                aligned=True,
+                any_shape=True,
+                cast=self._cast(name),
+            )
+            for name, datatype in self._datatypes.items()
+        )
 
     def _variable(self, name: str, access: str, declared: Mapping[str, Variable]) -> Variable:
         """Return the variable of the text that a binding names."""
@@ -231,7 +237,7 @@ class Kernel(Primitive):
 
     def _check_limits(self) -> None:
         limit = "max-storage-buffers-per-shader-stage"
-        most, count = self.capabilities.limits[limit], len(self.arguments)
+        most, count = self.capabilities.limits[limit], len(self._datatypes)
         if count > most:
             raise LimitError(
                 f"{self._label}: {count} bindings, but {limit} is {most}; put arrays together in one buffer"
@@ -242,10 +248,8 @@ class Kernel(Primitive):
         """The label."""
         return self._label
 
-    @functools.cached_property
-    def signature(self) -> Signature:
-        """The rules for its arguments; uniforms are values."""
-        return Signature.of(self, self._uniforms)
+    def _value_rules(self) -> Mapping[str, ValueRule]:
+        return self._uniforms
 
     def plan(self, layout: Layout, **values: Any) -> Plan:
         """Return the plan: one dispatch. `values` are the uniforms, as `execute` takes them."""
@@ -261,15 +265,25 @@ class Kernel(Primitive):
                 f"{self._label}: {', '.join(sorted(shared))} are in one buffer, and one of them is writable. WebGPU "
                 f"does not allow two such bindings; use separate buffers"
             )
-        # The minimum: each binding is read or written once.
-        bytes_of = {name: operand.length * operand.item_bytes for name, operand in layout.items()}
-        written = sum(bytes_of[argument.name] for argument in self.arguments if argument.is_output)
+        lengths = {name: operand.length for name, operand in layout.items()}
         return self._plan(
             {name: BufferSpec(o.buffer, "argument", o.size_bytes) for name, o in layout.items()},
             values,
-            self._grid({name: operand.length for name, operand in layout.items()}),
-            Work(max(o.length for o in layout.values()), sum(bytes_of.values()) - written, written),
+            self._grid(lengths),
+            self._work_of(layout, lengths),
         )
+
+    def _work_of(self, layout: Layout, lengths: Mapping[str, int]) -> Work:
+        if self._work is not None:
+            found: Any = self._work(lengths) if callable(self._work) else self._work
+            if not isinstance(found, Work):
+                raise DatatypeError(
+                    f"{self._label}: work is {found!r:.60}, but must be a gw.Work(items, read_bytes, write_bytes)"
+                )
+            return found
+        bytes_of = {name: operand.length * operand.item_bytes for name, operand in layout.items()}
+        written = sum(bytes_of[argument.name] for argument in self.signature.arguments.values() if argument.is_output)
+        return Work(max(lengths.values()), sum(bytes_of.values()), written)
 
     def _plan(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -10,9 +9,9 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Fill as FillStep
 from ..planning.plan import Plan, Work
-from ..planning.signature import Argument, Signature
+from ..planning.signature import Argument, ValueRule
 from ..planning.windows import Window
-from .items_kernel import ItemsKernel, Words
+from .engines.items_kernel import ItemsKernel, Words
 
 __all__ = ["Arange", "Fill"]
 
@@ -28,10 +27,8 @@ class Fill(ItemsKernel):
     shader: ClassVar[str] = "fill"
     arguments = (Argument("output", is_output=True, any_shape=True),)
 
-    @functools.cached_property
-    def signature(self) -> Signature:
-        """The rules for its arguments."""
-        return Signature.of(self, {"value": Words("value", 2)})
+    def _value_rules(self) -> Mapping[str, ValueRule]:
+        return {"value": Words("value", 2)}
 
     def _context_values(self) -> dict[str, Any]:
         return {}
@@ -61,10 +58,8 @@ class Arange(ItemsKernel):
     shader: ClassVar[str] = "arange"
     arguments = (Argument("output", is_output=True, any_shape=True),)
 
-    @functools.cached_property
-    def signature(self) -> Signature:
-        """The rules for its arguments."""
-        return Signature.of(self, {"start": Words("start", 2), "step": Words("step", 2)})
+    def _value_rules(self) -> Mapping[str, ValueRule]:
+        return {"start": Words("start", 2), "step": Words("step", 2)}
 
     @property
     def _computes_float64(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
@@ -27,12 +27,12 @@ from ..types.options import integer
 from ..types.program import Flat, LeafForm, Program, Step, flatten, gathered, part_of
 from .base import Primitive
 from .by_key import ReduceByKey
+from .engines.key_codes import key_codes
+from .engines.segments import heads_of_keys, segmented_prefixes
 from .fusion import Fusion
 from .group_spec import GroupPass, GroupSpec, Store, group_spec, key_expression, parts_of
 from .group_tables import RUNS, GroupTables, group_tables, table_leaf
-from .key_codes import key_codes
 from .mapped_output import MappedOutput
-from .segments import heads_of_keys, segmented_prefixes
 from .select import Select
 from .sort import Roles, SortPrimitive
 
@@ -216,10 +216,6 @@ class GroupBy(Primitive):
     #: Whether rows are combined in tables where that can be.
     _by_tables: ClassVar[bool] = True
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Return an instance; its methods take the leaves by their names in any case."""
-        return object.__new__(cls)
-
     @explained()
     def __init__(
         self,
@@ -244,18 +240,10 @@ class GroupBy(Primitive):
             wanted = {**(aggregates or {}), **more}
             self.spec, names = group_spec(keys, wanted, key_bits=key_bits, skipna=skipna), list(wanted)
         spec = self.spec
-        room = None if size is None else integer("size", size, 1)
-        length = UpTo(_ROWS, "count", most=room)
-        datatypes = {key.name: key.datatype for key in spec.keys}
-        datatypes |= {name: next(store.datatype for store in spec.stores if store.name == name) for name in names}
+        self.size: int | None = None if size is None else integer("size", size, 1)
+        self._results: dict[str, Datatype] = {key.name: key.datatype for key in spec.keys}
+        self._results |= {name: next(store.datatype for store in spec.stores if store.name == name) for name in names}
         self._fusion = Fusion(spec.flat, _ROWS)
-        arguments = (
-            Argument(_ROWS),
-            *(Argument(name, datatype=datatype, length=SameAs(_ROWS)) for name, datatype in spec.columns),
-            *(Argument(name, is_output=True, datatype=datatype, length=length) for name, datatype in datatypes.items()),
-            Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1),
-        )
-        self.arguments = self._with_leaves(arguments)
         self._values = self._carried()
         self.spec = replace(spec, passes=tuple(self._fitting()))
         self._sort = _RowSort(
@@ -277,6 +265,15 @@ class GroupBy(Primitive):
             self._present = Select(
                 device, self._tables.results, where=self._tables.is_present, capabilities=self.capabilities
             )
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        length = UpTo(_ROWS, "count", most=self.size)
+        return (
+            Argument(_ROWS),
+            *(Argument(name, datatype=kind, length=SameAs(_ROWS)) for name, kind in self.spec.columns),
+            *(Argument(name, is_output=True, datatype=kind, length=length) for name, kind in self._results.items()),
+            Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1),
+        )
 
     def _with_leaves(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
         """Return the arguments with the leaves in place of the rows."""

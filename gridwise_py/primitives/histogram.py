@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import numpy as np
 import wgpu
@@ -13,6 +13,11 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
 from ..planning.signature import Argument, SameAs
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import Items
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import HistogramTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
@@ -20,8 +25,8 @@ from ..types.expression import Operators
 from ..types.operators import Add, BinOp
 from ..types.options import integer
 from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of, edges_argument
+from .call_signatures import Timed
 from .registry import register
-from .typed_bins import InputBinned, PairBinned
 
 __all__ = ["EvenRange", "Histogram", "Histogram2D"]
 
@@ -39,9 +44,6 @@ class _Histogram(BinnedPrimitive):
         self, dtype: Any, bins: tuple[int, ...], ranges: tuple[Any, ...], edges: bool, weights: Any, closed: bool
     ) -> None:
         """Take the arguments; `ranges` has None where the default or edges are taken."""
-        kept = {edges_argument(name) for name in self._told} if edges else set[str]()
-        names = {*self._told, "output", *kept, *(() if weights is None else ("weights",))}
-        self.arguments = tuple(each for each in self.arguments if each.name in names)
         given: tuple[Any, ...] = cast(Any, dtype) if isinstance(dtype, tuple) else (dtype,) * len(self._told)
         kinds = [self._taken(name, each, STORAGE_DATATYPES) for name, each in zip(self._told, given, strict=True)]
         #: Of the items.
@@ -61,8 +63,13 @@ class _Histogram(BinnedPrimitive):
             low, high = _default_range(own) if each is None else _checked_range(self.name, each)
             axes.append(Axis.of_range(name, own.dtype, read_as, count, low, high, closed=closed))
         self.axes = tuple(axes)
+        self._takes_edges: bool = edges
         self._finish()
-        self.arguments = tuple(self._with_length(each) for each in self.arguments)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        kept = {edges_argument(name) for name in self._told} if self._takes_edges else set[str]()
+        names = {*self._told, "output", *kept, *([] if self._values is None else ["weights"])}
+        return tuple(self._with_length(each) for each in self.arguments if each.name in names)
 
     def _with_length(self, argument: Argument) -> Argument:
         """Return an argument with what this histogram knows of it."""
@@ -91,8 +98,21 @@ class _Histogram(BinnedPrimitive):
         return sums.astype(dtype)
 
 
+class HistogramArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    input: Items | wgpu.GPUBuffer | None
+    edges: Array | wgpu.GPUBuffer | None
+    weights: Items | wgpu.GPUBuffer | None
+    output: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class HistogramCall(HistogramArrays, Timed, total=False): ...
+
+
 @register("histogram")
-class Histogram(InputBinned, _Histogram):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Histogram(_Histogram):
     """Count the items in each bin, or add their weights: numpy's ``histogram``.
 
     A bin has its lower edge, and not the upper one; the last bin has both. Items outside and NaN are in no bin.
@@ -153,6 +173,8 @@ class Histogram(InputBinned, _Histogram):  # pyright: ignore[reportIncompatibleM
     array([3, 0, 1, 1], dtype=uint32)
     """
 
+    call_arrays = HistogramArrays
+
     arguments = (
         Argument("input", chunked=True, any_shape=True),
         Argument("edges", is_apart=True),
@@ -193,14 +215,45 @@ class Histogram(InputBinned, _Histogram):  # pyright: ignore[reportIncompatibleM
         """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
         return {"bins": bins}, {"input": n}
 
-    def reference(
+    def _reference(
         self, input: np.ndarray, edges: np.ndarray | None = None, weights: np.ndarray | None = None
     ) -> np.ndarray:
         """Return numpy's result for the same input."""
         return self._twin((input,), (edges,), weights)
 
+    if TYPE_CHECKING:
 
-class Histogram2D(PairBinned, _Histogram):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+        def bind(self, **arrays: Unpack[HistogramArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[HistogramArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[HistogramCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[HistogramCall]) -> Run[Array]: ...
+
+
+class Histogram2DArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    x: Items | wgpu.GPUBuffer | None
+    y: Items | wgpu.GPUBuffer | None
+    x_edges: Array | wgpu.GPUBuffer | None
+    y_edges: Array | wgpu.GPUBuffer | None
+    weights: Items | wgpu.GPUBuffer | None
+    output: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class Histogram2DCall(Histogram2DArrays, Timed, total=False): ...
+
+
+class Histogram2D(_Histogram):
     """Count pairs of items by bins of both, or add their weights: numpy's ``histogram2d``.
 
     Parameters
@@ -222,6 +275,8 @@ class Histogram2D(PairBinned, _Histogram):  # pyright: ignore[reportIncompatible
     execute : takes ``x`` and ``y``, shape (n,) each, ``x_edges``, ``y_edges`` and ``weights`` as above, and ``output``
         of as many items as there are pairs of bins, row by row: ``output.reshape(bins)``.
     """
+
+    call_arrays = Histogram2DArrays
 
     arguments = (
         Argument("x", chunked=True, any_shape=True),
@@ -269,12 +324,28 @@ class Histogram2D(PairBinned, _Histogram):  # pyright: ignore[reportIncompatible
         assert prod((x.bins, y.bins)) == self.bins
         return x.bins, y.bins
 
-    def reference(
+    def _reference(
         self, x: np.ndarray, y: np.ndarray, x_edges: np.ndarray | None = None, y_edges: np.ndarray | None = None,
         weights: np.ndarray | None = None,
     ) -> np.ndarray:  # fmt: skip
         """Return numpy's result for the same input, shape (bins of x · bins of y,)."""
         return self._twin((x, y), (x_edges, y_edges), weights)
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[Histogram2DArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[Histogram2DArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[Histogram2DCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[Histogram2DCall]) -> Run[Array]: ...
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,22 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError
+from ..planning.signature import Argument
 from ..runtime.operator_check import check_operator
 from ..tuning.options import ElementwiseTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, ComputeDatatypeLike
 from ..types.expression import Operators
 from ..types.unary_operators import Square, UnaryOp, UnaryOpLike, as_unaryop, unary_context
-from .elementwise import Elementwise, elementwise_arguments
+from .calls import InputOutput
+from .engines.elementwise import Elementwise, elementwise_arguments
 from .registry import register
-from .typed import InputOutput
 
 __all__ = ["Map"]
 
 
 @register("map")
-class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Map(InputOutput, Elementwise):
     """Apply an operator to each item: ``output[i] = op(input[i])``.
 
     Parameters
@@ -71,13 +72,14 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
         self._stores_bools = self._fusion is not None and op is None and self._fusion.flat.types == ("bool",)
         if self._fusion is not None and self._fusion.flat.fields:
             raise ArgumentError("Map has one output, but the expression is a struct; make a Map for each field")
-        if self._stores_bools:
-            *inputs, output = self.arguments
-            self.arguments = (*inputs, replace(output, datatype=STORAGE_DATATYPES["bool"]))
         self.op: UnaryOp | None = None if op is None else as_unaryop(op)
         if self.op is not None:
             self._trusted = self.op.builtin
             check_operator(self.op, self.datatype, None)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        *inputs, output = self.arguments
+        return (*inputs, replace(output, datatype=STORAGE_DATATYPES["bool"]) if self._stores_bools else output)
 
     def _check_on_device(self) -> None:
         if self.op is not None:
@@ -97,6 +99,6 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
     def _units(self) -> dict[str, int] | None:
         return {"input": 16, "output": 4} if self._stores_bools else None
 
-    def reference(self, input: np.ndarray) -> np.ndarray:
+    def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return the result of the operator's numpy function for the same input."""
         return (input != 0 if self._stores_bools else input) if self.op is None else self.op.twin(input)

@@ -20,8 +20,8 @@ from ..tuning.options import MatMulTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import MATMUL_DATATYPES, Datatype, MatMulDatatypeLike, as_datatype
 from ..types.options import MOST_U32, integer
+from .calls import TwoInputs
 from .registry import register
-from .typed import TwoInputs
 
 __all__ = ["MatMul"]
 
@@ -159,7 +159,7 @@ class MatMul(TwoInputs):
                 f"is at most {most} there; multiply parts of at most {most} columns of a and rows of b, and add them"
             )
 
-    def reference(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def _reference(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the product in float64, rounded once, shape (m·n,)."""
         with np.errstate(all="ignore"):
             product = self._matrix(a, "a") @ self._matrix(b, "b")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -15,12 +15,27 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, UpTo
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import ItemsT
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
-from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, KeyDatatypeLike, Struct, ValueDatatypeLike
+from ..types.datatype import (
+    DATATYPES,
+    ITEM_DATATYPES,
+    VALUE_DATATYPES,
+    Datatype,
+    KeyDatatypeLike,
+    Struct,
+    ValueDatatypeLike,
+    as_datatype,
+)
 from .base import Primitive
-from .merge_order import (
+from .call_signatures import Timed
+from .engines.merge_order import (
     PARTITION_TILES,
     Less,
     MergeOrder,
@@ -32,15 +47,31 @@ from .merge_order import (
     value_arguments,
 )
 from .registry import register
-from .typed_merges import TwoSorted
 
 __all__ = ["Merge"]
 
 _COUNTS = ("a_count", "b_count")
 
 
+class MergeArrays(TypedDict, Generic[ItemsT], total=False):
+    """The arrays of its calls."""
+
+    a: ItemsT | wgpu.GPUBuffer | None
+    b: ItemsT | wgpu.GPUBuffer | None
+    a_values: ItemsT | wgpu.GPUBuffer | None
+    b_values: ItemsT | wgpu.GPUBuffer | None
+    a_count: Array | wgpu.GPUBuffer | None
+    b_count: Array | wgpu.GPUBuffer | None
+    output: ItemsT | wgpu.GPUBuffer | None
+    output_values: ItemsT | wgpu.GPUBuffer | None
+    count: Array | wgpu.GPUBuffer | None
+
+
+class MergeCall(MergeArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
+
+
 @register("merge")
-class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Merge(Primitive):
     """Merge two sorted arrays; of equal keys those of the first come first.
 
     Parameters
@@ -89,6 +120,8 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
     array([1, 2, 4, 4, 4, 9], dtype=uint32)
     """
 
+    call_arrays = MergeArrays
+
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     #: Whether integer keys without values are merged in registers, where a device has subgroups.
     #: benchmarks/merge_peer.py compares the two.
@@ -117,21 +150,9 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
         self.datatype: Datatype = self._order.datatype
         self.descending: bool = self._order.descending
         self.counted: bool = bool(counted)
-        a, b, output = self.arguments
-        counts: list[Argument] = []
-        if self.counted:
-            a, b = replace(a, chunked=False), replace(b, chunked=False)
-            output = replace(output, length=UpTo("a", "count", plus="b"), chunked=False)
-            counts = [Argument(name, datatype=DATATYPES["u32"], length=1, fed=True, any_shape=True) for name in _COUNTS]
-        values: list[Argument] = []
-        moved: list[Argument] = []
-        self.value_datatype: Datatype | None = None
-        if value_dtype is not None:
-            inputs = {"a": "a_values", "b": "b_values"}
-            self.value_datatype, (*values, out) = value_arguments(value_dtype, inputs, output)
-            moved = [out]
-        ends = [Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1)] if self.counted else []
-        self.arguments = (a, b, *values, *counts, output, *moved, *ends)
+        self.value_datatype: Datatype | None = (
+            None if value_dtype is None else as_datatype(value_dtype, VALUE_DATATYPES)
+        )
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         mode = self.capabilities.subgroup_mode(None)
         integers = self._order.less is None and self.datatype.dtype.kind in "ui" and self._order.key_words == 1
@@ -144,6 +165,18 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
             if self._by_network
             else shapes_for("merge", self.capabilities, tuning=self.tuning)
         )
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        a, b, output = self.arguments
+        counts: list[Argument] = []
+        ends: list[Argument] = []
+        if self.counted:
+            a, b = replace(a, chunked=False), replace(b, chunked=False)
+            output = replace(output, length=UpTo("a", "count", plus="b"), chunked=False)
+            counts = [Argument(name, datatype=DATATYPES["u32"], length=1, fed=True, any_shape=True) for name in _COUNTS]
+            ends = [Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1)]
+        values = value_arguments(self.value_datatype, {"a": "a_values", "b": "b_values"}, output)
+        return (a, b, *values[:-1], *counts, output, *values[-1:], *ends)
 
     @classmethod
     def at_size(cls, n: int, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
@@ -237,7 +270,7 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
     def _step(n: int) -> int:
         return first_step(n)
 
-    def reference(self, a: np.ndarray, b: np.ndarray, **others: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
+    def _reference(self, a: np.ndarray, b: np.ndarray, **others: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
         """Return the stable merge by a search of each key among those of the other array."""
         if self.counted:
             a, b = a[: int(others["a_count"].reshape(-1)[0])], b[: int(others["b_count"].reshape(-1)[0])]
@@ -249,3 +282,19 @@ class Merge(TwoSorted, Primitive):  # pyright: ignore[reportIncompatibleMethodOv
         if self.counted:
             found.append(np.array([order.size], dtype=np.uint32))
         return found[0] if len(found) == 1 else tuple(found)
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[MergeArrays[ItemsT]]) -> BoundCall[ItemsT]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[MergeArrays[ItemsT]],
+        ) -> dict[str, ItemsT]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[MergeCall[ItemsT]]
+        ) -> Run[ItemsT]: ...
+        async def execute_async(self, **call: Unpack[MergeCall[ItemsT]]) -> Run[ItemsT]: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -14,14 +14,28 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import ItemsT
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
-from ..types.datatype import ITEM_DATATYPES, Datatype, KeyDatatypeLike, Struct, ValueDatatypeLike
+from ..types.datatype import (
+    ITEM_DATATYPES,
+    VALUE_DATATYPES,
+    Datatype,
+    KeyDatatypeLike,
+    Struct,
+    ValueDatatypeLike,
+    as_datatype,
+)
 from ..types.expression import Operators
 from ..types.expression_functions import StructExpression
 from .base import Primitive
-from .merge_order import (
+from .call_signatures import Timed
+from .engines.merge_order import (
     PARTITION_TILES,
     Less,
     MergeOrder,
@@ -32,15 +46,27 @@ from .merge_order import (
     value_arguments,
 )
 from .registry import register
-from .typed_merges import SortedItems
 
 __all__ = ["MergeSort"]
 
 _MOST_WORD = (1 << 32) - 1
 
 
+class MergeSortArrays(TypedDict, Generic[ItemsT], total=False):
+    """The arrays of its calls."""
+
+    input: ItemsT | wgpu.GPUBuffer | None
+    values: ItemsT | wgpu.GPUBuffer | None
+    output: ItemsT | wgpu.GPUBuffer | None
+    output_values: ItemsT | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class MergeSortCall(MergeSortArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
+
+
 @register("merge_sort")
-class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class MergeSort(Primitive):
     """Sort by any order, which a function of two items gives; stable.
 
     Parameters
@@ -87,6 +113,8 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
     array([31, 11, 12, 22], dtype=uint32)
     """
 
+    call_arrays = MergeSortArrays
+
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     takes_count = True
     arguments = (
@@ -109,14 +137,17 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
         super().__init__(device, capabilities=capabilities)
         self.value_datatype: Datatype | None = None
         if value_dtype is not None:
-            items, output = self.arguments
-            self.value_datatype, values = value_arguments(value_dtype, {"input": "values"}, output)
-            self.arguments = (items, values[0], output, values[1])
+            self.value_datatype = as_datatype(value_dtype, VALUE_DATATYPES)
         self._order = MergeOrder(self.name, self._take(dtype), descending, less)
         self.datatype: Datatype = self._order.datatype
         self.descending: bool = self._order.descending
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("merge", self.capabilities, tuning=self.tuning)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        items, output = self.arguments
+        values = value_arguments(self.value_datatype, {"input": "values"}, output)
+        return (items, *values[:-1], output, *values[-1:])
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: a dispatch that sorts tiles, and two for each doubling of the sorted runs."""
@@ -219,7 +250,7 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
             context=self._template(shape, key_output="output", values="values" in inputs), **more,
         )  # fmt: skip
 
-    def reference(self, **arrays: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
+    def _reference(self, **arrays: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
         """Return the result of a merge sort in numpy."""
         items = arrays["input"]
         order, run = np.arange(items.size), 1
@@ -229,6 +260,22 @@ class MergeSort(SortedItems, Primitive):  # pyright: ignore[reportIncompatibleMe
             order = order[merged_order(self._order, items[order], runs)]
             run *= 2
         return items[order] if self.value_datatype is None else (items[order], arrays["values"][order])
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[MergeSortArrays[ItemsT]]) -> BoundCall[ItemsT]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[MergeSortArrays[ItemsT]],
+        ) -> dict[str, ItemsT]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[MergeSortCall[ItemsT]]
+        ) -> Run[ItemsT]: ...
+        async def execute_async(self, **call: Unpack[MergeSortCall[ItemsT]]) -> Run[ItemsT]: ...
 
 
 def _named(name: str, operands: Mapping[str, Operand]) -> dict[str, Operand]:

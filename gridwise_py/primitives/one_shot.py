@@ -21,9 +21,9 @@ from ..runtime.device import default_device
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
 from ..types.program import Flat
 from .base import Primitive
-from .elementwise import Elementwise
+from .engines.elementwise import Elementwise
+from .engines.operator import OperatorPrimitive, check_conversion
 from .fusion import EXPRESSIONS, flat_of
-from .operator import OperatorPrimitive, check_conversion
 
 __all__ = [
     "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",
@@ -309,7 +309,8 @@ def _out_dtype(out: Any, dtype: np.dtype[Any], casting: Any) -> np.dtype[Any]:
     own = getattr(out, "dtype", None)
     if not isinstance(own, np.dtype) or own.kind not in "biufc" or (dtype.kind == "c" and own.kind != "c"):
         return dtype
-    return own if np.can_cast(dtype, own, casting) else dtype
+    fits = np.can_cast(own, dtype) if casting == "back" else np.can_cast(dtype, own, casting)
+    return own if fits else dtype
 
 
 def is_weak(value: Any) -> bool:
@@ -346,8 +347,9 @@ def delivered(call: str, result: Any, out: Any, casting: Any = "same_kind") -> A
     result : numpy.ndarray, numpy scalar or Array
     out : numpy.ndarray, Array or None
         Of any dtype that numpy casts the result to, of its shape; on the host of any strides.
-    casting : {"same_kind", "unsafe", "equiv"}
-        How: functions of items cast within a kind, numpy's reductions also floats to integers.
+    casting : {"same_kind", "unsafe", "equiv", "back"}
+        How: functions of items cast within a kind, numpy's reductions also floats to integers. Those that take items
+        ask whether the dtype of `out` fits into that of the result ("back"), as numpy, which reads it.
 
     Raises
     ------
@@ -381,15 +383,22 @@ def without_doubles(value: Any, items: Any, device: wgpu.GPUDevice) -> Any:
 
 def _combinable(items: Any, datatype: Datatype, result: Datatype) -> tuple[Any, Datatype]:
     """Return items that a kernel combines as `result`, and their datatype: converted before where it does not do so."""
+    if _are_combined(datatype, result):
+        return items, datatype
+    # numpy would drop imaginary parts, or every field but one.
+    if isinstance(items, ChunkedArray) or datatype.is_several or isinstance(result, Struct):
+        check_conversion(datatype, result)  # raises
+    with np.errstate(all="ignore"):
+        return cast(Any, items).astype(result.dtype), result
+
+
+def _are_combined(datatype: Datatype, result: Datatype) -> bool:
+    """Whether kernels combine items of a datatype as another one."""
     try:
         check_conversion(datatype, result)
     except DatatypeError:
-        # numpy would drop imaginary parts, or every field but one.
-        if isinstance(items, ChunkedArray) or datatype.is_several or isinstance(result, Struct):
-            raise
-        with np.errstate(all="ignore"):
-            return items.astype(result.dtype), result
-    return items, datatype
+        return False
+    return True
 
 
 def checked(
@@ -532,7 +541,13 @@ def _checked_fused(
     if results is not None:
         # Kernels read conditions as u32, but a sum of bools is of i64, as numpy's.
         counts = results.widens and flat.types == ("bool",)
-        options["result_dtype"] = results.datatype(STORAGE_DATATYPES["bool"] if counts else flat.datatype, out)
+        result = results.datatype(STORAGE_DATATYPES["bool"] if counts else flat.datatype, out)
+        if not _are_combined(flat.datatype, result):  # stored, and converted as an Array is
+            inputs = {name: asarray(value, device) if value is first else value for name, value in inputs.items()}
+            return checked(
+                call, cls, key, device, inputs, out, results=results, flatten=flatten, out_shape=out_shape, **options
+            )
+        options["result_dtype"] = result
     primitive = kept_primitive(cls, device, flat.without_arrays(), *key, **options)
     given = {**arrays, **{name: value for name, value in inputs.items() if value is not first}}
     signature = primitive.signature

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -11,20 +11,41 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.signature import Argument, SameAs, UpTo
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import Items
+from ..runtime.run import Run
 from ..settings import ScanStrategy
+from ..timing.queries import TimingSession
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import ITEM_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
+from .call_signatures import Timed
+from .engines.stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
 from .registry import register
-from .stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
-from .typed_streams import InputParts
 
 __all__ = ["Partition"]
 
 
+class PartitionArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    input: Items | wgpu.GPUBuffer | None
+    flags: Items | wgpu.GPUBuffer | None
+    second_flags: Items | wgpu.GPUBuffer | None
+    first: Array | wgpu.GPUBuffer | None
+    second: Array | wgpu.GPUBuffer | None
+    rest: Array | wgpu.GPUBuffer | None
+    counts: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class PartitionCall(PartitionArrays, Timed, total=False): ...
+
+
 @register("partition")
-class Partition(InputParts, StreamPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Partition(StreamPrimitive):
     """Split items into those that a predicate marks and the rest, or into three parts; every part keeps the order.
 
     Parameters
@@ -57,6 +78,8 @@ class Partition(InputParts, StreamPrimitive):  # pyright: ignore[reportIncompati
     >>> run.outputs["rest"].to_numpy()
     array([1, 1], dtype=uint32)
     """
+
+    call_arrays = PartitionArrays
 
     datatypes = ITEM_DATATYPES
     splits = True
@@ -97,20 +120,22 @@ class Partition(InputParts, StreamPrimitive):  # pyright: ignore[reportIncompati
         kinds = [self._input(name, of, FLAGS) for name, of in zip(names, flags, strict=True)]
         self.flag_datatype: Datatype = kinds[0]
         self.marks = tuple(Mark(name, kind) for name, kind in zip(names, kinds, strict=True))
-        arguments = list(type(self).arguments)
-        outputs = ("first", "rest")
-        if self.parts == 3:
-            outputs = ("first", "second", "rest")
-            arguments[2:2] = [Argument("second_flags", datatype=kinds[1], length=SameAs("input"))]
-            arguments[3:] = [
-                *(
-                    Argument(name, is_output=True, length=UpTo("input", count="counts", item=k))
-                    for k, name in enumerate(outputs)
-                ),
-                count_argument("counts", 3),
-            ]
+        outputs = ("first", "rest") if self.parts == 2 else ("first", "second", "rest")
         self.fields = (Field(outputs, "input", self.datatype),)
-        self._finish(arguments)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        if self.parts == 2:
+            return self.arguments
+        outputs = self.fields[0].outputs
+        return (
+            *self.arguments[:2],
+            Argument("second_flags", datatype=self.marks[1].datatype, length=SameAs("input")),
+            *(
+                Argument(name, is_output=True, length=UpTo("input", count="counts", item=k))
+                for k, name in enumerate(outputs)
+            ),
+            count_argument("counts", len(outputs)),
+        )
 
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         items, left = inputs["input"], np.ones(inputs["input"].size, dtype=bool)
@@ -121,3 +146,19 @@ class Partition(InputParts, StreamPrimitive):  # pyright: ignore[reportIncompati
             left &= ~marked
         found.append(items[left])
         return *found, np.array([part.size for part in found], dtype=np.uint32)
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[PartitionArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[PartitionArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[PartitionCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[PartitionCall]) -> Run[Array]: ...

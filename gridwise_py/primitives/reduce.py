@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -12,9 +12,14 @@ from ..call_errors import explained
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import RAW_INPUT, RAW_OUTPUT
 from ..planning.layout import Layout, Operand
-from ..planning.lookback_state import SPIN_LIMIT, ChainedState
+from ..planning.lookback_state import ChainedState
 from ..planning.plan import Copy, Plan, Work
 from ..planning.signature import Argument
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import Items
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import ReduceTuning
 from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities
@@ -22,15 +27,26 @@ from ..types.datatype import Datatype, ItemDatatypeLike, Struct
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
 from ..types.struct_operators import ArgOp, Moments
-from .operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
+from .call_signatures import Timed
+from .engines.operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .registry import register
-from .typed import InputTotal
 
 __all__ = ["Reduce"]
 
 
+class ReduceArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    input: Items | wgpu.GPUBuffer | None
+    output: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class ReduceCall(ReduceArrays, Timed, total=False): ...
+
+
 @register("reduce")
-class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Reduce(OperatorPrimitive):
     """Combine all items with an associative operator.
 
     The result has the datatype of the input, unless `result_dtype` gives another: integers wrap, while `numpy.sum`
@@ -116,6 +132,8 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     array([9], dtype=uint32)
     """
 
+    call_arrays = ReduceArrays
+
     takes_count = True
     # Any overlap is allowed: the result is written after everything was read.
     arguments = (
@@ -142,8 +160,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             device, dtype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
             subgroups=self.tuning.subgroups, output=output, capabilities=capabilities,
         )  # fmt: skip
-        spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
-        self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
+        self._state = ChainedState.choose(self.capabilities, self.tuning.state, self.tuning.spin_limit, self._faults)
         self._partial = self._partial_context()
         self._shapes = self._shapes_for("reduce", self.tuning)
 
@@ -169,11 +186,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         """Return a reduction with the same options for items and results of other datatypes; itself for its own."""
         if (items, results) == (self.datatype, self.result_datatype):
             return self
-        return type(self)(
-            self._device, items, self.op, result_dtype=results,
-            deterministic=self._fixed_order is not None and not self.compensated, compensated=self.compensated,
-            tuning=self.tuning, capabilities=self.capabilities,
-        )  # fmt: skip
+        return self.replace(dtype=items, result_dtype=results, output=None)
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: at most two dispatches; with several windows one each and one more."""
@@ -262,7 +275,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             workgroups=1, **over_blocks(builder, blocks_of(windows), shape, self._items_in(layout["input"])),
         )  # fmt: skip
 
-    def reference(self, input: np.ndarray) -> np.ndarray:
+    def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input, shape (1,), in the dtype of the result."""
         dtype = self.result_datatype.dtype
         if input.size == 0:
@@ -272,15 +285,21 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
                 result = np.array([fold(self.op, input.astype(dtype))]).astype(dtype)
         return result if self._mapped is None else self._mapped.value(result)
 
+    if TYPE_CHECKING:
 
-def wider(dtype: np.dtype) -> np.dtype:
-    """Return the dtype in which numpy adds or multiplies floats for a reference; that of other items is as it is.
-
-    For f64 it is the widest that the platform has: one by one, 10^6 additions of f64 err more than a kernel does.
-    """
-    if dtype == np.float64:
-        return np.dtype(np.longdouble)
-    return np.dtype({"f": np.float64, "c": np.complex128}.get(dtype.kind, dtype))
+        def bind(self, **arrays: Unpack[ReduceArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[ReduceArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ReduceCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[ReduceCall]) -> Run[Array]: ...
 
 
 def fold(op: BinOp, items: np.ndarray) -> Any:

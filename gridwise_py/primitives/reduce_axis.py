@@ -25,10 +25,9 @@ from ..types.datatype import ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike, memory_context, operator_context
 from ..types.options import integer
-from .operator import OperatorPrimitive
-from .reduce import wider
+from .calls import InputOutput
+from .engines.operator import OperatorPrimitive, wider
 from .registry import register
-from .typed import InputOutput
 
 __all__ = ["ReduceAxis"]
 
@@ -47,7 +46,7 @@ class _Matrices:
 
 
 @register("reduce_axis")
-class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class ReduceAxis(InputOutput, OperatorPrimitive):
     """Combine the items of an array along an axis, with an associative operator.
 
     The constructor gets the shape; at the call only the number of items counts, in C order. The result has the
@@ -378,7 +377,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
             uses_subgroups=True,
         )  # fmt: skip
 
-    def reference(self, input: np.ndarray) -> np.ndarray:
+    def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same items, flat, in the dtype of the result."""
         dtype = self.result_datatype.dtype
         array = input.reshape(self.outer, self.reduced, self.inner).astype(dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -11,6 +11,11 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
 from ..planning.signature import Argument, SameAs
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import Items
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import HistogramTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
@@ -18,15 +23,27 @@ from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike, as_binop
 from ..types.options import integer
 from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of
+from .call_signatures import Timed
 from .reduce import fold
 from .registry import register
-from .typed_bins import IndicesBinned
 
 __all__ = ["ReduceByIndex"]
 
 
+class ReduceByIndexArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    indices: Items | wgpu.GPUBuffer | None
+    items: Items | wgpu.GPUBuffer | None
+    output: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class ReduceByIndexCall(ReduceByIndexArrays, Timed, total=False): ...
+
+
 @register("reduce_by_index")
-class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class ReduceByIndex(BinnedPrimitive):
     """Combine the items of each index, with an associative and commutative operator.
 
     Entry k of the output combines all items whose index is k; an index that no item has gets the operator's identity.
@@ -76,6 +93,8 @@ class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIn
     array([5, 0, 7], dtype=uint32)
     """
 
+    call_arrays = ReduceByIndexArrays
+
     _label = "reduce_by_index"
     arguments = (
         Argument("indices", chunked=True, any_shape=True),
@@ -103,8 +122,6 @@ class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIn
         #: Of the indices, and of the items.
         self.datatype: Datatype
         self.value_datatype: Datatype
-        if value_dtype is None:
-            self.arguments = tuple(each for each in self.arguments if each.name != "items")
         self.datatype, self._key_datatype = self._taken("indices", dtype, STORAGE_DATATYPES)
         if self._key_datatype.dtype.kind == "f":
             raise DatatypeError(
@@ -124,15 +141,17 @@ class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIn
             self._values = "items"
         self.axes = (Axis("indices", "index", integer("size", size, 1)),)
         self._finish()
-        *others, output = self.arguments
-        self.arguments = (*others, replace(output, length=self.bins))
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        indices, items, output = self.arguments
+        return (indices, *([] if self._values is None else [items]), replace(output, length=self.bins))
 
     @classmethod
     def at_size(cls, n: int, bins: int = 256, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
         return {"size": bins}, {"indices": n, "items": n}
 
-    def reference(self, indices: np.ndarray, items: np.ndarray | None = None) -> np.ndarray:
+    def _reference(self, indices: np.ndarray, items: np.ndarray | None = None) -> np.ndarray:
         """Return numpy's result for the same input."""
         if items is None:
             items = np.ones(indices.size, dtype=np.uint32)
@@ -147,3 +166,19 @@ class ReduceByIndex(IndicesBinned, BinnedPrimitive):  # pyright: ignore[reportIn
         for place, part in zip(found, parts, strict=True):
             result[place] = fold(self.op, part)
         return result
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[ReduceByIndexArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[ReduceByIndexArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ReduceByIndexCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[ReduceByIndexCall]) -> Run[Array]: ...

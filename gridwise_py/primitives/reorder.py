@@ -12,7 +12,7 @@ from ..planning.signature import Argument, Product
 from ..planning.windows import Window
 from ..types.capabilities import Capabilities
 from ..types.datatype import ItemDatatypeLike
-from .items_kernel import ItemsKernel
+from .engines.items_kernel import ItemsKernel
 
 __all__ = ["Reorder"]
 

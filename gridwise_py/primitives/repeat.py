@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -16,24 +16,43 @@ from ..planning.layout import Layout, Operand
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
 from ..planning.windows import binding_limit
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.expression import Operators
 from ..types.options import MOST_U32, integer, one_of
+from .base import Primitive
+from .call_signatures import Timed
+from .engines.segments import search_steps
 from .registry import register
 from .scan import Scan
-from .segments import search_steps
-from .typed_segments import ValuesRepeated
 
 __all__ = ["Repeat"]
 
 _U32 = DATATYPES["u32"]
 
 
+class RepeatArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    values: Array | wgpu.GPUBuffer | None
+    counts: Array | wgpu.GPUBuffer | None
+    offsets: Array | wgpu.GPUBuffer | None
+    output: Array | wgpu.GPUBuffer | None
+    count: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class RepeatCall(RepeatArrays, Timed, total=False): ...
+
+
 @register("repeat")
-class Repeat(ValuesRepeated):
+class Repeat(Primitive):
     """Repeat each value as often as a count says, as ``np.repeat`` does.
 
     Values with a count of 0 are left out. How long the result is, only the GPU knows; it carries its count.
@@ -78,6 +97,8 @@ class Repeat(ValuesRepeated):
     array([7, 7, 9, 9, 9], dtype=uint32)
     """
 
+    call_arrays = RepeatArrays
+
     takes_count = True
     datatypes: ClassVar[Mapping[str, Datatype]] = {
         name: each for name, each in ITEM_DATATYPES.items() if each.itemsize_bytes in (4, 8)
@@ -106,19 +127,21 @@ class Repeat(ValuesRepeated):
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("elementwise", self.capabilities, tuning=self.tuning)
         self._has_values = dtype is not None
+        taken = self._take(dtype, "values") if self._has_values else "u32"
+        self.datatype: Datatype = as_datatype(taken, self.datatypes)
+
+    def _arguments(self) -> tuple[Argument, ...]:
         inputs = [Argument("values", datatype="datatype")] if self._has_values else []
-        if by == "offsets":
+        if self.by == "offsets":
             inputs.append(Argument("offsets", datatype=_U32, is_apart=True))
         else:
             length = SameAs("values", "every value needs one count") if self._has_values else None
             inputs.append(Argument("counts", datatype=_U32, length=length))
-        self.arguments = (
+        return (
             *inputs,
-            Argument("output", is_output=True, length=UpTo(by, "count", room=self.size)),
+            Argument("output", is_output=True, length=UpTo(self.by, "count", room=self.size)),
             Argument("count", is_output=True, datatype=_U32, length=1),
         )
-        taken = self._take(dtype, "values") if self._has_values else "u32"
-        self.datatype: Datatype = as_datatype(taken, self.datatypes)
 
     @cached_property
     def _scan(self) -> Scan:
@@ -207,9 +230,25 @@ class Repeat(ValuesRepeated):
             )
         return output
 
-    def reference(self, **arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _reference(self, **arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return numpy's result for the same input, and its length; it knows of no `size`."""
         counts = arrays["counts"] if self.by == "counts" else np.diff(arrays["offsets"].astype(np.int64))
         values = arrays["values"] if self._has_values else np.arange(counts.size, dtype=np.uint32)
         repeated = np.repeat(values, counts)
         return repeated, np.array([repeated.size], dtype=np.uint32)
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[RepeatArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[RepeatArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[RepeatCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[RepeatCall]) -> Run[Array]: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -10,14 +11,19 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.signature import Argument, UpTo
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import Items
+from ..runtime.run import Run
 from ..settings import ScanStrategy
+from ..timing.queries import TimingSession
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
+from .call_signatures import Timed
+from .engines.stream import Field, Mark, StreamPrimitive, count_argument
 from .registry import register
-from .stream import Field, Mark, StreamPrimitive, count_argument
-from .typed_streams import KeysRuns
 from .unique import run_heads
 
 __all__ = ["RunLength"]
@@ -25,8 +31,22 @@ __all__ = ["RunLength"]
 _OUTPUTS = ("values", "starts", "lengths")
 
 
+class RunLengthArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    keys: Items | wgpu.GPUBuffer | None
+    values: Array | wgpu.GPUBuffer | None
+    starts: Array | wgpu.GPUBuffer | None
+    lengths: Array | wgpu.GPUBuffer | None
+    count: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class RunLengthCall(RunLengthArrays, Timed, total=False): ...
+
+
 @register("run_length")
-class RunLength(KeysRuns, StreamPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class RunLength(StreamPrimitive):
     """Encode runs of equal keys: the key, the position of the first one, and how many there are.
 
     Parameters
@@ -60,6 +80,8 @@ class RunLength(KeysRuns, StreamPrimitive):  # pyright: ignore[reportIncompatibl
     >>> run.outputs["lengths"].to_numpy()
     array([2, 3, 1], dtype=uint32)
     """
+
+    call_arrays = RunLengthArrays
 
     datatypes = STORAGE_DATATYPES
     _label = "run_length"
@@ -99,8 +121,9 @@ class RunLength(KeysRuns, StreamPrimitive):  # pyright: ignore[reportIncompatibl
             "starts": Field(("starts",), None, DATATYPES["u32"]),
         }
         self.fields = tuple(field for name, field in fields.items() if name in self.outputs)
-        wanted = (*self.outputs, "keys", "count")
-        self._finish([each for each in type(self).arguments if each.name in wanted])
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        return tuple(each for each in self.arguments if each.name in (*self.outputs, "keys", "count"))
 
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         keys = inputs["keys"]
@@ -108,3 +131,19 @@ class RunLength(KeysRuns, StreamPrimitive):  # pyright: ignore[reportIncompatibl
         found = {"values": keys[starts], "starts": starts, "lengths": np.diff(np.append(starts, keys.size))}
         chosen = [found[name] if name == "values" else found[name].astype(np.uint32) for name in self.outputs]
         return *chosen, np.array([starts.size], dtype=np.uint32)
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[RunLengthArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[RunLengthArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[RunLengthCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[RunLengthCall]) -> Run[Array]: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 import numpy as np
 import wgpu
@@ -17,18 +17,22 @@ from ..planning.layout import COUNT, Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import part_of, windows_of
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import ItemsT
+from ..runtime.run import Run
 from ..settings import ScanStrategy
+from ..timing.queries import TimingSession
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
 from ..types.options import one_of
-from .look_back import LookBackPrimitive
-from .operator import blocks_of, over_blocks
-from .reduce import wider
+from .call_signatures import Timed
+from .engines.look_back import LookBackPrimitive
+from .engines.operator import blocks_of, over_blocks, wider
 from .registry import register
-from .typed import InputInitialOutput
 
 __all__ = ["KINDS", "Scan", "ScanKind"]
 
@@ -41,8 +45,20 @@ _INITIAL = Argument("initial", datatype="result_datatype", length=1, any_shape=T
 _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
 
+class ScanArrays(TypedDict, Generic[ItemsT], total=False):
+    """The arrays of its calls."""
+
+    input: ItemsT | wgpu.GPUBuffer | None
+    initial: Array | wgpu.GPUBuffer | None
+    output: ItemsT | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class ScanCall(ScanArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
+
+
 @register("scan")
-class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Scan(LookBackPrimitive):
     """Compute all prefix sums of the input under an associative operator.
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
@@ -140,6 +156,8 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
     array([11, 12, 13, 14, 15], dtype=uint32)
     """
 
+    call_arrays = ScanArrays
+
     takes_count = True
     _kernel = "scan_lookback"
     _writes_all = True
@@ -176,9 +194,6 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
             )
         #: Whether calls take the value that they start from.
         self.takes_initial: bool = initial
-        self._asked_output = output
-        if initial:
-            self.arguments = (*self.arguments[:-1], _INITIAL, self.arguments[-1])
         self.tuning: ScanTuning = ScanTuning.of(tuning)
         super().__init__(
             device, dtype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
@@ -186,9 +201,12 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
         )  # fmt: skip
         self.kind: ScanKind = one_of("kind", kind, KINDS)
         self._set_up(strategy)
-        if self._requested == "lookback":
-            # Its fallback reads the input again.
-            self.arguments = tuple(replace(argument, overlap="never") for argument in self.arguments)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        items, output = self.arguments
+        if self._requested == "lookback":  # its fallback reads the input again
+            output = replace(output, overlap="never")
+        return (items, *([_INITIAL] if self.takes_initial else []), output)
 
     @cached_property
     def inclusive(self) -> Scan:
@@ -202,22 +220,11 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
         if self.takes_initial:
             return self
         items: Any = self.datatype if self._fusion is None else self._fusion.flat.without_arrays()
-        return Scan(
-            self._device, items, self.op, self.kind, result_dtype=self.result_datatype,
-            output=self._asked_output,
-            strategy=self._requested if self._fixed_order is None else None,
-            deterministic=self._fixed_order is not None, compensated=self.compensated, initial=True,
-            tuning=self.tuning, capabilities=self.capabilities,
-        )  # fmt: skip
+        return self.replace(dtype=items, initial=True)
 
     def inclusive_of(self, items: Datatype, results: Datatype) -> Scan:
         """Return an inclusive scan with the same options, for items and results of these datatypes, from nothing."""
-        return type(self)(
-            self._device, items, self.op, result_dtype=results,
-            strategy=self._requested if self._fixed_order is None else None,
-            deterministic=self._fixed_order is not None, compensated=self.compensated, tuning=self.tuning,
-            capabilities=self.capabilities,
-        )  # fmt: skip
+        return self.replace(dtype=items, result_dtype=results, kind="inclusive", initial=False, output=None)
 
     def choose_strategy(self, in_place: bool = False) -> str:
         """Return the strategy for a call; with ``"auto"`` this may test the device."""
@@ -344,13 +351,13 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
         if COUNT in layout:
             self._check_one_window(["input", "output"], len(windows))
         tiles = [-(-window.length // tile_length) for window in windows]
-        tickets = self._takes_tickets()
+        tickets = self._waiting.tickets
         if self.capabilities.is_cpu and not tickets and max(tiles) > _MAX_TILES_WITHOUT_TICKETS_ON_CPU:
             raise ArgumentError(
                 f"scan: tickets=False with {max(tiles)} tiles on a CPU adapter, which may start any of them first and "
                 f"ends long loops early; at most {_MAX_TILES_WITHOUT_TICKETS_ON_CPU} tiles, or leave out tickets="
             )
-        look = self._look()
+        look = self._waiting.look
         carried = len(windows) > 1 or self.takes_initial
         words = self._accumulator.words
         carries = builder.scratch("carries", words * (len(windows) + 1))
@@ -369,7 +376,7 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
                 )  # fmt: skip
         return self._lookback_parameters(shape, tiles, tickets=tickets, look=look)
 
-    def reference(self, input: np.ndarray, initial: np.ndarray | None = None) -> np.ndarray:
+    def _reference(self, input: np.ndarray, initial: np.ndarray | None = None) -> np.ndarray:
         """Return numpy's result for the same input, in the dtype of the result."""
         dtype = self.result_datatype.dtype
         if initial is not None:  # one item more, in front, whose own prefix is left out, or is the first result
@@ -384,6 +391,22 @@ class Scan(InputInitialOutput, LookBackPrimitive):  # pyright: ignore[reportInco
             first = np.array([self.op.identity_for(self.result_datatype)], dtype=inclusive.dtype)
             results = np.concatenate([first, inclusive[:-1]])
         return results if self._mapped is None else self._mapped.value(results)
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[ScanArrays[ItemsT]]) -> BoundCall[ItemsT]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[ScanArrays[ItemsT]],
+        ) -> dict[str, ItemsT]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ScanCall[ItemsT]]
+        ) -> Run[ItemsT]: ...
+        async def execute_async(self, **call: Unpack[ScanCall[ItemsT]]) -> Run[ItemsT]: ...
 
 
 def prefixes(op: BinOp, items: np.ndarray) -> np.ndarray:

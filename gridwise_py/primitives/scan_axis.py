@@ -21,11 +21,10 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, memory_context, operator_context
 from ..types.options import one_of
-from .operator import OperatorPrimitive
-from .reduce import wider
+from .calls import InputOutput
+from .engines.operator import OperatorPrimitive, wider
 from .reduce_axis import array_shape, axes_of
 from .scan import KINDS, ScanKind
-from .typed import InputOutput
 
 __all__ = ["ScanAxis"]
 
@@ -66,7 +65,7 @@ class _Shape:
     part_length: int
 
 
-class ScanAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class ScanAxis(InputOutput, OperatorPrimitive):
     """Compute prefix sums along an axis of an array, under an associative operator.
 
     The constructor gets the shape; at the call only the number of items counts, in C order. Results have the datatype
@@ -172,8 +171,6 @@ class ScanAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompa
         self.inner: int = prod(self.shape[self.axis + 1 :])
         #: The size of the axis in the results.
         self.written: int = self.scanned + self.include_initial
-        if self.include_initial:
-            self.arguments = tuple(replace(argument, overlap="never") for argument in self.arguments)
         limits = self.capabilities.limits
         self._most_invocations = min(
             limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]
@@ -184,6 +181,10 @@ class ScanAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompa
                 f"workgroup_size={size} must be a multiple of the {self.mode.size} invocations of a subgroup "
                 f"({self.mode}), and at most {self._most_invocations} on this device; leave it out"
             )
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        items, output = self.arguments
+        return (items, replace(output, overlap="never") if self.include_initial else output)
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -314,7 +315,7 @@ class ScanAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompa
             units={"input": (4 if rows else shape.width) * read, "output": (4 if by_quads else 1) * written},
         )  # fmt: skip
 
-    def reference(self, input: np.ndarray) -> np.ndarray:
+    def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same items, flat, in the dtype of the result."""
         dtype = self.result_datatype.dtype
         array = input.reshape(self.outer, self.scanned, self.inner).astype(dtype)

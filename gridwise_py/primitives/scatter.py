@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -13,20 +13,37 @@ from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import windows_of
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.expression import Operators
-from .items_kernel import described
-from .typed_segments import ItemsIndices
+from .base import Primitive
+from .call_signatures import Timed
+from .engines.items_kernel import described
 
 __all__ = ["Scatter"]
 
 _KNOWN = {name: each for name, each in STORAGE_DATATYPES.items() if each.dtype.kind in "iu"}
 
 
-class Scatter(ItemsIndices):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class ScatterArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    items: Array | wgpu.GPUBuffer | None
+    indices: Array | wgpu.GPUBuffer | None
+    output: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class ScatterCall(ScatterArrays, Timed, total=False): ...
+
+
+class Scatter(Primitive):
     """Write items to the places that indices name: ``output[indices[i]] = items[i]``.
 
     Parameters
@@ -66,7 +83,9 @@ class Scatter(ItemsIndices):  # pyright: ignore[reportIncompatibleMethodOverride
     array([8, 0, 0, 7, 0], dtype=uint32)
     """
 
-    takes_count: ClassVar[bool] = True
+    call_arrays = ScatterArrays
+
+    takes_count = True
     datatypes = STORAGE_DATATYPES
     arguments = (
         Argument("items"),
@@ -118,10 +137,26 @@ class Scatter(ItemsIndices):  # pyright: ignore[reportIncompatibleMethodOverride
         work = Work(n, read_bytes, n * item_bytes, counted=counted)
         return builder.build(work, {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs})
 
-    def reference(self, items: np.ndarray, indices: np.ndarray, output: np.ndarray) -> np.ndarray:
+    def _reference(self, items: np.ndarray, indices: np.ndarray, output: np.ndarray) -> np.ndarray:
         """Return what numpy makes of the output's items; of equal indices the last one's item."""
         places = indices.astype(object) if indices.dtype.itemsize == 8 else indices.astype(np.int64)
         inside = (places >= -output.size) & (places < output.size)
         result = output.copy()
         result[indices[inside].astype(np.int64)] = items[inside]
         return result
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[ScatterArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[ScatterArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ScatterCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[ScatterCall]) -> Run[Array]: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 import numpy as np
 import wgpu
@@ -16,6 +16,10 @@ from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import windows_of
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import Items, ItemsT
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
@@ -23,9 +27,9 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Data
 from ..types.expression import Operators
 from ..types.options import one_of
 from .base import Primitive
-from .key_codes import key_context
+from .call_signatures import Timed
+from .engines.key_codes import key_context
 from .registry import register
-from .typed import SortedQueries
 
 __all__ = ["SEARCHED_DATATYPES", "IsIn", "Search", "SearchSide"]
 
@@ -43,8 +47,20 @@ _MOST_KEYS = (1 << 31) - 1
 SEARCHED_DATATYPES: Mapping[str, Datatype] = VALUE_DATATYPES | {"f16": STORAGE_DATATYPES["f16"]}
 
 
+class SearchArrays(TypedDict, Generic[ItemsT], total=False):
+    """The arrays of its calls."""
+
+    sorted: Items | wgpu.GPUBuffer | None
+    queries: ItemsT | wgpu.GPUBuffer | None
+    sorter: Items | wgpu.GPUBuffer | None
+    output: ItemsT | wgpu.GPUBuffer | None
+
+
+class SearchCall(SearchArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
+
+
 @register("search")
-class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Search(Primitive):
     """Find where queries go into sorted keys so that these stay sorted: numpy's ``searchsorted``.
 
     Parameters
@@ -94,6 +110,8 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
     array([0, 0, 1, 1, 3, 3, 3, 3, 4], dtype=uint32)
     """
 
+    call_arrays = SearchArrays
+
     datatypes: ClassVar[Mapping[str, Datatype]] = SEARCHED_DATATYPES
     # Whether the output says if a query is among the keys, in place of its index.
     _member: ClassVar[bool] = False
@@ -121,11 +139,6 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
         self.datatype: Datatype = as_datatype(dtype, self.datatypes)
         self.side: SearchSide = one_of("side", side, get_args(SearchSide))
         self.sorter: bool = bool(sorter)
-        if self.sorter:
-            length = SameAs("sorted", "every key needs one index")
-            index = Argument("sorter", datatype=DATATYPES["u32"], length=length, chunked=True)
-            keys, *others = self.arguments
-            self.arguments = (replace(keys, ascending=False), index, *others)
         if queries is not None:
             found = as_datatype(self._take(queries, "queries"), self.datatypes)
             if found != self.datatype:
@@ -135,6 +148,14 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
                 )
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("search", self.capabilities, tuning=self.tuning)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        keys, *others = self.arguments
+        if not self.sorter:
+            return self.arguments
+        length = SameAs("sorted", "every key needs one index")
+        index = Argument("sorter", datatype=DATATYPES["u32"], length=length, chunked=True)
+        return (replace(keys, ascending=False), index, *others)
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for each window of the queries, after one that takes samples of the keys.
@@ -227,9 +248,25 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
         )  # fmt: skip
         return samples
 
-    def reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:
+    def _reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:
         """Return the result of numpy's searchsorted."""
         return np.searchsorted(sorted, queries, self.side, sorter).astype(np.uint32)
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[SearchArrays[ItemsT]]) -> BoundCall[ItemsT]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[SearchArrays[ItemsT]],
+        ) -> dict[str, ItemsT]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[SearchCall[ItemsT]]
+        ) -> Run[ItemsT]: ...
+        async def execute_async(self, **call: Unpack[SearchCall[ItemsT]]) -> Run[ItemsT]: ...
 
 
 class IsIn(Search):
@@ -237,7 +274,7 @@ class IsIn(Search):
 
     _member: ClassVar[bool] = True
 
-    def reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:
+    def _reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:
         """Return the result of numpy's isin."""
         return np.isin(queries, sorted).astype(np.uint32)
 

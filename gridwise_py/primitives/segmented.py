@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -18,7 +18,11 @@ from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.source import Source
 from ..planning.windows import binding_limit, bindings_for
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.run import Run
 from ..settings import ScanStrategy
+from ..timing.queries import TimingSession
 from ..tuning.options import ScanTuning
 from ..tuning.shapes import Shape, Shapes
 from ..types.capabilities import Capabilities
@@ -26,12 +30,12 @@ from ..types.datatype import DATATYPES, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
 from ..types.options import MOST_U32, integer, one_of
-from .operator import BlockWindow, blocks_of
+from .call_signatures import Timed
+from .engines.operator import BlockWindow, blocks_of
+from .engines.segments import SegmentedPrimitive, segmented_prefixes, segments_of, window_flags
 from .reduce_axis import ReduceAxis
 from .registry import register
 from .scan import KINDS, ScanKind
-from .segments import SegmentedPrimitive, segmented_prefixes, segments_of, window_flags
-from .typed_segments import ItemsOffsets
 
 __all__ = ["SegmentedReduce", "SegmentedScan"]
 
@@ -79,8 +83,22 @@ def _segments_of(lengths: Mapping[str, int]) -> int:
     return max(lengths["offsets"], 1) - 1
 
 
+class ByOffsetsArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    items: Array | wgpu.GPUBuffer | None
+    offsets: Array | wgpu.GPUBuffer | None
+    output: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class ByOffsetsCall(ByOffsetsArrays, Timed, total=False): ...
+
+
 class _ByOffsets(SegmentedPrimitive):
     """Base of primitives whose segments are given by offsets."""
+
+    call_arrays = ByOffsetsArrays
 
     _heads = "offsets"
 
@@ -88,6 +106,22 @@ class _ByOffsets(SegmentedPrimitive):
     def at_size(cls, n: int, segment: int = 1024, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the lengths for segments of equal length, of which the last may be shorter."""
         return {}, {"items": n, "offsets": -(-n // segment) + 1}
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[ByOffsetsArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[ByOffsetsArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ByOffsetsCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[ByOffsetsCall]) -> Run[Array]: ...
 
 
 def _heads_of_offsets(offsets: np.ndarray, n: int) -> np.ndarray:
@@ -98,7 +132,7 @@ def _heads_of_offsets(offsets: np.ndarray, n: int) -> np.ndarray:
 
 
 @register("segmented_scan")
-class SegmentedScan(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class SegmentedScan(_ByOffsets):
     """Compute the prefix sums of each segment, under an associative operator.
 
     Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix. Item i of the output
@@ -187,13 +221,13 @@ class SegmentedScan(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompat
         work = Work(n, items.nbytes + 4 * (segments + 1), n * item_bytes, max(0, n - 1), counted)
         return builder.build(work, parameters)
 
-    def reference(self, items: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    def _reference(self, items: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""
         return self._prefixes(items, _heads_of_offsets(offsets, items.size))
 
 
 @register("segmented_reduce")
-class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class SegmentedReduce(_ByOffsets):
     """Combine the items of each segment, with an associative operator.
 
     Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix, or all segments have one
@@ -275,14 +309,15 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
     ):
         self.length: int | None = None if length is None else integer("length", length, 1, MOST_U32)
         if self.length is not None:
-            self.arguments = (
-                Argument("items"),
-                Argument("output", is_output=True, length=SameAs("items", per=self.length)),
-            )
-            self.takes_count = False  # pyright: ignore[reportAttributeAccessIssue]  # as a class without offsets would say
+            self.takes_count = False  # as a class without offsets would say
         super().__init__(
             device, dtype, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
         )
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        if self.length is None:
+            return self.arguments
+        return (Argument("items"), Argument("output", is_output=True, length=SameAs("items", per=self.length)))
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for few items, else two; of segments of one length that of `ReduceAxis`."""
@@ -408,7 +443,7 @@ class SegmentedReduce(ItemsOffsets, _ByOffsets):  # pyright: ignore[reportIncomp
         plan = rows.plan(Layout({"input": layout["items"], "output": layout["output"]}))
         return replace(plan, primitive="segmented_reduce")
 
-    def reference(self, items: np.ndarray, offsets: np.ndarray | None = None) -> np.ndarray:
+    def _reference(self, items: np.ndarray, offsets: np.ndarray | None = None) -> np.ndarray:
         """Return numpy's result for the same input."""
         if offsets is None:
             assert self.length is not None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -22,6 +22,10 @@ from ..planning.kernel_constants import BINS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIF
 from ..planning.layout import COUNT, Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import SegmentedSortTuning
 from ..tuning.segmented_sort_shapes import SegmentedSortShape, segmented_sort_shape_for
 from ..types.capabilities import Capabilities, SubgroupMode
@@ -37,13 +41,14 @@ from ..types.datatype import (
 from ..types.expression import Operators
 from ..types.operators import Add, operator_context
 from ..types.options import integer
-from .key_codes import key_codes, key_context, key_words
-from .radix_sort import digits_of, rank_context, ranking_mode
+from .base import Primitive
+from .call_signatures import Timed
+from .engines.key_codes import key_codes, key_context, key_words
+from .engines.radix_sort import digits_of, rank_context, ranking_mode
+from .engines.segments import segments_of
 from .registry import register
 from .scan import Scan
-from .segments import segments_of
 from .sort import Sort, SortPairs
-from .typed_segments import KeysValuesOffsets
 
 __all__ = ["SegmentedSort"]
 
@@ -57,8 +62,22 @@ _LIST_WORKGROUP_SIZE = 64
 _MOST_LONG_WORKGROUPS = 2048
 
 
+class SegmentedSortArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    keys: Array | wgpu.GPUBuffer | None
+    values: Array | wgpu.GPUBuffer | None
+    offsets: Array | wgpu.GPUBuffer | None
+    output_keys: Array | wgpu.GPUBuffer | None
+    output_values: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class SegmentedSortCall(SegmentedSortArrays, Timed, total=False): ...
+
+
 @register("segmented_sort")
-class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class SegmentedSort(Primitive):
     """Sort the items of each segment; stable.
 
     Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix, or all segments have one
@@ -115,6 +134,8 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
     array([3, 1, 9, 2, 7], dtype=uint32)
     """
 
+    call_arrays = SegmentedSortArrays
+
     takes_count = True
     #: Most workgroups that share the tiles of long segments; tests set fewer.
     _long_workgroups: ClassVar[int] = _MOST_LONG_WORKGROUPS
@@ -147,7 +168,6 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
                 f"long all of them are; give one of the two"
             )
         self.descending: bool = bool(descending)
-        self.arguments = tuple(self._arguments())
         self.datatype: Datatype = as_datatype(self._take(dtype, "keys"), self.datatypes)
         self.tuning: SegmentedSortTuning = SegmentedSortTuning.of(tuning)
         self.mode: SubgroupMode = ranking_mode(self.capabilities, self.tuning.subgroups)
@@ -163,7 +183,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         """Scans the tiles of long segments."""
         return Scan(self._device, "u32", capabilities=self.capabilities)
 
-    def _arguments(self) -> list[Argument]:
+    def _arguments(self) -> tuple[Argument, ...]:
         values = self.value_datatype is not None
         found = [Argument("keys")]
         if values:
@@ -174,7 +194,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
         found.append(Argument("output_keys", is_output=True, length=SameAs("keys")))
         if values:
             found.append(Argument("output_values", is_output=True, datatype="value_datatype", length=SameAs("keys")))
-        return found
+        return tuple(found)
 
     @classmethod
     def at_size(cls, n: int, segment: int = 256, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
@@ -413,7 +433,7 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
             )  # fmt: skip
             source = destination
 
-    def reference(self, keys: np.ndarray, values: np.ndarray | None = None, offsets: np.ndarray | None = None) -> Any:
+    def _reference(self, keys: np.ndarray, values: np.ndarray | None = None, offsets: np.ndarray | None = None) -> Any:
         """Return the result of numpy's stable sort of each segment: keys, or keys and values."""
         n = keys.size
         if offsets is None:
@@ -423,3 +443,19 @@ class SegmentedSort(KeysValuesOffsets):  # pyright: ignore[reportIncompatibleMet
             segment = np.searchsorted(offsets, np.arange(n), side="right")
         order = np.lexsort((key_codes(keys, self.descending), segment))
         return keys[order] if values is None else (keys[order], values[order])
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[SegmentedSortArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[SegmentedSortArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[SegmentedSortCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[SegmentedSortCall]) -> Run[Array]: ...

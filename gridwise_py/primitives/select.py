@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
 from ..planning.signature import Argument, SameAs, UpTo
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import Items
+from ..runtime.run import Run
 from ..settings import ScanStrategy
+from ..timing.queries import TimingSession
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.expression_functions import StructExpression
+from .call_signatures import Timed
+from .engines.stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
 from .registry import register
-from .stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
-from .typed_streams import InputFlags
 
 __all__ = ["FlatNonzero", "Select"]
 
 
+class SelectArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    input: Items | wgpu.GPUBuffer | None
+    flags: Items | wgpu.GPUBuffer | None
+    output: Array | wgpu.GPUBuffer | None
+    count: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class SelectCall(SelectArrays, Timed, total=False): ...
+
+
 @register("select")
-class Select(InputFlags, StreamPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Select(StreamPrimitive):
     """Copy the items that a flag or a predicate marks, in order, and count them.
 
     Parameters
@@ -78,6 +98,8 @@ class Select(InputFlags, StreamPrimitive):  # pyright: ignore[reportIncompatible
     array([3, 4, 5], dtype=uint32)
     """
 
+    call_arrays = SelectArrays
+
     datatypes = ITEM_DATATYPES
     _label = "select"
     arguments = (
@@ -112,24 +134,43 @@ class Select(InputFlags, StreamPrimitive):  # pyright: ignore[reportIncompatible
         self.fields = tuple(
             Field((output,), name, kind) for output, name, kind in zip(fields, operands, kinds, strict=True)
         )
-        same = SameAs(operands[0], "every item needs one flag")
-        items = zip(operands, kinds, strict=True)
-        self._finish(
-            [
-                *(Argument(name, datatype=kind, length=same if k else None) for k, (name, kind) in enumerate(items)),
-                Argument("flags", datatype=self.flag_datatype, length=same),
-                *(
-                    Argument(output, is_output=True, datatype=kind, length=UpTo(operands[0], count="count"))
-                    for output, kind in zip(fields, kinds, strict=True)
-                ),
-                count_argument(),
-            ]
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        first = str(self.fields[0].argument)
+        same = SameAs(first, "every item needs one flag")
+        return (
+            *(
+                Argument(str(field.argument), datatype=field.datatype, length=same if k else None)
+                for k, field in enumerate(self.fields)
+            ),
+            Argument("flags", datatype=self.flag_datatype, length=same),
+            *(
+                Argument(field.outputs[0], is_output=True, datatype=field.datatype, length=UpTo(first, count="count"))
+                for field in self.fields
+            ),
+            count_argument(),
         )
 
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         marked = inputs["flags"] != 0
         kept = [inputs[str(field.argument)][marked] for field in self.fields]
         return *kept, np.array([marked.sum()], dtype=np.uint32)
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[SelectArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[SelectArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[SelectCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[SelectCall]) -> Run[Array]: ...
 
 
 class FlatNonzero(StreamPrimitive):
@@ -157,7 +198,6 @@ class FlatNonzero(StreamPrimitive):
         self.datatype: Datatype = self._input("input", dtype, self.datatypes)
         self.marks = (Mark("input", self.datatype),)
         self.fields = (Field(("output",), None, DATATYPES["u32"]),)
-        self._finish(type(self).arguments)
 
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         found = np.flatnonzero(inputs["input"]).astype(np.uint32)

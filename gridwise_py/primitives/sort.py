@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypedDict, Unpack, get_args
 
 import numpy as np
 import wgpu
@@ -19,7 +19,11 @@ from ..planning.lookback_state import SPIN_LIMIT
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.source import Source
-from ..runtime.lookback_selftest import look_back_choice
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import ItemsT
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import SortTuning
 from ..tuning.shapes import Shapes
 from ..tuning.sort_shapes import sort_shapes_for
@@ -37,10 +41,12 @@ from ..types.datatype import (
 from ..types.expression import Operators
 from ..types.options import integer, one_of
 from .base import Primitive
-from .key_codes import key_codes
-from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of, ranking_mode
+from .call_signatures import Timed
+from .calls import InputOutput
+from .engines.key_codes import key_codes
+from .engines.radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of, ranking_mode
+from .engines.waiting import Waiting
 from .registry import register
-from .typed import InputOutput, KeysValues
 
 __all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive"]
 
@@ -113,13 +119,13 @@ class SortPrimitive(Primitive):
     def _configs(self) -> Shapes[SortConfig]:
         """The configurations by the number of keys; the first plan makes them, and may test the device for that."""
         strategy, tickets = self._requested, False
-        if strategy != REDUCE_THEN_SCAN:
-            # Sorts use 32-bit state words.
-            choice = look_back_choice(self.capabilities, self._device, "u32x2")
-            tickets = choice.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
-            if strategy is None:
-                strategy = ONESWEEP if choice.safe else REDUCE_THEN_SCAN
         spin_limit = _SPIN_LIMIT_CPU if self.capabilities.is_cpu else SPIN_LIMIT
+        # Sorts use 32-bit state words.
+        waiting = Waiting(self.capabilities, self._device, "u32x2", self.tuning, self.mode, spin_limit)
+        if strategy != REDUCE_THEN_SCAN:
+            tickets = waiting.tickets
+            if strategy is None:
+                strategy = ONESWEEP if waiting.is_safe else REDUCE_THEN_SCAN
         config = SortConfig(
             key=self.datatype,
             descending=self.descending,
@@ -131,7 +137,7 @@ class SortPrimitive(Primitive):
             shape=self._shapes.rows[-1][1],
             capabilities=self.capabilities,
             tickets=tickets,
-            spin_limit=spin_limit if self.tuning.spin_limit is None else self.tuning.spin_limit,
+            spin_limit=waiting.spin_limit,
             faults=self._faults,
         )
         rows = tuple((up_to, replace(config, shape=shape)) for up_to, shape in self._shapes.rows)
@@ -195,7 +201,7 @@ class SortPrimitive(Primitive):
 
 
 @register("sort")
-class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Sort(InputOutput, SortPrimitive):
     """Sort keys; stable.
 
     Parameters
@@ -287,14 +293,27 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
             strategy=strategy, tuning=tuning, capabilities=capabilities,
         )  # fmt: skip
 
-    def reference(self, input: np.ndarray) -> np.ndarray:
+    def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return the result of numpy's stable sort."""
         keys = _of_words(input)
         return keys[self._order(keys)]
 
 
+class SortPairsArrays(TypedDict, Generic[ItemsT], total=False):
+    """The arrays of its calls."""
+
+    keys: ItemsT | wgpu.GPUBuffer | None
+    values: ItemsT | wgpu.GPUBuffer | None
+    output_keys: ItemsT | wgpu.GPUBuffer | None
+    output_values: ItemsT | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class SortPairsCall(SortPairsArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
+
+
 @register("sort_pairs")
-class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class SortPairs(SortPrimitive):
     """Sort key-value pairs by key; stable.
 
     Parameters
@@ -344,6 +363,8 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
     array([0.1, 0.2, 0.3], dtype=float32)
     """
 
+    call_arrays = SortPairsArrays
+
     arguments = (
         Argument("keys", chunked=True),
         Argument("values", datatype="value_datatype", length=SameAs("keys", "every key needs one value"), chunked=True),
@@ -376,15 +397,31 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
             strategy=strategy, tuning=tuning, capabilities=capabilities,
         )  # fmt: skip
 
-    def reference(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _reference(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the result of numpy's stable sort: keys and values."""
         keys = _of_words(keys)
         order = self._order(keys)
         return keys[order], values[order]
 
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[SortPairsArrays[ItemsT]]) -> BoundCall[ItemsT]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[SortPairsArrays[ItemsT]],
+        ) -> dict[str, ItemsT]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[SortPairsCall[ItemsT]]
+        ) -> Run[ItemsT]: ...
+        async def execute_async(self, **call: Unpack[SortPairsCall[ItemsT]]) -> Run[ItemsT]: ...
+
 
 @register("argsort")
-class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class ArgSort(InputOutput, SortPrimitive):
     """Compute the indices (u32) that would sort the keys; stable.
 
     Parameters
@@ -462,7 +499,7 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
             strategy=strategy, tuning=tuning, capabilities=capabilities,
         )  # fmt: skip
 
-    def reference(self, input: np.ndarray) -> np.ndarray:
+    def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return the result of numpy's stable argsort, as u32."""
         return self._order(_of_words(input)).astype(np.uint32)
 

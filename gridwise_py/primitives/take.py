@@ -12,7 +12,7 @@ from ..planning.signature import Argument, Product
 from ..planning.windows import Window
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
-from .items_kernel import ItemsKernel, described
+from .engines.items_kernel import ItemsKernel, described
 
 __all__ = ["Take"]
 

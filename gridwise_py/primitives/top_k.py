@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 import numpy as np
 import wgpu
@@ -17,6 +17,11 @@ from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument
 from ..planning.windows import bindings_for, part_of, windows_of
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import Items
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
@@ -24,12 +29,11 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, KeyDatatype
 from ..types.expression import Operators
 from ..types.options import MOST_U32, integer, one_of
 from .base import Primitive
-from .key_codes import key_codes, key_context, key_words
+from .call_signatures import Timed
+from .engines.key_codes import key_codes, key_context, key_words
+from .engines.segments import segments_of, with_buffer
 from .registry import register
-from .segments import segments_of, with_buffer
 from .sort import ArgSort, Sort
-from .typed import ValuesIndices
-from .typed_segments import ItemsOffsetsRanked
 
 __all__ = ["SegmentedTopK", "TopK", "TopKMode"]
 
@@ -91,8 +95,20 @@ def _log2(size: int) -> int:
     return size.bit_length() - 1
 
 
+class TopKArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    input: Items | wgpu.GPUBuffer | None
+    values: Array | wgpu.GPUBuffer | None
+    indices: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class TopKCall(TopKArrays, Timed, total=False): ...
+
+
 @register("top_k")
-class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class TopK(Primitive):
     """Find the k largest or smallest items and their indices.
 
     Parameters
@@ -142,6 +158,8 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
     (array([9, 9, 5], dtype=uint32), array([1, 3, 4], dtype=uint32))
     """
 
+    call_arrays = TopKArrays
+
     takes_count = True
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
     arguments = (
@@ -173,15 +191,15 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         self.row_length: int | None = None if row_length is None else integer("row_length", row_length, 1, MOST_U32)
         if self.row_length is not None and self.k > self.row_length:
             raise LengthError(f"TopK: k={self.k}, but a row has {self.row_length} items; give a k of at most that")
-        self.arguments = tuple(
-            replace(each, length=self._results_of) if each.is_output else each for each in type(self).arguments
-        )
         self.datatype: Datatype = as_datatype(self._take(dtype, "input"), self.datatypes)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("top_k", self.capabilities, tuning=self.tuning)
         vecs = self._shapes.rows[-1][1].vecs
         if vecs & (vecs - 1):
             raise ArgumentError(f"TopK: vecs={vecs}, but groups have a power of two of items; use 1, 2, 4, 8 or 16")
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        return tuple(replace(each, length=self._results_of) if each.is_output else each for each in self.arguments)
 
     def _results_of(self, lengths: Mapping[str, int]) -> int:
         """Return the length of the outputs."""
@@ -588,7 +606,7 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
         """Return what the codes of items depend on."""
         return key_context(self.datatype, descending=self._descending)
 
-    def reference(self, input: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _reference(self, input: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return numpy's results for the same input."""
         rows = input.reshape(
             1 if self.row_length is None else -1, input.size if self.row_length is None else self.row_length
@@ -598,8 +616,31 @@ class TopK(ValuesIndices, Primitive):  # pyright: ignore[reportIncompatibleMetho
             order.sort(axis=1)
         return np.take_along_axis(rows, order, axis=1).ravel(), order.ravel().astype(np.uint32)
 
+    if TYPE_CHECKING:
 
-class SegmentedTopK(ItemsOffsetsRanked, TopK):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+        def bind(self, **arrays: Unpack[TopKArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[TopKArrays],
+        ) -> dict[str, Array]: ...
+        def execute(self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[TopKCall]) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[TopKCall]) -> Run[Array]: ...
+
+
+class SegmentedTopKArrays(TopKArrays, total=False):
+    """The arrays of its calls."""
+
+    offsets: Array | wgpu.GPUBuffer | None
+
+
+class SegmentedTopKCall(SegmentedTopKArrays, Timed, total=False): ...
+
+
+class SegmentedTopK(TopK):
     """Find the k largest or smallest items of each segment, and their indices.
 
     Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix. For rows of one length
@@ -645,6 +686,8 @@ class SegmentedTopK(ItemsOffsetsRanked, TopK):  # pyright: ignore[reportIncompat
     (array([9, 9, 0, 0, 5, 0], dtype=uint32), array([ 1,  3, -1, -1,  0, -1], dtype=int32))
     """
 
+    call_arrays = SegmentedTopKArrays
+
     arguments = (
         Argument("input"),
         Argument("offsets", datatype=DATATYPES["u32"], is_apart=True),
@@ -668,6 +711,9 @@ class SegmentedTopK(ItemsOffsetsRanked, TopK):  # pyright: ignore[reportIncompat
                 f"SegmentedTopK: k={self.k}, but one workgroup chooses at most {_SELECT_ROOM} items of a segment; for "
                 f"more, sort the segments with SegmentedSort"
             )
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        return tuple(replace(each, length=self._results_of) if each.is_output else each for each in self.arguments)
 
     def _results_of(self, lengths: Mapping[str, int]) -> int:
         return max(lengths["offsets"] - 1, 0) * self.k
@@ -693,7 +739,7 @@ class SegmentedTopK(ItemsOffsetsRanked, TopK):  # pyright: ignore[reportIncompat
         work = Work(items.length, items.nbytes + offsets.nbytes, written, counted=counted)
         return builder.build(work, {"k": self.k, "segments": segments})
 
-    def reference(self, input: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _reference(self, input: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return numpy's results for the same input."""
         segments = offsets.size - 1
         values = np.zeros((segments, self.k), input.dtype)
@@ -705,3 +751,19 @@ class SegmentedTopK(ItemsOffsetsRanked, TopK):  # pyright: ignore[reportIncompat
                 order.sort()
             values[s, : order.size], indices[s, : order.size] = input[begin:end][order], order
         return values.ravel(), indices.ravel()
+
+    if TYPE_CHECKING:  # TopK's arrays and one more, which pyright takes for a conflict
+
+        def bind(self, **arrays: Unpack[SegmentedTopKArrays]) -> BoundCall[Array]: ...  # pyright: ignore[reportIncompatibleMethodOverride]
+        def record(  # pyright: ignore[reportIncompatibleMethodOverride]
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[SegmentedTopKArrays],
+        ) -> dict[str, Array]: ...
+        def execute(  # pyright: ignore[reportIncompatibleMethodOverride]
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[SegmentedTopKCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[SegmentedTopKCall]) -> Run[Array]: ...  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -23,9 +23,9 @@ from ..tuning.shapes import Shape, shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.options import MOST_U32, integer
-from .items_kernel import described
+from .calls import InputOutput
+from .engines.items_kernel import described
 from .registry import register
-from .typed import InputOutput
 
 __all__ = ["Transpose"]
 
@@ -194,7 +194,7 @@ class Transpose(InputOutput):
         )  # fmt: skip
         return {"quads": quads}
 
-    def reference(self, input: np.ndarray) -> np.ndarray:
+    def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input, shape (batch · rows · columns,)."""
         matrices = input.reshape(self.batch, self.rows, self.columns)
         return np.ascontiguousarray(matrices.transpose(0, 2, 1)).reshape(-1)

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
 from ..planning.signature import Argument, SameAs, UpTo
+from ..runtime.array import Array
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import Items
+from ..runtime.run import Run
 from ..settings import ScanStrategy
+from ..timing.queries import TimingSession
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
+from .call_signatures import Timed
+from .engines.stream import Field, Mark, StreamPrimitive, count_argument
 from .registry import register
-from .stream import Field, Mark, StreamPrimitive, count_argument
-from .typed_streams import KeysKept
 
 __all__ = ["RunNumbers", "Unique", "run_heads"]
 
 
+class UniqueArrays(TypedDict, total=False):
+    """The arrays of its calls."""
+
+    keys: Items | wgpu.GPUBuffer | None
+    values: Items | wgpu.GPUBuffer | None
+    output: Array | wgpu.GPUBuffer | None
+    output_keys: Array | wgpu.GPUBuffer | None
+    output_values: Array | wgpu.GPUBuffer | None
+    count: Array | wgpu.GPUBuffer | None
+    n: int | Array | wgpu.GPUBuffer | None
+
+
+class UniqueCall(UniqueArrays, Timed, total=False): ...
+
+
 @register("unique")
-class Unique(KeysKept, StreamPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class Unique(StreamPrimitive):
     """Keep the first key of each run of equal keys, and of values the one that goes with it.
 
     Of sorted keys these are the unique ones.
@@ -55,6 +77,8 @@ class Unique(KeysKept, StreamPrimitive):  # pyright: ignore[reportIncompatibleMe
     array([7, 2, 7], dtype=uint32)
     """
 
+    call_arrays = UniqueArrays
+
     datatypes = STORAGE_DATATYPES
     _label = "unique"
     arguments = (
@@ -80,7 +104,6 @@ class Unique(KeysKept, StreamPrimitive):  # pyright: ignore[reportIncompatibleMe
         self.datatype: Datatype = self._input("keys", dtype, self.datatypes)
         self.equal_nan: bool = bool(equal_nan)
         self.marks = (Mark("keys", self.datatype, heads=True, equal_nan=self.equal_nan),)
-        arguments = type(self).arguments
         if value_dtype is None:
             self.value_datatype: Datatype | None = None
             self.fields = (Field(("output",), "keys", self.datatype),)
@@ -90,19 +113,39 @@ class Unique(KeysKept, StreamPrimitive):  # pyright: ignore[reportIncompatibleMe
                 Field(("output_keys",), "keys", self.datatype),
                 Field(("output_values",), "values", values, sparse=True),
             )
-            arguments = (
-                Argument("keys"),
-                Argument("values", datatype=values, length=SameAs("keys", "every key needs one value")),
-                Argument("output_keys", is_output=True, length=UpTo("keys", count="count")),
-                Argument("output_values", is_output=True, datatype=values, length=UpTo("keys", count="count")),
-                count_argument(),
-            )
-        self._finish(arguments)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        if self.value_datatype is None:
+            return self.arguments
+        values = self.value_datatype
+        return (
+            Argument("keys"),
+            Argument("values", datatype=values, length=SameAs("keys", "every key needs one value")),
+            Argument("output_keys", is_output=True, length=UpTo("keys", count="count")),
+            Argument("output_values", is_output=True, datatype=values, length=UpTo("keys", count="count")),
+            count_argument(),
+        )
 
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         heads = run_heads(inputs["keys"], self.equal_nan)
         count = np.array([heads.sum()], dtype=np.uint32)
         return *(inputs[name][heads] for name in ("keys", "values") if name in inputs), count
+
+    if TYPE_CHECKING:
+
+        def bind(self, **arrays: Unpack[UniqueArrays]) -> BoundCall[Array]: ...
+        def record(
+            self,
+            encoder: wgpu.GPUCommandEncoder,
+            *,
+            trials: int = 1,
+            timing: TimingSession | None = None,
+            **arrays: Unpack[UniqueArrays],
+        ) -> dict[str, Array]: ...
+        def execute(
+            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[UniqueCall]
+        ) -> Run[Array]: ...
+        async def execute_async(self, **call: Unpack[UniqueCall]) -> Run[Array]: ...
 
 
 class RunNumbers(StreamPrimitive):
@@ -142,7 +185,6 @@ class RunNumbers(StreamPrimitive):
         self.datatype: Datatype = self._input("keys", dtype, self.datatypes)
         self.marks = (Mark("keys", self.datatype, heads=True, equal_nan=equal_nan),)
         self.fields = ()
-        self._finish(type(self).arguments)
 
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         numbers = np.cumsum(run_heads(inputs["keys"], self.marks[0].equal_nan), dtype=np.uint32)

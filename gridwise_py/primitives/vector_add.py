@@ -13,16 +13,16 @@ from ..tuning.options import ElementwiseTuning
 from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.operators import Add, memory_context, operator_context
-from .elementwise import Elementwise, elementwise_arguments
-from .operator import check_float64
+from .calls import TwoInputs
+from .engines.elementwise import Elementwise, elementwise_arguments
+from .engines.operator import check_float64
 from .registry import register
-from .typed import TwoInputs
 
 __all__ = ["VectorAdd"]
 
 
 @register("vector_add")
-class VectorAdd(TwoInputs, Elementwise):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+class VectorAdd(TwoInputs, Elementwise):
     """Add two vectors: ``output = a + b``; integers wrap, and bools are combined by or, as in numpy.
 
     Parameters
@@ -82,6 +82,6 @@ class VectorAdd(TwoInputs, Elementwise):  # pyright: ignore[reportIncompatibleMe
         return dict.fromkeys(("a", "b", "output"), unit_bytes) if self._combines else None
 
     @staticmethod
-    def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def _reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same inputs."""
         return a + b

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import wgpu
 
+from ..call_errors import no_argument
 from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError
 from ..planning.layout import COUNT, Layout
 from ..planning.signature import COUNT_ARGUMENT, Argument, Signature, UpTo
@@ -156,8 +157,8 @@ def _given(
     count = {COUNT: COUNT_ARGUMENT} if signature.takes_count and COUNT in arrays else {}
     for name in arrays:
         if name not in known and name not in signature.values and name not in count:
-            names = ", ".join([*known, *signature.values])
-            raise ArgumentError(f"{signature.primitive}.execute() has no argument {name!r}; it takes {names}")
+            names = [*known, *signature.values, *([COUNT] if signature.takes_count else [])]
+            raise no_argument(f"{signature.primitive}.execute()", name, names)
     given: dict[str, Items] = {}
     for name, argument in (*known.items(), *count.items()):
         value = arrays.get(name)

@@ -1149,9 +1149,9 @@ def asarray(
     device : wgpu.GPUDevice, optional
         By default `default_device()`. A dtype in this place is taken as `dtype`, as numpy has it there.
     dtype : optional
-        Datatype, its name, or a numpy dtype. Names count bits: ``"i8"`` is int8, where numpy's is int64. numpy arrays
-        are not converted: a different dtype is an error. Python numbers may be rounded to a float datatype, but not to
-        an integer one.
+        Datatype, its name, or a numpy dtype. Names count bits: ``"i8"`` is int8, where numpy's is int64. Arrays,
+        numpy's and expressions are not converted: a different dtype is an error. Python numbers may be rounded to a
+        float datatype, but not to an integer one.
     size : int, optional
         The number of items of an expression that has no leaf, such as ``gw.f32(gw.index)``.
 

@@ -18,7 +18,7 @@ from ..backend.device_state import Recorder, state_of, submit_pending
 from ..backend.fork_guard import check_process, inherited
 from ..backend.raw_commands import encode_together, prepared_submission, record_together
 from ..backend.timeout import note_submission
-from ..backend.wgpu_native import guard_order, note_work, submit_is_wgpus, wait_in_turn
+from ..backend.wgpu_native import guard_order, note_work, submit_counted, submit_is_wgpus, wait_in_turn
 from ..timing.queries import TimingSession
 from .context import DeviceContext, context_of
 from .device import default_device
@@ -213,7 +213,7 @@ def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[Pend
     if not is_pending():
         return False
     forget()  # somebody watches submissions, in Python: an interrupt in there may lose the calls
-    device.queue.submit([commands])
+    submit_counted(device, [commands])
     return True
 
 

@@ -40,8 +40,6 @@ __all__ = [
 RunT = TypeVar("RunT")
 #: Options that ``execute_async`` lacks, and the remedy.
 ASYNC_REMEDIES = {"encoder": "it submits by itself; use execute(encoder=…) to record"}
-# From a warning in `run` to the line that called `execute`: `execute` and what explains its arguments.
-_TO_CALLER = 5
 _MAPPABLE = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.MAP_WRITE
 
 
@@ -220,10 +218,10 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         self.check(trials)
         observer = self._context.observer
         if observer is None:
-            return self.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, None, _TO_CALLER)
+            return self.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, None)
         with observer.span(self.name, "primitive") as node:
             node.shapes = self.shapes()
-            return self.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, observer, _TO_CALLER)
+            return self.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, observer)
 
     @explained(ASYNC_REMEDIES)
     async def execute_async(
@@ -274,16 +272,15 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         enable_cpu_timing: bool,
         trials: int,
         observer: Observer | None,
-        stack_level: int,
     ) -> Run[Any]:
-        """As `execute`, with options that were checked; `stack_level` leads a warning to the caller's line."""
+        """As `execute`, with options that were checked."""
         context, bound, parsed = self._context, self._bound_plan, self.parsed
         if context.recorders and encoder is None:
             recorder = context.recorder()
             if recorder is not None and recorder.takes(
                 self.name, observer, enable_gpu_timing, enable_cpu_timing, self._launch_blocking
             ):
-                return self._hold_back(recorder, enable_gpu_timing, trials, stack_level)
+                return self._hold_back(recorder, enable_gpu_timing, trials)
         is_first = not bound.ran and bound.begins()
         if (
             observer is None
@@ -294,7 +291,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
             return Run(bound.plan, parsed.outputs, None, None)
         session = None
         if enable_gpu_timing or (observer is not None and observer.times_kernels(encoder)):
-            session = context.session(stack_level + 1)
+            session = context.session()
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         if encoder is None:
             launch(self._device, bound, trials, session, cpu, observer, blocking=self._launch_blocking, doing=self.name)
@@ -315,14 +312,14 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
             self._last_timed = measurement
         return Run(plan, parsed.outputs, encoder, measurement)
 
-    def _hold_back(self, recorder: CallRecorder, enable_gpu_timing: bool, trials: int, stack_level: int) -> Run[Any]:
+    def _hold_back(self, recorder: CallRecorder, enable_gpu_timing: bool, trials: int) -> Run[Any]:
         """Give the call to a batch or a capture."""
         bound, parsed, context = self._bound_plan, self.parsed, self._context
         plan = bound.plan
         if not enable_gpu_timing:
             recorder.add(self.name, bound, trials, parsed)
             return Run(plan, parsed.outputs, None, None)
-        session = context.session(stack_level + 2)
+        session = context.session()
         spans = None if session is None else ReservedSpans(session, bound.labels)
         is_first = bound.begins()
         recorder.add(self.name, bound, trials, parsed, spans)

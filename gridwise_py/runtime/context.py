@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import replace
@@ -23,11 +22,12 @@ from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.mapped_memory import mappable
 from ..backend.wgpu_native import parse_types_alone
-from ..errors import ArgumentError, GridwiseWarning
+from ..errors import ArgumentError
 from ..timing.queries import TimingHelper, TimingSession
 from ..tuning.store import Findings
 from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities, LookbackVerdict
 from ..types.operator_base import Operator
+from ..warn import warn
 from .compile_threads import compile_threads
 from .device import default_device, measure_capabilities
 from .executor import Executor
@@ -172,23 +172,21 @@ class DeviceContext:
         with self._events_lock:
             self.events_done = max(self.events_done, number)
 
-    def session(self, stacklevel: int) -> TimingSession | None:
+    def session(self) -> TimingSession | None:
         """Open a timing session; return None, with the warning of `warn_no_timestamps`, without timestamps."""
         compile_threads().finish()  # CPUs that compile would slow the host, and a GPU that is a CPU
         if self.has_timestamps:
             return self.timing_helper.session()
-        self.warn_no_timestamps(stacklevel)
+        self.warn_no_timestamps()
         return None
 
-    def warn_no_timestamps(self, stacklevel: int = 3) -> None:
-        """Warn, once per device, that GPU times will be None; `stacklevel` leads to the user's line."""
+    def warn_no_timestamps(self) -> None:
+        """Warn, once per device, that GPU times will be None."""
         if not self._warned_no_timestamps:
             self._warned_no_timestamps = True
-            warnings.warn(
+            warn(
                 "this device has no feature 'timestamp-query': GPU times will be None "
-                "(request_device() of gridwise_py asks for it where the adapter has it)",
-                GridwiseWarning,
-                stacklevel=stacklevel,
+                "(request_device() of gridwise_py asks for it where the adapter has it)"
             )
 
     def read_buffer(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import inspect
 import math
 import os
 import sys
 import threading
-import warnings
 import weakref
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -29,10 +27,11 @@ from ..backend.submission_marks import read_words
 from ..backend.timeout import set_timeout_s
 from ..backend.wgpu_native import create_shader_module, parse_types_alone, submit, tick_period_ns
 from ..display.html_table import html_table
-from ..errors import AdapterError, GridwiseWarning
+from ..errors import AdapterError
 from ..timing.queries import TimingHelper
 from ..tuning.store import load_tuning
 from ..types.capabilities import Capabilities
+from ..warn import warn
 
 __all__ = [
     "AdapterDescription",
@@ -282,26 +281,16 @@ def _warn_of_software(adapter: wgpu.GPUAdapter) -> None:
         return
     name = adapter.info["device"]
     _told_of_software.append(name)
-    warnings.warn(
+    warn(
         f"no GPU was found, so that {name} computes on the CPU, where numpy is faster, up to 26 times. If this "
         f"machine has a GPU, install its Vulkan driver (gw.list_adapters() shows what is found). To compute on the CPU "
-        f"without this warning, ask for it: GRIDWISE_ADAPTER=cpu, or gw.request_device('cpu')",
-        GridwiseWarning,
-        stacklevel=_frames_of_the_library(),
+        f"without this warning, ask for it: GRIDWISE_ADAPTER=cpu, or gw.request_device('cpu')"
     )
-
-
-def _frames_of_the_library() -> int:
-    """Return the stack level for a warning of this module's functions at the caller's line."""
-    level, frame = 0, inspect.currentframe()
-    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "gridwise_py":
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _hold_clock_of(device: wgpu.GPUDevice) -> None:
     """Hold the clock of a device's GPU until the device is destroyed or goes."""
-    held = clock.hold(device.adapter.info, stacklevel=3)
+    held = clock.hold(device.adapter.info)
     if held is not None:
         state_of(device).end.afterwards.append(held.release)
         weakref.finalize(device, held.release)

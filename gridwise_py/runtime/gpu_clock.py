@@ -110,7 +110,7 @@ def clock_held(device: wgpu.GPUDevice) -> Generator[ClockState]:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GridwiseWarning)
-        held = clock.hold(device.adapter.info, pci=lambda: pci_of(device), stacklevel=1)
+        held = clock.hold(device.adapter.info, pci=lambda: pci_of(device))
     try:
         yield "held" if held is not None or _is_held(device) else "not held"
     finally:
@@ -154,8 +154,7 @@ def hold_clock(device: wgpu.GPUDevice | None = None) -> Generator[bool]:
     """
     check_process()
     of = device or default_device()
-    # Above this generator and contextlib is the user's line.
-    held = clock.hold(of.adapter.info, pci=lambda: pci_of(of), stacklevel=3)
+    held = clock.hold(of.adapter.info, pci=lambda: pci_of(of))
     try:
         yield held is not None
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -23,6 +22,7 @@ from ..types.datatype import DATATYPES, Datatype, Struct
 from ..types.operator_base import Operator
 from ..types.operators import BinOp, memory_context, operator_context
 from ..types.unary_operators import UnaryOp, ulps_of, unary_context
+from ..warn import warn
 from .context import context_of
 from .executor import BufferRange
 
@@ -382,9 +382,7 @@ def _complain(trial: _Trial, kind: type[Exception], right: np.ndarray, describe:
             f"{message} If your data have no such values, give the values to check with, check=[…]; check=False leaves "
             f"the check out"
         )
-    warnings.warn(
+    warn(
         f"{message} Results are wrong if your data have such values. If not, give the values to check with, check=[…]; "
-        f"check=False leaves the check out",
-        GridwiseWarning,
-        stacklevel=2,
+        f"check=False leaves the check out"
     )

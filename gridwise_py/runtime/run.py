@@ -15,7 +15,7 @@ import wgpu
 from ..backend.device_errors import device_error
 from ..backend.device_state import state_of
 from ..backend.waits import in_thread
-from ..backend.wgpu_native import submit_by, submit_is_wgpus, wait_idle, wait_method
+from ..backend.wgpu_native import submit_by, submit_counted, submit_is_wgpus, wait_idle, wait_method
 from ..errors import ArgumentError, TimingUnavailable
 from ..planning.plan import Kernel, Plan, Work
 from ..timing.queries import TimingSession
@@ -150,7 +150,7 @@ def _encoded(
     # Its passes carry the labels; one more here would cost every call another 3 µs.
     encoder = device.create_command_encoder()
     bound.encode(encoder, trials=trials, timing=session)
-    return functools.partial(device.queue.submit, [encoder.finish()])
+    return functools.partial(submit_counted, device, [encoder.finish()])
 
 
 def launch_untimed(device: wgpu.GPUDevice, bound: Encodable, trials: int, doing: str) -> None:

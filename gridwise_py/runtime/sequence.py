@@ -40,7 +40,6 @@ __all__ = ["Sequence", "SequenceRun", "capture"]
 #: Calls that move so many bytes are submitted before the rest of a sequence is encoded: the GPU is busy with them for
 #: longer than a submission takes the CPU (H200: 64 MiB at least 15 µs, often several times that).
 _AHEAD_BYTES = 64 << 20
-_TO_CALLER = 6  # from a warning in `_run` to the line that called `execute`
 
 
 class _Captured:
@@ -251,7 +250,7 @@ class Sequence(OfOneDevice):
             recorder = None
         session: TimingSession | None = None
         if enable_gpu_timing or (observer is not None and observer.times_kernels(None)):
-            session = context.session(_TO_CALLER)
+            session = context.session()
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         if recorder is not None:
             spans = None if session is None else ReservedSpans(session, captured.labels)

@@ -8,7 +8,7 @@ of a device are checked when a primitive is constructed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self, TypeAlias
 
 from ..errors import ArgumentError
@@ -37,22 +37,27 @@ _Check: TypeAlias = Callable[[str, Any], Any]
 _ANY_DEVICE = Capabilities(subgroup_size=32)
 
 
+def _by(check: _Check) -> dict[str, _Check]:
+    """Return the metadata of a field whose values pass a check, unless they are None."""
+    return {"check": check}
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Tuning:
     """Base of all tuning classes."""
 
-    def _check(self, **checks: _Check) -> None:
-        for name, check in checks.items():
-            value = getattr(self, name)
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
             if value is not None:
-                object.__setattr__(self, name, check(name, value))
+                object.__setattr__(self, each.name, each.metadata["check"](each.name, value))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are not None, as JSON data."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
     @classmethod
@@ -64,7 +69,7 @@ class Tuning:
         ArgumentError
             If `data` is not a mapping, or has an unknown field or value.
         """
-        known = [field.name for field in fields(cls)]
+        known = [each.name for each in fields(cls)]
         if not isinstance(data, Mapping) or not set(data) <= set(known):
             raise ArgumentError(f"{data!r} is not a {cls.__name__}; its fields are {', '.join(known)}")
         return cls(**data)
@@ -87,7 +92,7 @@ class Tuning:
     @classmethod
     def remedies(cls) -> dict[str, str]:
         """Return what `call_errors.explained` answers to a constructor's caller who gives a field directly."""
-        return {field.name: f"give tuning=gw.{cls.__name__}({field.name}={{value}})" for field in fields(cls)}
+        return {each.name: f"give tuning=gw.{cls.__name__}({each.name}={{value}})" for each in fields(cls)}
 
 
 def _positive(name: str, value: Any) -> int:
@@ -182,11 +187,8 @@ class ElementwiseTuning(Tuning):
         vec4 per invocation, 1 to 16; of a search, four queries.
     """
 
-    workgroup_size: int | None = None
-    vecs: int | None = None
-
-    def __post_init__(self) -> None:
-        self._check(workgroup_size=_INVOCATIONS, vecs=_VECS)
+    workgroup_size: int | None = field(default=None, metadata=_by(_INVOCATIONS))
+    vecs: int | None = field(default=None, metadata=_by(_VECS))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -211,18 +213,12 @@ class ReduceTuning(Tuning):
         emulates that size, for tests.
     """
 
-    workgroup_size: int | None = None
-    vecs: int | None = None
-    max_blocks: int | None = None
-    state: StateForm | None = None
-    spin_limit: int | None = None
-    subgroups: SubgroupsLike = None
-
-    def __post_init__(self) -> None:
-        self._check(
-            workgroup_size=_INVOCATIONS, vecs=_VECS, max_blocks=_word, state=_state_form, spin_limit=_word,
-            subgroups=_subgroups,
-        )  # fmt: skip
+    workgroup_size: int | None = field(default=None, metadata=_by(_INVOCATIONS))
+    vecs: int | None = field(default=None, metadata=_by(_VECS))
+    max_blocks: int | None = field(default=None, metadata=_by(_word))
+    state: StateForm | None = field(default=None, metadata=_by(_state_form))
+    spin_limit: int | None = field(default=None, metadata=_by(_word))
+    subgroups: SubgroupsLike = field(default=None, metadata=_by(_subgroups))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -245,18 +241,12 @@ class AxisTuning(Tuning):
         As in `ReduceTuning`.
     """
 
-    workgroup_size: int | None = None
-    vecs: int | None = None
-    team: int | None = None
-    strip: int | None = None
-    max_blocks: int | None = None
-    subgroups: SubgroupsLike = None
-
-    def __post_init__(self) -> None:
-        self._check(
-            workgroup_size=_INVOCATIONS, vecs=_VECS, team=_INVOCATIONS, strip=_INVOCATIONS, max_blocks=_word,
-            subgroups=_subgroups,
-        )  # fmt: skip
+    workgroup_size: int | None = field(default=None, metadata=_by(_INVOCATIONS))
+    vecs: int | None = field(default=None, metadata=_by(_VECS))
+    team: int | None = field(default=None, metadata=_by(_INVOCATIONS))
+    strip: int | None = field(default=None, metadata=_by(_INVOCATIONS))
+    max_blocks: int | None = field(default=None, metadata=_by(_word))
+    subgroups: SubgroupsLike = field(default=None, metadata=_by(_subgroups))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -289,20 +279,14 @@ class ScanTuning(Tuning):
         emulates that size, for tests.
     """
 
-    workgroup_size: int | None = None
-    vecs: int | None = None
-    max_blocks: int | None = None
-    look: int | None = None
-    tickets: bool | None = None
-    state: StateForm | None = None
-    spin_limit: int | None = None
-    subgroups: SubgroupsLike = None
-
-    def __post_init__(self) -> None:
-        self._check(
-            workgroup_size=_INVOCATIONS, vecs=_VECS, max_blocks=_word, look=_LOOK, tickets=_truth,
-            state=_state_form, spin_limit=_word, subgroups=_subgroups,
-        )  # fmt: skip
+    workgroup_size: int | None = field(default=None, metadata=_by(_INVOCATIONS))
+    vecs: int | None = field(default=None, metadata=_by(_VECS))
+    max_blocks: int | None = field(default=None, metadata=_by(_word))
+    look: int | None = field(default=None, metadata=_by(_LOOK))
+    tickets: bool | None = field(default=None, metadata=_by(_truth))
+    state: StateForm | None = field(default=None, metadata=_by(_state_form))
+    spin_limit: int | None = field(default=None, metadata=_by(_word))
+    subgroups: SubgroupsLike = field(default=None, metadata=_by(_subgroups))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -334,21 +318,15 @@ class StreamTuning(Tuning):
         As in `ScanTuning`.
     """
 
-    workgroup_size: int | None = None
-    vecs: int | None = None
-    stage: int | None = None
-    items: Literal["held", "late"] | None = None
-    order: Literal["tile", "subgroup"] | None = None
-    look: int | None = None
-    tickets: bool | None = None
-    spin_limit: int | None = None
-    subgroups: SubgroupsLike = None
-
-    def __post_init__(self) -> None:
-        self._check(
-            workgroup_size=_INVOCATIONS, vecs=_VECS, stage=_stage_items, items=_held_or_late, order=_tile_or_subgroup,
-            look=_LOOK, tickets=_truth, spin_limit=_word, subgroups=_subgroups,
-        )  # fmt: skip
+    workgroup_size: int | None = field(default=None, metadata=_by(_INVOCATIONS))
+    vecs: int | None = field(default=None, metadata=_by(_VECS))
+    stage: int | None = field(default=None, metadata=_by(_stage_items))
+    items: Literal["held", "late"] | None = field(default=None, metadata=_by(_held_or_late))
+    order: Literal["tile", "subgroup"] | None = field(default=None, metadata=_by(_tile_or_subgroup))
+    look: int | None = field(default=None, metadata=_by(_LOOK))
+    tickets: bool | None = field(default=None, metadata=_by(_truth))
+    spin_limit: int | None = field(default=None, metadata=_by(_word))
+    subgroups: SubgroupsLike = field(default=None, metadata=_by(_subgroups))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -372,18 +350,12 @@ class HistogramTuning(Tuning):
         Which items of an invocation are counted at once if they are of one bin: four neighbours, or all of a tile, too.
     """
 
-    workgroup_size: int | None = None
-    vecs: int | None = None
-    max_blocks: int | None = None
-    memory_words: int | None = None
-    copies: int | None = None
-    merge: Literal["none", "quad", "tile"] | None = None
-
-    def __post_init__(self) -> None:
-        self._check(
-            workgroup_size=_INVOCATIONS, vecs=_VECS, max_blocks=_positive, memory_words=_positive,
-            copies=_from_to(1, 32), merge=_merge,
-        )  # fmt: skip
+    workgroup_size: int | None = field(default=None, metadata=_by(_INVOCATIONS))
+    vecs: int | None = field(default=None, metadata=_by(_VECS))
+    max_blocks: int | None = field(default=None, metadata=_by(_positive))
+    memory_words: int | None = field(default=None, metadata=_by(_positive))
+    copies: int | None = field(default=None, metadata=_by(_from_to(1, 32)))
+    merge: Literal["none", "quad", "tile"] | None = field(default=None, metadata=_by(_merge))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -411,19 +383,13 @@ class SortTuning(Tuning):
         ``"emulated-8"`` emulates that size, for tests.
     """
 
-    workgroup_size: int | None = None
-    items: int | None = None
-    parts: int | None = None
-    look: int | None = None
-    tickets: bool | None = None
-    spin_limit: int | None = None
-    subgroups: SubgroupsLike = None
-
-    def __post_init__(self) -> None:
-        self._check(
-            workgroup_size=_multiple_of_128, items=_positive, parts=_positive, look=_LOOK, tickets=_truth,
-            spin_limit=_word, subgroups=_subgroups,
-        )  # fmt: skip
+    workgroup_size: int | None = field(default=None, metadata=_by(_multiple_of_128))
+    items: int | None = field(default=None, metadata=_by(_positive))
+    parts: int | None = field(default=None, metadata=_by(_positive))
+    look: int | None = field(default=None, metadata=_by(_LOOK))
+    tickets: bool | None = field(default=None, metadata=_by(_truth))
+    spin_limit: int | None = field(default=None, metadata=_by(_word))
+    subgroups: SubgroupsLike = field(default=None, metadata=_by(_subgroups))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -443,13 +409,10 @@ class SegmentedSortTuning(Tuning):
         As for `SortTuning`.
     """
 
-    workgroup_size: int | None = None
-    items: int | None = None
-    window: int | None = None
-    subgroups: SubgroupsLike = None
-
-    def __post_init__(self) -> None:
-        self._check(workgroup_size=_multiple_of_128, items=_positive, window=_positive, subgroups=_subgroups)
+    workgroup_size: int | None = field(default=None, metadata=_by(_multiple_of_128))
+    items: int | None = field(default=None, metadata=_by(_positive))
+    window: int | None = field(default=None, metadata=_by(_positive))
+    subgroups: SubgroupsLike = field(default=None, metadata=_by(_subgroups))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -470,17 +433,10 @@ class MatMulTuning(Tuning):
         Steps along k that are unrolled, a power of two of at most `tile_k`.
     """
 
-    tile_m: int | None = None
-    tile_n: int | None = None
-    tile_k: int | None = None
-    thread_m: int | None = None
-    thread_n: int | None = None
-    stages: int | None = None
-    unroll: int | None = None
-
-    def __post_init__(self) -> None:
-        tile, thread = _power_of_two(16, 256), _power_of_two(4, 16)
-        self._check(
-            tile_m=tile, tile_n=tile, tile_k=_power_of_two(4, 64), thread_m=thread, thread_n=thread,
-            stages=_one_or_two, unroll=_power_of_two(1, 64),
-        )  # fmt: skip
+    tile_m: int | None = field(default=None, metadata=_by(_power_of_two(16, 256)))
+    tile_n: int | None = field(default=None, metadata=_by(_power_of_two(16, 256)))
+    tile_k: int | None = field(default=None, metadata=_by(_power_of_two(4, 64)))
+    thread_m: int | None = field(default=None, metadata=_by(_power_of_two(4, 16)))
+    thread_n: int | None = field(default=None, metadata=_by(_power_of_two(4, 16)))
+    stages: int | None = field(default=None, metadata=_by(_one_or_two))
+    unroll: int | None = field(default=None, metadata=_by(_power_of_two(1, 64)))

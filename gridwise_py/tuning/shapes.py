@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMode
@@ -90,6 +90,30 @@ class Shapes(Generic[AnyShape]):
         return tuple(found)
 
 
+class _Kernel(NamedTuple):
+    """What is known of a kernel's shapes: the tuning that takes them, the rows by the number of items, and what
+    `gridwise tune` and benchmarks/variants.py try, each for GPUs and for CPU adapters."""
+
+    family: type[Tuning]
+    rows_gpu: Rows
+    rows_cpu: Rows
+    candidates_gpu: tuple[Shape, ...]
+    candidates_cpu: tuple[Shape, ...]
+
+    def rows(self, capabilities: Capabilities) -> Rows:
+        """Return the rows for a kind of adapter."""
+        return self.rows_cpu if capabilities.is_cpu else self.rows_gpu
+
+
+def _any(shape: Shape) -> Rows:
+    return ((None, shape),)
+
+
+def _shapes(*words: str) -> tuple[Shape, ...]:
+    """Return the shapes of words such as ``256x4``, or ``256x4x528`` with the most blocks."""
+    return tuple(Shape(*map(int, word.split("x"))) for each in words for word in each.split())
+
+
 # elementwise: one vec4 per invocation and many workgroups are fastest on an H200: 4,369 GB/s against 4,316 with four
 # (vector add, 2^28). 2^20 items are then as many invocations as it runs at once.
 # reduce, scan: four loads in flight per invocation reach the bandwidth of an H200; its 132 multiprocessors want 4
@@ -131,49 +155,148 @@ class Shapes(Generic[AnyShape]):
 # call and of one at 2^20): elementwise 256 × 4 0.28 s and 12 ms, 256 × 1 0.09 s and 8 ms; scan_lookback 256 × 8 1.2 s
 # and 16 ms, 128 × 4 0.4 s and 16 ms; stream (a select in blocks) 256 × 8 1.5 s and 35 ms, 64 × 4 0.7 s and 27 ms;
 # by_key 256 × 2 0.7 s and 70 ms, 128 × 2 0.6 s and 51 ms; histogram 64 × 4 0.6 s and 22 ms, 64 × 2 0.3 s and 20 ms.
-_SHAPES: dict[str, tuple[Rows, Rows]] = {
-    "elementwise": (((None, Shape(256, 1)),), ((None, Shape(256, 1)),)),
-    "reduce": (
+_BY_KEY = (
+    _shapes("128x4 128x8 128x12 128x16 256x4 256x6 256x8 512x4"),
+    _shapes("64x8 128x2 128x8 256x4 256x8"),
+)
+_SEGMENTED_REDUCTIONS = (
+    _shapes(
+        *(f"{s}x{b}" for s in ("128x4", "128x8", "128x16", "256x4", "256x8", "512x4") for b in (264, 528, 792, 1056))
+    ),
+    _shapes("64x2x64 64x4x16 64x4x64 64x8x64 256x4x64"),
+)
+_STREAMS = (
+    _shapes("128x8 128x12 128x16 256x4 256x8 256x16 512x2 512x4 512x8"),
+    _shapes("64x4 64x8 64x16 128x16 256x8 256x16"),
+)
+
+_TABLE: Mapping[str, _Kernel] = {
+    "elementwise": _Kernel(
+        ElementwiseTuning,
+        _any(Shape(256, 1)),
+        _any(Shape(256, 1)),
+        _shapes("64x1 128x1 256x1 512x1 1024x1 256x2 512x2 256x4"),
+        _shapes("64x4 64x8 128x4 256x1 256x4 256x8 256x16"),
+    ),
+    "reduce": _Kernel(
+        ReduceTuning,
         ((1 << 22, Shape(256, 4, 264)), (None, Shape(256, 4, 528))),
         ((1 << 20, Shape(64, 4, 32)), (None, Shape(256, 4, 64))),
+        _shapes(
+            "256x4x264 256x4x528 256x4x1056 256x8x528 512x2x264 512x4x132 512x4x264 512x8x132 1024x2x264 1024x4x132"
+        ),
+        _shapes("64x4x32 64x8x16 64x8x32 64x8x64 256x4x32 256x4x64"),
     ),
-    "scan": (((None, Shape(256, 4, 1056)),), ((None, Shape(64, 4, 64)),)),
-    "scan_lookback": (
+    "scan": _Kernel(
+        ScanTuning,
+        _any(Shape(256, 4, 1056)),
+        _any(Shape(64, 4, 64)),
+        _shapes("256x2x1056 256x4x528 256x4x1056 256x8x1056 512x4x528"),
+        _shapes("64x2x64 64x4x16 64x4x64 64x8x64 256x4x64"),
+    ),
+    "scan_lookback": _Kernel(
+        ScanTuning,
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 16))),
-        ((None, Shape(128, 4)),),
+        _any(Shape(128, 4)),
+        _shapes("128x8 128x12 128x16 256x4 256x8 256x12 512x2 512x4 1024x2"),
+        _shapes("64x8 64x16 128x4 128x16 256x8 256x16"),
     ),
-    "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
-    "transpose": (((None, Shape(128, 2)),), ((None, Shape(256, 2)),)),
-    "merge": (((1 << 18, Shape(256, 1)), (None, Shape(256, 3))), ((None, Shape(64, 4)),)),
-    "merge_network": (((1 << 25, Shape(256, 4)), (None, Shape(256, 16))), ((None, Shape(64, 4)),)),
-    "top_k": (((None, Shape(256, 8)),), ((None, Shape(64, 8)),)),
-    "by_key": (
+    "search": _Kernel(
+        ElementwiseTuning,
+        ((1 << 20, Shape(256, 1)), (None, Shape(256, 4))),
+        _any(Shape(64, 16)),
+        _shapes("128x4 128x8 256x1 256x2 256x4 256x8 512x2 512x4"),
+        _shapes("64x4 64x16 128x16 256x4 256x16"),
+    ),
+    "transpose": _Kernel(
+        ElementwiseTuning,
+        _any(Shape(128, 2)),
+        _any(Shape(256, 2)),
+        _shapes("64x4 64x8 128x2 128x4 256x1 256x2 256x3"),
+        _shapes("64x4 256x1 256x2 256x3"),
+    ),
+    "merge": _Kernel(
+        ElementwiseTuning,
+        ((1 << 18, Shape(256, 1)), (None, Shape(256, 3))),
+        _any(Shape(64, 4)),
+        _shapes("128x2 128x4 128x5 256x1 256x2 256x3 256x4 512x2"),
+        _shapes("64x2 64x4 128x4 256x2 256x4"),
+    ),
+    "merge_network": _Kernel(
+        ElementwiseTuning,
+        ((1 << 25, Shape(256, 4)), (None, Shape(256, 16))),
+        _any(Shape(64, 4)),
+        _shapes("128x4 128x8 128x16 256x4 256x8 256x16 512x8"),
+        _shapes("64x2 64x4 64x8 128x4 256x4"),
+    ),
+    "top_k": _Kernel(
+        ElementwiseTuning,
+        _any(Shape(256, 8)),
+        _any(Shape(64, 8)),
+        _shapes("128x8 128x16 256x4 256x8 256x16 512x4 512x8"),
+        _shapes("64x8 64x16 128x16 256x8 256x16"),
+    ),
+    "by_key": _Kernel(
+        ScanTuning,
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
-        ((None, Shape(128, 2)),),
+        _any(Shape(128, 2)),
+        *_BY_KEY,
     ),
-    "segmented": (
+    "segmented": _Kernel(
+        ScanTuning,
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 8))),
-        ((None, Shape(128, 2)),),
+        _any(Shape(128, 2)),
+        *_BY_KEY,
     ),
-    "segmented_reduce": (((1 << 22, Shape(256, 4, 264)), (None, Shape(128, 8, 528))), ((None, Shape(64, 4, 64)),)),
-    "segmented_reduce_tiny": (((1 << 22, Shape(256, 4, 264)), (None, Shape(256, 4, 792))), ((None, Shape(64, 4, 64)),)),
-    "segmented_reduce_medium": (
+    "segmented_reduce": _Kernel(
+        ScanTuning,
+        ((1 << 22, Shape(256, 4, 264)), (None, Shape(128, 8, 528))),
+        _any(Shape(64, 4, 64)),
+        *_SEGMENTED_REDUCTIONS,
+    ),
+    "segmented_reduce_tiny": _Kernel(
+        ScanTuning,
+        ((1 << 22, Shape(256, 4, 264)), (None, Shape(256, 4, 792))),
+        _any(Shape(64, 4, 64)),
+        *_SEGMENTED_REDUCTIONS,
+    ),
+    "segmented_reduce_medium": _Kernel(
+        ScanTuning,
         ((1 << 22, Shape(256, 4, 264)), (None, Shape(256, 4, 528))),
-        ((None, Shape(64, 4, 64)),),
+        _any(Shape(64, 4, 64)),
+        *_SEGMENTED_REDUCTIONS,
     ),
-    "histogram": (((1 << 20, Shape(256, 2, 264)), (None, Shape(512, 4, 528))), ((None, Shape(64, 2, 32)),)),
-    "histogram_ranges": (((None, Shape(1024, 4, 264)),), ((None, Shape(64, 4, 32)),)),
-    "stream": (
+    "histogram": _Kernel(
+        HistogramTuning,
+        ((1 << 20, Shape(256, 2, 264)), (None, Shape(512, 4, 528))),
+        _any(Shape(64, 2, 32)),
+        _shapes("256x4x528 256x4x1056 512x2x528 512x4x264 512x4x528 512x8x528 1024x2x264 1024x4x264"),
+        _shapes("64x2x32 64x4x16 64x4x32 64x8x32 256x4x32"),
+    ),
+    "histogram_ranges": _Kernel(
+        HistogramTuning,
+        _any(Shape(1024, 4, 264)),
+        _any(Shape(64, 4, 32)),
+        _shapes("256x4x264 512x4x132 512x4x264 1024x2x132 1024x4x132 1024x4x264 1024x8x132"),
+        _shapes("64x4x16 64x4x32 64x8x32 256x4x32"),
+    ),
+    "stream": _Kernel(
+        StreamTuning,
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
-        ((None, Shape(64, 4)),),
+        _any(Shape(64, 4)),
+        *_STREAMS,
     ),
-    "stream_flags": (
+    "stream_flags": _Kernel(
+        StreamTuning,
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 16))),
-        ((None, Shape(64, 4)),),
+        _any(Shape(64, 4)),
+        *_STREAMS,
     ),
-    "stream_split": (
+    "stream_split": _Kernel(
+        StreamTuning,
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
-        ((None, Shape(64, 4)),),
+        _any(Shape(64, 4)),
+        *_STREAMS,
     ),
 }
 
@@ -192,146 +315,12 @@ _MOST_WORDS_OF_VECS = {"scan_lookback": 16, "scan": 8, "reduce": 8}
 # for many items on a GPU. A CPU adapter would rather have fewer blocks.
 _FIXED_SHAPES = {"reduce": Shape(256, 4, 528), "scan": Shape(256, 4, 1056)}
 
-_SEGMENTED_REDUCTIONS = (
-    tuple(
-        Shape(w, v, b)
-        for w, v in ((128, 4), (128, 8), (128, 16), (256, 4), (256, 8), (512, 4))
-        for b in (264, 528, 792, 1056)
-    ),
-    tuple(Shape(w, v, b) for w, v, b in ((64, 2, 64), (64, 4, 16), (64, 4, 64), (64, 8, 64), (256, 4, 64))),
-)
-# What `gridwise tune` and benchmarks/variants.py try, for GPUs and for CPUs.
-_CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
-    "elementwise": (
-        tuple(Shape(w, v) for w, v in ((64, 1), (128, 1), (256, 1), (512, 1), (1024, 1), (256, 2), (512, 2), (256, 4))),
-        tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (128, 4), (256, 1), (256, 4), (256, 8), (256, 16))),
-    ),
-    "reduce": (
-        tuple(
-            Shape(w, v, b)
-            for w, v, b in ((256, 4, 264), (256, 4, 528), (256, 4, 1056), (256, 8, 528), (512, 2, 264), (512, 4, 132),
-                            (512, 4, 264), (512, 8, 132), (1024, 2, 264), (1024, 4, 132))
-        ),
-        tuple(
-            Shape(w, v, b)
-            for w, v, b in ((64, 4, 32), (64, 8, 16), (64, 8, 32), (64, 8, 64), (256, 4, 32), (256, 4, 64))
-        ),
-    ),
-    "scan": (
-        tuple(
-            Shape(w, v, b)
-            for w, v, b in ((256, 2, 1056), (256, 4, 528), (256, 4, 1056), (256, 8, 1056), (512, 4, 528))
-        ),
-        tuple(Shape(w, v, b) for w, v, b in ((64, 2, 64), (64, 4, 16), (64, 4, 64), (64, 8, 64), (256, 4, 64))),
-    ),
-    "scan_lookback": (
-        tuple(
-            Shape(w, v)
-            for w, v in ((128, 8), (128, 12), (128, 16), (256, 4), (256, 8), (256, 12), (512, 2), (512, 4), (1024, 2))
-        ),
-        tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 4), (128, 16), (256, 8), (256, 16))),
-    ),
-    "search": (
-        tuple(Shape(w, v) for w, v in ((128, 4), (128, 8), (256, 1), (256, 2), (256, 4), (256, 8), (512, 2), (512, 4))),
-        tuple(Shape(w, v) for w, v in ((64, 4), (64, 16), (128, 16), (256, 4), (256, 16))),
-    ),
-    "transpose": (
-        tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (128, 2), (128, 4), (256, 1), (256, 2), (256, 3))),
-        tuple(Shape(w, v) for w, v in ((64, 4), (256, 1), (256, 2), (256, 3))),
-    ),
-    "merge": (
-        tuple(Shape(w, v) for w, v in ((128, 2), (128, 4), (128, 5), (256, 1), (256, 2), (256, 3), (256, 4), (512, 2))),
-        tuple(Shape(w, v) for w, v in ((64, 2), (64, 4), (128, 4), (256, 2), (256, 4))),
-    ),
-    "merge_network": (
-        tuple(Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 16), (256, 4), (256, 8), (256, 16), (512, 8))),
-        tuple(Shape(w, v) for w, v in ((64, 2), (64, 4), (64, 8), (128, 4), (256, 4))),
-    ),
-    "top_k": (
-        tuple(Shape(w, v) for w, v in ((128, 8), (128, 16), (256, 4), (256, 8), (256, 16), (512, 4), (512, 8))),
-        tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
-    ),
-    "by_key": (
-        tuple(
-            Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
-        ),
-        tuple(Shape(w, v) for w, v in ((64, 8), (128, 2), (128, 8), (256, 4), (256, 8))),
-    ),
-    "segmented_reduce": _SEGMENTED_REDUCTIONS,
-    "segmented_reduce_tiny": _SEGMENTED_REDUCTIONS,
-    "segmented_reduce_medium": _SEGMENTED_REDUCTIONS,
-    "segmented": (
-        tuple(
-            Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
-        ),
-        tuple(Shape(w, v) for w, v in ((64, 8), (128, 2), (128, 8), (256, 4), (256, 8))),
-    ),
-    "histogram": (
-        tuple(
-            Shape(w, v, b)
-            for w, v, b in ((256, 4, 528), (256, 4, 1056), (512, 2, 528), (512, 4, 264), (512, 4, 528), (512, 8, 528),
-                            (1024, 2, 264), (1024, 4, 264))
-        ),
-        tuple(Shape(w, v, b) for w, v, b in ((64, 2, 32), (64, 4, 16), (64, 4, 32), (64, 8, 32), (256, 4, 32))),
-    ),
-    "histogram_ranges": (
-        tuple(
-            Shape(w, v, b)
-            for w, v, b in ((256, 4, 264), (512, 4, 132), (512, 4, 264), (1024, 2, 132), (1024, 4, 132), (1024, 4, 264),
-                            (1024, 8, 132))
-        ),
-        tuple(Shape(w, v, b) for w, v, b in ((64, 4, 16), (64, 4, 32), (64, 8, 32), (256, 4, 32))),
-    ),
-    "stream": (
-        tuple(
-            Shape(w, v)
-            for w, v in ((128, 8), (128, 12), (128, 16), (256, 4), (256, 8), (256, 16), (512, 2), (512, 4), (512, 8))
-        ),
-        tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
-    ),
-    "stream_flags": (
-        tuple(
-            Shape(w, v)
-            for w, v in ((128, 8), (128, 12), (128, 16), (256, 4), (256, 8), (256, 16), (512, 2), (512, 4), (512, 8))
-        ),
-        tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
-    ),
-    "stream_split": (
-        tuple(
-            Shape(w, v)
-            for w, v in ((128, 8), (128, 12), (128, 16), (256, 4), (256, 8), (256, 16), (512, 2), (512, 4), (512, 8))
-        ),
-        tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
-    ),
-}  # fmt: skip
-
-KERNELS = tuple(_SHAPES)
-_FAMILIES: Mapping[str, type[Tuning]] = {
-    "elementwise": ElementwiseTuning,
-    "reduce": ReduceTuning,
-    "scan": ScanTuning,
-    "scan_lookback": ScanTuning,
-    "search": ElementwiseTuning,
-    "transpose": ElementwiseTuning,
-    "merge": ElementwiseTuning,
-    "merge_network": ElementwiseTuning,
-    "top_k": ElementwiseTuning,
-    "by_key": ScanTuning,
-    "segmented": ScanTuning,
-    "segmented_reduce": ScanTuning,
-    "segmented_reduce_tiny": ScanTuning,
-    "segmented_reduce_medium": ScanTuning,
-    "histogram": HistogramTuning,
-    "histogram_ranges": HistogramTuning,
-    "stream": StreamTuning,
-    "stream_flags": StreamTuning,
-    "stream_split": StreamTuning,
-}
+KERNELS = tuple(_TABLE)
 
 
 def has_blocks(kernel: str) -> bool:
     """Whether a kernel gives each workgroup a block of tiles: then its shapes say how many workgroups there are."""
-    return all(shape.max_blocks for rows in _SHAPES[kernel] for _, shape in rows)
+    return all(shape.max_blocks for rows in (_TABLE[kernel].rows_gpu, _TABLE[kernel].rows_cpu) for _, shape in rows)
 
 
 def look_back_tiles(mode: SubgroupMode) -> int:
@@ -345,7 +334,9 @@ def look_back_tiles(mode: SubgroupMode) -> int:
 
 def candidates_for(kernel: str, capabilities: Capabilities, mode: SubgroupMode | None = None) -> tuple[Shape, ...]:
     """Return the shapes worth trying for `kernel` on a device: those that it can run."""
-    return tuple(s for s in _CANDIDATES[kernel][capabilities.is_cpu] if _objection(s, capabilities, mode) is None)
+    row = _TABLE[kernel]
+    tried = row.candidates_cpu if capabilities.is_cpu else row.candidates_gpu
+    return tuple(s for s in tried if _objection(s, capabilities, mode) is None)
 
 
 def shapes_for(
@@ -371,7 +362,7 @@ def shapes_for(
     ArgumentError
         If a workgroup would not hold whole subgroups, or is over the device's limit.
     """
-    default = _SHAPES[kernel][capabilities.is_cpu]
+    default = _TABLE[kernel].rows(capabilities)
     chosen = _chosen(kernel, tuning)
     if not chosen:
         tuned = _tuned(kernel, capabilities, mode)
@@ -449,7 +440,7 @@ def fixed_shapes(kernel: str, capabilities: Capabilities, asked: str, tuning: Tu
 def tuning_of(kernel: str, shape: Shape) -> Tuning:
     """Return the tuning that gives a kernel this shape for all lengths."""
     numbers = {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs}
-    return _FAMILIES[kernel].from_dict(numbers | ({"max_blocks": shape.max_blocks} if has_blocks(kernel) else {}))
+    return _TABLE[kernel].family.from_dict(numbers | ({"max_blocks": shape.max_blocks} if has_blocks(kernel) else {}))
 
 
 def shape_of(kernel: str, data: Mapping[str, Any]) -> Shape:
@@ -463,7 +454,7 @@ def shape_of(kernel: str, data: Mapping[str, Any]) -> Shape:
     names = _SHAPE_FIELDS[: 2 + has_blocks(kernel)]
     if set(data) != set(names):
         raise ArgumentError(f"{data!r} is no shape of {kernel}; it has {', '.join(names)}")
-    return Shape(**_FAMILIES[kernel].from_dict(data).to_dict())
+    return Shape(**_TABLE[kernel].family.from_dict(data).to_dict())
 
 
 def _chosen(kernel: str, tuning: Tuning | None) -> dict[str, int]:

@@ -258,7 +258,7 @@ class Expression(Operators):
         )
 
     def __len__(self) -> NoReturn:
-        raise TypeError("an expression has no length of its own: that of its leaves is known when it is computed")
+        raise DatatypeError("an expression has no length of its own: that of its leaves is known when it is computed")
 
     def __repr__(self) -> str:
         shown = f" {self.value.name!r}" if isinstance(self.value, Leaf) else ""

@@ -13,7 +13,6 @@ import gridwise_py as gw
 from gridwise_py.backend import device_errors as trouble
 from gridwise_py.runtime import device as device_module
 from gridwise_py.runtime.context import context_of
-from helpers.strategies import quick_first
 
 X = np.arange(10_000, dtype=np.uint32)
 PREFIX = np.cumsum(X, dtype=np.uint32)
@@ -40,21 +39,26 @@ USES = {
 }
 
 
-@pytest.fixture
-def lost(fresh_device, wgpu_errors):
+@pytest.fixture(scope="module")
+def used(device):
     """A device that was destroyed after some work, and what was made on it."""
-    timed = "timestamp-query" in fresh_device.features
-    x = gw.asarray(X, fresh_device)
-    scan = gw.Scan(fresh_device)
-    y = gw.empty(X.size, "u32", fresh_device)
+    made = gw.request_device(device.adapter)
+    timed = "timestamp-query" in made.features
+    x, y = gw.asarray(X, made), gw.empty(X.size, "u32", made)
+    scan = gw.Scan(made, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=128))
     run = scan.execute(input=x, output=y, enable_gpu_timing=timed)
-    own = fresh_device.create_buffer(size=16, usage=wgpu.BufferUsage.STORAGE)
-    fresh_device.destroy()
-    yield fresh_device, {"x": x, "y": y, "scan": scan, "run": run, "timed": timed, "own": own}
+    own = made.create_buffer(size=16, usage=wgpu.BufferUsage.STORAGE)
+    made.destroy()
+    return made, {"x": x, "y": y, "scan": scan, "run": run, "timed": timed, "own": own}
+
+
+@pytest.fixture
+def lost(used, wgpu_errors):
+    yield used
     wgpu_errors.clear()  # the loss is logged sooner or later
 
 
-@pytest.mark.parametrize("use", quick_first(list(USES)[:5], list(USES)))
+@pytest.mark.parametrize("use", USES)
 def test_a_lost_device(device, lost, use):
     made, kept = lost
     for _ in range(2):
@@ -96,7 +100,7 @@ def test_a_lost_default_device_is_replaced(device, monkeypatch, wgpu_errors):
     gw.request_device(first.adapter).destroy()  # another one that is lost changes nothing
     assert gw.default_device() is first
     first.destroy()
-    np.testing.assert_array_equal(gw.cumsum(X), PREFIX)
+    np.testing.assert_array_equal(gw.asarray(X).to_numpy(), X)
     assert gw.default_device() is not first
     assert gw.default_device() is gw.default_device()
     with pytest.raises(gw.DeviceLostError):
@@ -188,12 +192,6 @@ def test_a_device_that_is_destroyed_in_the_middle_of_a_call(device, map_arrays, 
     assert int(done.stdout.split()[1]) >= least, done.stdout
 
 
-def test_the_next_device_works(lost):
-    made, _ = lost
-    after = gw.request_device(made.adapter)
-    np.testing.assert_array_equal(gw.cumsum(X, device=after), PREFIX)
-
-
 def test_a_loss_that_was_only_logged_is_raised_by_the_next_wait(device, lost, wgpu_errors):
     made, _ = lost
     before = trouble.watch_errors().losses
@@ -247,17 +245,17 @@ def _timed(device, x):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
-def test_no_memory_at_each_buffer_of_a_call(fresh_device, monkeypatch, call):
+def test_no_memory_at_each_buffer_of_a_call(renewed_device, monkeypatch, call):
     """The first buffer fails, then the second, and so on: always the same error, and then the call works."""
-    x = gw.asarray(X, fresh_device)
-    gw.capabilities(fresh_device)
-    gw.Scan(fresh_device)  # the self-test of look-back; what fails in there only chooses another strategy
+    x = gw.asarray(X, renewed_device)
+    gw.capabilities(renewed_device)
+    gw.Scan(renewed_device)  # the self-test of look-back; what fails in there only chooses another strategy
     failures = 0
     while True:
         with monkeypatch.context() as patch:
-            left = _failing_after(fresh_device, patch, failures)
+            left = _failing_after(renewed_device, patch, failures)
             try:
-                result = CALLS[call](fresh_device, x)
+                result = CALLS[call](renewed_device, x)
                 break
             except gw.DeviceMemoryError:
                 failures += 1
@@ -265,21 +263,21 @@ def test_no_memory_at_each_buffer_of_a_call(fresh_device, monkeypatch, call):
         assert failures < 100
     np.testing.assert_array_equal(result, PREFIX)
     assert failures > 0
-    np.testing.assert_array_equal(CALLS[call](fresh_device, x), PREFIX)
-    gw.synchronize(fresh_device)
-    if context_of(fresh_device).has_timestamps:
-        context_of(fresh_device).timing_helper.collect()
-        assert context_of(fresh_device).timing_helper.pairs_in_use == 0
+    np.testing.assert_array_equal(CALLS[call](renewed_device, x), PREFIX)
+    gw.synchronize(renewed_device)
+    if context_of(renewed_device).has_timestamps:
+        context_of(renewed_device).timing_helper.collect()
+        assert context_of(renewed_device).timing_helper.pairs_in_use == 0
 
 
-def test_a_call_without_memory_leaves_what_was_bound(fresh_device, monkeypatch):
-    x = gw.asarray(X, fresh_device)
-    scan = gw.Scan(fresh_device)
-    output = gw.empty(X.size, "u32", fresh_device)
+def test_a_call_without_memory_leaves_what_was_bound(renewed_device, monkeypatch):
+    x = gw.asarray(X, renewed_device)
+    scan = gw.Scan(renewed_device)
+    output = gw.empty(X.size, "u32", renewed_device)
     scan.execute(input=x, output=output)
-    longer = gw.asarray(np.ones(300_000, dtype=np.uint32), fresh_device)
+    longer = gw.asarray(np.ones(300_000, dtype=np.uint32), renewed_device)
     with monkeypatch.context() as patch:
-        _failing_after(fresh_device, patch, 0)
+        _failing_after(renewed_device, patch, 0)
         with pytest.raises(gw.DeviceMemoryError):
             scan.execute(input=longer, output=None)
     assert scan.execute().output.buffer is output.buffer
@@ -328,20 +326,17 @@ def test_no_memory_for_real(device):
 # ---- what is told from texts
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
+def test_texts():
+    for text, kind in (
         ("Validation Error\n\nCaused by:\n    Parent device is lost", gw.DeviceLostError),
         ("Device lost", gw.DeviceLostError),
         ("Not enough memory left.", gw.DeviceMemoryError),
         ("Out of memory", gw.DeviceMemoryError),
         ("bind group 0 is not compatible", gw.DeviceError),
-    ],
-)
-def test_texts(text, kind):
-    error = trouble.device_error(wgpu.GPUValidationError(text), "doing it")
-    assert type(error) is kind
-    assert str(error).startswith("doing it: ")
-    assert " ".join(text.split()) in str(error)
-    assert trouble.is_trouble(wgpu.GPUValidationError(text)) == (kind is not gw.DeviceError)
+    ):
+        error = trouble.device_error(wgpu.GPUValidationError(text), "doing it")
+        assert type(error) is kind
+        assert str(error).startswith("doing it: ")
+        assert " ".join(text.split()) in str(error)
+        assert trouble.is_trouble(wgpu.GPUValidationError(text)) == (kind is not gw.DeviceError)
     assert type(trouble.device_error(wgpu.GPUOutOfMemoryError("none"), "x")) is gw.DeviceMemoryError

@@ -60,8 +60,8 @@ def test_two_devices_share_nothing(device):
     context_of(device).forget("test")
 
 
-def test_what_is_kept_is_made_once_also_by_several_threads(fresh_device):
-    context, made, at_once = context_of(fresh_device), [], threading.Barrier(8)
+def test_what_is_kept_is_made_once_also_by_several_threads(renewed_device):
+    context, made, at_once = context_of(renewed_device), [], threading.Barrier(8)
 
     def make():
         made.append(object())
@@ -80,8 +80,8 @@ def test_what_is_kept_is_made_once_also_by_several_threads(fresh_device):
     assert context.cached("test", make) is made[1]
 
 
-def test_what_fails_to_be_made_is_made_at_the_next_call(fresh_device):
-    context = context_of(fresh_device)
+def test_what_fails_to_be_made_is_made_at_the_next_call(renewed_device):
+    context = context_of(renewed_device)
 
     def fail():
         raise OSError("not now")
@@ -94,24 +94,25 @@ def test_what_fails_to_be_made_is_made_at_the_next_call(fresh_device):
 
 def test_it_all_goes_with_the_device(device):
     made = gw.request_device(device.adapter)
-    gw.cumsum(gw.asarray(X, made)).to_numpy()
-    context, executor = weakref.ref(context_of(made)), weakref.ref(context_of(made).executor)
-    kept = weakref.ref(context_of(made).cached("test", threading.Event))
-    del made
+    gw.Copy(made).execute(input=gw.asarray(X, made))
+    context = context_of(made)
+    assert gw.memory_stats(made).cached_blocks > 0
+    gone = [weakref.ref(one) for one in (made, context, context.executor, context.cached("test", threading.Event))]
+    del made, context
     gc.collect()
-    assert context() is executor() is kept() is None
+    assert [reference() for reference in gone] == [None] * 4
 
 
-def test_tuning_is_for_the_primitives_that_are_made_from_then_on(fresh_device):
-    context = context_of(fresh_device)
-    before, measured = gw.Reduce(fresh_device), context.capabilities
+def test_tuning_is_for_the_primitives_that_are_made_from_then_on(renewed_device):
+    context = context_of(renewed_device)
+    before, measured = gw.Reduce(renewed_device), context.capabilities
     tuning = {"reduce": ((None, {"workgroup_size": 64, "vecs": 2, "max_blocks": 8}),)}
     context.use_tuning(tuning)
-    assert gw.capabilities(fresh_device).tuning == tuning
+    assert gw.capabilities(renewed_device).tuning == tuning
     assert before.capabilities is measured
-    assert gw.Reduce(fresh_device).capabilities.tuning == tuning
+    assert gw.Reduce(renewed_device).capabilities.tuning == tuning
     context.use_tuning(None)
-    assert gw.capabilities(fresh_device).tuning is None
+    assert gw.capabilities(renewed_device).tuning is None
 
 
 def test_a_thread_that_touches_mapped_memory_can_destroy_the_device(device):

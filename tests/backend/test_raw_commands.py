@@ -24,19 +24,19 @@ def test_the_c_functions_are_there_with_the_wgpu_that_is_installed(device):
 
 
 @pytest.mark.parametrize("trials", [1, 3])
-def test_results_are_the_same_with_and_without(fresh_device, monkeypatch, trials):
-    by_c = _bound(fresh_device).execute(trials=trials).output.to_numpy()
+def test_results_are_the_same_with_and_without(renewed_device, monkeypatch, trials):
+    by_c = _bound(renewed_device).execute(trials=trials).output.to_numpy()
     monkeypatch.setattr(executor, "raw_commands", lambda *_: None)
-    context_of(fresh_device).executor.clear()
-    call = _bound(fresh_device)
+    context_of(renewed_device).executor.clear()
+    call = _bound(renewed_device)
     assert call.bound_plan.raw is None
     np.testing.assert_array_equal(by_c, np.cumsum(X, dtype=np.uint32))
     np.testing.assert_array_equal(call.execute(trials=trials).output.to_numpy(), by_c)
 
 
-def test_another_version_of_wgpu_py_takes_the_public_calls(fresh_device, monkeypatch):
+def test_another_version_of_wgpu_py_takes_the_public_calls(renewed_device, monkeypatch):
     monkeypatch.setattr(raw_commands, "_native", lambda: None)
-    call = _bound(fresh_device)
+    call = _bound(renewed_device)
     assert call.bound_plan.raw is None
     np.testing.assert_array_equal(call.execute().output.to_numpy(), np.cumsum(X, dtype=np.uint32))
 
@@ -52,19 +52,19 @@ def test_dispatches_on_a_callers_encoder_keep_their_order(device):
     assert last.outputs["output"].item() == 2 * int(X.sum())
 
 
-def test_whoever_watches_submissions_sees_them(fresh_device, monkeypatch):
-    call, seen = _bound(fresh_device), []
-    submit = fresh_device.queue.submit
-    monkeypatch.setattr(fresh_device.queue, "submit", lambda c: (seen.append(1), submit(c))[1], raising=False)
+def test_whoever_watches_submissions_sees_them(renewed_device, monkeypatch):
+    call, seen = _bound(renewed_device), []
+    submit = renewed_device.queue.submit
+    monkeypatch.setattr(renewed_device.queue, "submit", lambda c: (seen.append(1), submit(c))[1], raising=False)
     call.execute()
     assert seen == [1]
 
 
-def test_an_error_is_an_exception_at_the_call_and_nothing_is_submitted(fresh_device):
-    call = _bound(fresh_device)
+def test_an_error_is_an_exception_at_the_call_and_nothing_is_submitted(renewed_device):
+    call = _bound(renewed_device)
     raw, submitted = call.bound_plan.raw, []
     # More workgroups than the device has, as no plan has them: wgpu refuses them when the commands are finished.
-    most = fresh_device.limits["max-compute-workgroups-per-dimension"]
+    most = renewed_device.limits["max-compute-workgroups-per-dimension"]
     raw._steps = [(pipeline, group, most + 1, 1, 1) for pipeline, group, *_ in raw._steps]
     raw_submit, raw._native.submit = raw._native.submit, lambda *_: submitted.append(1)
     try:
@@ -75,8 +75,8 @@ def test_an_error_is_an_exception_at_the_call_and_nothing_is_submitted(fresh_dev
     assert not submitted
 
 
-def test_a_destroyed_device_raises(fresh_device, wgpu_errors):
-    call = _bound(fresh_device)
+def test_a_destroyed_device_raises(device, fresh_device, wgpu_errors):
+    call = gw.Copy(fresh_device, capabilities=gw.capabilities(device)).bind(input=gw.asarray(X, fresh_device))
     fresh_device.destroy()
     with pytest.raises(gw.DeviceLostError):
         call.execute()

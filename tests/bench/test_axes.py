@@ -6,9 +6,8 @@ from gridwise_py import ArgumentError
 from gridwise_py.bench.sweep.axes import Axis, collect_axes, parse_axis, parse_count, points
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "values"),
-    [
+def test_what_an_axis_means():
+    for text, name, values in [
         ("n=1000", "n", (1000,)),
         ("n=1_000,2^10,2**3,1e6,1.5e3", "n", (1000, 1024, 8, 1_000_000, 1500)),
         ("n=0,1", "n", (0, 1)),
@@ -25,15 +24,12 @@ from gridwise_py.bench.sweep.axes import Axis, collect_axes, parse_axis, parse_c
         ("datatype=[u32, f32]", "datatype", ("u32", "f32")),
         ("op=add,min", "op", ("add", "min")),
         ("mode=cold,hot,batch,latency", "mode", ("cold", "hot", "batch", "latency")),
-    ],
-)
-def test_what_an_axis_means(text, name, values):
-    assert parse_axis(text) == Axis(name, values)
+    ]:
+        assert parse_axis(text) == Axis(name, values)
 
 
-@pytest.mark.parametrize(
-    ("text", "column", "problem"),
-    [
+def test_where_a_wrong_axis_is_wrong():
+    for text, column, problem in [
         ("", 1, "no axis ''"),
         ("m=1", 1, "no axis 'm'; there are n, datatype, op, distribution, run, segment, share, bins, k, along, mode"),
         ("n", 2, "'=' is missing"),
@@ -63,23 +59,19 @@ def test_what_an_axis_means(text, name, values):
         ("run=0", 5, "at least 1"),
         ("segment=[0:3]", 9, "at least 1"),
         ("mode=warm", 6, "'warm' is not one of cold, hot, batch, latency"),
-    ],
-)
-def test_where_a_wrong_axis_is_wrong(text, column, problem):
-    with pytest.raises(ArgumentError) as caught:
-        parse_axis(text)
-    headline, shown, caret = str(caught.value).split("\n")
-    assert problem in headline
-    assert f"column {column}:" in headline
-    assert shown == f"  {text}"
-    assert caret.index("^") == column + 1
+    ]:
+        with pytest.raises(ArgumentError) as caught:
+            parse_axis(text)
+        headline, shown, caret = str(caught.value).split("\n")
+        assert problem in headline
+        assert f"column {column}:" in headline
+        assert shown == f"  {text}"
+        assert caret.index("^") == column + 1
 
 
-@pytest.mark.parametrize(
-    ("word", "count"), [("1000", 1000), ("2^0", 1), ("10^9", 10**9), ("2^64", 2**64), ("2^99", None), ("", None)]
-)
-def test_counts(word, count):
-    assert parse_count(word) == count
+def test_counts():
+    for word, count in [("1000", 1000), ("2^0", 1), ("10^9", 10**9), ("2^64", 2**64), ("2^99", None), ("", None)]:
+        assert parse_count(word) == count
 
 
 def test_short_options_defaults_and_repeats():

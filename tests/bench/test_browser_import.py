@@ -1,6 +1,7 @@
 """The files that pages save: judged as a run here is, bounded, and refused where they contradict themselves."""
 
 import copy
+import itertools
 import json
 import random
 import re
@@ -68,38 +69,38 @@ def _native_block(begin, lengths, kernels, canary_ns, trials):
     return raw, native
 
 
-@pytest.mark.parametrize("kind", NOISES)
-@pytest.mark.parametrize(("mode", "kernels", "trials"), [("batch", 1, 8), ("hot", 3, 1), ("latency", 2, 1)])
-def test_samples_of_a_run_here_and_the_same_from_a_page_give_the_same_result(kind, mode, kernels, trials):
-    rng = np.random.default_rng(7)
-    labels = [f"kernel {k}" for k in range(kernels)]
-    samples, blocks, begin = Samples(labels, Mode(mode), trials, False), [], 1000
-    # The third block is at another clock, which the canary tells.
-    for canary_ns in (10_000, 10_000, 14_000, 10_000):
-        lengths = times(kind, 15 * kernels, rng, level_ns=4e5).astype(int)
-        raw, native = _native_block(begin, lengths, kernels, canary_ns, trials)
-        blocks.append(raw)
-        samples.add(native, 1.0)
-        begin = raw["after"][-1][1] + 5000
-    plan = {"primitive": "scan", "parameters": {}, "shaders": ["c" * 64],
-            "kernels": [{"label": label, "workgroups": [1, 1, 1]} for label in labels]}  # fmt: skip
-    data = page_file([raw_result(blocks, mode=mode, batch_trials=trials)], plans={"3": plan})
-    found = _read(data).results[0]
-    expected = result_of(
-        Measurement(
-            "scan", Mode(mode), 1 << 20, case={"datatype": "u32", "op": "add"}, kernels=samples.kernels(),
-            whole=samples.whole(), work=found.work.to_json(), ticks=samples.ticks(), tick_period_ns=1.0,
-            canary_ns=tuple(canary.median_ns for canary in samples.canaries),
-            protocol={"batch_trials": trials if mode == "batch" else None},
-        )
-    )  # fmt: skip
-    assert found.kernels == expected.kernels
-    assert found.whole == expected.whole
-    assert found.samples == expected.samples
-    assert found.canary_ns == expected.canary_ns
-    assert (found.rates.gbytes_per_s, found.trials) == (expected.rates.gbytes_per_s, expected.trials)
-    assert found.gpu_span.invalid == {"other_clock": 15}
-    assert found.protocol["left_out_blocks"] == [2]
+def test_samples_of_a_run_here_and_the_same_from_a_page_give_the_same_result():
+    for mode, kernels, trials in [("batch", 1, 8), ("hot", 3, 1), ("latency", 2, 1)]:
+        for kind in NOISES:
+            rng = np.random.default_rng(7)
+            labels = [f"kernel {k}" for k in range(kernels)]
+            samples, blocks, begin = Samples(labels, Mode(mode), trials, False), [], 1000
+            # The third block is at another clock, which the canary tells.
+            for canary_ns in (10_000, 10_000, 14_000, 10_000):
+                lengths = times(kind, 15 * kernels, rng, level_ns=4e5).astype(int)
+                raw, native = _native_block(begin, lengths, kernels, canary_ns, trials)
+                blocks.append(raw)
+                samples.add(native, 1.0)
+                begin = raw["after"][-1][1] + 5000
+            plan = {"primitive": "scan", "parameters": {}, "shaders": ["c" * 64],
+                    "kernels": [{"label": label, "workgroups": [1, 1, 1]} for label in labels]}  # fmt: skip
+            data = page_file([raw_result(blocks, mode=mode, batch_trials=trials)], plans={"3": plan})
+            found = _read(data).results[0]
+            expected = result_of(
+                Measurement(
+                    "scan", Mode(mode), 1 << 20, case={"datatype": "u32", "op": "add"}, kernels=samples.kernels(),
+                    whole=samples.whole(), work=found.work.to_json(), ticks=samples.ticks(), tick_period_ns=1.0,
+                    canary_ns=tuple(canary.median_ns for canary in samples.canaries),
+                    protocol={"batch_trials": trials if mode == "batch" else None},
+                )
+            )  # fmt: skip
+            assert found.kernels == expected.kernels
+            assert found.whole == expected.whole
+            assert found.samples == expected.samples
+            assert found.canary_ns == expected.canary_ns
+            assert (found.rates.gbytes_per_s, found.trials) == (expected.rates.gbytes_per_s, expected.trials)
+            assert found.gpu_span.invalid == {"other_clock": 15}
+            assert found.protocol["left_out_blocks"] == [2]
 
 
 def test_a_page_file_is_read_as_a_results_file_and_written_as_one(tmp_path):
@@ -117,29 +118,24 @@ def test_a_page_file_is_read_as_a_results_file_and_written_as_one(tmp_path):
 # ---- what a page's clocks do
 
 
-@pytest.mark.parametrize(
-    ("begin", "end", "expected"),
-    [
+def test_each_kind_of_bad_timestamp_is_found():
+    """Of the last sample, relative to its right begin."""
+    for begin, end, expected in (
         (None, 400_000, SampleClass.ZERO),
         (0, None, SampleClass.ZERO),
         (0, -1000, SampleClass.REVERSED),
         (0, 0, SampleClass.EQUAL),
         (-10_000_000, 400_000, SampleClass.STALE),
         (0, 10_000_000, SampleClass.LONGER_THAN_WALL),
-    ],
-)
-def test_each_kind_of_bad_timestamp_is_found(begin, end, expected):
-    """Of the last sample, relative to its right begin."""
-    block = raw_block(1 << 40, [400_000] * 5)
-    right = block["ticks"][-1][0]
-    block["ticks"][-1] = [None if at is None else right + at for at in (begin, end)]
-    found = _one([block])
-    assert found.gpu_span.invalid == {expected.value: 1}
-    assert len(found.gpu_span.samples_ns) == 4
-    assert any(f"1 {expected.value}" in warning for warning in found.warnings)
-
-
-def test_a_sample_that_begins_before_the_canary_ended_is_stale():
+    ):
+        block = raw_block(1 << 40, [400_000] * 5)
+        right = block["ticks"][-1][0]
+        block["ticks"][-1] = [None if at is None else right + at for at in (begin, end)]
+        found = _one([block])
+        assert found.gpu_span.invalid == {expected.value: 1}
+        assert len(found.gpu_span.samples_ns) == 4
+        assert any(f"1 {expected.value}" in warning for warning in found.warnings)
+    # A sample that begins before the canary ended.
     block = raw_block(1000, [400_000] * 5)
     block["ticks"][0][0] = block["before"][-1][1] - 1
     assert _one([block]).gpu_span.invalid == {"stale": 1}
@@ -162,14 +158,14 @@ def test_an_overlapping_pair_is_found():
     assert _one([block]).gpu_span.invalid == {"overlapping": 1}
 
 
-@pytest.mark.parametrize(("over_ns", "is_valid"), [(99_000, True), (120_000, False)])
-def test_a_span_may_be_longer_than_its_wall_by_a_step_of_the_clock(over_ns, is_valid):
+def test_a_span_may_be_longer_than_its_wall_by_a_step_of_the_clock():
     """And by the usual 2 %. The wall itself stays as the page read it."""
-    block = raw_block(1000, [400_000] * 5)
-    block["walls"] = [400_000.0 - over_ns] * 5
-    found = _one([block])
-    assert len(found.gpu_span.samples_ns) == 5 * is_valid
-    assert set(found.cpu_wall.samples_ns) == {(400_000.0 - over_ns) / 4}
+    for over_ns, is_valid in [(99_000, True), (120_000, False)]:
+        block = raw_block(1000, [400_000] * 5)
+        block["walls"] = [400_000.0 - over_ns] * 5
+        found = _one([block])
+        assert len(found.gpu_span.samples_ns) == 5 * is_valid
+        assert set(found.cpu_wall.samples_ns) == {(400_000.0 - over_ns) / 4}
 
 
 def test_canaries_of_several_runs_count_as_one():
@@ -214,16 +210,16 @@ def test_a_wrong_unit_of_the_tick_is_a_warning_on_every_result():
     assert found.device.calibration is None
 
 
-@pytest.mark.parametrize("calibration", [None, {}])
-def test_without_timestamps_there_are_walls(calibration):
-    block = {name: value for name, value in raw_block(1000, [400_000] * 5).items()
-             if name not in ("before", "after", "ticks")}  # fmt: skip
-    data = page_file([raw_result([block], canary_trials=1)], calibration=calibration)
-    found = _read(data)
-    assert found.results[0].gpu_span is None
-    assert found.results[0].cpu_wall.median_ns == 500_000 / 4
-    assert found.device.tick_period_ns is None
-    assert any("CPU walls" in warning for warning in found.results[0].warnings)
+def test_without_timestamps_there_are_walls():
+    for calibration in [None, {}]:
+        block = {name: value for name, value in raw_block(1000, [400_000] * 5).items()
+                 if name not in ("before", "after", "ticks")}  # fmt: skip
+        data = page_file([raw_result([block], canary_trials=1)], calibration=calibration)
+        found = _read(data)
+        assert found.results[0].gpu_span is None
+        assert found.results[0].cpu_wall.median_ns == 500_000 / 4
+        assert found.device.tick_period_ns is None
+        assert any("CPU walls" in warning for warning in found.results[0].warnings)
 
 
 # ---- results
@@ -238,17 +234,18 @@ def test_a_wrong_result_is_wrong_whichever_check_found_it():
 _RIGHT = {"output": "keys", "wrong": None}
 
 
-@pytest.mark.parametrize("checks", [[], [_RIGHT], [_RIGHT, _RIGHT, {"output": "count", "wrong": None}]])
-def test_a_result_that_was_not_checked_twice_is_refused(checks):
-    with pytest.raises(gw.BadResultsFile, match=r"\$\.results\[0\]\.checks: .*after the last one"):
-        _one(two_blocks(), checks=checks)
+def test_a_result_that_was_not_checked_twice_is_refused():
+    for checks in [[], [_RIGHT], [_RIGHT, _RIGHT, {"output": "count", "wrong": None}]]:
+        with pytest.raises(gw.BadResultsFile, match=r"\$\.results\[0\]\.checks: .*after the last one"):
+            _one(two_blocks(), checks=checks)
 
 
-@pytest.mark.parametrize("name", ["before", "after"])
-def test_a_block_without_a_canary_is_refused(name):
-    for missing in (lambda block: block.pop(name), lambda block: block.update({name: []})):
+def test_a_block_without_a_canary_is_refused():
+    for name, missing in itertools.product(("before", "after"), (None, [])):
         blocks = two_blocks()
-        missing(blocks[1])
+        blocks[1][name] = missing
+        if missing is None:
+            del blocks[1][name]
         with pytest.raises(gw.BadResultsFile, match=r"blocks\[1\]: it has timestamps, but no canary before and after"):
             _one(blocks)
 
@@ -273,52 +270,49 @@ def test_errors_and_stops_are_results_without_times():
 # ---- the device
 
 
-@pytest.mark.parametrize(
-    ("changed", "is_cpu"),
-    [
+def test_software_is_a_cpu():
+    for changed, is_cpu in [
         ({}, False),
         ({"class": "4/256/32768/true/tickets"}, True),
         ({"info": {"isFallbackAdapter": True}}, True),
         ({"webgl_renderer": "ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero)))"}, True),
-    ],
-)
-def test_software_is_a_cpu(changed, is_cpu):
-    data = page_file([raw_result(two_blocks())])
-    for name, value in changed.items():
-        (data if name == "class" else data["device"])[name] = value
-    assert _read(data).device.is_cpu is is_cpu
+    ]:
+        data = page_file([raw_result(two_blocks())])
+        for name, value in changed.items():
+            (data if name == "class" else data["device"])[name] = value
+        assert _read(data).device.is_cpu is is_cpu
 
 
-@pytest.mark.parametrize(
-    ("name", "info", "renderer", "adapter"),
-    [
-        ("  My GPU ", {"description": "d"}, "r", "My GPU"),
-        (None, {"description": "Intel Arc"}, "r", "Intel Arc"),
-        ("", {}, "ANGLE (x)", "ANGLE (x)"),
-        (None, {"vendor": "apple", "architecture": "metal-3"}, None, "apple metal-3"),
-        (None, {}, None, "unknown GPU"),
-    ],
-)
-def test_a_gpu_has_the_most_telling_name(name, info, renderer, adapter):
-    data = page_file([], name=name)
-    data["device"] |= {"info": info, "webgl_renderer": renderer}
-    assert _read(data).device.adapter == adapter
+GPUS = [
+    ("  My GPU ", {"description": "d"}, "r", "My GPU"),
+    (None, {"description": "Intel Arc"}, "r", "Intel Arc"),
+    ("", {}, "ANGLE (x)", "ANGLE (x)"),
+    (None, {"vendor": "apple", "architecture": "metal-3"}, None, "apple metal-3"),
+    (None, {}, None, "unknown GPU"),
+]
 
 
-@pytest.mark.parametrize(
-    ("brands", "agent", "name"),
-    [
+def test_a_gpu_has_the_most_telling_name():
+    for name, info, renderer, adapter in GPUS:
+        data = page_file([], name=name)
+        data["device"] |= {"info": info, "webgl_renderer": renderer}
+        assert _read(data).device.adapter == adapter
+
+
+BROWSERS = [
         ([{"brand": "Chromium", "version": "1"}, {"brand": "Opera", "version": "150"}], "", "Opera 150"),
         (None, "Mozilla/5.0 (Macintosh) Gecko/20100101 Firefox/150.0", "Firefox 150"),
         (None, "Mozilla/5.0 (Macintosh) AppleWebKit/605 (KHTML, like Gecko) Version/26.1 Safari/605.1", "Safari 26"),
         ([{"brand": "Chromium", "version": "1"}], "X Chrome/156.0.0.0 Safari/537.36", "Chrome 156"),
         (None, "curl", "an unknown browser"),
-    ],
-)  # fmt: skip
-def test_a_browser_has_its_own_name(brands, agent, name):
-    data = page_file([])
-    data["context"] |= {"brands": brands, "user_agent": agent}
-    assert _read(data).context.versions["browser"] == name
+    ]  # fmt: skip
+
+
+def test_a_browser_has_its_own_name():
+    for brands, agent, name in BROWSERS:
+        data = page_file([])
+        data["context"] |= {"brands": brands, "user_agent": agent}
+        assert _read(data).context.versions["browser"] == name
 
 
 def test_the_verdict_on_look_back_is_that_of_the_counts():
@@ -436,32 +430,32 @@ def test_any_size_of_any_primitive_is_data():
     assert len(_read(page_file(results)).results) == len(cases)
 
 
-@pytest.mark.parametrize(
-    ("spoil", "where"),
-    [
-        (lambda d: d.update(schema_version=2), r"\$\.schema_version: 2 is not 1"),
-        (lambda d: d.update(schema_version=True), r"\$\.schema_version: True is not 1"),
-        (lambda d: d["protocol"].update(canary_passes=0), r"\$\.protocol: canary_passes is 0"),
-        (lambda d: d["protocol"].update(canary_passes=[]), r"\$\.protocol: canary_passes is \[\]"),
-        (lambda d: d.update(tick_base="-1"), r"\$\.tick_base"),
-        (lambda d: d.update(tick_base="99999999999999999999"), r"\$\.tick_base: .* 64 bits"),
-        (lambda d: d["results"][0].update(plan="x"), r"\$\.results\[0\]\.plan: there is no plan 'x'"),
-        (lambda d: d["results"][0].pop("trial_ns"), r"\$\.results\[0\]: it has samples, but no trial_ns"),
-        (lambda d: d["results"][0].pop("canary_trials"), r"\$\.results\[0\]: .* no canary_trials"),
-        (lambda d: d["results"][0].update(mode="cold"), r"\$\.results\[0\]\.mode"),
-        (lambda d: d["results"][0]["blocks"][0]["walls"].pop(), r"blocks\[0\]: it has 20 submissions"),
-        (lambda d: d["results"][0]["blocks"][0]["ticks"].pop(), r"20 samples of 1 kernels have 19 pairs"),
-        (lambda d: d["calibration"]["tick_checks"][0].update(wall=0), r"tick_checks"),
-        (lambda d: d["context"].update(user_agent="x" * 1001), r"\$\.context\.user_agent"),
-        (lambda d: d.update(name="x" * 121), r"\$\.name"),
-    ],
-)
-def test_a_broken_file_is_refused_with_the_place(spoil, where):
-    data = copy.deepcopy(page_file([raw_result(two_blocks())]))
-    spoil(data)
-    with pytest.raises(gw.BadResultsFile, match=f"^page.json: .*{where}") as caught:
-        _read(data)
-    assert len(str(caught.value)) < 500
+BROKEN = [
+    (lambda d: d.update(schema_version=2), r"\$\.schema_version: 2 is not 1"),
+    (lambda d: d.update(schema_version=True), r"\$\.schema_version: True is not 1"),
+    (lambda d: d["protocol"].update(canary_passes=0), r"\$\.protocol: canary_passes is 0"),
+    (lambda d: d["protocol"].update(canary_passes=[]), r"\$\.protocol: canary_passes is \[\]"),
+    (lambda d: d.update(tick_base="-1"), r"\$\.tick_base"),
+    (lambda d: d.update(tick_base="99999999999999999999"), r"\$\.tick_base: .* 64 bits"),
+    (lambda d: d["results"][0].update(plan="x"), r"\$\.results\[0\]\.plan: there is no plan 'x'"),
+    (lambda d: d["results"][0].pop("trial_ns"), r"\$\.results\[0\]: it has samples, but no trial_ns"),
+    (lambda d: d["results"][0].pop("canary_trials"), r"\$\.results\[0\]: .* no canary_trials"),
+    (lambda d: d["results"][0].update(mode="cold"), r"\$\.results\[0\]\.mode"),
+    (lambda d: d["results"][0]["blocks"][0]["walls"].pop(), r"blocks\[0\]: it has 20 submissions"),
+    (lambda d: d["results"][0]["blocks"][0]["ticks"].pop(), r"20 samples of 1 kernels have 19 pairs"),
+    (lambda d: d["calibration"]["tick_checks"][0].update(wall=0), r"tick_checks"),
+    (lambda d: d["context"].update(user_agent="x" * 1001), r"\$\.context\.user_agent"),
+    (lambda d: d.update(name="x" * 121), r"\$\.name"),
+]
+
+
+def test_a_broken_file_is_refused_with_the_place():
+    for spoil, where in BROKEN:
+        data = copy.deepcopy(page_file([raw_result(two_blocks())]))
+        spoil(data)
+        with pytest.raises(gw.BadResultsFile, match=f"^page.json: .*{where}") as caught:
+            _read(data)
+        assert len(str(caught.value)) < 500
 
 
 def test_an_unknown_primitive_or_datatype_is_data():
@@ -473,7 +467,7 @@ def test_an_unknown_primitive_or_datatype_is_data():
 def test_hostile_names_are_text_in_a_report(tmp_path):
     texts = [text.encode("utf-8", "replace").decode()[:100] for text in HOSTILE[:5]]
     data = page_file([raw_result(two_blocks(i), primitive=text, axes={"datatype": text, "op": text}, position=i,
-                                 checks=[{"output": "output", "wrong": text}] * 2) for i, text in enumerate(texts)]
+                                 checks=[{"output": "output", "wrong": text}] * 2) for i, text in enumerate(texts[:2])]
                      + [raw_result([], error=text, position=99) for text in texts], name=texts[0])  # fmt: skip
     data["device"] |= {"webgl_renderer": texts[1], "info": {"vendor": texts[2], "backend": texts[3]}}
     data["context"] |= {
@@ -483,7 +477,10 @@ def test_hostile_names_are_text_in_a_report(tmp_path):
     }
     data["plans"]["3"]["kernels"][0]["label"] = texts[0]
     content = json.dumps(data).encode()
-    page = report_html([Source("page", "page.json", content, parse(content, "page.json"))], raw_limit_mib=0)
+    native = document_of(document([measurement("copy", op=None, labels=("copy",))], device=dict(DEVICE)), "native")
+    sources = [Source("page", "page.json", content, parse(content, "page.json")), Source("a", "a.json", b"{}", native)]
+    page = report_html(sources, raw_limit_mib=0)
+    assert "GB/s by device" in page
     for text in ("<script>window.pwned", "<img src=x", "<svg onload"):
         assert text not in page
 
@@ -524,13 +521,11 @@ def test_a_report_of_several_devices_has_a_table_of_them():
     assert texts[2][4] == "WRONG"
     assert found["rows"][1][4]["sort"] == documents[1].results[0].rates.gbytes_per_s
     assert devices_table(documents[:1], ["native"], []) is None
-    sources = [Source(name, f"{name}.json", b"{}", read) for name, read in zip(files, documents, strict=True)]
-    assert "GB/s by device" in report_html(sources, raw_limit_mib=0)
 
 
 def test_a_page_file_among_others_is_read_by_every_command(tmp_path):
     path = tmp_path / "page.json"
     write_json(path, page_file([raw_result(two_blocks())]))
-    for words in (["compare", path, path], ["roofline", path], ["report", path, "-o", tmp_path / "page.html"]):
+    for words in (["compare", path, path], ["roofline", path]):
         done = CliRunner().invoke(main, list(map(str, words)))
         assert done.exit_code == 0, done.output

@@ -3,7 +3,9 @@ invented."""
 
 from __future__ import annotations
 
+import importlib
 import io
+import itertools
 import re
 import threading
 from dataclasses import replace
@@ -14,7 +16,7 @@ from rich.console import Console
 
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.reader import read_results
-from gridwise_py.bench.sweep import runner, worker
+from gridwise_py.bench.sweep import runner
 from gridwise_py.bench.sweep.axes import axis_hint, collect_axes
 from gridwise_py.bench.sweep.budget import CHOICES_OF_N, CostModel, Schedule, choose_n
 from gridwise_py.bench.sweep.suite import (
@@ -31,7 +33,7 @@ from gridwise_py.bench.sweep.suite import (
 from gridwise_py.cli import main
 from gridwise_py.cli.options import Duration
 from gridwise_py.cli.progress import BenchProgress, format_duration
-from helpers.results import measurement
+from helpers.results import measure_nothing, measurement
 
 FAST_NS, SLOW_NS = 0.5, 60.0  # of the copy kernel per item: a large CPU, and one that is busy
 
@@ -85,15 +87,14 @@ def _run(copy_item_ns, budget_s=60.0, primitives=DEFAULT_PRIMITIVES, rounds=1, *
     return n, ran, left_out, clock.now - begin_s
 
 
-@pytest.mark.parametrize("copy_item_ns", [FAST_NS, 6.0, SLOW_NS])
-@pytest.mark.parametrize("budget_s", [30.0, 60.0, 600.0])
-def test_a_first_look_ends_in_time(copy_item_ns, budget_s):
-    n, ran, left_out, end_s = _run(copy_item_ns, budget_s)
-    assert end_s < budget_s
-    assert n in CHOICES_OF_N
-    if budget_s >= 60:
-        assert not left_out
-        assert {job.case.n for job, _ in ran} == {n}
+def test_a_first_look_ends_in_time():
+    for copy_item_ns, budget_s in itertools.product((FAST_NS, 6.0, SLOW_NS), (30.0, 60.0, 600.0)):
+        n, ran, left_out, end_s = _run(copy_item_ns, budget_s)
+        assert end_s < budget_s
+        assert n in CHOICES_OF_N
+        if budget_s >= 60:
+            assert not left_out
+            assert {job.case.n for job, _ in ran} == {n}
 
 
 def test_a_faster_machine_and_more_time_make_larger_cases():
@@ -182,12 +183,7 @@ def test_what_compiling_takes_is_learnt_from_other_primitives():
 @pytest.fixture
 def invented(monkeypatch, device):
     """Measurements of a CPU adapter that cost nothing."""
-
-    def measure(device, case, protocol, mode, check=True):
-        return measurement(case.primitive, case.n, mode, case=case.axes)
-
-    monkeypatch.setattr(worker, "measure_case", measure)
-    monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
+    measure_nothing(monkeypatch, device)
     monkeypatch.setattr(runner, "copy_item_ns", lambda device: 6.0)
     return device
 
@@ -214,14 +210,13 @@ def test_a_cpu_chooses_and_says_so(invented, tmp_path):
     assert {entry.n for entry in read_results(path).results} == {n}
 
 
-@pytest.mark.parametrize("words", [["--n", "2^24"], ["-a", "n=2^24"], ["--suite", "quick"]], ids=lambda words: words[0])
-def test_an_n_that_is_asked_for_stays(invented, words, tmp_path):
+def test_an_n_that_is_asked_for_stays(invented, tmp_path):
     path = tmp_path / "a.json"
-    shown = _bench("copy" if words[0] != "--suite" else "scan", *words, "--json", path)
-    assert shown.exit_code == 0, shown.output
-    assert "--budget" not in shown.output
-    ns = {entry.n for entry in read_results(path).results}
-    assert ns == ({1 << 24} if words[0] != "--suite" else ns)
+    for words in (["copy", "--n", "2^24"], ["copy", "-a", "n=2^24"], ["scan", "--suite", "quick"]):
+        shown = _bench(*words, "--json", path, "--overwrite")
+        assert shown.exit_code == 0, shown.output
+        assert "--budget" not in shown.output
+        assert words[1] == "--suite" or {entry.n for entry in read_results(path).results} == {1 << 24}
 
 
 def test_a_gpu_keeps_its_usual_n(invented, monkeypatch, tmp_path):
@@ -248,43 +243,32 @@ def test_what_does_not_fit_is_said_with_the_command_that_measures_it(invented, t
     assert len(read_results(path).results) < 9
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("60s", 60.0), ("90", 90.0), ("1.5min", 90.0), ("2m", 120.0), ("1h", 3600.0)]
-)
-def test_a_budget_is_a_time(text, seconds):
-    assert Duration().convert(text, None, None) == seconds
+def test_a_budget_is_a_time():
+    for text, seconds in {"60s": 60.0, "90": 90.0, "1.5min": 90.0, "2m": 120.0, "1h": 3600.0}.items():
+        assert Duration().convert(text, None, None) == seconds
+    for text in ("0s", "ten", "5 days", "-5s", "1e9h", ""):
+        shown = _bench("copy", "--budget", text)
+        assert (shown.exit_code, "--budget" in shown.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("text", ["0s", "ten", "5 days", "-5s", "1e9h", ""])
-def test_what_is_no_time_is_refused(text):
-    shown = _bench("copy", "--budget", text)
-    assert shown.exit_code == 2
-    assert "--budget" in shown.stderr
+def test_what_the_options_ask_for(monkeypatch):
+    asked = []
 
+    def run_jobs(request, *_, **__):
+        asked.append((request.processes, request.fills_budget, request.budget_s))
+        raise KeyboardInterrupt
 
-@pytest.mark.parametrize(
-    ("words", "processes", "fills", "budget_s"),
-    [
+    monkeypatch.setattr(runner, "run_jobs", run_jobs)
+    for words, *wanted in (
         ([], None, False, 60.0),
         (["--processes", 4], 4, False, 60.0),
         (["--budget", "2min"], None, True, 120.0),
         (["--budget", "2min", "--processes", 4], 4, False, 120.0),
-        (["--budget-s", 30], None, False, 30.0),
         (["--suite", "quick"], 1, False, 60.0),
         (["--suite", "quick", "--processes", 2], 2, False, 60.0),
-    ],
-)
-def test_what_the_options_ask_for(monkeypatch, words, processes, fills, budget_s):
-    asked = []
-
-    def run_jobs(request, *_, **__):
-        asked.append(request)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(runner, "run_jobs", run_jobs)
-    shown = CliRunner().invoke(main, ["bench", *map(str, words)])
-    assert (asked[0].processes, asked[0].fills_budget, asked[0].budget_s) == (processes, fills, budget_s)
-    assert ("deprecated" in shown.stderr) == ("--budget-s" in words)
+    ):
+        CliRunner().invoke(main, ["bench", *map(str, words)])
+        assert asked.pop() == tuple(wanted), words
 
 
 def test_the_processes_of_a_run_share_its_time():
@@ -401,25 +385,18 @@ def test_a_terminal_gets_a_display_that_is_gone_at_the_end():
     assert out.getvalue().endswith("\x1b[1A\x1b[2K"), "the last thing is that it is erased"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.2, "1 s"), (35.4, "35 s"), (100, "1 min 40 s"), (60, "60 s"), (120, "2 min"), (7500, "2 h 5 min")],
-)
-def test_durations(seconds, text):
-    assert format_duration(seconds) == text
+def test_durations():
+    for seconds, text in ((0.2, "1 s"), (35.4, "35 s"), (100, "1 min 40 s"), (60, "60 s"), (7500, "2 h 5 min")):
+        assert format_duration(seconds) == text
 
 
 # ---- what is said before anything is measured
 
 
-def test_a_range_that_looks_like_exponents_gets_a_hint():
-    assert axis_hint("n=[12:14]") == "n=[12:14] is n = 12, 13, 14; for 2^12 to 2^14 write n[pow2]=[12:14]"
+def test_a_range_that_looks_like_exponents_gets_a_hint_before_anything_is_measured(invented):
     assert axis_hint(" n = [ 16:28:4 ]").endswith("write n[pow2]=[ 16:28:4 ]")
     for text in ("n[pow2]=[12:14]", "n=12,14", "n=[100:200:50]", "op=add,min"):
         assert axis_hint(text) is None
-
-
-def test_the_hint_is_given_before_anything_is_measured(invented):
     shown = _bench("copy", "-a", "n=[12:13]")
     assert shown.stderr.startswith("gridwise: n=[12:13] is n = 12, 13; for 2^12 to 2^13 write n[pow2]=[12:13]")
 
@@ -434,15 +411,13 @@ def test_a_primitive_without_the_datatype_is_refused_before_anything_is_measured
     need_datatypes([Sweep(("map", "sort"), axes)])
 
 
-@pytest.mark.gpu
-def test_a_count_of_tune_is_written_as_any_other(monkeypatch):
-    import importlib
-
+def test_a_count_of_tune_is_written_as_any_other(device, monkeypatch):
     tune = importlib.import_module("gridwise_py.bench.sweep.tune")
     seen = []
+    monkeypatch.setattr("gridwise_py.request_device", lambda adapter: device)
     monkeypatch.setattr(tune, "tune", lambda device, wanted, **options: seen.append(options["max_items"]))
     for text in ("2^14", "16384"):
-        assert CliRunner().invoke(main, ["tune", "--max-n", text, "--json"]).exit_code == 0
+        assert CliRunner().invoke(main, ["tune", "--max-n", text, "--format", "json"]).exit_code == 0
     assert seen == [1 << 14] * 2
     refused = CliRunner().invoke(main, ["tune", "--max-n", "many"])
     assert refused.exit_code == 2

@@ -35,10 +35,12 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def timed(fresh_device, require, folder):
-    """A device of the test's own, of which nothing is known, neither here nor on disk."""
+def timed(device, require, folder):
+    """A device of which nothing is known, neither here nor on disk."""
     require("timestamp-query")
-    return fresh_device
+    context_of(device).forget("calibration")
+    yield device
+    context_of(device).forget("calibration")
 
 
 @pytest.fixture
@@ -103,7 +105,7 @@ def test_a_wrong_period_is_found(timed, monkeypatch):
     helper = gw.timing_helper(timed)
     right = helper.tick_period_ns
     for wrong in (52.0833 * right, right / 52.0833):
-        helper.tick_period_ns = wrong
+        monkeypatch.setattr(helper, "tick_period_ns", wrong)
         context_of(timed).forget("calibration")
         (warning,) = unit_warnings(timed)
         assert "doubtful" in warning
@@ -113,7 +115,6 @@ def test_a_wrong_period_is_found(timed, monkeypatch):
         protocol = gw.SamplingProtocol(samples=2, warmup_s=0.01, max_warmup_s=0.01)
         m = gw.measure(gw.Copy(timed), protocol=protocol, input=np.arange(10, dtype=np.uint32))
         assert warning in m.warnings
-    helper.tick_period_ns = right
 
 
 def test_the_triad_computes_what_it_says(device):
@@ -154,20 +155,17 @@ def test_the_fma_kernel_never_stores(device):
 # ---- what is made of them
 
 
-@pytest.mark.parametrize(
-    ("span", "wall", "ok"),
-    [(60, 60, True), (49, 61, True), (48, 61, False), (61.1, 60, True), (62, 60, False), (0, 60, False)],
-)
-def test_the_unit_of_the_tick(span, wall, ok):
-    assert TickCheck(span * 1e6, wall * 1e6).ok is ok
+def test_the_unit_of_the_tick():
+    for span, wall, ok in ((60, 60, True), (49, 61, True), (48, 61, False), (61.1, 60, True), (62, 60, False),
+                           (0, 60, False)):  # fmt: skip
+        assert TickCheck(span * 1e6, wall * 1e6).ok is ok
 
 
 MIB = 1 << 20
 
 
-@pytest.mark.parametrize(
-    ("speeds", "knee_mib"),
-    [
+def test_the_knee_of_the_cache():
+    for speeds, knee_mib in [
         # moved MiB:  2    4     8     16    32    64   128   256
         ([500, 1000, 2000, 4000, 6000, 6500, 3000, 2500], 128),
         ([500, 1000, 2000, 4000, 6000, 3000, 2900, 3000], 64),
@@ -176,11 +174,9 @@ MIB = 1 << 20
         ([500, 1000, 2000, 3000, 4000, 5000, 6000, 7000], None),
         ([500, 1000], None),
         ([], None),
-    ],
-)
-def test_the_knee_of_the_cache(speeds, knee_mib):
-    points = [_point(MIB << i, float(speed)) for i, speed in enumerate(speeds)]
-    assert cache_knee_bytes(points) == (None if knee_mib is None else knee_mib * MIB)
+    ]:
+        points = [_point(MIB << i, float(speed)) for i, speed in enumerate(speeds)]
+        assert cache_knee_bytes(points) == (None if knee_mib is None else knee_mib * MIB)
 
 
 def test_the_flush_is_four_times_the_cache_within_the_limits(timed, fast, monkeypatch):
@@ -212,63 +208,49 @@ def test_it_is_kept_and_found_again(timed, fast, folder):
     assert "ceilings" in fast
 
 
-@pytest.mark.parametrize("changed", ["driver", "adapter", "wgpu", "gridwise_py", "backend"])
-def test_another_driver_or_version_finds_nothing(timed, fast, folder, monkeypatch, changed):
+def test_another_driver_or_version_finds_nothing(timed, fast, folder, monkeypatch):
     calibrate(timed)
-    context_of(timed).forget("calibration")
-    key = {**device_key(timed), changed: "another"}
-    monkeypatch.setattr(calibration, "device_key", lambda device: key)
-    assert calibration_of(timed) is None
-    # Both are kept: an adapter does not push out another one's.
-    assert calibrate(timed).device == key
-    assert len(list(folder.iterdir())) == 2
+    own = device_key(timed)
+    for count, changed in enumerate(("driver", "adapter", "wgpu", "gridwise_py", "backend"), 2):
+        context_of(timed).forget("calibration")
+        key = {**own, changed: "another"}
+        monkeypatch.setattr(calibration, "device_key", lambda device, key=key: key)
+        assert calibration_of(timed) is None
+        # All are kept: an adapter does not push out another one's.
+        assert calibrate(timed).device == key
+        assert len(list(folder.iterdir())) == count
 
 
-def _cut(text):
-    return text[: len(text) // 2]
+def _changed(**changes):
+    return lambda text: json.dumps({**json.loads(text), **changes})
 
 
-def _other_format(text):
-    return json.dumps({**json.loads(text), "format": 1})
+def _inside(change):
+    def spoil(text):
+        document = json.loads(text)
+        change(document)
+        return json.dumps(document)
+
+    return spoil
 
 
-def _other_device(text):
-    return json.dumps({**json.loads(text), "device": {}})
-
-
-def _less(text):
-    document = json.loads(text)
-    del document["calibration"]["floors_ns"]
-    return json.dumps(document)
-
-
-def _words(text):
-    document = json.loads(text)
-    document["tick_check"]["span_ns"] = "long"
-    return json.dumps(document)
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [_cut, _other_format, _other_device, _less, _words, lambda _: "", lambda _: "[]", lambda _: "null", lambda _: "\0"],
-)
-def test_a_broken_file_is_ignored_and_written_anew(timed, fast, folder, spoil):
+def test_a_broken_file_is_ignored_and_written_anew(timed, fast, folder):
     found = calibrate(timed)
     (path,) = folder.iterdir()
-    path.write_text(spoil(path.read_text()))
-    context_of(timed).forget("calibration")
-    assert calibration_of(timed) is None
-    assert calibrate(timed) == found
-    context_of(timed).forget("calibration")
-    assert calibration_of(timed) == found
-
-
-def test_a_file_that_is_no_text_is_ignored(timed, fast, folder):
-    calibrate(timed)
-    (path,) = folder.iterdir()
-    path.write_bytes(b"\xff\xfe\x00")
-    context_of(timed).forget("calibration")
-    assert calibration_of(timed) is None
+    for spoil in (
+        lambda text: text[: len(text) // 2],
+        _changed(format=1),
+        _changed(device={}),
+        _inside(lambda document: document["calibration"].pop("floors_ns")),
+        _inside(lambda document: document["tick_check"].update(span_ns="long")),
+        *(lambda _, text=text: text for text in ("", "[]", "null", "\0", "\xff\xfe")),
+    ):
+        path.write_bytes(spoil(path.read_text()).encode("latin-1"))
+        context_of(timed).forget("calibration")
+        assert calibration_of(timed) is None
+        assert calibrate(timed) == found
+        context_of(timed).forget("calibration")
+        assert calibration_of(timed) == found
 
 
 def test_a_folder_that_cannot_be_written_costs_only_time(timed, fast, folder):
@@ -360,7 +342,8 @@ def test_the_fastest_canary_is_kept(timed, folder, monkeypatch):
 # ---- the command
 
 
-def test_the_command_shows_all_of_it(timed, fast, folder):
+def test_the_command_shows_all_of_it(timed, fast, monkeypatch):
+    monkeypatch.setattr("gridwise_py.request_device", lambda adapter: timed)
     runner = CliRunner()
     done = runner.invoke(main, ["calibrate"])
     assert done.exit_code == 0, done.output

@@ -50,9 +50,8 @@ def test_stamps_that_are_no_times_are_left_out():
 # ---- blocks
 
 
-@pytest.mark.parametrize(
-    ("times", "kept"),
-    [
+def test_blocks_at_the_settled_clock_are_kept():
+    for times, kept in [
         ((1000, 1010), [True]),
         ((1000, 1010, 1020, 1000), [True, True]),
         # What an H200 did while its clock came up, in µs: the first blocks were 1.3 to 4 times slower.
@@ -62,14 +61,12 @@ def test_stamps_that_are_no_times_are_left_out():
         ((34.0, 33.9, 34.1, 34.0, 72.7, 72.6), [True, True, False]),  # most, not the fastest and not the last
         ((79.0, 79.2, 79.1, 79.3, 34.0, 34.1), [True, True, False]),
         ((34.0, 79.2, 79.1, 34.3, 34.0, 34.1), [False, False, True]),
-    ],
-)
-def test_blocks_at_the_settled_clock_are_kept(times, kept):
-    found = settled(_pairs(*times, error_ns=0.05))
-    assert found.kept == tuple(kept)
-    assert not found.moved
-    inside = [t for i, t in enumerate(times) if kept[i // 2]]
-    assert found.canary.median_ns == pytest.approx(np.median(inside))
+    ]:
+        found = settled(_pairs(*times, error_ns=0.05))
+        assert found.kept == tuple(kept)
+        assert not found.moved
+        inside = [t for i, t in enumerate(times) if kept[i // 2]]
+        assert found.canary.median_ns == pytest.approx(np.median(inside))
 
 
 def test_a_clock_that_never_stands_still_has_moved():
@@ -77,9 +74,9 @@ def test_a_clock_that_never_stands_still_has_moved():
     assert (found.kept, found.moved, found.canary) == ((True, True), True, None)
 
 
-@pytest.mark.parametrize(("error_ns", "moved"), [(1.0, True), (30.0, False)])
-def test_a_difference_within_its_noise_is_none(error_ns, moved):
-    assert settled(_pairs(1000, 1050, error_ns=error_ns)).moved is moved
+def test_a_difference_within_its_noise_is_none():
+    for error_ns, moved in [(1.0, True), (30.0, False)]:
+        assert settled(_pairs(1000, 1050, error_ns=error_ns)).moved is moved
 
 
 def test_nothing_is_known_without_canaries():

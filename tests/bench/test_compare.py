@@ -5,7 +5,6 @@ import dataclasses
 import io
 import json
 import lzma
-import math
 import re
 from xml.etree import ElementTree
 
@@ -61,56 +60,43 @@ def test_a_file_against_itself(run):
     assert "12 rows: 12 same" in found.output
     assert "NVIDIA H200" in found.output
     assert found.output.count("OLD and NEW are the same measurement: their files are equal, byte by byte") == 1
+    again = run(a, {**document(2), "results": document(2)["results"][::-1]})
+    assert (again.exit_code, "1 slower" in again.output) == (0, False), "two runs of the same thing, in another order"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
+def test_what_only_one_file_had_is_marked(run):
+    """A held clock, and environment variables that change times."""
+
+    def notes(old, new, **options):
+        a, b = (document(entries=[_single(np.random.default_rng(seed))]) for seed in (1, 2))
+        for side, more in ((a, old), (b, new)):
+            side["context"] = {**side["context"], **more}
+        return a, b, compare(a, b, **options).notes
+
+    for old, new, said in (
         ("held", "not held", "OLD held the GPU's clock, and NEW did not hold it"),
         ("not held", "held", "NEW held the GPU's clock, and OLD did not hold it"),
         ("held", None, "OLD held the GPU's clock, and NEW may not have held it"),
         ("held", "held", None),
-        ("not held", "not held", None),
-        (None, None, None),
         (None, "not held", None),
-    ],
-)
-def test_a_held_clock_against_one_that_is_not_is_marked(run, old, new, said):
-    a, b = document(), document(seed=2)
-    for side, clock in ((a, old), (b, new)):
-        if clock is not None:
-            side["context"] = {**side["context"], "clock": clock}
-    notes = [note for note in compare(a, b).notes if "clock" in note]
-    assert len(notes) == (said is not None)
-    if said is not None:
-        assert notes[0].startswith(said)
-        assert said in " ".join(run(a, b).output.split())
-
-
-@pytest.mark.parametrize("variable", ["shader_checks", "launch_blocking"])
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        (True, False, "{0} was measured with GRIDWISE_{2}=1, and {1} was measured without it"),
-        (False, True, "{1} was measured with GRIDWISE_{2}=1, and {0} was measured without it"),
-        (None, True, "{1} was measured with GRIDWISE_{2}=1, and {0} does not say"),
-        (True, True, None),
-        (False, None, None),
-        (None, None, None),
-    ],
-)
-@pytest.mark.parametrize("across", [False, True])
-def test_an_environment_variable_of_one_file_is_marked(variable, old, new, said, across):
-    a, b = document(), document(seed=2)
-    for side, state in ((a, old), (b, new)):
-        if state is not None:
-            others = dict.fromkeys(("shader_checks", "launch_blocking"), False)
-            side["context"] = {**side["context"], "settings": {**others, variable: state}}
-    notes = compare(a, b, across=across).notes
-    assert len(notes) == (said is not None)
-    if said is not None:
+    ):
+        a, b, found = notes(*({} if clock is None else {"clock": clock} for clock in (old, new)))
+        assert [note.startswith(said) for note in found] == ([] if said is None else [True])
+        assert said is None or new is None or said in " ".join(run(a, b).output.split())
+    others = dict.fromkeys(("shader_checks", "launch_blocking"), False)
+    for variable, across, old, new, said in (
+        ("shader_checks", False, True, False, "{0} was measured with GRIDWISE_{2}=1, and {1} was measured without it"),
+        ("launch_blocking", True, False, True, "{1} was measured with GRIDWISE_{2}=1, and {0} was measured without it"),
+        ("shader_checks", True, None, True, "{1} was measured with GRIDWISE_{2}=1, and {0} does not say"),
+        ("launch_blocking", False, True, True, None),
+        ("shader_checks", False, False, None, None),
+        ("shader_checks", False, None, None, None),
+    ):
+        states = ({} if state is None else {"settings": {**others, variable: state}} for state in (old, new))
+        _, _, found = notes(*states, across=across)
         sides = ("A", "B") if across else ("OLD", "NEW")
-        assert notes[0].startswith(said.format(*sides, variable.upper()))
+        wanted = [] if said is None else [said.format(*sides, variable.upper())]
+        assert [note[: len(text)] for note, text in zip(found, wanted, strict=True)] == wanted
 
 
 def test_settings_that_change_a_time_are_marked():
@@ -197,19 +183,15 @@ def test_one_measurement_is_the_same_however_noisy_it_is(run):
     assert compare_render.row_cells(again.rows[0])[5] == "too noisy: over × 100"
 
 
-def test_two_runs_of_the_same_thing(run):
-    found = run(document(1), document(2))
-    assert found.exit_code == 0, found.output
-    assert "slower" not in found.output.splitlines()[-1].split("slower by")[0]
-
-
-@pytest.mark.parametrize("kernel", [0, 1])
-@pytest.mark.parametrize("case", [1, 2])
-def test_one_kernel_slower(run, case, kernel):
+def test_one_kernel_slower_or_faster(run):
     a = document()
-    found = run(a, scaled(a, case, kernel, 1.2))
+    found = run(a, scaled(a, 1, 0, 1.2))
     assert found.exit_code == 1, found.output
     assert found.output.count("slower, past the gate") == 1
+    for case, kernel in ((1, 1), (2, 0), (2, 1)):
+        assert len(compare(a, scaled(a, case, kernel, 1.2)).regressions) == 1
+    found = run(a, scaled(a, 1, 0, 0.8))
+    assert (found.exit_code, "1 faster" in found.output) == (0, True), "that is no regression"
 
 
 def test_two_single_processes_tell_nothing_in_mode_latency(run):
@@ -218,13 +200,6 @@ def test_two_single_processes_tell_nothing_in_mode_latency(run):
     assert found.exit_code == 0, found.output
     assert found.output.count("ambiguous: measured in one process") == 1
     assert "8 same, 4 ambiguous" in found.output
-
-
-def test_one_kernel_faster_is_no_regression(run):
-    a = document()
-    found = run(a, scaled(a, 1, 0, 0.8))
-    assert found.exit_code == 0
-    assert "1 faster" in found.output
 
 
 def test_the_gate(run):
@@ -252,17 +227,21 @@ def test_a_cpu_against_a_gpu_is_never_compared(run):
         assert "--across" in found.output
 
 
-@pytest.mark.parametrize("name", ["adapter", "driver", "backend"])
-def test_another_device_is_compared_by_force_only(run, name):
-    a, b = document(), document(device={**H200, name: "another"})
-    found = run(a, b)
+def test_another_device_is_compared_by_force_only(run):
+    a = document()
+    for name in ("adapter", "driver", "backend"):
+        other = document(device={**H200, name: "another"})
+        found = compare(a, other)
+        assert f"{name}: OLD has {H200[name]}, NEW has another" in found.obstacles
+        assert not found.rows
+        assert compare(a, other, force=True).rows
+    found = run(a, other)
     assert found.exit_code == 3
-    assert f"{name}: OLD has {H200[name]}, NEW has another" in found.output
     assert "verdict" not in found.output
-    forced = run(a, b, "--force")
+    assert "or compare them with --force" in found.output
+    forced = run(a, other, "--force")
     assert forced.exit_code == 0
     assert f"compared although they differ (--force): {name}: OLD has" in forced.output.replace("\n  ", " ")
-    assert "or compare them with --force" in found.output
 
 
 def test_other_modes_are_compared_by_force_only(run):
@@ -281,14 +260,14 @@ def test_nothing_in_common(run):
     assert "no case in common" in found.output
 
 
-@pytest.mark.parametrize("side", [0, 1])
-def test_a_wrong_result_inside(run, side):
-    files = [document(), document()]
-    files[side]["results"][1] |= {"correct": False, "mismatch": "item 7 is 3, expected 4"}
-    found = run(*files)
-    assert found.exit_code == 4
-    assert ("OLD", "NEW")[side] + ": scan" in found.output
-    assert "item 7 is 3, expected 4" in found.output.replace("\n", " ")
+def test_a_wrong_result_inside(run):
+    for side in (0, 1):
+        files = [document(), document()]
+        files[side]["results"][1] |= {"correct": False, "mismatch": "item 7 is 3, expected 4"}
+        found = run(*files)
+        assert found.exit_code == 4
+        assert ("OLD", "NEW")[side] + ": scan" in found.output
+        assert "item 7 is 3, expected 4" in found.output.replace("\n", " ")
     assert run(*files, "--across").exit_code == 4
 
 
@@ -305,40 +284,22 @@ def test_a_case_that_no_longer_runs(run):
 # ---- bad input
 
 
-def _nan(text):
-    document = json.loads(text)
-    document["results"][1]["kernels"][0]["samples_ns"][7] = math.nan
-    return json.dumps(document)
-
-
-@pytest.mark.parametrize(
-    ("spoil", "place"),
-    [
-        (lambda text: text[: len(text) // 2], "line 1, column"),
+def test_files_that_are_no_results(run):
+    """As tests of results files have it in whole; on either side, in one line."""
+    good = json.dumps(document())
+    for spoil, place in (
         (lambda text: text.rstrip("}")[:-9], "cut off"),
-        (lambda text: "", "old.json"),
-        (lambda text: "hello", "line 1, column 1"),
+        (lambda text: "", "empty"),
         (lambda text: '{"benchmarks": [], "context": {}}', "schema"),
-        (lambda text: "[1, 2]", "gridwise bench"),
-        (lambda text: text.replace('"schema_version": ', '"schema_version": 9'), "newer"),
-        (lambda text: text.replace('"schema_version": ', '"schema_version": -'), "schema_version"),
-        (_nan, "NaN|nan"),
-        (lambda text: text.replace('"position": 0', '"position": 1e999', 1), "inf|1e999"),
         (lambda text: text.replace('"results": [', '"results": [3, '), r"results\[0\]"),
         (lambda text: text.replace('"kernels"', '"cores"'), "kernels"),
         (lambda text: text.replace('"samples_ns": [', '"samples_ns": ["x", '), r"results\[\d+\]"),
-        (lambda text: "[" * 100_000, "old.json"),
-    ],
-)
-@pytest.mark.parametrize("side", [0, 1])
-def test_files_that_are_no_results(run, spoil, place, side):
-    texts = [json.dumps(document())] * 2
-    texts[side] = spoil(texts[side])
-    found = run(*texts)
-    assert found.exit_code == 2, found.output
-    assert ("old.json", "new.json")[side] in found.output
-    assert re.search(place.replace("old.json", ("old.json", "new.json")[side]), found.output), found.output
-    assert "Traceback" not in found.output
+    ):
+        for texts, name in (((spoil(good), good), "old.json"), ((good, spoil(good)), "new.json")):
+            found = run(*texts)
+            assert found.exit_code == 2, found.output
+            assert re.search(f"{name}.*{place}", " ".join(found.output.split())), found.output
+            assert "Traceback" not in found.output
 
 
 def test_a_file_that_is_not_there(tmp_path):
@@ -350,10 +311,13 @@ def test_a_file_that_is_not_there(tmp_path):
         assert "Traceback" not in found.output
 
 
-@pytest.mark.parametrize("option", ["--threshold", "--gate"])
-@pytest.mark.parametrize("value", ["5", "x%", "-1%", "nan", "100%"])
-def test_bad_shares(run, option, value):
-    assert run(document(), document(), option, value).exit_code == 2
+def test_bad_shares(run):
+    a = document()
+    for option, value in (("--threshold", "5"), ("--gate", "x%"), ("--gate", "-1%"), ("--threshold", "nan"),
+                          ("--gate", "100%")):  # fmt: skip
+        assert run(a, a, option, value).exit_code == 2
+    with pytest.raises(ArgumentError, match="gate"):
+        compare(a, a, gate=-1)
 
 
 def test_the_output_is_whole_and_no_input(run, tmp_path):
@@ -384,12 +348,6 @@ def test_every_whole_and_every_kernel_has_a_row():
     ]
     assert [row.name for row in found.rows[-4:]] == ["gpu_span", "cpu_wall", "upsweep", "downsweep"]
     assert found.counts()["same"] == len(found.rows) == 12
-
-
-def test_the_order_in_a_file_does_not_matter():
-    a = document()
-    b = {**a, "results": a["results"][::-1]}
-    assert compare(a, b).counts() == compare(a, a).counts()
 
 
 def test_axes_are_part_of_the_case():
@@ -499,27 +457,6 @@ def test_the_step_is_shared_by_the_trials_of_a_batch():
     (first, *_) = a.results
     assert a.tick_step_ns(dataclasses.replace(first, mode=Mode.BATCH, trials=10)) == 3.2
     assert a.tick_step_ns(dataclasses.replace(first, trials=10)) == 32
-
-
-@pytest.mark.needs("the repository")
-def test_what_became_slower_is_found_without_a_canary(run):
-    """A file from before there was one."""
-    old = json.loads(BENCH.read_text(encoding="utf-8"))
-    assert not any(result["canary_ns"] for result in old["results"])
-    found = run(old, old)
-    assert found.exit_code == 0, found.output
-    slower = copy.deepcopy(old)
-    for result in slower["results"]:
-        for timed in (*result["kernels"], *result["whole"]["series"].values()):
-            timed["samples_ns"] = [1.5 * value for value in timed["samples_ns"]]
-    again = run(old, slower)
-    assert again.exit_code == 1, again.output
-    assert compare(old, slower).counts()["slower"] == compare(slower, old).counts()["faster"] > 0
-
-
-def test_bad_gate():
-    with pytest.raises(ArgumentError, match="gate"):
-        compare(document(), document(), gate=-1)
 
 
 def test_cases_come_in_the_order_asked_for():
@@ -709,11 +646,10 @@ def test_no_width_shortens_anything(name, width):
         assert re.sub(r"\s+", " ", text).rstrip().endswith(compare_render.comparison_conclusion(found))
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_a_pipe_is_as_wide_as_columns_says(run, width, monkeypatch):
-    monkeypatch.setenv("COLUMNS", str(width))
+def test_a_pipe_is_as_wide_as_columns_says(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     found = run(*_wide_documents())
-    assert max(map(len, found.stdout.splitlines())) <= width
+    assert max(map(len, found.stdout.splitlines())) <= 80
     text = " ".join(found.stdout.split())
     assert text.count("sort_pairs add u32 few_distinct block=1024 hot n=268,435,457") >= 2, "in the table and below"
 
@@ -777,29 +713,29 @@ def test_across_takes_the_processes_of_a_case_together():
     assert compare_render.comparison_conclusion(compare(old, new, across=True)).startswith("no difference beyond the ±")
 
 
-@pytest.mark.parametrize(
-    ("uncertainty", "sentence"),
-    [
+def test_across_calls_nothing_faster_within_its_uncertainty():
+    """Medians of two runs always differ by something."""
+    for uncertainty, sentence in [
         (0.01, "B is 1.10 to 3.00 times as fast in 2 of 2 cases."),
         (0.08, "B is 3.00 times as fast in 1 of 2 cases; no difference beyond the ± in 1 of 2 cases."),
         (1.2, "no difference beyond the ± in 2 of 2 cases."),
         (None, "too few samples to tell in 2 of 2 cases."),
-    ],
-)
-def test_across_calls_nothing_faster_within_its_uncertainty(uncertainty, sentence):
-    """Medians of two runs always differ by something."""
-    rng = np.random.default_rng(1)
-    old, new = document(entries=[entry(rng, "copy"), entry(rng)]), document(entries=[entry(rng, "copy"), entry(rng)])
-    found = compare(old, new, across=True)
-    ranks = []
-    for case, factor in zip(dict.fromkeys(rank.case for rank in found.ranks), (3.0, 1.1), strict=True):
-        one = next(rank for rank in found.ranks if rank.case == case)
-        for place, file in ((1, "B"), (2, "A")):
-            speedup = factor if place == 1 else 1.0
-            time_ns = 1e6 / speedup
-            made = dict(file=file, rank=place, speedup=speedup, time_ns=time_ns, uncertainty=uncertainty)
-            ranks.append(dataclasses.replace(one, **made))
-    assert compare_render.comparison_conclusion(dataclasses.replace(found, ranks=ranks)) == sentence
+    ]:
+        rng = np.random.default_rng(1)
+        old, new = (
+            document(entries=[entry(rng, "copy"), entry(rng)]),
+            document(entries=[entry(rng, "copy"), entry(rng)]),
+        )
+        found = compare(old, new, across=True)
+        ranks = []
+        for case, factor in zip(dict.fromkeys(rank.case for rank in found.ranks), (3.0, 1.1), strict=True):
+            one = next(rank for rank in found.ranks if rank.case == case)
+            for place, file in ((1, "B"), (2, "A")):
+                speedup = factor if place == 1 else 1.0
+                time_ns = 1e6 / speedup
+                made = dict(file=file, rank=place, speedup=speedup, time_ns=time_ns, uncertainty=uncertainty)
+                ranks.append(dataclasses.replace(one, **made))
+        assert compare_render.comparison_conclusion(dataclasses.replace(found, ranks=ranks)) == sentence
 
 
 # ---- formats
@@ -807,22 +743,23 @@ def test_across_calls_nothing_faster_within_its_uncertainty(uncertainty, sentenc
 NASTY = "a<b>&\"'|[bold]x[/bold]`*\x1b[31m\x00"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def nasty():
+    """A file with a nasty label, and the comparison of it with one in which a kernel is slower."""
     a = document()
     for result in a["results"]:
         result["kernels"][0]["label"] = NASTY
-    return a
+    return compare(a, scaled(a, 1, 0, 1.2))
 
 
 def test_table_shows_labels_as_they_are(nasty):
-    text = compare_render.render(compare(nasty, nasty), "table")
+    text = compare_render.render(nasty, "table")
     assert "[bold]x[/bold]" in text
     assert "\x1b" not in text
 
 
 def test_markdown_is_a_table(nasty):
-    text = compare_render.render(compare(nasty, scaled(nasty, 1, 0, 1.2)), "markdown")
+    text = compare_render.render(nasty, "markdown")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 14
     assert {len([c for c in row.replace("\\|", "").split("|")]) for row in rows} == {9}
@@ -831,7 +768,7 @@ def test_markdown_is_a_table(nasty):
 
 
 def test_json_has_everything(nasty):
-    data = json.loads(compare_render.render(compare(nasty, scaled(nasty, 1, 0, 1.2)), "json"))
+    data = json.loads(compare_render.render(nasty, "json"))
     assert data["schema"] == "gridwise.compare"
     assert data["regressed"] is True
     (row,) = [row for row in data["rows"] if row["past_gate"]]
@@ -840,7 +777,7 @@ def test_json_has_everything(nasty):
 
 
 def test_junit_is_xml(nasty):
-    text = compare_render.render(compare(nasty, scaled(nasty, 1, 0, 1.2)), "junit")
+    text = compare_render.render(nasty, "junit")
     suite = ElementTree.fromstring(text)
     cases = suite.findall("testcase")
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == (str(len(cases)), "1", "0")
@@ -853,7 +790,7 @@ def test_junit_is_xml(nasty):
     assert int(ElementTree.fromstring(refused).get("errors")) >= 1
 
 
-@pytest.mark.parametrize("form", sorted(compare_render.FORMATS))
-def test_every_format_says_why_not(form):
-    text = compare_render.render(compare(document(device=LAVAPIPE), document()), form)
-    assert "--across" in text.replace("\\", "")
+def test_every_format_says_why_not():
+    refused = compare(document(device=LAVAPIPE), document())
+    for form in compare_render.FORMATS:
+        assert "--across" in compare_render.render(refused, form).replace("\\", "")

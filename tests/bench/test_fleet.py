@@ -5,7 +5,6 @@ import random
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import gridwise_py as gw
@@ -14,7 +13,7 @@ from gridwise_py.bench.fleet import files as fleet_files
 from gridwise_py.bench.fleet.files import member_path, names_of, parse_fleet, read_fleet
 from gridwise_py.bench.fleet.judge import LEAST_PEERS, judge
 from gridwise_py.bench.fleet.members import fleet_of, host_of, merged
-from gridwise_py.bench.fleet.model import Fleet, Measured, Status, Verdict
+from gridwise_py.bench.fleet.model import Fleet, Status, Verdict
 from gridwise_py.bench.report.fleet_table import fleet_counts, fleet_lines
 from gridwise_py.bench.results.model import Results
 from gridwise_py.storage.json_files import json_text
@@ -37,27 +36,23 @@ def _by_id(judged, identifier):
 # ---- the table of docs/howto/fleet.md, seeded
 
 
-@pytest.mark.parametrize(
-    ("devices", "sick", "device_std", "found", "most_false"),
-    [
+def test_how_many_are_found_and_falsely_accused():
+    for devices, sick, device_std, found, most_false in [
         (8, ("memory", 0.05), 0.005, (1.0, 1.0), 0.0),
         (64, ("all", 0.04), 0.005, (1.0, 1.0), 0.001),
         (64, ("host", 0.15), 0.005, (1.0, 1.0), 0.001),
         (64, ("all", 0.10), 0.03, (0.2, 0.9), 0.003),
         (64, ("all", 0.20), 0.03, (0.9, 1.0), 0.003),
         (64, (None, 0.0), 0.005, (0.0, 0.0), 0.001),
-    ],
-    ids=["8, memory 5 %", "64, all 4 %", "64, latency 15 %", "3 % apart, 10 %", "3 % apart, 20 %", "healthy"],
-)
-def test_how_many_are_found_and_falsely_accused(devices, sick, device_std, found, most_false):
-    hits, false, trials = 0, 0, 12
-    for seed in range(trials):
-        judged = judge(fleet(devices, seed, sick={0: sick}, device_std=device_std))
-        verdicts = _verdicts(judged)
-        hits += verdicts.pop("node0-gpu0") is SLOW
-        false += sum(verdict is SLOW for verdict in verdicts.values())
-    assert found[0] <= hits / trials <= found[1]
-    assert false / trials / (devices - 1) <= most_false
+    ]:
+        hits, false, trials = 0, 0, 5
+        for seed in range(trials):
+            judged = judge(fleet(devices, seed, sick={0: sick}, device_std=device_std))
+            verdicts = _verdicts(judged)
+            hits += verdicts.pop("node0-gpu0") is SLOW
+            false += sum(verdict is SLOW for verdict in verdicts.values())
+        assert found[0] <= hits / trials <= found[1]
+        assert false / trials / (devices - 1) <= most_false
 
 
 def test_a_thousand_members_are_put_together_and_judged():
@@ -92,13 +87,13 @@ def test_against_a_baseline_four_devices_are_judged_and_without_one_they_are_alo
 # ---- rules
 
 
-@pytest.mark.parametrize("count", [LEAST_PEERS - 1, LEAST_PEERS])
-def test_few_peers_accuse_nobody(count):
-    judged = judge(fleet(count, sick={0: ("all", 1.0)}))
-    assert (SLOW in _verdicts(judged).values()) == (count >= LEAST_PEERS)
-    if count < LEAST_PEERS:
-        assert set(_verdicts(judged).values()) == {Verdict.ALONE}
-        assert "--baseline" in "\n".join(fleet_lines(judged))
+def test_few_peers_accuse_nobody():
+    for count in [LEAST_PEERS - 1, LEAST_PEERS]:
+        judged = judge(fleet(count, sick={0: ("all", 1.0)}))
+        assert (SLOW in _verdicts(judged).values()) == (count >= LEAST_PEERS)
+        if count < LEAST_PEERS:
+            assert set(_verdicts(judged).values()) == {Verdict.ALONE}
+            assert "--baseline" in "\n".join(fleet_lines(judged))
 
 
 def test_groups_are_never_mixed():
@@ -378,9 +373,7 @@ def _spoilt(change):
     return json.loads(json_text(data))
 
 
-@pytest.mark.parametrize(
-    ("change", "where"),
-    [
+CONTRADICTIONS = [
         (lambda d: d.update(schema_version=2), "schema_version"),
         (lambda d: d.update(schema_version=True), "schema_version"),
         (lambda d: d.pop("members"), "members"),
@@ -397,11 +390,13 @@ def _spoilt(change):
         (lambda d: d["members"][0].update(id="node0-gpu1"), "members"),
         (lambda d: d["groups"][0]["cases"][0].update(median_ns=0), "median_ns"),
         (lambda d: d.update(gate=1.5), "gate"),
-    ],
-)  # fmt: skip
-def test_a_document_that_contradicts_its_schema_or_itself_is_refused(change, where):
-    with pytest.raises(gw.BadResultsFile, match=re.escape(where)):
-        parse_fleet(_spoilt(change), "a.json")
+    ]  # fmt: skip
+
+
+def test_a_document_that_contradicts_its_schema_or_itself_is_refused():
+    for change, where in CONTRADICTIONS:
+        with pytest.raises(gw.BadResultsFile, match=re.escape(where)):
+            parse_fleet(_spoilt(change), "a.json")
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path):
@@ -423,13 +418,14 @@ def test_large_files_are_not_read(folder, tmp_path, monkeypatch):
         read_fleet([tmp_path / "n0-gpu0.json"])
 
 
-@pytest.mark.parametrize("word", ["NaN", "1e400", "1e99", "-1e-99", "9" * 60, "9" * 5000])
-def test_numbers_beyond_the_limits_are_refused_with_their_place(folder, tmp_path, word):
-    text = json.dumps(results()).replace('"cold_start_ns": 10000000.0', f'"cold_start_ns": {word}', 1)
-    folder(bad=text)
-    (member,) = [m for m in read_fleet(folder(bad=text)).members if m.id == "bad"]
-    assert member.status is Status.FAILED
-    assert "not a valid number" in member.error
+def test_numbers_beyond_the_limits_are_refused_with_their_place(folder):
+    text, found = json.dumps(results()), '"cold_start_ns": 10000000.0'
+    words = ["NaN", "1e400", "1e99", "-1e-99", "9" * 60, "9" * 5000]
+    bad = {f"bad{i}": text.replace(found, f'"cold_start_ns": {word}', 1) for i, word in enumerate(words)}
+    members = {member.id: member for member in read_fleet(folder(**bad)).members}
+    for name in bad:
+        assert members[name].status is Status.FAILED
+        assert "not a valid number" in members[name].error
 
 
 def test_hostile_texts_reach_no_terminal(tmp_path):
@@ -470,22 +466,19 @@ def test_numbers_in_ids_are_in_order():
     from gridwise_py.bench.report.fleet_page import _by_number
 
     assert sorted(["node10", "node2", "node", "node2a", "x\N{SUPERSCRIPT TWO}"], key=_by_number) == [
-        "node", "node2", "node2a", "node10", "x\N{SUPERSCRIPT TWO}",
-    ]  # fmt: skip
+        "node",
+        "node2",
+        "node2a",
+        "node10",
+        "x\N{SUPERSCRIPT TWO}",
+    ]
 
 
-def test_measured_values_are_plain_numbers():
-    assert isinstance(judge(fleet(6)).groups[0].expected_false, float)
-    assert not isinstance(judge(fleet(6)).members[0].ratio, np.floating)
-    assert Measured(case=0).rounds_ns == ()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_whatever_a_document_says_it_is_refused_or_judged(seed):
+def test_whatever_a_document_says_it_is_refused_or_judged():
     base = json.loads(json_text(judge(fleet(6, 1, cases=3, sick={0: ("all", 0.3)}, rounds=2)).to_json()))
     taken = 0
-    for number in range(40):
-        spoilt = mutate(base, random.Random(f"{seed} {number}"), 1 + number % 3)
+    for number in range(60):
+        spoilt = mutate(base, random.Random(f"0 {number}"), 1 + number % 3)
         try:
             found = parse_fleet(spoilt, "a.json")
         except gw.BadResultsFile:
@@ -493,7 +486,7 @@ def test_whatever_a_document_says_it_is_refused_or_judged(seed):
         taken += 1
         fleet_lines(judge(merged([found, fleet(6, 2)]), baseline=found))
         fleet_lines(found)
-    assert 0 < taken < 40
+    assert 0 < taken < 60
 
 
 def test_whatever_a_results_file_says_it_is_a_member(tmp_path):

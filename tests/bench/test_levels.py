@@ -92,18 +92,18 @@ def test_a_level_is_the_mean_of_its_rounds():
     assert process_levels(blocks, [7, 7, 3, 3]) == pytest.approx(np.log([100.0, 2.0]))
 
 
-@pytest.mark.parametrize(("shape", "least", "most"), [("normal", 0.93, 0.97), ("two modes", 0.92, 0.96)])
-@pytest.mark.parametrize("apart", [0.01, 0.05])
-@pytest.mark.parametrize("processes", [5, 10])
-def test_the_interval_of_processes_covers_what_it_says(shape, least, most, apart, processes):
+def test_the_interval_of_processes_covers_what_it_says():
     """The whole table is in docs/contribute/studies.md, by benchmarks/interval_coverage.py."""
-    rng = np.random.default_rng([int(1e4 * apart), processes])
-    levels = rng.standard_normal((3000, processes))
-    if shape == "two modes":
-        levels = 0.95 * rng.choice([-1, 1], levels.shape) + 0.312 * levels
-    hits = np.mean([abs(found.value) <= found.reach(0.95) for found in map(mean_level, apart * levels)])
-    # Two standard errors more than the range of the page.
-    assert least - 0.008 <= hits <= most + 0.008
+    for processes in [5, 10]:
+        for apart in [0.01, 0.05]:
+            for shape, least, most in [("normal", 0.93, 0.97), ("two modes", 0.92, 0.96)]:
+                rng = np.random.default_rng([int(1e4 * apart), processes])
+                levels = rng.standard_normal((3000, processes))
+                if shape == "two modes":
+                    levels = 0.95 * rng.choice([-1, 1], levels.shape) + 0.312 * levels
+                hits = np.mean([abs(found.value) <= found.reach(0.95) for found in map(mean_level, apart * levels)])
+                # Two standard errors more than the range of the page.
+                assert least - 0.008 <= hits <= most + 0.008
 
 
 # ---- verdicts
@@ -192,20 +192,20 @@ def test_rounds_of_a_process_count_as_one_weight():
     assert found.step_share == pytest.approx(2 * STEP_NS / 2 / (66 * STEP_NS) / math.sqrt(2), rel=1e-2)
 
 
-@pytest.mark.parametrize("apart", [0.0, 0.3, 1.0, 3.0])
-@pytest.mark.parametrize("shape", ["normal", "two modes"])
-def test_intervals_of_rounded_levels_contain_the_truth(shape, apart):
+def test_intervals_of_rounded_levels_contain_the_truth():
     """Levels some steps apart (standard deviation), each process with one multiple of the step."""
-    rng = np.random.default_rng(11)
-    hits, count = 0, 400
-    for _ in range(count):
-        time_ns, change = STEP_NS * (200 + rng.random()), rng.uniform(-0.03, 0.03)
-        z = rng.standard_normal((2, 5)) if shape == "normal" else rng.choice([-1.0, 1.0], (2, 5))
-        sides = np.rint(time_ns / STEP_NS * np.exp(apart / 200 * z + [[0.0], [change]])) * STEP_NS
-        found = difference(*np.log(sides))
-        step = sum(step_share(side, np.ones(5), STEP_NS) for side in sides)
-        hits += abs(found.value - change) <= math.hypot(found.reach(0.95), step)
-    assert hits / count >= 0.925
+    for shape in ["normal", "two modes"]:
+        for apart in [0.0, 0.3, 1.0, 3.0]:
+            rng = np.random.default_rng(11)
+            hits, count = 0, 400
+            for _ in range(count):
+                time_ns, change = STEP_NS * (200 + rng.random()), rng.uniform(-0.03, 0.03)
+                z = rng.standard_normal((2, 5)) if shape == "normal" else rng.choice([-1.0, 1.0], (2, 5))
+                sides = np.rint(time_ns / STEP_NS * np.exp(apart / 200 * z + [[0.0], [change]])) * STEP_NS
+                found = difference(*np.log(sides))
+                step = sum(step_share(side, np.ones(5), STEP_NS) for side in sides)
+                hits += abs(found.value - change) <= math.hypot(found.reach(0.95), step)
+            assert hits / count >= 0.925
 
 
 def test_the_processes_must_be_of_the_blocks():
@@ -228,12 +228,12 @@ def _spread_run(process_sd, round_sd, sample_sd, seed=0, processes=120, rounds=4
     return blocks, numbers
 
 
-@pytest.mark.parametrize("sds", [(0.05, 0.01, 0.02), (0.02, 0.04, 0.02), (0.03, 0.03, 0.001)])
-def test_each_level_has_its_part(sds):
-    found = components(*_spread_run(*sds))
-    assert (found.process, found.round, found.sample) == pytest.approx(sds, rel=0.2)
-    if sds[0] != sds[1]:
-        assert found.dominant == ("process" if sds[0] > sds[1] else "round")
+def test_each_level_has_its_part():
+    for sds in [(0.05, 0.01, 0.02), (0.02, 0.04, 0.02), (0.03, 0.03, 0.001)]:
+        found = components(*_spread_run(*sds))
+        assert (found.process, found.round, found.sample) == pytest.approx(sds, rel=0.2)
+        if sds[0] != sds[1]:
+            assert found.dominant == ("process" if sds[0] > sds[1] else "round")
 
 
 def test_what_was_not_measured_is_not_known():

@@ -124,7 +124,7 @@ def test_latency_is_the_wall_of_a_submission_per_trial(timed, scan):
 
 def test_a_batch_is_one_submission_whose_span_is_about_its_wall(timed, device):
     """Chrome, CUDA and every other clock agree on that: 20 ms of GPU work are 20 ms of waiting."""
-    m = gw.measure(gw.Copy(device), mode="batch", protocol=_protocol(samples=4, batch_trials=200), input=X)
+    m = gw.measure(gw.Copy(device), mode="batch", protocol=_protocol(samples=4, batch_trials=100), input=X)
     span, wall = m.whole["gpu_span"].summary, m.whole["cpu_wall"].summary
     assert 0.3 < span.median_ns / wall.median_ns <= 1.02
 
@@ -270,15 +270,15 @@ def test_the_canary_computes_what_it_says(device):
     np.testing.assert_array_equal(gw.Array(bound.own_buffers[0], "u32").to_numpy(), x)
 
 
-@pytest.mark.parametrize("size_bytes", [16, 4096, 1 << 20, (1 << 20) + 48])
-def test_the_flush_touches_every_word(device, size_bytes):
-    bound, buffer = bind_flush(device, size_bytes)
-    assert buffer.size == size_bytes
-    encoder = device.create_command_encoder()
-    bound.encode(encoder, trials=2)
-    device.queue.submit([encoder.finish()])
-    words = gw.Array(buffer, "u32").to_numpy().reshape(-1, 4)
-    assert (words == [2, 6, 10, 14]).all()
+def test_the_flush_touches_every_word(device):
+    for size_bytes in (16, 4096, 1 << 20, (1 << 20) + 48):
+        bound, buffer = bind_flush(device, size_bytes)
+        assert buffer.size == size_bytes
+        encoder = device.create_command_encoder()
+        bound.encode(encoder, trials=2)
+        device.queue.submit([encoder.finish()])
+        words = gw.Array(buffer, "u32").to_numpy().reshape(-1, 4)
+        assert (words == [2, 6, 10, 14]).all()
 
 
 def test_the_time_is_up(timed, scan):
@@ -299,7 +299,7 @@ def test_the_rule_says_when_to_stop(timed, scan, monkeypatch):
 
 
 def test_the_default_rule_ends(timed, device):
-    m = gw.measure(gw.Copy(device), protocol=_protocol(samples=None, block_trials=50, timeout_s=3), input=X)
+    m = gw.measure(gw.Copy(device), protocol=_protocol(samples=None, block_trials=50, timeout_s=0.3), input=X)
     assert m.stop_reason in StopReason
 
 
@@ -386,36 +386,38 @@ def test_the_last_result_is_checked_too(timed, device, scan):
     assert len(m.mismatches) == 1
 
 
-def test_cold_start_is_told_once(timed, fresh_device):
+def test_a_cold_start_is_told_once_and_again_where_another_kernel_makes_room(timed, fresh_device, monkeypatch):
     gw.capabilities(fresh_device)
-    scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
-    first = gw.measure(scan, protocol=_protocol(), input=X)
-    assert first.cold_start_ns > first.time_ns
-    assert gw.measure(scan, protocol=_protocol(), input=X).cold_start_ns is None
 
-
-def test_a_cold_start_is_told_where_another_kernel_makes_room(timed, fresh_device, monkeypatch):
-    monkeypatch.setattr("gridwise_py.runtime.executor._MAX_PIPELINES", 1)
-    for workgroup_size in (64, 128, 64):
+    def measured(workgroup_size):
         copy = gw.Copy(fresh_device, tuning=gw.ElementwiseTuning(workgroup_size=workgroup_size))
-        assert gw.measure(copy, protocol=_protocol(), input=X).cold_start_ns is not None
+        return gw.measure(copy, protocol=_protocol(), input=X)
+
+    first = measured(64)
+    assert first.cold_start_ns > first.time_ns
+    assert measured(64).cold_start_ns is None
+    monkeypatch.setattr("gridwise_py.runtime.executor._MAX_PIPELINES", 1)
+    for workgroup_size in (128, 64):
+        assert measured(workgroup_size).cold_start_ns is not None
 
 
-def test_nothing_to_do(device):
-    m = gw.measure(gw.Scan(device), protocol=_protocol(), input=X[:0])
+def test_nothing_to_do(scan):
+    m = gw.measure(scan, protocol=_protocol(), input=X[:0])
     assert (m.n, m.kernels, m.whole, m.ticks, m.correct, m.time_ns) == (0, (), {}, (), True, None)
 
 
 # ---- what stays as it was
 
 
-def test_measuring_leaves_no_queries_and_no_collector_behind(timed, fresh_device):
-    gw.capabilities(fresh_device)
-    helper = gw.timing_helper(fresh_device)
+def test_measuring_leaves_no_queries_and_no_collector_behind(timed, device):
+    helper = gw.timing_helper(device)
+    gc.collect()
+    before = helper.pairs_in_use
     for mode in ("hot", "latency"):
-        gw.measure(gw.Copy(fresh_device), mode=mode, protocol=_protocol(), input=X)
+        gw.measure(gw.Copy(device), mode=mode, protocol=_protocol(), input=X)
     assert gc.isenabled()
-    assert helper.pairs_in_use == 0
+    gc.collect()
+    assert helper.pairs_in_use == before
 
 
 def test_an_interrupted_block_gives_its_queries_back(timed, device, scan, monkeypatch):
@@ -460,21 +462,14 @@ def test_nothing_is_read_within_a_window(timed, device, scan, monkeypatch):
 # ---- devices without timestamps
 
 
-@pytest.fixture
-def bare(device):
-    return device.adapter.request_device_sync(label="bare", required_features=[])
-
-
-def test_without_timestamps_there_are_walls(bare):
+def test_without_timestamps_there_are_walls_and_no_cold_mode(device):
+    bare = device.adapter.request_device_sync(label="bare", required_features=[])
     m = gw.measure(gw.Copy(bare), protocol=_protocol(), input=X)
     assert set(m.whole) == {"cpu_wall"}
     assert [(k.name, k.samples_ns, k.summary) for k in m.kernels] == [("copy", (), None)]
     assert m.time_ns == m.whole["cpu_wall"].median_ns
     assert m.tick_period_ns is None
     assert any("timestamp-query" in w for w in m.warnings)
-
-
-def test_without_timestamps_there_is_no_cold_mode(bare):
     with pytest.raises(gw.TimingUnavailable, match=r"cold.*timestamp-query.*hot"):
         gw.measure(gw.Copy(bare), mode="cold", protocol=_protocol(), input=X)
 
@@ -501,7 +496,7 @@ def test_bad_arguments(device, scan):
 
 
 def test_cases(timed, device):
-    for primitive in ("vector_add", "reduce", "scan", "copy"):
+    for primitive in ("copy", "scan"):
         m = measure_case(device, Case.build(primitive, 1000, "f32", "add"), _protocol(samples=2), "hot")
         assert m.correct, m
         assert (m.primitive, m.n, m.case["datatype"]) == (primitive, 1000, "f32")

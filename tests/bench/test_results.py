@@ -26,7 +26,8 @@ from gridwise_py.bench.results.model import Results
 from gridwise_py.bench.results.reader import document_of, parse, read_results
 from gridwise_py.bench.results.schema import SCHEMA_FILE, check_document
 from gridwise_py.bench.results.ticks import read_ticks, ticks_path
-from gridwise_py.bench.results.writer import ResultsWriter, final_path, partial_path, write_results
+from gridwise_py.bench.results.validator import quick_validator
+from gridwise_py.bench.results.writer import ResultsWriter, partial_path, write_results
 from gridwise_py.bench.stats.series import Series
 from gridwise_py.storage.json_files import json_data, json_text, write_json
 from helpers.paths import RESULTS, ROOT
@@ -35,6 +36,7 @@ from helpers.results import committed, document, header, loaded, measurement
 SPEEDS = [{"array_bytes": 4, "moved_bytes": 8, "gbytes_per_s": 1.5}]
 SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+QUICK = quick_validator(SCHEMA)
 
 
 @pytest.fixture
@@ -54,9 +56,9 @@ def test_the_schema_is_one():
     assert SCHEMA["properties"]["schema_version"] == {"enum": [model.OLDEST_VERSION, model.SCHEMA_VERSION]}
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
+def test_every_kind_of_result_is_as_the_schema_says(tmp_path):
+    path = tmp_path / "made.json"
+    for one in (
         measurement(),
         measurement(mode=Mode.BATCH, protocol={"trials": 10}),
         measurement(labels=("one",), mode=Mode.LATENCY),
@@ -64,14 +66,10 @@ def test_the_schema_is_one():
         measurement(mismatches=(Mismatch(3, math.nan, 1.0, 5),)),
         measurement(observations={"power_w": np.float32(3.5), "bad": math.nan, "why": Mode.HOT}),
         measurement(labels=("none valid",), kernels=(Series("none valid", (), None, {"zero": 7}),), canary_ns=()),
-    ],
-    ids=["hot", "batch", "latency", "error", "wrong", "observations", "nothing valid"],
-)
-def test_every_kind_of_result_is_as_the_schema_says(made, tmp_path):
-    path = tmp_path / "made.json"
-    made = document([made])
-    write_json(path, made)
-    assert read_results(path) == loaded(made)
+    ):
+        made = document([one])
+        write_json(path, made)
+        assert read_results(path) == loaded(made)
 
 
 @pytest.mark.filterwarnings("ignore::gridwise_py.GridwiseWarning")  # a device without timestamps
@@ -165,114 +163,113 @@ def _refused(path, *parts):
     return message
 
 
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.77, 0.999])
-def test_a_file_that_is_cut_off(good, share):
-    text = good.read_text()
-    cut = text[: int(share * len(text.rstrip()))]
-    good.write_text(cut)
-    message = _refused(good, "line ", "column ")
-    assert re.search("cut off|not JSON", message)
-    line = int(re.search(r"line (\d+)", message)[1])
-    assert abs(line - (cut.count("\n") + 1)) <= 1
-
-
 def test_a_file_that_is_cut_off_anywhere_is_refused(good):
     text = good.read_text().rstrip()
-    for length in range(0, len(text) - 1, 97):
+    for length in range(1, len(text) - 1, 331):
         good.write_text(text[:length])
-        _refused(good, "line ")
+        message = _refused(good, "line ", "column ")
+        assert re.search("cut off|not JSON", message)
+        line = int(re.search(r"line (\d+)", message)[1])
+        assert abs(line - (text[:length].count("\n") + 1)) <= 1
 
 
-@pytest.mark.parametrize(
-    ("content", "parts"),
-    [
-        (b"", ["line 1, column 1", "empty"]),
-        (b"hello", ["line 1, column 1", "not JSON"]),
-        (b'{"a": 1}', ["$.schema", "missing", "gridwise.bench"]),
-        (b'{"schema": "criterion", "schema_version": 2}', ["$.schema", "criterion"]),
-        (b"[]", ["$", "a list, not an object"]),
-        (b'{"schema": "gridwise.bench"}', ["$.schema_version", "None is not a version"]),
-        (b'{"schema": "gridwise.bench", "schema_version": true}', ["$.schema_version"]),
-        (b'{"schema": "gridwise.bench", "schema_version": 4}', ["$.schema_version", "4 is newer than 3", "update"]),
-        (b'{"schema": "gridwise.bench", "schema_version": 1}', ["$.schema_version", "an earlier gridwise_py"]),
-        (b'{"schema": "gridwise.bench", "schema_version": 2}', ["$", "required"]),
-        (b"\xff\xfe", ["byte 0", "UTF-8"]),
-        (b"[" * 100_000, ["nested"]),
-        (
-            b'{"schema": "gridwise.bench",\n "seed": 1' + b"0" * 400 + b"}",
-            ["line 2, column 10", "401 characters", "1e+40"],
-        ),
-        (b'{"x": 1e-320}', ["line 1, column 7", "1e-320", "between 1e-40 and 1e+40"]),
-        (b'{\n "NaN": "NaN",\n "x": NaN}', ["line 3, column 7", "NaN"]),
-        (b'{\n "x": [1,\n  -Infinity]}', ["line 3, column 3", "-Infinity"]),
-        (b'{"x": 1e999}', ["line 1, column 7", "1e999"]),
-        (b"1" * 5000, ["number"]),
-    ],
-)
-def test_a_file_that_is_no_results_file(tmp_path, content, parts):
+FIRST_VERSION = {
+    "schema": "gridwise.bench", "schema_version": 1, "results": [],
+    "context": {"time": "2026-11-21T01:33:29+00:00", "versions": {"gridwise_py": "0.1.0"}},
+}  # fmt: skip
+NO_RESULTS = [
+    (b"", ["line 1, column 1", "empty"]),
+    (b"hello", ["line 1, column 1", "not JSON"]),
+    (b'{"a": 1}', ["$.schema", "missing", "gridwise.bench"]),
+    (b'{"schema": "criterion", "schema_version": 2}', ["$.schema", "criterion"]),
+    (b"[]", ["$", "a list, not an object"]),
+    (b'{"schema": "gridwise.bench"}', ["$.schema_version", "None is not a version"]),
+    (b'{"schema": "gridwise.bench", "schema_version": true}', ["$.schema_version"]),
+    (b'{"schema": "gridwise.bench", "schema_version": 4}', ["$.schema_version", "4 is newer than 3", "update"]),
+    (b'{"schema": "gridwise.bench", "schema_version": 1}', ["$.schema_version", "an earlier gridwise_py"]),
+    (b'{"schema": "gridwise.bench", "schema_version": 2}', ["$", "required"]),
+    (b"\xff\xfe", ["byte 0", "UTF-8"]),
+    (b"[" * 100_000, ["nested"]),
+    (
+        b'{"schema": "gridwise.bench",\n "seed": 1' + b"0" * 400 + b"}",
+        ["line 2, column 10", "401 characters", "1e+40"],
+    ),
+    (b'{"x": 1e-320}', ["line 1, column 7", "1e-320", "between 1e-40 and 1e+40"]),
+    (b'{\n "NaN": "NaN",\n "x": NaN}', ["line 3, column 7", "NaN"]),
+    (b'{\n "x": [1,\n  -Infinity]}', ["line 3, column 3", "-Infinity"]),
+    (b'{"x": 1e999}', ["line 1, column 7", "1e999"]),
+    (b"1" * 5000, ["number"]),
+    (
+        json.dumps(FIRST_VERSION).encode(),
+        ["$.schema_version: 1 is older than 2", "gridwise_py 0.1.0 (2026-11-21T01:33:29+00:00)", "measure again"],
+    ),
+]
+
+
+def test_a_file_that_is_no_results_file(tmp_path):
     path = tmp_path / "bad.json"
-    path.write_bytes(content)
-    _refused(path, *parts)
-
-
-def test_a_file_that_is_not_there(tmp_path):
+    for content, parts in NO_RESULTS:
+        path.write_bytes(content)
+        _refused(path, *parts)
     _refused(tmp_path / "none.json", "cannot be read")
     _refused(tmp_path, "cannot be read")
 
 
-@pytest.mark.parametrize(
-    ("change", "place"),
-    [
-        (lambda d: d["results"][1].update(n=-1), "$.results[1].n"),
-        (lambda d: d["results"][0].update(mode="warm"), "$.results[0].mode"),
-        (lambda d: d["results"][0]["kernels"][1].update(gpu_ns="5"), "$.results[0].kernels[1].gpu_ns"),
-        (lambda d: d["results"][0]["whole"]["series"]["cpu_wall"].pop("summary"), ".series.cpu_wall"),
-        (lambda d: d["results"][0]["samples"][2]["ticks"][0].pop(), "$.results[0].samples[2].ticks[0]"),
-        # A file that was edited: its numbers contradict each other.
-        (
-            lambda d: d["results"][0]["whole"].update(gpu_span_ns=5.0),
-            "$.results[0].whole.gpu_span_ns: 5, but kernels[0]",
-        ),
-        (
-            lambda d: d["results"][0]["whole"]["series"]["gpu_span"]["summary"].update(ci_low_ns=None),
-            "gpu_span.summary",
-        ),
-    ],
-)
-def test_a_value_that_cannot_be_is_named_with_its_path(good, change, place):
-    changed = json.loads(good.read_text())
-    change(changed)
-    good.write_text(json.dumps(changed))
-    _refused(good, place)
+IMPOSSIBLE = [
+    (lambda d: d["results"][1].update(n=-1), "$.results[1].n"),
+    (lambda d: d["results"][0].update(mode="warm"), "$.results[0].mode"),
+    (lambda d: d["results"][0]["kernels"][1].update(gpu_ns="5"), "$.results[0].kernels[1].gpu_ns"),
+    (lambda d: d["results"][0]["whole"]["series"]["cpu_wall"].pop("summary"), ".series.cpu_wall"),
+    (lambda d: d["results"][0]["samples"][2]["ticks"][0].pop(), "$.results[0].samples[2].ticks[0]"),
+    # A file that was edited: its numbers contradict each other.
+    (
+        lambda d: d["results"][0]["whole"].update(gpu_span_ns=5.0),
+        "$.results[0].whole.gpu_span_ns: 5, but kernels[0]",
+    ),
+    (
+        lambda d: d["results"][0]["whole"]["series"]["gpu_span"]["summary"].update(ci_low_ns=None),
+        "gpu_span.summary",
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda r: r["samples"][150]["ticks"][0].pop(),
-        lambda r: r["samples"][150]["ticks"][0].append(5),
-        lambda r: r["samples"][150]["ticks"][1].__setitem__(0, -1),
-        lambda r: r["samples"][150]["ticks"][1].__setitem__(0, 1.5),
-        lambda r: r["samples"][150].update(gpu_span_ns=-1.0),
-        lambda r: r["samples"][150].update(gpu_span_ns=True),
-        lambda r: r["samples"][150].update(gpu_total_ns=["5"]),
-        lambda r: r["samples"][150].pop("submit_ns"),
-        lambda r: r["samples"].__setitem__(150, []),
-        lambda r: r["canary_ns"].__setitem__(150, -1.0),
-        lambda r: r["kernels"][1]["samples_ns"].__setitem__(150, None),
-        lambda r: r["whole"]["series"]["gpu_span"]["samples_ns"].__setitem__(150, "5"),
-        lambda r: r["warnings"].__setitem__(150, 5),
-    ],
-)
-def test_one_wrong_item_among_many_of_one_form_is_found(spoil):
+def test_a_value_that_cannot_be_is_named_with_its_path(good):
+    text = good.read_text()
+    for change, place in IMPOSSIBLE:
+        changed = json.loads(text)
+        change(changed)
+        good.write_text(json.dumps(changed))
+        _refused(good, place)
+
+
+ONE_WRONG = [
+    lambda r: r["samples"][150]["ticks"][0].pop(),
+    lambda r: r["samples"][150]["ticks"][0].append(5),
+    lambda r: r["samples"][150]["ticks"][1].__setitem__(0, -1),
+    lambda r: r["samples"][150]["ticks"][1].__setitem__(0, 1.5),
+    lambda r: r["samples"][150].update(gpu_span_ns=-1.0),
+    lambda r: r["samples"][150].update(gpu_span_ns=True),
+    lambda r: r["samples"][150].update(gpu_total_ns=["5"]),
+    lambda r: r["samples"][150].pop("submit_ns"),
+    lambda r: r["samples"].__setitem__(150, []),
+    lambda r: r["canary_ns"].__setitem__(150, -1.0),
+    lambda r: r["kernels"][1]["samples_ns"].__setitem__(150, None),
+    lambda r: r["whole"]["series"]["gpu_span"]["samples_ns"].__setitem__(150, "5"),
+    lambda r: r["warnings"].__setitem__(150, 5),
+]
+
+
+def test_one_wrong_item_among_many_of_one_form_is_found():
     """Of items that the schema cannot tell apart one is checked; the same error is found as by checking all."""
-    changed = document([measurement(count=300, canary_ns=(10.0,) * 300, warnings=("w",) * 300)])
-    check_document(copy.deepcopy(changed), "a.json")
-    spoil(changed["results"][0])
-    plain = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(SCHEMA).iter_errors(changed))
-    assert "[150]" in plain.json_path
-    with pytest.raises(gw.BadResultsFile, match=re.escape(plain.json_path)):
-        check_document(changed, "a.json")
+    good = document([measurement(count=160, canary_ns=(10.0,) * 160, warnings=("w",) * 160)])
+    check_document(copy.deepcopy(good), "a.json")
+    for spoil in ONE_WRONG:
+        changed = copy.deepcopy(good)
+        spoil(changed["results"][0])
+        plain = jsonschema.exceptions.best_match(VALIDATOR.iter_errors(changed))
+        assert "[150]" in plain.json_path
+        with pytest.raises(gw.BadResultsFile, match=re.escape(plain.json_path)):
+            check_document(changed, "a.json")
 
 
 def test_the_schema_looks_at_nothing_else_of_items():
@@ -323,7 +320,7 @@ def test_a_document_is_written_as_it_was_read(full, tmp_path):
     path = tmp_path / "full.json"
     write_json(path, full)
     before = path.read_bytes()
-    write_results(path, read_results(path))
+    write_results(path, read_results(path), overwrite=True)
     assert json.loads(path.read_bytes()) == json.loads(before)
 
 
@@ -332,7 +329,7 @@ def test_keys_that_are_not_known_are_written_again_wherever_they_are(full):
     for i in range(len(list(_objects(full)))):
         made = copy.deepcopy(full)
         list(_objects(made))[i]["later"] = 1
-        if VALIDATOR.is_valid(made):  # the keys of some objects are names of values, such as limits
+        if QUICK.is_valid(made):  # the keys of some objects are names of values, such as limits
             assert Results.from_json(made).to_json() == made
             kept += 1
     assert kept > 30
@@ -344,7 +341,7 @@ def test_keys_that_may_be_missing_stay_so(full):
         for key in one:
             made = copy.deepcopy(full)
             del list(_objects(made))[i][key]
-            if VALIDATOR.is_valid(made):
+            if QUICK.is_valid(made):
                 assert Results.from_json(made).to_json() == made, key
                 removed += 1
     assert removed > 30
@@ -354,25 +351,24 @@ _COMMITTED = committed(RESULTS)
 
 
 @pytest.mark.needs("the repository")
-@pytest.mark.parametrize("path", _COMMITTED, ids=lambda path: path.name)
-def test_the_files_that_the_pages_quote_are_read_whole(path):
-    text = _COMMITTED[path]
-    read = parse(text.encode(), path.name)
-    assert read.to_json() == json.loads(text)
-    assert not any(result.unknown or result.whole.unknown or result.rates.unknown for result in read.results)
-    assert read.unknown == read.context.unknown == read.device.unknown == {}
+def test_the_files_that_the_pages_quote_are_read_whole():
+    """One file of each folder; the others when all tests run."""
+    _check_read_whole({path.parent: path for path in _COMMITTED}.values())
 
 
-# ---- the first version
+@pytest.mark.slow
+@pytest.mark.needs("the repository")
+def test_all_files_that_the_pages_quote_are_read_whole():
+    _check_read_whole(_COMMITTED)
 
 
-def test_a_file_of_the_first_version_is_refused_with_who_wrote_it(tmp_path):
-    path = tmp_path / "first.json"
-    context = {"time": "2026-11-21T01:33:29+00:00", "versions": {"gridwise_py": "0.1.0"}}
-    path.write_text(json.dumps({"schema": "gridwise.bench", "schema_version": 1, "context": context, "results": []}))
-    _refused(
-        path, "$.schema_version: 1 is older than 2", "gridwise_py 0.1.0 (2026-11-21T01:33:29+00:00)", "measure again"
-    )
+def _check_read_whole(paths):
+    for path in paths:
+        text = _COMMITTED[path]
+        read = parse(text.encode(), path.name)
+        assert read.to_json() == json.loads(text)
+        assert not any(result.unknown or result.whole.unknown or result.rates.unknown for result in read.results)
+        assert read.unknown == read.context.unknown == read.device.unknown == {}
 
 
 # ---- writing
@@ -386,23 +382,10 @@ def test_a_file_is_written_whole_or_not_at_all(good):
     assert os.listdir(good.parent) == [good.name]
 
 
-def test_small_stamps_are_inside(tmp_path):
-    path = tmp_path / "a.json"
-    files = ResultsWriter(path, loaded(header()), 1)
-    entry = result_of(measurement())
-    files.add(entry)
-    files.finish()
-    read = read_results(path)
-    assert read.results == (entry,)
-    assert (read.complete, read.planned) == (True, 1)
-    assert os.listdir(tmp_path) == ["a.json"]
-    np.testing.assert_array_equal(read_ticks(path, read, read.results[0]), measurement().ticks)
-
-
 def test_many_stamps_are_beside_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(writer, "MAX_TICKS_INSIDE_BYTES", 2000)
     path = tmp_path / "a.json"
-    made = [measurement(n=n, count=count) for n, count in ((10, 5), (20, 5000), (30, 5))]
+    made = [measurement(n=n, count=count) for n, count in ((10, 5), (20, 500), (30, 5))]
     files = ResultsWriter(path, loaded(header()), 3)
     for i, m in enumerate(made):
         files.add(result_of(m, position=i))
@@ -447,27 +430,19 @@ def test_writing_takes_a_small_part_of_a_run(tmp_path, monkeypatch):
         return write(path, complete=complete)
 
     monkeypatch.setattr(files, "_write", slow)
-    for i in range(100):
+    for i in range(40):
         files.add(result_of(measurement(n=i + 1)))
         now_s += 1.0
         files.save_in_turn()
     assert saved[:2] == [1, 2], "after each case, while that is quick"
     assert 0.05 * sum(saved) < 0.15 * now_s
-    assert saved[-1] < 100
+    assert saved[-1] < 40
     files.close()
-    assert len(read_results(partial_path(path)).results) == 100
+    assert len(read_results(partial_path(path)).results) == 40
     files.close()
     files.finish()
     files.close()
-    assert (saved[-2:], os.listdir(tmp_path)) == ([100, 100], ["a.json"])
-
-
-def test_the_names_of_the_files():
-    path = Path("a/b.json")
-    assert partial_path(path) == Path("a/b.partial.json")
-    assert final_path(partial_path(path)) == path
-    assert final_path(path) == path
-    assert ticks_path(path) == Path("a/b.ticks.npz")
+    assert (saved[-2:], os.listdir(tmp_path)) == ([40, 40], ["a.json"])
 
 
 @pytest.mark.slow
@@ -551,10 +526,3 @@ def test_the_example_in_the_page_is_as_the_schema_says():
     page = (ROOT / "docs" / "reference" / "results-file.md").read_text(encoding="utf-8")
     example = json.loads(re.search(r"```json\n(.*?)```", page, re.DOTALL)[1])
     assert document_of(example, "example").to_json() == example
-
-
-def test_documents_are_not_changed_by_reading_them():
-    made = document([measurement()])
-    before = copy.deepcopy(made)
-    to_dataframe(document_of(made, "made"))
-    assert made == before

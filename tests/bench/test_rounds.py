@@ -90,23 +90,20 @@ def test_the_table_has_a_row_per_case():
     assert "79.5 %" in lines[0] or "79.6 %" in lines[0]
 
 
-@pytest.mark.parametrize(
-    ("step_ns", "mode", "uncertainty"),
-    [
+def test_no_time_is_surer_than_half_a_step_of_the_clock():
+    """All samples are alike, so their interval is a point. A batch of 10 spreads a step over its dispatches."""
+    for step_ns, mode, uncertainty in [
         (32.0, Mode.HOT, "±<0.1 %"),
         (1000.0, Mode.HOT, "±0.3 %"),
         (1000.0, Mode.BATCH, "±<0.1 %"),
         (None, Mode.HOT, "±<0.1 %"),
-    ],
-)
-def test_no_time_is_surer_than_half_a_step_of_the_clock(step_ns, mode, uncertainty):
-    """All samples are alike, so their interval is a point. A batch of 10 spreads a step over its dispatches."""
-    made = document([_round([187_234.0] * 20, mode=mode, protocol={"batch_trials": 10})])
-    made["device"]["tick_step_ns"] = step_ns
-    console = Console(width=140, record=True, file=io.StringIO())
-    console.print(results_table(loaded(made)))
-    (row,) = [line for line in console.export_text().splitlines() if line.startswith("scan ")]
-    assert re.search(rf" 187 µs +{re.escape(uncertainty)} ", row), row
+    ]:
+        made = document([_round([187_234.0] * 20, mode=mode, protocol={"batch_trials": 10})])
+        made["device"]["tick_step_ns"] = step_ns
+        console = Console(width=140, record=True, file=io.StringIO())
+        console.print(results_table(loaded(made)))
+        (row,) = [line for line in console.export_text().splitlines() if line.startswith("scan ")]
+        assert re.search(rf" 187 µs +{re.escape(uncertainty)} ", row), row
 
 
 # ---- shares
@@ -126,26 +123,30 @@ CALIBRATION = Calibration(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("array_bytes", "peak"),
-    [(1 << 16, 150), (1, 150), (3 << 17, 900), (1 << 20, 900), (1 << 24, 420), (1 << 40, 420), (None, 420), (0, 150)],
-)
-def test_the_peak_is_the_faster_of_copy_and_triad_at_that_size(array_bytes, peak):
-    assert CALIBRATION.peak_gbytes_per_s(array_bytes) == peak
+def test_the_peak_is_the_faster_of_copy_and_triad_at_that_size():
+    for array_bytes, peak in [
+        (1 << 16, 150),
+        (1, 150),
+        (3 << 17, 900),
+        (1 << 20, 900),
+        (1 << 24, 420),
+        (1 << 40, 420),
+        (None, 420),
+        (0, 150),
+    ]:
+        assert CALIBRATION.peak_gbytes_per_s(array_bytes) == peak
 
 
-@pytest.mark.parametrize(
-    ("mode", "datatype", "peak"), [(Mode.HOT, "u32", 900), (Mode.BATCH, "f32", 900), (Mode.COLD, "f32", 420)]
-)
-def test_shares_of_a_result(mode, datatype, peak):
-    entry = result_of(measurement(n=1 << 18, mode=mode, datatype=datatype))
-    rates = with_shares(entry, CALIBRATION).rates
-    assert rates.peak_gbytes_per_s == peak
-    assert rates.share_of_peak == pytest.approx(entry.rates.gbytes_per_s / peak)
-    if datatype == "u32":
-        assert rates.share_of_fma is None
-    else:
-        assert rates.share_of_fma == pytest.approx((1 << 18) / entry.whole.gpu_span_ns / 1000)
+def test_shares_of_a_result():
+    for mode, datatype, peak in [(Mode.HOT, "u32", 900), (Mode.BATCH, "f32", 900), (Mode.COLD, "f32", 420)]:
+        entry = result_of(measurement(n=1 << 18, mode=mode, datatype=datatype))
+        rates = with_shares(entry, CALIBRATION).rates
+        assert rates.peak_gbytes_per_s == peak
+        assert rates.share_of_peak == pytest.approx(entry.rates.gbytes_per_s / peak)
+        if datatype == "u32":
+            assert rates.share_of_fma is None
+        else:
+            assert rates.share_of_fma == pytest.approx((1 << 18) / entry.whole.gpu_span_ns / 1000)
 
 
 def test_no_share_of_what_is_not_known():

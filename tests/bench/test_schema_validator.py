@@ -45,7 +45,7 @@ def _first(validator, value):
     return None if error is None else (error.json_path, error.message)
 
 
-@pytest.mark.parametrize("count", [50, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [25, pytest.param(500, marks=pytest.mark.slow)])
 def test_it_says_what_jsonschema_says(count):
     general, quick = jsonschema.Draft202012Validator(SCHEMA), quick_validator(SCHEMA)
     whole = json.loads(json.dumps(document([measurement(count=3), measurement("copy", op=None, count=2)])))
@@ -63,13 +63,13 @@ def test_it_says_what_jsonschema_says(count):
     assert broken > 0.4 * count
 
 
-@pytest.mark.parametrize("value", [[1, 2.5], [1, None], [True], [1, -1], ["1"], [[1]], "1", 1, None, []])
-def test_arrays_of_numbers(value):
-    schema = {"type": "object", "properties": {"x": {"$ref": "#/$defs/row"}}, "$defs": {
-        "number": {"type": "number", "minimum": 0}, "row": {"type": "array", "items": {"$ref": "#/$defs/number"}},
-    }}  # fmt: skip
-    general = jsonschema.Draft202012Validator(schema)
-    assert _said(quick_validator(schema), {"x": value}) == _said(general, {"x": value})
+def test_arrays_of_numbers():
+    for value in [[1, 2.5], [1, None], [True], [1, -1], ["1"], [[1]], "1", 1, None, []]:
+        schema = {"type": "object", "properties": {"x": {"$ref": "#/$defs/row"}}, "$defs": {
+            "number": {"type": "number", "minimum": 0}, "row": {"type": "array", "items": {"$ref": "#/$defs/number"}},
+        }}  # fmt: skip
+        general = jsonschema.Draft202012Validator(schema)
+        assert _said(quick_validator(schema), {"x": value}) == _said(general, {"x": value})
 
 
 def test_a_reference_does_not_hide_what_stands_beside_it():

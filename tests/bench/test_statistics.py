@@ -42,14 +42,16 @@ def test_known_answers():
     assert s.ci_low_ns < 5 < s.ci_high_ns
 
 
-@pytest.mark.parametrize("count", [1, 2, 5, 6, 100])
-def test_what_too_few_samples_cannot_show_is_none(count):
+def test_what_too_few_samples_cannot_show_is_none():
     """Of equal samples: only what so many of them can say is a number, and it is 0 wide."""
-    s = summarize([7.0] * count)
-    assert (s.median_ns, s.count, s.outliers) == (7, count, 0)
-    assert (s.std_ns, s.mad_ns) == ((0, 0) if count > 1 else (None, None))
-    assert (s.ci_low_ns, s.ci_high_ns) == ((7, 7) if count >= LEAST_FOR_INTERVAL else (None, None))
-    assert s.text() == {1: "7 ns (1 sample)", 2: "7 ns (2 samples)", 5: "7 ns (5 samples)"}.get(count, "7 ns ±<0.1 %")
+    for count in [1, 2, 5, 6, 100]:
+        s = summarize([7.0] * count)
+        assert (s.median_ns, s.count, s.outliers) == (7, count, 0)
+        assert (s.std_ns, s.mad_ns) == ((0, 0) if count > 1 else (None, None))
+        assert (s.ci_low_ns, s.ci_high_ns) == ((7, 7) if count >= LEAST_FOR_INTERVAL else (None, None))
+        assert s.text() == {1: "7 ns (1 sample)", 2: "7 ns (2 samples)", 5: "7 ns (5 samples)"}.get(
+            count, "7 ns ±<0.1 %"
+        )
 
 
 def test_an_interval_of_few_samples_in_an_old_file_does_not_count():
@@ -59,25 +61,25 @@ def test_an_interval_of_few_samples_in_an_old_file_does_not_count():
     assert s.text() == "2 ns (2 samples)"
 
 
-@pytest.mark.parametrize("n", [LEAST_FOR_INTERVAL, 7, 8])
-def test_intervals_of_few_samples_cover(n):
+def test_intervals_of_few_samples_cover():
     """Exactly by the binomial distribution: the chance that the ends have the median between them."""
-    x = np.arange(1.0, n + 1)
-    s = summarize(x.tolist())
-    below = np.searchsorted(x, s.ci_low_ns, "right"), np.searchsorted(x, s.ci_high_ns, "left")
-    assert scipy.stats.binom.cdf(below[1], n, 0.5) - scipy.stats.binom.cdf(below[0] - 1, n, 0.5) >= 0.95
+    for n in [LEAST_FOR_INTERVAL, 7, 8]:
+        x = np.arange(1.0, n + 1)
+        s = summarize(x.tolist())
+        below = np.searchsorted(x, s.ci_low_ns, "right"), np.searchsorted(x, s.ci_high_ns, "left")
+        assert scipy.stats.binom.cdf(below[1], n, 0.5) - scipy.stats.binom.cdf(below[0] - 1, n, 0.5) >= 0.95
 
 
-@pytest.mark.parametrize("x", [[], [[1.0, 2.0]], [1.0, math.nan], [math.inf]])
-def test_bad_samples_are_refused(x):
-    with pytest.raises(ArgumentError, match="sample"):
-        summarize(x)
+def test_bad_samples_are_refused():
+    for x in [[], [[1.0, 2.0]], [1.0, math.nan], [math.inf]]:
+        with pytest.raises(ArgumentError, match="sample"):
+            summarize(x)
 
 
-@pytest.mark.parametrize("confidence", [0, 1, -0.5, 1.5, 95])
-def test_a_confidence_that_cannot_be_is_refused(confidence):
-    with pytest.raises(ArgumentError, match=f"confidence is {confidence}; it must lie between 0 and 1"):
-        summarize([1.0, 2.0], confidence=confidence)
+def test_a_confidence_that_cannot_be_is_refused():
+    for confidence in [0, 1, -0.5, 1.5, 95]:
+        with pytest.raises(ArgumentError, match=f"confidence is {confidence}; it must lie between 0 and 1"):
+            summarize([1.0, 2.0], confidence=confidence)
 
 
 @given(series)
@@ -115,15 +117,15 @@ def test_the_interval_of_independent_samples_is_that_of_scipy():
         assert ours[1] == pytest.approx(np.median(theirs.bootstrap_distribution), abs=0.08 * spread)
 
 
-@pytest.mark.parametrize("kind", ["independent", "autocorrelated"])
-def test_intervals_cover(kind):
-    rng = np.random.default_rng(11)
-    covered = 0
-    for _ in range(150):
-        s = summarize(times(kind, 600, rng))
-        covered += s.ci_low_ns <= 1e5 <= s.ci_high_ns
-    # 95 % of 150 is 142, with a standard deviation of 3. Blocks of a finite series miss a little.
-    assert covered >= (136 if kind == "independent" else 131)
+def test_intervals_cover():
+    for kind in ["independent", "autocorrelated"]:
+        rng = np.random.default_rng(11)
+        covered = 0
+        for _ in range(150):
+            s = summarize(times(kind, 600, rng))
+            covered += s.ci_low_ns <= 1e5 <= s.ci_high_ns
+        # 95 % of 150 is 142, with a standard deviation of 3. Blocks of a finite series miss a little.
+        assert covered >= (136 if kind == "independent" else 131)
 
 
 def test_a_summary_draws_a_bounded_number_of_samples(monkeypatch):
@@ -241,10 +243,10 @@ def test_coarse_ticks_are_a_plateau():
     assert _run(Stopping(StoppingRule()), x)[0] is StopReason.PLATEAU
 
 
-@pytest.mark.parametrize("kind", ["independent", "autocorrelated"])
-def test_an_interval_that_narrows_as_it_should_is_no_plateau(kind):
-    x = times(kind, 4000, np.random.default_rng(3))
-    assert _run(Stopping(StoppingRule(relative_interval=1e-9, max_samples=10**6)), x) == (None, 4000)
+def test_an_interval_that_narrows_as_it_should_is_no_plateau():
+    for kind in ["independent", "autocorrelated"]:
+        x = times(kind, 4000, np.random.default_rng(3))
+        assert _run(Stopping(StoppingRule(relative_interval=1e-9, max_samples=10**6)), x) == (None, 4000)
 
 
 def test_a_plateau_takes_as_many_samples_as_the_rule_says():
@@ -305,30 +307,30 @@ def test_asking_after_each_sample_is_cheap(monkeypatch):
     assert all(later >= 9 / 8 * earlier - 1 for earlier, later in itertools.pairwise(looked))
 
 
-@pytest.mark.parametrize("bad", [{"relative_interval": 0}, {"timeout_s": 0}, {"max_samples": 0}])
-def test_a_rule_that_cannot_work_is_refused(bad):
-    with pytest.raises(ArgumentError, match=next(iter(bad))):
-        StoppingRule(**bad)
+def test_a_rule_that_cannot_work_is_refused():
+    for bad in [{"relative_interval": 0}, {"timeout_s": 0}, {"max_samples": 0}]:
+        with pytest.raises(ArgumentError, match=next(iter(bad))):
+            StoppingRule(**bad)
 
 
 # ---- warm-up
 
 
-@pytest.mark.parametrize("kind", NOISES)
-def test_noise_is_stationary(kind):
-    rng = np.random.default_rng(6)
-    assert sum(is_stationary(times(kind, 40, rng)) for _ in range(100)) >= (60 if kind == "autocorrelated" else 95)
+def test_noise_is_stationary():
+    for kind in NOISES:
+        rng = np.random.default_rng(6)
+        assert sum(is_stationary(times(kind, 40, rng)) for _ in range(100)) >= (60 if kind == "autocorrelated" else 95)
 
 
-@pytest.mark.parametrize("n", [10, 40, 200])
-def test_a_clock_that_comes_up_is_not(n):
-    rng = np.random.default_rng(6)
-    t = np.linspace(0, 1, n)
-    small = 1 + noise("independent", n, rng, 0.003)
-    assert not is_stationary(1e5 * (1 + 2 * np.exp(-3 * t)) * small)
-    assert not is_stationary(1e5 * (1.1 - 0.1 * t) * small)
-    assert not is_stationary(1e5 * np.where(t < 0.5, 1.2, 1.0) * small)
-    assert is_stationary(1e5 * small)
+def test_a_clock_that_comes_up_is_not():
+    for n in [10, 40, 200]:
+        rng = np.random.default_rng(6)
+        t = np.linspace(0, 1, n)
+        small = 1 + noise("independent", n, rng, 0.003)
+        assert not is_stationary(1e5 * (1 + 2 * np.exp(-3 * t)) * small)
+        assert not is_stationary(1e5 * (1.1 - 0.1 * t) * small)
+        assert not is_stationary(1e5 * np.where(t < 0.5, 1.2, 1.0) * small)
+        assert is_stationary(1e5 * small)
 
 
 def test_two_levels_are_not_stationary_without_a_trend():
@@ -401,32 +403,32 @@ def _plain_autocorrelation_time(x):
     return min(max(sums[window] / bias, 1.0), n / 3)
 
 
-@pytest.mark.parametrize("n", [7, 8, 9, 10, 16, 33, 100, 1000])
-@pytest.mark.parametrize("kind", NOISES)
-def test_autocorrelation_times_are_those_of_plain_sums(kind, n):
-    rng = np.random.default_rng(n)
-    for _ in range(10):
-        x = times(kind, n, rng)
-        assert autocorrelation_time(x) == pytest.approx(_plain_autocorrelation_time(x))
-    drift = np.arange(n) + 1.0
-    assert autocorrelation_time(drift) == pytest.approx(n / 3 if n >= 8 else 1)
+def test_autocorrelation_times_are_those_of_plain_sums():
+    for kind in NOISES:
+        for n in [7, 8, 9, 10, 16, 33, 100, 1000]:
+            rng = np.random.default_rng(n)
+            for _ in range(10):
+                x = times(kind, n, rng)
+                assert autocorrelation_time(x) == pytest.approx(_plain_autocorrelation_time(x))
+            drift = np.arange(n) + 1.0
+            assert autocorrelation_time(drift) == pytest.approx(n / 3 if n >= 8 else 1)
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 8, 100, 101])
-def test_an_interquartile_mean_is_a_trimmed_one(n):
-    rows = np.random.default_rng(n).random((3, n))
-    np.testing.assert_allclose(interquartile_mean(rows), scipy.stats.trim_mean(rows, 0.25, axis=1))
+def test_an_interquartile_mean_is_a_trimmed_one():
+    for n in [2, 3, 4, 5, 7, 8, 100, 101]:
+        rows = np.random.default_rng(n).random((3, n))
+        np.testing.assert_allclose(interquartile_mean(rows), scipy.stats.trim_mean(rows, 0.25, axis=1))
 
 
-@pytest.mark.parametrize("tau", [1.5, 6.0])
-@pytest.mark.parametrize("n", [100, 101])
-def test_medians_of_resampled_blocks(n, tau):
-    x = times("autocorrelated", n, np.random.default_rng(1))
-    block = block_length(tau, n)
-    assert block > 1
-    found = bootstrap_medians(x, tau=tau, rng=np.random.default_rng(3), resamples=300)
-    plain = np.median(resample(x, block, np.random.default_rng(3), 300), axis=1)
-    np.testing.assert_allclose(found, widened(plain, tau, block, n))
+def test_medians_of_resampled_blocks():
+    for n in [100, 101]:
+        for tau in [1.5, 6.0]:
+            x = times("autocorrelated", n, np.random.default_rng(1))
+            block = block_length(tau, n)
+            assert block > 1
+            found = bootstrap_medians(x, tau=tau, rng=np.random.default_rng(3), resamples=300)
+            plain = np.median(resample(x, block, np.random.default_rng(3), 300), axis=1)
+            np.testing.assert_allclose(found, widened(plain, tau, block, n))
 
 
 def test_resamples_draw_every_block_of_the_circle_alike():
@@ -440,35 +442,35 @@ def test_resamples_draw_every_block_of_the_circle_alike():
         assert set(inner.ravel() % 10) == {1.0}, "neighbours, across the end too"
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 20, 101, 1000])
-def test_the_quick_interval_of_a_median_holds_as_many_ranks_as_the_binomial_distribution(n):
-    ordered = np.arange(float(n))
-    low, high = median_interval(ordered, 1.0)
-    exact = scipy.stats.binom.interval(0.95, n, 0.5)
-    assert low == pytest.approx(max(exact[0] - 1, 0), abs=1)
-    assert high == pytest.approx(min(exact[1], n - 1), abs=1)
-    assert low + high == n - 1, "the median is in the middle"
-    wide = median_interval(ordered, 4.0)
-    assert wide[1] - wide[0] == pytest.approx(min(2 * (high - low), n - 1), abs=2)
-    assert median_interval(ordered, 1e9) == (0, n - 1)
-    narrow = median_interval(ordered, 1.0, 0.5)
-    assert narrow[1] - narrow[0] == pytest.approx(min(0.6745 * math.sqrt(n), n - 1), abs=2)
-    assert ordered[(n - 1) // 2] >= narrow[0]
-    assert ordered[n // 2] <= narrow[1]
+def test_the_quick_interval_of_a_median_holds_as_many_ranks_as_the_binomial_distribution():
+    for n in [1, 2, 5, 20, 101, 1000]:
+        ordered = np.arange(float(n))
+        low, high = median_interval(ordered, 1.0)
+        exact = scipy.stats.binom.interval(0.95, n, 0.5)
+        assert low == pytest.approx(max(exact[0] - 1, 0), abs=1)
+        assert high == pytest.approx(min(exact[1], n - 1), abs=1)
+        assert low + high == n - 1, "the median is in the middle"
+        wide = median_interval(ordered, 4.0)
+        assert wide[1] - wide[0] == pytest.approx(min(2 * (high - low), n - 1), abs=2)
+        assert median_interval(ordered, 1e9) == (0, n - 1)
+        narrow = median_interval(ordered, 1.0, 0.5)
+        assert narrow[1] - narrow[0] == pytest.approx(min(0.6745 * math.sqrt(n), n - 1), abs=2)
+        assert ordered[(n - 1) // 2] >= narrow[0]
+        assert ordered[n // 2] <= narrow[1]
 
 
-@pytest.mark.parametrize("tau", [1.01, 1.5, 3.0, 10.0])
-@pytest.mark.parametrize("count", [1, 9, 20, 100, 1000, 100_000])
-def test_blocks_have_the_length_of_politis_and_white(tau, count):
+def test_blocks_have_the_length_of_politis_and_white():
     """For the circular bootstrap, from the sums over the autocovariances of an AR(1) process."""
-    r, k = (tau - 1) / (tau + 1), np.arange(1, 2000)
-    assert 1 + 2 * (r**k).sum() == pytest.approx(tau)
-    g, d = 2 * (k * r**k).sum(), 4 / 3 * tau**2
-    best = (2 * g**2 / d * count) ** (1 / 3)
-    assert block_length(tau, count) == min(math.ceil(best), max(count // 10, 1))
-    assert block_length(1.0, count) == 1
+    for count in [1, 9, 20, 100, 1000, 100_000]:
+        for tau in [1.01, 1.5, 3.0, 10.0]:
+            r, k = (tau - 1) / (tau + 1), np.arange(1, 2000)
+            assert 1 + 2 * (r**k).sum() == pytest.approx(tau)
+            g, d = 2 * (k * r**k).sum(), 4 / 3 * tau**2
+            best = (2 * g**2 / d * count) ** (1 / 3)
+            assert block_length(tau, count) == min(math.ceil(best), max(count // 10, 1))
+            assert block_length(1.0, count) == 1
 
 
-@pytest.mark.parametrize(("n", "rows"), [(100, 1000), (1000, 1000), (2000, 500), (5000, 300)])
-def test_long_series_get_fewer_resamples(n, rows):
-    assert resample(np.zeros(n), 3, np.random.default_rng(0)).shape == (rows, n)
+def test_long_series_get_fewer_resamples():
+    for n, rows in [(100, 1000), (1000, 1000), (2000, 500), (5000, 300)]:
+        assert resample(np.zeros(n), 3, np.random.default_rng(0)).shape == (rows, n)

@@ -22,7 +22,6 @@ from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.results.schema import check_document
 from gridwise_py.bench.results.writer import partial_path
 from gridwise_py.bench.sweep import runner, worker
-from gridwise_py.bench.sweep import suite as suites
 from gridwise_py.bench.sweep.axes import collect_axes
 from gridwise_py.bench.sweep.runner import Request, RunProgress, run_jobs
 from gridwise_py.bench.sweep.suite import (
@@ -36,6 +35,7 @@ from gridwise_py.bench.sweep.suite import (
     plan_jobs,
     suite_names,
 )
+from gridwise_py.storage.json_files import write_json
 from helpers.results import measurement
 
 SHORT = gw.SamplingProtocol(
@@ -54,24 +54,6 @@ def _jobs(*axes, primitives=("reduce",)):
 # ---- which cases
 
 
-def test_the_default_run_is_that_of_the_first_release():
-    jobs = plan_jobs([_sweep(("vector_add", "reduce", "scan"))])
-    assert [str(job) for job in jobs] == [
-        "copy u32 n=2^24",
-        "vector_add u32 n=2^24",
-        "vector_add f32 n=2^24",
-        "reduce add u32 n=2^24",
-        "reduce add f32 n=2^24",
-        "scan add u32 n=2^24",
-        "scan add f32 n=2^24",
-    ]
-
-
-def test_the_yardstick_has_as_many_bytes():
-    jobs = _jobs("n=2^20", "datatype=u32,u64", primitives=("sort",))
-    assert [str(job) for job in jobs] == ["copy u32 n=2^20", "copy u32 n=2^21", "sort u32 n=2^20", "sort u64 n=2^20"]
-
-
 def test_each_case_is_there_once_and_the_yardstick_is_first_at_its_n_and_mode():
     axes = ("n=10,20,0", "mode=hot,cold", "op=add,min", "datatype=u32")
     jobs = plan_jobs([_sweep(("vector_add", "copy"), *axes), _sweep(("vector_add",), *axes)])
@@ -82,15 +64,16 @@ def test_each_case_is_there_once_and_the_yardstick_is_first_at_its_n_and_mode():
         for mode in ("hot", "cold")
         for name in (("copy", "vector_add") if n else ("vector_add", "copy"))
     ]
+    # It has as many bytes.
+    jobs = _jobs("n=2^20", "datatype=u32,u64", primitives=("sort",))
+    assert [str(job) for job in jobs] == ["copy u32 n=2^20", "copy u32 n=2^21", "sort u32 n=2^20", "sort u64 n=2^20"]
 
 
 def test_the_order_is_random_and_that_of_its_seed():
     jobs = _jobs("n[pow2]=[1:20]")
-    assert in_rounds(jobs, 1, seed=1) == in_rounds(jobs, 1, seed=1)
-    assert in_rounds(jobs, 1, seed=1) != in_rounds(jobs, 1, seed=2)
-    assert in_rounds(jobs, 1, seed=1) != jobs
-    assert sorted(in_rounds(jobs, 1, seed=1), key=lambda job: job.position) == jobs
-    assert in_rounds(jobs, 1, seed=None) == jobs
+    one = in_rounds(jobs, 1, seed=1)
+    assert one == in_rounds(jobs, 1, seed=1) != in_rounds(jobs, 1, seed=2)
+    assert one != jobs == sorted(one, key=lambda job: job.position) == in_rounds(jobs, 1, seed=None)
 
 
 def test_each_round_visits_every_case_in_an_order_of_its_own():
@@ -122,21 +105,23 @@ def test_the_suites_that_come_with_it_are_well():
     assert len(plan_jobs(load_suite("breadth").sweeps)) < 100
 
 
-def test_a_suite_can_ask_for_the_primitives_that_it_does_not_name(tmp_path):
+def test_a_suite_of_a_file(tmp_path):
     path = tmp_path / "mine.toml"
+    path.write_text('[protocol]\nwarmup_s = 1\n[[sweep]]\nprimitives = ["copy"]\naxes = ["n=5"]\n')
+    suite = load_suite(str(path))
+    assert (suite.name, suite.protocol) == ("mine", {"warmup_s": 1})
+    assert [str(job) for job in plan_jobs(suite.sweeps)] == ["copy u32 n=5", "copy f32 n=5"]
+    # It can ask for the primitives that it does not name.
     named = [name for name in gw.primitives.REGISTRY if name not in ("copy", "map", "scan")]
     path.write_text(f'[[sweep]]\nprimitives = ["*"]\naxes = ["n=5"]\n[[sweep]]\nprimitives = {named}\n')
     others, *_ = load_suite(str(path)).sweeps
     assert sorted(others.primitives) == ["map", "scan"]
-
-
-def test_a_suite_by_its_path(tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text('[protocol]\nwarmup_s = 1\n[[sweep]]\nprimitives = ["copy"]\naxes = ["n=5"]\n')
-    suite = load_suite(str(path))
-    assert suite.name == "mine"
-    assert suite.protocol == {"warmup_s": 1}
-    assert [str(job) for job in plan_jobs(suite.sweeps)] == ["copy u32 n=5", "copy f32 n=5"]
+    for missing, said in (
+        ("slow", "no suite 'slow'; there are breadth, "),
+        (str(tmp_path / "none.toml"), "none.toml: "),
+    ):
+        with pytest.raises(gw.ArgumentError, match=said):
+            load_suite(missing)
 
 
 @pytest.mark.parametrize(
@@ -163,20 +148,6 @@ def test_where_a_wrong_suite_is_wrong(tmp_path, text, problem):
     path.write_text(text)
     with pytest.raises(gw.ArgumentError, match=f"(?s)suite wrong.toml: {problem}"):
         load_suite(str(path))
-
-
-def test_a_suite_that_is_not_there(tmp_path):
-    with pytest.raises(
-        gw.ArgumentError, match="no suite 'slow'; there are breadth, breadth-full, browser, full, quick"
-    ):
-        load_suite("slow")
-    with pytest.raises(gw.ArgumentError, match=r"none.toml: cannot be read"):
-        load_suite(str(tmp_path / "none.toml"))
-
-
-def test_a_folder_without_suites(tmp_path, monkeypatch):
-    monkeypatch.setattr(suites, "_suite_folder", lambda: tmp_path)
-    assert suite_names() == []
 
 
 # ---- running
@@ -258,6 +229,7 @@ def test_a_resumed_run_loses_no_finished_case(invented, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run_jobs(Request(_jobs("n=12,14", "datatype=u32"), SHORT, command), None, json_path=path)
     partial = partial_path(path)
+    assert [entry.n for entry in read_results(partial).results] == [12, 12], "what was finished stays"
     before = partial.read_bytes()
     invented.clear()
     with pytest.raises(gw.ArgumentError, match=r"2 of its 2 finished cases would be lost.*gridwise bench scan --n 12,"):
@@ -265,50 +237,37 @@ def test_a_resumed_run_loses_no_finished_case(invented, tmp_path):
     assert (invented, partial.read_bytes(), path.exists()) == ([], before, False)
 
 
-def test_an_interrupted_run_leaves_its_finished_cases(invented, tmp_path):
+def test_a_run_is_not_resumed_under_other_conditions(invented, tmp_path):
     path = tmp_path / "out.json"
-    jobs = _jobs("n=12,14", "datatype=u32")
-    with pytest.raises(KeyboardInterrupt):
-        run_jobs(Request(jobs, SHORT), None, json_path=path)
-    assert not path.exists()
-    assert [entry.n for entry in read_results(partial_path(path)).results] == [12, 12]
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
+    request = Request(_jobs("n=12", "datatype=u32"), SHORT)
+    run_jobs(request, None, json_path=path)
+    text = path.read_text()
+    for change, problem in (
         (lambda d: d["device"].update(adapter="another"), "device has adapter = 'another'"),
         (lambda d: d["device"].update(driver="0"), "device has driver"),
         (lambda d: d["protocol"].update(batch_trials=7), "protocol has batch_trials = 7, this run 1"),
         (lambda d: d["context"]["versions"].update(wgpu="9"), "versions has wgpu = '9'"),
         (lambda d: d["context"]["settings"].update(shader_checks=True), "settings has shader_checks = True"),
         (lambda d: d["context"].update(git={"commit": "1" * 40, "dirty": False}), "commit has commit = '111"),
-    ],
-)
-def test_a_run_is_not_resumed_under_other_conditions(invented, tmp_path, change, problem):
-    from gridwise_py.storage.json_files import write_json
+    ):
+        changed = json.loads(text)
+        change(changed)
+        write_json(path, changed)
+        before = path.read_bytes()
+        with pytest.raises(gw.ArgumentError, match=f"--resume out.json: its {problem}"):
+            run_jobs(request, None, json_path=path, resume_from=path)
+        assert path.read_bytes() == before
 
+
+def test_a_file_has_the_settings_that_change_times(invented, tmp_path, monkeypatch):
     path = tmp_path / "out.json"
-    jobs = _jobs("n=12", "datatype=u32")
-    run_jobs(Request(jobs, SHORT), None, json_path=path)
-    changed = json.loads(path.read_text())
-    change(changed)
-    write_json(path, changed)
-    before = path.read_bytes()
-    with pytest.raises(gw.ArgumentError, match=f"--resume out.json: its {problem}"):
-        run_jobs(Request(jobs, SHORT), None, json_path=path, resume_from=path)
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("variable", ["SHADER_CHECKS", "LAUNCH_BLOCKING"])
-@pytest.mark.parametrize("on", [False, True])
-def test_a_file_has_the_settings_that_change_times(invented, tmp_path, monkeypatch, variable, on):
-    monkeypatch.setenv(f"GRIDWISE_{variable}", "on" if on else "0")
-    path = tmp_path / "out.json"
-    run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), None, json_path=path)
-    document = read_results(path)
-    settings = {"shader_checks": False, "launch_blocking": False} | {variable.lower(): on}
-    assert document.context.settings == json.loads(path.read_text())["context"]["settings"] == settings
+    for checks, blocking in ((False, True), (True, False)):
+        monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", "on" if checks else "0")
+        monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "on" if blocking else "0")
+        run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), None, json_path=path)
+        settings = {"shader_checks": checks, "launch_blocking": blocking}
+        assert read_results(path).context.settings == settings
+        assert json.loads(path.read_text())["context"]["settings"] == settings
 
 
 def test_a_broken_device_is_replaced(monkeypatch, device):
@@ -330,54 +289,42 @@ def test_a_broken_device_is_replaced(monkeypatch, device):
 # ---- a process of its own
 
 
-@pytest.mark.slow
-def test_isolated_cases_are_measured_as_others(device):
-    job = Job(Case("copy", 1000, "u32"), Mode.BATCH, 4)
-    entry = worker.measure_isolated(None, job, SHORT)
-    assert entry.correct is True
-    assert entry.position == 4
-    assert len(entry.samples) >= 2
-
-
-@pytest.mark.parametrize(
-    ("code", "problem"),
-    [
+def test_a_native_abort_is_the_error_of_its_case(invented, monkeypatch):
+    for code, problem in (
         ("import os; os.abort()", "was ended by SIGABRT"),
-        ("import ctypes; ctypes.string_at(0)", "was ended by SIGSEGV"),
         ("raise SystemExit('no luck')", "ended with 1: no luck"),
         ("pass", "ended with 0"),
         ("import time; time.sleep(60)", "was ended after 0.5 s without a result"),
-    ],
-)
-def test_a_native_abort_is_the_error_of_its_case(device, monkeypatch, code, problem):
-    monkeypatch.setattr(worker, "worker_command", lambda: [sys.executable, "-c", code])
-    monkeypatch.setattr(worker, "CASE_TIMEOUT_S", 0.5 if "sleep" in code else 60)
-    made = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT, isolate=True), None)
-    assert [problem in entry.error for entry in made.results] == [True, True], made.results[0].error
-    check_document(made.to_json(), "made")
+    ):
+        monkeypatch.setattr(worker, "worker_command", lambda code=code: [sys.executable, "-S", "-c", code])
+        monkeypatch.setattr(worker, "CASE_TIMEOUT_S", 0.5 if "sleep" in code else 60)
+        made = run_jobs(Request(_copies(12), SHORT, isolate=True), None)
+        assert [problem in entry.error for entry in made.results] == [True], made.results[0].error
+        check_document(made.to_json(), "made")
 
 
-@pytest.mark.parametrize("state", ["held", "not held", "not applicable"])
-def test_a_run_says_whether_it_held_the_clock(device, monkeypatch, state):
+def test_a_run_says_whether_it_held_the_clock(invented, monkeypatch):
     inside, real = [], runner.measure_job
-
-    @contextmanager
-    def clock_held(_):
-        inside.append(True)
-        yield state
-        inside.append(False)
-
-    monkeypatch.setattr(runner, "clock_held", clock_held)
     monkeypatch.setattr(runner, "measure_job", lambda *args: inside.append("job") or real(*args))
-    made = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT, processes=1), None)
-    assert inside == [True, *["job"] * len(made.results), False]
-    assert made.context.clock == state
-    check_document(made.to_json(), "made")
-    console = make_console(file=io.StringIO(), width=120)
-    console.print(results_table(made))
-    legend = {"held": "clock was held", "not held": "clock was not held"}.get(state)
-    assert ("clock was" in console.file.getvalue()) == (legend is not None)
-    assert legend is None or legend in console.file.getvalue()
+    legends = {"held": "clock was held", "not held": "clock was not held", "not applicable": None}
+    for state, legend in legends.items():
+
+        @contextmanager
+        def clock_held(_, state=state):
+            inside.append(True)
+            yield state
+            inside.append(False)
+
+        inside.clear()
+        monkeypatch.setattr(runner, "clock_held", clock_held)
+        made = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT, processes=1), None)
+        assert inside == [True, *["job"] * len(made.results), False]
+        assert made.context.clock == state
+        check_document(made.to_json(), "made")
+        console = make_console(file=io.StringIO(), width=120)
+        console.print(results_table(made))
+        assert ("clock was" in console.file.getvalue()) == (legend is not None)
+        assert legend is None or legend in console.file.getvalue()
 
 
 # ---- several processes
@@ -426,7 +373,7 @@ def workers(monkeypatch, device):
         result = result_of(measurement("copy", 1, Mode.BATCH, op=None)).to_json()
         monkeypatch.setenv("MADE", json.dumps({"result": result, "dies_at": dies_at}))
 
-    monkeypatch.setattr(worker, "worker_command", lambda: [sys.executable, "-c", _WORKER])
+    monkeypatch.setattr(worker, "worker_command", lambda: [sys.executable, "-S", "-c", _WORKER])
     monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
     monkeypatch.setattr(runner, "request_device", lambda adapter: device)
     return use
@@ -439,22 +386,20 @@ def _copies(*sizes):
 def test_each_process_of_a_run_is_one(workers, tmp_path):
     workers()
     path = tmp_path / "out.json"
-    run_jobs(Request(_copies(1, 2, 3), SHORT, processes=3, order_seed=0), None, json_path=path)
+    run_jobs(Request(_copies(1, 2), SHORT, processes=2, order_seed=0), None, json_path=path)
     document = read_results(path)
-    assert document.planned == len(document.results) == 9
-    ids = {process: {r.warnings for r in document.results if r.process == process} for process in range(3)}
+    assert document.planned == len(document.results) == 4
+    ids = {process: {r.warnings for r in document.results if r.process == process} for process in range(2)}
     assert all(len(of_one) == 1 for of_one in ids.values()), ids
-    assert len(set.union(*ids.values()) | {(str(os.getpid()),)}) == 4, "each is another, and none is this one"
-    assert document.protocol["timeout_s"] == pytest.approx(SHORT.timeout_s / 3), "they share the time of a case"
-
-
-def test_a_process_that_dies_says_so_and_the_others_stay(workers):
-    workers(1, 2)
-    made = run_jobs(Request(_copies(1, 2, 3), SHORT, processes=3), None)
-    errors = {(r.process, r.n): r.error for r in made.results if r.error}
-    assert errors == {(1, 2): "process 2 was ended by SIGABRT: no luck"}
-    assert len(made.results) == 9
-    check_document(made.to_json(), "made")
+    assert len(set.union(*ids.values()) | {(str(os.getpid()),)}) == 3, "each is another, and none is this one"
+    assert document.protocol["timeout_s"] == pytest.approx(SHORT.timeout_s / 2), "they share the time of a case"
+    # An edited shader is noticed.
+    (one,) = [r for r in pooled(document).results if r.n == 1]
+    assert not any("shaders changed" in warning for warning in one.warnings)
+    first, *others = [r for r in document.results if r.n == 1]
+    changed = [replace(other, shaders_sha256=("1" * 64,)) for other in others]
+    (one,) = pooled(replace(document, results=(first, *changed))).results
+    assert any("shaders changed" in warning for warning in one.warnings)
 
 
 def test_an_interrupt_ends_the_worker(workers, monkeypatch):
@@ -473,10 +418,14 @@ def test_an_interrupt_ends_the_worker(workers, monkeypatch):
 
 
 def test_a_resumed_run_continues_with_the_processes_that_lack(workers, tmp_path):
-    workers(1, 2)
     path = tmp_path / "out.json"
-    request = Request(_copies(1, 2), SHORT, processes=2)
-    run_jobs(request, None, json_path=path)
+    request = Request(_copies(1, 2, 3), SHORT, processes=3)
+    workers(1, 2)
+    made = run_jobs(request, None, json_path=path)
+    errors = {(r.process, r.n): r.error for r in made.results if r.error}
+    assert errors == {(1, 2): "process 2 was ended by SIGABRT: no luck"}, "a process that dies says so"
+    assert len(made.results) == 9
+    check_document(made.to_json(), "made")
     before = {(r.process, r.n): r.warnings for r in read_results(path).results}
     workers()
     run_jobs(request, None, json_path=path, resume_from=path)
@@ -506,7 +455,7 @@ def test_cases_with_narrow_intervals_are_left_out_of_later_processes(workers, mo
     """Seven processes at least, and narrow twice in a row; the other cases are measured until the end."""
     workers()
     path = tmp_path / "out.json"
-    monkeypatch.setattr(runner, "MOST_PROCESSES", 12)
+    monkeypatch.setattr(runner, "MOST_PROCESSES", 10)
     request = Request(_copies(1, 2), SHORT, processes=None, fills_budget=True, budget_s=300.0)
 
     def spread(visits):
@@ -518,22 +467,12 @@ def test_cases_with_narrow_intervals_are_left_out_of_later_processes(workers, mo
     monkeypatch.setattr(runner, "half_interval", spread)
     run_jobs(request, None, json_path=path)
     counts = {one.position: one.processes for one in read_results(path).levels}
-    assert counts == {0: 8, 1: 12}
+    assert counts == {0: 8, 1: 10}
     # With all of them narrow, the run ends.
     path.unlink()
     monkeypatch.setattr(runner, "half_interval", lambda visits: 0.001)
     run_jobs(request, None, json_path=path)
     assert {one.position: one.processes for one in read_results(path).levels} == {0: 8, 1: 8}
-
-
-def test_an_edited_shader_is_noticed(workers):
-    workers()
-    made = run_jobs(Request(_copies(1), SHORT, processes=2), None)
-    changed = replace(made.results[1], shaders_sha256=("1" * 64,))
-    (one,) = pooled(made).results
-    assert not any("shaders changed" in warning for warning in one.warnings)
-    (one,) = pooled(replace(made, results=(made.results[0], changed))).results
-    assert any("shaders changed" in warning for warning in one.warnings)
 
 
 @pytest.mark.slow
@@ -545,8 +484,7 @@ def test_workers_measure_as_this_process_does(device):
     assert all(r.correct and r.samples for r in made.results)
 
 
-def test_an_error_in_a_child_is_that_of_its_case(device):
-    job = Job(Case("copy", 1 << 40, "u32"), Mode.BATCH, 0)
-    entry = worker.measure_isolated(None, job, SHORT)
+def test_a_case_in_a_child_is_measured_and_its_error_is_that_of_its_case(device):
+    entry = worker.measure_isolated(None, Job(Case("copy", 1 << 40, "u32"), Mode.BATCH, 4), SHORT)
     assert "Error" in entry.error
-    assert entry.correct is False
+    assert (entry.correct, entry.position) == (False, 4)

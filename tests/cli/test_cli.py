@@ -1,5 +1,6 @@
 """The command line: help, exit codes, what is printed and what is written."""
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import gridwise_py as gw
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.cli import main
 from gridwise_py.storage.locks import locked
+from helpers.results import measure_here, measure_nothing
 
 SHORT = ["--processes", "1", "--warmup-s", "0", "--sampling-s", "0", "--trials", "2"]
 
@@ -20,30 +22,35 @@ def _run(*words):
     return CliRunner().invoke(main, [str(word) for word in words])
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in sorted(main.commands))], ids=" ".join)
-def test_every_command_has_help(command):
-    result = _run(*command, "--help")
-    assert result.exit_code == 0
-    assert result.output.startswith("Usage: ")
-    assert _run(*command, "-h").output == result.output
-    for name in main.commands if not command else ():
-        assert name in result.output
-
-
-def test_every_option_has_help():
+def test_every_command_and_option_has_help():
+    for words in ([], *([name] for name in main.commands)):
+        result = _run(*words, "--help")
+        assert result.exit_code == 0
+        assert result.output.startswith("Usage: ")
+        assert _run(*words, "-h").output == result.output
+    shown = _run("--help").output
     for name, command in main.commands.items():
+        assert name in shown
         for parameter in command.params:
             is_option = parameter.param_type_name == "option"
             assert not is_option or parameter.help, f"{name} {parameter.opts}"
+    assert _run("--version").output.startswith("gridwise, version ")
 
 
-def test_the_version():
-    result = _run("--version")
-    assert result.exit_code == 0
-    assert result.output.startswith("gridwise, version ")
+@pytest.fixture
+def invented(device, monkeypatch):
+    """Runs measure nothing, and are quick."""
+    measure_nothing(monkeypatch, device)
 
 
-def test_the_table(device):
+@pytest.fixture
+def here(device, monkeypatch):
+    """Runs measure on the device that tests share."""
+    measure_here(monkeypatch, device)
+    return device
+
+
+def test_the_table(here):
     result = _run("bench", "scan", "--n", "2^12", "--datatype", "u32", *SHORT)
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
@@ -70,7 +77,7 @@ def test_a_sweep_and_its_file(device, tmp_path):
     assert os.listdir(tmp_path) == ["out.json"]
 
 
-def test_a_suite(device, tmp_path):
+def test_a_suite(here, tmp_path):
     (tmp_path / "tiny.toml").write_text(
         "processes = 1\n[protocol]\nwarmup_s = 0\ntimeout_s = 0.001\nbatch_trials = 3\n"
         "[[sweep]]\nprimitives = ['scan']\naxes = ['n=100', 'datatype=u32']\n"
@@ -87,8 +94,7 @@ def test_a_suite(device, tmp_path):
     assert all(entry.trials == 4 for entry in document.results)
 
 
-@pytest.mark.slow
-def test_a_suite_is_narrowed(device, tmp_path):
+def test_a_suite_is_narrowed(invented, tmp_path):
     (tmp_path / "tiny.toml").write_text(
         "[protocol]\nwarmup_s = 0\ntimeout_s = 0.001\n"
         "[[sweep]]\nprimitives = ['scan', 'vector_add']\naxes = ['n=2^30', 'datatype=u32', 'mode=hot,batch']\n"
@@ -103,7 +109,7 @@ def test_a_suite_is_narrowed(device, tmp_path):
     assert _run("bench", "--suite", tmp_path / "tiny.toml", "copy").exit_code == 2
 
 
-def test_rounds_are_results_of_their_own_and_one_row(device, tmp_path):
+def test_rounds_are_results_of_their_own_and_one_row(invented, tmp_path):
     path = tmp_path / "out.json"
     result = _run("bench", "copy", "--n", "2^12", "--datatype", "u32", *SHORT, "--rounds", 3, "--json", path)
     assert result.exit_code == 0, result.output
@@ -136,18 +142,20 @@ def test_what_the_device_can_do_is_in_the_file_and_its_share_in_the_table(device
     assert ("Of peak is left out" in result.stdout) == gw.capabilities(device).is_cpu
 
 
-def test_all_adapters_in_turn(device, tmp_path):
+def test_all_adapters_in_turn(device, monkeypatch, tmp_path):
+    measure_nothing(monkeypatch, device)
+    asked = []
+    monkeypatch.setattr("gridwise_py.bench.sweep.runner.request_device", lambda which: asked.append(which) or device)
     path = tmp_path / "out.json"
     result = _run("bench", "copy", "--n", 100, "--datatype", "u32", *SHORT, "--adapter", "all", "--json", path)
     assert result.exit_code == 0, result.output
-    adapters = gw.list_adapters()
-    assert sorted(os.listdir(tmp_path)) == sorted(f"out.adapter{a.index}.json" for a in adapters)
-    for adapter in adapters:
-        document = read_results(tmp_path / f"out.adapter{adapter.index}.json")
-        assert document.device.adapter == adapter.name
+    assert asked == [adapter.index for adapter in gw.list_adapters()]
+    assert sorted(os.listdir(tmp_path)) == sorted(f"out.adapter{index}.json" for index in asked)
+    for index in asked:
+        assert [entry.n for entry in read_results(tmp_path / f"out.adapter{index}.json").results] == [100]
 
 
-def test_a_wrong_result_is_shown_and_is_4(device, monkeypatch, tmp_path):
+def test_a_wrong_result_is_shown_and_is_4(here, monkeypatch, tmp_path):
     monkeypatch.setattr(gw.Scan, "reference", lambda self, input: np.cumsum(input, dtype=np.uint32) + np.uint32(1))
     path = tmp_path / "out.json"
     result = _run("bench", "scan", "--n", 1000, "--datatype", "u32", *SHORT, "--json", path)
@@ -160,7 +168,7 @@ def test_a_wrong_result_is_shown_and_is_4(device, monkeypatch, tmp_path):
     assert scan.mismatch.startswith("item 0 is")
 
 
-def test_a_case_that_fails_is_2_and_the_rest_goes_on(device, tmp_path):
+def test_a_case_that_fails_is_2_and_the_rest_goes_on(here, tmp_path):
     path = tmp_path / "out.json"
     result = _run("bench", "reduce", "--n", "0,100", "--op", "min", "--datatype", "u32", *SHORT, "--json", path)
     assert result.exit_code == 2, result.output
@@ -170,42 +178,48 @@ def test_a_case_that_fails_is_2_and_the_rest_goes_on(device, tmp_path):
     assert set(errors.values()) == {None}
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["sort_of"], "No such command 'sort_of'"),
-        (["bench", "quicksort"], "'quicksort' is not one of"),
-        (["bench", "scna"], "Did you mean 'scan'?"),
-        (["tune", "--max-n", "2^x"], "'2^x' is not a count"),
-        (["tune", "--max-n", "0"], "'0' is not a count of at least 1"),
-        (["bench", "copy", "--rounds", "100000000"], "but a run has at most 1,000,000"),
-        (["bench", "--nonsense"], "--nonsense"),
-        (["bench", "--n", "12,x"], "'x' is not a count"),
-        (["bench", "--datatype", "f63"], "'f63' is not one of"),
-        (["bench", "--mode", "warm"], "'warm' is not one of"),
-        (["bench", "-a", "n[pow2]=[16:x]"], "column 13"),
-        (["bench", "-a", "n=1", "--n", "2"], "'n' is given twice"),
-        (["bench", "--trials", "0"], "--trials"),
-        (["bench", "--suite", "slow"], "no suite 'slow'"),
-        (["bench", "--suite", "quick", "--n", "x"], "'x' is not a count"),
-        (["bench", "--suite", "quick", "copy"], "the suite 'quick' has none of copy"),
-        (["bench", "--rounds", "0"], "--rounds"),
-        (["bench", "--adapter", "no such adapter"], "no adapter has 'no such adapter'"),
-        (["bench", "--json", "no/such/folder/x.json"], "does not exist; make it first"),
-        (["bench", "--resume", "none.json"], "none.json"),
-        (["plot"], "FILE"),
-        (["plot", "none.json"], "--out"),
-        (["plot", "none.json", "-o", "x.png"], "none.json: cannot be read"),
-        (["plot", "none.json", "-o", "no/such/folder/x.png"], "does not exist; make it first"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_bad_input_is_2_and_says_what_is_wrong(device, words, said, tmp_path, monkeypatch):
+BAD_INPUT = [
+    (["sort_of"], "No such command 'sort_of'"),
+    (["bench", "quicksort"], "'quicksort' is not one of"),
+    (["bench", "scna"], "Did you mean 'scan'?"),
+    (["tune", "--max-n", "2^x"], "'2^x' is not a count"),
+    (["tune", "--max-n", "0"], "'0' is not a count of at least 1"),
+    (["bench", "copy", "--rounds", "100000000"], "but a run has at most 1,000,000"),
+    (["bench", "--nonsense"], "--nonsense"),
+    (["bench", "--n", "12,x"], "'x' is not a count"),
+    (["bench", "--datatype", "f63"], "'f63' is not one of"),
+    (["bench", "--mode", "warm"], "'warm' is not one of"),
+    (["bench", "-a", "n[pow2]=[16:x]"], "column 13"),
+    (["bench", "-a", "n=1", "--n", "2"], "'n' is given twice"),
+    (["bench", "--trials", "0"], "--trials"),
+    (["bench", "--suite", "slow"], "no suite 'slow'"),
+    (["bench", "--suite", "quick", "--n", "x"], "'x' is not a count"),
+    (["bench", "--suite", "quick", "copy"], "the suite 'quick' has none of copy"),
+    (["bench", "--rounds", "0"], "--rounds"),
+    (["bench", "--adapter", "no such adapter"], "no adapter has 'no such adapter'"),
+    (["bench", "--json", "no/such/folder/x.json"], "does not exist; make it first"),
+    (["bench", "--resume", "none.json"], "none.json"),
+    (["plot"], "FILE"),
+    (["plot", "none.json"], "--out"),
+    (["plot", "none.json", "-o", "x.png"], "none.json: cannot be read"),
+    (["plot", "none.json", "-o", "no/such/folder/x.png"], "does not exist; make it first"),
+    (["bench", "copy", "--warmup-s", "5min"], "'5min' is not a number of seconds; write one without a unit: 300"),
+    (
+        ["bench", "copy", "--sampling-s", "2 s"],
+        "'2 s' is not a number of seconds; write one without a unit: 2",
+    ),
+    (["timers", "--idle-s", "long"], "'long' is not a number of seconds; write one such as 0.5"),
+    (["ab", ".", ".", "--turn-s", "11"], "11.0 is not in the range 0.001<=x<=10"),
+    (["bench", "copy", "--budget", "5 parsecs"], "'5 parsecs' is not a time; write 60s, 5min or 1h"),
+]
+
+
+def test_bad_input_is_2_and_says_what_is_wrong(device, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = _run(*words)
-    assert result.exit_code == 2, result.output
-    assert said in result.output
-    assert os.listdir(tmp_path) == []
+    for words, said in BAD_INPUT:
+        result = _run(*words)
+        assert (result.exit_code, said in result.output) == (2, True), (words, result.output)
+        assert os.listdir(tmp_path) == []
 
 
 def test_files_that_cannot_be_resumed_are_2(device, tmp_path):
@@ -220,29 +234,11 @@ def test_files_that_cannot_be_resumed_are_2(device, tmp_path):
     assert path.read_text() == '{"schema": "gridwise.bench", "schema_version": 99}'
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["bench", "copy", "--warmup-s", "5min"], "'5min' is not a number of seconds; write one without a unit: 300"),
-        (
-            ["bench", "copy", "--sampling-s", "2 s"],
-            "'2 s' is not a number of seconds; write one without a unit: 2",
-        ),
-        (["timers", "--idle-s", "long"], "'long' is not a number of seconds; write one such as 0.5"),
-        (["ab", ".", ".", "--turn-s", "11"], "11.0 is not in the range 0.001<=x<=10"),
-        (["bench", "copy", "--budget", "5 parsecs"], "'5 parsecs' is not a time; write 60s, 5min or 1h"),
-    ],
-)
-def test_times_with_and_without_units(words, said):
-    result = _run(*words)
-    assert (result.exit_code, said in result.output) == (2, True), result.output
-
-
-def test_the_partial_file_of_another_run_is_not_replaced(device, tmp_path):
+def test_the_partial_file_of_another_run_is_not_replaced(invented, tmp_path):
     """It has the finished cases of a run that was interrupted, or that another process is making now."""
     path, partial = tmp_path / "out.json", tmp_path / "out.partial.json"
     partial.write_text("finished cases")
-    words = ["bench", "copy", "--n", 10, *SHORT, "--processes", 1, "--json", path]
+    words = ["bench", "copy", "--n", 10, *SHORT, "--json", path]
     refused = _run(*words)
     assert (refused.exit_code, partial.read_text(), path.exists()) == (2, "finished cases", False)
     assert f"--resume {partial}" in refused.output
@@ -250,24 +246,23 @@ def test_the_partial_file_of_another_run_is_not_replaced(device, tmp_path):
     assert path.is_file()
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        (["bench", "copy", "--n", 10, *SHORT, "--processes", 1], "out.json"),
-        (["bench", "copy", "--n", 10, *SHORT, "--processes", 1, "--adapter", "all"], "out.adapter0.json"),
-        (["timers", "--repeats", 1, "--cold-repeats", 1, "--warmup-s", 0, "--idle-s", 0], "out.json"),
-    ],
-    ids=["bench", "each adapter", "timers"],
-)  # fmt: skip
-def test_two_runs_do_not_write_the_same_file(device, tmp_path, words, name):
+def test_two_runs_do_not_write_the_same_file(invented, tmp_path):
     """The later one would replace the file of the first, and mix their timestamps; --overwrite does not ask for it."""
-    with locked(tmp_path / name):
-        refused = _run(*words, "--json", tmp_path / "out.json", "--overwrite")
-        assert (refused.exit_code, os.listdir(tmp_path)) == (2, [f".{name}.lock"])
-    assert f"process {os.getpid()}) writes {tmp_path / name} now; wait for its end, or name another" in refused.output
-    if words[0] == "bench":
-        assert _run(*words, "--json", tmp_path / "out.json", "--overwrite").exit_code == 0
-        assert os.listdir(tmp_path) == [name]
+    bench = ["bench", "copy", "--n", 10, *SHORT]
+    for words, name in (
+        (bench, "out.json"),
+        ([*bench, "--adapter", "all"], "out.adapter0.json"),
+        (["timers", "--repeats", 1, "--cold-repeats", 1, "--warmup-s", 0, "--idle-s", 0], "out.json"),
+    ):
+        with locked(tmp_path / name):
+            refused = _run(*words, "--json", tmp_path / "out.json", "--overwrite")
+            assert (refused.exit_code, os.listdir(tmp_path)) == (2, [f".{name}.lock"])
+        said = f"process {os.getpid()}) writes {tmp_path / name} now; wait for its end, or name another"
+        assert said in refused.output
+        if words[0] == "bench":
+            assert _run(*words, "--json", tmp_path / "out.json", "--overwrite").exit_code == 0
+            assert os.listdir(tmp_path) == [name]
+            os.unlink(tmp_path / name)
 
 
 @pytest.mark.slow
@@ -280,13 +275,9 @@ def test_no_adapter_is_5(words):
     assert "no GPU adapter was found" in run.stderr
 
 
-def test_info_as_json(device):
-    import json
-
+def test_info_as_json(device, monkeypatch):
+    monkeypatch.setattr(gw, "request_device", lambda adapter: device)
     result = _run("info", "--format", "json")
     assert result.exit_code == 0
     document = json.loads(result.stdout)
     assert document["adapters"][0]["index"] == 0
-    former = _run("info", "--json")
-    assert json.loads(former.stdout).keys() == document.keys()
-    assert "--json is deprecated here: write --format json" in former.stderr

@@ -5,6 +5,7 @@ import copy
 import errno
 import gc
 import hashlib
+import itertools
 import json
 import os
 import subprocess
@@ -21,7 +22,7 @@ from gridwise_py.bench.results.reader import read_results
 from gridwise_py.cli import main
 from gridwise_py.storage.json_files import write_json
 from helpers.paths import ROOT
-from helpers.results import DEVICE, document, measurement
+from helpers.results import DEVICE, document, measure_here, measure_nothing, measurement
 
 CEILINGS = {
     "copy": [
@@ -51,6 +52,18 @@ def _document():
         measurement("copy", op=None, labels=("copy",))
     ]
     return document(made, device={**DEVICE, "calibration": CEILINGS})
+
+
+@pytest.fixture
+def invented(device, monkeypatch):
+    """Runs measure nothing, and are quick."""
+    measure_nothing(monkeypatch, device)
+
+
+@pytest.fixture
+def here(device, monkeypatch):
+    """Runs measure on the device that tests share."""
+    measure_here(monkeypatch, device)
 
 
 @pytest.fixture
@@ -146,25 +159,32 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.thin(1)
-@pytest.mark.parametrize("command", READERS.values(), ids=list(READERS))
-@pytest.mark.parametrize(("change", "place"), REFUSED.values(), ids=list(REFUSED))
-def test_a_file_that_cannot_be_computed_with_is_refused_with_the_place(run, change, place, command):
-    made = _document()
-    change(made)
-    said = _one_line(run(command, made), 2)
+def _check_refused(call, command, made, place):
+    said = _one_line(call(command, made), 2)
     assert said.startswith("gridwise: bad.json: ")
     assert place in said
     assert len(said) < 600
     assert not any(name.startswith("out") for name in os.listdir())
 
 
-@pytest.mark.parametrize("command", READERS.values(), ids=list(READERS))
-@pytest.mark.parametrize("depth", [5_000, 200_000])
-def test_a_file_that_is_nested_deeply(run, depth, command):
-    text = json.dumps(_document()).replace('"parameters": null', '"parameters": ' + "[" * depth + "]" * depth)
-    said = _one_line(run(command, text), 2)
-    assert said.startswith("gridwise: bad.json: ")
+def _changed(change):
+    made = _document()
+    change(made)
+    return made
+
+
+def test_a_file_that_cannot_be_computed_with_is_refused_with_the_place(run):
+    """By each command, of which one after the other gets a fault."""
+    for (change, place), command in zip(REFUSED.values(), itertools.cycle(READERS.values())):
+        _check_refused(run, command, _changed(change), place)
+
+
+def test_a_file_that_is_nested_deeply(run):
+    text = json.dumps(_document())
+    for depth in (5_000, 200_000):
+        deep = text.replace('"parameters": null', '"parameters": ' + "[" * depth + "]" * depth)
+        for command in READERS.values():
+            _check_refused(run, command, deep, "")
 
 
 def _other_kernels(made):
@@ -184,55 +204,49 @@ ACCEPTED = {
 }
 
 
-@pytest.mark.thin(1)
-@pytest.mark.parametrize("command", READERS.values(), ids=list(READERS))
-@pytest.mark.parametrize("change", ACCEPTED.values(), ids=list(ACCEPTED))
-def test_a_file_that_is_odd_is_shown_or_refused(run, change, command):
-    if command[0] in ("plot", "report"):
-        pytest.importorskip("altair")
-    made = _document()
-    change(made)
-    result = run(command, made)
+def _check_shown_or_refused(result):
     assert "internal error" not in result.output, result.output
     assert result.exit_code in (0, 2, 3), result.output
 
 
-def test_a_label_is_drawn_as_it_is_written(run):
+def test_a_file_that_is_odd_is_shown_or_refused(run):
+    """By the commands that are quick; a report is drawn of a file with all of it that can be in one."""
     pytest.importorskip("altair")
-    made = _document()
-    for entry in made["results"]:
-        entry["kernels"][0]["label"] = "cost $a^2$ b"
-    write_json("a$x^$.json", made)
-    result = run(["plot", "a$x^$.json", "good.json", "-o", "out.svg"])
-    assert result.exit_code == 0, result.output
-    with open("out.svg", encoding="utf-8") as file:
-        drawn = file.read()
-    assert "cost $a^2$ b" in drawn
-    assert "a$x^$" in drawn
+    for change in ACCEPTED.values():
+        for name in ("compare", "compare across", "roofline", "trace"):
+            _check_shown_or_refused(run(READERS[name], _changed(change)))
+    odd = _document()
+    for name in ACCEPTED.keys() - {"no results", "formulas in axes"}:
+        ACCEPTED[name](odd)
+    _check_shown_or_refused(run(READERS["report"], odd))
 
 
-@pytest.mark.parametrize(
-    "array",
-    [
+@pytest.mark.slow
+@pytest.mark.parametrize("command", READERS.values(), ids=list(READERS))
+def test_every_command_under_every_fault_and_oddity(run, command):
+    for change, place in REFUSED.values():
+        _check_refused(run, command, _changed(change), place)
+    for change in ACCEPTED.values():
+        _check_shown_or_refused(run(command, _changed(change)))
+
+
+def test_timestamps_of_another_form_are_refused(run):
+    for array in (
         np.array(["x", "y"]), np.arange(3, dtype=np.uint64), np.empty((0, 2, 2), np.uint64), np.array([np.nan, 1.0]),
         np.ones((50, 2, 2), np.uint64), np.zeros(3, dtype=[("a", "u8")]), np.ones((7, 2, 2), np.int64),
-    ],
-    ids=["texts", "one axis", "no samples", "floats", "more samples", "records", "signed"],
-)  # fmt: skip
-def test_timestamps_of_another_form_are_refused(run, array):
-    made = _document()
-    np.savez_compressed("bad.ticks.npz", a=array)
-    _beside("bad.ticks.npz")(made)
-    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-    made["results"][0]["ticks"]["sha256"] = digest
-    said = _one_line(run(READERS["trace"], made), 2)
-    assert said.startswith("gridwise: bad.ticks.npz: the timestamps 'a' are ")
-    assert "(7, 2, 2)" in said
+    ):  # fmt: skip
+        made = _document()
+        np.savez_compressed("bad.ticks.npz", a=array)
+        _beside("bad.ticks.npz")(made)
+        digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+        made["results"][0]["ticks"]["sha256"] = digest
+        said = _one_line(run(READERS["trace"], made), 2)
+        assert said.startswith("gridwise: bad.ticks.npz: the timestamps 'a' are ")
+        assert "(7, 2, 2)" in said
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_a_suite_that_cannot_be_run(run, tmp_path):
+    for text, said in (
         ("a = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
         ("[protocol]\nsamples = " + "9" * 5000, "this is not TOML"),
         ("[protocol]\ntimeout_s = 1" + "0" * 400, "timeout_s is 1000"),
@@ -240,31 +254,20 @@ def test_timestamps_of_another_form_are_refused(run, array):
         ("[protocol]\nrelative_interval = 1e-300", "relative_interval is 1e-300"),
         ("[protocol]\nflush_bytes = 3", "flush_bytes is 3, but must be an integer from 65,536"),
         ("[protocol]\nseed = 1" + "0" * 60, "seed is 1000"),
-    ],
-)
-def test_a_suite_that_cannot_be_run(run, tmp_path, text, said):
-    (tmp_path / "s.toml").write_text(text)
-    assert said in _one_line(run(["bench", "--suite", "./s.toml"]), 2)
+    ):
+        (tmp_path / "s.toml").write_text(text)
+        assert said in _one_line(run(["bench", "--suite", "./s.toml"]), 2)
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"copy": [], "fma_gflops": 1e999}', "{}", '{"copy": 1}', "\xff"])
-def test_a_calibration_that_is_none(run, tmp_path, text):
-    (tmp_path / "c.json").write_text(text, encoding="latin-1")
-    said = _one_line(run(["roofline", "good.json", "--calibration", "c.json"]), 2)
-    assert said.startswith("gridwise: c.json")
-
-
-def test_a_calibration_with_a_speed_of_0(run, tmp_path):
-    found = {**_speed(gbytes_per_s=0), "floors_ns": {}, "device": {}}
-    (tmp_path / "c.json").write_text(json.dumps(found))
-    assert "c.json: $.copy[0].gbytes_per_s" in _one_line(run(["roofline", "good.json", "--calibration", "c.json"]), 2)
-
-
-@pytest.mark.parametrize("limit", ["inf", "1e308"])
-def test_room_without_end_for_raw_files(run, limit):
-    pytest.importorskip("altair")
-    result = run(["report", "good.json", "-o", "out.html", "--raw-limit", limit])
-    assert result.exit_code == 0, result.output
+def test_a_calibration_that_is_none(run, tmp_path):
+    speed_0 = json.dumps({**_speed(gbytes_per_s=0), "floors_ns": {}, "device": {}})
+    for text, place in (
+        ("[" * 100_000, ""), ('{"copy": [], "fma_gflops": 1e999}', ""), ("{}", ""), ('{"copy": 1}', ""), ("\xff", ""),
+        (speed_0, ": $.copy[0].gbytes_per_s"),
+    ):  # fmt: skip
+        (tmp_path / "c.json").write_text(text, encoding="latin-1")
+        said = _one_line(run(["roofline", "good.json", "--calibration", "c.json"]), 2)
+        assert said.startswith(f"gridwise: c.json{place}")
 
 
 # ---- files to write
@@ -291,37 +294,36 @@ def _no_room():
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.parametrize("command", WRITERS.values(), ids=list(WRITERS))
-def test_without_room_the_older_file_stays(run, command):
+def test_without_room_the_older_file_stays(run):
     pytest.importorskip("altair")
-    out = "old" + SUFFIX.get(command[0], ".svg")
-    with open(out, "w") as file:
-        file.write("older")
-    run([*command, "first" + out])  # what libraries write at first use, fonts say, is written now
-    os.unlink("first" + out)
-    with _no_room():
-        result = run([*command, out])
-    assert result.exit_code == 2, result.output
-    assert "internal error" not in result.output
-    assert "too large" in result.stderr.splitlines()[-1]
-    with open(out) as file:
-        assert file.read() == "older"
-    assert sorted(os.listdir()) == ["good.json", out]
+    for command in (words for name, words in WRITERS.items() if name != "plot"):  # which writes as roofline does
+        out = "old" + SUFFIX.get(command[0], ".svg")
+        with open(out, "w") as file:
+            file.write("older")
+        if command[0] == "roofline":
+            run([*command, "first" + out])  # what libraries write at first use, fonts say, is written now
+            os.unlink("first" + out)
+        with _no_room():
+            result = run([*command, out])
+        assert result.exit_code == 2, result.output
+        assert "internal error" not in result.output
+        assert "too large" in result.stderr.splitlines()[-1]
+        with open(out) as file:
+            assert file.read() == "older"
+        assert sorted(os.listdir()) == ["good.json", out]
+        os.unlink(out)
 
 
-@pytest.mark.parametrize("command", [*WRITERS.values(), ["bench", "copy", "--json"], ["timers", "--json"]])
-def test_a_name_that_is_too_long_is_refused_before_any_work(run, command):
-    out = "n" * 260 + SUFFIX.get(command[0], ".svg")
-    assert "too long" in _one_line(run([*command, out]), 2)
-
-
-def test_a_partial_file_with_too_long_a_name_is_refused_before_any_work(run):
-    """The file itself could be written, but not what is beside it during the run."""
+def test_a_name_that_is_too_long_is_refused_before_any_work(run):
+    for command in (*WRITERS.values(), ["bench", "copy", "--json"], ["timers", "--json"]):
+        out = "n" * 260 + SUFFIX.get(command[0], ".svg")
+        assert "too long" in _one_line(run([*command, out]), 2)
+    # The file itself could be written, but not what is beside it during the run.
     assert "too long" in _one_line(run(["bench", "copy", "--json", "n" * 245 + ".json"]), 2)
     assert os.listdir() == ["good.json"]
 
 
-def test_a_run_without_room_measures_on_and_shows_its_table(device, run, monkeypatch):
+def test_a_run_without_room_measures_on_and_shows_its_table(invented, run, monkeypatch):
     def full(path, **options):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
@@ -333,7 +335,7 @@ def test_a_run_without_room_measures_on_and_shows_its_table(device, run, monkeyp
     assert os.listdir() == ["good.json"]
 
 
-def test_a_disk_that_is_full_for_a_while_loses_nothing(device, run, monkeypatch):
+def test_a_disk_that_is_full_for_a_while_loses_nothing(invented, run, monkeypatch):
     real, calls = writer.whole_file, []
 
     def full_at_first(path, **options):
@@ -348,7 +350,7 @@ def test_a_disk_that_is_full_for_a_while_loses_nothing(device, run, monkeypatch)
     assert len(read_results("out.json").results) == 3
 
 
-def test_measurements_are_not_replaced_unless_it_is_said(device, run):
+def test_measurements_are_not_replaced_unless_it_is_said(here, run):
     words = ["bench", "copy", "--n", "100", *SHORT, "--json", "out.json"]
     open("out.json", "w").close()  # an empty file holds no measurements: mktemp makes such ones
     assert run(words).exit_code == 0
@@ -360,7 +362,7 @@ def test_measurements_are_not_replaced_unless_it_is_said(device, run):
     assert "--overwrite" in _one_line(run(["timers", "--json", "out.json"]), 2)
 
 
-def test_timestamps_beside_the_file_are_announced(device, require, run, monkeypatch):
+def test_timestamps_beside_the_file_are_announced(here, require, run, monkeypatch):
     require("timestamp-query")
     monkeypatch.setattr(writer, "MAX_TICKS_INSIDE_BYTES", 10)
     os.mkdir("folder")
@@ -374,7 +376,7 @@ def test_timestamps_beside_the_file_are_announced(device, require, run, monkeypa
 
 
 @pytest.mark.needs("named pipes")
-def test_results_go_through_a_pipe(device, run):
+def test_results_go_through_a_pipe(invented, run):
     import stat
     import threading
 
@@ -420,12 +422,11 @@ def test_a_reader_that_is_gone_is_141(run, words):
     assert "cannot be written" not in done.stderr
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437", "cp1252", "utf-8"])
-@pytest.mark.parametrize("form", ["table", "markdown", "json"])
-def test_every_encoding_can_show_a_comparison(run, encoding, form):
-    result = run(["compare", "good.json", "good.json", "--format", form], charset=encoding)
-    assert result.exit_code == 0, result.output
-    assert "internal error" not in result.output
+def test_every_encoding_can_show_a_comparison(run):
+    for encoding, form in (("ascii", "table"), ("latin-1", "markdown"), ("cp437", "table"), ("cp1252", "json")):
+        result = run(["compare", "good.json", "good.json", "--format", form], charset=encoding)
+        assert result.exit_code == 0, result.output
+        assert "internal error" not in result.output
 
 
 def test_what_an_encoding_lacks_keeps_its_meaning():
@@ -450,19 +451,19 @@ def test_what_an_encoding_lacks_keeps_its_meaning():
     "words",
     [
         ["bench", "copy", "--n", "10", *SHORT, "-q"],
-        ["ab", "{root}", "{root}", "copy", "--n", "10", "--pairs", "2", "--rounds", "1", "--turn-s", "0.001"],
+        pytest.param(
+            ["ab", str(ROOT), str(ROOT), "copy", "--n", "10", "--pairs", "2", "--rounds", "1", "--turn-s", "0.001"],
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=lambda words: words[0],
 )
-def test_json_on_stdout_has_nothing_beside_it(device, tmp_path, words):
+def test_json_on_stdout_has_nothing_beside_it(tmp_path, words):
     """So that a pipe into another program works; the table is on stderr."""
-    words = [word.format(root=ROOT) for word in words]
-    done = subprocess.run(
-        [sys.executable, "-m", "gridwise_py", *words, "--json", "-"], capture_output=True, check=False, cwd=tmp_path
-    )
+    done = _gridwise([*words, "--json", "-"], stdout=subprocess.PIPE, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["schema"] == f"gridwise.{words[0]}"
-    assert b"copy u32" in done.stderr
+    assert "copy u32" in done.stderr
     assert os.listdir(tmp_path) == []
 
 
@@ -471,30 +472,31 @@ def test_several_files_are_no_stream(run):
     assert (said.exit_code, "a file per adapter" in said.output) == (2, True)
 
 
-@pytest.mark.parametrize("command", sorted(main.commands))
-@pytest.mark.parametrize(
-    ("error", "code", "said"),
-    [
-        (RuntimeError("of two\nlines"), 2, "internal error, a bug of gridwise: RuntimeError: of two lines; GRIDWISE_"),
-        (RecursionError("deep"), 2, "RecursionError: deep"),
-        (MemoryError(), 2, "MemoryError"),
-        (PermissionError(errno.EACCES, "Permission denied", "some/file"), 2, "some/file: Permission denied"),
-        (OSError(errno.ENOSPC, "No space left on device"), 2, "the output cannot be written: No space left"),
-        (KeyboardInterrupt(), 130, "interrupted"),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
-)
-def test_no_ending_is_taken_for_a_verdict(run, monkeypatch, command, error, code, said):
-    def fail(*args, **options):
-        raise error
+ENDINGS = [
+    (RuntimeError("of two\nlines"), 2, "internal error, a bug of gridwise: RuntimeError: of two lines; GRIDWISE_"),
+    (RecursionError("deep"), 2, "RecursionError: deep"),
+    (MemoryError(), 2, "MemoryError"),
+    (PermissionError(errno.EACCES, "Permission denied", "some/file"), 2, "some/file: Permission denied"),
+    (OSError(errno.ENOSPC, "No space left on device"), 2, "the output cannot be written: No space left"),
+    (KeyboardInterrupt(), 130, "interrupted"),
+]
 
-    monkeypatch.setattr(main.commands[command], "invoke", fail)
+
+def test_no_ending_is_taken_for_a_verdict(run, monkeypatch):
+    """Each command has one of the errors, and one has them all."""
     needed = {
         "ab": ["ab", ".", "."], "import": ["import", "raw.json", "-o", "out.json"], "worker": ["worker", "tls://head:1"],
     }  # fmt: skip
-    words = {**needed, **READERS}.get(command, [command])
-    result = run([command, *words[1:]], _document())
-    assert said in _one_line(result, code, internal=True)
+    cases = [*zip(sorted(main.commands), itertools.cycle(ENDINGS)), *(("compare", ending) for ending in ENDINGS)]
+    for command, (error, code, said) in cases:
+
+        def fail(*args, error=error, **options):
+            raise error
+
+        monkeypatch.setattr(main.commands[command], "invoke", fail)
+        words = {**needed, **READERS}.get(command, [command])
+        result = run([command, *words[1:]], _document())
+        assert said in _one_line(result, code, internal=True), command
 
 
 def test_an_interrupt_while_an_object_is_freed_is_not_lost(run, monkeypatch):
@@ -514,29 +516,14 @@ def test_an_interrupt_while_an_object_is_freed_is_not_lost(run, monkeypatch):
     assert (result.exit_code, _one_line(result, 130)) == (130, "gridwise: interrupted")
 
 
-@pytest.mark.parametrize("value", ["1", "a word that is unknown"])
-def test_a_traceback_is_shown_on_demand(run, monkeypatch, value):
+def test_a_traceback_is_shown_on_demand(run, monkeypatch):
     def fail(*args, **options):
         raise RuntimeError("inside")
 
     monkeypatch.setattr(main.commands["compare"], "invoke", fail)
-    monkeypatch.setenv("GRIDWISE_TRACEBACK", value)
-    result = run(["compare", "good.json", "good.json"])
-    assert result.exit_code == 2
-    assert "Traceback (most recent call last)" in result.stderr
-    assert "in fail" in result.stderr
-
-
-def test_help_says_all_of_what_each_command_does(run, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    lines = run(["--help"]).output.splitlines()
-    commands = [line for line in lines if line.split()[:1] and line.split()[0] in main.commands]
-    assert len(commands) == len(main.commands)
-    assert all(line.endswith(".") and not line.endswith("...") for line in commands), commands
-
-
-def test_the_former_spelling_of_out_still_works(run):
-    result = run(["compare", "good.json", "good.json", "--output", "o.txt"])
-    assert result.exit_code == 0, result.output
-    assert "--output is deprecated: write --out" in result.stderr
-    assert os.path.getsize("o.txt")
+    for value in ("1", "a word that is unknown"):
+        monkeypatch.setenv("GRIDWISE_TRACEBACK", value)
+        result = run(["compare", "good.json", "good.json"])
+        assert result.exit_code == 2
+        assert "Traceback (most recent call last)" in result.stderr
+        assert "in fail" in result.stderr

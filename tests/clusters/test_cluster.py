@@ -83,6 +83,7 @@ def _bits(items):
 # ---- what travels
 
 
+@pytest.mark.slow
 def test_each_worker_has_its_own_identity(client, cluster):
     found = gwd.identities(client)
     assert len({one.id for one in found}) == len({one.tag for one in found}) == len({one.pid for one in found}) == 2
@@ -100,6 +101,7 @@ def _listening(dask_worker):
     return {c.laddr.ip for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN}
 
 
+@pytest.mark.slow
 def test_a_local_cluster_listens_on_this_host_only(client, cluster):
     assert set().union(*client.run(_listening).values()) == {"127.0.0.1"}
     assert _listening(None) <= {"127.0.0.1"}, "scheduler and Nannies are in this process"
@@ -113,6 +115,7 @@ def _kind_and_sum(device, array):
     return type(array).__name__, int(np.sum(array.to_numpy(), dtype="u8"))
 
 
+@pytest.mark.slow
 def test_an_array_travels_to_another_gpu_and_comes_to_a_client_as_numpy(client):
     here, there = gpu_workers(client)
     size = 1 << 20  # more than one frame, with the limit below
@@ -142,6 +145,7 @@ def _tokens(device):
     return first == tokenize(one) == tokenize(same), first != tokenize(other), len({first, *copies})
 
 
+@pytest.mark.slow
 def test_tokens_of_arrays_stay_and_memory_that_is_used_again_has_another(client):
     assert client.submit(run_on_gpu, _tokens, pure=False).result(timeout=120) == (True, True, 4)
 
@@ -160,11 +164,13 @@ def _through_bytes(device):
     return found
 
 
+@pytest.mark.slow
 def test_arrays_of_any_kind_survive_being_written_to_disk(client):
     expected = [("Array", True, shape, True) for shape in ((2, 3), (0,), (2,), (3,))]
     assert client.submit(run_on_gpu, _through_bytes, pure=False).result(timeout=120) == expected
 
 
+@pytest.mark.slow
 def test_a_client_of_an_event_loop_computes(client, cluster):
     """Its answers have to be awaited, so nothing can be asked while a graph is built."""
     codes = np.arange(SIZE, dtype="u4")
@@ -182,6 +188,7 @@ def test_a_client_of_an_event_loop_computes(client, cluster):
     np.testing.assert_array_equal(in_order, codes)
 
 
+@pytest.mark.slow
 def test_a_client_that_was_closed_says_so(client, cluster):
     with gwd.connect(cluster) as own:
         pass
@@ -192,6 +199,7 @@ def test_a_client_that_was_closed_says_so(client, cluster):
         gwd.sum(_chunked(np.arange(SIZE, dtype="u4"))).compute(scheduler=own)
 
 
+@pytest.mark.slow
 def test_what_a_chunk_raises_keeps_its_type_and_says_where(client):
     with pytest.raises(gw.EmptyReductionError) as caught:
         gwd.min(da.from_array(np.empty(0, "f4"), chunks=((0, 0),))).compute()
@@ -228,13 +236,13 @@ def _check(name, found, expected):
         np.testing.assert_array_equal(_bits(found), _bits(expected))
 
 
-#: The others are slow: without a cluster they are tested, too.
-QUICK = ["reduce", "scan", "sort by tasks", "sort by P2P"]
+def _slow_but(quick, every):
+    """Parameters of a test, of which `make test` has one: without a cluster the same is tested, too."""
+    return [pytest.param(*one, marks=() if one == quick else pytest.mark.slow) for one in every]
 
 
-@pytest.mark.parametrize(
-    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in ("argsort", "groups", "histogram"))]
-)
+@pytest.mark.parametrize("name", _slow_but(("scan",), [(name,) for name in (
+    "reduce", "scan", "sort by tasks", "sort by P2P", "argsort", "groups", "histogram")]))  # fmt: skip
 def test_results_are_numpys(client, name):
     lazy, expected = _jobs()[name]
     _check(name, lazy.compute(), expected)
@@ -265,17 +273,8 @@ PHASES = {
 }  # fmt: skip
 
 
-#: One of each kind; the others run with `make test-all`.
-QUICK_PHASES = {("reduce", 1), ("scan", 1), ("sort by tasks", 2), ("sort by tasks", 5), ("sort by P2P", 0)}
-
-
 @pytest.mark.parametrize(
-    ("name", "phase"),
-    [
-        pytest.param(name, i, marks=() if (name, i) in QUICK_PHASES else pytest.mark.slow)
-        for name, found in PHASES.items()
-        for i in range(len(found))
-    ],
+    ("name", "phase"), _slow_but(("sort by tasks", 5), [(name, i) for name in PHASES for i in range(len(PHASES[name]))])
 )
 def test_a_worker_killed_in_any_phase_changes_no_bit(client, monkeypatch, tmp_path, name, phase):
     module, attribute = PHASES[name][phase]
@@ -299,6 +298,7 @@ def test_a_worker_killed_in_any_phase_changes_no_bit(client, monkeypatch, tmp_pa
     _check(name, found, expected)
 
 
+@pytest.mark.slow
 def test_work_that_always_kills_its_worker_fails_for_itself_alone(client, monkeypatch, tmp_path):
     monkeypatch.setattr(chunks, "reduced", _killing(chunks.reduced, tmp_path / "killed", count=50))
     doomed = gwd.reduce(da.from_array(np.arange(9, dtype="u4"), chunks=9), "max")
@@ -310,6 +310,7 @@ def test_work_that_always_kills_its_worker_fails_for_itself_alone(client, monkey
     assert gwd.reduce(_chunked(codes), "max").compute() == SIZE - 1
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_closed_by_its_nanny_comes_back_as_the_same_device(client):
     before = {one.id: one for one in gwd.identities(client)}
     client.restart_workers(list(gpu_workers(client))[:1], timeout=60)
@@ -320,6 +321,7 @@ def test_a_worker_that_is_closed_by_its_nanny_comes_back_as_the_same_device(clie
     assert len({one.pid for one in after.values()} - {one.pid for one in before.values()}) == 1
 
 
+@pytest.mark.slow
 def test_a_worker_that_does_not_come_back_in_time_is_replaced(client, cluster):
     """Dask gives it up, and what waits for its GPU would wait for ever."""
     found = gwd.identities(client)[0]
@@ -344,6 +346,7 @@ def _limit_files(limit_bytes):
 
 
 @pytest.mark.needs("posix")
+@pytest.mark.slow
 def test_a_full_disk_is_an_error_and_not_a_wrong_result(client):
     floats = _items()
     client.run(_limit_files, 0)
@@ -358,6 +361,7 @@ def test_a_full_disk_is_an_error_and_not_a_wrong_result(client):
     np.testing.assert_array_equal(_bits(gwd.sort(_chunked(floats + 60), exchange="p2p").compute()), _bits(expected))
 
 
+@pytest.mark.slow
 def test_p2p_is_refused_where_disks_are_too_small(client, monkeypatch):
     from gridwise_py.dask import p2p
 
@@ -391,6 +395,7 @@ def plain_worker(cluster):
     asyncio.run_coroutine_threadsafe(stop(nanny), loop).result(60)
 
 
+@pytest.mark.slow
 def test_a_worker_without_a_gpu_never_computes_in_silence(client, plain_worker):
     client.wait_for_workers(3, timeout=60)
     codes = np.arange(SIZE, dtype="u4")
@@ -411,6 +416,7 @@ def test_a_worker_without_a_gpu_never_computes_in_silence(client, plain_worker):
             assert future.result() == (codes + np.uint32(i)).sum(dtype="u4")
 
 
+@pytest.mark.slow
 def test_a_cluster_whose_client_did_not_prepare_it_refuses_to_compute(settings_of_dask):
     (tag, adapter), *_ = tagged(chosen_adapters([0])).items()
     options = {**worker_options(tag, adapter, 1, 1), "memory_limit": MEMORY, "host": "127.0.0.1"}
@@ -432,6 +438,7 @@ def test_a_cluster_whose_client_did_not_prepare_it_refuses_to_compute(settings_o
             gwd.identities(gwd.connect(own))
 
 
+@pytest.mark.slow
 def test_versions_that_differ_are_refused(client, cluster, monkeypatch):
     from gridwise_py.dask import cluster as module
 
@@ -448,7 +455,7 @@ def _versions_of(newer_pid):
     return {**versions(), "wgpu": "0.99"} if os.getpid() == newer_pid else versions()
 
 
-def test_a_worker_that_comes_later_with_other_versions_computes_nothing(client, cluster):
+def test_a_worker_that_comes_later_with_other_versions_computes_nothing():
     from gridwise_py.dask.worker import GpuPlugin, versions
 
     state = SimpleNamespace(total_resources={RESOURCE: 1.0})
@@ -490,6 +497,7 @@ def certificates(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_over_tls_and_a_scheduler_that_is_killed(certificates, monkeypatch, tmp_path):
     from distributed.security import Security
 
@@ -525,11 +533,8 @@ def test_over_tls_and_a_scheduler_that_is_killed(certificates, monkeypatch, tmp_
         clusters.end(scheduler, worker)
 
 
-#: One of each kind of work; its first phase and its last.
-ENDS = [
-    ("reduce", "reduced"), ("reduce", "result"), ("scan", "carries"), ("scan", "scanned"),
-    ("sort by tasks", "sorted_keys"), ("sort by tasks", "merged"), ("sort by P2P", "merged"),
-]  # fmt: skip
+#: One of each kind of work, in an early phase or in the last one.
+ENDS = [("reduce", "reduced"), ("scan", "carries"), ("sort by tasks", "merged"), ("sort by P2P", "merged")]
 
 
 @pytest.mark.slow
@@ -576,6 +581,7 @@ def test_a_local_cluster_over_tls():
         assert client.gather(client.compute(gwd.reduce(_chunked(codes)))) == codes.sum(dtype="u4")
 
 
+@pytest.mark.slow
 def test_the_command_joins_as_the_same_device_and_ends_in_order(tmp_path):
     port, file = clusters.free_port(), tmp_path / "scheduler.json"
     address = f"tcp://127.0.0.1:{port}"

@@ -15,6 +15,12 @@ import gridwise_py.dask as gwd
 
 pytestmark = pytest.mark.gpu
 
+
+def _slow(*values):
+    """Values of a parameter for `make test-all`: others go the same way."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
 LENGTHS = (0, 700, 1, 3000, 0, 299, 1000)
 SIZE = sum(LENGTHS)
 
@@ -54,7 +60,7 @@ def _parts(x):
 # ---- reductions and scans
 
 
-@pytest.mark.parametrize("dtype", ["u4", "i4", "u1", "i8", "?"])
+@pytest.mark.parametrize("dtype", ["i8", *_slow("u4", "i4", "u1", "?")])
 def test_sums_and_products_are_numpys(dtype):
     items = _items(dtype)
     for function, reference in ((gwd.sum, np.sum), (gwd.prod, np.prod), (gwd.min, np.min), (gwd.max, np.max)):
@@ -90,6 +96,7 @@ def test_float16_sums_pass_its_largest_number_on_the_way():
     assert gwd.prod(da.from_array(np.array([300, 300, 0.01, 0.01], "f2"), chunks=2)).compute() == np.float16(9)
 
 
+@pytest.mark.slow
 def test_structs_and_complex_numbers_are_reduced_and_scanned():
     dtype = np.dtype([("value", "f4"), ("index", "u4")])
     items = np.zeros(SIZE, dtype)
@@ -132,6 +139,7 @@ def test_an_operator_that_does_not_commute_sees_the_chunks_in_order():
     np.testing.assert_array_equal(gwd.scan(_chunked(items), _COMPOSE, "exclusive").compute(), exclusive)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["u4", "i8", "?"])
 def test_scans_are_numpys(dtype):
     items = _items(dtype)
@@ -171,8 +179,8 @@ def test_no_items():
 # ---- sorts
 
 
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("dtype", ["u4", "f4", "f2", "i8", "?"])
+@pytest.mark.parametrize("descending", [True, *_slow(False)])
+@pytest.mark.parametrize("dtype", ["f4", *_slow("u4", "f2", "i8", "?")])
 def test_sorts_are_stable_and_parts_as_long_as_chunks(dtype, descending):
     items = _items(dtype)
     order = gw.argsort(items, descending=descending)
@@ -186,6 +194,7 @@ def test_sorts_are_stable_and_parts_as_long_as_chunks(dtype, descending):
     np.testing.assert_array_equal(indices.compute(), order)
 
 
+@pytest.mark.slow
 def test_pairs_keep_their_order_among_equal_keys():
     keys, values = _items("u1", few=True), np.arange(SIZE, dtype="f4")
     found = dask.compute(*gwd.sort_pairs(_chunked(keys), da.from_array(values, chunks=900)))
@@ -194,6 +203,7 @@ def test_pairs_keep_their_order_among_equal_keys():
     np.testing.assert_array_equal(found[1], values[order])
 
 
+@pytest.mark.slow
 def test_a_sort_of_one_chunk_needs_no_splitters():
     items = _items("f4")
     lazy = gwd.sort(da.from_array(items, chunks=-1))
@@ -252,6 +262,7 @@ def test_histograms_are_numpys():
         gwd.histogram(_chunked(floats), 3).compute()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["sum", "min", "max", "count", "mean"])
 def test_groups_are_those_of_pandas(how):
     keys, values = _items("u1", few=True), _items("i4")
@@ -262,7 +273,7 @@ def test_groups_are_those_of_pandas(how):
     assert found.dtype == {"min": np.int32, "max": np.int32, "mean": np.float64}.get(how, np.int64)
 
 
-@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "f2", "f4", "i8", "u8"])
+@pytest.mark.parametrize("dtype", ["i1", *_slow("?", "u2", "f2", "f4", "i8", "u8")])
 def test_aggregates_have_the_dtype_of_numpys(dtype):
     """On the GPU small items are aggregated in 32 bits, and sums of 64 bits wrap."""
     keys, values = _items("u1", few=True), _items(dtype)
@@ -278,13 +289,14 @@ def test_aggregates_have_the_dtype_of_numpys(dtype):
     np.testing.assert_allclose(means, [row.astype("f8").mean() for row in rows], rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_too_many_groups_are_refused_with_the_remedy():
     keys = np.arange(SIZE, dtype="u4")
     with pytest.raises(gw.LimitError, match=r"more than max_groups=2000.*give a larger max_groups"):
         gwd.groupby(_chunked(keys), _chunked(keys), "sum", max_groups=2000).compute()
 
 
-@pytest.mark.parametrize("mode", ["largest", "smallest"])
+@pytest.mark.parametrize("mode", ["largest", *_slow("smallest")])
 def test_the_best_items_of_equal_ones_are_the_first(mode):
     for items in (_items("f4"), _items("u1", few=True)):
         best = gw.top_k(items, 900, mode=mode)
@@ -295,6 +307,7 @@ def test_the_best_items_of_equal_ones_are_the_first(mode):
         gwd.top_k(_chunked(items), 5001)
 
 
+@pytest.mark.slow
 def test_distinct_items_are_numpys():
     for items in (_items("f4"), _items("i4", few=True)):
         np.testing.assert_array_equal(gwd.unique(_chunked(items), split_every=2).compute(), np.unique(items))
@@ -324,6 +337,7 @@ def test_columns_of_tables_whose_lengths_are_not_known():
         gwd.top_k(lazy["value"], 5000)[0].compute()
 
 
+@pytest.mark.slow
 def test_zarr_and_parquet_are_sources(tmp_path):
     items = _items("f4")
     _chunked(items).rechunk(1000).to_zarr(tmp_path / "items.zarr")

@@ -79,6 +79,7 @@ def _by_id(fleet):
     return {member.id: member for member in fleet.members}
 
 
+@pytest.mark.slow
 def test_a_run_writes_ordinary_results_files_and_a_document(cluster, request_, tmp_path):
     seen = []
     path = tmp_path / "today.fleet.json"
@@ -103,6 +104,7 @@ def test_a_run_writes_ordinary_results_files_and_a_document(cluster, request_, t
     assert list(cluster.folder.iterdir()) == []  # nothing stays on the hosts
 
 
+@pytest.mark.slow
 def test_a_device_that_dies_goes_on_and_a_wrong_result_is_found(cluster, request_, tmp_path):
     first, second = _devices(cluster.client)
     _on(cluster.client, first, fleet_faults.die_in, 1)
@@ -120,6 +122,7 @@ def test_a_device_that_dies_goes_on_and_a_wrong_result_is_found(cluster, request
     assert {device.id for device in gwd.identities(cluster.client)} == {first.id, second.id}
 
 
+@pytest.mark.slow
 def test_a_poisonous_case_costs_itself_alone(cluster, request_):
     first, second = _devices(cluster.client)
     cluster.client.register_plugin(fleet_faults.Poison(first.tag, "reduce"))
@@ -135,6 +138,7 @@ def test_a_poisonous_case_costs_itself_alone(cluster, request_):
     assert _by_id(fleet)[second.id].errors == 0
 
 
+@pytest.mark.slow
 def test_a_device_that_does_not_answer_is_lost_and_a_resumed_run_measures_it_alone(cluster, request_, tmp_path):
     first, second = _devices(cluster.client)
     flag, path = tmp_path / "go on", tmp_path / "today.fleet.json"
@@ -159,6 +163,7 @@ def test_a_device_that_does_not_answer_is_lost_and_a_resumed_run_measures_it_alo
         run_fleet(cluster.client, replace(request_, jobs=request_.jobs[:1]), resume=path)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_leaves_what_was_measured(cluster, request_, tmp_path):
     path, other = tmp_path / "today.fleet.json", tmp_path / "elsewhere/again.json"
     other.parent.mkdir()
@@ -208,6 +213,7 @@ def test_a_run_outlives_its_nanny_and_can_be_continued_after_the_scheduler(reque
     assert len(document.results) == 2
 
 
+@pytest.mark.slow
 def test_alone_and_together_and_a_full_disk(cluster, request_):
     cluster.client.run(fleet_faults.fill_disk)
     try:
@@ -218,6 +224,7 @@ def test_alone_and_together_and_a_full_disk(cluster, request_):
     assert all(each.alone_ns and each.rounds_ns for member in fleet.members for each in member.measured)
 
 
+@pytest.mark.slow
 def test_the_command(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first, second = _devices(cluster.client)

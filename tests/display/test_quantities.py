@@ -21,29 +21,17 @@ from gridwise_py.display.quantities import (
 SECONDS = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
-@pytest.mark.parametrize(
-    ("time_ns", "text"),
-    [
-        (None, "–"),
-        (0, "0 ns"),
-        (0.25, "0.250 ns"),
-        (8.37, "8.37 ns"),
-        (64, "64 ns"),
-        (999.4, "999 ns"),
-        (999.6, "1.00 µs"),
-        (1_000, "1.00 µs"),
-        (9_996, "10.0 µs"),
-        (99_960, "100 µs"),
-        (999_600, "1.00 ms"),
-        (15_887_000, "15.9 ms"),
-        (2_094_000_000, "2.09 s"),
-        (100_000_000_000, "100 s"),
-        (12_345_000_000_000, "12345 s"),
-        (-15_887_000, "-15.9 ms"),
-    ],
-)
-def test_times_have_three_digits(time_ns, text):
-    assert format_time(time_ns) == text
+def test_times_have_three_digits():
+    for time_ns, text in (
+        (None, "–"), (0, "0 ns"), (0.25, "0.250 ns"), (8.37, "8.37 ns"), (64, "64 ns"), (999.4, "999 ns"),
+        (999.6, "1.00 µs"), (1_000, "1.00 µs"), (9_996, "10.0 µs"), (99_960, "100 µs"), (999_600, "1.00 ms"),
+        (15_887_000, "15.9 ms"), (2_094_000_000, "2.09 s"), (100_000_000_000, "100 s"),
+        (12_345_000_000_000, "12345 s"), (-15_887_000, "-15.9 ms"),
+    ):  # fmt: skip
+        assert format_time(time_ns) == text
+    for time_ns in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="cannot be shown"):
+            format_time(time_ns)
 
 
 @given(st.floats(1.0, 9.9e11))
@@ -51,12 +39,6 @@ def test_a_time_reads_back_within_half_of_its_third_digit(time_ns):
     number, unit = format_time(time_ns).split()
     assert float(number) * SECONDS[unit] == pytest.approx(time_ns, rel=5.1e-3)
     assert len(re.sub(r"\D", "", number)) == 3 or float(time_ns).is_integer()
-
-
-@pytest.mark.parametrize("time_ns", [math.nan, math.inf])
-def test_no_time_is_refused(time_ns):
-    with pytest.raises(ValueError, match="cannot be shown"):
-        format_time(time_ns)
 
 
 def test_numbers_shares_and_counts():

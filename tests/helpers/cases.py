@@ -19,9 +19,9 @@ from gridwise_py.planning.plan import Shader
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.primitives.broadcast_add import BroadcastAdd
 from gridwise_py.primitives.convert import Convert
-from gridwise_py.primitives.elementwise import Elementwise
+from gridwise_py.primitives.engines.elementwise import Elementwise
+from gridwise_py.primitives.engines.operator import check_conversion
 from gridwise_py.primitives.fill import Arange, Fill
-from gridwise_py.primitives.operator import check_conversion
 from gridwise_py.primitives.reorder import Reorder
 from gridwise_py.primitives.take import Take
 from gridwise_py.runtime.lookback_selftest import probe_plan

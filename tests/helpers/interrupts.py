@@ -3,10 +3,10 @@
 Python looks for signals where functions are called and return, so these are the places at which Ctrl-C arrives. An
 interrupted call may end the process the next time something is submitted: hence a script, run by test_interrupts.py.
 
-    PYTHONPATH=tests python -m helpers.interrupts JOB [PLACES]
+    PYTHONPATH=tests python -m helpers.interrupts JOB[,JOB…] [PLACES]
 
-``PLACES`` bounds how many places are tried, spread over the job; all by default. Prints what it found, and how many
-places there were, as JSON.
+``PLACES`` bounds how many places are tried of each job, spread over it; all by default. Prints what it found, and how
+many places each job had, as JSON.
 """
 
 from __future__ import annotations
@@ -236,22 +236,24 @@ def look_after(pairs: int) -> list[str]:
 
 
 def main() -> None:
-    job, wanted = JOBS[sys.argv[1]], int(sys.argv[2]) if len(sys.argv) > 2 else sys.maxsize
-    for use in (*CHECKS, job, job):
+    names, wanted = sys.argv[1].split(","), int(sys.argv[2]) if len(sys.argv) > 2 else sys.maxsize
+    for use in (*CHECKS, *(JOBS[name] for name in names for _ in range(2))):
         use()
     gc.collect()
     pairs = context_of(device).timing_helper.pairs_in_use if timed else 0
-    _, count = interrupt_at(job, sys.maxsize)
     found: dict[str, list[str]] = {}
-    for place in range(0, count, max(1, count // wanted)):
-        where, _ = interrupt_at(job, place)
-        if where is None:  # a measurement does not always take the same way
-            continue
-        wrong = look_after(pairs)
-        if wrong:
-            found[where] = wrong
-        if "what is used next hangs" in wrong:
-            break
+    places = {}
+    for name in names:
+        _, places[name] = interrupt_at(JOBS[name], sys.maxsize)
+        for place in range(0, places[name], max(1, places[name] // wanted)):
+            where, _ = interrupt_at(JOBS[name], place)
+            if where is None:  # a measurement does not always take the same way
+                continue
+            wrong = look_after(pairs)
+            if wrong:
+                found[where] = wrong
+            if "what is used next hangs" in wrong:
+                break
     if timed:
         # Nor is a query lost for good: as many as one set has can still be lent at once.
         session = context_of(device).timing_helper.session()
@@ -260,7 +262,7 @@ def main() -> None:
         sets = len(context_of(device).timing_helper._sets)
         if sets > 1:
             found["in the end"] = [f"there are {sets} sets of queries, where one should do"]
-    print(json.dumps({"places": count, "found": found}))
+    print(json.dumps({"places": places, "found": found}))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.workloads import USUAL_AXES
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.primitives import REGISTRY
-from gridwise_py.primitives.elementwise import Elementwise
+from gridwise_py.primitives.engines.elementwise import Elementwise
 from gridwise_py.runtime.context import context_of
 from gridwise_py.storage.json_files import write_json
 from helpers.matmul import SHAPES as MATMUL_SHAPES

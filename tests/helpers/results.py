@@ -10,6 +10,7 @@ from gridwise_py.bench.results.model import Results
 from gridwise_py.bench.sampling.measurement import Measurement
 from gridwise_py.bench.sampling.samples import make_series
 from gridwise_py.bench.stats.series import StopReason
+from gridwise_py.bench.sweep import runner, worker
 
 DEVICE = {
     "adapter": "invented",
@@ -103,6 +104,22 @@ def committed(folder):
         if '"gridwise.bench"' in text[:100]:
             found[path] = text
     return found
+
+
+def measure_here(monkeypatch, device):
+    """Let runs measure on a device that has compiled its kernels, and not what the device can do."""
+    monkeypatch.setattr(runner, "request_device", lambda adapter: device)
+    monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
+
+
+def measure_nothing(monkeypatch, device):
+    """Let runs take invented measurements."""
+
+    def measure(device, case, protocol, mode, check=True):
+        return measurement(case.primitive, case.n, mode, case=case.axes)
+
+    measure_here(monkeypatch, device)
+    monkeypatch.setattr(worker, "measure_case", measure)
 
 
 def loaded(data):

@@ -7,10 +7,11 @@ does not have.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import hypothesis.extra.numpy as hypothesis_numpy
@@ -32,8 +33,8 @@ SHAPES = {
     "middle": {"workgroup_size": 64, "vecs": 1},
     "default": {},
 }
-#: The most workgroups that reduce and reduce-then-scan spread their tiles over on a CPU and on a GPU.
-MOST_BLOCKS = {True: 64, False: 1056}
+#: Tiles of 256 items: what most tests compile, so that they share it.
+SMALL = {"workgroup_size": 64, "vecs": 1, "subgroups": "none"}
 
 # ---- operators ----
 
@@ -237,29 +238,14 @@ def assert_sums_within_bound(got: np.ndarray, items: np.ndarray, kind: str | Non
 
 # ---- primitives from flat options ----
 
-_TUNINGS: dict[type[gw.Primitive], type] = {
-    gw.Copy: gw.ElementwiseTuning,
-    gw.Map: gw.ElementwiseTuning,
-    gw.VectorAdd: gw.ElementwiseTuning,
-    gw.Reduce: gw.ReduceTuning,
-    gw.Scan: gw.ScanTuning,
-    gw.Sort: gw.SortTuning,
-    gw.SortPairs: gw.SortTuning,
-    gw.ArgSort: gw.SortTuning,
-    gw.MatMul: gw.MatMulTuning,
-    gw.ReduceAxis: gw.AxisTuning,
-    gw.Search: gw.ElementwiseTuning,
-    gw.Merge: gw.ElementwiseTuning,
-    gw.MergeSort: gw.ElementwiseTuning,
-    gw.TopK: gw.ElementwiseTuning,
-    gw.ScanAxis: gw.AxisTuning,
-    gw.Histogram: gw.HistogramTuning,
-    gw.Select: gw.StreamTuning,
-    gw.Partition: gw.StreamTuning,
-    gw.Unique: gw.StreamTuning,
-    gw.RunLength: gw.StreamTuning,
-}
 _FAULTS = ("stall_every", "epoch_bits")
+
+
+@cache
+def tuning_of(cls: type[gw.Primitive]) -> type | None:
+    """Return the class of what a primitive takes as ``tuning=``, as its constructor says; None if it takes none."""
+    parameter = inspect.signature(cls.__init__).parameters.get("tuning")
+    return None if parameter is None else getattr(gw, str(parameter.annotation).partition(" ")[0], None)
 
 
 def arranged(cls: type[gw.Primitive], options: Mapping[str, Any]) -> tuple[type[gw.Primitive], dict[str, Any]]:
@@ -267,7 +253,7 @@ def arranged(cls: type[gw.Primitive], options: Mapping[str, Any]) -> tuple[type[
 
     So tables of tests may hold options of every kind in one flat mapping.
     """
-    kind = next((_TUNINGS[base] for base in cls.__mro__ if base in _TUNINGS), None)
+    kind = tuning_of(cls)
     fields = set() if kind is None else {field.name for field in dataclasses.fields(kind)}
     tuning = {name: value for name, value in options.items() if name in fields}
     faults = {name: value for name, value in options.items() if name in _FAULTS}
@@ -366,11 +352,6 @@ def quick_first(quick: Sequence[Any], *others: Sequence[Any]) -> list[Any]:
     return [*quick, *(
         pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow) for case in left
     )]  # fmt: skip
-
-
-def case_id(case: Mapping[str, str]) -> str:
-    """Return a name for pytest."""
-    return "-".join(case.values())
 
 
 # ---- hypothesis ----

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -26,48 +27,57 @@ from gridwise_py.planning.shaders import sha256
 from helpers.cases import BARE, CPU, FULL, MERGES, STREAMS, Case, cases, few_cases, layouts
 from helpers.strategies import plan_from
 
-SIZES = [0, 1, 3, 4096, 100_003]
+SIZES = (1, 3, 4096, 100_003)
+#: Lengths on both sides of everything that a primitive decides by them.
+DISTANT = (1, 5, 4096, 100_000, 2**21 + 3, 2**24, 2**25 + 5)
 
 
-def _plans(case: Case, sizes=SIZES):
-    for n in sizes:
-        if n == 0 and case.name == "reduce" and not case.options["op"].empty:
-            continue
-        for how, layout in layouts(case, n):
-            if n == 0 and how != "apart":
-                continue
-            yield n, how, case.plan(layout)
+class Planned(NamedTuple):
+    """A plan, and what it was made of."""
+
+    case: Case
+    how: str
+    n: int
+    layout: gw.Layout
+    plan: Plan
+
+    def __str__(self) -> str:
+        return f"{self.case}, {self.n} items, {self.how}"
 
 
-def _one_in_five(cases):
-    """Every fifth case; the others run with `make test-all`."""
-    return [pytest.param(case, marks=pytest.mark.slow if i % 5 else ()) for i, case in enumerate(cases)]
+@pytest.fixture(scope="module", params=["few", pytest.param("every", marks=pytest.mark.slow)])
+def planned(request) -> list[Planned]:
+    """Plans of every case in all ways of `layouts`; or of a few cases, each in one way and of two lengths."""
+    found = []
+    for number, case in enumerate([*cases(FULL), *cases(CPU)] if request.param == "every" else [
+        *few_cases(), *few_cases(CPU)[::3]
+    ]):  # fmt: skip
+        for turn, n in enumerate(SIZES if request.param == "every" else (SIZES[number % 3], SIZES[-1]), number):
+            ways = list(layouts(case, n))
+            for how, layout in ways if request.param == "every" else [ways[turn % len(ways)]]:
+                found.append(Planned(case, how, n, layout, case.plan(layout)))
+    assert len({how for _, how, *_ in found}) == 5
+    return found
 
 
-@pytest.mark.parametrize("case", _one_in_five(few_cases() + few_cases(CPU)[:20]), ids=str)
-def test_json_gives_an_equal_plan(case):
-    for n, how, plan in _plans(case, (0, 3, 100_003)):
-        text = plan.to_json()
+def test_json_gives_an_equal_plan(planned):
+    for one in planned:
+        text = one.plan.to_json()
         again = Plan.from_json(text)
-        assert again == plan, (n, how)
-        assert hash(again) == hash(plan)
+        assert again == one.plan, str(one)
+        assert hash(again) == hash(one.plan)
         assert again.to_json() == text
-        assert json.loads(plan.to_json(indent=1)) == json.loads(text)
+        assert json.loads(one.plan.to_json(indent=1)) == json.loads(text)
         for key, shader in again.shaders.items():
             assert sha256(shader.text) == key
 
 
-@pytest.mark.parametrize("case", _one_in_five(few_cases()), ids=str)
-def test_the_same_layout_gives_an_equal_plan(case):
-    """Whether one instance makes it twice, with others between, or another instance."""
-    for n in (1, 70_001):
-        for _, layout in layouts(case, n):
-            instance = case.make(layout)
-            first = instance.plan(layout)
-            for _, other in layouts(case, n + 12_345):
-                instance.plan(other)
-            assert instance.plan(layout) == first
-            assert case.plan(gw.Layout(dict(layout))) == first
+def test_the_same_layout_gives_an_equal_plan(planned):
+    """Whether another instance makes it, or one that planned others between."""
+    for one in planned:
+        instance = one.case.make(one.layout)
+        instance.plan(next(layouts(one.case, one.n + 12_345))[1])
+        assert instance.plan(gw.Layout(dict(one.layout))) == one.plan, str(one)
 
 
 def _pipelines(plan):
@@ -77,25 +87,23 @@ def _pipelines(plan):
     }
 
 
-def _same_kernels(cases):
-    """Without those of which the length decides about whole stages: samples of a search, sorts of a large k.
-
-    And without transposes, whose kernel depends on the shape of the matrix: each n of theirs is another matrix.
-    """
-    return [case for case in cases if case.name not in ("search", "transpose") and case.options.get("k", 0) <= 1024]
-
-
-@pytest.mark.parametrize("case", _one_in_five(_same_kernels(few_cases() + few_cases(CPU)[::7])), ids=str)
-def test_a_new_n_needs_no_new_pipeline(case):
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_new_n_needs_no_new_pipeline(every):
     """Whatever the first n was: a plan brings those of the other lengths along."""
-    for index, (how, _) in enumerate(layouts(case, 16)):
-        plans = [
-            case.plan(list(layouts(case, n))[index][1]) for n in (1, 5, 4096, 100_000, 2**21 + 3, 2**24, 2**25 + 5)
-        ]
-        for plan in plans:
-            assert _pipelines(plan) == _pipelines(plans[0]), (how, plan.work.items)
-            assert set(plan.shaders) == {shader for shader, *_ in _pipelines(plan)}
-            assert all(sibling.workgroups == (0, 0, 0) for sibling in plan.siblings)
+    for number, case in enumerate(few_cases() + few_cases(CPU)[::7]):
+        # Of a search, the length decides about whole stages: samples. Of a transpose each n is another matrix, on whose
+        # shape its kernel depends; and the best k of fewer items than k are another primitive.
+        if case.name in ("search", "transpose") or case.options.get("k", 0) >= 1024:
+            continue
+        sizes = DISTANT if every else DISTANT[number % 2 :: 2]
+        ways = zip(*(layouts(case, n) for n in sizes), strict=False)
+        for turn, way in enumerate(ways):
+            if every or turn == number % 4:
+                plans = [case.plan(layout) for _, layout in way]
+                for plan in plans:
+                    assert _pipelines(plan) == _pipelines(plans[0]), (str(case), way[0][0], plan.work.items)
+                    assert set(plan.shaders) == {shader for shader, *_ in _pipelines(plan)}
+                    assert all(sibling.workgroups == (0, 0, 0) for sibling in plan.siblings)
 
 
 def test_small_inputs_have_a_shape_of_their_own_where_the_table_says_so():
@@ -117,28 +125,26 @@ def test_small_inputs_have_a_shape_of_their_own_where_the_table_says_so():
         assert least.parameters["workgroup_size"] == 256
 
 
-@pytest.mark.parametrize("case", _one_in_five(few_cases()), ids=str)
-def test_plans_are_consistent(case):
-    for n, how, plan in _plans(case):
+def test_plans_are_consistent(planned):
+    for one in planned:
+        plan = one.plan
         for kernel in plan.kernels:
             assert [b.index for b in kernel.bindings] == list(range(len(kernel.bindings)))
             assert all(1 <= count <= 65_535 for count in kernel.workgroups)
             buffers = [b.buffer for b in kernel.bindings]
-            assert len(set(buffers)) == len(buffers), f"{how}: one buffer in two bindings"
-            for binding in kernel.bindings:
-                text = plan.shaders[kernel.shader].text
-                assert f"@group(0) @binding({binding.index})" in text
+            assert len(set(buffers)) == len(buffers), f"{one}: one buffer in two bindings"
+            text = plan.shaders[kernel.shader].text
+            assert all(f"@group(0) @binding({binding.index})" in text for binding in kernel.bindings)
         for spec in plan.buffers:
             assert spec.size_bytes > 0
             assert spec.role in ("argument", "scratch", "params", "constant")
-            if spec.role != "argument":
-                assert spec.size_bytes % 4 == 0
+            assert spec.role == "argument" or spec.size_bytes % 4 == 0
+            assert spec.role != "params" or spec.size_bytes % 16 == 0
             if spec.words is not None:
                 assert len(spec.words) * 4 == spec.size_bytes
                 assert all(0 <= word < 2**32 for word in spec.words)
-            if spec.role == "params":
-                assert spec.size_bytes % 16 == 0
-        assert plan.work.items == (sum(case.lengths(n)[name] for name in "ab") if case.name == "matmul" else n)
+        is_product = one.case.name == "matmul"
+        assert plan.work.items == (sum(one.case.lengths(one.n)[name] for name in "ab") if is_product else one.n)
         assert plan.scratch_bytes == sum(b.size_bytes for b in plan.buffers if b.role != "argument")
 
 
@@ -169,14 +175,10 @@ def test_no_items_need_no_kernel():
         assert len(plan.kernels) == (1 if is_part else 0)
 
 
-@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["few cases", "every case"])
-def many(request):
-    return list(cases(FULL)) if request.param else few_cases()
-
-
-def test_features_are_those_of_the_texts(many):
-    for case in many:
-        plan = case.plan(gw.Layout.separate(**case.lengths(100_000)))
+def test_features_are_those_of_the_texts(planned):
+    for case, _, n, _, plan in planned:
+        if n < 100_000 or case.capabilities.is_cpu:  # which choose other kernels
+            continue
         default = ("sort" in case.name and case.name not in MERGES) or case.name in STREAMS
         sorts = case.options.get("k", 0) > 1024 or case.options.get("bins", 0) > 2**16
         default |= sorts or case.options.get("strategy") == "sort"
@@ -201,9 +203,8 @@ def test_without_features_plans_need_none():
         assert case.plan(gw.Layout.separate(**case.lengths(100_000))).features == frozenset()
 
 
-def test_only_our_own_texts_are_trusted(many):
-    for case in many:
-        plan = case.plan(gw.Layout.separate(**case.lengths(100_000)))
+def test_only_our_own_texts_are_trusted(planned):
+    for case, *_, plan in planned:
         own = "op" not in case.options or case.options["op"].builtin
         assert all(shader.trusted == own for shader in plan.shaders.values()), case
 

@@ -1,5 +1,6 @@
 """Shader texts: composed without any GPU, with errors that name the file."""
 
+import itertools
 import re
 
 import numpy as np
@@ -24,10 +25,6 @@ TOP = [path for path in FILES if path.parent == shader_directory()]
 TEMPLATES = [path for path in TOP if re.search(r"^//\$|\{\{", path.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
-def _ids(path):
-    return str(path.relative_to(shader_directory()))
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder of shader files for one test."""
@@ -42,39 +39,24 @@ def test_there_are_shader_files():
     assert any(path.parent.name == "lib" for path in FILES)
 
 
-@pytest.mark.parametrize("path", FILES, ids=_ids)
-def test_files_begin_with_what_they_are(path):
-    head = path.read_text(encoding="utf-8").splitlines()[0]
-    assert head.startswith("// ")
-    assert len(head) > 20, "the first line says what the file is"
+def test_files_say_what_they_are_and_nothing_that_a_target_wants():
+    for path in FILES:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert re.match("// .{18}", lines[0]), f"{path}: the first line says what the file is"
+        assert not [line for line in lines if re.match(r"\s*(enable|requires|diagnostic)\b", line)], path
+    for path in TOP:  # of a kernel, whose forms may differ in the header
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("//$")]
+        header = "\n".join(itertools.takewhile(lambda line: line.startswith("// "), lines))
+        assert "Forward progress:" in header, path
+        assert "Bindings:" in header, path
 
 
-@pytest.mark.parametrize("path", TOP, ids=_ids)
-def test_a_kernels_header_tells_forward_progress_and_bindings(path):
-    header = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith("//$"):  # forms of a kernel may differ in it
-            continue
-        if not line.startswith("// "):
-            break
-        header.append(line)
-    text = "\n".join(header)
-    assert "Forward progress:" in text
-    assert "Bindings:" in text
-
-
-@pytest.mark.parametrize("path", FILES, ids=_ids)
-def test_what_a_target_wants_is_not_in_a_file(path):
-    text = path.read_text(encoding="utf-8")
-    assert not re.search(r"^\s*(enable|requires|diagnostic)\b", text, re.MULTILINE)
-
-
-@pytest.mark.parametrize("path", FILES, ids=_ids)
-def test_no_pointer_to_an_element(path):
+def test_no_pointer_to_an_element():
     """naga aborts the process where ``&array[i]`` is passed to a function that is not a built-in one."""
-    code = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
-    for match in re.finditer(r"(\w+)\(&\w+\[", code):
-        assert match[1].startswith(("atomic", "workgroupUniformLoad")), match[0]
+    for path in FILES:
+        code = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
+        for match in re.finditer(r"(\w+)\(&\w+\[", code):
+            assert match[1].startswith(("atomic", "workgroupUniformLoad")), (path, match[0])
 
 
 _TAKES_A_POINTER = "fn g(p: ptr<function, f32>) -> f32 { return *p; }"
@@ -156,37 +138,35 @@ def test_expressions_that_overflow_the_compilers_stack_are_refused(expression, r
         refuse_fatal_text("k", text)
 
 
-@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["few cases", "every case"])
+@pytest.fixture(scope="module", params=["few", pytest.param("every", marks=pytest.mark.slow)])
 def composed(request):
-    """Composed texts: a case's name and the shader, by sha256."""
-    return texts(every=request.param)
+    """Composed texts of a few cases, or of every one: a case's name and the shader, by sha256."""
+    return texts(every=request.param == "every")
 
 
 def test_every_primitive_composes_in_every_form(composed):
+    """Items are reached only through load and store, where views, windows and casts come in for all at once."""
     assert len(composed) > 300
+    own = r"fn ((load|store)4?_\w+|(words|chunks)_\d+_(read|write|swap)\w*)\([^)]*\)[^{]*\{.*?\n\}"
     for key, (name, shader) in composed.items():
-        assert shaders.sha256(shader.text) == key
-        assert "@compute" in shader.text, name
-        assert "{{" not in shader.text, name
-        assert "//$" not in shader.text, name
-        assert "Undefined" not in shader.text, name
-        assert not re.search(r"^\s*(enable|requires)\b", shader.text, re.MULTILINE), name
-        assert "\n\n\n" not in shader.text, name
+        text = shader.text
+        assert shaders.sha256(text) == key
+        assert "@compute" in text, name
+        assert not re.search(r"\{\{|//\$|Undefined|\n\n\n|^\s*(enable|requires)\b", text, re.MULTILINE), name
+        assert not re.search(r"\bwords_\d+\[", re.sub(own, "", text, flags=re.DOTALL)), name
+        # 64-bit words and subgroups are only where their features are named.
+        wide = re.search(r"\bu64\b|\dlu\b", re.sub(r"//[^\n]*", "", text)) is not None
+        assert wide == ("shader-int64" in shader.features), name
+        assert bool(prologue("tint", text)) == ("subgroup" in shader.features), name
+        assert prologue("naga", text) == "", name
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.parent.name != "lib"], ids=_ids)
-def test_no_kernel_is_missing_among_them(composed, path):
+def test_no_kernel_is_missing_among_them(composed):
     """So that a new one, too, is compiled under Tint: by the first line of its file, which no other has."""
-    head = path.read_text(encoding="utf-8").splitlines()[0]
-    assert any(head in shader.text for _, shader in composed.values()), head
-
-
-def test_items_are_reached_only_through_load_and_store(composed):
-    """Views, windows and casts come in there, for every primitive at once."""
-    for name, shader in composed.values():
-        own = r"fn ((load|store)4?_\w+|(words|chunks)_\d+_(read|write|swap)\w*)\([^)]*\)[^{]*\{.*?\n\}"
-        outside = re.sub(own, "", shader.text, flags=re.DOTALL)
-        assert not re.search(r"\bwords_\d+\[", outside), name
+    heads = {path: path.read_text(encoding="utf-8").splitlines()[0] for path in FILES if path.parent.name != "lib"}
+    for _, shader in composed.values():
+        heads = {path: head for path, head in heads.items() if head not in shader.text}
+    assert heads == {}
 
 
 def test_items_are_written_by_atomics_only_where_they_share_words(composed):
@@ -194,17 +174,6 @@ def test_items_are_written_by_atomics_only_where_they_share_words(composed):
     assert len(found) > 50
     assert not [name for name, shader in found if "array<atomic<u32>>" in shader.text]
     assert any("array<atomic<u32>>" in shader.text for name, shader in composed.values() if "matmul-f16" in name)
-
-
-def test_64_bit_words_only_where_the_features_are_named(composed):
-    for name, shader in composed.values():
-        wide = re.search(r"\bu64\b|\dlu\b", re.sub(r"//[^\n]*", "", shader.text)) is not None
-        assert wide == ("shader-int64" in shader.features), name
-
-
-def test_subgroups_only_where_the_feature_is_named(composed):
-    for name, shader in composed.values():
-        assert bool(prologue("tint", shader.text)) == ("subgroup" in shader.features), name
 
 
 def test_without_shader_files_it_says_where_it_looked(tmp_path, monkeypatch):
@@ -228,10 +197,10 @@ def test_a_missing_value_names_the_file_and_the_value():
     assert "vecs" in str(caught.value), "what was given"
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=_ids)
-def test_no_file_composes_without_its_values(path):
-    with pytest.raises(gw.ShaderError, match=re.escape(path.name)):
-        compose(path.name)
+def test_no_file_composes_without_its_values():
+    for path in TEMPLATES:
+        with pytest.raises(gw.ShaderError, match=re.escape(path.name)):
+            compose(path.name)
 
 
 def test_the_fields_of_params_are_those_that_a_file_declares():
@@ -280,28 +249,17 @@ def test_wgsl_that_looks_like_a_template_is_left_alone(folder):
     assert '{{ x }} {% y %} <b> & "q"\n//$ if z' in text
 
 
-def test_the_prologue_of_naga_is_empty(composed):
-    for _, shader in composed.values():
-        assert prologue("naga", shader.text) == ""
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_the_prologue_of_tint_enables_subgroups_where_they_are_used():
+    for text in (
         "let x = subgroupAdd(1u);",
         "let x = subgroupShuffleUp(y, 1u);",
         "fn main(@builtin(subgroup_size) s: u32) {}",
         "fn main(@builtin(num_subgroups) s: u32) {}",
         "fn main(@builtin(subgroup_invocation_id) s: u32) {}",
-    ],
-)
-def test_the_prologue_of_tint_enables_subgroups_where_they_are_used(text):
-    lines = prologue("tint", text).splitlines()
-    assert lines[0] == "enable subgroups;", "enable comes before everything else"
-    assert "diagnostic(off, subgroup_uniformity);" in lines
-
-
-def test_the_prologue_of_tint_is_empty_without_subgroups():
+    ):
+        lines = prologue("tint", text).splitlines()
+        assert lines[0] == "enable subgroups;", "enable comes before everything else"
+        assert "diagnostic(off, subgroup_uniformity);" in lines
     assert prologue("tint", "// no subgroups here\nfn main() {}") == ""
 
 

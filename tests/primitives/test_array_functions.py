@@ -1,5 +1,6 @@
 """Arrays made, converted, copied, filled, gathered and broadcast on the GPU, compared with numpy."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +13,12 @@ from gridwise_py.primitives.broadcast_add import BroadcastAdd
 from gridwise_py.primitives.convert import Convert
 from gridwise_py.primitives.fill import Fill
 from gridwise_py.primitives.take import Take
-from helpers.strategies import quick_first
 
 NAMES = list(gw.STORAGE_DATATYPES)
-INTEGERS = [name for name in NAMES if gw.STORAGE_DATATYPES[name].dtype.kind in "iu"]
+#: One of each size, for what is done with words and not with numbers.
+OF_EACH_SIZE = ("u8", "f16", "i32", "f64")
+#: Of the 144 conversions those between all sizes and kinds; `test_astype_gives_numpys_results_for_every_pair` has all.
+CONVERSIONS = "f32-u8 f32-i64 f32-f16 f32-bool f64-f32 f16-i32 i64-f32 u64-f64 i8-u16"
 HYPOTHESIS = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
 
 
@@ -53,37 +56,32 @@ def _same(array, expected):
         np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
 
 
-def _check_casts(device, source, sinks):
-    items = _random(source, 1021)
+def _check_cast(device, source, sink):
+    items, dtype = _random(source, 1021), _dtype(sink)
+    if items.dtype.kind == "f" and dtype.kind in "iu":
+        # What numpy leaves open: floats that are too large.
+        info = np.iinfo(dtype)
+        with np.errstate(invalid="ignore"):
+            whole = np.trunc(items.astype(np.float64))
+            inside = (whole >= float(info.min)) & (whole < float(info.max) + (dtype.itemsize < 8))
+        items = items[np.isfinite(items) & inside]
     x = gw.asarray(items, device)
-    for sink in sinks:
-        dtype, known = _dtype(sink), items
-        if items.dtype.kind == "f" and dtype.kind in "iu":
-            # What numpy leaves open: floats that are too large.
-            info = np.iinfo(dtype)
-            with np.errstate(invalid="ignore"):
-                whole = np.trunc(items.astype(np.float64))
-                inside = (whole >= float(info.min)) & (whole < float(info.max) + (dtype.itemsize < 8))
-            known = items[np.isfinite(items) & inside]
-        with np.errstate(all="ignore"):
-            _same(gw.asarray(known, device).astype(sink), known.astype(dtype))
-        _same(
-            x[3:50].astype(sink).astype(source), gw.asarray(items[3:50], device).astype(sink).astype(source).to_numpy()
-        )
+    with np.errstate(all="ignore"):
+        _same(x.astype(sink), items.astype(dtype))
+        if dtype.itemsize == 1:  # whose words have neighbours
+            _same(x[3:50].astype(sink), items[3:50].astype(dtype))
 
 
-@pytest.mark.parametrize("step", [0, 5])
-@pytest.mark.parametrize("source", NAMES)
-@pytest.mark.thin(1)
-def test_astype_gives_numpys_results(device, source, step):
-    first = NAMES.index(source)
-    _check_casts(device, source, [NAMES[(first + step) % len(NAMES)], NAMES[(first + step + 1) % len(NAMES)]])
+def test_astype_gives_numpys_results(device):
+    for conversion in CONVERSIONS.split():
+        _check_cast(device, *conversion.split("-"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", NAMES)
 def test_astype_gives_numpys_results_for_every_pair(device, source):
-    _check_casts(device, source, NAMES)
+    for sink in NAMES:
+        _check_cast(device, source, sink)
 
 
 def test_floats_that_no_integer_holds_wrap_and_infinities_are_0(device):
@@ -104,7 +102,7 @@ def test_astype_keeps_the_shape_and_copies_if_asked(device):
         x.astype(np.complex64)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_EACH_SIZE[:3])
 def test_a_copy_of_any_view_leaves_its_neighbours_as_they_are(device, name):
     """Small items share words with others."""
     items = _random(name, 4096)[:4096]
@@ -121,7 +119,7 @@ def test_a_copy_of_any_view_leaves_its_neighbours_as_they_are(device, name):
         x[:100].copy_from(x[1:101])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_EACH_SIZE)
 def test_a_fill_leaves_its_neighbours_as_they_are(device, name):
     items = _random(name, 5000)[:5000]
     for value in (0, 1, -0.0 if name[0] == "f" else 1):
@@ -144,18 +142,17 @@ def test_what_a_datatype_does_not_hold_is_no_fill(device):
     assert gw.zeros(2, "f16", device).fill(1e6).tolist() == [np.inf, np.inf]
 
 
-@pytest.mark.parametrize("shape", [0, 1, 7, (2, 3), (), (3, 0)])
-@pytest.mark.parametrize("name", ["u8", "f16", "i32", "f64"])
-def test_creation_gives_numpys_arrays(device, name, shape):
-    dtype = _dtype(name)
-    _same(gw.zeros(shape, name, device), np.zeros(shape, dtype))
-    _same(gw.ones(shape, dtype, device), np.ones(shape, dtype))
-    _same(gw.full(shape, 3, dtype, device), np.full(shape, 3, dtype))
-    x = gw.empty(shape, name, device)
-    for like in (x, np.empty(shape, dtype)):
-        _same(gw.zeros_like(like, device=device), np.zeros(shape, dtype))
-        _same(gw.ones_like(like, "u16", device), np.ones(shape, np.uint16))
-        _same(gw.full_like(like, 5, device=device, shape=(2, 2)), np.full((2, 2), 5, dtype))
+def test_creation_gives_numpys_arrays(device):
+    for name, shape in itertools.product(("u8", "f64"), (0, 1, 7, (2, 3), (), (3, 0))):
+        dtype = _dtype(name)
+        _same(gw.zeros(shape, name, device), np.zeros(shape, dtype))
+        _same(gw.ones(shape, dtype, device), np.ones(shape, dtype))
+        _same(gw.full(shape, 3, dtype, device), np.full(shape, 3, dtype))
+        x = gw.empty(shape, name, device)
+        for like in (x, np.empty(shape, dtype)):
+            _same(gw.zeros_like(like, device=device), np.zeros(shape, dtype))
+            _same(gw.ones_like(like, "u16", device), np.ones(shape, np.uint16))
+            _same(gw.full_like(like, 5, device=device, shape=(2, 2)), np.full((2, 2), 5, dtype))
 
 
 def test_a_device_in_place_of_a_datatype_is_refused(device):
@@ -185,21 +182,21 @@ def test_default_datatypes(device, monkeypatch):
     _same(gw.arange(0, 1, 0.1, "f64", device), np.arange(0, 1, 0.1))
 
 
-@pytest.mark.parametrize(
-    "bounds",
-    [(10,), (3, 11, 2), (5, -6, -3), (-3, 2), (0, 1, 0.1), (-2.5, 2.5, 0.3), (4, 4), (3, 1), (1, 9000, 1), (0.5, 100)],
-)
-@pytest.mark.parametrize("name", [None, "i8", "u16", "u64", "f16", "f32", "f64"])
-def test_arange_is_numpys(device, name, bounds):
-    dtype = None if name is None else _dtype(name)
-    if name in ("u16", "u64") and bounds[0] <= -1:
-        with pytest.raises(gw.DatatypeError, match="does not hold -"):
-            gw.arange(*bounds, dtype=name, device=device)
-        return
-    if name == "i8" and max(bounds) > 127:  # numpy refuses or wraps, by its version
-        _same(gw.arange(*bounds, dtype=name, device=device), np.arange(*bounds).astype(np.int8))
-        return
-    _same(gw.arange(*bounds, dtype=dtype, device=device), np.arange(*bounds, dtype=dtype))
+BOUNDS = (
+    (10,), (3, 11, 2), (5, -6, -3), (-3, 2), (0, 1, 0.1), (-2.5, 2.5, 0.3), (4, 4), (3, 1), (1, 9000, 1), (0.5, 100),
+)  # fmt: skip
+
+
+def test_arange_is_numpys(device):
+    for name, bounds in itertools.product((None, "i8", "u64", "f16", "f32"), BOUNDS):
+        dtype = None if name is None else _dtype(name)
+        if name == "u64" and bounds[0] <= -1:
+            with pytest.raises(gw.DatatypeError, match="does not hold -"):
+                gw.arange(*bounds, dtype=name, device=device)
+        elif name == "i8" and max(bounds) > 127:  # numpy refuses or wraps, by its version
+            _same(gw.arange(*bounds, dtype=name, device=device), np.arange(*bounds).astype(np.int8))
+        else:
+            _same(gw.arange(*bounds, dtype=dtype, device=device), np.arange(*bounds, dtype=dtype))
 
 
 def test_arange_of_64_bits(device):
@@ -222,7 +219,7 @@ def test_arange_refuses_what_numpy_refuses(device):
 # ---- gathers
 
 
-@settings(max_examples=60, **HYPOTHESIS)
+@settings(max_examples=40, **HYPOTHESIS)
 @given(data=st.data())
 def test_take_is_numpys(device, data):
     shape = tuple(data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=3), label="shape"))
@@ -233,8 +230,7 @@ def test_take_is_numpys(device, data):
     low, high = (-(2**31), 2**31 - 1) if far else (-length, length - 1)
     of = data.draw(st.sampled_from([(), (0,), (1,), (7,), (2, 3)]), label="shape of indices")
     numbers = data.draw(st.lists(st.integers(low, high), min_size=int(np.prod(of)), max_size=int(np.prod(of))))
-    indices = np.array(numbers, data.draw(st.sampled_from([np.int32, np.int64]))).reshape(of)
-    name = data.draw(st.sampled_from(["u8", "f16", "f32", "i64"]), label="datatype")
+    name, indices = "u8", np.array(numbers, np.int64).reshape(of)
     items = np.arange(np.prod(shape)).astype(_dtype(name)).reshape(shape)
     expected = np.take(items, indices, axis, mode=mode or "raise")
     x, on_gpu = gw.asarray(items, device), gw.asarray(indices, device)
@@ -254,21 +250,18 @@ def test_take_is_numpys(device, data):
     _same(out, expected)
 
 
-@pytest.mark.parametrize("name", quick_first(["i8", "u16", "u32", "i64"], INTEGERS))
-def test_every_index_of_a_datatype_reads_within_bounds(device, name):
+def test_every_index_of_a_datatype_reads_within_bounds(device):
     """An index on the GPU is never checked on the host, so every value has to have a meaning."""
+    name = "i64"
     info = np.iinfo(_dtype(name))
     numbers = {0, 1, info.max, info.max - 1, info.min, info.max // 2, info.max // 3, 100, -1, -9, -10, -11}
     indices = np.array(sorted(n for n in numbers if info.min <= n <= info.max), _dtype(name))
-    x = np.arange(10, dtype=np.uint32)
-    on_gpu = gw.asarray(indices, device)
+    x, on_gpu = gw.asarray(np.arange(10, dtype=np.uint32), device), gw.asarray(indices, device)
     wrapped = [int(index) % 10 for index in indices]
-    clipped = [min(max(int(index), 0), 9) for index in indices]
-    assert gw.take(gw.asarray(x, device), on_gpu).tolist() == wrapped
-    assert gw.asarray(x, device)[on_gpu].tolist() == wrapped
-    assert gw.take(gw.asarray(x, device), on_gpu, mode="clip").tolist() == clipped
+    assert gw.take(x, on_gpu).tolist() == x[on_gpu].tolist() == wrapped
+    assert gw.take(x, on_gpu, mode="clip").tolist() == [min(max(int(index), 0), 9) for index in indices]
     with pytest.raises(gw.ArgumentError, match="out of bounds for a dimension of length 10"):
-        gw.take(gw.asarray(x, device), on_gpu, mode="raise")
+        gw.take(x, on_gpu, mode="raise")
 
 
 def test_items_are_chosen_by_an_argsort(device):
@@ -301,15 +294,15 @@ def test_indices_that_choose_nothing_are_refused(device):
 # ---- broadcasting
 
 
-@settings(max_examples=60, **HYPOTHESIS)
+@settings(max_examples=40, **HYPOTHESIS)
 @given(data=st.data())
 def test_sums_of_shapes_are_numpys(device, data):
-    result = data.draw(st.lists(st.integers(0, 5), max_size=5), label="shape")
+    result = data.draw(st.lists(st.integers(0, 5), max_size=4), label="shape")
     shapes = [
         tuple(data.draw(st.sampled_from([length, 1])) for length in result[data.draw(st.integers(0, len(result))) :])
         for _ in "ab"
     ]
-    names = [data.draw(st.sampled_from(["f32", "f32", "i16"]), label="datatype") for _ in "ab"]
+    names = data.draw(st.sampled_from([("f32", "f32"), ("f32", "i16")]), label="datatypes")
     items = [np.arange(3, 3 + np.prod(s)).astype(_dtype(n)).reshape(s) for s, n in zip(shapes, names, strict=True)]
     expected = np.asarray(items[0] + items[1])
     arrays = [gw.asarray(x, device) for x in items]
@@ -320,17 +313,14 @@ def test_sums_of_shapes_are_numpys(device, data):
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_number_is_added_in_the_datatype_of_the_array(device, name):
-    items = _random(name, 501)
-    number = {"b": True, "f": 1.5}.get(items.dtype.kind, 3)
-    with np.errstate(all="ignore"):
-        expected = items + number
+def test_a_number_is_added_in_the_datatype_of_the_array(device):
+    items, number = _random("u8", 501), 3
+    expected = items + number
     x = gw.asarray(items, device)
     for found in (gw.add(x, number), gw.add(number, x), gw.add(x, np.array(number, items.dtype))):
         _same(found, expected)
     _same(gw.add(x[1:], number), expected[1:])
-    assert np.array_equal(gw.add(items, number, device=device), expected, equal_nan=True)
+    assert np.array_equal(gw.add(items, number, device=device), expected)
     part = x[3:400]
     assert gw.add(part, number, out=part) is part
     _same(x, np.concatenate([items[:3], expected[3:400], items[400:]]))
@@ -349,7 +339,7 @@ def test_numbers_are_weak(device):
             gw.add(x, number)
 
 
-@pytest.mark.parametrize("name", ["f32", "f16", "i64", "bool"])
+@pytest.mark.parametrize("name", ["f32", "bool"])
 def test_two_single_items_are_added(device, name):
     items = _random(name, 40)[-2:]
     a, b = gw.full((), items[0], device=device), gw.full((), items[1], device=device)
@@ -429,15 +419,11 @@ def test_copies_and_fills_wait_for_their_turn_in_a_batch(device):
     _same(after, np.full(1000, 3, np.float32))
 
 
-SMALL = {"max-compute-workgroups-per-dimension": 7}
-WINDOWS = {"max-storage-buffer-binding-size": 65_536}
-
-
-@pytest.mark.parametrize("limits", [SMALL, WINDOWS], ids=["workgroups", "bindings"])
-@pytest.mark.parametrize("name", ["u8", "f32"])
-def test_more_than_a_grid_or_a_binding_holds(device, name, limits):
-    caps = gw.capabilities(device)
-    caps = replace(caps, limits={**caps.limits, **limits})
+def test_more_than_a_grid_and_a_binding_hold(device):
+    """Of items that share words."""
+    caps, name = gw.capabilities(device), "u8"
+    few = {"max-compute-workgroups-per-dimension": 7, "max-storage-buffer-binding-size": 32_768}
+    caps = replace(caps, limits={**caps.limits, **few})
     n = 40_001
     items = np.random.default_rng(5).integers(0, 200, n).astype(_dtype(name))
     x = gw.asarray(items, device)

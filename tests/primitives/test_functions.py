@@ -8,11 +8,8 @@ from gridwise_py.runtime.context import context_of
 from helpers.strategies import (
     AFFINE,
     DATATYPES,
-    KINDS,
-    OPERATORS,
     assert_same,
     exact_items,
-    operator,
     reduce_reference,
     scan_reference,
 )
@@ -23,23 +20,16 @@ REDUCTIONS = {"sum": gw.sum, "prod": gw.prod, "min": gw.min, "max": gw.max}
 OP_OF = {"sum": "add", "prod": "multiply", "min": "min", "max": "max"}
 
 
-@pytest.mark.parametrize("datatype", DATATYPES)
-@pytest.mark.parametrize("name", REDUCTIONS)
-def test_reductions_of_numpy_give_a_numpy_scalar_of_its_dtype(device, name, datatype):
-    x = exact_items(OP_OF[name], datatype, 1001)
-    got = REDUCTIONS[name](x, dtype=x.dtype, device=device)
-    assert type(got) is x.dtype.type
-    assert_same(np.array([got]), reduce_reference(OP_OF[name], x))
-
-
-@pytest.mark.parametrize("datatype", DATATYPES)
-@pytest.mark.parametrize("name", REDUCTIONS)
-def test_reductions_of_an_array_give_an_array_of_no_dimensions(device, name, datatype):
-    x = exact_items(OP_OF[name], datatype, 1001)
-    got = REDUCTIONS[name](gw.asarray(x, device), dtype=datatype)
-    assert isinstance(got, gw.Array)
-    assert (got.shape, got.device) == ((), device)
-    assert_same(got.reshape(1).to_numpy(), reduce_reference(OP_OF[name], x))
+def test_reductions_give_a_scalar_of_numpys_or_an_array_of_no_dimensions(device):
+    for (name, function), datatype in zip(REDUCTIONS.items(), ("u32", "i32", "f32", "f32"), strict=True):
+        x = exact_items(OP_OF[name], datatype, 1001)
+        got, wanted = function(x, dtype=x.dtype, device=device), reduce_reference(OP_OF[name], x)
+        assert type(got) is x.dtype.type
+        assert_same(np.array([got]), wanted)
+        got = function(gw.asarray(x, device), dtype=datatype)
+        assert isinstance(got, gw.Array)
+        assert (got.shape, got.device) == ((), device)
+        assert_same(got.reshape(1).to_numpy(), wanted)
 
 
 @pytest.mark.parametrize("datatype", DATATYPES)
@@ -62,22 +52,14 @@ def test_numpy_and_array_mixed_give_an_array(device):
     assert_same(got.to_numpy(), a + a)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("op", OPERATORS)
-def test_scan_and_reduce_take_any_operator(device, op, kind):
-    x = exact_items(op, "u32", 1001)
-    assert_same(gw.scan(x, operator(op, "u32"), kind, device=device), scan_reference(op, x, kind))
-    got = gw.reduce(x, operator(op, "u32"), device=device)
+def test_scan_and_reduce_take_an_operator_or_its_name(device):
+    x = exact_items("affine", "u32", 1001)
+    assert_same(gw.scan(x, AFFINE, "exclusive", device=device), scan_reference("affine", x, "exclusive"))
+    got = gw.reduce(x, AFFINE, device=device)
     assert type(got) is np.uint32
-    assert_same(np.array([got]), reduce_reference(op, x))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("op", ["add", "min", "max", "multiply"])
-def test_operators_by_name(device, op):
-    x = exact_items(op, "i32", 100)
-    assert_same(gw.scan(x, op, device=device), scan_reference(op, x))
-    assert_same(np.array([gw.reduce(x, op, device=device)]), reduce_reference(op, x))
+    assert_same(np.array([got]), reduce_reference("affine", x))
+    assert_same(gw.scan(x, "max", device=device), scan_reference("max", x))
+    assert_same(np.array([gw.reduce(x, "max", device=device)]), reduce_reference("max", x))
 
 
 @pytest.mark.parametrize("datatype", DATATYPES)
@@ -178,12 +160,10 @@ def _refusal(call, kind=gw.ArgumentError):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("values", [[1, 2, 3], range(3), (True, False)], ids=str)
-@pytest.mark.parametrize("function", [gw.sum, gw.prod, gw.min, gw.max, gw.reduce])
-def test_a_list_is_taken(device, function, values):
-    twin = {gw.reduce: np.sum}.get(function) or getattr(np, function.__name__)
-    got = function(values, device=device)
-    assert got == np.asarray(values).dtype.type(twin(values))
+def test_a_list_is_taken(device):
+    for values in ([1, 2, 3], range(3)):
+        assert gw.max(values, device=device) == np.max(values)
+        assert gw.reduce(values, device=device) == np.asarray(values).dtype.type(np.sum(values))
 
 
 def test_a_remedy_names_the_argument_and_where_it_lies(device):
@@ -208,13 +188,13 @@ def test_two_datatypes_are_refused_before_anything_is_uploaded(device, monkeypat
 def test_a_single_item_is_no_array(device):
     assert "axis=None" in _refusal(lambda: gw.sort(5), gw.AxisError)
     for function in (gw.argsort, lambda x: gw.argpartition(x, 0)):
-        np.testing.assert_array_equal(function(np.float32(1)), [0])
+        np.testing.assert_array_equal(function(np.int32(1)), [0])
 
 
 @pytest.mark.parametrize("axis", [-1, 1, 0, None])
 @pytest.mark.parametrize("as_array", [False, True], ids=["numpy", "Array"])
 def test_sorts_work_along_any_axis(device, as_array, axis):
-    x = np.random.default_rng(0).integers(0, 9, (2, 3, 5))
+    x = np.random.default_rng(0).integers(0, 9, (2, 3, 5)).astype(np.int32)
     given = gw.asarray(x, device) if as_array else x
     order = np.argsort(x, axis, kind="stable")
     for function, expected in (
@@ -222,7 +202,7 @@ def test_sorts_work_along_any_axis(device, as_array, axis):
         (lambda x, axis: gw.argpartition(x, 1, axis), order),
     ):  # fmt: skip
         found = function(given, axis)
-        assert found.dtype == (np.uint32 if as_array and expected is order else np.int64)
+        assert found.dtype == ((np.uint32 if as_array else np.int64) if expected is order else np.int32)
         np.testing.assert_array_equal(found.to_numpy() if as_array else found, expected)
     out = gw.empty(order.shape, "u32", device) if as_array else np.empty(order.shape[::-1], np.intp).T
     assert gw.argsort(given, axis, "stable", None, out=out) is out
@@ -234,23 +214,16 @@ def test_sorts_work_along_any_axis(device, as_array, axis):
     assert gw.sort(given[:, :0] if not as_array else gw.empty((2, 0), device=device), -1).size == 0
 
 
-@pytest.mark.parametrize(
-    ("error", "call"),
-    [
-        (gw.AxisError, lambda: gw.sort(M, 2)),
-        (gw.DatatypeError, lambda: gw.argsort(M, 1.0)),
-        (gw.ArgumentError, lambda: gw.sort(M, kind="bogo")),
-        (gw.ArgumentError, lambda: gw.argsort(M, order="name")),
+@pytest.mark.gpu
+def test_sorts_refuse_what_numpy_does_not_have():
+    """test_numpy_habits.py has what numpy refuses."""
+    for error, call in (
         (gw.ArgumentError, lambda: gw.sort(M, less=lambda a, b: a < b)),
-        (gw.BoundsError, lambda: gw.partition(M, 9)),
-        (gw.DatatypeError, lambda: gw.argpartition(F, 1.0)),
         (gw.AxisError, lambda: gw.top_k(M, 1, axis=2)),
         (gw.LengthError, lambda: gw.argsort(M, out=np.empty(3, int))),
-    ],
-)
-def test_sorts_refuse_what_numpy_refuses(error, call):
-    with pytest.raises(error):
-        call()
+    ):
+        with pytest.raises(error):
+            call()
 
 
 def test_a_matrix_and_an_axis_are_refused_with_what_there_is():
@@ -283,12 +256,6 @@ def test_ragged_lists_are_refused_in_our_words():
     assert "numpy makes no array of x" in _refusal(lambda: gw.sum([[1], [2, 3]]))
 
 
-def test_a_dtype_is_given_once(device):
-    assert gw.empty(10, dtype="f32", device=device).datatype.name == "f32"
-    assert "the same option" in _refusal(lambda: gw.empty(10, "u32", device, datatype="f32"))
-    assert "the same option" in _refusal(lambda: gw.empty(10, dtype="u32", device=device, datatype="f32"))
-
-
 def test_python_complex_numbers_are_complex64(device):
     x = gw.asarray(1j, device)
     assert (x.dtype, x.shape, x.item()) == (np.complex64, (), 1j)
@@ -300,23 +267,3 @@ def test_python_complex_numbers_are_complex64(device):
 
 
 SQUARE = gw.UnaryOp("square", np.square, expression="x * x")
-
-
-@pytest.mark.parametrize(
-    ("call", "old"),
-    [
-        (lambda device, **named: gw.empty(3, device=device, **named).datatype, "datatype"),
-        (lambda device, **named: gw.ChunkedArray.empty(3, device=device, **named).datatype, "datatype"),
-        (lambda device, **named: gw.pinned_empty(3, direction="up", device=device, **named).datatype, "datatype"),
-        (lambda device, **named: gw.Array(gw.empty(3, "u32", device).buffer, **named).datatype, "datatype"),
-        (lambda device, **named: gw.Reduce(device, **named).datatype, "datatype"),
-        (lambda device, **named: gw.Copy(device, **named).datatype, "datatype"),
-        (lambda device, **named: gw.Map(device, op=SQUARE, **named).datatype, "datatype"),
-        (lambda device, **named: gw.SortPairs(device, **named).value_datatype, "value_datatype"),
-    ],
-)
-def test_the_earlier_name_of_dtype_works_with_a_warning_at_the_caller(device, call, old):
-    with pytest.warns(gw.GridwiseWarning, match=f"^{old}= is called {old.replace('data', 'd')}= now") as caught:
-        assert call(device, **{old: "f32"}).name == "f32"
-    assert caught[0].filename == __file__
-    assert call(device, **{old.replace("data", "d"): "f32"}).name == "f32"

@@ -10,11 +10,14 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.runtime.operator_check import check_operator
 from gridwise_py.types.library_functions import FLOOR_QUOTIENT, POWER
+from helpers.strategies import quick_first
 
 A, B = gw.f32("a"), gw.f32("b")
 X, Y, K, D = gw.f32("x"), gw.f32("y"), gw.u32("k"), gw.i32("d")
 TABLE, P = gw.f32("table"), gw.f32("p", components=3)
 HALF, BYTE, BOOL, WORD = gw.leaf("half", "f16"), gw.leaf("byte", "i8"), gw.leaf("bool_", "bool"), gw.leaf("word", "u16")
+REDUCE = gw.ReduceTuning(workgroup_size=64, vecs=1, subgroups="none")
+SCAN = gw.ScanTuning(workgroup_size=64, vecs=1, subgroups="none")
 TWICE = gw.function("fn f(x: f32) -> f32 { return two * x; }\nconst two = 2.0;", numpy=lambda x: 2 * x)
 
 
@@ -55,7 +58,7 @@ EXPRESSIONS = {
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_kernels_compute_what_numpy_does(device, name):
-    store = gw.Map(device, EXPRESSIONS[name])
+    store = gw.Map(device, EXPRESSIONS[name], tuning=gw.ElementwiseTuning(workgroup_size=64, vecs=1))
     for n in (1, 2, 5, 1_027):
         given = {each: items for each, items in _given(n).items() if each in store.signature.inputs}
         found = store.execute(**{each: gw.asarray(items, device) for each, items in given.items()}).output
@@ -103,7 +106,7 @@ def test_remainders_quotients_and_powers_are_numpys(device):
 
 def test_powers_by_whole_numbers_are_numpys(device):
     x = np.float32([-2, -1.5, -1, -0.0, 0, 1, 3, np.nan, -np.inf, np.inf])
-    for number in (0, 1, 2, 2.0, np.int64(3), np.float32(3), 65, -1, -2.0, -3, 0.5):
+    for number in (0, 2.0, np.int64(3), 65, -3):
         made = gw.asarray(gw.asarray(x, device) ** number).to_numpy()
         with np.errstate(all="ignore"):
             wanted = np.power(x, np.float32(number))
@@ -141,42 +144,41 @@ def test_the_sign_of_nan_is_nan_and_nan_differs_from_all(device):
         np.testing.assert_array_equal(gw.asarray(array != other).to_numpy(), x != other)
 
 
-@pytest.mark.parametrize("n", [1, 5, 4_096, 4_099, 100_003])
-def test_a_reduction_of_a_product(device, n):
-    a, b = _items(n), _items(n, 1)
-    dot = gw.Reduce(device, A * B)
-    found = dot.execute(a=gw.asarray(a, device), b=gw.asarray(b, device)).output.to_numpy()
-    np.testing.assert_allclose(found, [np.dot(a.astype(np.float64), b)], rtol=1e-5, atol=1)
-    np.testing.assert_allclose(dot.reference(a=a, b=b), found, rtol=1e-5, atol=1)
+def test_a_reduction_of_a_product(device):
+    dot = gw.Reduce(device, A * B, tuning=REDUCE)
+    for n in (1, 5, 4_096, 4_099, 100_003):
+        a, b = _items(n), _items(n, 1)
+        found = dot.execute(a=gw.asarray(a, device), b=gw.asarray(b, device)).output.to_numpy()
+        np.testing.assert_allclose(found, [np.dot(a.astype(np.float64), b)], rtol=1e-5, atol=1)
+        np.testing.assert_allclose(dot.reference(a=a, b=b), found, rtol=1e-5, atol=1)
 
 
-@pytest.mark.parametrize("options", [{"deterministic": True}, {"compensated": True}, {"result_dtype": "f32"}], ids=str)
-def test_other_forms_of_reductions_and_scans(device, options):
+def test_other_forms_of_reductions_and_scans(device):
     x = _items(9_001)
     array = gw.asarray(x, device)
-    total = gw.Reduce(device, gw.leaf("byte", "i8") * 3, result_dtype="i64")
+    total = gw.Reduce(device, gw.leaf("byte", "i8") * 3, result_dtype="i64", tuning=REDUCE)
     small = np.arange(1_000).astype(np.int8)
     assert total.execute(byte=gw.asarray(small, device)).output.to_numpy() == 3 * small.astype(np.int64).sum()
-    found = gw.Reduce(device, X * 2, **options).execute(x=array).output.to_numpy()
+    found = gw.Reduce(device, X * 2, compensated=True).execute(x=array).output.to_numpy()
     np.testing.assert_array_equal(found, [2 * x.sum()])
-    found = gw.Scan(device, X * 2, **options).execute(x=array).output.to_numpy()
+    found = gw.Scan(device, X * 2, deterministic=True).execute(x=array).output.to_numpy()
     np.testing.assert_array_equal(found, 2 * np.cumsum(x))
 
 
 def test_a_fused_reduction_of_views_at_odd_offsets(device):
     a, b = _items(1_003), _items(1_007, 1)
     x, y = gw.asarray(a, device)[1:1_001], gw.asarray(b, device)[3:1_003]
-    found = gw.Reduce(device, gw.i32(A * B)).execute(a=x, b=y).output.to_numpy()
+    found = gw.Reduce(device, gw.i32(A * B), tuning=REDUCE).execute(a=x, b=y).output.to_numpy()
     assert found == (a[1:1_001] * b[3:1_003]).astype(np.int64).sum()
 
 
-@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
-@pytest.mark.parametrize("n", [1, 5_000])
-def test_a_scan_of_a_condition(device, n, strategy):
-    a, b = _items(n), _items(n, 1)
-    scan = gw.Scan(device, gw.u32(A > B), strategy=strategy)
-    found = scan.execute(a=gw.asarray(a, device), b=gw.asarray(b, device)).output.to_numpy()
-    np.testing.assert_array_equal(found, np.cumsum(a > b))
+@pytest.mark.parametrize("strategy", quick_first(["lookback"], ["reduce_then_scan"]))
+def test_a_scan_of_a_condition(device, strategy):
+    scan = gw.Scan(device, gw.u32(A > B), strategy=strategy, tuning=SCAN)
+    for n in (1, 5_000):
+        a, b = _items(n), _items(n, 1)
+        found = scan.execute(a=gw.asarray(a, device), b=gw.asarray(b, device)).output.to_numpy()
+        np.testing.assert_array_equal(found, np.cumsum(a > b))
 
 
 def test_windows_and_chunks(device):
@@ -193,13 +195,11 @@ def test_windows_and_chunks(device):
     run = store.execute(**arrays)
     assert run.plan.parameters["windows"] > 2
     np.testing.assert_array_equal(run.output.to_numpy(), store.reference(**given))
-    tuning = gw.ReduceTuning(workgroup_size=64, vecs=1, subgroups="none")  # little text: it is compiled three times
-    total = gw.Reduce(device, gw.i32((X + gw.previous(Y)) * 4), capabilities=narrow, tuning=tuning)
+    total = gw.Reduce(device, gw.i32((X + gw.previous(Y)) * 4), capabilities=narrow, tuning=REDUCE)
     pair = {name: arrays[name] for name in "xy"}
     wanted = total.reference(**{name: given[name] for name in "xy"})
     np.testing.assert_array_equal(total.execute(**pair).output.to_numpy(), wanted)
-    small = gw.ScanTuning(workgroup_size=64, vecs=1, subgroups="none")
-    placed = gw.Scan(device, gw.i32(X * 4), output=gw.result + gw.i32(gw.index), capabilities=narrow, tuning=small)
+    placed = gw.Scan(device, gw.i32(X * 4), output=gw.result + gw.i32(gw.index), capabilities=narrow, tuning=SCAN)
     run = placed.execute(x=arrays["x"])
     assert run.plan.parameters["windows"] > 2
     np.testing.assert_array_equal(run.output.to_numpy(), placed.reference(x=given["x"]))
@@ -207,7 +207,7 @@ def test_windows_and_chunks(device):
         name: gw.ChunkedArray([array[:3_000], array[3_000:]]) if array.size == n else array
         for name, array in arrays.items()
     }
-    total = gw.Reduce(device, gw.i32(X * 4) + gw.i32(K))
+    total = gw.Reduce(device, gw.i32(X * 4) + gw.i32(K), tuning=REDUCE)
     found = total.execute(x=chunks["x"], k=chunks["k"]).output.to_numpy()
     np.testing.assert_array_equal(found, total.reference(x=given["x"], k=given["k"]))
 
@@ -222,16 +222,16 @@ MEAN = gw.BinOp.of(
 )
 
 
-@pytest.mark.parametrize("n", [1, 1_003, 40_001])
-def test_structs_and_operators_of_one_function(device, n):
-    x = _items(n)
-    array = gw.asarray(x, device)
-    largest = gw.Reduce(device, gw.struct(value=X, place=gw.index), ARGMAX)
-    (found,) = largest.execute(x=array).output.to_numpy().tolist()
-    assert found == (x.max(), x.argmax())
-    assert largest.reference(x=x).tolist() == [found]
-    for strategy in ("lookback", "reduce_then_scan"):
-        scan = gw.Scan(device, gw.struct(value=X, place=gw.index), ARGMAX, "exclusive", strategy=strategy)
+def test_structs_and_operators_of_one_function(device):
+    items = gw.struct(value=X, place=gw.index)
+    largest = gw.Reduce(device, items, ARGMAX, tuning=REDUCE)
+    scan = gw.Scan(device, items, ARGMAX, "exclusive", strategy="lookback", tuning=SCAN)
+    for n in (1, 1_003, 20_001):
+        x = _items(n)
+        array = gw.asarray(x, device)
+        (found,) = largest.execute(x=array).output.to_numpy().tolist()
+        assert found == (x.max(), x.argmax())
+        assert largest.reference(x=x).tolist() == [found]
         np.testing.assert_array_equal(scan.execute(x=array).output.to_numpy(), scan.reference(x=x))
 
 
@@ -242,22 +242,22 @@ def test_the_text_of_a_traced_operator_is_checked_on_the_device(device):
         gw.Reduce(device, "u32", wrong)
 
 
-@pytest.mark.parametrize("options", [{}, {"strategy": "reduce_then_scan"}, {"kind": "exclusive"}], ids=str)
-@pytest.mark.parametrize("n", [1, 1_003, 20_001])
-def test_expressions_of_results(device, n, options):
-    x = _items(n)
-    array = gw.asarray(x, device)
-    prefix = np.cumsum(x) - (x if options.get("kind") == "exclusive" else 0)
-    found = gw.Scan(device, "f32", output=gw.result * 2 + gw.f32(gw.index), **options).execute(input=array)
-    np.testing.assert_array_equal(found.output.to_numpy(), 2 * prefix + np.arange(n))
-    scan = gw.Scan(
-        device, gw.struct(sum=X, count=gw.f32(1)), MEAN,
+@pytest.mark.parametrize("options", quick_first([{"kind": "exclusive"}], [{"strategy": "reduce_then_scan"}]), ids=str)
+def test_expressions_of_results(device, options):
+    line = gw.Scan(device, "f32", output=gw.result * 2 + gw.f32(gw.index), tuning=SCAN, **options)
+    mean = gw.Scan(
+        device, gw.struct(sum=X, count=gw.f32(1)), MEAN, tuning=SCAN,
         output=gw.where(gw.result.count > 0, gw.result.sum / gw.result.count, 0), **options,
     )  # fmt: skip
-    found = scan.execute(x=array).output.to_numpy()
-    np.testing.assert_allclose(found, scan.reference(x=x), rtol=1e-6)
-    counts = np.arange(n) + (options.get("kind") != "exclusive")
-    np.testing.assert_allclose(found, prefix / np.maximum(counts, 1), rtol=1e-6)
+    for n in (1, 1_003, 20_001):
+        x = _items(n)
+        array = gw.asarray(x, device)
+        prefix = np.cumsum(x) - (x if options.get("kind") == "exclusive" else 0)
+        np.testing.assert_array_equal(line.execute(input=array).output.to_numpy(), 2 * prefix + np.arange(n))
+        found = mean.execute(x=array).output.to_numpy()
+        np.testing.assert_allclose(found, mean.reference(x=x), rtol=1e-6)
+        counts = np.arange(n) + (options.get("kind") != "exclusive")
+        np.testing.assert_allclose(found, prefix / np.maximum(counts, 1), rtol=1e-6)
 
 
 def test_expressions_of_several_dimensions(device):
@@ -309,11 +309,12 @@ def test_sums_of_conditions_have_the_dtype_of_sums_of_bools(device):
 def test_expressions_of_reductions(device):
     x = _items(5_001)
     array = gw.asarray(x, device)
-    assert gw.Reduce(device, "f32", output=gw.result / 2).execute(input=array).output.to_numpy() == x.sum() / 2
-    assert gw.Reduce(device, "f32", gw.Max, output=gw.result > 3).execute(input=array).output.to_numpy() == 1
+    half = gw.Reduce(device, "f32", output=gw.result / 2 + 1, tuning=REDUCE)
+    assert half.execute(input=array).output.to_numpy() == x.sum() / 2 + 1
+    assert half.execute(input=gw.empty(0, "f32", device)).output.to_numpy() == 1
+    most = gw.Reduce(device, "f32", gw.Max, output=gw.result > 3, tuning=REDUCE)
+    assert most.execute(input=array).output.to_numpy() == 1
     assert gw.Reduce(device, X, compensated=True, output=-gw.result).execute(x=array).output.to_numpy() == -x.sum()
-    nothing = gw.Reduce(device, "f32", output=gw.result + 1).execute(input=gw.empty(0, "f32", device))
-    assert nothing.output.to_numpy() == 1
     with pytest.raises(gw.DatatypeError, match="result_dtype"):
         gw.Reduce(device, "u64", output=gw.result + 1)
     with pytest.raises(gw.ArgumentError, match="reads x"):
@@ -339,17 +340,17 @@ def test_an_expression_of_arrays_is_stored(device):
     assert gw.asarray(shaped + 1).shape == (10, 100)
 
 
-@pytest.mark.parametrize("n", [1, 2])
-def test_a_total_beside_an_array_of_any_length(device, n):
+def test_a_total_beside_an_array_of_any_length(device):
     """Of one item, too: the total has no dimension, the array one."""
-    items = np.arange(3, 3 + n, dtype=np.float32)
-    x = gw.asarray(items, device)
-    total = gw.sum(x)
-    found = gw.asarray(x + total)
-    assert found.shape == (n,)
-    np.testing.assert_array_equal(found.to_numpy(), items + items.sum())
-    assert gw.sum(total - x).item() == (items.sum() - items).sum()
-    assert gw.asarray(total * 2).shape == ()
+    for n in (1, 2):
+        items = np.arange(3, 3 + n, dtype=np.float32)
+        x = gw.asarray(items, device)
+        total = gw.sum(x)
+        found = gw.asarray(x + total)
+        assert found.shape == (n,)
+        np.testing.assert_array_equal(found.to_numpy(), items + items.sum())
+        assert gw.sum(total - x).item() == (items.sum() - items).sum()
+        assert gw.asarray(total * 2).shape == ()
 
 
 def test_one_shot_functions_of_expressions(device):
@@ -358,12 +359,8 @@ def test_one_shot_functions_of_expressions(device):
     assert gw.sum(x * x).item() == (a * a).sum()
     assert gw.sum(x > 0).item() == (a > 0).sum()
     assert gw.max(x * x).item() == (a * a).max()
-    assert gw.min(-x).item() == -a.max()
     np.testing.assert_array_equal(gw.cumsum(x > 0).to_numpy(), np.cumsum(a > 0))
-    np.testing.assert_array_equal(gw.scan(x * 2).to_numpy(), np.cumsum(2 * a))
-    np.testing.assert_array_equal(gw.sort(-x).to_numpy(), np.sort(-a))
     order = np.argsort(k % 10, kind="stable")
-    np.testing.assert_array_equal(gw.argsort(keys % 10).to_numpy(), order)
     by, moved = gw.sort_pairs(keys % 10, x)
     np.testing.assert_array_equal(by.to_numpy(), (k % 10)[order])
     np.testing.assert_array_equal(moved.to_numpy(), a[order])

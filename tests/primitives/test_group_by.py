@@ -49,21 +49,19 @@ def test_what_is_sorted_along(device):
     assert along(a=(X, gw.Add), b=(y, gw.Max), c=(z, gw.Min)) == "positions"
 
 
-@pytest.mark.parametrize("n", [1, pytest.param(5003, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [1, 300])
 def test_columns_of_several_expressions_move_with_their_rows(device, rng, n):
     keys = rng.integers(0, 19, n).astype(np.uint32)
-    x = rng.integers(0, 9, n).astype(np.float32)
+    x, z = (rng.integers(0, 9, n).astype(np.float32) for _ in "xz")
     y = rng.integers(-9, 9, n).astype(np.int32)
-    z = rng.integers(0, 9, n).astype(np.float32)
     Y, Z = gw.i32("y"), gw.f32("z")
-    two = gw.GroupBy(device, K, a=(X * 2.0, gw.Add), b=(Y, gw.Min))
     many = gw.GroupBy(device, K, a=(X, "mean"), b=(Y, "mean"), c=(Z + X, "max"), d=(gw.index, gw.Min), rows=gw.count)
-    found, parts = np.unique(keys), [np.flatnonzero(keys == k) for k in np.unique(keys)]
-    got = _run(two, device, k=keys, x=x, y=y)
-    assert got["output_keys"].tolist() == found.tolist()
+    parts = [np.flatnonzero(keys == k) for k in np.unique(keys)]
+    got = _run(gw.GroupBy(device, K, a=(X * 2.0, gw.Add), b=(Y, gw.Min)), device, k=keys, x=x, y=y)
     assert got["a"].tolist() == [2 * x[p].sum() for p in parts]
     assert got["b"].tolist() == [y[p].min() for p in parts]
     got = _run(many, device, k=keys, x=x, y=y, z=z)
+    assert got["output_keys"].tolist() == np.unique(keys).tolist()
     np.testing.assert_allclose(got["a"], [x[p].mean() for p in parts], rtol=1e-6)
     np.testing.assert_allclose(got["b"], [y[p].mean() for p in parts], rtol=1e-6, atol=1e-6)
     assert got["c"].tolist() == [(x[p] + z[p]).max() for p in parts]
@@ -71,48 +69,28 @@ def test_columns_of_several_expressions_move_with_their_rows(device, rng, n):
     assert got["rows"].tolist() == [p.size for p in parts]
 
 
-def test_keys_of_floats_are_numbers(device):
-    other_nan = np.array([0xFFC00001], dtype=np.uint32).view(np.float32)[0]
-    keys = np.array([np.nan, -0.0, 5, -np.inf, 0.0, other_nan, -2, np.inf, -2], dtype=np.float32)
-    got = _run(gw.GroupBy(device, gw.f32("z"), rows=gw.count), device, z=keys)
-    assert_same(got["output_keys"], np.array([-np.inf, -2, 0, 5, np.inf, np.nan], dtype=np.float32))
-    assert got["rows"].tolist() == [1, 2, 2, 1, 1, 2]
-
-
-@pytest.mark.parametrize(
-    "bits", [None, pytest.param((32, 1), marks=pytest.mark.slow), pytest.param((6, 1), marks=pytest.mark.slow)]
-)
-def test_several_columns_are_one_key(device, rng, bits):
-    a = rng.integers(0, 50, 3000).astype(np.int32)
-    if bits is None or bits[0] == 32:
-        a -= 25
-    b = rng.integers(0, 2, 3000).astype(np.float32 if bits is None else np.uint32)
-    second = gw.f32("b") if bits is None else gw.u32("b")
-    groups = gw.GroupBy(device, {"a": gw.i32("a"), "b": second}, key_bits=bits, rows=gw.count)
-    got = _run(groups, device, a=a, b=b)
+def test_several_columns_are_one_key(device, rng):
+    a, b = rng.integers(-25, 25, 3000).astype(np.int32), rng.integers(0, 2, 3000).astype(np.float32)
+    got = _run(gw.GroupBy(device, {"a": gw.i32("a"), "b": gw.f32("b")}, rows=gw.count), device, a=a, b=b)
     found, rows = _groups(np.stack([a, b.astype(np.int32)], 1), a, len)
     assert_same(got["output_keys_a"], found[:, 0].astype(np.int32))
-    assert_same(got["output_keys_b"], found[:, 1].astype(b.dtype))
+    assert_same(got["output_keys_b"], found[:, 1].astype(np.float32))
     assert got["rows"].tolist() == rows
 
 
 def test_three_columns_across_the_words_of_a_code(device, rng):
-    """The middle column lies in both words."""
-    a, b, c = (rng.integers(0, most, 2000).astype(np.uint32) for most in (2, 2**30, 2**18))
-    b, c = b & np.uint32(0x30000003), c & np.uint32(0x20001)
+    """The middle column lies in both words; bits above those given do not count."""
+    few = 1, 0x30000003, 0x20001
+    columns = [rng.integers(0, 2**32, 2000, np.uint32) & (most | ~(2**bits - 1) & (2**32 - 1))
+               for most, bits in zip(few, (1, 30, 18), strict=True)]  # fmt: skip
     leaves = tuple(gw.u32(name) for name in "abc")
-    got = _run(gw.GroupBy(device, leaves, key_bits=(1, 30, 18), rows=gw.count), device, a=a, b=b, c=c)
-    found, rows = _groups(np.stack([a, b, c], 1), a, len)
+    group = gw.GroupBy(device, leaves, key_bits=(1, 30, 18), rows=gw.count)
+    got = _run(group, device, **dict(zip("abc", columns, strict=True)))
+    kept = np.stack([column & most for column, most in zip(columns, few, strict=True)], 1)
+    found, rows = _groups(kept, columns[0], len)
     for k in range(3):
         assert got[f"output_keys_{k}"].tolist() == found[:, k].tolist()
     assert got["rows"].tolist() == rows
-
-
-def test_bits_of_keys_above_those_given_do_not_count(device):
-    keys = np.array([1, 257, 2, 513], dtype=np.uint32)
-    got = _run(gw.GroupBy(device, (K, gw.u32("j")), key_bits=(8, 8), rows=gw.count), device, k=keys, j=keys)
-    assert got["output_keys_0"].tolist() == [1, 2]
-    assert got["rows"].tolist() == [3, 1]
 
 
 @pytest.mark.slow
@@ -179,11 +157,11 @@ def test_views_at_odd_offsets(device, rng):
 
 def test_groups_that_do_not_fit_are_counted(device):
     keys = np.arange(600, dtype=np.uint32) % 40
-    run = gw.GroupBy(device, K, size=10, rows=gw.count, mean=(K, "mean")).execute(k=gw.asarray(keys, device))
+    group = gw.GroupBy(device, K, size=10, total=(X, gw.Add))
+    run = group.execute(k=gw.asarray(keys, device), x=gw.asarray(keys.astype(np.float32), device))
     assert run.outputs["count"].to_numpy().tolist() == [40]
     assert run.outputs["output_keys"].to_numpy().tolist() == list(range(10))
-    # A GPU's division may round twice.
-    np.testing.assert_allclose(run.outputs["mean"].to_numpy(), np.arange(10), rtol=1e-6)
+    assert run.outputs["total"].to_numpy().tolist() == [15 * k for k in range(10)]
 
 
 @pytest.mark.slow
@@ -312,8 +290,10 @@ def _keys_of_every_kind(pandas, rng, n):
     colours = pandas.Categorical.from_codes(np.where(number == 4, -1, number), ["red", "lime", "blue", "aqua"])
     floats = np.array([np.nan, -0.0, 0.0, 1e300, -np.inf])[number]
     with np.errstate(over="ignore"):
-        yield floats.astype(np.float32)
-    yield from (number - 2, floats, words[number], words[number].tolist(), with_none, dates[number], colours)
+        singles = floats.astype(np.float32)
+    singles[::2][np.isnan(singles[::2])] = np.uint32(0xFFC00001).view(np.float32)  # another NaN, and yet the same key
+    yield singles
+    yield from (number - 2, number.tolist(), floats, words[number], with_none, dates[number], colours)
     yield pandas.Series(with_none, dtype="str")
     yield pandas.Series(number, dtype="Int64").where(number != 2)
 
@@ -352,7 +332,7 @@ def test_tables_of_polars_and_of_columns(device):
         assert (groups.mean.tolist(), groups.price.tolist()) == ([5, 3.5, 1], [5, 4, 1])
     assert groups.to_polars()["mean"].to_list() == groups.to_pandas()["mean"].tolist() == [5, 3.5, 1]
     assert "<td>Rome</td><td>3.5</td>" in groups._repr_html_()
-    assert gw.group_by(groups, "price", n="size", device=device).n.tolist() == [1, 1, 1]
+    assert gw.group_by(groups, "city", n="size", device=device).n.tolist() == [1, 1, 1]
 
 
 def test_columns_on_both_sides(device):
@@ -367,7 +347,7 @@ def test_columns_on_both_sides(device):
             gw.group_by(key, wrong=(x, how))
 
 
-@pytest.mark.parametrize("dtype", ["<i8", ">i8", ">u2", ">f4"])
+@pytest.mark.parametrize("dtype", [">i8", ">f4"])
 def test_columns_in_another_order_of_bytes(device, dtype):
     keys, items = np.array([3, 1, 3], dtype), np.array([1, 2, 4], dtype)
     found = gw.group_by(keys, total=(items, "sum"), first=(items, "first"), device=device)
@@ -391,13 +371,6 @@ def test_means_of_large_integers_do_not_wrap(device, rng, dtype):
     assert found.mean.dtype == np.float64
     np.testing.assert_allclose(found.mean, expected, rtol=1e-14)
     assert found.low.tolist() == [items[keys == key].min() for key in range(5)]
-
-
-def test_keys_that_are_a_list_of_numbers_are_one_column(device):
-    groups = gw.group_by([3, 1, 3], x=([1, 2, 4], "sum"), n=gw.count, device=device)
-    assert groups.keys.tolist() == [1, 3]
-    assert groups.x.tolist() == [2, 5]
-    assert groups["n"].tolist() == groups.n.tolist() == [1, 2]
 
 
 def test_optional_packages_are_named(device, monkeypatch):
@@ -459,6 +432,7 @@ KEYS = np.arange(4, dtype=np.uint32)
         (lambda: gw.group_by(KEYS, x=(gw.f32("y"), "sum")), ArgumentError, "no Arrays"),
     ],
 )
+@pytest.mark.gpu
 def test_wrong_calls_say_what_to_do(call, error, match):
     with pytest.raises(error, match=match):
         call()

@@ -1,7 +1,6 @@
 """Group-bys whose rows are combined in tables, compared with numpy's results of the same rows."""
 
 import dataclasses
-import itertools
 
 import numpy as np
 import pytest
@@ -56,19 +55,27 @@ def check(group, device, rows, **options):
     return run
 
 
+def planned(group, n):
+    """The parameters of the plan for so many rows."""
+    inputs = dict.fromkeys(group.signature.inputs, n)
+    lengths = {**inputs, **{name: group.signature.output_length(name, inputs) for name in group.signature.outputs}}
+    return group.plan(gw.Layout.separate(**lengths)).parameters
+
+
 def made(device, bits, keys=K, cls=Tabled, capabilities=None, **aggregates):
     return cls(device, keys, aggregates, key_bits=bits, capabilities=capabilities)
 
 
-@pytest.mark.parametrize("name", EVERY_OPERATOR)
-def test_every_operator(device, name):
-    group = made(device, 9, **{name: EVERY_OPERATOR[name]})
+@pytest.mark.parametrize("at", [0, 3, 6, 9])
+def test_every_operator(device, at):
+    """Three in each table."""
+    group = made(device, 9, **dict(list(EVERY_OPERATOR.items())[at : at + 3]))
     run = check(group, device, rows_of(3000, 400))
     assert run.plan.parameters["by"] == "tables"
     check(group, device, {each: items[:1] for each, items in rows_of(5, 400).items()})
 
 
-@pytest.mark.parametrize("bits", [1, 8, 12, 13, 16])
+@pytest.mark.parametrize("bits", [1, 12, 13, 16])
 def test_keys_of_few_and_of_more_bits(device, bits):
     group = made(device, bits, total=(X, gw.Add))
     for n in (0, 1, 2, 3, 4, 5, 127, 128, 129, 4095, 4096, 4097, 9001):
@@ -77,9 +84,9 @@ def test_keys_of_few_and_of_more_bits(device, bits):
         assert bool(sorts) == (n > 0 and bits > 12)
 
 
-@pytest.mark.parametrize("bits", [12, 15])
+@pytest.mark.parametrize("bits", [12, 13])
 def test_one_key_and_a_key_for_each_row(device, bits):
-    group = made(device, bits, total=(X, gw.Add), low=(Y, gw.Min))
+    group = made(device, bits, total=(X, gw.Add))
     rows = rows_of(4000, 1)
     each = np.arange(4000)
     for keys in (0 * each, 0 * each + 2**bits - 1, each, each[::-1], each // 9 * 8):
@@ -87,15 +94,15 @@ def test_one_key_and_a_key_for_each_row(device, bits):
 
 
 def test_repeated_dispatches_and_calls_begin_anew(device):
-    group = made(device, 14, total=(X, gw.Add), rows=gw.count)
+    group = made(device, 13, total=(X, gw.Add))
     for n in (3000, 3001, 3000):
         for trials in (1, 3, 2):
-            check(group, device, rows_of(n, 9000, n), trials=trials)
+            check(group, device, rows_of(n, 5000, n), trials=trials)
 
 
 def test_bits_above_those_of_keys_are_ignored(device):
     rows = rows_of(2000, 2**32)
-    for bits, cls, of in itertools.product((5, 12, 14), (Tabled, Sorted), (np.uint32, np.int32)):
+    for bits, cls, of in ((12, Tabled, np.uint32), (13, Tabled, np.int32), (13, Sorted, np.uint32)):
         group = made(device, bits, gw.leaf("k", of), cls, total=(X, gw.Add))
         run = check(group, device, {**rows, "k": rows["k"].view(of)})
         keys, where = np.unique(rows["k"] & np.uint32(2**bits - 1), return_inverse=True)
@@ -114,10 +121,10 @@ def test_several_columns_and_expressions(device):
     assert run.plan.parameters["by"] == "tables"
     assert {"output_keys_a", "output_keys_b", "output_keys_c"} < set(run.outputs)
     more = Tabled(device, keys, total=(X * 2 + 1, gw.Add), rows=gw.count, key_bits=(5, 1, 8))
-    assert "by" not in check(more, device, rows).plan.parameters, "whose outputs are more than a kernel selects"
+    assert "by" not in planned(more, 5000), "whose outputs are more than a kernel selects"
 
 
-@pytest.mark.parametrize("bits", [10, 14])
+@pytest.mark.parametrize("bits", [12, 13])
 def test_views_and_counted_rows(device, bits):
     rows = rows_of(5003, 900)
     group = made(device, bits, total=(X, gw.Add))
@@ -150,9 +157,7 @@ def test_tables_are_taken_where_they_can_be():
 
     def parameters(n=1 << 22, bits=20, capabilities=large, cls=gw.GroupBy, **aggregates):
         group = cls(None, K, aggregates or {"total": (X, gw.Add)}, key_bits=bits, capabilities=capabilities)
-        inputs = dict.fromkeys(group.signature.inputs, n)
-        lengths = {**inputs, **{name: group.signature.output_length(name, inputs) for name in group.signature.outputs}}
-        return group.plan(gw.Layout.separate(**lengths)).parameters
+        return planned(group, n)
 
     assert parameters()["table_bits"] == 12
     assert parameters(bits=19, capabilities=small)["table_bits"] == 11
@@ -187,6 +192,6 @@ def test_tables_fit_into_workgroup_memory():
 
 
 def test_many_rows_of_the_default(device):
-    group = gw.GroupBy(device, K, total=(X, gw.Add), rows=gw.count, key_bits=14)
-    run = check(group, device, rows_of(70_001, 2**14))
+    group = gw.GroupBy(device, K, total=(X, gw.Add), key_bits=13)
+    run = check(group, device, rows_of(70_001, 2**13))
     assert run.plan.parameters["by"] == "tables"

@@ -15,8 +15,6 @@ from gridwise_py.planning.plan import Binding, BufferSpec, Kernel, Plan, Shader,
 from gridwise_py.planning.shaders import sha256
 from gridwise_py.runtime.context import context_of
 
-pytestmark = pytest.mark.thin(1)
-
 SCALE = """
 override FACTOR: f32 = 2.0;
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -58,13 +56,6 @@ def test_it_is_timed(device, require):
     np.testing.assert_array_equal(run.output.to_numpy(), 2 * X)
 
 
-@pytest.mark.parametrize("factor", [3.0, -0.5, 7])
-def test_constants(device, factor):
-    x = gw.asarray(X, device)
-    run = _scale(device, constants={"FACTOR": factor}).execute(x=x, y=gw.empty_like(x))
-    np.testing.assert_array_equal(run.output.to_numpy(), np.float32(factor) * X)
-
-
 def test_workgroups_as_a_number_a_tuple_and_a_callable(device):
     text = """
 @group(0) @binding(0) var<storage, read_write> y: array<atomic<u32>>;
@@ -74,26 +65,20 @@ fn main(@builtin(workgroup_id) g: vec3<u32>) {
 }
 """
     for workgroups, counts in (
-        (5, (5, 1, 1)),
-        ((5,), (5, 1, 1)),
-        ((2, 3), (2, 3, 1)),
-        ([2, 3, 4], (2, 3, 4)),
-        (lambda n: n["y"], (4, 1, 1)),
-        (lambda n: (2, n["y"]), (2, 4, 1)),
-    ):
+        (5, (5, 1, 1)), ((5,), (5, 1, 1)), ((2, 3), (2, 3, 1)), ([2, 3, 4], (2, 3, 4)),
+        (lambda n: n["y"], (4, 1, 1)), (lambda n: (2, n["y"]), (2, 4, 1)),
+        (np.int64(5), (5, 1, 1)), ((np.uint8(2), np.int64(3)), (2, 3, 1)), (lambda n: np.int64(4), (4, 1, 1)),
+    ):  # fmt: skip
         y = gw.asarray(np.zeros(4, dtype=np.uint32), device)
         out = gw.Kernel(device, text, {"y": "read_write"}, workgroups).execute(y=y).output.to_numpy()
         assert out.tolist() == [np.prod(counts), *(c - 1 for c in counts)]
 
 
-@pytest.mark.parametrize(
-    "workgroups", [0, -1, (), (1, 2, 3, 4), (1, 0), 1.5, (1.0, 2), lambda n: 0, lambda n: (1, None)]
-)
-def test_impossible_workgroups_are_refused(device, workgroups):
-    x = gw.asarray(X, device)
-    y = gw.asarray(X, device)
-    with pytest.raises(gw.ArgumentError, match="one to three integers of at least 1"):
-        gw.Kernel(device, SCALE, BINDINGS, workgroups).execute(x=x, y=y)
+def test_impossible_workgroups_are_refused(device):
+    x, y = gw.asarray(X, device), gw.asarray(X, device)
+    for workgroups in (0, -1, (), (1, 2, 3, 4), (1, 0), 1.5, (1.0, 2), lambda n: 0, lambda n: (1, None)):
+        with pytest.raises(gw.ArgumentError, match="one to three integers of at least 1"):
+            gw.Kernel(device, SCALE, BINDINGS, workgroups).execute(x=x, y=y)
     np.testing.assert_array_equal(y.to_numpy(), X)
 
 
@@ -244,7 +229,7 @@ def test_it_is_planned_without_a_device():
         capabilities=gw.Capabilities(), lengths={"x": 100, "y": 100}, wgsl=SCALE, bindings=BINDINGS, workgroups=_groups
     )
     assert plan.kernels[0].workgroups == (2, 1, 1)
-    assert plan.work == Work(100, 400, 400)
+    assert plan.work == Work(100, 800, 400)
     assert not next(iter(plan.shaders.values())).trusted
 
 
@@ -363,13 +348,13 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 """
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations("aby")), ids="".join)
-def test_arguments_go_to_the_variable_of_their_name(device, order):
+def test_arguments_go_to_the_variable_of_their_name(device):
     access = {"a": "read", "b": "read", "y": "read_write"}
-    kernel = gw.Kernel(device, SUBTRACT, {name: access[name] for name in order}, 2)
     a, b = X[:100] + 100, X[:100] ** 2
-    y = kernel.execute(b=gw.asarray(b, device), a=gw.asarray(a, device), y=gw.empty(100, "f32", device)).output
-    np.testing.assert_array_equal(y.to_numpy(), a - b)
+    for order in itertools.permutations("aby"):
+        kernel = gw.Kernel(device, SUBTRACT, {name: access[name] for name in order}, 2)
+        y = kernel.execute(b=gw.asarray(b, device), a=gw.asarray(a, device), y=gw.empty(100, "f32", device)).output
+        np.testing.assert_array_equal(y.to_numpy(), a - b)
 
 
 @pytest.mark.parametrize(
@@ -388,11 +373,11 @@ def test_bindings_that_the_text_does_not_have(device, text, bindings, match):
         gw.Kernel(device, text, bindings, 1)
 
 
-@pytest.mark.parametrize("name", ["trials", "encoder", "timing", "enable_gpu_timing", "enable_cpu_timing"])
-def test_a_binding_cannot_have_the_name_of_an_option(device, name):
-    text = SCALE.replace("> x", f"> {name}").replace("&x", f"&{name}").replace("x[", f"{name}[")
-    with pytest.raises(gw.ArgumentError, match=f"{name!r}.*option of execute.*rename"):
-        gw.Kernel(device, text, {name: "read", "y": "read_write"}, 1)
+def test_a_binding_cannot_have_the_name_of_an_option(device):
+    for name in ("trials", "encoder", "timing", "enable_gpu_timing", "enable_cpu_timing"):
+        text = SCALE.replace("> x", f"> {name}").replace("&x", f"&{name}").replace("x[", f"{name}[")
+        with pytest.raises(gw.ArgumentError, match=f"{name!r}.*option of execute.*rename"):
+            gw.Kernel(device, text, {name: "read", "y": "read_write"}, 1)
 
 
 def test_an_array_is_of_the_type_that_the_text_declares(device):
@@ -411,20 +396,13 @@ def test_an_array_is_of_the_type_that_the_text_declares(device):
 COPY_PAIRS = SCALE.replace("array<f32>", "array<vec2<u32>>").replace("FACTOR * x", "x")
 
 
-@pytest.mark.parametrize("datatype", ["u64", "f64", "u32"])
-def test_pairs_of_words_are_items_of_8_bytes_or_two_of_4(device, datatype):
-    items = (np.arange(1000) * 12345).astype(gw.STORAGE_DATATYPES[datatype].dtype)
-    x = gw.asarray(items, device)
-    run = gw.Kernel(device, COPY_PAIRS, BINDINGS, _groups).execute(x=x, y=gw.empty_like(x))
-    np.testing.assert_array_equal(run.output.to_numpy(), items)
-    assert run.plan.work == Work(1000, items.nbytes, items.nbytes)
-
-
-def test_workgroups_of_numpy(device):
-    x = gw.asarray(X, device)
-    for workgroups in (np.int64(16), (np.uint8(4), np.int64(4)), lambda n: np.int64(16)):
-        run = gw.Kernel(device, SCALE, BINDINGS, workgroups).execute(x=x[:64], y=gw.empty(64, "f32", device))
-        np.testing.assert_array_equal(run.output.to_numpy(), 2 * X[:64])
+def test_pairs_of_words_are_items_of_8_bytes_or_two_of_4(device):
+    for datatype in ("u64", "f64", "u32"):
+        items = (np.arange(1000) * 12345).astype(gw.STORAGE_DATATYPES[datatype].dtype)
+        x = gw.asarray(items, device)
+        run = gw.Kernel(device, COPY_PAIRS, BINDINGS, _groups).execute(x=x, y=gw.empty_like(x))
+        np.testing.assert_array_equal(run.output.to_numpy(), items)
+        assert run.plan.work == Work(1000, 2 * items.nbytes, items.nbytes)
 
 
 def test_a_kernel_that_writes_nothing_has_no_output(device):
@@ -543,10 +521,11 @@ def test_options_of_another_type_are_refused(device, options, match):
         gw.Kernel(device, **{"wgsl": SCALE, "bindings": BINDINGS, "workgroups": 1, "label": "mine", **options})
 
 
-@pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int8(2)])
-def test_constants_are_any_numbers(device, value):
-    run = _scale(device, constants={"FACTOR": value}).execute(x=gw.asarray(X, device), y=gw.empty(1000, "f32", device))
-    np.testing.assert_array_equal(run.output.to_numpy(), 2 * X)
+def test_constants_are_any_numbers(device):
+    x = gw.asarray(X, device)
+    for value in (2, 2.0, np.float32(2), np.int8(2), -0.5):
+        run = _scale(device, constants={"FACTOR": value}).execute(x=x, y=gw.empty(1000, "f32", device))
+        np.testing.assert_array_equal(run.output.to_numpy(), np.float32(value) * X)
 
 
 def test_types_that_no_uniform_can_be(device):

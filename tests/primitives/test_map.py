@@ -1,13 +1,13 @@
-"""Map against numpy: its operators bit for bit, and views, windows and streams with an operator of a user's own."""
+"""Map against numpy: its operators bit for bit, and views and streams with an operator of a user's own."""
 
-import dataclasses
+import itertools
 
 import numpy as np
 import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.checks.check import mismatch
-from helpers.strategies import DATATYPES, SHAPES, assert_same, edge_sizes, make_primitive
+from helpers.strategies import DATATYPES, assert_same, quick_first
 
 SMALL = gw.ElementwiseTuning(workgroup_size=64, vecs=1)
 
@@ -49,32 +49,28 @@ def _items(datatype, n, seed=0):
     return np.where(rng.random(n) < 0.2, rng.choice(special, n), items).astype(np.float32)
 
 
-@pytest.mark.thin(2)
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("datatype", DATATYPES)
-@pytest.mark.parametrize("op", WANTED)
-def test_built_in_operators_are_numpys_bit_for_bit(device, op, datatype, shape):
-    gpu = make_primitive(gw.Map, device, datatype, op, **SHAPES[shape])
-    tile = 4 * SHAPES[shape].get("workgroup_size", 256) * SHAPES[shape].get("vecs", 4)
-    for n in edge_sizes(tile, subgroup=8, blocks=3):
+@pytest.mark.parametrize(
+    ("op", "datatype"),
+    quick_first(
+        [("negate", "i32"), ("negate", "f32"), ("abs", "i32"), ("abs", "f32"), ("square", "u32")],
+        itertools.product(WANTED, DATATYPES),
+    ),
+)
+def test_built_in_operators_are_numpys_bit_for_bit(device, op, datatype):
+    gpu = gw.Map(device, datatype, op, tuning=SMALL)
+    for n in (0, 1, 3, 255, 257, 3001):
         x = _items(datatype, n)
+        if datatype == "i32":
+            x[:1] = -(2**31)  # which has no opposite
         wanted = WANTED[op](x).astype(x.dtype)
         assert_same(gpu.execute(input=gw.asarray(x, device)).output.to_numpy(), wanted, f"n={n}")
         assert_same(gpu.reference(x), wanted, f"the twin, n={n}")
 
 
-def test_the_lowest_integer_has_no_opposite(device):
-    x = np.array([-(2**31), 2**31 - 1, -1, 0, 2**16], np.int32)
-    for op in ("negate", "abs"):
-        assert gw.Map(device, "i32", op).execute(input=gw.asarray(x, device)).output.to_numpy()[0] == -(2**31)
-    assert gw.Map(device, "i32", "square").execute(input=gw.asarray(x, device)).output.to_numpy()[-1] == 0
-
-
-@pytest.mark.parametrize("datatype", ["u32", "i32"])
-def test_an_operator_of_a_users_own_in_views_and_in_place(device, datatype):
-    gpu = gw.Map(device, datatype, STEPS, tuning=SMALL)
-    for n, begin in ((0, 0), (1, 1), (4, 4), (255, 3), (257, 2), (5000, 77)):
-        x = _items(datatype, n + begin + 9)
+def test_an_operator_of_a_users_own_in_views_and_in_place(device):
+    gpu = gw.Map(device, "i32", STEPS, tuning=SMALL)
+    for n, begin in ((0, 0), (1, 1), (255, 3), (5000, 77)):
+        x = _items("i32", n + begin + 9)
         array, expected = gw.asarray(x, device), x.copy()
         expected[begin : begin + n] = _collatz(x[begin : begin + n])
         apart = gpu.execute(input=array[begin : begin + n], output=None, trials=3).output
@@ -89,21 +85,9 @@ def test_an_output_that_overlaps_in_part_is_refused(device):
         gw.Map(device, "u32", "square").execute(input=x[:50], output=x[1:51])
 
 
-def test_in_windows(device):
-    few = {"max-storage-buffer-binding-size": 4096}
-    capabilities = gw.capabilities(device)
-    capabilities = dataclasses.replace(capabilities, limits=capabilities.limits | few)
-    gpu = gw.Map(device, "u32", STEPS, capabilities=capabilities, tuning=SMALL)
-    x = _items("u32", 5001)
-    for begin in (0, 1):
-        run = gpu.execute(input=gw.asarray(x, device)[begin:])
-        assert run.plan.parameters["windows"] >= 5
-        assert_same(run.output.to_numpy(), _collatz(x[begin:]))
-
-
 def test_in_a_stream(device):
     chunks = [_items("u32", n, seed) for seed, n in enumerate((1000, 0, 999, 1000, 3))]
-    parts = list(gw.stream(gw.Map(device, "u32", STEPS), chunks))
+    parts = list(gw.stream(gw.Map(device, "u32", STEPS, tuning=SMALL), chunks))
     assert_same(np.concatenate(parts), _collatz(np.concatenate(chunks)))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.primitives.merge_order import MergeOrder, merged_order
+from gridwise_py.primitives.engines.merge_order import MergeOrder, merged_order
 from helpers.cases import FULL
 from helpers.sorting import DATATYPES, keys_of, order_of
 from helpers.strategies import make_primitive, quick_first
@@ -16,19 +16,8 @@ from helpers.strategies import make_primitive, quick_first
 SMALL = {"workgroup_size": 16, "vecs": 1}
 #: Around tiles of SMALL, and of the shape for CPUs (64 × 15; of 8-byte keys 64 × 7).
 LENGTHS = [
-    (0, 0),
-    (0, 1),
-    (1, 0),
-    (1, 1),
-    (47, 1),
-    (48, 1),
-    (448, 0),
-    (447, 2),
-    (960, 0),
-    (959, 1),
-    (3, 958),
-    (2000, 70),
-]
+    (0, 0), (0, 1), (1, 0), (1, 1), (47, 1), (48, 1), (448, 0), (447, 2), (960, 0), (959, 1), (3, 958), (2000, 70),
+]  # fmt: skip
 
 
 class Staged(gw.Merge):
@@ -68,32 +57,25 @@ def merged(a, b, descending=False):
     return keys[order], order.astype(np.uint32)
 
 
-@pytest.mark.parametrize("datatype", quick_first(["u32", "f32", "u64", "u8"], DATATYPES))
-def test_keys_and_values_of_two_arrays(device, datatype):
-    merge, pairs = gw.Merge(device, datatype), gw.Merge(device, datatype, "u32")
+@pytest.mark.parametrize(
+    ("datatype", "value", "descending"), quick_first(
+        [("f32", "f64", True), ("u64", None, False)],
+        itertools.product(DATATYPES, [None, "u32"], [False, True]),
+    ),
+)  # fmt: skip
+def test_keys_and_values_of_two_arrays(device, datatype, value, descending):
+    merge = gw.Merge(device, datatype, value, descending=descending)
     for n, m in LENGTHS:
-        a, b = runs_of(datatype, n, m)
-        keys, order = merged(a, b)
-        arrays = {"a": gw.asarray(a, device), "b": gw.asarray(b, device)}
-        same_bits(merge.execute(**arrays, trials=3).output.to_numpy(), keys)
-        values = {"a_values": np.arange(n, dtype=np.uint32), "b_values": np.arange(n, n + m, dtype=np.uint32)}
-        run = pairs.execute(**arrays, **{name: gw.asarray(items, device) for name, items in values.items()})
+        a, b = runs_of(datatype, n, m, descending)
+        keys, order = merged(a, b, descending)
+        arrays = {"a": a, "b": b}
+        if value is not None:
+            values = np.arange(n + m).astype(merge.value_datatype.dtype)
+            arrays |= {"a_values": values[:n], "b_values": values[n:]}
+        run = merge.execute(**{name: gw.asarray(items, device) for name, items in arrays.items()}, trials=3)
         same_bits(run.outputs["output"].to_numpy(), keys)
-        np.testing.assert_array_equal(run.outputs["output_values"].to_numpy(), order)
-
-
-@pytest.mark.parametrize("datatype", quick_first(["f32"], ["u32", "i64", "f16"]))
-def test_descending(device, datatype):
-    merge = gw.Merge(device, datatype, "f64", descending=True)
-    a, b = runs_of(datatype, 1500, 700, descending=True)
-    keys, order = merged(a, b, descending=True)
-    values = np.random.default_rng(1).random(2200)
-    run = merge.execute(
-        a=gw.asarray(a, device), b=gw.asarray(b, device),
-        a_values=gw.asarray(values[:1500], device), b_values=gw.asarray(values[1500:], device),
-    )  # fmt: skip
-    same_bits(run.output.to_numpy(), keys)
-    np.testing.assert_array_equal(run.outputs["output_values"].to_numpy(), values[order])
+        if value is not None:
+            np.testing.assert_array_equal(run.outputs["output_values"].to_numpy(), order)
 
 
 def test_paths_that_a_guess_does_not_find(device):
@@ -116,12 +98,15 @@ NETWORK_SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("datatype", quick_first(["u32", "i32"], ["u8", "i16"]))
-@pytest.mark.parametrize("shape", NETWORK_SHAPES, ids=lambda shape: f"{shape['workgroup_size']}x{shape['vecs']}")
-@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize(
+    ("datatype", "shape", "descending"), quick_first(
+        [("u32", 1, False), ("i16", 2, True)],
+        itertools.product(["u32", "i32", "u8", "i16"], range(3), [False, True]),
+    ),
+)  # fmt: skip
 def test_keys_are_merged_in_registers(device, require, datatype, shape, descending):
     require("subgroup")
-    merge = make_primitive(gw.Merge, device, datatype, descending=descending, **shape)
+    merge = make_primitive(gw.Merge, device, datatype, descending=descending, **NETWORK_SHAPES[shape])
     rng = np.random.default_rng(4)
     few = 5 if datatype == "u32" else 120
     for n, m in [*LENGTHS, (3000, 2900), (9, 4000)]:
@@ -161,7 +146,7 @@ def test_unsorted_keys_in_registers_reach_nothing_outside(device, require):
 
 def test_counts_of_keys_in_registers(device, require):
     require("subgroup")
-    merge = make_primitive(gw.Merge, device, "u32", counted=True, **NETWORK_SHAPES[0])
+    merge = make_primitive(gw.Merge, device, "u32", counted=True, **NETWORK_SHAPES[1])
     a, b = runs_of("u32", 400, 600)
     counts = {name: gw.zeros(1, "u32", device) for name in ("a_count", "b_count")}
     for n, m in ((400, 600), (0, 0), (1, 0), (0, 600), (64, 64), (200, 7), (9999, 2**32 - 1)):
@@ -169,40 +154,6 @@ def test_counts_of_keys_in_registers(device, require):
         counts["b_count"].fill(m)
         run = merge.execute(a=gw.asarray(a, device), b=gw.asarray(b, device), **counts)
         np.testing.assert_array_equal(run.output.to_numpy(), merged(a[:n], b[:m])[0])
-
-
-def test_views_of_one_buffer_at_odd_offsets(device):
-    merge = make_primitive(gw.Merge, device, "f32", **SMALL)
-    for shift, n, m in ((1, 500, 333), (33, 31, 700), (3, 0, 50), (7, 64, 0)):
-        a, b = runs_of("f32", n, m)
-        whole = gw.asarray(np.concatenate([np.zeros(shift, np.float32), a, b, np.zeros(9, np.float32)]), device)
-        output = gw.full(n + m + shift + 5, 7, "f32", device)
-        run = merge.execute(
-            a=whole[shift : shift + n], b=whole[shift + n : shift + n + m], output=output[shift : shift + n + m]
-        )
-        same_bits(run.output.to_numpy(), merged(a, b)[0])
-        around = output.to_numpy()
-        assert (around[:shift] == 7).all()
-        assert (around[-5:] == 7).all()
-
-
-def narrow(device):
-    """Return the device's capabilities with bindings of 4 KiB."""
-    caps = gw.capabilities(device)
-    return dataclasses.replace(caps, limits={**caps.limits, "max-storage-buffer-binding-size": 4096})
-
-
-@pytest.mark.parametrize("datatype", quick_first(["u32"], ["u64", "u16"]))
-def test_arrays_larger_than_a_binding(device, datatype):
-    a, b = runs_of(datatype, 3000, 2500)
-    for cls in (gw.Merge, Staged):
-        merge = make_primitive(cls, device, datatype, **NETWORK_SHAPES[0], capabilities=narrow(device))
-        run = merge.execute(a=gw.asarray(a, device), b=gw.asarray(b, device))
-        assert len(run.plan.kernels[1].bindings) > 6
-        same_bits(run.output.to_numpy(), merged(a, b)[0])
-    sort = make_primitive(gw.MergeSort, device, datatype, **SMALL, capabilities=narrow(device))
-    keys = keys_of(datatype, 2600)
-    same_bits(sort.execute(input=gw.asarray(keys, device)).output.to_numpy(), keys[order_of(keys)])
 
 
 def test_counts_on_the_gpu(device):
@@ -243,7 +194,7 @@ def test_counted_arrays_bring_their_counts(device):
         gw.Merge(device, "u32").execute(a=some, b=y)
 
 
-@pytest.mark.parametrize("datatype", quick_first(["u32", "f32", "u64", "u8"], DATATYPES))
+@pytest.mark.parametrize("datatype", quick_first(["f32"], DATATYPES))
 def test_merge_sort(device, datatype):
     sort, pairs = gw.MergeSort(device, datatype), make_primitive(gw.MergeSort, device, datatype, "u64", **SMALL)
     for n in (0, 1, 2, 15, 16, 47, 48, 49, 447, 449, 960, 961, 2500):
@@ -280,7 +231,7 @@ def test_structs_by_a_function(device):
 
 def test_an_order_with_wgsl_of_the_callers(device):
     tens = gw.function("fn tens(x: u32) -> u32 { return x / 10u; }", numpy=lambda x: x // np.uint32(10))
-    sort = gw.MergeSort(device, "u32", less=lambda a, b: tens(b) < tens(a))
+    sort = make_primitive(gw.MergeSort, device, "u32", less=lambda a, b: tens(b) < tens(a), **SMALL)
     keys = np.random.default_rng(3).integers(0, 100, 3000).astype(np.uint32)
     run = sort.execute(input=gw.asarray(keys, device))
     np.testing.assert_array_equal(run.output.to_numpy(), keys[np.argsort(-(keys // 10).astype(int), kind="stable")])
@@ -304,9 +255,7 @@ def _no_order(a, b):
     return ((a * 2654435761) ^ (b * 40503)) % 7 < 3
 
 
-@pytest.mark.parametrize(
-    ("datatype", "less"), [("u32", _no_order), ("f32", lambda a, b: a < b)], ids=["hash", "less than, of NaN"]
-)
+@pytest.mark.parametrize(("datatype", "less"), quick_first([("u32", _no_order)], [("f32", lambda a, b: a < b)]))
 def test_each_item_comes_once_whatever_the_order_says(device, datatype, less):
     sort = make_primitive(gw.MergeSort, device, datatype, "u32", less=less, **SMALL)
     merge = make_primitive(gw.Merge, device, datatype, "u32", less=less, **SMALL)
@@ -332,34 +281,20 @@ def test_each_item_comes_once_whatever_the_order_says(device, datatype, less):
 
 def test_expressions_are_sorted_without_being_stored(device):
     x = np.random.default_rng(5).integers(0, 50, 3000).astype(np.float32)
-    sort = gw.MergeSort(device, gw.struct(key=gw.f32("x") * 2, at=gw.index), less=lambda a, b: b.key < a.key)
+    items = gw.struct(key=gw.f32("x") * 2, at=gw.index)
+    sort = make_primitive(gw.MergeSort, device, items, less=lambda a, b: b.key < a.key, **SMALL)
     run = sort.execute(x=gw.asarray(x, device))
     np.testing.assert_array_equal(run.output.to_numpy()["at"], np.argsort(-x, kind="stable"))
     np.testing.assert_array_equal(run.output.to_numpy(), sort.reference(x=x))
-    single = gw.MergeSort(device, gw.f32("x") * -1).execute(x=gw.asarray(x, device))
-    np.testing.assert_array_equal(single.output.to_numpy(), np.sort(-x))
-
-
-def test_a_count_of_items_to_sort(device):
-    sort = make_primitive(gw.MergeSort, device, "i32", "u32", **SMALL)
-    keys = keys_of("i32", 700)
-    count = gw.zeros(1, "u32", device)
-    arrays = {"input": gw.asarray(keys, device), "values": gw.arange(700, dtype="u32", device=device)}
-    for n in (700, 0, 1, 97, 48, 10_000, 192):
-        count.fill(n)
-        run = sort.execute(**arrays, n=count)
-        order = order_of(keys[:n])
-        np.testing.assert_array_equal(run.output.to_numpy(), keys[:n][order])
-        np.testing.assert_array_equal(run.outputs["output_values"].to_numpy(), order)
 
 
 def test_functions_on_the_host_and_on_the_gpu(device):
     a, b = runs_of("i32", 40, 30)
     keys, order = merged(a, b)
-    np.testing.assert_array_equal(gw.merge(a, b, device=device), keys)
     values = np.arange(70, dtype=np.float32)
     found = gw.merge(a, gw.asarray(b, device), values=(values[:40], values[40:]))
     assert isinstance(found.keys, gw.Array)
+    np.testing.assert_array_equal(found.keys.to_numpy(), keys)
     np.testing.assert_array_equal(found.values.to_numpy(), values[order])
     x = places(500)
     by_x = x[np.argsort(-x["x"], kind="stable")]

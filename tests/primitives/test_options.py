@@ -53,18 +53,11 @@ TUNINGS |= dict.fromkeys(
 STREAMS = {"select": "late", "partition": "late", "unique": "held", "run_length": "held"}
 TUNINGS |= {
     name: gw.StreamTuning(
-        workgroup_size=64,
-        vecs=2,
-        stage=256,
-        items=items,
-        order="tile" if name in ("select", "partition") else "subgroup",
-        look=3,
-        tickets=True,
-        spin_limit=9,
-        subgroups="emulated-8",
+        workgroup_size=64, vecs=2, stage=256, items=items, order="tile" if items == "late" else "subgroup", look=3,
+        tickets=True, spin_limit=9, subgroups="emulated-8",
     )
     for name, items in STREAMS.items()
-}
+}  # fmt: skip
 
 
 ROOMY = dataclasses.replace(
@@ -117,62 +110,31 @@ def test_every_field_changes_the_plan_and_none_leaves_it(name, form):
         assert (without == full) == (field in unused), field
 
 
-@pytest.mark.parametrize("name", REGISTRY)
-def test_a_tuning_survives_json(name):
-    tuning = TUNINGS[name]
-    data = json.loads(json.dumps(tuning.to_dict()))
-    again = type(tuning).from_dict(data)
-    assert again == tuning
-    assert hash(again) == hash(tuning)
-    assert _plan(name, again) == _plan(name, tuning)
-    assert eval(f"gw.{tuning!r}") == tuning
-    with pytest.raises(gw.ArgumentError, match=f"is not a {type(tuning).__name__}; its fields are"):
-        type(tuning).from_dict(data | {"stall_every": 3})
+def test_a_tuning_survives_json():
+    for name, tuning in {type(tuning): (name, tuning) for name, tuning in TUNINGS.items()}.values():
+        data = json.loads(json.dumps(tuning.to_dict()))
+        again = type(tuning).from_dict(data)
+        assert again == tuning
+        assert hash(again) == hash(tuning)
+        assert _plan(name, again) == _plan(name, tuning)
+        assert eval(f"gw.{tuning!r}") == tuning
+        with pytest.raises(gw.ArgumentError, match=f"is not a {type(tuning).__name__}; its fields are"):
+            type(tuning).from_dict(data | {"stall_every": 3})
 
 
-@pytest.mark.parametrize("name", quick_first([n for n in REGISTRY if n not in ("argsort", "sort_pairs")], REGISTRY))
+@pytest.mark.parametrize("name", quick_first(["scan", "run_length", "merge"], REGISTRY))
 def test_results_stay_what_they_are(device, name):
     """In a shape, a form of subgroups and a way to wait that nobody would choose."""
-    if name == "matmul":
-        a = np.arange(33 * 21, dtype=np.float32) % 7
-        product = gw.MatMul(device, m=33, n=33, k=21, tuning=TUNINGS[name])
-        got = product.execute(a=gw.asarray(a, device), b=gw.asarray(a, device)).output.to_numpy()
-        np.testing.assert_array_equal(got.reshape(33, 33), a.reshape(33, 21) @ a.reshape(21, 33))
-        return
-    x = np.random.default_rng(4).integers(0, 1 << 32, 12_345, dtype=np.uint32)
-    if name in (
-        *STREAMS,
-        *SEGMENTS,
-        "reduce_axis",
-        "repeat",
-        "histogram",
-        "reduce_by_index",
-        "top_k",
-        "segmented_sort",
-    ):
-        case = Case.build(name, x.size, "u32", **{**USUAL_AXES, "segment": "100", "bins": "100"})
-        primitive = REGISTRY[name](device, tuning=TUNINGS[name], **case.options)
+    n = 33 if name == "matmul" else 12_345
+    for strategy in ("lookback", "reduce_then_scan") if name == "scan" else (None,):
+        case = Case.build(
+            name, n, "f32" if name == "matmul" else "u32", **{**USUAL_AXES, "segment": "100", "bins": "100"}
+        )
+        options = case.options | ({} if strategy is None else {"strategy": strategy})
+        primitive = REGISTRY[name](device, tuning=TUNINGS[name], **options)
         inputs = case.inputs(primitive, seed=0)
         run = primitive.execute(**{key: gw.asarray(items, device) for key, items in inputs.items()})
         assert mismatch(primitive, inputs, {key: array.to_numpy() for key, array in run.outputs.items()}) is None
-        return
-    array = gw.asarray(x, device)
-    order = np.argsort(x, kind="stable")
-    sorted_array = gw.asarray(x[order], device)
-    expected = {
-        "copy": x, "map": x * x, "vector_add": x + x, "reduce": np.array([x.sum(dtype=np.uint32)]),
-        "scan": np.cumsum(x, dtype=np.uint32), "sort": x[order], "sort_pairs": x[order],
-        "transpose": x.reshape(15, 823).T.ravel() if x.size == 15 * 823 else None,
-        "argsort": order.astype(np.uint32), "search": np.searchsorted(x[order], x).astype(np.uint32),
-        "merge": np.repeat(x[order], 2), "merge_sort": x[order],
-    }[name]  # fmt: skip
-    for strategy in ("lookback", "reduce_then_scan") if name == "scan" else (None,):
-        options = REGISTRY[name].at_size(x.size)[0] | ({} if strategy is None else {"strategy": strategy})
-        primitive = REGISTRY[name](device, "u32", tuning=TUNINGS[name], **options)
-        inputs = {a.name: sorted_array if a.ascending else array for a in primitive.arguments if not a.is_output}
-        run = primitive.execute(**inputs)
-        for output in run.outputs.values():
-            np.testing.assert_array_equal(output.to_numpy(), expected)
 
 
 @pytest.mark.parametrize(
@@ -210,16 +172,15 @@ def test_numpys_integers_become_pythons():
     assert json.dumps(tuning.to_dict()) == '{"workgroup_size": 64, "vecs": 2}'
 
 
-@pytest.mark.parametrize("name", REGISTRY)
-def test_help_shows_every_option_and_no_knob(name):
-    cls = REGISTRY[name]
-    parameters = inspect.signature(cls).parameters
-    assert all(p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters.values())
-    assert {"tuning", "capabilities"} <= parameters.keys()
-    knobs = {field.name for field in dataclasses.fields(type(TUNINGS[name]))}
-    assert not (knobs | {"stall_every", "epoch_bits"}) & parameters.keys()
-    text = inspect.getdoc(cls).split("See Also")[0]
-    assert all(parameter in text for parameter in parameters), "the docstring has them, too"
+def test_signatures_have_every_option_and_no_knob():
+    for name, cls in REGISTRY.items():
+        parameters = inspect.signature(cls).parameters
+        assert all(p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters.values()), name
+        assert {"tuning", "capabilities"} <= parameters.keys(), name
+        knobs = {field.name for field in dataclasses.fields(type(TUNINGS[name]))}
+        assert not (knobs | {"stall_every", "epoch_bits"}) & parameters.keys(), name
+        text = inspect.getdoc(cls).split("See Also")[0]
+        assert all(parameter in text for parameter in parameters), f"the docstring of {name} has them, too"
 
 
 # ---- faults

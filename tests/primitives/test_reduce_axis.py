@@ -14,11 +14,9 @@ import gridwise_py as gw
 from gridwise_py.primitives.one_shot import kept_primitive
 from helpers.strategies import assert_same, make_primitive, mode_for, operator
 
-pytestmark = pytest.mark.thin(1)
-
 #: Kernels with small parts, so that small arrays have several of them.
 SMALL = {"workgroup_size": 32, "max_blocks": 8}
-WIDTHS = (1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 127, 128, 129, 1000)
+WIDTHS = (1, 4, 5, 31, 32, 33, 127, 128, 129, 1000)
 UFUNCS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
@@ -56,26 +54,23 @@ def _check(device, x, axis, op="add", result=None, offset=0, **options):
 # ---- shapes
 
 
-@pytest.mark.parametrize("shape_of_kernel", [{}, SMALL], ids=["usual", "small"])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_rows_and_columns_of_any_length(device, axis, shape_of_kernel):
-    few = WIDTHS if shape_of_kernel else WIDTHS[::2]
-    for rows, columns in itertools.chain(((1, n) for n in few), ((n, 1) for n in few), ((37, n) for n in few)):
-        _check(device, _items("add", np.uint32, (rows, columns)), axis, **shape_of_kernel)
+def test_rows_and_columns_of_any_length(device, axis):
+    for n in WIDTHS:
+        for shape in ((1, n), (n, 1), (37, n)):
+            _check(device, _items("add", np.uint32, shape), axis, **SMALL)
 
 
-@pytest.mark.parametrize(
-    ("shape", "axis", "kind"),
-    [((40_000, 4), 1, "rows"), ((40_000, 4), 0, "narrow"), ((40_001, 3), 0, "narrow"), ((4, 40_000), 1, "rows"),
-     ((4, 40_000), 0, "columns"), ((5, 40_001), 0, "columns"), ((3, 40_001), 1, "rows"), ((700, 301), 0, "columns"),
-     ((700, 301), 1, "rows"), ((3, 501, 7), 1, "columns"), ((5, 64, 12), 1, "narrow"), ((4, 600, 8), 1, "narrow")],
-    ids=str,
-)  # fmt: skip
-def test_every_kernel(device, shape, axis, kind):
-    for options in ({}, SMALL):
+@pytest.mark.parametrize("options", [{}, SMALL], ids=["usual", "small"])
+def test_every_kernel(device, options):
+    for shape, axis, kind in (
+        ((40_000, 4), 1, "rows"), ((40_001, 3), 0, "narrow"), ((5, 40_001), 0, "columns"), ((3, 40_001), 1, "rows"),
+        ((700, 301), 0, "columns"), ((5, 64, 12), 1, "narrow"),
+    ):  # fmt: skip
         run = _check(device, _items("add", np.uint32, shape), axis, offset=3, **options)
         assert run.plan.parameters["kind"] == kind
-    assert run.plan.parameters["parts"] > 1 or shape[axis] < 40_000, "small kernels combine long axes in parts"
+        # Small kernels combine long axes in parts.
+        assert run.plan.parameters["parts"] > 1 or shape[axis] < 40_000 or not options
 
 
 def test_any_axes(device):
@@ -111,23 +106,25 @@ def test_the_next_shape_of_a_view(device):
 
 
 @pytest.mark.parametrize(
-    ("name", "result"),
-    [("u32", None), ("f32", None), ("i64", None), ("u8", "u64"), ("i8", None), ("f16", "f32"), ("bool", "i64"),
-     ("c64", None), ("i16", "i32")],
+    ("name", "result", "shape"),
+    [("u8", "u64", (40, 129)), ("c64", None, (40, 129)), ("f16", "f32", (2500, 4)),
+     *(pytest.param(*case, (3, 90, 5), marks=pytest.mark.slow) for case in (
+         ("u32", None), ("f32", None), ("i64", None), ("u8", "u64"), ("i8", None), ("f16", "f32"), ("bool", "i64"),
+         ("c64", None), ("i16", "i32")))],
 )  # fmt: skip
-@pytest.mark.parametrize("shape", [(40, 129), (2500, 4), (3, 90, 5)], ids=str)
 def test_datatypes(device, name, result, shape):
     dtype = np.dtype(np.complex64) if name == "c64" else gw.STORAGE_DATATYPES[name].dtype
     wanted = None if result is None else gw.STORAGE_DATATYPES[result].dtype
     for axis in range(len(shape)):
         _check(device, _items("add", dtype, shape), axis, result=wanted, offset=1, **SMALL)
-        if name not in ("c64", "bool"):
+        if name == "f16":
             _check(device, _items("max", dtype, shape), axis, op="max", **SMALL)
 
 
-@pytest.mark.parametrize("mode", ["native", "none", "emulated"])
-@pytest.mark.parametrize("shape", [(6, 1001), (1001, 6), (2, 130, 40)], ids=str)
-def test_order_is_kept(device, mode, shape):
+@pytest.mark.parametrize(("mode", "shape"), [("native", (6, 1001)), ("none", (1001, 6)), ("emulated", (2, 130, 40))])
+def test_order_is_kept(device, require, mode, shape):
+    if mode == "native":
+        require("subgroup")
     x = _items("add", np.uint32, shape)
     affine = operator("affine", "u32")
     for axis in range(len(shape)):
@@ -146,19 +143,16 @@ def test_nan_and_zeros(device):
     x = np.random.default_rng(1).standard_normal((40, 37)).astype(np.float32)
     x[3, 4], x[:, 5], x[7, 5] = np.nan, 0, -0.0
     given = gw.asarray(x, device)
-    for axis, name in itertools.product((0, 1), ("min", "max")):
-        for deterministic in (False, True):
-            reduction = gw.ReduceAxis(device, "f32", name, shape=x.shape, axis=axis, deterministic=deterministic)
-            want = UFUNCS[name].reduce(x, axis=axis)
-            np.testing.assert_array_equal(reduction.execute(input=given).output.to_numpy(), want)
+    for axis, name in ((0, "min"), (1, "max")):
+        reduction = gw.ReduceAxis(device, "f32", name, shape=x.shape, axis=axis)
+        want = UFUNCS[name].reduce(x, axis=axis)
+        np.testing.assert_array_equal(reduction.execute(input=given).output.to_numpy(), want)
     least = gw.min(given, axis=0).to_numpy()
     assert np.isnan(least[4])
     assert np.signbit(least[5])
 
 
-@pytest.mark.parametrize(
-    ("shape", "axis"), [((300, 1001), 1), ((300, 1001), 0), ((60_000, 4), 0), ((3, 90_000), 1), ((3, 90_001), 1)]
-)
+@pytest.mark.parametrize(("shape", "axis"), [((60_000, 4), 0), ((3, 90_001), 1)])
 def test_deterministic_sums_are_the_same_everywhere(device, shape, axis):
     x = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
     given, own = gw.asarray(x, device), gw.capabilities(device)
@@ -174,13 +168,11 @@ def test_deterministic_sums_are_the_same_everywhere(device, shape, axis):
 
 
 @pytest.mark.parametrize(
-    ("shape", "axis"),
-    [((1000, 100), 1), ((1000, 100), 0), ((3, 30_001), 1), ((50_000, 3), 0), ((50_000, 3), 1), ((7, 101, 100), 1),
-     ((300, 301), 0), ((2, 100_000), 1)],
+    ("shape", "axis", "name", "op", "result"),
+    [((3, 30_001), 1, "f32", "add", None), ((50_000, 3), 0, "u8", "add", "i64"), ((7, 101, 100), 1, "i64", "max", None),
+     ((300, 301), 0, "c64", "add", None)],
     ids=str,
 )  # fmt: skip
-@pytest.mark.parametrize(("name", "op", "result"), [("f32", "add", None), ("i64", "max", None), ("u8", "add", "i64"),
-                                                    ("c64", "add", None)])  # fmt: skip
 def test_in_windows(device, shape, axis, name, op, result):
     dtype = np.dtype(np.complex64) if name == "c64" else gw.STORAGE_DATATYPES[name].dtype
     own = gw.capabilities(device)
@@ -240,8 +232,7 @@ def _same(got, want):
     assert_same(got.ravel(), want.ravel())
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "min", "max"])
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int64], ids=str)
+@pytest.mark.parametrize(("name", "dtype"), [("sum", np.uint8), ("max", np.float32)])
 def test_functions_answer_as_numpy(device, name, dtype):
     ours, numpys = getattr(gw, name), getattr(np, name)
     for shape in ((4, 9), (3, 5, 2), (7,), (1, 1)):
@@ -272,10 +263,9 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("arranged", LAYOUTS.values(), ids=LAYOUTS)
-def test_any_layout_in_memory(device, arranged):
-    x = arranged(_items("add", np.int32, (9, 14)))
-    for axis in (0, 1):
+def test_any_layout_in_memory(device):
+    for arranged, axis in itertools.product(LAYOUTS.values(), (0, 1)):
+        x = arranged(_items("add", np.int32, (9, 14)))
         _same(gw.sum(x, axis=axis, device=device), x.sum(axis=axis))
         _same(gw.reduce(x, "max", axis=axis, device=device), x.max(axis=axis).astype(np.int32))
 
@@ -331,7 +321,7 @@ def test_an_array_is_reduced_inside_a_batch(device):
 @given(st.data())
 def test_random_arrays(device, data):
     shape = tuple(data.draw(st.lists(st.integers(0, 40), min_size=1, max_size=4), label="shape"))
-    dtype = data.draw(st.sampled_from([np.uint8, np.int16, np.int32, np.float32, np.int64]), label="dtype")
+    dtype = data.draw(st.sampled_from([np.uint8, np.float32]), label="dtype")
     first = data.draw(st.integers(0, len(shape) - 1), label="first")
     axis = tuple(range(first, data.draw(st.integers(first, len(shape) - 1), label="last") + 1))
     keepdims = data.draw(st.booleans(), label="keepdims")

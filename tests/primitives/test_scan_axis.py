@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 import gridwise_py as gw
 from helpers.strategies import assert_same, make_primitive, mode_for, operator
 
-pytestmark = pytest.mark.thin(1)
-
 #: Kernels with small tiles and parts, so that small arrays have several of them.
 SMALL = {"workgroup_size": 32, "vecs": 1, "max_blocks": 8}
 UFUNCS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
@@ -63,30 +61,29 @@ def _check(device, x, axis, op="add", result=None, offset=0, kind="inclusive", i
 
 
 SHAPES = [
-    ((5, 100), 1, "rows", 1), ((5, 100), 0, "columns", 1), ((3, 5000), 1, "rows", 2), ((1000, 3), 1, "columns", 1),
-    ((9, 4, 8), 1, "columns", 1), ((3, 501, 7), 1, "columns", 2), ((2, 40_001), 1, "rows", 2),
-    ((40_001, 2), 0, "columns", 2), ((1, 2049), 1, "rows", 1), ((33, 33), 1, "rows", 1), ((260, 129), 0, "columns", 2),
-    ((70, 4, 4), 0, "columns", 2), ((300, 34), 1, "rows", 1),
+    ((5, 100), 1, "rows", 1), ((3, 5000), 1, "rows", 2), ((9, 4, 8), 1, "columns", 1), ((3, 501, 7), 1, "columns", 2),
+    ((40_001, 2), 0, "columns", 2), ((70, 4, 4), 0, "columns", 2),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("shape", "axis", "kind", "parts"), SHAPES, ids=str)
-def test_every_kernel(device, shape, axis, kind, parts):
-    x = _items(np.uint32, shape)
-    run = _check(device, x, axis, offset=3)
-    assert run.plan.parameters["kind"] == kind
-    assert (run.plan.parameters["parts"] > 1) == (parts > 1)
-    _check(device, x, axis, offset=1, **SMALL)
-    _check(device, x, axis, kind="exclusive", **SMALL)
-    _check(device, x, axis, initial=True, offset=1, **SMALL)
+@pytest.mark.parametrize("options", [{}, SMALL], ids=["usual", "small"])
+def test_every_kernel(device, options):
+    for number, (shape, axis, kind, parts) in enumerate(SHAPES[:: 2 if options else 1]):
+        x = _items(np.uint32, shape)
+        run = _check(device, x, axis, offset=3, **options)
+        assert run.plan.parameters["kind"] == kind or options
+        assert (run.plan.parameters["parts"] > 1) == (parts > 1) or options
+        if options and number % 2:
+            _check(device, x, axis, kind="exclusive", **options)
+        elif options:
+            _check(device, x, axis, initial=True, offset=1, **options)
 
 
 def test_totals_of_many_parts_are_scanned_in_parts(device):
     for shape, axis in (((40_001, 2), 0), ((2, 40_001), 1)):
         x = _items(np.uint32, shape)
-        for kind in ("inclusive", "exclusive"):
-            run = _check(device, x, axis, kind=kind, workgroup_size=32, vecs=1, max_blocks=1 << 20)
-            assert len(run.plan.kernels) >= 5
+        run = _check(device, x, axis, kind="exclusive", workgroup_size=32, vecs=1, max_blocks=1 << 20)
+        assert len(run.plan.kernels) >= 5
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -104,22 +101,17 @@ def test_no_items(device):
 
 
 @pytest.mark.parametrize(
-    ("name", "result"),
-    [("f32", None), ("i64", None), ("u8", "u64"), ("i8", None), ("f16", "f32"), ("bool", "i64"), ("c64", None),
-     ("i16", "i32")],
+    ("name", "result", "shape", "axis"),
+    [("u8", "u64", (40, 129), 1), ("i8", None, (300, 4), 0), ("c64", None, (40, 129), 1),
+     *(pytest.param(*case, (3, 90, 5), 1, marks=pytest.mark.slow) for case in (
+         ("f32", None), ("i64", None), ("u8", "u64"), ("i8", None), ("f16", "f32"), ("bool", "i64"), ("i16", "i32")))],
 )  # fmt: skip
-@pytest.mark.parametrize(
-    ("shape", "axis"),
-    [((40, 129), 1), *(pytest.param(*case, marks=pytest.mark.slow) for case in (((300, 4), 0), ((3, 90, 5), 1)))],
-    ids=str,
-)
 def test_datatypes(device, name, result, shape, axis):
     dtype = np.dtype(np.complex64) if name == "c64" else gw.STORAGE_DATATYPES[name].dtype
     wanted = None if result is None else gw.STORAGE_DATATYPES[result].dtype
     _check(device, _items(dtype, shape), axis, result=wanted, offset=1, **SMALL)
-    if name in ("i8", "u8"):
-        _check(device, _items(dtype, shape), axis, result=wanted, offset=1, initial=True, **SMALL)
-    if name in ("f32", "i8", "i64"):
+    if name == "i8":
+        _check(device, _items(dtype, shape), axis, offset=1, initial=True, **SMALL)
         _check(device, _items(dtype, shape), axis, op="max", **SMALL)
 
 
@@ -131,8 +123,9 @@ def test_rows_that_share_a_word_are_written_by_atomics():
         assert ("atomic<u32>" in plan.shaders[plan.kernels[0].shader].text) == shared
 
 
-@pytest.mark.parametrize("mode", ["native", "none", "emulated"])
-@pytest.mark.parametrize(("shape", "axis"), [((6, 1001), 1), ((1001, 6), 0)], ids=str)
+@pytest.mark.parametrize(
+    ("mode", "shape", "axis"), [("native", (6, 1001), 1), ("none", (1001, 6), 0), ("emulated", (6, 1001), 1)]
+)
 def test_order_is_kept(device, require, mode, shape, axis):
     if mode == "native":
         require("subgroup")
@@ -163,9 +156,8 @@ def test_in_place(device, shape, axis):
 def test_special_floats_stay_in_their_row_and_part(device):
     x = np.ones((4, 600), np.float32)
     x[0, 5], x[1, 300], x[2, 599] = np.nan, np.inf, -np.inf
-    for axis in (0, 1):
-        _check(device, x, axis, **SMALL)
-        _check(device, x, axis, op="min", **SMALL)
+    for axis, op in ((0, "add"), (1, "add"), (1, "min")):
+        _check(device, x, axis, op=op, **SMALL)
 
 
 def test_deterministic_sums_depend_on_the_shape_alone(device):
@@ -197,7 +189,7 @@ def test_items_past_a_binding(device):
 @given(data=st.data())
 def test_the_functions_are_numpys(device, data):
     shape = tuple(data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4)))
-    dtype = data.draw(st.sampled_from([np.uint8, np.int16, np.int32, np.uint64, np.float32, np.bool_]))
+    dtype = data.draw(st.sampled_from([np.uint8, np.float32]))
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     x = _items(dtype, shape)
     if data.draw(st.booleans()):
@@ -224,7 +216,7 @@ def test_the_functions_of_the_array_api(device, initial):
             assert_same(out.to_numpy(), want)
 
 
-@pytest.mark.parametrize("dtype", [np.uint32, np.float32, np.int64, np.uint8])
+@pytest.mark.parametrize("dtype", [np.float32])
 def test_the_initial_item_of_arrays_and_expressions_on_the_gpu(device, dtype):
     for n in (0, 1, 2, 127, 5000):
         x = np.random.default_rng(n).integers(0, 3, n).astype(dtype)

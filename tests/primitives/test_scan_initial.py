@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from helpers.strategies import assert_same, exact_items, make_primitive, operator, plan_from
+from helpers.strategies import SMALL, assert_same, exact_items, make_primitive, operator, plan_from
 
-pytestmark = pytest.mark.thin(1)
-
-SMALL = {"workgroup_size": 32, "vecs": 1, "subgroups": "none"}
-TILE = 128
-EDGES = (0, 1, 2, TILE - 1, TILE, TILE + 1, 40 * TILE + 3)
+TILE = 256
+EDGES = (0, 1, 2, TILE - 1, TILE, TILE + 1, 20 * TILE + 3)
 HOW = ("reduce_then_scan", "lookback-u32x2", "lookback-u64")
 
 
@@ -41,9 +38,11 @@ def _run(scan, device, x, first, **more):
     return scan.execute(input=gw.asarray(x, device), initial=gw.asarray(first, device), **more).output.to_numpy()
 
 
-@pytest.mark.parametrize("kind", ["inclusive", "exclusive"])
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize(("datatype", "op"), [("u32", "affine"), ("f32", "min"), ("u8", "add"), ("i64", "max")])
+@pytest.mark.parametrize(
+    ("datatype", "op", "how", "kind"),
+    [("u32", "affine", "lookback-u32x2", "exclusive"), ("f32", "min", "lookback-u64", "inclusive"),
+     ("u8", "add", "reduce_then_scan", "exclusive"), ("i64", "max", "lookback-u32x2", "inclusive")],
+)  # fmt: skip
 def test_is_what_one_item_more_in_front_gives(device, require, datatype, op, how, kind):
     require(*(["shader-int64", "shader-int64-atomic-all-ops"] if how.endswith("u64") else []))
     chosen = operator(op, datatype) if datatype in gw.DATATYPES else gw.BinOp.find(op)
@@ -75,28 +74,25 @@ def test_a_value_from_anywhere_in_a_buffer_which_may_be_the_inputs(device):
     x = np.arange(1, 300, dtype=np.uint32)
     whole = gw.asarray(x, device)
     for at in (0, 1, 5, 298):
-        for how in HOW[:2]:
-            got = _scan(device, how=how).execute(input=whole[3:290], initial=whole[at : at + 1]).output.to_numpy()
-            assert_same(got, (x[at] + np.cumsum(x[3:290])).astype(np.uint32), f"{at} {how}")
+        got = _scan(device, how=HOW[1]).execute(input=whole[3:290], initial=whole[at : at + 1]).output.to_numpy()
+        assert_same(got, (x[at] + np.cumsum(x[3:290])).astype(np.uint32), f"{at}")
 
 
 def test_the_bits_of_a_fixed_order_do_not_depend_on_where_the_value_lies(device):
     rng = np.random.default_rng(3)
     x = (rng.standard_normal(20_000) * np.exp2(rng.integers(-9, 9, 20_000))).astype(np.float32)
-    for options in ({"deterministic": True}, {"compensated": True}):
-        for kind in ("inclusive", "exclusive"):
-            scan = gw.Scan(device, "f32", "add", kind, initial=True, **options)
-            first = np.array([1e5], np.float32)
-            padded = gw.asarray(np.concatenate([np.zeros(9, np.float32), first]), device)
-            one = _run(scan, device, x, first)
-            again = scan.execute(input=gw.asarray(x, device), initial=padded[9:]).output.to_numpy()
-            assert one.tobytes() == again.tobytes()
-            exact = np.cumsum(np.concatenate([first, x]).astype(np.float64))
-            exact = exact[1:] if kind == "inclusive" else exact[:-1]
-            tolerance = (
-                2.0**-23 * np.abs(exact) if "compensated" in options else 2.0**-24 * 90 * np.cumsum(np.abs(x)) + 1
-            )
-            assert (np.abs(one - exact) <= tolerance).all()
+    for options, kind in (({"deterministic": True}, "exclusive"), ({"compensated": True}, "inclusive")):
+        scan = gw.Scan(device, "f32", "add", kind, initial=True, **options)
+        first = np.array([1e5], np.float32)
+        padded = gw.asarray(np.concatenate([np.zeros(9, np.float32), first]), device)
+        one = _run(scan, device, x, first)
+        again = scan.execute(input=gw.asarray(x, device), initial=padded[9:]).output.to_numpy()
+        assert one.tobytes() == again.tobytes()
+        exact = np.cumsum(np.concatenate([first, x]).astype(np.float64))
+        exact = exact[1:] if kind == "inclusive" else exact[:-1]
+        compensated = 2.0**-23 * np.abs(exact)
+        tolerance = compensated if "compensated" in options else 2.0**-24 * 90 * np.cumsum(np.abs(x)) + 1
+        assert (np.abs(one - exact) <= tolerance).all()
 
 
 def test_in_place_and_of_as_many_items_as_the_gpu_counts(device):
@@ -165,7 +161,7 @@ def test_one_shot_from_the_host_and_on_the_gpu(device):
 
 
 def test_large_arrays_and_streams(device):
-    x = np.random.default_rng(2).integers(0, 1000, 2_100_000).astype(np.uint32)
+    x = np.random.default_rng(2).integers(0, 1000, 1_100_000).astype(np.uint32)
     for kind in ("inclusive", "exclusive"):
         want = (8 + np.cumsum(x, dtype=np.uint32) - (x if kind == "exclusive" else 0)).astype(np.uint32)
         assert_same(gw.scan(x, kind=kind, initial=8, device=device), want)

@@ -1,18 +1,16 @@
 """Search, searchsorted and digitize against numpy."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
 
 import gridwise_py as gw
 from helpers.cases import FULL
-from helpers.strategies import make_primitive
+from helpers.strategies import make_primitive, quick_first
 
 SIDES = ("left", "right")
-#: Around the sizes of the table (1,024 keys of 8 bytes, 2,048 of others), and with spans of many keys.
-LENGTHS = (0, 1, 2, 3, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 100_003)
-DATATYPES = tuple(gw.Search.datatypes)
 
 
 def numbers(datatype, n, seed):
@@ -33,11 +31,17 @@ def numbers(datatype, n, seed):
     return found
 
 
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("datatype", DATATYPES)
+@pytest.mark.parametrize(
+    ("datatype", "side"),
+    quick_first(
+        [("u32", "left"), ("f32", "right"), ("u64", "left")],
+        itertools.product(gw.Search.datatypes, SIDES),
+    ),
+)
 def test_equals_numpy(device, datatype, side):
+    """Around the sizes of the table (1,024 keys of 8 bytes, 2,048 of others), and with spans of many keys."""
     search = gw.Search(device, datatype, side=side)
-    for length in LENGTHS:
+    for length in (0, 1, 2, 3, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 100_003):
         keys = np.sort(numbers(datatype, length, 1))
         queries = numbers(datatype, 1029, 2)
         for part in (queries, queries[:1], queries[:0], keys[-1500:]):
@@ -46,8 +50,7 @@ def test_equals_numpy(device, datatype, side):
             np.testing.assert_array_equal(run.output.to_numpy(), np.searchsorted(keys, part, side), f"{length}")
 
 
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("datatype", ["u32", "f32"])
+@pytest.mark.parametrize(("datatype", "side"), quick_first([("f32", "right")], [("u32", "left")]))
 def test_many_queries_read_samples_of_the_keys(device, datatype, side):
     search, queries = gw.Search(device, datatype, side=side), numbers(datatype, 20_000, 2)
     for length in (8195, 8196, 32_783, 32_784, 140_003):
@@ -61,13 +64,13 @@ def test_many_queries_read_samples_of_the_keys(device, datatype, side):
             np.testing.assert_array_equal(run.output.to_numpy(), np.searchsorted(keys, near, side), f"{length} {place}")
 
 
-@pytest.mark.parametrize("length", [32_784, 32_785, 32_786, 32_787, 140_003])
-def test_each_of_many_keys_is_found_among_samples(device, length):
-    keys = 7 + 3 * np.arange(length, dtype=np.uint32)
-    search = gw.Search(device, "u32", queries=gw.index)
-    found = search.execute(sorted=gw.asarray(keys, device), output=gw.empty(3 * length + 20, "u32", device))
-    assert found.plan.parameters["levels"] >= 2
-    np.testing.assert_array_equal(found.output.to_numpy(), np.searchsorted(keys, np.arange(3 * length + 20)))
+def test_each_of_many_keys_is_found_among_samples(device):
+    for length in (32_784, 32_785, 32_786, 32_787, 140_003):
+        keys = 7 + 3 * np.arange(length, dtype=np.uint32)
+        search = gw.Search(device, "u32", queries=gw.index)
+        found = search.execute(sorted=gw.asarray(keys, device), output=gw.empty(3 * length + 20, "u32", device))
+        assert found.plan.parameters["levels"] >= 2
+        np.testing.assert_array_equal(found.output.to_numpy(), np.searchsorted(keys, np.arange(3 * length + 20)))
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -88,25 +91,7 @@ def test_views_at_odd_offsets_and_a_matrix_of_queries(device):
     np.testing.assert_array_equal(matrix.to_numpy(), np.searchsorted(keys, queries.reshape(3, 1000)))
 
 
-@pytest.mark.parametrize("datatype", ["u32", "u64", "f16"])
-def test_keys_in_segments_and_queries_in_windows(device, datatype):
-    """As where arrays are larger than a binding: several bindings for the keys, a dispatch for each window."""
-    caps = gw.capabilities(device)
-    limits = {**caps.limits, "max-storage-buffer-binding-size": 16_384}
-    search = make_primitive(
-        gw.Search, device, datatype, side="right", workgroup_size=64, vecs=1,
-        capabilities=dataclasses.replace(caps, limits=limits),
-    )  # fmt: skip
-    keys, queries = np.sort(numbers(datatype, 20_000, 1)), numbers(datatype, 9001, 2)
-    run = search.execute(sorted=gw.asarray(keys, device), queries=gw.asarray(queries, device))
-    assert run.plan.parameters["windows"] == {"u32": 3, "u64": 6, "f16": 3}[datatype]
-    assert len(run.plan.kernels[0].bindings) > 4
-    np.testing.assert_array_equal(run.output.to_numpy(), np.searchsorted(keys, queries, "right"))
-
-
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("datatype", ["i32", "f64"])
-@pytest.mark.thin(1)
+@pytest.mark.parametrize(("datatype", "side"), quick_first([("i32", "right")], [("f64", "left")]))
 def test_keys_in_any_order_with_the_indices_that_sort_them(device, datatype, side):
     for length in (1, 3000):
         keys, queries = numbers(datatype, length, 1), numbers(datatype, 500, 2)
@@ -115,7 +100,7 @@ def test_keys_in_any_order_with_the_indices_that_sort_them(device, datatype, sid
         np.testing.assert_array_equal(got, np.searchsorted(keys, queries, side, order))
         assert got.dtype == np.intp
         on_gpu = gw.asarray(keys, device)
-        got = gw.searchsorted(on_gpu, queries, side=side, sorter=gw.argsort(on_gpu))
+        got = gw.searchsorted(on_gpu, queries, side=side, sorter=gw.asarray(order.astype(np.uint32), device))
         np.testing.assert_array_equal(got.to_numpy(), np.searchsorted(keys, queries, side, order))
 
 
@@ -235,15 +220,6 @@ def test_more_keys_than_positions_have_bits_for():
         gw.Search.plan_for(capabilities=FULL, lengths=lengths)
 
 
-def test_trials_and_shapes_give_the_same(device):
-    keys, queries = np.sort(numbers("u32", 5000, 1)), numbers("u32", 3001, 2)
-    wanted = np.searchsorted(keys, queries)
-    for shape in ({"workgroup_size": 32, "vecs": 1}, {"workgroup_size": 128, "vecs": 3}):
-        search = make_primitive(gw.Search, device, "u32", **shape)
-        run = search.execute(sorted=gw.asarray(keys, device), queries=gw.asarray(queries, device), trials=3)
-        np.testing.assert_array_equal(run.output.to_numpy(), wanted)
-
-
 def test_queries_that_are_not_stored(device):
     keys, x = np.sort(numbers("i32", 5003, 1)), numbers("i32", 3000, 2) % 1000
     on_gpu = gw.asarray(keys, device), gw.asarray(x, device)
@@ -253,14 +229,14 @@ def test_queries_that_are_not_stored(device):
     np.testing.assert_array_equal(search.reference(sorted=keys, x=x), np.searchsorted(keys, x * 2 - 5, "right"))
 
 
-@pytest.mark.parametrize("rows", [1, 1000, 5001])
-def test_counted_queries_give_the_rows_of_a_sparse_matrix(device, rows):
+def test_counted_queries_give_the_rows_of_a_sparse_matrix(device):
     """Where the row pointer is a search of 0, 1, 2, … in the sorted rows."""
-    entries = np.sort(np.random.default_rng(rows).integers(0, rows, 3000).astype(np.uint32))
     search = gw.Search(device, "u32", queries=gw.index)
-    pointer = search.execute(sorted=gw.asarray(entries, device), output=gw.empty(rows + 1, "u32", device)).output
-    np.testing.assert_array_equal(pointer.to_numpy(), np.searchsorted(entries, np.arange(rows + 1)))
-    np.testing.assert_array_equal(np.diff(pointer.to_numpy()), np.bincount(entries, minlength=rows))
+    for rows in (1, 1000, 5001):
+        entries = np.sort(np.random.default_rng(rows).integers(0, rows, 3000).astype(np.uint32))
+        pointer = search.execute(sorted=gw.asarray(entries, device), output=gw.empty(rows + 1, "u32", device)).output
+        np.testing.assert_array_equal(pointer.to_numpy(), np.searchsorted(entries, np.arange(rows + 1)))
+        np.testing.assert_array_equal(np.diff(pointer.to_numpy()), np.bincount(entries, minlength=rows))
 
 
 def test_one_shot_of_expressions(device):

@@ -9,8 +9,6 @@ import gridwise_py as gw
 from helpers.sorting import keys_of, order_of
 from helpers.strategies import MODES, mode_for, quick_first
 
-pytestmark = pytest.mark.thin(1)
-
 #: Tiles of 1,024, windows of 300: segments of more than 725 are long.
 SMALL = {"workgroup_size": 256, "items": 4, "window": 300}
 TILE, MOST = 1024, 725
@@ -74,7 +72,7 @@ def test_offsets_of_every_kind(device, sort, n):
 @pytest.mark.parametrize("n", [0, 1, 5, TILE - 1, TILE, TILE + 1, 10_007])
 def test_segments_of_one_length(device, n):
     keys = keys_of("u32", n)
-    for length in (1, 2, 31, 32, 33, 256, 1000, TILE, TILE + 1, 3 * TILE, 3 * TILE + 1, max(n, 1), n + 5):
+    for length in (1, 2, 33, 256, TILE, TILE + 1, 3 * TILE + 1, max(n, 1)):
         sort = gw.SegmentedSort(device, "u32", length=length, tuning=gw.SegmentedSortTuning(**SMALL))
         offsets = np.append(np.arange(0, n, length), n)
         _check(sort, device, keys, offsets, given=False, trials=3)
@@ -82,10 +80,7 @@ def test_segments_of_one_length(device, n):
 
 @pytest.mark.parametrize(
     ("datatype", "value"),
-    quick_first(
-        [("f64", "u32"), ("f16", None), ("i8", "f64")],
-        list(itertools.product(gw.SegmentedSort.datatypes, (None, "u32", "f64"))),
-    ),
+    quick_first([("f64", "u32")], list(itertools.product(gw.SegmentedSort.datatypes, (None, "u32", "f64")))),
 )
 def test_datatypes(device, datatype, value):
     """NaN last, and zeros of both signs in the order in which they come."""
@@ -102,55 +97,49 @@ def test_datatypes(device, datatype, value):
     _check(sort, device, keys, _offsets("mixed", keys.size, rng), values)
 
 
-@pytest.mark.parametrize("mode", quick_first(["native", "emulated-4"], [*MODES, "emulated-64"]))
-@pytest.mark.parametrize(("datatype", "value"), quick_first([("u32", None)], [("f64", "u32")]))
-def test_modes(device, require, mode, datatype, value):
+@pytest.mark.parametrize("mode", quick_first(["emulated-4"], [*MODES, "emulated-64"]))
+def test_modes(device, require, mode):
     require(*(["subgroup"] if mode == "native" else []))
     subgroups = mode if mode.startswith("emulated-") else mode_for(device, mode, 256)
-    tuning = gw.SegmentedSortTuning(**SMALL, subgroups=subgroups)
-    sort = gw.SegmentedSort(device, datatype, value, tuning=tuning)
-    keys, rng = keys_of(datatype, 5_003), np.random.default_rng(6)
-    values = None if value is None else np.arange(keys.size, dtype=np.uint32)
+    sort = gw.SegmentedSort(device, "u32", tuning=gw.SegmentedSortTuning(**SMALL, subgroups=subgroups))
+    keys, rng = keys_of("u32", 5_003), np.random.default_rng(6)
     for kind in ("eights", "around", "long"):
-        _check(sort, device, keys, _offsets(kind, keys.size, rng), values)
+        _check(sort, device, keys, _offsets(kind, keys.size, rng))
 
 
 def test_the_librarys_own_shape(device):
-    keys, rng = keys_of("u32", 60_000), np.random.default_rng(7)
+    sort, rng = gw.SegmentedSort(device, "u32"), np.random.default_rng(7)
+    keys = keys_of("u32", 60_000)
     for kind in ("eights", "mixed", "long", "empties"):
-        _check(gw.SegmentedSort(device, "u32"), device, keys, _offsets(kind, keys.size, rng))
+        _check(sort, device, keys, _offsets(kind, keys.size, rng))
 
 
-@pytest.mark.parametrize("value", [None, "f64"])
-def test_workgroups_that_take_several_tiles_of_long_segments(device, monkeypatch, value):
+def test_workgroups_that_take_several_tiles_of_long_segments(device, monkeypatch):
     monkeypatch.setattr(gw.SegmentedSort, "_long_workgroups", 3)
-    sort = gw.SegmentedSort(device, "u32", value, tuning=gw.SegmentedSortTuning(**SMALL))
+    sort = gw.SegmentedSort(device, "u32", tuning=gw.SegmentedSortTuning(**SMALL))
     keys, rng = keys_of("u32", 20_011), np.random.default_rng(9)
-    values = None if value is None else rng.random(keys.size)
     for kind in ("long", "mixed", "eights", "one"):
-        _check(sort, device, keys, _offsets(kind, keys.size, rng), values, trials=2)
+        _check(sort, device, keys, _offsets(kind, keys.size, rng), trials=2)
 
 
 def _labels(run):
     return [kernel.label for kernel in run.plan.kernels]
 
 
-@pytest.mark.parametrize("value", [None, "f64"])
-def test_a_promise_that_no_segment_is_long_leaves_out_the_kernels_for_long_ones(device, value):
+def test_a_promise_that_no_segment_is_long_leaves_out_the_kernels_for_long_ones(device):
     made = {"tuning": gw.SegmentedSortTuning(**SMALL)}
-    most = gw.SegmentedSort(device, "u32", value, **made).most
+    most = gw.SegmentedSort(device, "u32", **made).most
     keys, rng = keys_of("u32", 20_011), np.random.default_rng(10)
-    values = None if value is None else rng.random(keys.size)
     lengths = rng.integers(0, most, 1_000, endpoint=True)
     lengths[5] = most
     offsets = np.minimum(np.cumsum(lengths), keys.size).astype(np.uint32)
     for longest in (most, most - 1 + (lengths.max() == most)):
-        sort = gw.SegmentedSort(device, "u32", value, longest=int(longest), **made)
-        run = _check(sort, device, keys, offsets, values, trials=2)
+        sort = gw.SegmentedSort(device, "u32", longest=int(longest), **made)
+        run = _check(sort, device, keys, offsets, trials=2)
         assert _labels(run) == ["windows", "sort short segments"]
-    longer = gw.SegmentedSort(device, "u32", value, longest=most + 1, **made)
+    longer = gw.SegmentedSort(device, "u32", longest=most + 1, **made)
     for kind in ("around", "long", "one"):
-        run = _check(longer, device, keys, _offsets(kind, keys.size, rng), values)
+        run = _check(longer, device, keys, _offsets(kind, keys.size, rng))
         assert "list long tiles" in _labels(run)
 
 
@@ -183,11 +172,9 @@ def test_offsets_in_numpy_say_how_long_segments_are(device):
     keys = keys_of("u32", 20_000)
     most = gw.SegmentedSort(device, "u32").most
     for offsets, are_long in (
-        (np.arange(0, 20_001, most // 2), False),
-        ([0, most, 2 * most, 2 * most], False),
-        ([0, most, 2 * most + 1], True),
-        ([20_000], False),
-    ):
+        (np.arange(0, 20_001, most // 2), False), ([0, most, 2 * most, 2 * most], False),
+        ([0, most, 2 * most + 1], True), ([20_000], False),
+    ):  # fmt: skip
         with gw.profile(device) as profile:
             got = gw.segmented_sort(keys, offsets, device=device)
         offsets = np.asarray(offsets)
@@ -201,12 +188,11 @@ def test_segments_with_the_same_keys_and_with_digits_that_agree(device, sort):
         _check(sort, device, keys, _offsets("mixed", keys.size, np.random.default_rng(8)))
 
 
-@pytest.mark.parametrize("kind", ["eights", "mixed", "long"])
-def test_counts_on_the_gpu(device, sort, kind):
+def test_counts_on_the_gpu(device, sort):
     """Segments end where the items that count do; counts alternate between calls."""
     keys = keys_of("u32", 9_000)
-    offsets = _offsets(kind, keys.size, np.random.default_rng(9))
-    for count in (9_000, 0, 3_333, 1, 20_000, 725, 8_999):
+    for kind, count in itertools.product(("eights", "mixed", "long"), (9_000, 0, 3_333, 1, 20_000, 725, 8_999)):
+        offsets = _offsets(kind, keys.size, np.random.default_rng(9))
         n = gw.asarray(np.array([count], dtype=np.uint32), device)
         output = gw.asarray(np.full(keys.size, 5, np.uint32), device)
         sort.execute(
@@ -220,41 +206,13 @@ def test_counts_on_the_gpu(device, sort, kind):
 
 def test_fewer_items_than_windows(device):
     """The tables have an entry for each window, whatever the count of items is."""
-    tuning = gw.SegmentedSortTuning(workgroup_size=256, items=4, window=1)
+    tuning = gw.SegmentedSortTuning(**{**SMALL, "window": 1})
     keys, offsets = keys_of("u32", 5_000), np.array([0, 100, 1_400, 5_000], np.uint32)
     n = gw.asarray(np.array([1_500], np.uint32), device)
     got = gw.SegmentedSort(device, tuning=tuning).execute(
         keys=gw.asarray(keys, device), offsets=gw.asarray(offsets, device), n=n
     )  # fmt: skip
     np.testing.assert_array_equal(got.output.to_numpy(), keys[_order(keys, np.minimum(offsets, 1_500))][:1_500])
-
-
-@pytest.mark.parametrize("length", [100, 2_000])
-def test_counts_on_the_gpu_with_segments_of_one_length(device, length):
-    sort = gw.SegmentedSort(device, "u32", length=length, tuning=gw.SegmentedSortTuning(**SMALL))
-    keys = keys_of("u32", 9_000)
-    for count in (9_000, 0, 3_333, 1, 20_000):
-        n = gw.asarray(np.array([count], dtype=np.uint32), device)
-        got = sort.execute(keys=gw.asarray(keys, device), n=n).output.to_numpy()
-        within = keys[:count]
-        bounds = np.append(np.arange(0, within.size, length), within.size)
-        np.testing.assert_array_equal(got, within[_order(within, bounds)])
-
-
-@pytest.mark.parametrize("kind", ["mixed", "long"])
-def test_views_at_any_offset(device, kind):
-    """Pairs and offsets that begin anywhere, and nothing is written outside."""
-    keys, n = keys_of("i16", 3_000), 3_000
-    offsets = _offsets(kind, n, np.random.default_rng(10))
-    sort = gw.SegmentedSort(device, "i16", "u32", tuning=gw.SegmentedSortTuning(**SMALL))
-    values = np.arange(n, dtype=np.uint32)
-    for shift in (1, 3):
-        around = {"keys": keys, "values": values, "offsets": offsets, "output_keys": keys, "output_values": values}
-        whole = {name: gw.asarray(np.pad(items, shift, constant_values=9), device) for name, items in around.items()}
-        sort.execute(**{name: array[shift : shift + around[name].size] for name, array in whole.items()})
-        order = _order(keys, offsets)
-        for name, wanted in (("output_keys", keys[order]), ("output_values", values[order])):
-            np.testing.assert_array_equal(whole[name].to_numpy(), np.pad(wanted, shift, constant_values=9))
 
 
 def _falling(seed, n):
@@ -292,10 +250,9 @@ def test_more_empty_segments_than_a_loop_has_iterations(device, sort):
 
 
 def test_expressions(device):
-    x = gw.f32("x")
-    sort = gw.SegmentedSort(device, -x, tuning=gw.SegmentedSortTuning(**SMALL))
+    sort = gw.SegmentedSort(device, -gw.f32("x"), longest=MOST, tuning=gw.SegmentedSortTuning(**SMALL))
     items = np.random.default_rng(11).normal(size=5_000).astype(np.float32)
-    offsets = _offsets("mixed", items.size, np.random.default_rng(12))
+    offsets = _offsets("eights", items.size, np.random.default_rng(12))
     got = sort.execute(x=gw.asarray(items, device), offsets=gw.asarray(offsets, device)).output.to_numpy()
     np.testing.assert_array_equal(got, (-items)[_order(-items, offsets)])
 

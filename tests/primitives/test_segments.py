@@ -8,21 +8,16 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.planning.faults import faulty
-from helpers.strategies import AFFINE, MODES, assert_same, mode_for, shape_options
-
-pytestmark = pytest.mark.thin(1)
+from helpers.strategies import AFFINE, MODES, assert_same, mode_for, quick_first, shape_options
 
 # Small tiles, and texts that compile soon.
 TUNING = gw.ScanTuning(workgroup_size=64, vecs=1, max_blocks=8)
+REPEATS = gw.ElementwiseTuning(workgroup_size=64, vecs=2)
 STRATEGIES = ("reduce_then_scan", "lookback-u64", "lookback-u32x2")
 #: The three dispatches are quickly tested at edge sizes, in every mode.
-BOTH = ["lookback", pytest.param("reduce_then_scan", marks=pytest.mark.slow)]
+BOTH = quick_first(["lookback"], ["reduce_then_scan"])
 RUNS = ("each", "pairs", "eights", "thousands", "one", "random")
 SEGMENTS = ("each", "eights", "thousands", "one", "none", "empties", "all empty", "inner")
-
-
-def _slow(*values):
-    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
 # ---- what is expected, by plain loops ----
@@ -149,8 +144,13 @@ def _classes(strategy, stalls, *classes):
     return [faulty(cls, stall_every=stalls) if stalls else cls for cls in classes]
 
 
-@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
-@pytest.mark.parametrize(("mode", "strategy", "stalls"), FORMS)
+@pytest.mark.parametrize(
+    ("mode", "strategy", "stalls", "op"),
+    quick_first(
+        [("native", "lookback-u64", 0, AFFINE), ("none", "lookback-u32x2", 3, gw.Add)],
+        [(*form, op) for form in FORMS for op in (gw.Add, AFFINE)],
+    ),
+)
 def test_by_key_at_edge_sizes(device, needs, mode, strategy, stalls, op):
     needs(mode, strategy)
     rng = np.random.default_rng(1)
@@ -166,8 +166,13 @@ def test_by_key_at_edge_sizes(device, needs, mode, strategy, stalls, op):
         _check_by_key(device, reduce, scan, _keys(n, runs, rng), items, f"n={n}, {runs}", kind)
 
 
-@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
-@pytest.mark.parametrize(("mode", "strategy", "stalls"), FORMS)
+@pytest.mark.parametrize(
+    ("mode", "strategy", "stalls", "op"),
+    quick_first(
+        [("native", "reduce_then_scan", 0, AFFINE), ("emulated", "lookback-u32x2", 3, AFFINE)],
+        [(*form, op) for form in FORMS for op in (gw.Add, AFFINE)],
+    ),
+)
 def test_by_offsets_at_edge_sizes(device, needs, mode, strategy, stalls, op):
     needs(mode, strategy)
     rng = np.random.default_rng(2)
@@ -188,66 +193,49 @@ def test_by_offsets_at_edge_sizes(device, needs, mode, strategy, stalls, op):
         _check_by_offsets(device, reduce, scan, _offsets(n, segments, rng), items, f"n={n}, {segments}", kind)
 
 
-@pytest.mark.parametrize("strategy", BOTH)
-@pytest.mark.parametrize("runs", ["eights", pytest.param("thousands", marks=pytest.mark.slow)])
-def test_many_items(device, strategy, runs):
-    rng = np.random.default_rng(3)
-    n = 100_003
-    items = rng.integers(0, 2**32, n).astype(np.uint32)
-    by_key = [cls(device, strategy=strategy, tuning=TUNING) for cls in (gw.ReduceByKey, gw.ScanByKey)]
-    _check_by_key(device, *by_key, _keys(n, runs, rng), items, runs)
-    by_offsets = [cls(device, strategy=strategy, tuning=TUNING) for cls in (gw.SegmentedReduce, gw.SegmentedScan)]
-    _check_by_offsets(device, *by_offsets, _offsets(n, runs, rng), items, runs)
-    _check_by_offsets(device, *by_offsets, _offsets(n, "empties", rng), items, "empties")
-
-
 def test_results_at_ends_go_through_workgroup_memory_in_parts(device):
     rng = np.random.default_rng(4)
     tuning = gw.ScanTuning(workgroup_size=512, vecs=2)  # 16 KiB a tile
-    reduce, scan = (cls(device, "u32", tuning=tuning) for cls in (gw.SegmentedReduce, gw.SegmentedScan))
+    reduce = gw.SegmentedReduce(device, "u32", tuning=tuning)
     items = rng.integers(0, 2**32, 9000).astype(np.uint32)
     for segments in SEGMENTS:
-        _check_by_offsets(device, reduce, scan, _offsets(items.size, segments, rng), items, segments)
+        offsets = _offsets(items.size, segments, rng)
+        assert_same(_run(reduce, device, items=items, offsets=offsets)["output"], _reduced(gw.Add, items, offsets))
+    keys = _keys(items.size, "each", rng)  # as many runs as items in a tile
+    by_key = _run(gw.ReduceByKey(device, strategy="lookback", tuning=tuning), device, keys=keys, items=items)
+    assert_same(by_key["output_values"], items)
 
 
-@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
-@pytest.mark.parametrize("lengths", [(1,), (0, 1, 2), (3, 7), (1, 31, 32, 33), (0, 1, 1, 1, 1, 2, 100, 400)], ids=str)
-def test_short_segments(device, op, lengths):
-    """An invocation takes whole segments where many end in a tile, with longer ones and tails among them."""
+@pytest.mark.parametrize("op", quick_first([AFFINE], [gw.Add]))
+def test_short_segments_and_segments_of_whole_tiles(device, op):
+    """An invocation takes whole segments where many end in a tile, with longer ones and tails among them.
+
+    A tile within a segment looks for no ends: not those at its own end, nor those behind the items.
+    """
     rng = np.random.default_rng(13)
     tuning = gw.ScanTuning(workgroup_size=64, vecs=1, max_blocks=3)
-    chosen = rng.choice(lengths, 24 * _tile(tuning) // max(1, int(np.mean(lengths))))
-    offsets = np.concatenate([[5], 5 + np.cumsum(chosen)]).astype(np.uint32)
-    items = rng.integers(0, 2**32, int(offsets[-1]) + 9).astype(np.uint32)
+    tile, chosen = _tile(tuning), []
+    for lengths in [(1,), (0, 1, 2), (3, 7), (1, 31, 32, 33), (0, 1, 1, 1, 1, 2, 100, 400)]:
+        chosen.append(rng.choice(lengths, 24 * tile // max(1, int(np.mean(lengths)))))
+    chosen.append(
+        np.diff(tile * np.int64([0, 2, 2, 5, 6, 6, 9, 9, 14, 24]) + np.int64([0, 0, 0, 0, 0, 1, -1, 0, 0, 0]))
+    )
     reduce = gw.SegmentedReduce(device, "u32", op, tuning=tuning)
-    assert_same(_run(reduce, device, items=items, offsets=offsets)["output"], _reduced(op, items, offsets))
-    arrays = {"items": gw.asarray(items, device), "offsets": gw.asarray(offsets, device)}
-    for n in (items.size - 20, 9 * _tile(tuning), 4 * _tile(tuning) + 3, 2):
-        want = _reduced(op, items[:n], np.minimum(offsets, n))
-        assert_same(reduce.execute(**arrays, n=n).output.to_numpy(), want, f"n={n}")
+    for first, lengths in zip((5, 5, 5, 5, 5, 0), chosen, strict=True):
+        offsets = (first + np.append(0, np.cumsum(lengths))).astype(np.uint32)
+        items = rng.integers(0, 2**32, int(offsets[-1]) + 2 * first).astype(np.uint32)
+        assert_same(_run(reduce, device, items=items, offsets=offsets)["output"], _reduced(op, items, offsets))
+        arrays = {"items": gw.asarray(items, device), "offsets": gw.asarray(offsets, device)}
+        for n in (items.size - 1, 20 * tile + 3, 14 * tile, 9 * tile - 1, 5 * tile + 1, 2):
+            want = _reduced(op, items[:n], np.minimum(offsets, n))
+            assert_same(reduce.execute(**arrays, n=n).output.to_numpy(), want, f"n={n}")
 
 
-@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
-def test_segments_of_whole_tiles(device, op):
-    """A tile within a segment looks for no ends: not those at its own end, nor those behind the items."""
-    rng = np.random.default_rng(12)
-    tuning = gw.ScanTuning(workgroup_size=64, vecs=1, max_blocks=2)
-    tile = _tile(tuning)
-    ends = [0, 2 * tile, 2 * tile, 5 * tile, 6 * tile, 6 * tile + 1, 9 * tile - 1, 9 * tile, 14 * tile, 24 * tile]
-    offsets = np.array(ends, np.uint32)
-    reduce = gw.SegmentedReduce(device, "u32", op, tuning=tuning)
-    items = rng.integers(0, 2**32, 24 * tile).astype(np.uint32)
-    assert_same(_run(reduce, device, items=items, offsets=offsets)["output"], _reduced(op, items, offsets))
-    arrays = {"items": gw.asarray(items, device), "offsets": gw.asarray(offsets, device)}
-    for n in (24 * tile - 1, 23 * tile, 20 * tile + 3, 14 * tile, 9 * tile - 1, 5 * tile + 1, 2 * tile):
-        want = _reduced(op, items[:n], np.minimum(offsets, n))
-        assert_same(reduce.execute(**arrays, n=n).output.to_numpy(), want, f"n={n}")
-
-
-@pytest.mark.parametrize("mode", ["native", "none", pytest.param("emulated", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    ("op", "blocks"), [(gw.Add, 3), (gw.Add, 90), (gw.Add, 1500), (AFFINE, 90)], ids=["3", "90", "1500", "affine"]
-)
+    ("op", "blocks", "mode"), quick_first(
+        [(AFFINE, 1500, "native")], itertools.product([gw.Add, AFFINE], [3, 90], ["native", "none", "emulated"])
+    ),
+)  # fmt: skip
 def test_totals_of_blocks_as_on_a_gpu(device, needs, mode, op, blocks):
     """A GPU scans the totals of all blocks in one round if it can: other invocations than those of the shape."""
     needs(mode, "reduce_then_scan")
@@ -274,16 +262,19 @@ def test_totals_of_blocks_as_on_a_gpu(device, needs, mode, op, blocks):
     assert last == max(sizes[0], min(1 << (plan.parameters["blocks"] - 1).bit_length(), most))
 
 
-@pytest.mark.parametrize("mode", ["native", "none", pytest.param("emulated", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("op", [gw.Add, AFFINE], ids=["add", "affine"])
-@pytest.mark.parametrize("blocks", [2, 65, 400])
+@pytest.mark.parametrize(
+    ("op", "blocks", "mode"), quick_first(
+        [(AFFINE, 65, "native"), (gw.Add, 2, "native")],
+        itertools.product([gw.Add, AFFINE], [2, 400], ["native", "none", "emulated"]),
+    ),
+)  # fmt: skip
 def test_the_last_workgroup_completes_segments(device, needs, mode, op, blocks):
     """Also where it did not see some blocks, and has to do them again; in several calls, with one bit of epoch."""
     needs(mode, "lookback")
     capabilities = dataclasses.replace(gw.capabilities(device), adapter_type="DiscreteGPU")
     rng = np.random.default_rng(14)
     tuning = dataclasses.replace(_tuning(device, mode, None, vecs=1), max_blocks=blocks, spin_limit=4)
-    for stall_every in (0, 1, 7):
+    for stall_every in (1, 7):
         reduce = faulty(gw.SegmentedReduce, stall_every=stall_every, epoch_bits=1)(
             device, "u32", op, tuning=tuning, capabilities=capabilities
         )
@@ -339,10 +330,13 @@ def test_segments_are_completed_by_a_second_kernel_where_bindings_are_few(device
 # ---- datatypes ----
 
 
-@pytest.mark.parametrize("strategy", BOTH)
-@pytest.mark.parametrize("datatype", ["f32", "i64", *_slow("i32", "u64")])
-@pytest.mark.parametrize("key", ["u64", "f64", *_slow("i32", "f32", "i64")])
-def test_datatypes_of_keys_and_items(device, datatype, key, strategy):
+@pytest.mark.parametrize(
+    ("key", "datatype", "op", "strategy"), quick_first(
+        [("f64", "i64", gw.Add, "lookback")],
+        itertools.product(["i32", "f32", "i64"], ["i32", "u64"], [gw.Add, gw.Min], ["lookback", "reduce_then_scan"]),
+    ),
+)  # fmt: skip
+def test_datatypes_of_keys_and_items(device, key, datatype, op, strategy):
     rng = np.random.default_rng(5)
     n = 3000
     items = rng.integers(-9, 9, n).astype(gw.STORAGE_DATATYPES[datatype].dtype)  # sums that are exact
@@ -350,12 +344,10 @@ def test_datatypes_of_keys_and_items(device, datatype, key, strategy):
     if keys.itemsize == 8 and key != "f64":
         keys <<= 33  # the halves differ one by one
     bounds = _bounds(keys)
-    for op in (gw.Add, gw.Min):
-        got = _run(
-            gw.ReduceByKey(device, key, datatype, op, strategy=strategy, tuning=TUNING), device, keys=keys, items=items
-        )
-        assert_same(got["output_keys"], keys[bounds[:-1]])
-        assert_same(got["output_values"], op.numpy.reduceat(items, bounds[:-1], dtype=items.dtype))
+    reduce = gw.ReduceByKey(device, key, datatype, op, strategy=strategy, tuning=TUNING)
+    got = _run(reduce, device, keys=keys, items=items)
+    assert_same(got["output_keys"], keys[bounds[:-1]])
+    assert_same(got["output_values"], op.numpy.reduceat(items, bounds[:-1], dtype=items.dtype))
 
 
 def test_keys_that_are_floats(device):
@@ -402,12 +394,8 @@ def test_floats_keep_to_their_segment(device, strategy):
     np.testing.assert_array_equal(
         _run(least, device, items=x, offsets=offsets)["output"], [np.inf, 1, np.nan, -np.inf, 1, np.inf]
     )
-    zeros = np.array([0.0, -0.0, -0.0, 0.0], np.float32)
-    keys = np.array([1, 1, 2, 2], np.uint32)
-    got = _run(
-        gw.ReduceByKey(device, "u32", "f32", gw.Min, strategy=strategy, tuning=TUNING), device, keys=keys, items=zeros
-    )
-    assert np.signbit(got["output_values"]).tolist() == [True, True]
+    zeros = {"items": np.array([0.0, -0.0, -0.0, 0.0], np.float32), "offsets": np.array([0, 2, 4], np.uint32)}
+    assert np.signbit(_run(least, device, **zeros)["output"]).tolist() == [True, True]
 
 
 def test_deterministic_sums_have_the_same_bits_everywhere(device):
@@ -435,53 +423,19 @@ def _with_bindings(device, limit):
     return dataclasses.replace(measured, limits={**measured.limits, "max-storage-buffer-binding-size": limit})
 
 
-@pytest.mark.parametrize("op", [gw.Add, pytest.param(AFFINE, marks=pytest.mark.slow)], ids=["add", "affine"])
-@pytest.mark.parametrize("strategy", BOTH)
-def test_in_windows(device, strategy, op):
+@pytest.mark.parametrize(("strategy", "op"), quick_first([("lookback", gw.Add)], [("reduce_then_scan", AFFINE)]))
+def test_runs_and_segments_go_on_in_the_next_windows(device, strategy, op):
     rng = np.random.default_rng(8)
     n = 7_000
     options = {"strategy": strategy, "tuning": TUNING, "capabilities": _with_bindings(device, 8_000)}
     items = rng.integers(0, 2**32, n).astype(np.uint32)
     by_key = [cls(device, "u32", "u32", op, **options) for cls in (gw.ReduceByKey, gw.ScanByKey)]
     by_offsets = [cls(device, "u32", op, **options) for cls in (gw.SegmentedReduce, gw.SegmentedScan)]
-    for runs in ("each", "eights", "one"):
+    for runs in ("eights", "one"):
         _check_by_key(device, *by_key, _keys(n, runs, rng), items, runs)
         _check_by_offsets(device, *by_offsets, _offsets(n, runs, rng), items, runs)
     layout = gw.Layout.separate(keys=n, items=n, output=n)
     assert by_key[1].plan(layout).parameters["windows"] > 3
-
-
-@pytest.mark.parametrize("strategy", BOTH)
-def test_views_at_odd_offsets(device, strategy):
-    rng = np.random.default_rng(9)
-    x, keys = rng.integers(0, 99, 5000).astype(np.uint32), np.arange(5000, dtype=np.uint32) // 8
-    whole = [gw.asarray(items, device) for items in (x, keys)]
-    offsets = _offsets(3000, "eights", rng)
-    for first in (1, 2, 3):
-        part = slice(first, first + 3000)
-        items, view = whole[0][part], whole[1][part]
-        run = gw.ReduceByKey(device, strategy=strategy, tuning=TUNING).execute(keys=view, items=items)
-        bounds = _bounds(keys[part])
-        assert_same(run.outputs["output_values"].to_numpy(), _reduced(gw.Add, x[part], bounds))
-        room = gw.full(3010, 7, "u32", device)
-        gw.ScanByKey(device, strategy=strategy, tuning=TUNING).execute(
-            keys=view, items=items, output=room[first : first + 3000]
-        )
-        got = room.to_numpy()
-        assert_same(got[first : first + 3000], _scanned(gw.Add, x[part], bounds))
-        assert set(got[:first]) | set(got[first + 3000 :]) == {7}
-        at = gw.asarray(np.concatenate([np.zeros(first, np.uint32), offsets]), device)[first:]
-        run = gw.SegmentedReduce(device, strategy=strategy, tuning=TUNING).execute(items=items, offsets=at)
-        assert_same(run.output.to_numpy(), _reduced(gw.Add, x[part], offsets))
-
-
-@pytest.mark.parametrize("strategy", BOTH)
-def test_three_trials_give_the_result_of_one(device, strategy):
-    rng = np.random.default_rng(10)
-    x, keys = rng.integers(0, 99, 5000).astype(np.uint32), _keys(5000, "random", rng)
-    reduce = gw.ReduceByKey(device, strategy=strategy, tuning=TUNING)
-    run = reduce.execute(keys=gw.asarray(keys, device), items=gw.asarray(x, device), trials=3)
-    assert_same(run.outputs["output_values"].to_numpy(), _reduced(gw.Add, x, _bounds(keys)))
 
 
 CLASSES = (gw.ReduceByKey, gw.ScanByKey, gw.SegmentedReduce, gw.SegmentedScan)
@@ -537,35 +491,24 @@ def test_room_for_fewer_runs(device):
     assert run.outputs["output_values"].to_numpy().tolist() == [3 * k for k in range(10)]
 
 
-@pytest.mark.parametrize("cls", CLASSES)
-def test_plans_survive_json(device, cls):
-    lengths = {"keys": 9000} if cls in CLASSES[:2] else {"offsets": 31}
-    for strategy in ("lookback", "reduce_then_scan"):
-        primitive = cls(device, strategy=strategy)
-        inputs = {"items": 9000, **lengths}
-        outputs = {name: primitive.signature.output_length(name, inputs) for name in primitive.signature.outputs}
-        plan = primitive.plan(gw.Layout.separate(**inputs, **outputs))
-        assert gw.Plan.from_json(plan.to_json()) == plan
-
-
 # ---- segments of one length, expressions ----
 
 
-@pytest.mark.parametrize("length", [1, 3, 16, 1000, 6000])
-def test_segments_of_one_length(device, length):
-    x = np.random.default_rng(12).integers(0, 2**32, 6000).astype(np.uint32)[: 6000 // length * length]
-    got = _run(gw.SegmentedReduce(device, length=length), device, items=x)["output"]
-    assert_same(got, x.reshape(-1, length).sum(axis=1, dtype=np.uint32))
-    if length > 1:
-        with pytest.raises(gw.LengthError, match="whole number of segments"):
-            _run(gw.SegmentedReduce(device, length=length), device, items=x[:-1])
+def test_segments_of_one_length(device):
+    for length in (1, 3, 1000):
+        x = np.random.default_rng(12).integers(0, 2**32, 6000).astype(np.uint32)[: 6000 // length * length]
+        reduce = gw.SegmentedReduce(device, length=length, tuning=TUNING)
+        assert_same(_run(reduce, device, items=x)["output"], x.reshape(-1, length).sum(axis=1, dtype=np.uint32))
+        if length > 1:
+            with pytest.raises(gw.LengthError, match="whole number of segments"):
+                _run(reduce, device, items=x[:-1])
 
 
-@pytest.mark.parametrize("binding", [None, 8_000])
-def test_keys_and_items_that_are_not_stored(device, binding):
+def test_keys_and_items_that_are_not_stored(device):
+    """In windows, too."""
     rng = np.random.default_rng(13)
     k, x = np.arange(8_000, dtype=np.uint32), rng.integers(0, 99, 8_000).astype(np.uint32)
-    options = {"tuning": TUNING, **({} if binding is None else {"capabilities": _with_bindings(device, binding)})}
+    options = {"tuning": TUNING, "capabilities": _with_bindings(device, 8_000)}
     reduce = gw.ReduceByKey(device, gw.u32("k") >> 3, gw.u32("a") * gw.u32("b") + 1, **options)
     run = reduce.execute(k=gw.asarray(k, device), a=gw.asarray(x, device), b=gw.asarray(x, device))
     want = np.add.reduceat(x * x + np.uint32(1), np.arange(0, k.size, 8), dtype=np.uint32)
@@ -582,25 +525,25 @@ def test_keys_and_items_that_are_not_stored(device, binding):
 # ---- repeat ----
 
 
-@pytest.mark.parametrize("kind", ["small", "zeros", "ones", "few long", "mostly empty"])
-def test_repeat_by_counts(device, kind):
+def test_repeat_by_counts(device):
+    """By small ones, none, ones, few long ones, few short ones."""
     rng = np.random.default_rng(14)
-    tuning = gw.ElementwiseTuning(workgroup_size=64, vecs=2)
     for m in (1, 2, 900):
-        counts = {
-            "small": rng.integers(0, 5, m), "zeros": np.zeros(m, int), "ones": np.ones(m, int),
-            "few long": np.where(rng.random(m) < 0.01, 3000, 0), "mostly empty": np.where(rng.random(m) < 0.02, 9, 0),
-        }[kind].astype(np.uint32)  # fmt: skip
-        total = int(counts.sum())
-        for dtype, size in ((np.uint32, total), (np.float64, total // 2), (np.int64, total + 900)):
-            values, size = rng.integers(0, 999, m).astype(dtype), max(size, 1)
-            primitive = gw.Repeat(device, dtype, size=size, tuning=tuning)
-            got = _run(primitive, device, values=values, counts=counts)
-            assert_same(got["output"], np.repeat(values, counts)[:size], f"m={m}")
-            assert got["count"].tolist() == [total]
-        ids = gw.Repeat(device, None, size=max(total, 1), by="offsets", tuning=tuning)
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
-        assert_same(_run(ids, device, offsets=offsets)["output"], np.repeat(np.arange(m, dtype=np.uint32), counts))
+        for counts in (
+            rng.integers(0, 5, m), np.zeros(m), np.ones(m), np.where(rng.random(m) < 0.01, 3000, 0),
+            np.where(rng.random(m) < 0.02, 9, 0),
+        ):  # fmt: skip
+            counts = counts.astype(np.uint32)
+            total = int(counts.sum())
+            for dtype, size in ((np.uint32, total), (np.float64, total // 2), (np.float64, total + 900)):
+                values, size = rng.integers(0, 999, m).astype(dtype), max(size, 1)
+                primitive = gw.Repeat(device, dtype, size=size, tuning=REPEATS)
+                got = _run(primitive, device, values=values, counts=counts)
+                assert_same(got["output"], np.repeat(values, counts)[:size], f"m={m}")
+                assert got["count"].tolist() == [total]
+            ids = gw.Repeat(device, None, size=max(total, 1), by="offsets", tuning=REPEATS)
+            offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
+            assert_same(_run(ids, device, offsets=offsets)["output"], np.repeat(np.arange(m, dtype=np.uint32), counts))
 
 
 def test_repeat_takes_the_count_of_its_values(device):
@@ -609,7 +552,8 @@ def test_repeat_takes_the_count_of_its_values(device):
     keys = gw.asarray(x, device)
     ones = gw.asarray(np.ones(x.size, np.uint32), device)
     runs = gw.ReduceByKey(device, tuning=TUNING).execute(keys=keys, items=ones).outputs
-    again = gw.Repeat(device, size=2000).execute(values=runs["output_keys"], counts=runs["output_values"])
+    repeat = gw.Repeat(device, size=2000, tuning=REPEATS)
+    again = repeat.execute(values=runs["output_keys"], counts=runs["output_values"])
     assert_same(again.output.to_numpy(), x)
 
 
@@ -629,7 +573,6 @@ def test_functions_of_numpy_arrays(device):
     assert_same(gw.segmented_scan(x, offsets, device=device), want)
     assert_same(gw.scan_by_key(keys, x, device=device), want)
     np.testing.assert_array_equal(gw.segment_ids(offsets, device=device), np.repeat(np.arange(300), np.diff(offsets)))
-    assert_same(gw.segmented_reduce(x.astype(np.int32), length=50, device=device), x.reshape(-1, 50).sum(1, np.int32))
     counts = rng.integers(0, 4, 5000)
     assert_same(gw.repeat(keys, counts, device=device), np.repeat(keys, counts))
     assert_same(gw.repeat(keys, 3, device=device), np.repeat(keys, 3))
@@ -645,7 +588,7 @@ def test_functions_of_numpy_arrays(device):
     assert_same(found.to_numpy(), np.repeat(keys, counts))
 
 
-@pytest.mark.parametrize("dtype", ["u1", "f2", *_slow("?", "i1", "u2", "i2")])
+@pytest.mark.parametrize("dtype", quick_first(["i1"], ["?", "u1", "u2", "i2", "f2"]))
 def test_small_items(device, dtype):
     """Kernels read those of Arrays as they are; numpy's keys and repeated items come back in their own dtype."""
     rng = np.random.default_rng(16)
@@ -656,18 +599,10 @@ def test_small_items(device, dtype):
     bounds = np.append(starts, keys.size)
     # At odd offsets, as views.
     on_gpu = [gw.asarray(np.append(np.ones(3, dtype), each), device)[3:] for each in (keys, x)]
-    for k, items in ((keys, x), on_gpu, (keys, on_gpu[1])):
-        found = gw.reduce_by_key(k, items)
-        sums = np.add.reduceat(x.astype(wide), starts, dtype=wide)
-        if k is on_gpu[0] or items is on_gpu[1]:
-            assert_same(found.keys.to_numpy(), keys[starts].astype(wide))
-            assert_same(found.values.to_numpy(), sums)
-        else:
-            assert_same(found.keys, keys[starts])
-            assert_same(found.values, sums)
-    scanned = _scanned(gw.Add, x.astype(wide), bounds)
-    assert_same(gw.scan_by_key(*on_gpu).to_numpy(), scanned)
-    assert_same(gw.segmented_scan(on_gpu[1], bounds).to_numpy(), scanned)
+    sums = np.add.reduceat(x.astype(wide), starts, dtype=wide)
+    found = gw.reduce_by_key(*on_gpu)
+    assert_same(found.keys.to_numpy(), keys[starts].astype(wide))
+    assert_same(found.values.to_numpy(), sums)
     assert_same(gw.segmented_reduce(on_gpu[1], bounds).to_numpy(), sums)
     assert_same(gw.repeat(x, 3, device=device), np.repeat(x, 3))
     assert_same(gw.repeat(on_gpu[1], 3).to_numpy(), np.repeat(x, 3))
@@ -742,6 +677,7 @@ def test_functions_of_arrays_read_nothing_back(device):
         (lambda: gw.Repeat(None, size=5, by="runs", capabilities=gw.Capabilities()), "counts, offsets"),
     ],
 )
+@pytest.mark.gpu
 def test_bad_input_is_refused_with_a_remedy(call, said):
     with pytest.raises(gw.ArgumentError, match=said):
         call()
@@ -769,7 +705,7 @@ def test_a_repeat_by_wild_numbers_reaches_nothing_outside(device, by):
     wild = rng.integers(0, 2**32, 501 if by == "offsets" else 500).astype(np.uint32)
     values = gw.asarray(np.r_[np.full(50, 9), np.arange(1000, 1500), np.full(50, 9)].astype(np.uint32), device)
     room = gw.full(3000, 7, "u32", device)
-    repeat = gw.Repeat(device, "u32", size=2900, by=by)
+    repeat = gw.Repeat(device, "u32", size=2900, by=by, tuning=REPEATS)
     run = repeat.execute(values=values[50:550], output=room[50:2950], **{by: gw.asarray(wild, device)})
     got = room.to_numpy()
     assert set(got[:50]) | set(got[2950:]) == {7}

@@ -1,6 +1,7 @@
-"""Select, Partition, Unique and RunLength against numpy: sizes, shares, forms of subgroups, stalls, windows, counts."""
+"""Select, Partition, Unique and RunLength: shares, ways to outputs, stalls, windows, counts, chunks, expressions."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -11,17 +12,16 @@ from gridwise_py.planning import builder, shaders
 from gridwise_py.planning.faults import faulty
 from helpers.strategies import make_primitive, quick_first
 
-pytestmark = pytest.mark.thin(1)
-
 # Tiles of 256 items, so that few items are many tiles.
 SMALL = {"workgroup_size": 64, "vecs": 1}
+TUNING = gw.StreamTuning(**SMALL)
 TILE = 256
 STRATEGIES = ("lookback", "reduce_then_scan")
-#: Each with the options of its constructor.
+#: Each with the options of its constructor. Kernels read items of 1, 2, 4 and 8 bytes in four ways, and flags, too.
 KINDS = {
-    "select": (gw.Select, {}),
+    "select": (gw.Select, {"dtype": "i16"}),
     "select 8 bytes": (gw.Select, {"dtype": "u64", "flag_dtype": "i32"}),
-    "partition": (gw.Partition, {}),
+    "partition": (gw.Partition, {"flag_dtype": "u16"}),
     "partition in 3": (gw.Partition, {"parts": 3, "dtype": "f32"}),
     "unique": (gw.Unique, {"dtype": "f32"}),
     "unique by key": (gw.Unique, {"dtype": "i32", "value_dtype": "f64"}),
@@ -82,9 +82,16 @@ def _make(device, kind, **options):
 # ---- what is selected
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "form", "strategy"),
+    quick_first(
+        [
+            *zip([kind for kind in KINDS if kind != "partition"], FORMS, ["lookback"] * len(FORMS), strict=True),
+            ("partition in 3", "default", "reduce_then_scan"), ("unique by key", "default", "lookback"),
+        ],
+        itertools.product(KINDS, FORMS, STRATEGIES),
+    ),
+)  # fmt: skip
 def test_every_share_at_every_size(device, kind, form, strategy):
     primitive = _make(device, kind, strategy=strategy, **FORMS[form])
     for n in (0, 1, 3, TILE - 1, TILE, TILE + 1, 5 * TILE + 7):
@@ -92,93 +99,54 @@ def test_every_share_at_every_size(device, kind, form, strategy):
             _check(primitive, _inputs(primitive, n, share), f"{n} items, share {share}")
 
 
-@pytest.mark.parametrize("kind", ["select", "partition in 3", "unique by key", "runs"])
-def test_shapes_of_the_table(device, kind):
-    cls, own = KINDS[kind]
-    primitive = cls(device, **own)
-    for n in (8191, 100_003):
-        for share in SHARES:
-            _check(primitive, _inputs(primitive, n, share), f"{n} items, share {share}")
-
-
-@pytest.mark.parametrize("order", ["tile", "subgroup"])
-@pytest.mark.parametrize("size", [2, 4, 8, 16, 32, 64, 128])
-@pytest.mark.parametrize("kind", ["select", "partition in 3", "runs"])
-def test_subgroups_of_every_size(device, kind, size, order):
-    tuning = {"workgroup_size": 128, "vecs": 3, "stage": 1024, "order": order}
-    primitive = _make(device, kind, subgroups=f"emulated-{size}", **tuning)
-    for share in (0.5, 1.0):
-        _check(primitive, _inputs(primitive, 128 * 3 * 4 * 2 + 5, share))
-
-
-def test_rounds_of_a_subgroup_go_on_where_the_last_one_ended(device):
-    """A subgroup has two rows in a round, and three in a tile."""
-    for kind in ("runs", "partition in 3", "unique by key"):
-        primitive = _make(device, kind, subgroups="emulated-8", vecs=3, stage=512, order="subgroup")
-        for share in (0.05, 0.5):
-            _check(primitive, _inputs(primitive, 3 * 768 + 5, share), f"{kind} {share}")
-
-
-@pytest.mark.parametrize("kind", ["select", "partition", "runs"])
-def test_without_subgroups(device, kind):
-    primitive = _make(device, kind, subgroups=False, workgroup_size=16, vecs=9)
-    _check(primitive, _inputs(primitive, 2001, 0.5))
-
-
-@pytest.mark.parametrize("dtype", ["bool", "u8", "i16", "f16", "f32", "u64", "c64"])
-def test_items_of_every_size(device, dtype):
-    primitive = gw.Select(device, dtype, flag_dtype="u8")
-    rng = np.random.default_rng(1)
-    items = rng.integers(0, 2, 3001).astype(primitive.datatype.dtype)
-    _check(primitive, {"input": items, "flags": rng.integers(0, 3, 3001).astype(np.uint8)})
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        # A subgroup has two rows in a round, and three in a tile: rounds go on where the last one ended.
+        ("runs", {"subgroups": "emulated-8", "stage": 512, "order": "subgroup"}),
+        ("partition in 3", {"subgroups": "emulated-8", "stage": 512, "order": "subgroup"}),
+        ("unique by key", {"workgroup_size": 16, "vecs": 9, "subgroups": False}),
+    ],
+)
+def test_rows_and_subgroups_of_other_numbers(device, kind, options):
+    primitive = _make(device, kind, **{"vecs": 3, "stage": 1024, **options})
+    for share in (0.05, 0.5, 1.0):
+        _check(primitive, _inputs(primitive, 128 * 3 * 4 * 2 + 5, share), f"share {share}")
 
 
 def test_structs_are_copied_whole(device):
     pair = gw.Struct("Pair", value="f32", index="u32", other="i32")
     items = pair.array(value=np.arange(700, dtype=np.float32), index=np.arange(700), other=-np.arange(700))
     flags = np.random.default_rng(2).random(700) < 0.3
-    run = gw.Select(device, pair).execute(input=gw.asarray(items, device), flags=gw.asarray(flags, device))
+    select = gw.Select(device, pair, tuning=TUNING)
+    run = select.execute(input=gw.asarray(items, device), flags=gw.asarray(flags, device))
     assert (run.output.to_numpy() == items[flags]).all()
 
 
 def test_zeros_are_equal_and_nan_as_asked(device):
     keys = np.array([0.0, -0.0, np.nan, -np.nan, 1.0, np.nan, 2.0, 2.0], dtype=np.float32)
     array = gw.asarray(keys, device)
-    assert gw.Unique(device, "f32").execute(keys=array).output.to_numpy().size == 5
-    assert gw.Unique(device, "f32", equal_nan=False).execute(keys=array).output.to_numpy().size == 6
+    for equal_nan, runs in ((True, 5), (False, 6)):
+        unique = gw.Unique(device, "f32", equal_nan=equal_nan, tuning=TUNING)
+        assert unique.execute(keys=array).output.to_numpy().size == runs
 
 
 # ---- how it goes
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_views_at_any_offset(device, kind):
-    primitive = _make(device, kind)
-    for offset in (1, 2, 3, 77):
-        inputs = _inputs(primitive, 1001, 0.4, offset)
-        arrays = {}
-        for name, items in inputs.items():
-            padded = np.ones(items.size + offset + 5, dtype=items.dtype)
-            padded[offset : offset + items.size] = items
-            arrays[name] = gw.asarray(padded, device)[offset : offset + items.size]
-        run = primitive.execute(**arrays)
-        found = mismatch(primitive, inputs, {name: array.to_numpy() for name, array in run.outputs.items()})
-        assert found is None, f"offset {offset}: {found}"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_tiles_that_never_publish_are_recounted(device, kind):
+@pytest.mark.parametrize(("kind", "every"), [("select 8 bytes", 1), ("unique by key", 3), ("runs", 1)])
+def test_tiles_that_never_publish_are_recounted(device, kind, every):
     cls, own = KINDS[kind]
-    for every in (1, 3):
-        primitive = make_primitive(faulty(cls, stall_every=every), device, spin_limit=4, **SMALL, **own)
-        for n in (TILE, 9 * TILE + 3):  # the same buffers, with other counts
-            _check(primitive, _inputs(primitive, n, 0.5), f"every {every}, {n} items")
-            _check(primitive, _inputs(primitive, n, 0.1, 1), f"every {every}, {n} items")
+    primitive = make_primitive(faulty(cls, stall_every=every), device, spin_limit=4, **SMALL, **own)
+    for n in (TILE, 9 * TILE + 3):  # the same buffers, with other counts
+        for seed, share in enumerate((0.5, 0.1)):
+            _check(primitive, _inputs(primitive, n, share, seed), f"{n} items, share {share}")
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("kind", ["select", "partition in 3", "unique by key", "runs", "runs 8 bytes"])
-def test_windows(device, kind, strategy):
+@pytest.mark.parametrize(
+    ("kind", "strategy"), quick_first([("unique by key", "lookback")], [("runs", "reduce_then_scan")])
+)
+def test_runs_go_on_in_the_next_window(device, kind, strategy):
     """Inputs beyond a binding, with runs across the edges; the outputs get several bindings."""
     found = gw.capabilities(device)
     narrow = {"max-storage-buffer-binding-size": 6000, "min-storage-buffer-offset-alignment": 256,
@@ -231,8 +199,10 @@ def _wrong_calls(primitive, n=9 * TILE + 3):
     return wrong
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("kind", ["select", "partition", "unique by key", "runs"])
+@pytest.mark.parametrize(
+    ("kind", "strategy"),
+    quick_first([("partition", "lookback"), ("runs", "lookback")], [("unique by key", "reduce_then_scan")]),
+)
 def test_counts_on_the_gpu_that_alternate(device, spoilt, kind, strategy):
     """Of one primitive, whose state has one bit of epoch: a tile without items has to publish, too."""
     spoilt(_BACKWARDS)
@@ -240,46 +210,27 @@ def test_counts_on_the_gpu_that_alternate(device, spoilt, kind, strategy):
 
 
 @pytest.mark.needs("a CPU adapter")  # a GPU runs its workgroups in any order, so a fault need not show
-@pytest.mark.parametrize("kind", ["select", "runs"])
-def test_silent_tiles_without_items_would_be_seen(device, spoilt, kind):
+def test_silent_tiles_without_items_would_be_seen(device, spoilt):
     """What the test above guards against: words that are two dispatches old pass for new ones."""
     spoilt(_BACKWARDS, _IDLE_PUBLISHES)
-    assert _wrong_calls(_make(device, kind, strategy="lookback", tickets=False, spin_limit=2)) > 0
+    assert _wrong_calls(_make(device, "runs", strategy="lookback", tickets=False, spin_limit=2)) > 0
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_less_room_than_items(device, kind, strategy):
-    """What does not fit is counted, and nothing is written behind the room."""
+@pytest.mark.parametrize(("kind", "strategy"), [("partition in 3", "lookback"), ("runs", "lookback")])
+def test_what_does_not_fit_is_counted_and_nothing_is_written_behind_the_room(device, kind, strategy):
     for size in (0, 1, 100):
         primitive = _make(device, kind, strategy=strategy, size=size)
-        inputs = _inputs(primitive, 1500, 0.5)
-        run = _check(primitive, inputs, f"room for {size}")
-        whole = _make(device, kind).reference(**inputs)[-1]
-        last = list(run.outputs.values())[-1]
-        np.testing.assert_array_equal(last.to_numpy(), whole)
-
-
-def test_nothing_is_written_behind_the_room(device):
-    primitive = gw.RunLength(device, size=5, tuning=gw.StreamTuning(**SMALL))
-    whole = {name: gw.full(10, 99, "u32", device) for name in ("values", "starts", "lengths")}
-    primitive.execute(keys=gw.arange(1000, dtype="u32", device=device), **{k: v[:5] for k, v in whole.items()})
-    for array in whole.values():
-        np.testing.assert_array_equal(array.to_numpy()[5:], [99] * 5)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_trials_give_the_same(device, kind):
-    primitive = _make(device, kind)
-    _check(primitive, _inputs(primitive, 3000, 0.5), trials=3)
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_plan_survives_json(device, strategy):
-    capabilities = gw.capabilities(device)
-    plan = gw.Partition.plan_for(capabilities=capabilities, lengths={"input": 5000, "flags": 5000, "first": 5000,
-                                 "rest": 5000, "counts": 2}, strategy=strategy)  # fmt: skip
-    assert gw.Plan.from_json(plan.to_json()) == plan
+        inputs, outputs = _inputs(primitive, 1500, 0.5), {}
+        for name in primitive.signature.outputs[:-1]:
+            whole = np.full(size + 8, 99, primitive.signature.datatype(name).dtype)
+            outputs[name] = gw.asarray(whole, device)
+        views = {name: array[4 : 4 + size] for name, array in outputs.items()}
+        run = _check(primitive, inputs, f"room for {size}", **views)
+        for name, array in outputs.items():
+            margins = np.delete(array.to_numpy(), np.s_[4 : 4 + size])
+            np.testing.assert_array_equal(margins, 99, err_msg=f"{name}, room for {size}")
+        every = _make(device, kind).reference(**inputs)[-1]
+        np.testing.assert_array_equal(list(run.outputs.values())[-1].to_numpy(), every)
 
 
 # ---- expressions
@@ -289,42 +240,29 @@ def test_predicates_and_items_are_expressions(device):
     x = np.random.default_rng(5).integers(0, 1000, 3001).astype(np.uint32)
     u = gw.u32("x")
     for primitive in (
-        gw.Select(device, u, where=u > 500),
-        gw.Select(device, u * 2 + gw.index, where=u > 500),
-        gw.Select(device, gw.index, where=u > 500),
-        gw.Partition(device, u, where=[u > 700, u < 300]),
-        gw.Unique(device, u > 500),
-        gw.RunLength(device, gw.where(u > 900, u, 0)),
+        gw.Select(device, u * 2 + gw.index, where=u > 500, tuning=TUNING),
+        gw.Partition(device, u, where=[u > 700, u < 300], tuning=TUNING),
+        gw.RunLength(device, gw.where(u > 900, u, 0), tuning=TUNING),
     ):
         _check(primitive, {"x": x})
     array = gw.asarray(x, device)
-    run = gw.Select(device, array, where=array != gw.previous(array)).execute()
+    run = gw.Select(device, array, where=array != gw.previous(array), tuning=TUNING).execute()
     np.testing.assert_array_equal(run.output.to_numpy(), x[np.append(False, x[1:] != x[:-1])])
+    leaf = gw.Select(device, "u32", where=gw.u32("input") > gw.scalar("least", "u32"), tuning=TUNING)
+    assert leaf.signature.inputs == ("input",)
+    for least in (250, 700):  # a scalar is given to execute
+        np.testing.assert_array_equal(leaf.execute(input=array, least=least).output.to_numpy(), x[x > least])
 
 
 def test_each_field_of_a_struct_is_an_output(device):
     x = np.random.default_rng(6).random(2001).astype(np.float32)
     a = gw.f32("a")
-    primitive = gw.Select(device, gw.struct(depth=a, id=gw.index), where=a < 0.25)
+    primitive = gw.Select(device, gw.struct(depth=a, id=gw.index), where=a < 0.25, tuning=TUNING)
     run = _check(primitive, {"a": x})
     np.testing.assert_array_equal(run.outputs["depth"].to_numpy(), x[x < 0.25])
     np.testing.assert_array_equal(run.outputs["id"].to_numpy(), np.flatnonzero(x < 0.25))
     with pytest.raises(gw.ArgumentError, match="a struct of p, q"):
         gw.Partition(device, gw.struct(p=a, q=gw.index), where=a < 0.25)
-
-
-def test_a_leaf_may_be_the_input(device):
-    primitive = gw.Select(device, "u32", where=gw.u32("input") > 3)
-    _check(primitive, {"input": np.arange(9, dtype=np.uint32)})
-    assert primitive.signature.inputs == ("input",)
-
-
-def test_scalars_of_predicates_are_given_to_execute(device):
-    primitive = gw.Select(device, gw.f32("x"), where=gw.f32("x") > gw.scalar("least", "f32"))
-    x = np.arange(10, dtype=np.float32)
-    for least in (2.5, 7.0):
-        run = primitive.execute(x=gw.asarray(x, device), least=least)
-        np.testing.assert_array_equal(run.output.to_numpy(), x[x > least])
 
 
 # ---- chunks
@@ -339,12 +277,10 @@ def _in_chunks(items, rng, device):
     return gw.ChunkedArray(chunks)
 
 
-@pytest.mark.parametrize("kind", quick_first(["unique by key"], [kind for kind in KINDS if kind != "unique by key"]))
-@pytest.mark.parametrize("strategy", quick_first(["lookback"], ["reduce_then_scan"]))
-def test_inputs_in_chunks_are_one_array(device, kind, strategy):
+@pytest.mark.parametrize("kind", quick_first(["unique by key"], KINDS))
+def test_inputs_in_chunks_are_one_array(device, kind):
     """Cut anywhere, and each input elsewhere; runs go on over the cuts."""
-    made, options = KINDS[kind]
-    primitive = make_primitive(made, device, **options, **SMALL, strategy=strategy)
+    primitive = _make(device, kind, strategy="lookback")
     rng = np.random.default_rng(1)
     for n, share in ((0, 0.5), (3000, 0.01), (3001, 0.5)):
         inputs = _inputs(primitive, n, share)
@@ -426,6 +362,6 @@ def test_wrong_arguments_are_refused(device):
 def test_a_device_with_unsafe_look_back_takes_three_dispatches(device):
     verdict = gw.LookbackVerdict(coherent=False, progress=False, needs_tickets=False, recovers=False)
     capabilities = dataclasses.replace(gw.capabilities(device), lookback=verdict)
-    primitive = gw.Select(device, capabilities=capabilities)
-    run = _check(primitive, _inputs(primitive, 3000, 0.5))
-    assert len(run.plan.kernels) == 3
+    primitive = gw.Select(None, capabilities=capabilities)
+    lengths = {"input": 3000, "flags": 3000, "output": 3000, "count": 1}
+    assert len(primitive.plan(gw.Layout.separate(**lengths)).kernels) == 3

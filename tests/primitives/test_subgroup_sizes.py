@@ -12,15 +12,10 @@ import sys
 import pytest
 
 from helpers.paths import with_helpers
-from helpers.strategies import (
-    DATATYPES,
-    KINDS,
-    OPERATORS,
-    every,
-)
+from helpers.strategies import DATATYPES, KINDS, OPERATORS, every
 from helpers.subgroup_checks import FACTORS, FORMS, QUICK, SIZES, check, check_sort
 
-pytestmark = [pytest.mark.gpu, pytest.mark.thin(1)]
+pytestmark = pytest.mark.gpu
 
 
 def _run_at(width: int, *arguments: str, expected: int | None = None) -> dict[str, int]:
@@ -54,30 +49,16 @@ def test_native_subgroups_of_lavapipe(width):
 @pytest.mark.parametrize("width", SIZES, ids=lambda width: f"{SIZES[width]} lanes")
 def test_native_subgroups_of_lavapipe_in_full(width):
     assert _run_at(width, "full")["cases"] == 3 * len(every(FACTORS))
+    with pytest.raises(AssertionError, match=f"subgroups have {SIZES[width]} lanes here, not 99"):
+        _run_at(width, expected=99)
 
 
-def test_a_size_other_than_the_expected_one_is_noticed():
-    with pytest.raises(AssertionError, match="subgroups have 4 lanes here, not 8"):
-        _run_at(128, expected=8)
-
-
-@pytest.fixture(params=FORMS)
-def form(request, require):
-    """Reduce, or a strategy of scan that the device can do."""
-    if "u64" in request.param:
-        require("shader-int64", "shader-int64-atomic-all-ops")
-    return request.param
-
-
-@pytest.mark.parametrize("size", [64, 128])
-@pytest.mark.parametrize(("op", "datatype", "kind"), [("affine", "u32", "inclusive"), ("min", "f32", "exclusive")])
-def test_emulated_subgroups_of_64_and_128(device, form, op, datatype, kind, size):
-    check(device, f"emulated-{size}", op, datatype, form, kind, workgroup_size=128, blocks=9)
-
-
-@pytest.mark.parametrize("size", [2, 4, 16, 32])
-def test_emulated_subgroups_of_other_sizes(device, form, size):
-    check(device, f"emulated-{size}", "affine", "i32", form, "exclusive", workgroup_size=32, blocks=5)
+@pytest.mark.parametrize(
+    ("size", "form"),
+    [(2, "reduce"), (4, "lookback-u32x2"), (32, "reduce"), (64, "reduce_then_scan"), (128, "lookback-u32x2")],
+)
+def test_emulated_subgroups(device, size, form):
+    check(device, f"emulated-{size}", "affine", "u32", form, "exclusive", workgroup_size=128, blocks=9)
 
 
 @pytest.mark.slow
@@ -87,10 +68,12 @@ def test_sorts_with_emulated_subgroups(device, size):
 
 
 @pytest.mark.slow
+@pytest.mark.needs("shader-int64", "shader-int64-atomic-all-ops")
 @pytest.mark.parametrize("size", [2, 4, 8, 16, 32, 64, 128])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("op", OPERATORS)
 @pytest.mark.parametrize("datatype", DATATYPES)
+@pytest.mark.parametrize("form", FORMS)
 def test_emulated_subgroups_in_full(device, form, op, datatype, kind, size):
     if form != "reduce" or kind == "inclusive":
         check(device, f"emulated-{size}", op, datatype, form, kind, workgroup_size=128, vecs=2, blocks=5)

@@ -313,11 +313,6 @@ OTHERS = set(REGISTRY.values()).difference(*(classes for name, (_, classes) in F
 FAMILIES |= {name: (partial(others, name), {cls}) for name, cls in REGISTRY.items() if cls in OTHERS}
 
 
-def test_only_look_back_with_64_bit_state_is_exempt():
-    assert {s for s in STRATEGIES if EXEMPT in s} == {"lookback-u64"}
-    assert {case["strategy"] for case in SCANS} == set(STRATEGIES) - {"lookback-u64"}
-
-
 @pytest.mark.tint
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize("family", FAMILIES)

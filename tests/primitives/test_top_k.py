@@ -54,22 +54,24 @@ def levels(primitive, count):
     return [*(name for level in range(count) for name in (f"delegates_{level}", "groups")), "select"]
 
 
-@pytest.mark.parametrize("datatype", quick_first(["f16", "i64"], DATATYPES))
-def test_equals_numpy(device, datatype):
+@pytest.mark.parametrize(
+    ("datatype", "k", "mode"), quick_first([("i64", 17, "largest")], [(d, 2, "smallest") for d in DATATYPES])
+)
+def test_equals_numpy(device, datatype, k, mode):
     x = keys_of(datatype, 40_001)
-    for mode, k in (("largest", 17), ("smallest", 2)):
-        primitive = FewCodes(device, datatype, k, mode=mode)
-        assert names(check(primitive, x)) == levels(primitive, 1)
-        check(primitive, x[:61])
+    primitive = FewCodes(device, datatype, k, mode=mode)
+    assert names(check(primitive, x)) == levels(primitive, 1)
+    check(primitive, x[:61])
 
 
-@pytest.mark.parametrize("mode", ["largest", "smallest"])
+@pytest.mark.parametrize("mode", quick_first(["smallest"], ["largest"]))
 def test_numbers_before_nan_and_equal_zeros_in_order(device, mode):
-    for n, k in ((700, 700), (5000, 900), (40_000, 20)):
-        check(FewCodes(device, "f32", k, mode=mode), floats(n), n)
-    only_nan = np.array([np.nan, 1, -np.nan, np.nan], dtype=np.float32)
-    run = gw.TopK(device, "f32", 3, mode=mode).execute(input=gw.asarray(only_nan, device))
-    assert run.outputs["indices"].to_numpy().tolist() == [1, 0, 2]
+    for n in (61, 700, 5000, 40_000):
+        plan = check(FewCodes(device, "f32", 20, mode=mode), floats(n), n)
+    assert names(plan) == levels(FewCodes(device, "f32", 20), 1)
+    only_nan = np.array([np.nan, 1, -np.nan, np.nan] * 5 + [np.nan], dtype=np.float32)
+    run = FewCodes(device, "f32", 20, mode=mode).execute(input=gw.asarray(only_nan, device))
+    assert run.outputs["indices"].to_numpy().tolist() == [*range(1, 21, 4), *sorted({*range(20)} - {*range(1, 21, 4)})]
 
 
 def test_edge_sizes(device):
@@ -96,11 +98,23 @@ DISTRIBUTIONS = {
 }
 
 
-@pytest.mark.parametrize("mode", ["largest", "smallest"])
+@pytest.mark.parametrize("mode", quick_first(["largest"], ["smallest"]))
 def test_any_distribution_over_two_levels_of_delegates(device, mode):
     primitive = make_primitive(FewCodes, device, "u32", 9, mode=mode, **TILE)
     for name, make in DISTRIBUTIONS.items():
         assert names(check(primitive, make(170_003), name)) == levels(primitive, 2)
+
+
+@pytest.mark.parametrize(("datatype", "k", "mode"), quick_first([("u64", 100, "smallest")], [("u32", 1000, "largest")]))
+def test_one_workgroup_chooses_exactly_where_the_codes_do_not_fit(device, datatype, k, mode):
+    """Up to a bound there are more codes than there is room for; or k is too large for a bound."""
+    dtype = gw.STORAGE_DATATYPES[datatype].dtype
+    primitive = gw.TopK(device, datatype, k, mode=mode)
+    for name, make in DISTRIBUTIONS.items():
+        x = make(9000).astype(dtype)
+        if datatype == "u64":
+            x = x << dtype.type(29) | x & dtype.type(3)  # both words matter
+        check(primitive, x, name)
 
 
 def as_gpu(device):
@@ -148,55 +162,35 @@ def test_many_workgroups_make_the_first_choice(device, datatype, mode):
         assert (indices[order.size :] == 0xFFFFFFFF).all(), count
 
 
-@pytest.mark.parametrize("datatype", ["u32", "u64"])
-def test_one_workgroup_chooses_exactly_where_the_codes_do_not_fit(device, datatype):
-    """Up to a bound there are more codes than there is room for; or k is too large for a bound."""
-    dtype = gw.STORAGE_DATATYPES[datatype].dtype
-    for name, make in DISTRIBUTIONS.items():
-        x = make(9000).astype(dtype)
-        if datatype == "u64":
-            x = x << dtype.type(29) | x & dtype.type(3)  # both words matter
-        for k, mode in ((100, "smallest"), (1000, "largest")):
-            check(gw.TopK(device, datatype, k, mode=mode), x, (name, k))
-
-
 @pytest.mark.needs("workgroups of 1024")
 def test_more_than_a_kernel_has_invocations_for(device):
-    """As on devices with large workgroups."""
-    plain = gw.capabilities(device)
-    capabilities = dataclasses.replace(plain, adapter_type="DiscreteGPU")
-    for datatype, lanes in (("u32", 1024), ("f64", 512)):
-        primitive = gw.TopK(device, datatype, 100, capabilities=capabilities)
-        for x in (keys_of(datatype, 20_000), np.zeros(20_000, gw.STORAGE_DATATYPES[datatype].dtype)):
-            plan = check(primitive, x)
+    """As on devices with large workgroups; of 8 bytes with half as many invocations, which only the slow test runs."""
+    primitives = [gw.TopK(device, datatype, 100, capabilities=as_gpu(device)) for datatype in ("u32", "f64")]
+    for primitive, lanes in zip(primitives, (1024, 512), strict=True):
+        plan = primitive.plan(gw.Layout.separate({"input": 4 * 1024 // lanes}, input=20_000, values=100, indices=100))
         assert any(f"const LANES: u32 = {lanes}u;" in shader.text for shader in plan.shaders.values())
+    for x in (keys_of("u32", 20_000), np.zeros(20_000, np.uint32)):
+        check(primitives[0], x)
 
 
-@pytest.mark.parametrize("sorted", [True, False])
-@pytest.mark.parametrize(("rows", "length", "k"), [(7, 100, 3), (1, 50, 50), (3, 1300, 1024), (20, 1200, 5)])
-def test_rows(device, rows, length, k, sorted):
-    x = keys_of("u32", rows * length)
-    primitive = FewCodes(device, "u32", k, row_length=length, sorted=sorted)
-    run = primitive.execute(input=gw.asarray(x, device))
-    order = np.stack([expected(row, k, sorted=sorted) for row in x.reshape(rows, length)])
-    np.testing.assert_array_equal(run.outputs["indices"].to_numpy().reshape(rows, k), order)
-    values = np.take_along_axis(x.reshape(rows, length), order, axis=1)
-    np.testing.assert_array_equal(run.outputs["values"].to_numpy().reshape(rows, k), values)
+def test_rows(device):
+    for sorted in (True, False):
+        for rows, length, k in ((7, 100, 3), (1, 50, 50), (3, 1300, 1024), (20, 1200, 5)):
+            x = keys_of("u32", rows * length)
+            run = FewCodes(device, "u32", k, row_length=length, sorted=sorted).execute(input=gw.asarray(x, device))
+            order = np.stack([expected(row, k, sorted=sorted) for row in x.reshape(rows, length)])
+            np.testing.assert_array_equal(run.outputs["indices"].to_numpy().reshape(rows, k), order)
+            values = np.take_along_axis(x.reshape(rows, length), order, axis=1)
+            np.testing.assert_array_equal(run.outputs["values"].to_numpy().reshape(rows, k), values)
 
 
 def test_few_long_rows_get_many_workgroups_each(device):
-    x = keys_of("u16", 3 * 5001)
-    primitive = FewCodes(device, "u16", 11, row_length=5001)
+    x = keys_of("u32", 3 * 5001)
+    primitive = FewCodes(device, "u32", 11, row_length=5001)
     run = primitive.execute(input=gw.asarray(x, device))
     assert names(run.plan) == levels(primitive, 1) * 3
     for row, found in zip(x.reshape(3, -1), run.outputs["indices"].to_numpy().reshape(3, -1), strict=True):
         np.testing.assert_array_equal(found, expected(row, 11))
-
-
-@pytest.mark.parametrize("shift", [1, 3])
-def test_views_at_odd_offsets(device, shift):
-    x = keys_of("f32", 6000)
-    check(FewCodes(device, "f32", 13), x[shift:-1], input=gw.asarray(x, device)[shift:-1])
 
 
 def test_an_expression_is_not_stored(device):
@@ -206,18 +200,15 @@ def test_an_expression_is_not_stored(device):
     on_gpu = {"x": gw.asarray(a, device), "y": gw.asarray(b, device)}
     run = FewCodes(device, gw.f32("x") * gw.f32("y"), 13).execute(**on_gpu)
     np.testing.assert_array_equal(run.outputs["indices"].to_numpy(), expected(product, 13))
-    found = gw.top_k(on_gpu["x"] * on_gpu["y"], 13)
-    np.testing.assert_array_equal(found.indices.to_numpy(), expected(product, 13))
 
 
-@pytest.mark.parametrize(("datatype", "mode"), [("u32", "smallest"), ("f64", "largest")])
-def test_only_the_gpu_knows_how_many_items_count(device, datatype, mode):
+def test_only_the_gpu_knows_how_many_items_count(device):
     n, k = 6000, 13
-    x = (keys_of("u32", n) % 50).astype(gw.STORAGE_DATATYPES[datatype].dtype)
-    primitive, items = FewCodes(device, datatype, k, mode=mode), gw.asarray(x, device)
+    x = keys_of("u32", n) % 50
+    primitive, items = FewCodes(device, "u32", k, mode="smallest"), gw.asarray(x, device)
     for count in (n, 0, 1, k - 1, k, n // 3, n + 5, 33):
         run = primitive.execute(input=items, n=gw.asarray(np.array([count], dtype=np.uint32), device), trials=2)
-        order = expected(x[:count], k, mode)
+        order = expected(x[:count], k, "smallest")
         values, indices = run.outputs["values"].to_numpy(), run.outputs["indices"].to_numpy()
         np.testing.assert_array_equal(indices[: order.size], order, err_msg=str(count))
         np.testing.assert_array_equal(values[: order.size], x[order], err_msg=str(count))
@@ -245,7 +236,7 @@ def test_items_that_the_gpu_counted(device):
     np.testing.assert_array_equal(found.values.to_numpy(), np.sort(x[x > 30])[:5])
 
 
-@pytest.mark.parametrize("datatype", ["u32", "f64"])
+@pytest.mark.parametrize("datatype", quick_first(["u32"], ["f64"]))
 def test_larger_than_a_binding(device, datatype):
     """In windows for the delegates, and in segments for what is read of them."""
     caps = gw.capabilities(device)
@@ -413,7 +404,7 @@ def check_segments(primitive, x, offsets, n=None):
 def test_of_each_segment(device, datatype):
     x = keys_of(datatype, 14_000) if datatype != "f32" else floats(14_000)
     offsets = lengths_of_segments(x.size)
-    for k, options in ((1, {}), (20, {"mode": "smallest"}), (1024, {"sorted": False}), (600, {"mode": "smallest"})):
+    for k, options in ((20, {"mode": "smallest"}), (600, {"mode": "smallest"}), (1024, {"sorted": False})):
         check_segments(gw.SegmentedTopK(device, datatype, k, **options), x, offsets)
 
 
@@ -421,8 +412,8 @@ def test_of_segments_whose_codes_do_not_fit(device):
     """All equal, and so that the last code is that of what fills up."""
     for make in (DISTRIBUTIONS["all the last code"], DISTRIBUTIONS["two numbers"]):
         x = make(14_000)
-        for k, mode in ((100, "smallest"), (700, "largest")):
-            check_segments(gw.SegmentedTopK(device, "u32", k, mode=mode), x, lengths_of_segments(x.size))
+        for k in (100, 700):
+            check_segments(gw.SegmentedTopK(device, "u32", k), x, lengths_of_segments(x.size))
 
 
 def test_counted_items_of_segments(device):

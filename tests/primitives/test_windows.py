@@ -15,28 +15,22 @@ from gridwise_py.planning.builder import PlanBuilder
 from gridwise_py.planning.windows import windows_of
 from gridwise_py.runtime.context import context_of
 from helpers.strategies import (
-    DATATYPES,
+    AFFINE,
     KINDS,
-    OPERATORS,
-    SHAPES,
+    SMALL,
     assert_same,
     exact_items,
     make_primitive,
     operator,
-    quick_first,
     reduce_reference,
     scan_reference,
 )
 
-pytestmark = pytest.mark.thin(1)
-
-SMALL = {**SHAPES["middle"], "subgroups": "none"}  # tiles of 256 items
 TILE = 256
 LIMIT = 4 * 4 * TILE + 256 + 16  # a window of four tiles, whatever its alignment
 WINDOW = 4 * TILE
 EDGES = (WINDOW, 2 * WINDOW - 1, 2 * WINDOW, 2 * WINDOW + 1, 3 * WINDOW + TILE, 3 * WINDOW + 5 * TILE // 2)
 OFFSETS = (0, 1, 2, 3, 64, 65)
-SCANS = ("reduce_then_scan", "lookback-u64", "lookback-u32x2")
 
 
 def _limited(device, limit=LIMIT, **limits):
@@ -72,15 +66,6 @@ def _scan(device, datatype, op, kind, how, **options):
         **({"state": state} if state else {}),
         **{**SMALL, **options},
     )
-
-
-@pytest.fixture
-def needs_state(require):
-    def check(how):
-        if how.endswith("u64"):
-            require("shader-int64", "shader-int64-atomic-all-ops")
-
-    return check
 
 
 # ---- what a window is ----
@@ -176,47 +161,35 @@ def test_2_to_the_30_items_are_planned_as_on_a_gpu_with_bindings_of_2_gib():
 # ---- elementwise ----
 
 
-@pytest.mark.parametrize("datatype", DATATYPES)
-@pytest.mark.parametrize("n", EDGES)
-def test_vector_add_in_windows(device, datatype, n):
-    rng = np.random.default_rng(n)
-    a, b = (rng.integers(0, 1000, n).astype(gw.DATATYPES[datatype].dtype) for _ in range(2))
-    primitive = make_primitive(gw.VectorAdd, device, datatype, capabilities=_limited(device), **SHAPES["middle"])
-    for offsets in ((0, 0, 0), (1, 2, 3), (64, 5, 4)):
-        views = [_view(device, x, offset) for x, offset in zip((a, b, np.zeros_like(a)), offsets, strict=True)]
-        run = primitive.execute(a=views[0], b=views[1], output=views[2], trials=2)
-        assert run.plan.parameters["windows"] == -(-n // WINDOW)
-        assert_same(views[2].to_numpy(), a + b)
-        _assert_guards(views[2])
-    x = _view(device, a, 3)
-    primitive.execute(a=x, b=x, output=x)
-    assert_same(x.to_numpy(), a + a)
-    _assert_guards(x)
+def test_vector_add_in_windows(device):
+    primitive = make_primitive(gw.VectorAdd, device, "f32", capabilities=_limited(device), workgroup_size=64, vecs=1)
+    for n in EDGES:
+        a, b = (np.random.default_rng(n + k).integers(0, 1000, n).astype(np.float32) for k in range(2))
+        for offsets in ((0, 0, 0), (1, 2, 3), (64, 5, 4)):
+            views = [_view(device, x, offset) for x, offset in zip((a, b, np.zeros_like(a)), offsets, strict=True)]
+            run = primitive.execute(a=views[0], b=views[1], output=views[2], trials=2)
+            assert run.plan.parameters["windows"] == -(-n // WINDOW)
+            assert_same(views[2].to_numpy(), a + b)
+            _assert_guards(views[2])
+        x = _view(device, a, 3)
+        primitive.execute(a=x, b=x, output=x)
+        assert_same(x.to_numpy(), a + a)
+        _assert_guards(x)
 
 
 # ---- reduce ----
 
 
-@pytest.mark.parametrize("op", OPERATORS)
-@pytest.mark.parametrize("datatype", DATATYPES)
-def test_reduce_in_windows(device, op, datatype):
-    reduce = make_primitive(gw.Reduce, device, datatype, operator(op, datatype), capabilities=_limited(device), **SMALL)
-    for n, offset in zip(EDGES, OFFSETS, strict=True):
-        x = exact_items(op, datatype, n, seed=1)
+def test_reduce_in_windows(device):
+    """Also of more blocks than the 64 invocations that combine the totals: each takes one, two or three neighbours."""
+    reduce = make_primitive(gw.Reduce, device, "u32", AFFINE, capabilities=_limited(device), **SMALL)
+    more = (16 * WINDOW - 7, 17 * WINDOW - 7, 40 * WINDOW - 7)
+    for n, offset in zip((*EDGES, *more), (*OFFSETS, 0, 0, 0), strict=True):
+        x = exact_items("affine", "u32", n, seed=1)
         run = reduce.execute(input=_view(device, x, offset), trials=2)
         assert run.plan.parameters["windows"] == -(-n // WINDOW)
-        assert_same(run.output.to_numpy(), reduce_reference(op, x))
-
-
-@pytest.mark.parametrize("op", ["add", "affine"])
-@pytest.mark.parametrize("windows", [16, 17, 40])
-def test_more_blocks_in_windows_than_invocations_combine(device, op, windows):
-    """Each of the 64 that combine the totals takes one, two, or three neighbours: order shows what it takes."""
-    x = exact_items(op, "u32", windows * WINDOW - 7)
-    reduce = make_primitive(gw.Reduce, device, "u32", operator(op, "u32"), capabilities=_limited(device), **SMALL)
-    run = reduce.execute(input=gw.asarray(x, device))
-    assert run.plan.parameters["blocks"] == 4 * windows
-    assert_same(run.output.to_numpy(), reduce_reference(op, x))
+        assert run.plan.parameters["blocks"] == 4 * -(-n // WINDOW) or n not in more
+        assert_same(run.output.to_numpy(), reduce_reference("affine", x))
 
 
 def test_the_result_of_a_reduction_may_lie_in_its_input(device):
@@ -232,11 +205,12 @@ def test_the_result_of_a_reduction_may_lie_in_its_input(device):
 # ---- scan ----
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("how", SCANS)
-@pytest.mark.parametrize(("op", "datatype"), [("add", "u32"), ("min", "f32"), ("max", "i32"), ("affine", "u32")])
-def test_scan_in_windows(device, needs_state, how, op, datatype, kind):
-    needs_state(how)
+@pytest.mark.parametrize(
+    ("how", "op", "datatype", "kind"),
+    [("reduce_then_scan", "affine", "u32", "inclusive"), ("lookback-u32x2", "affine", "u32", "inclusive"),
+     ("lookback-u32x2", "min", "f32", "exclusive")],
+)  # fmt: skip
+def test_scan_in_windows(device, how, op, datatype, kind):
     scan = _scan(device, datatype, operator(op, datatype), kind, how, capabilities=_limited(device))
     for n, offset in zip(EDGES, OFFSETS, strict=True):
         x = exact_items(op, datatype, n, seed=1)
@@ -247,12 +221,11 @@ def test_scan_in_windows(device, needs_state, how, op, datatype, kind):
         _assert_guards(output)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("stall_every", [1, 2, 3])
+@pytest.mark.parametrize(("stall_every", "kind"), [(1, "inclusive"), (2, "exclusive"), (3, "exclusive")])
 def test_a_stalled_first_tile_of_a_window_still_has_the_carry(device, stall_every, kind):
     """Tile 0 of a window never posts, so later tiles compute it again, and must not forget what came before it."""
     x = exact_items("affine", "u32", 3 * WINDOW + 1)
-    scan = _scan(device, "u32", operator("affine", "u32"), kind, "lookback-u32x2", capabilities=_limited(device),
+    scan = _scan(device, "u32", AFFINE, kind, "lookback-u32x2", capabilities=_limited(device),
                  stall_every=stall_every, spin_limit=1)  # fmt: skip
     assert_same(scan.execute(input=gw.asarray(x, device)).output.to_numpy(), scan_reference("affine", x, kind))
 
@@ -287,9 +260,7 @@ fn combine(a: T, b: T) -> T {
 @pytest.mark.parametrize("kind", KINDS)
 def test_scan_in_windows_in_place_and_beside_itself(device, kind):
     x = exact_items("affine", "u32", 3 * WINDOW + 1)
-    scan = make_primitive(
-        gw.Scan, device, "u32", operator("affine", "u32"), kind, capabilities=_limited(device), **SMALL
-    )
+    scan = make_primitive(gw.Scan, device, "u32", AFFINE, kind, capabilities=_limited(device), **SMALL)
     view = _view(device, x, 3)
     scan.execute(input=view, output=view)
     assert_same(view.to_numpy(), scan_reference("affine", x, kind))
@@ -321,8 +292,7 @@ def test_an_epoch_of_one_bit_survives_many_dispatches_in_windows(device):
 # ---- bits ----
 
 
-@pytest.mark.parametrize("offset", [0, 3])
-@pytest.mark.parametrize("option", ["deterministic", "compensated"])
+@pytest.mark.parametrize(("option", "offset"), [("deterministic", 3), ("compensated", 0)])
 def test_windows_change_no_bit_of_a_fixed_order(device, option, offset):
     """Of floats of many sizes, whose sum depends on the order; 4,096 items a tile, and blocks of several of them."""
     n = 600 * 4096 + 77  # more tiles than a reduction has blocks
@@ -358,8 +328,11 @@ def _segments(plan, buffer="input"):
     return max(sum(b.buffer == buffer for b in kernel.bindings) for kernel in plan.kernels)
 
 
-@pytest.mark.parametrize("strategy", ["onesweep", "reduce_then_scan"])
-@pytest.mark.parametrize("datatype", quick_first(["f32"], ["f16", "u64"]))
+@pytest.mark.parametrize(
+    ("datatype", "strategy"),
+    [("f32", "onesweep"), *(pytest.param(*case, marks=pytest.mark.slow) for case in (("f16", "reduce_then_scan"),
+                                                                                     ("u64", "onesweep")))],
+)  # fmt: skip
 def test_sort_in_segments(device, datatype, strategy):
     """Of keys that neither begin nor end at a whole vec4; segments of a size that no tile divides."""
     keys = _keys(datatype, 9001)
@@ -394,8 +367,7 @@ def test_sort_in_place_pairs_and_positions_in_segments(device):
     assert_same(run.outputs["output_values"].to_numpy(), values[order])
 
 
-@pytest.mark.thin(1)
-@pytest.mark.parametrize(("datatype", "m", "n", "k"), [("f32", 65, 50, 33), ("f32", 64, 64, 64), ("f16", 65, 50, 33)])
+@pytest.mark.parametrize(("datatype", "m", "n", "k"), [("f32", 65, 50, 33)])
 def test_matmul_in_segments(device, datatype, m, n, k):
     rng = np.random.default_rng(5)
     a, b = (rng.integers(-3, 4, size).astype(gw.STORAGE_DATATYPES[datatype].dtype) for size in (m * k, k * n))

@@ -14,15 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.runtime.context import context_of
 from helpers.cases import FULL
 from helpers.paths import ROOT
-from helpers.strategies import make_primitive
 
 FOLDER = ROOT / "benchmarks"
 TABLES = FOLDER.parent / "scripts" / "make_speed_tables.py"
 SCRIPTS = sorted(FOLDER.rglob("*.py"))
-pytestmark = pytest.mark.needs("the repository")
+pytestmark = [pytest.mark.needs("the repository"), pytest.mark.slow]
 
 
 def _script(name):
@@ -145,7 +143,6 @@ def test_transfers_are_measured(device, tmp_path):
     assert {"memcpy", "asarray", "copy_from", "to_numpy", "to_numpy_out"} <= set(rows[0]["over_memcpy"])
 
 
-@pytest.mark.slow
 def test_variants_change_the_text_or_the_plan_and_stay_right(device, require):
     require("subgroup", "shader-int64", "shader-int64-atomic-all-ops")
     variants = _script("variants")
@@ -169,7 +166,6 @@ def test_variants_change_the_text_or_the_plan_and_stay_right(device, require):
     ].plan(gw.Layout.separate(input=100_000, output=100_000)), "nothing is left changed"
 
 
-@pytest.mark.slow
 def test_scans_in_other_forms_stay_right(device, require):
     require("subgroup")
     variants = _script("variants")
@@ -186,72 +182,6 @@ def test_scans_in_other_forms_stay_right(device, require):
     assert len(set(texts.values())) >= 6
 
 
-#: Forms of scan_variants.py, each once with tiles that never post; every option and way of subgroups is slow.
-SCAN_FORMS = {
-    "early_look": ({"stall_every": 3},),
-    "PERSISTENT": (
-        {"workgroups": 3, "stall_every": 3},
-        {"workgroups": 1},
-        {"workgroups": 3, "tickets": False},
-    ),
-    "AHEAD": (
-        {"workgroups": 2, "stall_every": 2},
-        {"workgroups": 3, "kind": "exclusive"},
-        {"workgroups": 2, "tickets": False},
-    ),
-    "cached": (
-        {"chunk_bytes": 1 << 15, "overlap": True},
-        {"chunk_bytes": 1 << 15, "overlap": False},
-        {"chunk_bytes": 3 << 14, "overlap": True, "blocks": 5, "kind": "exclusive"},
-        {"chunk_bytes": 1, "overlap": True, "kind": "exclusive"},
-    ),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("text", "options", "subgroups"),
-    [
-        pytest.param(text, options, subgroups, marks=[pytest.mark.slow] if number or subgroups != "native" else [])
-        for text, choices in SCAN_FORMS.items()
-        for number, options in enumerate(choices)
-        for subgroups in ("native", "emulated-8", False)
-    ],
-)
-def test_scans_in_other_forms_with_several_tiles_and_chunks(device, require, text, options, subgroups):
-    """What takes 2^24 items with the shapes that are measured: workgroups with many tiles, and chunk after chunk."""
-    if subgroups == "native":
-        require("subgroup")
-    forms = _script("scan_variants")
-    surroundings, cls = {
-        "early_look": (lambda: forms.early_look(forms.SCAN_TILE), gw.Scan),
-        "PERSISTENT": (lambda: forms.changed_texts(*forms.PERSISTENT), forms.PersistentScan),
-        "AHEAD": (lambda: forms.changed_texts(*forms.AHEAD), forms.PersistentScan),
-        "cached": (forms.cached_blocks, forms.CachedScan),
-    }[text]
-    strategy = {} if text == "cached" else {"strategy": "lookback"}
-    # Up to 12 tiles for workgroups that take several, and else 88, more than a look-back covers in one round.
-    shape = {"workgroup_size": 64, "vecs": 16 if "workgroups" in options else 2}
-    rng = np.random.default_rng(1)
-    for n in (45_001, 3):
-        with surroundings():
-            scan = make_primitive(cls, device, "u32", subgroups=subgroups, **{**shape, **strategy, **options})
-            output = gw.empty(n, "u32", device)
-            scan.bind(input=gw.empty(n, "u32", device), output=output)
-        for _ in range(3):  # other items each time: nothing of the run before may count
-            items = rng.integers(0, 1 << 32, n, dtype=np.uint32)
-            run = scan.execute(input=gw.asarray(items, device), output=output)
-            assert (run.output.to_numpy() == scan.reference(items)).all(), n
-        if n == 45_001 and text == "cached":
-            assert run.plan.parameters["chunks"] > 2
-            assert len(run.plan.kernels) == run.plan.parameters["chunks"] * (1 if options["overlap"] else 2) + bool(
-                options["overlap"]
-            )
-        elif n == 45_001 and "workgroups" in options:
-            assert run.plan.kernels[0].workgroups[0] <= options["workgroups"]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("case", ["select", "partition2", "reduce_by_key", "scan"])
 def test_variants_of_look_backs_stay_right(device, require, case):
     """Each changes the text, and finds the same results; `measured` compares them."""
@@ -264,7 +194,6 @@ def test_variants_of_look_backs_stay_right(device, require, case):
     assert min(row["median_ns"].values()) > 0
 
 
-@pytest.mark.slow
 def test_shapes_and_variants_of_sort_stay_right(device, require):
     require("subgroup")
     variants = _script("variants")
@@ -290,7 +219,6 @@ def test_shapes_and_variants_of_sort_stay_right(device, require):
     assert len(texts) >= len(made) - 2
 
 
-@pytest.mark.slow
 def test_what_reproducible_floats_cost_is_measured(device, tmp_path):
     path = tmp_path / "floats.json"
     words = ("--n", "20000", "--kernels", "float_reduce,float_scan", "--rounds", 1, "--seconds", 0.002, "--json", path)
@@ -307,19 +235,9 @@ def test_what_reproducible_floats_cost_is_measured(device, tmp_path):
         assert (row["parameters"]["deterministic"], row["parameters"]["shape"] == "fixed") == (fixed, fixed)
 
 
-def test_a_variant_that_no_longer_applies_says_so(device):
-    variants = _script("variants")
-    with (
-        pytest.raises(variants.click.ClickException, match="must be written anew"),
-        variants.changed_text("no such", ""),
-    ):
-        gw.Scan(device, "u32", strategy="lookback").plan(gw.Layout.separate(input=100, output=100))
-
-
 # ---- soak
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "strategy"),
     [("scan", "lookback"), ("scan", "reduce_then_scan"), ("sort", "onesweep"), ("sort", "reduce_then_scan")],
@@ -400,7 +318,6 @@ def test_the_clock_is_measured_before_while_and_after_it_is_held(device, tmp_pat
 # ---- the study of gridwise ab
 
 
-@pytest.mark.slow
 def test_the_slower_copy_does_two_percent_more(device, tmp_path):
     """More workgroups; the results are the same."""
     study = _script("ab_study")
@@ -427,7 +344,6 @@ print(json.dumps([gw.__file__, kernel.workgroups[0]]))
     assert found["slower"] > found["this"] > 1000
 
 
-@pytest.mark.slow
 def test_the_study_of_ab_counts_rows(device, tmp_path, monkeypatch):
     study = _script("ab_study")
     monkeypatch.setattr(
@@ -454,61 +370,6 @@ def test_the_tables_have_every_gpu_and_its_peers():
         assert words in text
 
 
-def test_another_file_gives_other_tables():
-    script = _script("make_speed_tables")
-    document = json.loads(script.SOURCES[0].read_text(encoding="utf-8"))
-    small = [row for row in document["results"] if row["n"] == 1 << 20 and row["datatype"] == "u32"]
-    vector_add, reduce, _, exclusive = small
-    vector_add["correct"] = False
-    reduce["sides"]["gridwise_py"]["back_to_back"] = 2000.0
-    reduce["sides"]["cub"]["back_to_back"] = 3000.0
-    reduce["sides"]["torch"] = {"skipped": "not installed"}
-    form = {"n": 1 << 20, "back_to_back": 1.0}
-    document["results"] = [vector_add, reduce, exclusive]
-    document["forms"] = [
-        {"name": "u32 add", "correct": True, "ratio": 1.0, **form},
-        {"name": "u32 min", "correct": True, "ratio": 1.062, **form},
-        {"name": "f32 add", "correct": False, "ratio": None, **form},
-    ]
-    text = script.page([document])
-    assert "| reduce add, u32 | 1.50, – |" in text
-    assert "| vector add, u32 | wrong |" in text
-    assert "inclusive, u32" not in text
-    for line in ("| u32 add | 1.00 |", "| u32 min | 1.06 |", "| f32 add | wrong |"):
-        assert line in text
-
-
-def test_sorts_have_tables_of_their_own():
-    script = _script("make_speed_tables")
-    document = json.loads(script.SOURCES[0].read_text(encoding="utf-8"))
-    row = document["results"][0] | {"primitive": "sort", "datatype": "u32", "n": 1 << 24, "correct": True}
-    row |= {"end_to_end": {"gridwise_py_ns": 25e6, "numpy_ns": 1.5e9}, "distribution": "uniform"}
-    row["sides"] = {"gridwise_py": {"back_to_back": 400.0}, "cub": {"back_to_back": 300.0}}
-    other = row | {"distribution": "few", "sides": {"gridwise_py": {"back_to_back": 1.0}}}
-    form = {"primitive": "sort", "name": "u32, few", "n": 1 << 24, "correct": True, "ratio": 0.5}
-    sorts = document | {"results": [row, other], "forms": [form | {"name": "u32", "ratio": 1.0}, form]}
-    text = script.page([document, sorts])
-    for line in (
-        "| sort keys, u32 | 0.75, – |",
-        "- sort keys, u32, 2^24, upload and download included: 25.0 ms;",
-        '`numpy.sort(kind="stable")` on the CPU: 1.50 s.',
-        "Other forms of sort against uniform u32 keys, ascending,",
-        "| u32, few | 0.50 |",
-        "| vector add, u32 |",
-    ):
-        assert line in text
-
-
-@pytest.mark.slow
-def test_forms_of_scan_are_measured(device):
-    forms = _script("forms").measure_forms(device, "scan", 2000, 1, seconds=0.01)
-    assert forms[0]["name"] == "u32 add"
-    assert forms[0]["ratio"] == 1.0
-    assert {form["op"] for form in forms} == {"add", "min", "max", "multiply"}
-    assert all(form["correct"] and form["back_to_back"] > 0 for form in forms)
-
-
-@pytest.mark.slow
 def test_forms_of_sort_are_measured(device, monkeypatch):
     forms = _script("forms")
     some = ("u32", "u32, reduce then scan", "u64", "u32, few", "f32, specials")
@@ -523,7 +384,6 @@ def test_forms_of_sort_are_measured(device, monkeypatch):
 # ---- the peers
 
 
-@pytest.mark.slow
 def test_sorts_are_compared_by_all_that_comes_out(device, tmp_path):
     path, small = tmp_path / "peers.json", ("--rounds", 2, "--warmup-s", 0.001, "--settle-s", 0, "--peers", "none")
     words = ("--primitives", "sort,sort_pairs,scan", "--datatypes", "f32", "--distributions", "uniform,few")
@@ -551,26 +411,6 @@ def test_a_wrong_sort_is_told(device, monkeypatch):
     done = _run("compare_peers", "--n", "700", *words, "--settle-s", 0)
     assert done.exit_code == 4
     assert "WRONG: output_values: item 0 is" in done.output
-
-
-def test_the_gpu_is_busy_before_the_first_case_and_only_then(device, tmp_path, monkeypatch):
-    script, log = _script("compare_peers"), []
-    monkeypatch.setattr(script, "SETTLE_ITEMS", 5000)
-    for name in ("settle", "differences", "ours"):
-        real = getattr(script, name)
-        monkeypatch.setattr(script, name, lambda *a, name=name, real=real: (log.append(name), real(*a))[1])
-    path = tmp_path / "peers.json"
-    words = ("--n", "700,900", "--primitives", "copy", "--datatypes", "u32", "--peers", "none", "--rounds", 1)
-    options = ("--warmup-s", 0.001, "--settle-s", 0.01, "--json", path)
-    done = CliRunner().invoke(script.main, [str(word) for word in (*words, *options)])
-    assert done.exit_code == 0, done.output
-    assert log == ["differences", "settle", "ours", "differences", "ours"], "right before what is timed"
-    document = json.loads(path.read_text())
-    assert document["settle_s"] == 0.01
-    for row in document["results"]:
-        (kernel,) = row["sides"]["gridwise_py"]["kernels"]
-        assert kernel["label"] == "copy"
-        assert kernel["ns"] > 0
 
 
 def _cub(tmp_path, work, **answer):
@@ -613,18 +453,6 @@ def test_every_sum_of_floats_is_checked(device, require, tmp_path, name, datatyp
     assert _cub(tmp_path, work, checksum=str(peers.checksum(work.expected)))["correct"] is False, "of the timed items"
 
 
-@pytest.mark.parametrize("n", [1, 1000, (1 << 24) - 1, (1 << 24) + 1, 50_000_000])
-def test_sums_of_exact_items_are_exact_in_every_order(n):
-    items = _script("cuda_peers").exact_items(n)
-    assert items.dtype == np.float32
-    assert items.size == n
-    assert np.abs(items).sum(dtype=np.float64) <= 1 << 24, "so the sum of any of them is a whole number below"
-    np.testing.assert_array_equal(items, np.trunc(items))
-    assert not np.signbit(items[items == 0]).any()
-    if n > 1:
-        assert np.count_nonzero(items) >= min(n, 1 << 24) // 4, "what is left out shows"
-
-
 def test_peers_that_are_wrong_are_told(device, tmp_path, monkeypatch):
     script = _script("compare_peers")
     monkeypatch.setattr(script, "cub", lambda *_: {"single_ns": [1.0], "back_to_back_ns": [1.0], "correct": False})
@@ -649,20 +477,6 @@ def test_our_sums_of_floats_are_checked_to_the_bit(device, monkeypatch):
     assert done.exit_code == 4, done.output
     assert "WRONG: of whole numbers, item 400 is" in done.output
     assert "(1 differ)" in done.output
-
-
-def test_what_hangs_is_given_up(device, tmp_path, monkeypatch):
-    """Neither a build nor a peer may use up the time of a rented GPU."""
-    peers, compare = _script("cuda_peers"), _script("compare_peers")
-    monkeypatch.setattr(peers, "_RUN_S", 0.1)
-    monkeypatch.setattr(peers, "_BUILD_S", 0.1)
-    program = tmp_path / "slow"
-    program.write_text("#!/bin/sh\nexec sleep 60\n")
-    program.chmod(0o755)
-    work = compare.make_work(device, "copy", 10, "u32", "uniform")
-    assert peers.cub(program, work, tmp_path, 1, 0.0) == {"skipped": "cub_peer had no answer in 0.1 s"}
-    monkeypatch.setattr(peers.shutil, "which", lambda name: str(program))
-    assert peers.build_cub(tmp_path) == "nvcc took longer than 0.1 s"
 
 
 # ---- PyTorch
@@ -734,7 +548,6 @@ def _peer(tmp_path, *words):
     return done, path
 
 
-@pytest.mark.slow
 def test_both_instruments_are_in_the_file(device, require, tmp_path, monkeypatch):
     require("timestamp-query")
     monkeypatch.setitem(sys.modules, "torch", _torch())
@@ -766,21 +579,9 @@ def test_a_wrong_peer_is_told(device, require, tmp_path, monkeypatch):
     assert "False" in done.output
 
 
-@pytest.mark.parametrize(
-    ("torch", "said"), [(None, "PyTorch is not installed"), (_torch(available=False), "PyTorch sees no CUDA device")]
-)
-def test_without_cuda_it_says_so(tmp_path, monkeypatch, torch, said):
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    done, path = _peer(tmp_path)
-    assert done.exit_code == 2
-    assert said in done.output
-    assert not path.exists()
-
-
 # ---- the study of false verdicts
 
 
-@pytest.mark.slow
 def test_the_study_counts_every_pair(device, require, tmp_path, steady_clock):
     require("timestamp-query")
     path = tmp_path / "study.json"
@@ -794,21 +595,6 @@ def test_the_study_counts_every_pair(device, require, tmp_path, steady_clock):
         for study in ("same", "slower"):
             assert found[study]["pairs"] == sum(found[study]["counts"].values()) == 2
             assert found[study]["false"]["low"] <= found[study]["false"]["share"] <= found[study]["false"]["high"]
-
-
-def test_what_the_study_counts_as_false():
-    study = _script("false_verdicts")
-    kind = study.VerdictKind
-
-    def verdicts(*kinds):
-        return [types.SimpleNamespace(kind=k, ratio=1.0, settle="more") for k in kinds]
-
-    every = verdicts(kind.SAME, kind.SAME, kind.FASTER, kind.SLOWER, kind.AMBIGUOUS)
-    found = study.counted(every, (kind.FASTER, kind.SLOWER), kind.SAME)
-    assert (found["false"]["share"], found["right"]["share"], found["ambiguous"]["share"]) == (0.4, 0.4, 0.2)
-    assert found["counts"] == {"faster": 1, "slower": 1, "same": 2, "ambiguous": 1}
-    none = study.counted(verdicts(*[kind.SAME] * 200), (kind.FASTER, kind.SLOWER), kind.SAME)
-    assert none["false"]["high"] == pytest.approx(0.018, abs=0.001), "none of 200 is at most 1.8 %"
 
 
 def test_what_windows_cost(device, tmp_path):
@@ -842,7 +628,6 @@ def test_what_windows_cost(device, tmp_path):
         assert (row["cost_percent"] is None) == (way == "one binding")
 
 
-@pytest.mark.slow
 def test_how_much_memory_is_reached(device, tmp_path):
     path = tmp_path / "reach.json"
     words = ("--quick", "--sizes", "1,3", "--regions", "1,4", "--rounds", 2, "--seconds", 0.01, "--json", path)
@@ -963,32 +748,6 @@ def test_each_of_torchs_timers_waits_where_it_says(monkeypatch, transfers):
     assert peer.timers["torch.cuda.Event"]() == 0.25e6
 
 
-@pytest.mark.slow
-def test_torchs_timers_stand_below_ours(device, require, tmp_path, monkeypatch):
-    require("timestamp-query")
-    monkeypatch.setitem(sys.modules, "torch", _logging_torch())
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
-    path = tmp_path / "t.json"
-    few = ("--repeats", 1, "--cold-repeats", 1, "--warmup-s", 0, "--idle-s", 0, "--scale", 0.001)
-    done = _run("torch_timers", *few, "--json", path)
-    assert done.exit_code == 0, done.output
-    found = json.loads(path.read_text())
-    assert found["peers"]["PyTorch"]["version"] == "9"
-    assert [row["timer"] for row in found["workloads"][0]["timers"]][-3:] == list(
-        _script("torch_timers").TorchAdd.explained
-    )
-
-
-def test_without_torch_its_timers_are_refused_before_anything_is_measured(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    script = _script("torch_timers")
-    monkeypatch.setattr(script, "time_and_show", lambda **options: pytest.fail("it measures"))
-    monkeypatch.setattr(script.importlib.util, "find_spec", lambda name: None)
-    done = CliRunner().invoke(script.main, [])
-    assert done.exit_code == 2
-    assert "PyTorch is not installed" in done.output
-
-
 # ---- the picture of the peers
 
 
@@ -1058,50 +817,6 @@ def _peers_document(time, single_ns=None, **given):
     }  # fmt: skip
 
 
-def test_the_parts_of_a_bar_are_its_kernels_and_what_a_single_call_adds():
-    script = _script("first_picture")
-    parts, figures = script.bars(_peers_document("2026")["results"][0])
-    mine = [part for part in parts if part["side"] == "gridwise_py"]
-    assert [(part["kernel"], part["from"], part["to"]) for part in mine] == [
-        ("histogram", 0.0, pytest.approx(800 / 9)),
-        ("pass 0", pytest.approx(800 / 9), pytest.approx(3200 / 9)),
-        ("pass 1", pytest.approx(3200 / 9), 800.0),
-        ("", 800.0, 1000.0),
-    ]
-    assert [(part["from"], part["to"]) for part in parts if part["side"] == "CUB"] == [(0.0, 1600.0)], "no single call"
-    assert [(figure["text"], figure["ratio"], figure["at"]) for figure in figures] == [
-        ("800 ns", "", 1000.0), ("1.60 µs", "2.00 ×", 1600.0)
-    ]  # fmt: skip
-    faster, _ = script.bars(_peers_document("2026", single_ns=1500.0)["results"][0])
-    assert [part["to"] for part in faster if part["side"] == "CUB"] == [1600.0], "a single call was faster"
-
-
-def test_kernels_of_one_name_are_one_word():
-    script = _script("first_picture")
-    kernels = _peers_document("2026")["results"][0]["sides"]["gridwise_py"]["kernels"]
-    assert script.kernel_line(kernels) == "histogram 100 ns + 2 × pass 400 ns"
-    assert script.kernel_line(kernels[:1]) == "one kernel"
-    assert script.kernel_line([]) == "", "files that lack kernels"
-    untimed = {
-        "primitive": "sort",
-        "sides": {"gridwise_py": {"back_to_back": 1.0, "kernels": [{"label": "a", "ns": None}]}},
-    }
-    assert [part["to"] for part in script.bars(untimed)[0]] == [1.0]
-
-
-def test_all_sides_of_a_primitive_are_of_one_run():
-    script = _script("first_picture")
-    old, new = _peers_document("2026-01-01"), _peers_document("2026-01-02")
-    assert script.chosen([new, old], "sort", 1024, "u32")[0] is new
-    del new["results"][0]["sides"]["cub"]
-    assert script.chosen([new, old], "sort", 1024, "u32")[0] is old, "it has CUB's side"
-    assert script.chosen([_peers_document("2026-01-03", correct=False), old], "sort", 1024, "u32")[0] is old
-    assert script.chosen([_peers_document("2026-01-03", distribution="few"), old], "sort", 1024, "u32")[0] is old
-    old["results"][0]["sides"]["cub"]["correct"] = False
-    assert len(script.bars(old["results"][0])[1]) == 1, "a wrong result has no bar"
-    assert script.chosen([old], "sort", 2048, "u32") is None
-
-
 def test_the_picture_says_of_how_many_runs_it_is_and_of_one_gpu(tmp_path):
     pytest.importorskip("altair")
     script = _script("first_picture")
@@ -1138,15 +853,6 @@ def test_the_host_path_is_measured(device, tmp_path):
     assert "known are transfers" in wrong.output
 
 
-def test_both_ways_of_small_transfers_are_measured(device, tmp_path):
-    path = tmp_path / "transfers.json"
-    done = _run("transfers", "--sizes", "2^16", "--threads", "2", "--rounds", 1, "--json", path)
-    assert done.exit_code == 0, done.output
-    (row,) = json.loads(path.read_text())["results"]
-    ways = ("mapped", "staged") if context_of(device).memory.is_mappable else ("small", "ring")
-    assert {f"{direction}_{way}" for direction in ("up", "down") for way in ways} <= set(row["gbytes_per_s"])
-
-
 def test_graphs_beside_scipy(device, tmp_path):
     path = tmp_path / "graph.json"
     words = ("--edges", "3000", "--rounds", 1, "--samples", 1, "--iterations", 4, "--warmup-s", 0.001)
@@ -1158,35 +864,6 @@ def test_graphs_beside_scipy(device, tmp_path):
     assert all(row["right"] and row["time_ns"] > 0 and row["ratio"] == 1 for row in ours.values())
     assert document["graph"]["edges"] == 3000 > document["graph"]["entries"] > 0
     assert ours["build"]["edges_per_s"] == 3000 / ours["build"]["time_ns"] * 1e9
-
-
-def test_a_peer_that_ends_leaves_the_other_sides_of_a_graph(device, tmp_path, monkeypatch):
-    script = _script("graph_peer")
-
-    class Peer:
-        version = "1"
-        calls = 0
-
-        def __init__(self, graph, samples):
-            pass
-
-        def check(self):
-            return dict.fromkeys(script.STAGES, True)
-
-        def times_ns(self, warmup_s):
-            self.calls += 1
-            if self.calls > 1:
-                raise RuntimeError("no memory of the GPU is left\nand more")
-            return dict.fromkeys(script.STAGES, 1000.0)
-
-    monkeypatch.setitem(script.PEERS, "invented", Peer)
-    path = tmp_path / "graph.json"
-    words = ("--edges", "3000", "--rounds", "2", "--samples", "1", "--iterations", "4", "--warmup-s", "0.001")
-    done = CliRunner().invoke(script.main, [*words, "--peers", "invented", "--json", str(path)])
-    assert done.exit_code == 0, done.output
-    assert "invented: ended in round 2: no memory of the GPU is left\n" in done.output
-    rounds = {(row["side"], row["stage"]): len(row["rounds_ns"]) for row in json.loads(path.read_text())["results"]}
-    assert rounds == {(side, stage): n for side, n in (("gridwise", 2), ("invented", 1)) for stage in script.STAGES}
 
 
 def test_a_wrong_graph_is_found(device, monkeypatch):
@@ -1309,21 +986,6 @@ def test_group_by_beside_cub(device, require, tmp_path):
     assert [side["right"] for side in results["group: 700 rows, keys below 70"].values()] == [True, True, False, False]
 
 
-def test_a_part_without_its_peer_leaves_the_others(device, require, monkeypatch, tmp_path):
-    require("timestamp-query")
-    program = tmp_path / "broken"
-    program.write_text("#!/bin/sh\nexit 3\n")
-    program.chmod(0o755)
-    for name in ("polars", "torch"):
-        monkeypatch.setitem(sys.modules, name, None)
-    done, results = _chains(
-        tmp_path, "--rows", 700, "--groups", 70, "--table", 5000, "--splats", 0, "--cub", program
-    )  # fmt: skip
-    assert done.exit_code == 2, done.output
-    assert "CUDA: broken" in done.output
-    assert [title.split(":")[0] for title in results] == ["table"]
-
-
 def test_tables_beside_those_that_are_installed(device, require, monkeypatch, tmp_path):
     require("timestamp-query")
     monkeypatch.setitem(sys.modules, "polars", None)
@@ -1346,7 +1008,6 @@ def test_tables_beside_those_that_are_installed(device, require, monkeypatch, tm
     assert not example.agree({**expected, "total": expected["total"] * 1.001}, expected)
 
 
-@pytest.mark.slow
 def test_splats_beside_cub(device, require, tmp_path):
     require("timestamp-query")
     cub = ("--cub", _invented_chain(tmp_path))
@@ -1525,43 +1186,6 @@ def test_streams_that_differ_from_cubs_end_the_run(device, require, tmp_path):
     assert (unknown.exit_code, "no case begins with 'selects'" in unknown.output) == (2, True)
 
 
-def test_after_the_budget_no_case_begins(device, tmp_path):
-    path = tmp_path / "stream_peer.json"
-    done = _run("stream_peer", "--ours-only", "--sizes", "2^12", "--budget-s", 0, *_FEW, "--json", path)
-    assert done.exit_code == 0, done.output
-    document = json.loads(path.read_text())
-    assert document["results"] == []
-    assert "select 1/2 at 2^12 (budget)" in document["left_out"]
-
-
-def test_tunings_of_streams_take_turns(device, require, tmp_path):
-    require("timestamp-query")
-    path = tmp_path / "tunings.json"
-    words = ("--tuning", "map:vecs=1|2,workgroup_size=64", "--sizes", "2^12", *_FEW, "--json", path)
-    done = _run("stream_peer", *words)
-    assert done.exit_code == 0, done.output
-    rows = {row["tuning"]: row for row in json.loads(path.read_text())["results"]}
-    assert set(rows) == {"the library's", "vecs=1 workgroup_size=64", "vecs=2 workgroup_size=64"}
-    assert rows["vecs=2 workgroup_size=64"]["parameters"].items() >= {"vecs": 2, "workgroup_size": 64}.items()
-    assert all(row["equal"] and row["single"] > 0 for row in rows.values())
-    for words, said in (("map:vecs=99", "vecs=99"), ("selects:vecs=1", "no case begins with 'selects'")):
-        refused = _run("stream_peer", "--tuning", words)
-        assert (refused.exit_code, said in refused.output) == (2, True)
-
-
-def test_a_case_that_hangs_ends_the_program():
-    code = f"import sys, time; sys.path.insert(0, {str(FOLDER / 'peers')!r}); import stream_peer\n"
-    code += "with stream_peer.ended_after(0.05): time.sleep(20)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=1200)
-    assert done.returncode == 1
-    assert "Timeout" in done.stderr
-
-
-def test_each_case_of_streams_has_its_own_name():
-    names = [task.name for task in _script("stream_tasks").all_tasks()]
-    assert len(set(names)) == len(names) > 100
-
-
 def test_checksums_in_parts(monkeypatch):
     """As cuda_peers.checksum computes them in one loop: in parts, with items of 1, 4 and 8 bytes."""
     tasks, peers = _script("stream_tasks"), _script("cuda_peers")
@@ -1572,24 +1196,6 @@ def test_checksums_in_parts(monkeypatch):
     assert [tasks.make_data("words", n)[:17].tolist() for n in (17, 40)] == [tasks.make_data("words", 17).tolist()] * 2
 
 
-@pytest.mark.parametrize(
-    ("name", "means"),
-    [
-        ("flags:1/4", lambda x: abs(x.mean() - 0.25) < 0.05),
-        ("runs:8", lambda x: (np.diff(x) <= 1).all() and abs(x[-1] / x.size - 1 / 8) < 0.03),
-        ("runs:1", lambda x: (np.diff(x) == 1).all()),
-        ("offsets:16", lambda x: x[-1] == 4096 and (np.diff(x) == 16).all()),
-        ("bins:32", lambda x: set(x.tolist()) == set(range(32))),
-        ("skewed:32", lambda x: x.max() < 32 and np.bincount(x).argmax() == 0),
-        ("signs", lambda x: set(x.tolist()) == {-1.0, 0.0, 1.0}),
-        ("sorted_half:1", lambda x: x.size == 2048 and (np.diff(x.astype(np.int64)) >= 0).all()),
-    ],
-)
-def test_the_data_is_what_its_name_says(name, means):
-    assert means(_script("stream_tasks").make_data(name, 4096))
-
-
-@pytest.mark.slow
 def test_all_cases_of_streams_stay_right(device, require, tmp_path):
     """Those of which the library has the primitive; none fails to be made."""
     require("timestamp-query")
@@ -1607,7 +1213,6 @@ def test_all_cases_of_streams_stay_right(device, require, tmp_path):
     assert "rows of 4096" in done.output
 
 
-@pytest.mark.slow
 def test_a_chain_with_counts_on_the_gpu_and_with_counts_read(device, tmp_path):
     path = tmp_path / "chain.json"
     done = _run("chain", "--sizes", "2^8,2^12", "--rounds", 1, "--warmup-s", 0, "--json", path)
@@ -1637,7 +1242,6 @@ def test_the_rule_finds_the_sick_device_of_small_fleets():
     assert (found["found"], found["falsely"]) == (1.0, 0.0)
 
 
-@pytest.mark.slow
 def test_a_small_fleet_of_files_is_judged_as_expected(tmp_path, monkeypatch, capsys):
     script = _script("fleet_scale")
     path = tmp_path / "scale.json"
@@ -1668,24 +1272,6 @@ def test_what_was_measured_stays_whatever_comes_later(tmp_path, capsys):
     assert steps.document["left_out"] == ["fourth"]
     assert not steps.is_whole
     assert "fourth: left out, the time is over" in capsys.readouterr().out
-
-
-def test_a_step_that_hangs_ends_the_program_with_what_there_is(tmp_path):
-    path = tmp_path / "found.json"
-    code = f"""
-import pathlib, sys, threading
-sys.path.insert(0, {str(FOLDER)!r})
-from steps import Steps
-steps = Steps(pathlib.Path({str(path)!r}), 5.0)
-steps.run("first", lambda: 7, 60)
-steps.run("second", threading.Event().wait, 0.2)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=1200, check=False)
-    assert done.returncode == 3, done.stderr
-    assert "second: HUNG: no end after 0.2 s" in done.stdout
-    found = json.loads(path.read_text())
-    assert list(found["seconds"]) == ["first"]
-    assert found["errors"] == {"second": "hung: no end after 0.2 s"}
 
 
 def _rows_of_gpus(unit="gpu_gitems_per_s", **efficiencies):
@@ -1735,33 +1321,6 @@ def test_marks_that_ask_for_four_gpus_stay_open_on_two():
     assert not any(mark["holds_here"] for mark in script.marks({"gpus": 0}))
 
 
-def test_rows_that_are_not_whole_have_no_efficiency():
-    script = pytest.importorskip("distributed") and _script("multi_gpu")
-
-    def result(row, how, process, **more):
-        rates = {"gbytes_per_s": 2.0 if how == "alone" else 1.0, "gitems_per_s": 1.0, "gpu_gitems_per_s": None}
-        return {"row": row, "how": how, "process": process, **rates, **more}
-
-    whole = [result("upload", how, k) for how in ("alone", "together") for k in range(2)]
-    failed = [{"row": "download", "how": "alone", "process": 0, "error": "no"}, result("download", "alone", 1)]
-    (row,) = script.efficiencies([*whole, *failed, result("stream scan", "alone", 0)])
-    assert (row["row"], row["unit"], row["efficiency"]) == ("upload", "gbytes_per_s", 0.5)
-
-
-def test_addresses_of_gpus_have_to_be_certain_and_different():
-    script = pytest.importorskip("distributed") and _script("which_gpu")
-    one, other = ({"adapter": k, "pci": f"0000:0{k}:00.0", "seconds": 0.1} for k in (0, 1))
-    assert script.problems({"first": [one, other], "second": [one, other]}, [0, 1]) == []
-    assert script.problems({"first": None}, [0]) == ["first: no result"]
-    assert script.problems({"first": [one, {**other, "pci": None}]}, [0, 1]) == ["1 of 2 searches were not certain"]
-    assert script.problems({"first": [one, {**other, "pci": one["pci"]}]}, [0, 1]) == [
-        "0000:00:00.0 is adapters [0, 1]"
-    ]
-    moved = script.problems({"first": [one, other], "second": [{**one, "pci": other["pci"]}]}, [0, 1])
-    assert moved[0] == "adapter 0: ['0000:00:00.0', '0000:01:00.0']"
-
-
-@pytest.mark.slow
 @pytest.mark.gpu
 @pytest.mark.dask
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from helpers import needs
 from helpers.paths import TESTS
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow
 
 SKIPS = {
     "in the test": "def test_it():\n    pytest.skip('no such thing')",

@@ -12,14 +12,7 @@ from helpers.paths import ROOT
 
 FOLDER = ROOT / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-#: The rest runs nightly, and when the site is built.
-QUICK = {"group-by"}
-
-pytestmark = pytest.mark.needs("the repository")
-
-
-def _marked(path):
-    return pytest.param(path, id=path.stem, marks=[] if path.stem in QUICK else [pytest.mark.slow])
+pytestmark = [pytest.mark.needs("the repository"), pytest.mark.slow]
 
 
 def test_the_notebooks_are_there():
@@ -41,7 +34,7 @@ def test_a_notebook_is_stored_without_outputs(path):
     assert [target for target in targets if not (FOLDER / target).exists()] == []
 
 
-@pytest.mark.parametrize("path", [_marked(path) for path in NOTEBOOKS])
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(device, path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
     execute(notebook, tmp_path, timeout_s=120, cwd=FOLDER)

@@ -43,6 +43,8 @@ def _committed(pattern):
     return [page for page in ROOT.glob(pattern) if not any(page == path or path in page.parents for path in made)]
 
 
+#: What README.md shows is run by `make test`, too: tests/project/test_examples.py.
+pytestmark = pytest.mark.slow
 PAGES = sorted(page for pattern in ("*.md", "docs/**/*.md", "benchmarks/**/*.md") for page in _committed(pattern))
 TUTORIAL = ROOT / "docs" / "contribute" / "adding-a-primitive.md"
 
@@ -84,12 +86,6 @@ def test_code_in_pages_runs(device, page):
                 exec(code, namespace)
 
 
-def test_marks_are_known():
-    for page in PAGES:
-        for block in _blocks(page):
-            assert re.fullmatch(r"(run|cluster|elsewhere|file: \S+|patch: \S+)?", block.mark), (page.name, block.line)
-
-
 #: What a block in each language must be: marked, so that a test runs it; or checked below; or no code of this project.
 #: `cluster` needs several processes or hosts: its names are checked. `elsewhere` is for the shells of other hosts: the
 #: commands `gridwise` in it are checked.
@@ -105,17 +101,17 @@ LANGUAGES = {
 }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_each_block_says_what_it_is_and_is_run_if_it_is_code(page):
-    for block in _blocks(page):
-        where = (page.name, block.line)
-        if not block.language.startswith("{"):  # a directive of Sphinx
-            assert block.language in LANGUAGES, where
-            assert re.fullmatch(LANGUAGES[block.language], block.mark), where
-            if block.language == "json":
-                json.loads(block.text)
-    fences = re.findall(r"^```", page.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(fences) == 2 * len(list(_blocks(page))), f"{page.name} has a block that is not found here"
+def test_each_block_says_what_it_is_and_is_run_if_it_is_code():
+    for page in PAGES:
+        for block in _blocks(page):
+            where = (page.name, block.line)
+            if not block.language.startswith("{"):  # a directive of Sphinx
+                assert block.language in LANGUAGES, where
+                assert re.fullmatch(LANGUAGES[block.language], block.mark), where
+                if block.language == "json":
+                    json.loads(block.text)
+        fences = re.findall(r"^```", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert len(fences) == 2 * len(list(_blocks(page))), f"{page.name} has a block that is not found here"
 
 
 def test_pages_that_the_package_names_exist():
@@ -154,10 +150,9 @@ def _check_gridwise(words):
     assert set(names if isinstance(names, (list, tuple)) else ()) <= set(WORKLOADS), words
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if any(b.language == "sh" for b in _blocks(p))], ids=_name)
-def test_commands_in_pages_exist(page):
+def test_commands_in_pages_exist():
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    for words, line in _commands(page):
+    for page, words, line in ((path, *command) for path in PAGES for command in _commands(path)):
         program, *arguments = words
         if Path(program).name == "gridwise":
             _check_gridwise(arguments)
@@ -223,7 +218,6 @@ def _small(words):
     return [*words, *SMALL.get(words[0], [])]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["README.md", "docs/start/first-timing.md", "docs/howto/compare-two-gpus.md", "docs/howto/gate-a-change.md"]
 )
@@ -303,7 +297,6 @@ def test_the_tutorial_works(device, tutorial):
     assert " passed" in run.stdout, run.stdout
 
 
-@pytest.mark.slow
 def test_the_suites_find_the_primitive_of_the_tutorial(device, tutorial):
     run = _python(
         tutorial, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "square",
@@ -313,7 +306,6 @@ def test_the_suites_find_the_primitive_of_the_tutorial(device, tutorial):
     assert re.search(r"^\d+ passed", run.stdout, re.MULTILINE), run.stdout
 
 
-@pytest.mark.slow
 def test_benchmarks_take_the_primitive_of_the_tutorial(device, tutorial):
     code = (
         "import gridwise_py as gw\n"
@@ -352,15 +344,14 @@ def _anchors(page):
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_links_lead_to_files_and_headings(page):
-    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
-        if re.match(r"[a-z]+:", link):
-            continue
-        path, _, anchor = link.partition("#")
-        target = page.parent / path if path else page
-        assert target.exists(), link
-        assert not anchor or anchor in _anchors(target), link
+def test_links_lead_to_files_and_headings():
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            if not re.match(r"[a-z]+:", link):
+                path, _, anchor = link.partition("#")
+                target = page.parent / path if path else page
+                assert target.exists(), (page.name, link)
+                assert not anchor or anchor in _anchors(target), (page.name, link)
 
 
 # ---- tables

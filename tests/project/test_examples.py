@@ -136,20 +136,21 @@ LINES = {
 }
 
 
+def test_readme_runs(device, capsys):
+    """As one program; the fixture skips where there is no adapter."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^<!-- run -->\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 2
+    exec("\n".join(blocks), {"__name__": "page"})
+    assert re.search(rf"^{SCANS}$", capsys.readouterr().out, re.MULTILINE)
+
+
 #: Two workers on the first adapter, which may be a software one.
 ARGUMENTS = {"distributed_sort.py": ["0", "0"], "distributed_table.py": ["0", "0"]}
 
 
-def test_all_examples_are_here():
-    assert {path.name for path in EXAMPLES.glob("*.py")} == set(LINES)
-
-
-#: One of each kind; the others run with `make test-all`.
-QUICK = ("own_kernel.py", "time_a_scan.py")
-
-
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in LINES]
+    "name", [pytest.param(name, marks=() if name == "own_kernel.py" else pytest.mark.slow) for name in LINES]
 )
 def test_it_runs(device, require, name):
     if "pygfx" in name:
@@ -175,6 +176,7 @@ def test_it_runs(device, require, name):
         assert any(re.fullmatch(line, got) for got in printed), f"no line {line!r} in:\n{run.stdout}"
 
 
+@pytest.mark.slow
 def test_equalised_pictures_are_numpys(device):
     """Of one level, of two, of all, of one pixel, and of odd sizes."""
     spec = importlib.util.spec_from_file_location("equalisation", EXAMPLES / "equalisation.py")

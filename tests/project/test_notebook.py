@@ -138,6 +138,7 @@ def _table(notebook, name):
     return _Table(_shown(notebook, name)["text/html"])
 
 
+@pytest.mark.slow
 def test_no_cell_fails_or_writes_to_stderr(notebook):
     for cell in notebook.cells:
         for output in cell.outputs:
@@ -145,6 +146,7 @@ def test_no_cell_fails_or_writes_to_stderr(notebook):
             assert output.get("name") != "stderr", (cell.source, output.text)
 
 
+@pytest.mark.slow
 def test_readme_prints_what_it_shows(notebook):
     functions, scan = (cell.outputs for cell in notebook.cells[: -len(CELLS)])
     assert functions[0].text.startswith("499877311 999\n")
@@ -156,6 +158,7 @@ def test_readme_prints_what_it_shows(notebook):
 
 
 @pytest.mark.parametrize("name", SHOWN_AS_HTML)
+@pytest.mark.slow
 def test_results_are_shown_as_tables_with_a_line_of_text(notebook, name):
     shown = _shown(notebook, name)
     assert "\n" not in shown["text/plain"]
@@ -166,6 +169,7 @@ def test_results_are_shown_as_tables_with_a_line_of_text(notebook, name):
     assert not re.search(r"\d{5} ns|nan|None", table.text)
 
 
+@pytest.mark.slow
 def test_times_are_in_the_tables(notebook):
     assert [row[0] for row in _table(notebook, "timing result").rows] == ["saxpy", "GPU span", "CPU wall"]
     rows = {row[0]: row for row in _table(notebook, "measurement").rows}
@@ -181,6 +185,7 @@ def test_times_are_in_the_tables(notebook):
     assert re.match(rf"BenchmarkResult\(GPU span of 5 calls: median {TIME}, mean {TIME}", text)
 
 
+@pytest.mark.slow
 def test_the_table_of_a_profile_is_text(notebook):
     """Where rich sees a notebook, it shows a table as a side effect, and its text stays empty."""
     assert _outputs(notebook, "assignment") == []
@@ -198,6 +203,7 @@ def test_the_table_of_a_profile_is_text(notebook):
         assert word in text
 
 
+@pytest.mark.slow
 def test_a_profile_and_its_averages_show_all_columns(notebook):
     profile, averages = (_table(notebook, name) for name in ("profile", "averages"))
     assert profile.rows == averages.rows
@@ -207,6 +213,7 @@ def test_a_profile_and_its_averages_show_all_columns(notebook):
     assert averages.rows[names.index("Scan")][-1] == "input f32[300007], output f32[300007]"
 
 
+@pytest.mark.slow
 def test_devices_are_described(notebook):
     rows = dict(_table(notebook, "capabilities").rows)
     assert {"type", "backend", "driver", "subgroups", "features", "max-buffer-size"} <= set(rows)
@@ -219,6 +226,7 @@ def test_devices_are_described(notebook):
     assert "timestamp-query" not in listed  # the features are in the table of each
 
 
+@pytest.mark.slow
 def test_everything_that_rich_shows_is_printed(notebook):
     """A console writes to its file, or to stdout: never to the page instead."""
     assert _printed(notebook, "console") == "printed by rich\n"

@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 import gridwise_py as gw
 from helpers.paths import ROOT
 
+pytestmark = pytest.mark.slow
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -137,10 +138,10 @@ def _requirements() -> list[Requirement]:
     return [Requirement(text) for text in texts]
 
 
-@pytest.mark.parametrize("requirement", _requirements(), ids=str)
-def test_constraints_pin_what_is_required_within_its_range(requirement):
+def test_constraints_pin_what_is_required_within_its_range():
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = [Requirement(line.partition("#")[0]) for line in lines if line.partition("#")[0].strip()]
     versions = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in pins}
     assert all(str(pin.specifier).startswith("==") for pin in pins)
-    assert requirement.specifier.contains(versions[canonicalize_name(requirement.name)])
+    for requirement in _requirements():
+        assert requirement.specifier.contains(versions[canonicalize_name(requirement.name)]), requirement

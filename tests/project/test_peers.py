@@ -19,6 +19,8 @@ from helpers.peers.twins import EXEMPT, TWINS
 FUNCTIONS = [name for name in gw.__all__ if callable(getattr(gw, name)) and not inspect.isclass(getattr(gw, name))]
 FUNCTIONS = [name for name in FUNCTIONS if inspect.isroutine(getattr(gw, name))]
 X = np.array([3, 1, 2], np.int32)
+#: Calls for which numpy makes arrays of 16 GB; `make peers` replays them, too.
+NUMPYS_GIGABYTES = re.compile(r"histogram.*(2\*\*31|2147483647)\)$")
 
 
 def test_every_public_function_has_a_twin_or_a_reason_why_not():
@@ -26,6 +28,14 @@ def test_every_public_function_has_a_twin_or_a_reason_why_not():
     assert not EXEMPT.keys() - set(FUNCTIONS)
 
 
+@pytest.mark.slow
+def test_what_was_found_once_is_not_found_again(device, monkeypatch):
+    monkeypatch.setattr(gw.runtime.device, "_default", [device])
+    found = [(fault, judged(parsed(call)).finding) for fault, call in STORED if not NUMPYS_GIGABYTES.search(call)]
+    assert not [(fault, finding) for fault, finding in found if finding is not None]
+
+
+@pytest.mark.slow
 def test_a_call_follows_from_its_seed_and_index_and_can_be_stored():
     names = set()
     for index in range(1500):
@@ -44,6 +54,7 @@ def _raising(error):
     return function
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "call", "kind"),
     [
@@ -83,6 +94,7 @@ def _as_here(function):
     return answered
 
 
+@pytest.mark.slow
 def test_sums_of_floats_may_be_rounded_and_no_more(monkeypatch):
     x = np.random.default_rng(0).standard_normal(3000).astype(np.float32)
     call = Call("cumsum", (Given(x),))
@@ -94,6 +106,7 @@ def test_sums_of_floats_may_be_rounded_and_no_more(monkeypatch):
         assert (finding.kind if finding else None) == kind
 
 
+@pytest.mark.slow
 def test_a_finding_is_made_smaller_and_its_lines_show_it(monkeypatch):
     monkeypatch.setattr(gw, "flip", lambda x, axis=None: x if 7 in x else x[::-1])
     call = Call("flip", (Given(np.arange(1000, dtype=np.int32), "strided"),), {"axis": 0})
@@ -106,6 +119,7 @@ def test_a_finding_is_made_smaller_and_its_lines_show_it(monkeypatch):
     assert np.array_equal(shown, np.flip(small.args[0].items))
 
 
+@pytest.mark.slow
 def test_a_documented_difference_is_none_and_only_where_it_is_documented(monkeypatch):
     entry = known.Known("a reason", "flip", "of floats", when=lambda call: call.args[0].items.dtype.kind == "f")
     monkeypatch.setattr("helpers.peers.judge.REFUSALS", (entry,))
@@ -115,6 +129,7 @@ def test_a_documented_difference_is_none_and_only_where_it_is_documented(monkeyp
     assert of_integers.finding.kind == "refusal"
 
 
+@pytest.mark.slow
 def test_pages_of_documented_differences_exist():
     if not (ROOT / "docs").exists():
         pytest.skip("needs the repository")
@@ -123,9 +138,3 @@ def test_pages_of_documented_differences_exist():
     }
     assert pages
     assert not [page for page in pages if not (ROOT / page).exists()]
-
-
-@pytest.mark.slow
-def test_what_was_found_once_is_not_found_again(device):
-    found = [(fault, judged(parsed(call)).finding) for fault, call in STORED]
-    assert not [(fault, finding) for fault, finding in found if finding is not None]

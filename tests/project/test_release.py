@@ -18,7 +18,7 @@ import pytest
 import gridwise_py as gw
 from helpers.paths import ROOT
 
-pytestmark = pytest.mark.needs("the repository")
+pytestmark = [pytest.mark.needs("the repository"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ from helpers import random_plans
 from helpers.paths import ROOT
 from helpers.strategies import quick_first
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = ROOT / "scripts"
 needs_scripts = pytest.mark.needs("the repository")
 
@@ -78,7 +80,6 @@ class _Overwriting:
         before.copy_from(np.array([99], view.dtype))
 
 
-@pytest.mark.slow
 @pytest.mark.gpu
 def test_a_soak_goes_on_where_it_was_and_tells_of_wrong_answers(tmp_path, monkeypatch):
     path = tmp_path / "soak.json"

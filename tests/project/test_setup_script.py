@@ -21,7 +21,7 @@ case $* in
 esac
 """
 
-pytestmark = pytest.mark.needs("posix")
+pytestmark = [pytest.mark.needs("posix"), pytest.mark.slow]
 
 
 class Machine:

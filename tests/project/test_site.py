@@ -14,7 +14,7 @@ import gridwise_py as gw
 from gridwise_py import cli
 from helpers.paths import ROOT
 
-pytestmark = pytest.mark.needs("the repository")
+pytestmark = [pytest.mark.needs("the repository"), pytest.mark.slow]
 
 NEWCOMERS = ROOT / "tests" / "project" / "newcomers_questions.json"
 

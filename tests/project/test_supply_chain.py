@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from helpers.paths import ROOT
 
 LOCK = ROOT / "requirements-ci.lock"
-pytestmark = pytest.mark.needs("the repository")
+pytestmark = [pytest.mark.needs("the repository"), pytest.mark.slow]
 
 
 def _pins(text):

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import pytest
 
-import gridwise_py as gw
 from gridwise_py.primitives import REGISTRY
 
 BEGIN = """
@@ -178,47 +177,32 @@ def report(tmp_path_factory):
 FIRST = BEGIN.count("\n") + 1
 
 
-def test_nothing_is_found_in_a_script_that_is_right(report):
+@pytest.mark.slow
+def test_slips_are_found_each_in_its_line_and_nothing_else(report):
     assert report.right == {}
-
-
-@pytest.mark.parametrize("what", SLIPS)
-def test_a_slip_is_found_in_its_line(report, what):
-    assert SLIPS[what][0] != SLIPS[what][1]
-    assert FIRST + list(SLIPS).index(what) in report.wrong
-
-
-def test_nothing_else_is_found_in_the_script_with_slips(report):
     assert set(report.wrong) == set(range(FIRST, FIRST + len(SLIPS)))
+    assert all(right != slip for right, slip in SLIPS.values())
 
 
 # ---- at run time: what help() and completion in a notebook see
 
 
-@pytest.mark.parametrize("name", REGISTRY)
-def test_methods_and_constructors_name_their_arguments(name):
-    cls = REGISTRY[name]
-    arguments = [argument.name for argument in cls.arguments]
-    for method in ("bind", "record", "execute", "execute_async"):
-        parameters = inspect.signature(getattr(cls, method)).parameters
-        assert [p for p in parameters if p in arguments] == arguments, method
-        assert not any(p.kind is p.VAR_KEYWORD for p in parameters.values()), method
-        assert inspect.getdoc(getattr(cls, method)), method
-    assert not any(p.kind is p.VAR_KEYWORD for p in inspect.signature(cls).parameters.values())
+def test_methods_and_constructors_name_their_arguments():
+    for name, cls in REGISTRY.items():
+        arguments = [argument.name for argument in cls.arguments]
+        for method in ("bind", "record", "execute", "execute_async"):
+            parameters = inspect.signature(getattr(cls, method)).parameters
+            assert [p for p in parameters if p in arguments] == arguments, (name, method)
+            assert not any(p.kind is p.VAR_KEYWORD for p in parameters.values()), (name, method)
+            assert inspect.getdoc(getattr(cls, method)), (name, method)
+        assert not any(p.kind is p.VAR_KEYWORD for p in inspect.signature(cls).parameters.values()), name
 
 
-@pytest.mark.parametrize("name", REGISTRY)
-def test_a_class_has_a_docstring_that_editors_can_read_and_that_names_all_parameters(name):
-    cls = REGISTRY[name]
-    (node,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-    text = ast.get_docstring(node)
-    assert text == inspect.getdoc(cls), "a literal, not made when it is imported"
-    parameters = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
-    named = {word for line in re.findall(r"^(\w.*?)(?: :.*)?$", parameters, re.MULTILINE) for word in line.split(", ")}
-    assert named == set(inspect.signature(cls).parameters)
-
-
-@pytest.mark.parametrize("name", ["add", "sum", "prod", "min", "max", "reduce", "cumsum", "scan"])
-def test_docstrings_say_which_dtypes_are_taken(name):
-    text = inspect.getdoc(getattr(gw, name))
-    assert "bool, integers and floats of 8 to 64 bits" in " ".join(text.split())
+def test_a_class_has_a_docstring_that_editors_can_read_and_that_names_all_parameters():
+    for name, cls in REGISTRY.items():
+        (node,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+        text = ast.get_docstring(node)
+        assert text == inspect.getdoc(cls), f"{name}: a literal, not made when it is imported"
+        given = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+        named = {word for line in re.findall(r"^(\w.*?)(?: :.*)?$", given, re.MULTILINE) for word in line.split(", ")}
+        assert named == set(inspect.signature(cls).parameters), name

@@ -60,22 +60,18 @@ def _stub_parameters(node):
     return found
 
 
-def test_there_are_stubs_of_wgpu():
+def test_stubs_declare_what_is_there():
     assert len(DECLARATIONS) > 50
-
-
-@pytest.mark.parametrize("name", DECLARATIONS)
-def test_a_stub_declares_what_is_there(name):
-    owner, attribute, node = DECLARATIONS[name]
-    real = inspect.getattr_static(owner, attribute)
-    if isinstance(node, ast.FunctionDef):
-        is_property = any(isinstance(d, ast.Name) and d.id == "property" for d in node.decorator_list)
-        assert isinstance(real, property) == is_property
-        if not is_property:
-            parameters = inspect.signature(real).parameters.values()
-            assert _stub_parameters(node) == [(p.name, p.kind, p.default) for p in parameters]
-    elif isinstance(node, ast.ClassDef):
-        assert isinstance(real, type)
-        bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
-        names = {base.attr if isinstance(base, ast.Attribute) else base.id for base in bases}
-        assert names <= {cls.__name__ for cls in real.__mro__} | {"Generic"}
+    for name, (owner, attribute, node) in DECLARATIONS.items():
+        real = inspect.getattr_static(owner, attribute)
+        if isinstance(node, ast.FunctionDef):
+            is_property = any(isinstance(d, ast.Name) and d.id == "property" for d in node.decorator_list)
+            assert isinstance(real, property) == is_property, name
+            if not is_property:
+                parameters = inspect.signature(real).parameters.values()
+                assert _stub_parameters(node) == [(p.name, p.kind, p.default) for p in parameters], name
+        elif isinstance(node, ast.ClassDef):
+            assert isinstance(real, type), name
+            bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
+            names = {base.attr if isinstance(base, ast.Attribute) else base.id for base in bases}
+            assert names <= {cls.__name__ for cls in real.__mro__} | {"Generic"}, name

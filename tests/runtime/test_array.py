@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import itertools
 import math
 import operator
 import pickle
@@ -28,16 +29,15 @@ def _same_bits(a, b):
     np.testing.assert_array_equal(a.view(np.uint32), b.view(np.uint32))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 63, 64, 65, 4097, 100_003])
-def test_round_trip(device, dtype, n):
-    data = _random(n, dtype)
-    x = gw.asarray(data, device)
-    assert (len(x), x.size, x.shape, x.ndim, x.nbytes) == (n, n, (n,), 1, 4 * n)
-    assert x.dtype == dtype
-    assert x.device is device
-    assert x.buffer.size % 16 == 0
-    _same_bits(x.to_numpy(), data)
+def test_round_trip(device):
+    for dtype, n in itertools.product(DTYPES, (0, 1, 2, 3, 4, 5, 63, 64, 65, 4097, 100_003)):
+        data = _random(n, dtype)
+        x = gw.asarray(data, device)
+        assert (len(x), x.size, x.shape, x.ndim, x.nbytes) == (n, n, (n,), 1, 4 * n)
+        assert x.dtype == dtype
+        assert x.device is device
+        assert x.buffer.size % 16 == 0
+        _same_bits(x.to_numpy(), data)
 
 
 def test_to_numpy_gives_what_read_buffer_gives(device):
@@ -62,8 +62,9 @@ def test_what_to_numpy_gave_is_the_callers(device):
     _same_bits(x.to_numpy(), data)
 
 
+@pytest.mark.slow
 def test_readback_beyond_the_staging_buffer(device):
-    """More than 16 MiB comes in parts; the view begins and ends at no round place."""
+    """More than 16 MiB comes in parts, as less does in test_transfers.py; the view begins at no round place."""
     n = (66 << 20) // 4 + 3
     data = np.arange(n, dtype=np.uint32)
     x = gw.asarray(data, device)
@@ -233,7 +234,7 @@ def test_a_raw_buffer_is_viewed(device):
         gw.Array(data, "u32")
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.uint32, np.int64])
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int64])
 def test_numpys_integers_do_not_wrap(device, kind):
     """An offset in bytes, or the end of a view, is beyond the range of the type that the caller had."""
     data = np.arange(1000, dtype=np.uint32)
@@ -285,10 +286,10 @@ def test_empty_and_empty_like(device):
     assert gw.empty_like(x[1:3]).size == 2
 
 
-@pytest.mark.parametrize("n", [-1, 1.0, "5", None, True])
-def test_a_length_that_is_none(device, n):
-    with pytest.raises(gw.ArgumentError, match="integer of at least 0"):
-        gw.empty(n, "u32", device)
+def test_a_length_that_is_none(device):
+    for n in (-1, 1.0, "5", None, True):
+        with pytest.raises(gw.ArgumentError, match="integer of at least 0"):
+            gw.empty(n, "u32", device)
 
 
 def test_more_than_the_largest_buffer_is_an_error_with_the_limit(device):
@@ -363,7 +364,7 @@ def test_an_array_that_cannot_be_copied_as_it_is_names_what_can(device):
             use()
 
 
-@pytest.mark.parametrize("datatype", ["u32", "i32", "f32", "u64", "i64", "f64", "f16"])
+@pytest.mark.parametrize("datatype", ["u32", "f64", "f16"])
 def test_one_item(device, datatype):
     dtype = gw.empty(1, datatype, device).dtype
     data = np.arange(7).astype(dtype)
@@ -443,39 +444,15 @@ def test_what_belongs_to_a_device_is_not_pickled_or_deep_copied(device):
     assert run.output.tolist() == [0, 1, 3, 6, 10]
 
 
-@pytest.mark.parametrize(
-    "convert",
-    [
-        np.asarray,
-        np.array,
-        lambda x: np.asarray(x, dtype=np.float32),
-        lambda x: np.concatenate([x, x]),
-        np.sum,
-        np.sin,
-        lambda x: np.add(x, 1),
-        lambda x: np.zeros(3, np.uint32) + x,
-        list,
-        tuple,
-        iter,
-        lambda x: 3 in x,
-        float,
-        int,
-        complex,
-        bool,
-        math.sqrt,
-        lambda x: x[3],
-        lambda x: x[-1],
-        lambda x: x[None],
-    ],
-    ids=[
-        "asarray", "array", "asarray dtype", "concatenate", "sum", "sin", "add", "operator", "list", "tuple", "iter",
-        "in", "float", "int", "complex", "bool", "sqrt", "item", "last item", "newaxis",
-    ],
-)  # fmt: skip
-def test_implicit_conversion_is_refused_with_the_remedy(device, convert):
+def test_implicit_conversion_is_refused_with_the_remedy(device):
     x = gw.asarray(np.arange(3, dtype=np.uint32), device)
-    with pytest.raises(gw.ImplicitConversionError, match="to_numpy"):
-        convert(x)
+    for convert in (
+        np.asarray, np.array, np.sum, np.sin, list, tuple, iter, float, int, complex, bool, math.sqrt,
+        lambda x: np.asarray(x, dtype=np.float32), lambda x: np.concatenate([x, x]), lambda x: np.add(x, 1),
+        lambda x: np.zeros(3, np.uint32) + x, lambda x: 3 in x, lambda x: x[3], lambda x: x[-1], lambda x: x[None],
+    ):  # fmt: skip
+        with pytest.raises(gw.ImplicitConversionError, match="to_numpy"):
+            convert(x)
 
 
 def test_an_array_is_no_index(device):

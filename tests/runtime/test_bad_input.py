@@ -1,6 +1,7 @@
 """Bad input gets a clear Python error before anything is submitted, and nothing is changed."""
 
 import asyncio
+import itertools
 import re
 from dataclasses import replace
 
@@ -48,6 +49,7 @@ def _drawn() -> dict[str, set[str]]:
     return tree
 
 
+@pytest.mark.slow
 def test_the_tree_is_as_drawn():
     tree = _drawn()
     assert set(tree) == set(errors.__all__)
@@ -310,7 +312,7 @@ def test_a_window_that_holds_no_tile(device, calm, x, out, name):
         limits={**gw.capabilities(device).limits, "max-storage-buffer-binding-size": 1024},
     )
     primitive = gw.primitives.REGISTRY[name](device, capabilities=tiny)
-    arrays = {a.name: out if a.is_output else x for a in primitive.arguments}
+    arrays = {a.name: out if a.is_output else x for a in primitive.signature.arguments.values()}
     message = calm(primitive, gw.LimitError, "max-storage-buffer-binding-size is 1024 bytes", out, **arrays)
     assert "1000 items" in message
     assert "workgroup_size=" in message
@@ -323,13 +325,11 @@ def test_a_buffer_over_the_limit(device):
             make(limit, "u32", device)
 
 
-@pytest.mark.parametrize("trials", [0, -1, 1.0, "3", None, True])
-def test_trials(device, calm, scan, x, out, trials):
-    calm(scan, gw.ArgumentError, "trials must be an integer of at least 1", out, input=x, output=out, trials=trials)
-    calm(
-        scan, gw.ArgumentError, "trials", out,
-        input=x, output=out, trials=trials, enable_gpu_timing=True, enable_cpu_timing=True,
-    )  # fmt: skip
+def test_trials(device, calm, scan, x, out):
+    for trials in (0, -1, 1.0, "3", None, True):
+        wrong = {"input": x, "output": out, "trials": trials}
+        calm(scan, gw.ArgumentError, "trials must be an integer of at least 1", out, **wrong)
+        calm(scan, gw.ArgumentError, "trials", out, **wrong, enable_gpu_timing=True, enable_cpu_timing=True)
 
 
 def test_trials_of_numpy_are_fine(device, x, out):
@@ -360,22 +360,20 @@ INTEGER_OPTIONS = {"workgroup_size": 64, "vecs": 2, "spin_limit": 9, "stall_ever
                    "end_bit": 20, "items": 1, "parts": 1, "look": 2, "tile_k": 8}  # fmt: skip
 
 
-@pytest.mark.parametrize("wrong", [2.0, np.float32(2), True, "2", [2], 2.5], ids=repr)
 @pytest.mark.parametrize("option", INTEGER_OPTIONS)
-def test_an_option_that_is_no_integer(option, wrong):
-    with pytest.raises(gw.ArgumentError, match=f"{option} must be an integer.*, not {re.escape(repr(wrong))}$"):
-        _makes(option)(wrong)
-
-
-@pytest.mark.parametrize("integer", [np.int8, np.uint8, np.int64, int])
-@pytest.mark.parametrize("option", INTEGER_OPTIONS)
-def test_any_integer_type_will_do(option, integer):
+def test_an_option_is_any_integer_and_nothing_else(option):
+    for wrong in (2.0, np.float32(2), True, "2", [2], 2.5):
+        with pytest.raises(gw.ArgumentError, match=f"{option} must be an integer.*, not {re.escape(repr(wrong))}$"):
+            _makes(option)(wrong)
     right = INTEGER_OPTIONS[option]
-    made, plain = (_makes(option)(value) for value in (integer(right), right))
-    layout = gw.Layout.separate(**{a.name: 64 if option == "tile_k" else 10_000 for a in made.arguments})
-    plan = made.plan(layout)
-    assert plan == plain.plan(layout)
-    assert gw.Plan.from_json(plan.to_json()) == plan
+    plain = _makes(option)(right)
+    layout = gw.Layout.separate(
+        **{a.name: 64 if option == "tile_k" else 10_000 for a in plain.signature.arguments.values()}
+    )
+    for integer in (np.int8, np.uint8, np.int64):
+        plan = _makes(option)(integer(right)).plan(layout)
+        assert plan == plain.plan(layout)
+        assert gw.Plan.from_json(plan.to_json()) == plan
 
 
 def test_trials_in_place(device, calm, scan, x):
@@ -402,7 +400,7 @@ def test_cpu_timing_with_a_callers_encoder(device, calm, scan, x, out):
 
 def test_unknown_and_missing_arguments(device, calm, x, out):
     scan = gw.Scan(device)
-    calm(scan, gw.ArgumentError, "no argument 'x'; it takes input, initial, output", out, x=x, output=out)
+    calm(scan, gw.ArgumentError, "no argument 'x'; it takes input, output, n", out, x=x, output=out)
     calm(scan, gw.ArgumentError, "needs input=; it was given nothing", out, output=None)
     calm(gw.VectorAdd(device), gw.ArgumentError, "needs b=; it was given a", out, a=x, output=None)
 
@@ -410,7 +408,7 @@ def test_unknown_and_missing_arguments(device, calm, x, out):
 def test_arguments_by_position_are_answered_with_their_names(device, x):
     kernel = gw.Kernel(device, COPY_ITEMS, {"a": "read", "b": "read_write"}, workgroups=1)
     for primitive, names in (
-        (gw.Scan(device), "input=, initial=, output="),
+        (gw.Scan(device), "input=, output="),
         (gw.SortPairs(device), "keys=, values=, output_keys=, output_values="),
         (kernel, "a=, b="),
     ):
@@ -444,23 +442,6 @@ def test_a_tuning_that_is_given_as_an_option_is_answered_with_the_tuning():
             make()
 
 
-@pytest.mark.parametrize("value", [64.0, "64", True, [64]], ids=lambda value: type(value).__name__)
-def test_a_number_that_is_no_integer(device, value):
-    for make in (
-        lambda: gw.Scan(device, tuning=gw.ScanTuning(workgroup_size=value)),
-        lambda: gw.Reduce(device, tuning=gw.ReduceTuning(vecs=value)),
-        lambda: gw.VectorAdd(device, tuning=gw.ElementwiseTuning(vecs=value)),
-        lambda: gw.Sort(device, tuning=gw.SortTuning(items=value)),
-        lambda: gw.Sort(device, begin_bit=value),
-        lambda: gw.ArgSort(device, end_bit=value),
-        lambda: gw.Scan(device, tuning=gw.ScanTuning(spin_limit=value)),
-        lambda: make_primitive(gw.Reduce, device, stall_every=value),
-        lambda: gw.MatMul(device, m=1, n=1, k=1, tuning=gw.MatMulTuning(tile_m=value)),
-    ):
-        with pytest.raises(gw.ArgumentError, match=rf"must be an integer.*, not {re.escape(repr(value))}$"):
-            make()
-
-
 def test_numpys_integers_are_integers(device, x):
     scan = gw.Scan(
         device, tuning=gw.ScanTuning(workgroup_size=np.int64(64), vecs=np.uint8(1), spin_limit=np.int32(300))
@@ -470,57 +451,23 @@ def test_numpys_integers_are_integers(device, x):
     np.testing.assert_array_equal(sort.execute(input=x).output.to_numpy(), np.sort(X))
 
 
-@pytest.mark.parametrize("wrong", [0, "cuda:0", gw.Scan], ids=repr)
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda x, d: gw.sum(x, device=d),
-        lambda x, d: gw.sort(x, device=d),
-        lambda x, d: gw.mean(x, device=d),
-        lambda x, d: gw.take(x, [0], device=d),
-        lambda x, d: gw.isin(x, x, device=d),
-        lambda x, d: gw.roll(x, 1, device=d),
-        lambda x, d: gw.flip(x, 0, device=d),
-        lambda x, d: gw.transpose(x, device=d),
-        lambda x, d: gw.histogram(x, 2, (0, 6), device=d),
-        lambda x, d: gw.group_by(x, rows=gw.count, device=d),
-        lambda x, d: gw.add(x, x, device=d),
-        lambda x, d: gw.top_k(x, 2, device=d),
-        lambda x, d: gw.unique(x, device=d),
-        lambda x, d: gw.cumsum(x, device=d),
-        lambda x, d: gw.searchsorted(x, x, device=d),
-        lambda x, d: gw.segmented_reduce(x, [0, 3], device=d),
-        lambda x, d: gw.asarray(x, d),
-        lambda x, d: gw.zeros(3, device=d),
-    ],
-)
-def test_a_device_that_is_none(device, call, wrong):
+def test_a_device_that_is_none(device):
     """0 is the first GPU elsewhere, and counts as False."""
-    x = np.arange(6, dtype=np.float32)
-    for items in (x, gw.asarray(x, device)):
-        with pytest.raises(gw.ArgumentError, match=r"device must be a wgpu\.GPUDevice .*request_device"):
-            call(items, wrong)
-
-
-@pytest.mark.parametrize("encoder", [5, "encoder", object()], ids=lambda value: type(value).__name__)
-def test_an_encoder_that_is_none(device, calm, scan, x, out, encoder):
-    calm(scan, gw.ArgumentError, "must be a wgpu.GPUCommandEncoder", out, input=x, output=out, encoder=encoder)
-    with pytest.raises(gw.ArgumentError, match="GPUCommandEncoder"):
-        scan.record(encoder, input=x)
-
-
-def test_an_encoder_that_is_finished(device, x):
-    encoder = device.create_command_encoder()
-    encoder.finish()
-    with pytest.raises(gw.ArgumentError, match="Scan: the encoder is finished"):
-        gw.Scan(device).record(encoder, input=x)
-
-
-def test_a_session_of_another_device(device, fresh_device, require, x):
-    require("timestamp-query")
-    session = gw.timing_helper(fresh_device).session()
-    with pytest.raises(gw.ArgumentError, match="another device"):
-        gw.Scan(device).record(device.create_command_encoder(), input=x, timing=session)
+    items = np.arange(6, dtype=np.float32)
+    for call in (
+        lambda x, d: gw.sum(x, device=d), lambda x, d: gw.sort(x, device=d), lambda x, d: gw.mean(x, device=d),
+        lambda x, d: gw.take(x, [0], device=d), lambda x, d: gw.isin(x, x, device=d),
+        lambda x, d: gw.roll(x, 1, device=d), lambda x, d: gw.flip(x, 0, device=d),
+        lambda x, d: gw.transpose(x, device=d), lambda x, d: gw.histogram(x, 2, (0, 6), device=d),
+        lambda x, d: gw.group_by(x, rows=gw.count, device=d), lambda x, d: gw.add(x, x, device=d),
+        lambda x, d: gw.top_k(x, 2, device=d), lambda x, d: gw.unique(x, device=d),
+        lambda x, d: gw.cumsum(x, device=d), lambda x, d: gw.searchsorted(x, x, device=d),
+        lambda x, d: gw.segmented_reduce(x, [0, 3], device=d), lambda x, d: gw.asarray(x, d),
+        lambda x, d: gw.zeros(3, device=d),
+    ):  # fmt: skip
+        for x, wrong in itertools.product((items, gw.asarray(items, device)), (0, "cuda:0", gw.Scan)):
+            with pytest.raises(gw.ArgumentError, match=r"device must be a wgpu\.GPUDevice .*request_device"):
+                call(x, wrong)
 
 
 def test_no_device(device):
@@ -568,12 +515,11 @@ def test_an_unknown_adapter_lists_what_there_is(device):
     ["return a + nonsense;", "return a +;", "return vec2<T>(a, b);", "", "loop {}"],
     ids=["name", "syntax", "type", "no return", "endless"],
 )
-@pytest.mark.parametrize("checked", [True, False])
-def test_a_broken_operator(device, calm, x, out, body, wgpu_errors, checked):
+def test_a_broken_operator(device, calm, x, out, body, wgpu_errors):
     """Said when it is first run, also without the check: in the author's words and line numbers."""
     text = f"\nconst two = 2u;\nfn combine(a: T, b: T) -> T {{\n  {body}\n}}"
-    op = gw.BinOp("broken", 0, np.add, wgsl=text, check=checked)
-    for cls in (gw.Scan, gw.Reduce):
+    for cls, checked in ((gw.Scan, True), (gw.Reduce, False)):
+        op = gw.BinOp("broken", 0, np.add, wgsl=text, check=checked)
         message = calm(cls(device, op=op), gw.ShaderError, "does not compile", out, input=x, output=out)
         assert re.search(rf"^4 \| {re.escape('  ' + body)}$", message, re.MULTILINE)
         assert re.search(r"┌─ the operator's text:[34]:", message)
@@ -634,19 +580,15 @@ def test_a_primitive_for_planning_cannot_run(x):
             call()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["sort_of"], ["bench", "no_such_primitive"], ["bench", "--nonsense"], ["bench", "--datatype", "f63"]],
-    ids=" ".join,
-)
-def test_an_unknown_word_on_the_command_line(device, words):
+def test_an_unknown_word_on_the_command_line(device):
     from click.testing import CliRunner
 
     from gridwise_py.cli import main
 
-    result = CliRunner().invoke(main, words)
-    assert result.exit_code == 2, result.output
-    assert words[-1] in result.output
+    for words in (["sort_of"], ["bench", "no_such_primitive"], ["bench", "--nonsense"], ["bench", "--datatype", "f63"]):
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code == 2, result.output
+        assert words[-1] in result.output
 
 
 def test_after_an_error_the_earlier_call_is_repeated(device, x, out):

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import gridwise_py as gw
 from helpers.strategies import (
-    KINDS,
     SHAPES,
     assert_same,
     exact_items,
@@ -23,8 +22,6 @@ from helpers.strategies import (
     reduce_reference,
     scan_reference,
 )
-
-pytestmark = pytest.mark.thin(1)
 
 SMALL = {**SHAPES["middle"], "subgroups": "none"}
 LENGTHS = [300, 0, 1, 777, 256]
@@ -122,7 +119,7 @@ def test_vector_add_of_chunks_that_differ(device):
     """Each argument in chunks of its own, or in one array; the output is in those of the first input."""
     a, b = exact_items("add", "u32", N, 1), exact_items("add", "u32", N, 2)
     add = make_primitive(gw.VectorAdd, device, "u32", **SHAPES["middle"])
-    left = _chunked(device, a, LENGTHS)
+    left = _even(device, a, LENGTHS)
     run = add.execute(a=left, b=gw.asarray(b, device))
     assert [chunk.size for chunk in run.output.chunks] == LENGTHS
     assert_same(run.output.to_numpy(), a + b)
@@ -131,26 +128,20 @@ def test_vector_add_of_chunks_that_differ(device):
     assert_same(output.to_numpy(), a + b)
     add.execute(a=left, b=left, output=left)
     assert_same(left.to_numpy(), a + a)
-    whole = gw.empty(N, "u32", device)
-    add.execute(a=_chunked(device, a, LENGTHS), b=_chunked(device, b, [N - 2, 2]), output=whole)
-    assert_same(whole.to_numpy(), a + b)
 
 
-@pytest.mark.parametrize("op", ["add", "affine", "max"])
-@pytest.mark.parametrize("lengths", [LENGTHS, [N], [1] * 7 + [N - 7]])
-def test_reduce_of_chunks(device, op, lengths):
-    x = exact_items(op, "u32", N, 1)
-    run = make_primitive(gw.Reduce, device, "u32", operator(op, "u32"), **SMALL).execute(
-        input=_chunked(device, x, lengths)
-    )
-    assert isinstance(run.output, gw.Array)
-    assert_same(run.output.to_numpy(), reduce_reference(op, x))
+def test_reduce_of_chunks(device):
+    x = exact_items("affine", "u32", N, 1)
+    reduce = make_primitive(gw.Reduce, device, "u32", operator("affine", "u32"), **SMALL)
+    for lengths in (LENGTHS, [N], [1] * 7 + [N - 7]):
+        run = reduce.execute(input=_chunked(device, x, lengths))
+        assert isinstance(run.output, gw.Array)
+        assert_same(run.output.to_numpy(), reduce_reference("affine", x))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
-@pytest.mark.parametrize("op", ["add", "affine", "min"])
-def test_scan_of_chunks(device, op, strategy, kind):
+@pytest.mark.parametrize(("strategy", "kind"), [("lookback", "exclusive"), ("reduce_then_scan", "inclusive")])
+def test_scan_of_chunks(device, strategy, kind):
+    op = "affine"
     x = exact_items(op, "u32", N, 1)
     scan = make_primitive(gw.Scan, device, "u32", operator(op, "u32"), kind, strategy=strategy, state="u32x2", **SMALL)
     data = _chunked(device, x, LENGTHS)
@@ -158,10 +149,10 @@ def test_scan_of_chunks(device, op, strategy, kind):
     run = scan.execute(input=data, trials=2)
     assert [chunk.size for chunk in run.output.chunks] == LENGTHS
     assert_same(run.output.to_numpy(), want)
-    output = _chunked(device, np.zeros_like(x), [500, N - 500])
-    scan.execute(input=data, output=output)
-    assert_same(output.to_numpy(), want)
     if strategy == "reduce_then_scan":
+        output = _chunked(device, np.zeros_like(x), [500, N - 500])
+        scan.execute(input=data, output=output)
+        assert_same(output.to_numpy(), want)
         scan.execute(input=data, output=data)
         assert_same(data.to_numpy(), want)
 
@@ -179,6 +170,7 @@ def test_chunks_larger_than_a_binding(device):
     assert_same(total.to_numpy(), reduce_reference("affine", x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["deterministic", "compensated"])
 def test_float_sums_of_chunks(device, option):
     """The same bits on every call and however large bindings are, and as exact as one array's."""
@@ -200,7 +192,7 @@ def test_float_sums_of_chunks(device, option):
         make_primitive(gw.Scan, device, "f32", capabilities=each, **{option: True})
         .execute(input=data)
         .output.to_numpy()
-        for each in (caps, caps, small)
+        for each in (caps, small)
     ]
     assert abs(float(scans[0][-1]) - exact) <= bound
     for found in (sums, scans):
@@ -215,17 +207,6 @@ def test_no_items(device):
     assert_same(gw.sum(nothing).to_numpy(), np.zeros((), np.uint64))
     with pytest.raises(gw.EmptyReductionError):
         gw.min(nothing)
-
-
-@pytest.mark.slow
-def test_one_shot_functions(device):
-    x = exact_items("add", "u32", N, 1)
-    data = _chunked(device, x, LENGTHS)
-    assert_same(gw.add(data, data).to_numpy(), x + x)
-    assert_same(gw.sum(data, dtype=np.uint32).to_numpy(), np.array(x.sum(dtype=np.uint32)))
-    assert_same(gw.max(data).to_numpy(), np.array(x.max()))
-    assert_same(gw.cumsum(data, dtype=np.uint32).to_numpy(), np.cumsum(x, dtype=np.uint32))
-    assert_same(gw.scan(data, "max", "inclusive").to_numpy(), np.maximum.accumulate(x))
 
 
 def test_what_needs_one_array_refuses_chunks(device):
@@ -257,25 +238,28 @@ def _keys(datatype, n, seed=0):
     return bits.astype(gw.STORAGE_DATATYPES[datatype].dtype)
 
 
+def test_sorts_of_chunks_in_one_sweep(device):
+    x = _keys("u32", sum(SORTED))
+    data = _chunked(device, x, SORTED)
+    run = make_primitive(gw.Sort, device, "u32", strategy="onesweep", **FEW).execute(input=data, trials=2)
+    assert [chunk.size for chunk in run.output.chunks] == SORTED
+    assert_same(run.output.to_numpy(), np.sort(x))
+    assert_same(data.to_numpy(), x)
+    make_primitive(gw.Sort, device, "u32", strategy="onesweep", overwrite_input=True, **FEW).execute(input=data)
+    assert_same(data.to_numpy(), np.sort(x))
+
+
 @pytest.mark.parametrize(
     ("datatype", "strategy"),
-    [("u32", "onesweep"), ("f32", "reduce_then_scan"), pytest.param("i64", "onesweep", marks=pytest.mark.slow)],
+    [("f32", "reduce_then_scan"), pytest.param("i64", "onesweep", marks=pytest.mark.slow)],
 )
-def test_sorts_of_chunks(device, datatype, strategy):
+def test_positions_of_sorted_chunks(device, datatype, strategy):
     x = _keys(datatype, sum(SORTED))
     order = np.argsort(x, kind="stable")
-    sort = make_primitive(gw.Sort, device, datatype, strategy=strategy, **FEW)
-    data = _chunked(device, x, SORTED)
-    run = sort.execute(input=data, trials=2)
-    assert [chunk.size for chunk in run.output.chunks] == SORTED
-    assert_same(run.output.to_numpy(), x[order])
-    assert_same(data.to_numpy(), x)
     positions = make_primitive(gw.ArgSort, device, datatype, strategy=strategy, **FEW)
     output = gw.empty(x.size, "u32", device)
-    positions.execute(input=data, output=output)
+    positions.execute(input=_chunked(device, x, SORTED), output=output)
     assert_same(output.to_numpy(), order.astype(np.uint32))
-    make_primitive(gw.Sort, device, datatype, strategy=strategy, overwrite_input=True, **FEW).execute(input=data)
-    assert_same(data.to_numpy(), x[order])
 
 
 def test_sorts_of_pairs_in_chunks_that_differ(device):
@@ -350,7 +334,7 @@ def test_chunks_that_are_reached_anywhere_have_fewer_than_2_to_the_32_items(devi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("datatype", ["f32", pytest.param("f16", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("datatype", ["f32", "f16"])
 def test_products_of_chunks(device, datatype):
     rng = np.random.default_rng(5)
     dtype = gw.DATATYPES["f32"].dtype if datatype == "f32" else np.float16
@@ -386,12 +370,12 @@ def test_overlaps_of_chunks_are_refused(device):
 
 
 def test_a_destroyed_chunk_is_noticed(device):
-    data = _chunked(device, exact_items("add", "u32", N, 1), LENGTHS)
-    scan = gw.Scan(device, "u32")
-    scan.execute(input=data)
+    data = _even(device, exact_items("add", "u32", N, 1), LENGTHS)
+    copy = gw.Copy(device, "u32")
+    copy.execute(input=data)
     data.chunks[3].destroy()
     with pytest.raises(gw.BufferUsageError, match="destroyed"):
-        scan.execute()
+        copy.execute()
 
 
 def test_lengths_and_datatypes_are_checked(device):
@@ -402,7 +386,7 @@ def test_lengths_and_datatypes_are_checked(device):
         gw.Scan(device, "f32").execute(input=data)
     # A larger output is cut to size.
     roomy = gw.ChunkedArray.empty(N + 50, "u32", device, chunk_items=200)
-    assert gw.Scan(device, "u32").execute(input=data, output=roomy).output.size == N
+    assert gw.Copy(device, "u32").execute(input=data, output=roomy).output.size == N
 
 
 def test_chunks_that_share_a_buffer_with_an_output(device):

@@ -62,22 +62,18 @@ def test_opengl_is_hidden_unless_asked_for(fakes):
     assert [a.name for a in gw.list_adapters(include_opengl=True)][:3] == ["GeForce", "H200", "H200"]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "index"),
-    [(None, 0), (1, 1), ("1", 1), (" 2 ", 2), ("iris", 2), ("LLVM", 5), ("cpu", 5), ("[3]", 3), ("h200", 0)],
-)
-def test_choosing(fakes, wanted, index):
-    assert device_module._choose(fakes, wanted) is fakes[index]
-
-
-@pytest.mark.parametrize("wanted", [6, -1, "-1", "99", "nvidia", "GeForce", "", "  ", True, 1.5, ["0"]])
-def test_an_unknown_adapter_is_an_error_with_the_list(fakes, wanted):
-    with pytest.raises(gw.AdapterError) as caught:
-        device_module._choose(fakes, wanted)
-    message = str(caught.value)
-    assert "[0] H200" in message
-    assert "[5] llvmpipe" in message
-    assert "GeForce (" not in message, "OpenGL is not listed"
+def test_choosing(fakes):
+    for wanted, index in (
+        (None, 0), (1, 1), ("1", 1), (" 2 ", 2), ("iris", 2), ("LLVM", 5), ("cpu", 5), ("[3]", 3), ("h200", 0),
+    ):  # fmt: skip
+        assert device_module._choose(fakes, wanted) is fakes[index]
+    for wanted in (6, -1, "-1", "99", "nvidia", "GeForce", "", "  ", True, 1.5, ["0"]):
+        with pytest.raises(gw.AdapterError) as caught:
+            device_module._choose(fakes, wanted)
+        message = str(caught.value)
+        assert "[0] H200" in message
+        assert "[5] llvmpipe" in message
+        assert "GeForce (" not in message, "OpenGL is not listed"
 
 
 def test_no_adapter_at_all_says_what_to_install(monkeypatch):
@@ -213,71 +209,46 @@ def test_what_is_no_device_is_refused():
         gw.Scan("cuda:0")
 
 
-@pytest.fixture
-def bare_device(device):
-    """A user's own device, made without any optional feature."""
-    return device.adapter.request_device_sync(required_features=[])
-
-
-def _all_three_work(device):
-    x = gw.asarray(X, device)
-    np.testing.assert_array_equal(gw.VectorAdd(device).execute(a=x, b=x).output.to_numpy(), X + X)
-    for strategy in (None, "reduce_then_scan", "lookback"):
-        scanned = gw.Scan(device, strategy=strategy).execute(input=x).output.to_numpy()
-        np.testing.assert_array_equal(scanned, np.cumsum(X, dtype=np.uint32))
-    assert gw.Reduce(device).execute(input=x).output.to_numpy()[0] == X.sum(dtype=np.uint32)
-    assert gw.max(X, device=device) == X.max()
-
-
-def test_a_device_without_any_feature_works(bare_device):
-    capabilities = gw.capabilities(bare_device)
+def test_a_device_of_the_users_without_any_feature(device):
+    """Everything works, also without subgroups; times of the GPU are None, with one warning."""
+    bare = device.adapter.request_device_sync(required_features=[])
+    capabilities = gw.capabilities(bare)
     assert not set(capabilities.features) & {"subgroup", "timestamp-query", "shader-int64"}
-    assert capabilities.subgroup_size is None
-    assert capabilities.tick_period_ns is None
-    assert capabilities.tick_step_ns is None
-    _all_three_work(bare_device)
-
-
-def test_a_device_without_timestamps_times_none_with_one_warning(bare_device):
-    x = gw.asarray(X, bare_device)
-    scan = gw.Scan(bare_device)
-    add = gw.VectorAdd(bare_device)
+    assert (capabilities.subgroup_size, capabilities.tick_period_ns, capabilities.tick_step_ns) == (None, None, None)
+    x, scan, add = gw.asarray(X, bare), gw.Scan(bare, strategy="lookback"), gw.VectorAdd(bare)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        results = [
-            scan.execute(input=x, enable_gpu_timing=True).get_timing_result(),
-            scan.execute(enable_gpu_timing=True, enable_cpu_timing=True, trials=2).get_timing_result(),
-            add.execute(a=x, b=x, enable_gpu_timing=True).get_timing_result(),
+        runs = [
+            scan.execute(input=x, enable_gpu_timing=True),
+            scan.execute(enable_gpu_timing=True, enable_cpu_timing=True, trials=2),
+            add.execute(a=x, b=x, enable_gpu_timing=True),
         ]
-    mine = [w for w in caught if issubclass(w.category, gw.GridwiseWarning)]
-    assert len(mine) == 1
-    assert "timestamp-query" in str(mine[0].message)
-    assert mine[0].filename == __file__, "the warning points at the caller"
+        results = [run.get_timing_result() for run in runs]
+    np.testing.assert_array_equal(runs[1].output.to_numpy(), np.cumsum(X, dtype=np.uint32))
+    np.testing.assert_array_equal(runs[2].output.to_numpy(), X + X)
+    (mine,) = (w for w in caught if issubclass(w.category, gw.GridwiseWarning))
+    assert "timestamp-query" in str(mine.message)
+    assert mine.filename == __file__, "the warning points at the caller"
     for result in results:
-        assert result.gpu_total_time_ns is None
-        assert result.gpu_span_ns is None
-        assert result.gaps_ns is None
-        assert result.tick_period_ns is None
+        for value in (result.gpu_total_time_ns, result.gpu_span_ns, result.gaps_ns, result.tick_period_ns):
+            assert value is None
         assert result.per_trial.gpu_total_time_ns is None
         assert "not measured" in repr(result)
     assert results[0].cpu_total_time_ns is None
     assert results[1].cpu_total_time_ns > 0
     with pytest.raises(gw.TimingUnavailable, match="timestamp-query"):
-        gw.timing_helper(bare_device)
+        gw.timing_helper(bare)
 
 
 def test_two_devices_work_side_by_side(device, fresh_device, require):
     require("timestamp-query")
-    _all_three_work(fresh_device)
-    _all_three_work(device)
     assert gw.timing_helper(device) is not gw.timing_helper(fresh_device)
     runs = []
-    for d in (device, fresh_device, device, fresh_device):
-        x = gw.asarray(X, d)
-        runs.append(gw.Scan(d).execute(input=x, enable_gpu_timing=True))
-    for run in reversed(runs):
+    for i, d in enumerate((device, fresh_device, device, fresh_device)):
+        runs.append(gw.Copy(d).execute(input=gw.asarray(X + i, d), enable_gpu_timing=True))
+    for i, run in reversed(list(enumerate(runs))):
         assert all(ns > 0 for ns in run.get_timing_result().gpu_total_time_ns)
-        np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X, dtype=np.uint32))
+        np.testing.assert_array_equal(run.output.to_numpy(), X + i)
 
 
 def test_an_array_of_another_device_is_refused(device, fresh_device):
@@ -305,23 +276,10 @@ def test_a_raw_buffer_of_another_device_is_refused_where_it_is_wrapped(device, f
 
 
 @pytest.mark.gpu
-def test_a_device_goes_with_everything_when_it_is_dropped():
-    import gc
-    import weakref
-
-    made = gw.request_device()
-    _all_three_work(made)
-    gone = weakref.ref(made)
-    del made
-    gc.collect()
-    assert gone() is None
-
-
-@pytest.mark.gpu
 def test_the_device_that_pygfx_shares_works():
     renderers = pytest.importorskip("pygfx.renderers.wgpu")
     shared = renderers.get_shared().device
-    _all_three_work(shared)
+    np.testing.assert_array_equal(gw.cumsum(X, dtype=np.uint32, device=shared), np.cumsum(X, dtype=np.uint32))
 
 
 # ---- what wgpu-py keeps private

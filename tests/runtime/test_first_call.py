@@ -22,7 +22,10 @@ from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import Executor
 from gridwise_py.runtime.pipelines import PipelineCache
 from gridwise_py.runtime.run import bracket
+from helpers.renewed import KeptPipelines, new_executor
 from helpers.strategies import shape_data
+
+pytestmark = pytest.mark.ahead
 
 LONG_S = 60.0
 X = np.random.default_rng(7).integers(0, 1000, 100_003, dtype=np.uint32)
@@ -33,12 +36,12 @@ ROWS = {"reduce": ((1000, shape_data(64, 1, 8)), (None, shape_data(128, 2, 16)))
 class Compilations:
     """Those that have begun, by their numbers of threads; some are held up."""
 
-    def __init__(self, monkeypatch):
+    def __init__(self, monkeypatch, cache):
         self.begun: list[int] = []
         self.ended: list[int] = []
         self.held: set[int] = set()
         self.gate = threading.Event()
-        compiled = PipelineCache._compiled
+        compiled = cache._compiled
 
         def held_up(cache, device, order, *rest):
             size = int(dict(order.constants).get("WORKGROUP_SIZE", 0))
@@ -49,13 +52,14 @@ class Compilations:
             self.ended.append(size)
             return pipeline
 
-        monkeypatch.setattr(PipelineCache, "_compiled", held_up)
+        monkeypatch.setattr(cache, "_compiled", held_up)
 
 
-@pytest.fixture
-def compilations(monkeypatch):
+@pytest.fixture(params=[KeptPipelines])
+def compilations(request, monkeypatch):
+    """Those for the shared device; with `on_own_devices`, those for other ones."""
     compile_threads().finish()  # what earlier tests have left
-    found = Compilations(monkeypatch)
+    found = Compilations(monkeypatch, request.param)
     yield found
     found.gate.set()
     compile_threads().finish()
@@ -67,9 +71,17 @@ def at_once(monkeypatch):
     monkeypatch.setattr(threads_module, "_QUIET_S", 0.0)
 
 
+on_own_devices = pytest.mark.parametrize("compilations", [PipelineCache], indirect=True, ids=[""])
+
+
+def _reduce(device, measured):
+    """A reduction of two shapes on a device; `measured` is another one of the same adapter."""
+    return gw.Reduce(device, capabilities=dataclasses.replace(gw.capabilities(measured), tuning=ROWS))
+
+
 @pytest.fixture
-def reduce(fresh_device):
-    return gw.Reduce(fresh_device, capabilities=dataclasses.replace(gw.capabilities(fresh_device), tuning=ROWS))
+def reduce(renewed_device):
+    return _reduce(renewed_device, renewed_device)
 
 
 def _wait_until(condition):
@@ -113,14 +125,14 @@ def test_a_call_waits_for_the_pipeline_that_compiles_already(reduce, compilation
     assert compilations.begun == [64, 128]
 
 
-def test_what_a_call_needs_is_compiled_side_by_side(fresh_device, monkeypatch):
+def test_what_a_call_needs_is_compiled_side_by_side(device, monkeypatch):
     """The kernels of a scan in three steps: no compilation ends before another has begun."""
     own = threads_module.CompileThreads(cpus=2)
     monkeypatch.setattr(pipelines, "compile_threads", lambda: own)
-    scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
+    scan = gw.Scan(device, strategy="reduce_then_scan")
     plan = scan.plan(gw.Layout.separate(input=X.size, output=X.size))
     assert len(plan.kernels) > 1
-    meeting, compiled = threading.Barrier(2), PipelineCache._compiled
+    meeting, compiled = threading.Barrier(2), KeptPipelines._compiled
 
     def meet(cache, *arguments):
         if not meeting.broken and len(met) < 2:
@@ -129,14 +141,14 @@ def test_what_a_call_needs_is_compiled_side_by_side(fresh_device, monkeypatch):
         return compiled(cache, *arguments)
 
     met: list[int] = []
-    monkeypatch.setattr(PipelineCache, "_compiled", meet)
-    assert len(Executor(fresh_device).pipelines_of(plan)) == len(plan.kernels)
+    monkeypatch.setattr(KeptPipelines, "_compiled", meet)
+    assert len(new_executor(device).pipelines_of(plan)) == len(plan.kernels)
     assert not meeting.broken
     own._end()
 
 
-def test_the_module_of_pipelines_that_compile_side_by_side_is_made_once(fresh_device, monkeypatch):
-    plan = gw.Copy(fresh_device).plan(gw.Layout.separate(input=64, output=64))
+def test_the_module_of_pipelines_that_compile_side_by_side_is_made_once(device, monkeypatch):
+    plan = gw.Copy(device).plan(gw.Layout.separate(input=64, output=64))
     kernels = [dataclasses.replace(plan.kernels[0], constants={"WORKGROUP_SIZE": size}) for size in (32, 64)]
     made, create = [], pipelines.create_shader_module
 
@@ -148,7 +160,7 @@ def test_the_module_of_pipelines_that_compile_side_by_side_is_made_once(fresh_de
     monkeypatch.setattr(pipelines, "create_shader_module", slow)
     own = threads_module.CompileThreads(cpus=2)
     monkeypatch.setattr(pipelines, "compile_threads", lambda: own)
-    found = Executor(fresh_device).pipelines_of(dataclasses.replace(plan, steps=tuple(kernels)))
+    found = Executor(device).pipelines_of(dataclasses.replace(plan, steps=tuple(kernels)))
     assert len(found) == 2
     assert found[0].module is found[1].module
     assert len(made) == 1
@@ -166,30 +178,54 @@ def test_what_was_compiled_for_a_plan_that_is_gone_is_gone(reduce):
     assert executor.counts["modules"] == 0
 
 
-def test_pipelines_ahead_keep_no_device(compilations):
-    device = gw.request_device()
-    capabilities = dataclasses.replace(gw.capabilities(device), tuning=ROWS)
-    gw.Reduce(device, capabilities=capabilities).execute(input=gw.asarray(X[:5], device))
-    gone = weakref.ref(device)
-    del device
+@on_own_devices
+def test_pipelines_ahead_keep_no_device(device, compilations):
+    own = gw.request_device(device.adapter)
+    _reduce(own, device).execute(input=gw.asarray(X[:5], own))
+    gone = weakref.ref(own)
+    del own
     gc.collect()
     assert gone() is None, "what waits to be compiled keeps it"
     compile_threads().finish()
     assert compilations.begun == [64]
 
 
-def test_a_device_that_goes_while_it_compiles(compilations, at_once):
+@on_own_devices
+def test_a_device_that_goes_while_it_compiles(device, compilations, at_once):
     compilations.held = {128}
-    device = gw.request_device()
-    capabilities = dataclasses.replace(gw.capabilities(device), tuning=ROWS)
-    gw.Reduce(device, capabilities=capabilities).execute(input=gw.asarray(X[:5], device))
+    own = gw.request_device(device.adapter)
+    _reduce(own, device).execute(input=gw.asarray(X[:5], own))
     _wait_until(lambda: compilations.begun == [64, 128])
-    gone = weakref.ref(device)
-    del device
+    gone = weakref.ref(own)
+    del own
     gc.collect()
     compilations.gate.set()
     _wait_until(lambda: compilations.ended == [64, 128])
     _wait_until(lambda: gc.collect() >= 0 and gone() is None)
+
+
+@on_own_devices
+def test_a_device_that_is_destroyed_while_it_compiles(device, compilations, wgpu_errors):
+    """The call raises; the process lives on, and so do other devices."""
+    compilations.held = {64}
+    own, raised = gw.request_device(device.adapter), []
+    reduce, x = _reduce(own, device), gw.asarray(X[:5], own)
+
+    def call():
+        with pytest.raises(gw.DeviceError) as error:
+            reduce.execute(input=x)
+        raised.append(error)
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    _wait_until(lambda: compilations.begun == [64])
+    own.destroy()
+    compilations.gate.set()
+    caller.join(LONG_S)
+    assert len(raised) == 1
+    with pytest.raises(gw.DeviceLostError):
+        reduce.execute(input=x)
+    wgpu_errors.clear()
 
 
 # ---- errors
@@ -202,9 +238,9 @@ def _with_broken(plan, where):
     return dataclasses.replace(plan, shaders=shaders, **{where: (*getattr(plan, where), kernel)})
 
 
-def test_an_error_ahead_is_raised_where_the_pipeline_is_needed(fresh_device):
-    executor = Executor(fresh_device)
-    plan = gw.Copy(fresh_device).plan(gw.Layout.separate(input=64, output=64))
+def test_an_error_ahead_is_raised_where_the_pipeline_is_needed(device):
+    executor = new_executor(device)
+    plan = gw.Copy(device).plan(gw.Layout.separate(input=64, output=64))
     ahead = executor.pipelines.get_siblings_ahead(_with_broken(plan, "siblings"))
     compile_threads().finish()
     assert len(executor.pipelines_of(plan)) == len(plan.kernels)
@@ -217,7 +253,7 @@ def test_an_error_ahead_is_raised_where_the_pipeline_is_needed(fresh_device):
 
 def test_what_failed_ahead_is_tried_again_where_it_is_needed(reduce, monkeypatch):
     """The device may have been short of memory."""
-    compiled, failed = PipelineCache._compiled, []
+    compiled, failed = KeptPipelines._compiled, []
 
     def failing_once(cache, device, order, *rest):
         if dict(order.constants)["WORKGROUP_SIZE"] == 128 and not failed:
@@ -225,7 +261,7 @@ def test_what_failed_ahead_is_tried_again_where_it_is_needed(reduce, monkeypatch
             raise wgpu.GPUOutOfMemoryError("not enough memory left")
         return compiled(cache, device, order, *rest)
 
-    monkeypatch.setattr(PipelineCache, "_compiled", failing_once)
+    monkeypatch.setattr(KeptPipelines, "_compiled", failing_once)
     x = gw.asarray(X, reduce.device)
     reduce.execute(input=x[:5])
     compile_threads().finish()
@@ -233,20 +269,20 @@ def test_what_failed_ahead_is_tried_again_where_it_is_needed(reduce, monkeypatch
     assert reduce.execute(input=x).output.to_numpy()[0] == X.sum()
 
 
-def test_an_error_comes_to_the_caller_of_that_text_alone(fresh_device):
-    plan = gw.Copy(fresh_device).plan(gw.Layout.separate(input=64, output=64))
+def test_an_error_comes_to_the_caller_of_that_text_alone(device):
+    plan = gw.Copy(device).plan(gw.Layout.separate(input=64, output=64))
     broken, errors, right = _with_broken(plan, "steps"), [], []
 
     def fail():
         for _ in range(10):
             try:
-                Executor(fresh_device).pipelines_of(broken)
+                new_executor(device).pipelines_of(broken)
             except gw.ShaderError as error:
                 errors.append(str(error))
 
     def succeed():
         for _ in range(10):
-            right.append(len(Executor(fresh_device).pipelines_of(plan)))
+            right.append(len(new_executor(device).pipelines_of(plan)))
 
     callers = [threading.Thread(target=work) for work in (fail, succeed, fail, succeed)]
     for caller in callers:
@@ -256,43 +292,6 @@ def test_an_error_comes_to_the_caller_of_that_text_alone(fresh_device):
     assert right == [len(plan.kernels)] * 20
     assert len(errors) == 20
     assert all("broken" in error for error in errors)
-
-
-def test_a_kernel_of_the_users_that_does_not_compile(fresh_device):
-    with pytest.raises(gw.ShaderError, match="nonsense"):
-        gw.Kernel(
-            fresh_device,
-            "@group(0) @binding(0) var<storage, read_write> x: array<u32>;\n"
-            "@compute @workgroup_size(64) fn main() { x[0] = nonsense; }",
-            bindings={"x": "read_write"},
-            workgroups=1,
-        )
-
-
-@pytest.mark.parametrize("delay_ms", [0, 1, 5, 20, 60])
-def test_a_device_that_is_destroyed_while_it_compiles(at_once, wgpu_errors, delay_ms):
-    """The call raises, or has been made before; the process lives on, and so do other devices."""
-    device = gw.request_device()
-    sort, x = gw.Sort(device), gw.asarray(X[:5000], device)
-    outcomes = []
-
-    def call():
-        try:
-            sort.execute(input=x)
-            outcomes.append("made")
-        except gw.DeviceError:
-            outcomes.append("raised")
-
-    caller = threading.Thread(target=call)
-    caller.start()
-    time.sleep(delay_ms / 1000)
-    device.destroy()
-    caller.join(LONG_S)
-    assert len(outcomes) == 1
-    compile_threads().finish()
-    with pytest.raises(gw.DeviceLostError):
-        gw.Reduce(device).execute(input=x)
-    wgpu_errors.clear()
 
 
 # ---- the end of the process
@@ -333,9 +332,9 @@ assert begun.wait(60)
 @pytest.mark.parametrize(
     ("end", "status"),
     [
-        ("", 0),
-        ("sys.exit(3)", 3),
-        ("device.destroy(); raise RuntimeError('an error of the user')", 1),
+        pytest.param("", 0, marks=pytest.mark.slow),
+        pytest.param("sys.exit(3)", 3, marks=pytest.mark.slow),
+        pytest.param("device.destroy(); raise RuntimeError('an error of the user')", 1, marks=pytest.mark.slow),
         pytest.param("raise KeyboardInterrupt", -2, marks=pytest.mark.needs("posix")),
         pytest.param(
             # Not sys.exit(): the driver may not survive its own handlers at exit in a fork.
@@ -397,16 +396,16 @@ def test_a_measurement_has_nothing_compile_beneath_it(reduce, compilations, monk
 # ---- warm_up
 
 
-def test_after_a_warm_up_calls_compile_nothing(fresh_device):
-    cache = context_of(fresh_device).executor.pipelines
-    compiled = gw.warm_up(fresh_device, "sum", "cumsum", dtype="u32")
+def test_after_a_warm_up_calls_compile_nothing(renewed_device):
+    cache = context_of(renewed_device).executor.pipelines
+    compiled = gw.warm_up(renewed_device, "sum", "cumsum", dtype="u32")
     assert compiled == cache.compiled > 0
     for n in (1, 1000, X.size):
-        assert gw.sum(X[:n], device=fresh_device) == X[:n].sum()
-        np.testing.assert_array_equal(gw.cumsum(X[:n], device=fresh_device), np.cumsum(X[:n]))
+        assert gw.sum(X[:n], device=renewed_device) == X[:n].sum()
+        np.testing.assert_array_equal(gw.cumsum(X[:n], device=renewed_device), np.cumsum(X[:n]))
     assert cache.compiled == compiled
     assert not [task for task in cache._tasks.values() if not task.done]
-    assert gw.warm_up(fresh_device, "sum", "cumsum") == 0
+    assert gw.warm_up(renewed_device, "sum", "cumsum") == 0
 
 
 def test_a_warm_up_of_a_primitive(reduce, compilations):
@@ -415,7 +414,6 @@ def test_a_warm_up_of_a_primitive(reduce, compilations):
     assert compilations.ended.count(64) == compilations.ended.count(128) == 1
     reduce.execute(input=gw.asarray(X, device))
     assert context_of(device).executor.pipelines.compiled == 2
-    assert gw.warm_up(device, gw.MatMul(device, m=3, n=5, k=7)) > 0
 
 
 def test_a_warm_up_for_one_length_waits_for_that(reduce, compilations, at_once):
@@ -424,12 +422,12 @@ def test_a_warm_up_for_one_length_waits_for_that(reduce, compilations, at_once):
     assert compilations.ended == [64]
 
 
-def test_a_warm_up_takes_several_datatypes(fresh_device):
-    compiled = gw.warm_up(fresh_device, "sum", dtype=["u32", "f32"])
-    assert compiled == context_of(fresh_device).executor.pipelines.compiled
+def test_a_warm_up_takes_several_datatypes(renewed_device):
+    compiled = gw.warm_up(renewed_device, "sum", dtype=["u32", "f32"])
+    assert compiled == context_of(renewed_device).executor.pipelines.compiled
     x = X[:100].astype(np.float32)
-    assert gw.sum(x, device=fresh_device) == x.sum()
-    assert context_of(fresh_device).executor.pipelines.compiled == compiled
+    assert gw.sum(x, device=renewed_device) == x.sum()
+    assert context_of(renewed_device).executor.pipelines.compiled == compiled
 
 
 def test_a_warm_up_without_names_measures_the_device(fresh_device):
@@ -437,31 +435,23 @@ def test_a_warm_up_without_names_measures_the_device(fresh_device):
     assert "capabilities" in context_of(fresh_device)._kept
 
 
-def test_every_function_that_warm_up_names_is_one(device):
-    from typing import get_args
-
-    from gridwise_py.warming import FunctionName
-
-    assert all(callable(getattr(gw, name)) for name in get_args(FunctionName))
-
-
 @pytest.mark.slow
-def test_every_function_can_be_warmed_up(fresh_device):
+def test_every_function_can_be_warmed_up(renewed_device):
     from typing import get_args
 
     from gridwise_py.warming import FunctionName
 
-    assert gw.warm_up(fresh_device, *get_args(FunctionName), counted=True) > 30
-    assert gw.warm_up(fresh_device, *get_args(FunctionName), counted=True) == 0
+    assert gw.warm_up(renewed_device, *get_args(FunctionName), counted=True) > 30
+    assert gw.warm_up(renewed_device, *get_args(FunctionName), counted=True) == 0
 
 
-def test_after_a_warm_up_for_counts_calls_with_counts_compile_nothing(fresh_device):
-    cache = context_of(fresh_device).executor.pipelines
-    counts = gw.asarray(np.array([900], dtype=np.uint32), fresh_device)
-    x = gw.asarray(X[:1000], fresh_device)
-    scan = gw.Scan(fresh_device, "u32")
-    plain = gw.warm_up(fresh_device, "sum", scan)
-    assert gw.warm_up(fresh_device, "sum", scan, "searchsorted", counted=True) > 0, "they are other texts"
+def test_after_a_warm_up_for_counts_calls_with_counts_compile_nothing(renewed_device):
+    cache = context_of(renewed_device).executor.pipelines
+    counts = gw.asarray(np.array([900], dtype=np.uint32), renewed_device)
+    x = gw.asarray(X[:1000], renewed_device)
+    scan = gw.Scan(renewed_device, "u32")
+    plain = gw.warm_up(renewed_device, "sum", scan)
+    assert gw.warm_up(renewed_device, "sum", scan, "searchsorted", counted=True) > 0, "they are other texts"
     compiled = cache.compiled
     assert gw.sum(x.counted_by(counts)).item() == X[:900].sum(dtype=np.uint32)
     found = scan.execute(input=x, n=counts).output.to_numpy()
@@ -469,51 +459,51 @@ def test_after_a_warm_up_for_counts_calls_with_counts_compile_nothing(fresh_devi
     assert cache.compiled == compiled > plain > 0
 
 
-def test_selections_segments_and_reductions_to_structs_are_warmed_up(fresh_device):
-    cache = context_of(fresh_device).executor.pipelines
+def test_selections_segments_and_reductions_to_structs_are_warmed_up(renewed_device):
+    cache = context_of(renewed_device).executor.pipelines
     names = ("compress", "reduce_by_key", "segmented_reduce", "repeat", "argmax")
-    assert gw.warm_up(fresh_device, *names) == cache.compiled > 5
+    assert gw.warm_up(renewed_device, *names) == cache.compiled > 5
     compiled = cache.compiled
     x, keys, offsets = X[:1000], X[:1000] % 7, np.array([0, 10, 10, 1000], dtype=np.uint32)
-    np.testing.assert_array_equal(gw.compress(x % 2 == 0, x, device=fresh_device), x[x % 2 == 0])
-    assert gw.reduce_by_key(keys, x, device=fresh_device).values.sum(dtype=np.uint32) == x.sum(dtype=np.uint32)
-    assert gw.segmented_reduce(x, offsets, device=fresh_device)[1] == 0
-    assert gw.repeat(x, keys, device=fresh_device).size == keys.sum()
-    assert gw.argmax(x, device=fresh_device) == x.argmax()
+    np.testing.assert_array_equal(gw.compress(x % 2 == 0, x, device=renewed_device), x[x % 2 == 0])
+    assert gw.reduce_by_key(keys, x, device=renewed_device).values.sum(dtype=np.uint32) == x.sum(dtype=np.uint32)
+    assert gw.segmented_reduce(x, offsets, device=renewed_device)[1] == 0
+    assert gw.repeat(x, keys, device=renewed_device).size == keys.sum()
+    assert gw.argmax(x, device=renewed_device) == x.argmax()
     assert cache.compiled == compiled
 
 
-def test_primitives_with_numbers_segments_and_axes_are_warmed_up(fresh_device):
-    half = gw.Reduce(fresh_device, gw.f32("x") * gw.scalar("factor", "f32"))
-    repeat = gw.Repeat(fresh_device, "u32", size=100)
-    rows = gw.ReduceAxis(fresh_device, "f32", shape=(10, 33), axis=1)
-    assert gw.warm_up(fresh_device, half, repeat, rows) > 3
-    assert gw.warm_up(fresh_device, half, repeat, rows) == 0
+def test_primitives_with_numbers_segments_and_axes_are_warmed_up(renewed_device):
+    half = gw.Reduce(renewed_device, gw.f32("x") * gw.scalar("factor", "f32"))
+    repeat = gw.Repeat(renewed_device, "u32", size=100)
+    rows = gw.ReduceAxis(renewed_device, "f32", shape=(10, 33), axis=1)
+    assert gw.warm_up(renewed_device, half, repeat, rows) > 3
+    assert gw.warm_up(renewed_device, half, repeat, rows) == 0
 
 
-def test_mistakes_are_refused_before_anything_is_compiled(fresh_device, device):
+def test_mistakes_are_refused_before_anything_is_compiled(renewed_device, fresh_device):
     kernel = gw.Kernel(
-        fresh_device,
+        renewed_device,
         "@group(0) @binding(0) var<storage, read_write> x: array<u32>;\n"
         "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) { x[id.x] = 1u; }",
         bindings={"x": "read_write"},
         workgroups=1,
     )
-    compiled = context_of(fresh_device).executor.pipelines.compiled
+    compiled = context_of(renewed_device).executor.pipelines.compiled
     for arguments, options, message in [
         (("sort",), {}, "device first"),
-        ((fresh_device, "sort", "cumsun"), {}, "did you mean 'cumsum'"),
-        ((fresh_device, gw.sum), {}, "no one-shot function or primitive"),
-        ((fresh_device, gw.Reduce(device)), {}, "another device"),
-        ((fresh_device, kernel), {}, "compiled when it was made"),
-        ((fresh_device, "sum"), {"n": 0}, "at least 1"),
-        ((fresh_device, "sum"), {"n": True}, "at least 1"),
-        ((fresh_device, "segmented_sum"), {}, "did you mean 'segmented_scan'"),
+        ((renewed_device, "sort", "cumsun"), {}, "did you mean 'cumsum'"),
+        ((renewed_device, gw.sum), {}, "no one-shot function or primitive"),
+        ((renewed_device, gw.Reduce(fresh_device)), {}, "another device"),
+        ((renewed_device, kernel), {}, "compiled when it was made"),
+        ((renewed_device, "sum"), {"n": 0}, "at least 1"),
+        ((renewed_device, "sum"), {"n": True}, "at least 1"),
+        ((renewed_device, "segmented_sum"), {}, "did you mean 'segmented_scan'"),
     ]:
         with pytest.raises(gw.ArgumentError, match=message):
             gw.warm_up(*arguments, **options)
     with pytest.raises(gw.DatatypeError, match="complex64"):
-        gw.warm_up(fresh_device, "sort", dtype="c64")
+        gw.warm_up(renewed_device, "sort", dtype="c64")
     with pytest.raises(gw.DatatypeError, match="complex128"):
-        gw.warm_up(fresh_device, "sum", dtype=np.complex128)
-    assert context_of(fresh_device).executor.pipelines.compiled == compiled
+        gw.warm_up(renewed_device, "sum", dtype=np.complex128)
+    assert context_of(renewed_device).executor.pipelines.compiled == compiled

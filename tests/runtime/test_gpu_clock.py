@@ -46,11 +46,13 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def gpu(fresh_device, clock, monkeypatch):
-    """A device that counts as a GPU whose clock nobody holds."""
+def gpu(renewed_device, clock, monkeypatch, require):
+    """A device that counts as a GPU that was not used before, and whose clock nobody holds."""
+    require("timestamp-query")
+    monkeypatch.setattr(state_of(renewed_device), "activity", Activity())
     monkeypatch.setattr(gpu_clock, "_follows_load", lambda device: True)
     monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info, **_: False)
-    return fresh_device
+    return renewed_device
 
 
 def _timed(device, **options):
@@ -100,13 +102,17 @@ def test_only_a_gpu_that_was_long_at_work_has_its_clock_back(gpu, clock, timing)
     assert not _clock_warnings(_timed(gpu, **timing))
 
 
-def test_no_warning_where_the_clock_is_held_or_the_adapter_is_a_cpu(gpu, device, monkeypatch):
+def test_no_warning_where_the_clock_is_held(gpu, monkeypatch):
     monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info, **_: True)
     assert not _clock_warnings(_timed(gpu))
-    monkeypatch.undo()
-    if gw.capabilities(device).is_cpu:
-        time.sleep(0.002)
-        assert not _clock_warnings(_timed(device))
+
+
+@pytest.mark.needs("a CPU adapter", "timestamp-query")
+def test_the_clock_of_a_cpu_is_nobodys_to_hold(renewed_device):
+    time.sleep(0.002)
+    assert not _clock_warnings(_timed(renewed_device))
+    with gpu_clock.clock_held(renewed_device) as state:
+        assert state == "not applicable"
 
 
 def test_the_clock_that_the_driver_tells(gpu, clock, monkeypatch):
@@ -157,9 +163,9 @@ class Held:
         self.released += 1
 
 
-def test_commands_hold_the_clock_where_they_can(gpu, device, monkeypatch):
+def test_commands_hold_the_clock_where_they_can(gpu, monkeypatch):
     held = Held()
-    monkeypatch.setattr(gpu_clock.clock, "hold", lambda info, *, stacklevel, pci: held)
+    monkeypatch.setattr(gpu_clock.clock, "hold", lambda info, *, pci: held)
     with gpu_clock.clock_held(gpu) as state:
         assert (state, held.released) == ("held", 0)
     assert held.released == 1
@@ -167,8 +173,8 @@ def test_commands_hold_the_clock_where_they_can(gpu, device, monkeypatch):
         raise KeyError
     assert held.released == 2
 
-    def refuse(info, *, stacklevel, pci):
-        warnings.warn("two GPUs may be meant", gw.GridwiseWarning, stacklevel=stacklevel)
+    def refuse(info, *, pci):
+        warnings.warn("two GPUs may be meant", gw.GridwiseWarning, stacklevel=2)
 
     monkeypatch.setattr(gpu_clock.clock, "hold", refuse)
     with gpu_clock.clock_held(gpu) as state:
@@ -176,10 +182,6 @@ def test_commands_hold_the_clock_where_they_can(gpu, device, monkeypatch):
     monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info, **_: True)  # by other code of the process
     with gpu_clock.clock_held(gpu) as state:
         assert state == "held"
-    monkeypatch.undo()
-    if gw.capabilities(device).is_cpu:
-        with gpu_clock.clock_held(device) as state:
-            assert state == "not applicable"
 
 
 def _never():

@@ -13,10 +13,10 @@ from gridwise_py.cli import main
 from gridwise_py.planning import builder, shaders
 from gridwise_py.runtime import lookback_selftest as lookback
 from gridwise_py.runtime.context import context_of
-from gridwise_py.runtime.executor import Executor
 from gridwise_py.runtime.lookback_selftest import lookback_verdict
 from gridwise_py.types.capabilities import LookbackVerdict
 from helpers.cases import CPU, FULL
+from helpers.renewed import new_executor
 from helpers.strategies import plan_from
 
 SAFE = LookbackVerdict(coherent=True, progress=True, needs_tickets=False, recovers=True, duration_ns=1e8)
@@ -30,6 +30,14 @@ def folder(tmp_path, monkeypatch):
     """A cache with nothing in it."""
     monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path))
     return tmp_path
+
+
+@pytest.fixture
+def untested(renewed_device, monkeypatch):
+    """A device without a verdict."""
+    monkeypatch.setattr(lookback, "Executor", new_executor)
+    context_of(renewed_device).lookback_verdicts.clear()
+    return renewed_device
 
 
 @pytest.fixture
@@ -74,30 +82,30 @@ def _strategy(capabilities=FULL, **options):
 # ---- the test, on a real device
 
 
-def test_the_verdict_of_this_adapter(fresh_device, state, folder):
+def test_the_verdict_of_this_adapter(untested, state, folder):
     """As users get it: any adapter that the tests run on is coherent and recovers."""
-    found = lookback_verdict(fresh_device, state)
+    found = lookback_verdict(untested, state)
     assert found.coherent
     assert found.recovers
     assert found.progress
-    if found.error is None or not gw.capabilities(fresh_device).is_cpu:
+    if found.error is None or not gw.capabilities(untested).is_cpu:
         assert found.safe
         assert found.error is None
     else:
         assert "did not finish" in found.error  # on a CPU with much other work
     assert 0 < found.duration_ns < 60e9
-    assert lookback_verdict(fresh_device, state) is found
-    assert context_of(fresh_device).executor.counts["pipelines"] == 0, "nothing of it is kept on the device"
+    assert lookback_verdict(untested, state) is found
+    assert context_of(untested).executor.counts["pipelines"] == 0, "nothing of it is kept on the device"
 
 
-def test_a_results_file_has_the_verdicts_that_are_known(fresh_device, folder, quick):
-    assert run_context(fresh_device)["device"]["lookback"] is None
-    lookback_verdict(fresh_device, "u32x2")
-    assert json.loads(json.dumps(run_context(fresh_device)))["device"]["lookback"]["u32x2"]["coherent"] is True
+def test_a_results_file_has_the_verdicts_that_are_known(untested, folder, quick):
+    assert run_context(untested)["device"]["lookback"] is None
+    lookback_verdict(untested, "u32x2")
+    assert json.loads(json.dumps(run_context(untested)))["device"]["lookback"]["u32x2"]["coherent"] is True
 
 
-def test_a_device_of_the_users_without_any_feature(fresh_device, folder, quick):
-    bare = fresh_device.adapter.request_device_sync(label="bare", required_features=[])
+def test_a_device_of_the_users_without_any_feature(device, folder, quick):
+    bare = device.adapter.request_device_sync(label="bare", required_features=[])
     found = lookback_verdict(bare, "u32x2")
     assert found.coherent
     assert found.recovers
@@ -106,67 +114,67 @@ def test_a_device_of_the_users_without_any_feature(fresh_device, folder, quick):
 
 
 @pytest.mark.parametrize("tickets", [False, True], ids=["by number", "by ticket"])
-def test_tiles_in_a_grid_of_three_dimensions_are_as_many_as_in_one(fresh_device, state, monkeypatch, tickets):
+def test_tiles_in_a_grid_of_three_dimensions_are_as_many_as_in_one(untested, state, monkeypatch, tickets):
     """Where a dimension holds few workgroups, more than are needed start: those do not count, post or take a ticket."""
     monkeypatch.setattr(lookback, "TILES", 50)
-    measured = gw.capabilities(fresh_device)
+    measured = gw.capabilities(untested)
     few = dataclasses.replace(measured, limits={**measured.limits, "max-compute-workgroups-per-dimension": 7})
     plan = lookback.probe_plan(few, state, tickets=tickets)
     assert np.prod(plan.kernels[0].workgroups) > 7 * 7
-    wrong, _, finished = lookback._count(fresh_device, Executor(fresh_device), plan, 6)
+    wrong, _, finished = lookback._count(untested, new_executor(untested), plan, 6)
     assert (wrong, finished) == (0, 6 * 50)
 
 
-def test_tiles_that_are_computed_again_are_counted(fresh_device, state, monkeypatch):
+def test_tiles_that_are_computed_again_are_counted(untested, state, monkeypatch):
     """Where no tile posts, each computes all before it."""
     monkeypatch.setattr(lookback, "TILES", 50)
-    plan = lookback.probe_plan(gw.capabilities(fresh_device), state, tickets=True, stall_every=1, spin_limit=1)
-    counts = lookback._count(fresh_device, Executor(fresh_device), plan, 3)
+    plan = lookback.probe_plan(gw.capabilities(untested), state, tickets=True, stall_every=1, spin_limit=1)
+    counts = lookback._count(untested, new_executor(untested), plan, 3)
     assert counts == (0, 3 * 50 * 49 // 2, 3 * 50)
 
 
-def test_words_of_an_earlier_dispatch_are_found(fresh_device, folder, quick, spoilt):
+def test_words_of_an_earlier_dispatch_are_found(untested, folder, quick, spoilt):
     """In every second dispatch nothing is posted, and what was there before is shown, as from a stale cache."""
     spoilt(
         ("(tag >> 2u) == epoch", "true"),
         ("let bits = pack(value);", "let bits = pack(value);\n  if ((epoch & 1u) == 1u) { return; }"),
     )
-    found = lookback_verdict(fresh_device, "u32x2")
+    found = lookback_verdict(untested, "u32x2")
     assert not found.coherent
     assert "sums were wrong" in str(found)
     assert len(list(folder.iterdir())) == 1, "which no busy machine explains"
 
 
-def test_torn_words_are_found(fresh_device, folder, quick, spoilt):
+def test_torn_words_are_found(untested, folder, quick, spoilt):
     spoilt(("(bits >> 16u)", "(bits >> 17u)"))
-    assert not lookback_verdict(fresh_device, "u32x2").coherent
+    assert not lookback_verdict(untested, "u32x2").coherent
 
 
-def test_workgroups_that_do_not_finish_are_found(fresh_device, folder, quick, spoilt):
+def test_workgroups_that_do_not_finish_are_found(untested, folder, quick, spoilt):
     """Every second one ends too early, as lavapipe ends long loops."""
     spoilt(("if (sum != sum_up_to(tile))", "if (tile % 2u == 1u) { return; }\n  if (sum != sum_up_to(tile))"))
-    found = lookback_verdict(fresh_device, "u32x2")
+    found = lookback_verdict(untested, "u32x2")
     assert not found.coherent
     assert not found.recovers
 
 
-def test_workgroups_that_never_see_the_others_are_found(fresh_device, folder, quick, spoilt):
+def test_workgroups_that_never_see_the_others_are_found(untested, folder, quick, spoilt):
     """All sums are right, by the fallback, but that is slow: another process tries again."""
     spoilt(("(tag >> 2u) == epoch", "false"))
-    found = lookback_verdict(fresh_device, "u32x2")
+    found = lookback_verdict(untested, "u32x2")
     assert (found.coherent, found.progress, found.recovers, found.safe) == (True, False, True, False)
     assert "made no progress" in str(found)
     assert list(folder.iterdir()) == []
 
 
-def test_a_fallback_that_is_wrong_is_found(fresh_device, folder, quick, spoilt):
+def test_a_fallback_that_is_wrong_is_found(untested, folder, quick, spoilt):
     spoilt(("before.sum + total_of(next)", "before.sum + total_of(next + 1u)"))
-    found = lookback_verdict(fresh_device, "u32x2")
+    found = lookback_verdict(untested, "u32x2")
     assert not found.recovers
 
 
 @pytest.mark.parametrize("progress", [True, False])
-def test_an_adapter_that_is_too_slow_for_the_test_is_not_safe(fresh_device, folder, monkeypatch, progress):
+def test_an_adapter_that_is_too_slow_for_the_test_is_not_safe(untested, folder, monkeypatch, progress):
     """SwiftShader's Vulkan takes 0.2 s for a dispatch: no user waits for 36 of them."""
     counts, clock = [], [0]
 
@@ -177,7 +185,7 @@ def test_an_adapter_that_is_too_slow_for_the_test_is_not_safe(fresh_device, fold
 
     monkeypatch.setattr(lookback, "_count", count)
     monkeypatch.setattr(lookback.time, "perf_counter_ns", lambda: clock[0])
-    found = lookback_verdict(fresh_device, "u32x2")
+    found = lookback_verdict(untested, "u32x2")
     assert not found.safe
     said = "the self-test failed: it did not finish within 1 s" if progress else "workgroups made no progress"
     assert said in str(found)
@@ -186,12 +194,12 @@ def test_an_adapter_that_is_too_slow_for_the_test_is_not_safe(fresh_device, fold
     assert list(folder.iterdir()) == []
 
 
-def test_a_test_that_cannot_run_is_a_verdict_and_is_not_kept(fresh_device, folder, monkeypatch):
+def test_a_test_that_cannot_run_is_a_verdict_and_is_not_kept(untested, folder, monkeypatch):
     def fail(*_, **__):
         raise gw.DeviceError("the device was lost")
 
     monkeypatch.setattr(lookback, "_count", fail)
-    found = lookback_verdict(fresh_device, "u32x2")
+    found = lookback_verdict(untested, "u32x2")
     assert not found.safe
     assert str(found) == "not safe: the self-test failed: DeviceError: the device was lost"
     assert list(folder.iterdir()) == []
@@ -200,49 +208,46 @@ def test_a_test_that_cannot_run_is_a_verdict_and_is_not_kept(fresh_device, folde
 # ---- where it is kept
 
 
-def test_it_is_kept_per_adapter_driver_and_form(fresh_device, folder, quick, monkeypatch):
-    found = lookback_verdict(fresh_device, "u32x2")
+def test_it_is_kept_per_adapter_driver_and_form(untested, folder, quick, monkeypatch):
+    found = lookback_verdict(untested, "u32x2")
     (path,) = folder.iterdir()
     assert json.loads(path.read_text())["device"]["state"] == "u32x2"
-    known = context_of(fresh_device).lookback_verdicts
+    known = context_of(untested).lookback_verdicts
     monkeypatch.setattr(lookback, "_test", lambda device, state: UNSAFE[1])
     known.clear()  # as another process
-    assert lookback_verdict(fresh_device, "u32x2") == found
+    assert lookback_verdict(untested, "u32x2") == found
     known.clear()
-    key = lookback.device_key(fresh_device) | {"driver": "another"}
+    key = lookback.device_key(untested) | {"driver": "another"}
     monkeypatch.setattr(lookback, "device_key", lambda device: key)
-    assert lookback_verdict(fresh_device, "u32x2") == UNSAFE[1]
+    assert lookback_verdict(untested, "u32x2") == UNSAFE[1]
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
+def test_a_broken_file_is_ignored(untested, folder, quick):
+    lookback_verdict(untested, "u32x2")
+    (path,) = folder.iterdir()
+    for spoil in (
         lambda d: d.pop("verdict"),
         lambda d: d.update(verdict=None),
         lambda d: d["verdict"].update(coherent="yes"),
         lambda d: d["verdict"].pop("progress"),
-    ],
-)
-def test_a_broken_file_is_ignored(fresh_device, folder, quick, spoil):
-    lookback_verdict(fresh_device, "u32x2")
-    (path,) = folder.iterdir()
-    document = json.loads(path.read_text())
-    spoil(document)
-    path.write_text(json.dumps(document))
-    context_of(fresh_device).lookback_verdicts.clear()
-    assert lookback_verdict(fresh_device, "u32x2").safe
-    assert json.loads(path.read_text())["verdict"]["coherent"] is True
+    ):
+        document = json.loads(path.read_text())
+        spoil(document)
+        path.write_text(json.dumps(document))
+        context_of(untested).lookback_verdicts.clear()
+        assert lookback_verdict(untested, "u32x2").safe
+        assert json.loads(path.read_text())["verdict"]["coherent"] is True
 
 
 # ---- what follows from it
 
 
-@pytest.mark.parametrize("unsafe", [*UNSAFE, dataclasses.replace(UNSAFE[0], error="lost")], ids=str)
-def test_an_unsafe_device_reduces_then_scans(unsafe):
-    capabilities = dataclasses.replace(FULL, lookback=unsafe)
-    assert _strategy(capabilities) == ("reduce_then_scan", None)
-    assert _strategy(capabilities, strategy="auto") == ("reduce_then_scan", None)
-    assert _strategy(capabilities, strategy="lookback")[0] == "lookback", "the argument overrules it"
+def test_an_unsafe_device_reduces_then_scans():
+    for unsafe in (*UNSAFE, dataclasses.replace(UNSAFE[0], error="lost")):
+        capabilities = dataclasses.replace(FULL, lookback=unsafe)
+        assert _strategy(capabilities) == ("reduce_then_scan", None)
+        assert _strategy(capabilities, strategy="auto") == ("reduce_then_scan", None)
+        assert _strategy(capabilities, strategy="lookback")[0] == "lookback", "the argument overrules it"
 
 
 def test_a_safe_device_looks_back_with_tickets_where_they_are_needed():

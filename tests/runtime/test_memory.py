@@ -2,7 +2,6 @@
 
 import gc
 import random
-import subprocess
 import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -67,22 +66,22 @@ def test_a_block_is_no_larger_than_a_buffer_may_be(fresh_device, monkeypatch):
 
 
 @pytest.mark.parametrize("first_to_go", [0, 1])
-def test_memory_comes_back_when_an_array_goes_what_was_made_first_first(fresh_device, first_to_go):
-    arrays = [gw.asarray(X, fresh_device) for _ in range(2)]
+def test_memory_comes_back_when_an_array_goes_what_was_made_first_first(renewed_device, first_to_go):
+    arrays = [gw.asarray(X, renewed_device) for _ in range(2)]
     was = [block(array) for array in arrays]
     del arrays[first_to_go]
     arrays.clear()
-    c, d = gw.empty(N, "u32", fresh_device), gw.empty(N + 3, "f32", fresh_device)
+    c, d = gw.empty(N, "u32", renewed_device), gw.empty(N + 3, "f32", renewed_device)
     assert [block(c), block(d)] == was
-    assert blocks(fresh_device, 1).isdisjoint(was)
+    assert blocks(renewed_device, 1).isdisjoint(was)
 
 
-def test_a_loop_soon_gets_the_same_blocks_in_each_turn(fresh_device):
+def test_a_loop_soon_gets_the_same_blocks_in_each_turn(renewed_device):
     """Whatever the order in which they come back: so the bindings of its calls are found, not made."""
     turns, kept = [], None
     for turn in range(24):
-        a, b = (gw.empty(N, "u32", fresh_device) for _ in range(2))
-        c = gw.empty(N, "u32", fresh_device)
+        a, b = (gw.empty(N, "u32", renewed_device) for _ in range(2))
+        c = gw.empty(N, "u32", renewed_device)
         turns.append([block(each) for each in (a, b, c)])
         kept = [a, c] if turn % 2 else [c, b]  # the results of a turn live until the next one
         del a, b, c
@@ -123,25 +122,25 @@ def _trimmed(array):
     return _counted(array).trim()
 
 
-@pytest.mark.parametrize("holder", [_view, _counted, _chunked, _bound, _run, _primitive, _trimmed])
-def test_memory_stays_with_everything_that_shows_it(fresh_device, holder):
-    array = gw.asarray(X, fresh_device)
-    was = block(array)
-    held = holder(array)
-    del array
+def test_memory_stays_with_everything_that_shows_it(renewed_device):
+    holders = (_view, _counted, _chunked, _bound, _run, _primitive, _trimmed)
+    arrays = [gw.asarray(X, renewed_device) for _ in holders]
+    was = [block(array) for array in arrays]
+    held = [holder(array) for holder, array in zip(holders, arrays, strict=True)]
+    del arrays
     gc.collect()
-    assert was not in blocks(fresh_device, 20)
+    assert blocks(renewed_device, 40).isdisjoint(was)
     del held
     gc.collect()
-    assert was in blocks(fresh_device, 20)
+    assert blocks(renewed_device, 40).issuperset(was)
 
 
-def test_what_others_may_hold_is_not_reused(fresh_device):
+def test_what_others_may_hold_is_not_reused(renewed_device):
     """The buffer that a caller took, one that is destroyed, one of the caller's own, and one with a label."""
-    raw = fresh_device.create_buffer(size=4096, usage=U.STORAGE | U.COPY_SRC | U.COPY_DST)
+    raw = renewed_device.create_buffer(size=4096, usage=U.STORAGE | U.COPY_SRC | U.COPY_DST)
     own = gw.Array(raw, "u32")
-    taken, destroyed = gw.asarray(X, fresh_device), gw.asarray(X, fresh_device)
-    labelled = gw.empty(N, "u32", fresh_device, label="mine")
+    taken, destroyed = gw.asarray(X, renewed_device), gw.asarray(X, renewed_device)
+    labelled = gw.empty(N, "u32", renewed_device, label="mine")
     was = {block(array) for array in (own, taken, destroyed, labelled)}
     assert labelled.buffer.label == "mine"
     buffer, view = taken.buffer, taken[1:]
@@ -149,55 +148,56 @@ def test_what_others_may_hold_is_not_reused(fresh_device):
     destroyed.destroy()
     del own, taken, destroyed, labelled, view
     gc.collect()
-    assert was.isdisjoint(blocks(fresh_device, 20))
-    assert gw.memory_stats(fresh_device).in_use_bytes == 4096, "the caller still has the buffer that it took"
+    assert was.isdisjoint(blocks(renewed_device, 20))
+    assert gw.memory_stats(renewed_device).in_use_bytes == 4096, "the caller still has the buffer that it took"
     np.testing.assert_array_equal(gw.asarray(buffer, dtype="u32").to_numpy()[:N], X)
     del buffer
-    assert gw.memory_stats(fresh_device).in_use_bytes == 0
+    assert gw.memory_stats(renewed_device).in_use_bytes == 0
 
 
-def test_the_library_itself_takes_no_buffer_for_good(fresh_device):
+@pytest.mark.needs("timestamp-query")  # of the profile
+def test_the_library_itself_takes_no_buffer_for_good(renewed_device):
     """Each use in a call, a transfer or a stream leaves the memory to the allocator."""
-    scan, sort = gw.Scan(fresh_device, strategy="reduce_then_scan"), gw.SortPairs(fresh_device)
-    x, y = gw.asarray(X, fresh_device), gw.asarray(X, fresh_device)
+    scan, add = gw.Scan(renewed_device, strategy="reduce_then_scan"), gw.VectorAdd(renewed_device)
+    x, y = gw.asarray(X, renewed_device), gw.asarray(X, renewed_device)
     was = {block(x), block(y)}
-    sort.execute(keys=x, values=y)
+    add.execute(a=x, b=y)
     y.copy_from(x).to_numpy()
     gw.cumsum(x)
     x[1:].copy_from(X[1:])
-    with gw.profile(fresh_device):
+    with gw.profile(renewed_device):
         scan.execute(input=x, output=y)
-    encoder = fresh_device.create_command_encoder()
+    encoder = renewed_device.create_command_encoder()
     scan.record(encoder, input=x, output=y)
-    fresh_device.queue.submit([encoder.finish()])
+    renewed_device.queue.submit([encoder.finish()])
     list(gw.stream(scan, [X, X]))
     repr(x)
-    allocations = gw.memory_stats(fresh_device).allocations
+    allocations = gw.memory_stats(renewed_device).allocations
     list(gw.stream(scan, [X, X]))
-    assert gw.memory_stats(fresh_device).allocations == allocations
+    assert gw.memory_stats(renewed_device).allocations == allocations
     del x, y
-    for primitive in (scan, sort):
+    for primitive in (scan, add):
         primitive.release()
-    assert was <= blocks(fresh_device, 40)
+    assert was <= blocks(renewed_device, 40)
 
 
-def test_garbage_in_a_cycle_brings_usable_memory_back(fresh_device):
+def test_garbage_in_a_cycle_brings_usable_memory_back(renewed_device):
     """The collector finalizes a cycle in any order, and a buffer that it finalized would end the process."""
-    for _ in range(3):
+    for _ in range(2):
         cycles = []
-        for _ in range(20):
-            array = gw.asarray(X, fresh_device)
+        for _ in range(10):
+            array = gw.asarray(X, renewed_device)
             cycle = [array, array.lease]
             cycle.append(cycle)
             cycles.append(cycle)
         del array, cycle, cycles
         gc.collect()
-        arrays = [gw.asarray(X + i, fresh_device) for i in range(20)]
+        arrays = [gw.asarray(X + i, renewed_device) for i in range(10)]
         for i, array in enumerate(arrays):
             np.testing.assert_array_equal(
                 gw.cumsum(array, dtype=np.uint32).to_numpy(), np.cumsum(X + i, dtype=np.uint32)
             )
-    assert gw.memory_stats(fresh_device).reuses >= 40
+    assert gw.memory_stats(renewed_device).reuses >= 20
 
 
 # ---- the order of the queue
@@ -224,77 +224,77 @@ def test_an_array_that_goes_while_the_gpu_uses_it_keeps_its_content(device):
 
 
 @pytest.mark.parametrize("finished", [False, True])
-def test_recorded_commands_keep_their_memory_until_they_are_submitted(fresh_device, finished):
+def test_recorded_commands_keep_their_memory_until_they_are_submitted(renewed_device, finished):
     """Inputs, outputs and temporary memory, although the caller dropped all of them, and the executor its plans."""
-    scan = gw.Scan(fresh_device, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=64, vecs=1))
-    encoder = fresh_device.create_command_encoder()
-    bound = scan.bind(input=gw.asarray(X, fresh_device))
+    scan = gw.Scan(renewed_device, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=64, vecs=1))
+    encoder = renewed_device.create_command_encoder()
+    bound = scan.bind(input=gw.asarray(X, renewed_device))
     kept = {block(array) for array in bound.arrays.values()} | {lease.buffer.uid for lease in bound.bound_plan.leases}
     assert len(kept) > 3
-    target = gw.empty(N, "u32", fresh_device)
+    target = gw.empty(N, "u32", renewed_device)
     output = bound.record(encoder)["output"]
-    gw.Copy(fresh_device).bind(input=output, output=target).record(encoder)
+    gw.Copy(renewed_device).bind(input=output, output=target).record(encoder)
     scan.release()
     del bound, output
     commands = encoder.finish() if finished else None
     if finished:
         del encoder
-    context_of(fresh_device).executor.clear()
+    context_of(renewed_device).executor.clear()
     gc.collect()
     sizes = (1, 4, 16, 64, N)
-    fill = [gw.asarray(np.full(n, 7, np.uint32), fresh_device) for n in sizes for _ in range(20)]
+    fill = [gw.asarray(np.full(n, 7, np.uint32), renewed_device) for n in sizes for _ in range(20)]
     assert kept.isdisjoint({block(array) for array in fill})
-    fresh_device.queue.submit([commands if finished else encoder.finish()])
+    renewed_device.queue.submit([commands if finished else encoder.finish()])
     np.testing.assert_array_equal(target.to_numpy(), np.cumsum(X, dtype=np.uint32))
     # Later work comes after them in the queue, though the commands live on.
-    more = [gw.empty(n, "u32", fresh_device) for n in sizes for _ in range(20)]
+    more = [gw.empty(n, "u32", renewed_device) for n in sizes for _ in range(20)]
     assert kept & {block(array) for array in more}
 
 
-def test_recorded_commands_that_are_dropped_give_their_memory_back(fresh_device):
-    copy = gw.Copy(fresh_device)
-    encoder = fresh_device.create_command_encoder()
-    output = copy.record(encoder, input=gw.asarray(X, fresh_device))["output"]
+def test_recorded_commands_that_are_dropped_give_their_memory_back(renewed_device):
+    copy = gw.Copy(renewed_device)
+    encoder = renewed_device.create_command_encoder()
+    output = copy.record(encoder, input=gw.asarray(X, renewed_device))["output"]
     was = block(output)
     copy.release()
     del output
-    assert was not in blocks(fresh_device, 5)
+    assert was not in blocks(renewed_device, 5)
     commands = encoder.finish()
     del encoder
-    assert was not in blocks(fresh_device, 5)
+    assert was not in blocks(renewed_device, 5)
     del commands
     gc.collect()
-    assert was in blocks(fresh_device, 5)
+    assert was in blocks(renewed_device, 5)
 
 
 # ---- bounds
 
 
-def test_small_blocks_are_bounded_by_size(fresh_device):
-    arrays = [gw.empty(1, "u32", fresh_device) for _ in range(400)]
+def test_small_blocks_are_bounded_by_size(renewed_device):
+    arrays = [gw.empty(1, "u32", renewed_device) for _ in range(400)]
     del arrays
-    stats = gw.memory_stats(fresh_device)
+    stats = gw.memory_stats(renewed_device)
     assert (stats.in_use_blocks, stats.cached_blocks) == (0, 256)
-    arrays = [gw.empty(50_000, "u32", fresh_device) for _ in range(40)]
+    arrays = [gw.empty(50_000, "u32", renewed_device) for _ in range(40)]
     del arrays
-    assert gw.memory_stats(fresh_device).cached_bytes <= (4 << 20) + 256 * 64
+    assert gw.memory_stats(renewed_device).cached_bytes <= (4 << 20) + 256 * 64
 
 
-def test_no_more_is_kept_than_is_in_use_or_a_gib(fresh_device, monkeypatch):
+def test_no_more_is_kept_than_is_in_use_or_a_gib(renewed_device, monkeypatch):
     monkeypatch.setattr(memory, "_FREE_BYTES", 4 << 20)
-    large = [gw.empty(1 << 18, "u32", fresh_device) for _ in range(10)]  # a MiB each
+    large = [gw.empty(1 << 18, "u32", renewed_device) for _ in range(10)]  # a MiB each
     del large[5:]
-    assert gw.memory_stats(fresh_device).cached_bytes == 5 << 20, "as much as is in use"
+    assert gw.memory_stats(renewed_device).cached_bytes == 5 << 20, "as much as is in use"
     del large
-    stats = gw.memory_stats(fresh_device)
+    stats = gw.memory_stats(renewed_device)
     assert (stats.in_use_bytes, stats.cached_bytes, stats.peak_bytes) == (0, 4 << 20, 10 << 20)
     # What was needed last stays.
-    array = gw.empty(3 << 18, "u32", fresh_device)
+    array = gw.empty(3 << 18, "u32", renewed_device)
     del array
-    stats = gw.memory_stats(fresh_device)
+    stats = gw.memory_stats(renewed_device)
     assert stats.cached_bytes == 4 << 20
-    assert block(gw.empty(3 << 18, "u32", fresh_device))
-    assert gw.memory_stats(fresh_device).allocations == stats.allocations
+    assert block(gw.empty(3 << 18, "u32", renewed_device))
+    assert gw.memory_stats(renewed_device).allocations == stats.allocations
 
 
 class TestMemoryOfLoops:
@@ -316,173 +316,177 @@ class TestMemoryOfLoops:
         del held
         return made
 
-    def test_what_is_made_again_is_kept(self, fresh_device, clock):
+    def test_what_is_made_again_is_kept(self, renewed_device, clock):
         made = []
         for _ in range(20):  # more than a period in all
-            made.append(self._made(fresh_device))
+            made.append(self._made(renewed_device))
             clock[0] += 1
         assert made == [10, 6, *[0] * 18]
-        assert gw.memory_stats(fresh_device).cached_bytes == 10 << 20
+        assert gw.memory_stats(renewed_device).cached_bytes == 10 << 20
 
-    def test_what_is_made_again_much_later_is_not(self, fresh_device, clock):
+    def test_what_is_made_again_much_later_is_not(self, renewed_device, clock):
         made = []
         for _ in range(4):
-            made.append(self._made(fresh_device))
+            made.append(self._made(renewed_device))
             clock[0] += 11
         assert made == [10, 6, 6, 6]
-        assert gw.memory_stats(fresh_device).cached_bytes == 4 << 20
+        assert gw.memory_stats(renewed_device).cached_bytes == 4 << 20
 
-    def test_what_nobody_needs_any_more_goes(self, fresh_device, clock):
+    def test_what_nobody_needs_any_more_goes(self, renewed_device, clock):
         for _ in range(3):
-            self._made(fresh_device)
+            self._made(renewed_device)
         for _ in range(30):
             clock[0] += 1
-            assert not self._made(fresh_device, 6)
-        assert gw.memory_stats(fresh_device).cached_bytes == 6 << 20, "as much as the smaller loop takes"
+            assert not self._made(renewed_device, 6)
+        assert gw.memory_stats(renewed_device).cached_bytes == 6 << 20, "as much as the smaller loop takes"
         for _ in range(30):
             clock[0] += 1
-            self._made(fresh_device, 1)
-        assert gw.memory_stats(fresh_device).cached_bytes == 4 << 20
+            self._made(renewed_device, 1)
+        assert gw.memory_stats(renewed_device).cached_bytes == 4 << 20
 
 
-def test_what_memory_stats_counts(fresh_device):
-    assert gw.memory_stats(fresh_device) == gw.MemoryStats(0, 0, 0, 0, 0, 0, 0, 0)
-    x = gw.asarray(X, fresh_device)
-    y = gw.empty(1, "u32", fresh_device)
-    assert gw.memory_stats(fresh_device) == gw.MemoryStats(4096 + 64, 2, 0, 0, 4096 + 64, 2, 0, 0)
+def test_what_memory_stats_counts(renewed_device):
+    assert gw.memory_stats(renewed_device) == gw.MemoryStats(0, 0, 0, 0, 0, 0, 0, 0)
+    x = gw.asarray(X, renewed_device)
+    y = gw.empty(1, "u32", renewed_device)
+    assert gw.memory_stats(renewed_device) == gw.MemoryStats(4096 + 64, 2, 0, 0, 4096 + 64, 2, 0, 0)
     del y
     view = x[3:]
     del x
-    assert gw.memory_stats(fresh_device) == gw.MemoryStats(4096, 1, 64, 1, 4096 + 64, 2, 0, 0)
+    assert gw.memory_stats(renewed_device) == gw.MemoryStats(4096, 1, 64, 1, 4096 + 64, 2, 0, 0)
     view.destroy()
-    assert gw.memory_stats(fresh_device) == gw.MemoryStats(0, 0, 64, 1, 4096 + 64, 2, 0, 0)
-    one = gw.empty(3, "u32", fresh_device)
-    assert gw.memory_stats(fresh_device) == gw.MemoryStats(64, 1, 0, 0, 4096 + 64, 2, 1, 0)
+    assert gw.memory_stats(renewed_device) == gw.MemoryStats(0, 0, 64, 1, 4096 + 64, 2, 0, 0)
+    one = gw.empty(3, "u32", renewed_device)
+    assert gw.memory_stats(renewed_device) == gw.MemoryStats(64, 1, 0, 0, 4096 + 64, 2, 1, 0)
     del one
-    assert gw.empty_cache(fresh_device) == 64
-    assert gw.memory_stats(fresh_device) == gw.MemoryStats(0, 0, 0, 0, 4096 + 64, 2, 1, 1)
-    assert gw.empty_cache(fresh_device) == 0
+    assert gw.empty_cache(renewed_device) == 64
+    assert gw.memory_stats(renewed_device) == gw.MemoryStats(0, 0, 0, 0, 4096 + 64, 2, 1, 1)
+    assert gw.empty_cache(renewed_device) == 0
+    gw.empty(3, "u32", renewed_device)
+    assert gw.memory_stats(renewed_device) == gw.MemoryStats(0, 0, 64, 1, 4096 + 64, 3, 1, 2)
 
 
-def test_temporary_memory_is_counted_and_comes_back(fresh_device):
-    sort = gw.Sort(fresh_device)
-    x = gw.asarray(np.random.default_rng(0).integers(0, 1 << 32, 300_000, dtype=np.uint32), fresh_device)
+def test_temporary_memory_is_counted_and_comes_back(renewed_device):
+    scan = gw.Scan(renewed_device, strategy="reduce_then_scan")
+    x = gw.asarray(np.ones(300_000, np.uint32), renewed_device)
     y = gw.empty_like(x)
-    before = gw.memory_stats(fresh_device).in_use_bytes
-    bound = sort.bind(input=x, output=y)
+    before = gw.memory_stats(renewed_device).in_use_bytes
+    bound = scan.bind(input=x, output=y)
     scratch_bytes = sum(lease.buffer.size for lease in bound.bound_plan.leases)
-    assert scratch_bytes > x.nbytes
-    assert gw.memory_stats(fresh_device).in_use_bytes == before + scratch_bytes
-    sort.release()
+    assert scratch_bytes > 0
+    assert gw.memory_stats(renewed_device).in_use_bytes == before + scratch_bytes
+    scan.release()
     del bound
-    context_of(fresh_device).executor.clear()
+    context_of(renewed_device).executor.clear()
     gc.collect()
-    stats = gw.memory_stats(fresh_device)
+    stats = gw.memory_stats(renewed_device)
     assert (stats.in_use_bytes, stats.cached_bytes) == (before, scratch_bytes)
 
 
-def test_temporary_memory_begins_with_zeros(fresh_device, monkeypatch):
+def test_temporary_memory_begins_with_zeros(renewed_device, monkeypatch):
     """As a plan says; also where the memory had other contents, which several kernels would not survive."""
     for least in (0, 1 << 20):
         monkeypatch.setattr(memory, "_CLEARED_BYTES", least)
-        pool = context_of(fresh_device).memory
+        pool = context_of(renewed_device).memory
         for n in (4, N, 1 << 19):
-            gw.asarray(np.full(n, 0xFFFFFFFF, np.uint32), fresh_device)
-            reuses = gw.memory_stats(fresh_device).reuses
+            gw.asarray(np.full(n, 0xFFFFFFFF, np.uint32), renewed_device)
+            reuses = gw.memory_stats(renewed_device).reuses
             lease = pool.take_zeroed(4 * n)
-            assert gw.memory_stats(fresh_device).reuses == reuses + (4 * n >= least)
+            assert gw.memory_stats(renewed_device).reuses == reuses + (4 * n >= least)
             assert not gw.Array(lease.buffer, "u32").to_numpy().any()
 
 
 @pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
-def test_plans_on_memory_with_old_contents_compute_the_same(fresh_device, monkeypatch, strategy):
+def test_plans_on_memory_with_old_contents_compute_the_same(renewed_device, monkeypatch, strategy):
     monkeypatch.setattr(memory, "_CLEARED_BYTES", 0)
     rng = np.random.default_rng(1)
     for n in (70_001, 30_001):
         lengths = (4, 64, N, n, 2 * n) * 3
-        garbage = [gw.asarray(np.full(k, 0xFFFFFFFF, np.uint32), fresh_device) for k in lengths]
+        garbage = [gw.asarray(np.full(k, 0xFFFFFFFF, np.uint32), renewed_device) for k in lengths]
         del garbage
         x = rng.integers(0, 1 << 32, n, dtype=np.uint32)
-        found = gw.Scan(fresh_device, strategy=strategy).execute(input=gw.asarray(x, fresh_device)).output
+        found = gw.Scan(renewed_device, strategy=strategy).execute(input=gw.asarray(x, renewed_device)).output
         np.testing.assert_array_equal(found.to_numpy(), np.cumsum(x, dtype=np.uint32))
 
 
 # ---- a device that is short of memory
 
 
-class Short:
-    """A device whose memory is full while `is_full()`."""
+@pytest.fixture
+def short(renewed_device, monkeypatch):
+    """Return a function that lets the memory be full while `is_full()`; it returns how often memory was refused."""
 
-    def __init__(self, device, is_full):
-        create, self.refused = device.create_buffer, 0
+    def make(is_full):
+        create, refused = renewed_device.create_buffer, []
 
         def create_buffer(**options):
             if options["usage"] & ~MAP_USAGE == memory.ARRAY_USAGE and is_full():
-                self.refused += 1
+                refused.append(1)
                 raise wgpu.GPUOutOfMemoryError("Not enough memory left.")
             return create(**options)
 
-        device.create_buffer = create_buffer
+        monkeypatch.setattr(renewed_device, "create_buffer", create_buffer, raising=False)
+        return refused
+
+    return make
 
 
-def test_a_device_short_of_memory_empties_the_cache_and_goes_on(fresh_device):
-    x = gw.asarray(X, fresh_device)
-    kept = [gw.empty(n, "u32", fresh_device) for n in (1, 100, 100_000)]
+def test_a_device_short_of_memory_empties_the_cache_and_goes_on(renewed_device, short):
+    x = gw.asarray(X, renewed_device)
+    kept = [gw.empty(n, "u32", renewed_device) for n in (1, 100, 100_000)]
     del kept
-    short = Short(fresh_device, lambda: gw.memory_stats(fresh_device).cached_bytes > 0)
-    y = gw.asarray(X[:17], fresh_device)
-    assert short.refused == 1
-    assert gw.memory_stats(fresh_device).emptied == 1
+    refused = short(lambda: gw.memory_stats(renewed_device).cached_bytes > 0)
+    y = gw.asarray(X[:17], renewed_device)
+    assert len(refused) == 1
+    assert gw.memory_stats(renewed_device).emptied == 1
     np.testing.assert_array_equal(y.to_numpy(), X[:17])
     np.testing.assert_array_equal(x.to_numpy(), X)
 
 
-def test_plans_go_where_the_cache_was_not_enough(fresh_device):
-    scan, x = gw.Scan(fresh_device), gw.asarray(X, fresh_device)
+def test_plans_go_where_the_cache_was_not_enough(renewed_device, short):
+    scan, x = gw.Scan(renewed_device), gw.asarray(X, renewed_device)
     scan.execute(input=x)
-    own = context_of(fresh_device).executor
+    own = context_of(renewed_device).executor
     assert own.counts["plans"] == 1
-    short = Short(fresh_device, lambda: own.counts["plans"] > 0)
-    y = gw.empty(17, "u32", fresh_device)
-    assert short.refused == 2
+    refused = short(lambda: own.counts["plans"] > 0)
+    y = gw.empty(17, "u32", renewed_device)
+    assert len(refused) == 2
     assert own.counts["plans"] == 0
     np.testing.assert_array_equal(scan.execute().output.to_numpy(), np.cumsum(X, dtype=np.uint32))
     assert y.size == 17
 
 
-def test_a_device_that_stays_short_says_what_to_do_and_keeps_what_it_has(fresh_device):
-    scan, x = gw.Scan(fresh_device), gw.asarray(X, fresh_device)
+def test_a_device_that_stays_short_says_what_to_do_and_keeps_what_it_has(renewed_device, short):
+    scan, x = gw.Scan(renewed_device), gw.asarray(X, renewed_device)
     wanted = np.cumsum(X, dtype=np.uint32)
     first = scan.execute(input=x).output
     full = True
-    short = Short(fresh_device, lambda: full)
+    refused = short(lambda: full)
     for call in (
-        lambda: gw.empty(17, "u32", fresh_device),
-        lambda: gw.asarray(X[:17], fresh_device),
+        lambda: gw.empty(17, "u32", renewed_device),
+        lambda: gw.asarray(X[:17], renewed_device),
         lambda: scan.execute(input=x),
-        lambda: gw.Scan(fresh_device, strategy="reduce_then_scan").execute(input=x, output=first),
+        lambda: gw.Scan(renewed_device, strategy="reduce_then_scan").execute(input=x, output=first),
     ):
-        short.refused = 0
+        refused.clear()
         with pytest.raises(gw.DeviceMemoryError, match="drop Arrays"):
             call()
-        assert short.refused >= 3
+        assert len(refused) >= 3
     np.testing.assert_array_equal(first.to_numpy(), wanted)
     full = False
     np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), wanted)
 
 
-def test_another_error_is_not_taken_for_a_lack_of_memory(fresh_device):
-    gw.asarray(X, fresh_device)
-    create = fresh_device.create_buffer
+def test_another_error_is_not_taken_for_a_lack_of_memory(renewed_device, monkeypatch):
+    gw.asarray(X, renewed_device)
 
     def create_buffer(**_options):
         raise wgpu.GPUValidationError("Something else.")
 
-    fresh_device.create_buffer = create_buffer
+    monkeypatch.setattr(renewed_device, "create_buffer", create_buffer, raising=False)
     with pytest.raises(gw.DeviceError, match="Something else"):
-        gw.empty(17, "u32", fresh_device)
-    fresh_device.create_buffer = create
-    stats = gw.memory_stats(fresh_device)
+        gw.empty(17, "u32", renewed_device)
+    stats = gw.memory_stats(renewed_device)
     assert (stats.emptied, stats.cached_blocks) == (0, 1)
 
 
@@ -511,18 +515,6 @@ def test_threads_never_share_memory(device):
     assert failures == []
 
 
-def test_a_device_goes_with_what_it_keeps():
-    device = gw.request_device()
-    x = gw.asarray(X, device)
-    gw.Scan(device).execute(input=x)
-    del x
-    assert gw.memory_stats(device).cached_blocks > 0
-    reference = weakref.ref(device)
-    del device
-    gc.collect()
-    assert reference() is None
-
-
 def test_two_devices_share_nothing(fresh_device, device):
     x = gw.asarray(X, fresh_device)
     was = x.lease.buffer
@@ -546,32 +538,11 @@ def test_a_destroyed_device_keeps_nothing(fresh_device):
     assert gw.empty_cache(fresh_device) == 0
 
 
-def test_arrays_that_go_in_a_fork_leave_the_parent_alone(device):
-    code = """
-import os, gc
-import numpy as np, gridwise_py as gw
-device = gw.request_device()
-x, y = gw.asarray(np.arange(1000, dtype=np.uint32), device), gw.empty(1 << 20, "u32", device)
-child = os.fork()
-if child == 0:
-    del x, y
-    gc.collect()
-    os._exit(0)
-assert os.waitpid(child, 0)[1] == 0
-assert gw.memory_stats(device).cached_blocks == 0
-z = gw.empty(1000, "u32", device)
-assert z.lease.buffer is not x.lease.buffer
-np.testing.assert_array_equal(x.to_numpy(), np.arange(1000))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=1200, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.parametrize("place", ["reuse", "lend", "take_back"])
-def test_an_interrupt_loses_a_block_and_no_content(fresh_device, monkeypatch, place):
+def test_an_interrupt_loses_a_block_and_no_content(renewed_device, monkeypatch, place):
     """It is in no list then; `empty_cache` forgets it, and nobody has it twice."""
-    x = gw.asarray(X, fresh_device)
-    gw.asarray(X, fresh_device)
+    x = gw.asarray(X, renewed_device)
+    gw.asarray(X, renewed_device)
     real = getattr(memory.BlockSize, place)
 
     def interrupted(*args):
@@ -587,12 +558,12 @@ def test_an_interrupt_loses_a_block_and_no_content(fresh_device, monkeypatch, pl
             x = None
     else:
         with pytest.raises(KeyboardInterrupt):
-            gw.empty(N, "u32", fresh_device)
+            gw.empty(N, "u32", renewed_device)
     monkeypatch.setattr(memory.BlockSize, place, real)
-    gw.empty_cache(fresh_device)
-    stats = gw.memory_stats(fresh_device)
+    gw.empty_cache(renewed_device)
+    stats = gw.memory_stats(renewed_device)
     assert stats.in_use_blocks == (0 if x is None else 1)
-    live = [gw.asarray(X + i, fresh_device) for i in range(5)]
+    live = [gw.asarray(X + i, renewed_device) for i in range(5)]
     for i, array in enumerate(live):
         np.testing.assert_array_equal(array.to_numpy(), X + i)
 
@@ -610,48 +581,43 @@ class _unraisable:
 # ---- calls that make their outputs
 
 
-class NothingMade:
-    """Fails where wgpu objects other than those of a submission are made."""
-
-    def __init__(self, device):
-        self.made = []
-        for name in ("create_buffer", "create_buffer_with_data", "create_bind_group", "create_compute_pipeline"):
-            real = getattr(device, name)
-            setattr(device, name, lambda *a, _real=real, _name=name, **k: (self.made.append(_name), _real(*a, **k))[1])
-
-
-@pytest.mark.parametrize("kept", [0, 1, 5])
-@pytest.mark.parametrize("inputs", [1, 9])
-def test_a_call_that_makes_its_output_makes_and_binds_nothing_new(fresh_device, kept, inputs):
+@pytest.mark.parametrize(("kept", "inputs"), [(0, 1), (1, 9), (5, 1), (5, 9)])
+def test_a_call_that_makes_its_output_makes_and_binds_nothing_new(renewed_device, monkeypatch, kept, inputs):
     """Whether the caller keeps no output, the last, or some; and with several inputs by turns."""
-    scan = gw.Scan(fresh_device)
-    arrays = [gw.asarray(X + i, fresh_device) for i in range(inputs)]
-    outputs = []
+    scan = gw.Scan(renewed_device)
+    arrays = [gw.asarray(X + i, renewed_device) for i in range(inputs)]
+    outputs, made = [], []
 
-    def call(i):
-        outputs.append((scan.execute(input=arrays[i % inputs]).output, i % inputs))
-        del outputs[: max(0, len(outputs) - kept)]
+    def calls():
+        for i in range(20 * inputs):
+            outputs.append((scan.execute(input=arrays[i % inputs]).output, i % inputs))
+            del outputs[: max(0, len(outputs) - kept)]
 
-    for i in range(20 * inputs):
-        call(i)
-    watch = NothingMade(fresh_device)
-    for i in range(20 * inputs):
-        call(i)
-    assert watch.made == []
+    calls()
+    for name in ("create_buffer", "create_buffer_with_data", "create_bind_group", "create_compute_pipeline"):
+        real = getattr(renewed_device, name)
+
+        def noting(*args, _name=name, _real=real, **options):
+            made.append(_name)
+            return _real(*args, **options)
+
+        monkeypatch.setattr(renewed_device, name, noting, raising=False)
+    calls()
+    assert made == []
     for output, i in outputs:
         np.testing.assert_array_equal(output.to_numpy(), np.cumsum(X + i, dtype=np.uint32))
-    watch.made.clear()
-    gw.empty(1 << 16, "u32", fresh_device)
-    assert watch.made == ["create_buffer"], "the watch works"
+    made.clear()
+    gw.empty(1 << 16, "u32", renewed_device)
+    assert made == ["create_buffer"], "the watch works"
 
 
-def test_a_repeated_call_looks_at_its_arguments_all_the_same(fresh_device):
-    scan = gw.Scan(fresh_device)
-    x, sums = gw.asarray(X, fresh_device), np.cumsum(X, dtype=np.uint32)
+def test_a_repeated_call_looks_at_its_arguments_all_the_same(renewed_device):
+    scan = gw.Scan(renewed_device)
+    x, sums = gw.asarray(X, renewed_device), np.cumsum(X, dtype=np.uint32)
     for _ in range(2):
         scan.execute(input=x)
     # Not the call before: only the first item counts.
-    counted = scan.execute(input=x.counted_by(gw.asarray(np.ones(1, np.uint32), fresh_device))).output
+    counted = scan.execute(input=x.counted_by(gw.asarray(np.ones(1, np.uint32), renewed_device))).output
     np.testing.assert_array_equal(counted.to_numpy(), sums[:1])
     scan.execute(input=x)
     with pytest.raises(gw.DatatypeError, match="numpy array"):
@@ -660,7 +626,7 @@ def test_a_repeated_call_looks_at_its_arguments_all_the_same(fresh_device):
         scan.execute(input=x, trials=0)
     with pytest.raises(gw.DatatypeError):
         scan.execute(input=gw.Array(x.buffer, "f32"))
-    y = gw.asarray(X, fresh_device)
+    y = gw.asarray(X, renewed_device)
     for _ in range(5):  # on each of the blocks that take turns
         scan.execute(input=y)
     y.destroy()
@@ -669,12 +635,12 @@ def test_a_repeated_call_looks_at_its_arguments_all_the_same(fresh_device):
     np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), sums)
 
 
-def test_what_is_left_out_is_that_of_the_last_call(fresh_device):
+def test_what_is_left_out_is_that_of_the_last_call(renewed_device):
     """An output that was given stays; None asks for a new one."""
-    scan, x = gw.Scan(fresh_device), gw.asarray(X, fresh_device)
+    scan, x = gw.Scan(renewed_device), gw.asarray(X, renewed_device)
     made = [scan.execute(input=x).output for _ in range(3)]
     assert len({id(array.lease) for array in made}) == 3
-    y = gw.empty(N, "u32", fresh_device)
+    y = gw.empty(N, "u32", renewed_device)
     assert scan.execute(input=x, output=y).output is y
     assert scan.execute(input=x).output is y
     assert scan.execute().output is y
@@ -682,8 +648,8 @@ def test_what_is_left_out_is_that_of_the_last_call(fresh_device):
     assert new is not y
     assert scan.execute().output is new
     assert scan.execute(input=x).output is not new
-    pairs = gw.SortPairs(fresh_device)
-    keys = gw.asarray(X[::-1], fresh_device)
+    pairs = gw.SortPairs(renewed_device)
+    keys = gw.asarray(X[::-1], renewed_device)
     for _ in range(3):
         run = pairs.execute(keys=keys, values=x, output_keys=None, output_values=y)
         arrays = pairs.bind(keys=keys, values=x, output_keys=None, output_values=y).arrays
@@ -693,9 +659,9 @@ def test_what_is_left_out_is_that_of_the_last_call(fresh_device):
         np.testing.assert_array_equal(y.to_numpy(), X[::-1])
 
 
-def test_a_given_output_stays_with_other_inputs_and_is_not_parsed_again(fresh_device, monkeypatch):
-    scan, inputs = gw.Scan(fresh_device), [gw.asarray(np.roll(X, i), fresh_device) for i in range(3)]
-    y = gw.empty(N, "u32", fresh_device)
+def test_a_given_output_stays_with_other_inputs_and_is_not_parsed_again(renewed_device, monkeypatch):
+    scan, inputs = gw.Scan(renewed_device), [gw.asarray(np.roll(X, i), renewed_device) for i in range(3)]
+    y = gw.empty(N, "u32", renewed_device)
     scan.execute(input=inputs[0], output=y)
     for x in inputs:
         scan.execute(input=x)
@@ -709,27 +675,27 @@ def test_a_given_output_stays_with_other_inputs_and_is_not_parsed_again(fresh_de
         scan.execute(input=inputs[0])
 
 
-def test_a_known_call_counts_as_a_use_of_its_plan_and_its_binding(fresh_device, monkeypatch):
+def test_a_known_call_counts_as_a_use_of_its_plan_and_its_binding(renewed_device, monkeypatch):
     """What is in use stays, while others are dropped."""
     monkeypatch.setattr(executor, "_MAX_BINDINGS", 4)
     monkeypatch.setattr(executor, "_MAX_PLANS", 3)
-    scan, x = gw.Scan(fresh_device), gw.asarray(X, fresh_device)
-    y = gw.empty(N, "u32", fresh_device)
+    scan, x = gw.Scan(renewed_device), gw.asarray(X, renewed_device)
+    y = gw.empty(N, "u32", renewed_device)
     kept = scan.bind(input=x, output=y).bound_plan
-    others = [gw.empty(N, "u32", fresh_device) for _ in range(12)]
+    others = [gw.empty(N, "u32", renewed_device) for _ in range(12)]
     for i in range(8):
-        gw.Scan(fresh_device).execute(input=x[: N - 1 - i])
+        gw.Scan(renewed_device).execute(input=x[: N - 1 - i])
         assert scan.bind(input=x, output=y).bound_plan is kept
     for other in others:
         scan.execute(input=x, output=other)
         assert scan.bind(input=x, output=y).bound_plan is kept
-    assert context_of(fresh_device).executor.counts["plans"] <= 3
+    assert context_of(renewed_device).executor.counts["plans"] <= 3
 
 
-def test_in_place_is_known_of_a_repeated_call(fresh_device):
-    sort = gw.Sort(fresh_device, overwrite_input=True)
+def test_in_place_is_known_of_a_repeated_call(renewed_device):
+    sort = gw.Sort(renewed_device, overwrite_input=True)
     for i in range(3):
-        x = gw.asarray(np.roll(X, i)[::-1], fresh_device)
+        x = gw.asarray(np.roll(X, i)[::-1], renewed_device)
         run = sort.execute(input=x)
         assert run.output is x
         with pytest.raises(gw.OverlapError, match="trials"):
@@ -737,9 +703,9 @@ def test_in_place_is_known_of_a_repeated_call(fresh_device):
         np.testing.assert_array_equal(x.to_numpy(), X)
 
 
-def test_known_calls_keep_no_array(fresh_device):
-    scan = gw.Scan(fresh_device)
-    x = gw.asarray(X, fresh_device)
+def test_known_calls_keep_no_array(renewed_device):
+    scan = gw.Scan(renewed_device)
+    x = gw.asarray(X, renewed_device)
     for _ in range(3):
         run = scan.execute(input=x)
     gone = [weakref.ref(thing) for thing in (x, run.output)]
@@ -748,7 +714,7 @@ def test_known_calls_keep_no_array(fresh_device):
     gc.collect()
     assert [reference() for reference in gone] == [None, None]
     for n in range(1, 200):
-        scan.execute(input=gw.asarray(X[:n], fresh_device))
+        scan.execute(input=gw.asarray(X[:n], renewed_device))
     assert len(scan._known_calls) <= 64
 
 
@@ -762,7 +728,7 @@ def _soak(device, calls, seed):
     return memory_soak.Soak(device, seed).run(calls)
 
 
-@pytest.mark.parametrize("calls", [1500, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_no_two_live_arrays_share_memory(fresh_device, calls):
-    levels = _soak(fresh_device, calls, seed=1)
+@pytest.mark.parametrize("calls", [300, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_no_two_live_arrays_share_memory(renewed_device, calls):
+    levels = _soak(renewed_device, calls, seed=1)
     assert max(levels[5:]) <= 2 * max(levels[:5])

@@ -32,7 +32,7 @@ class Case:
     def __init__(self, device):
         self.device = device
         self.x = gw.asarray(X, device)
-        self.scan, self.reduce = gw.Scan(device), gw.Reduce(device)
+        self.scan, self.reduce = gw.Scan(device, strategy="reduce_then_scan"), gw.Reduce(device)
         with gw.capture(device) as self.sequence:
             self.y = self.scan.execute(input=self.x).output
             self.total = self.reduce.execute(input=self.y).output
@@ -187,78 +187,44 @@ def test_a_destroyed_buffer_is_named(case):
         case.sequence.execute()
 
 
-def _read(case):
-    case.x.to_numpy()
-
-
-def _upload(case):
-    case.x.copy_from(X)
-
-
-def _copy(case):
-    case.x.copy_from(case.y)
-
-
-def _new_array(case):
-    gw.asarray(X, case.device)
-
-
-def _one_shot(case):
-    gw.cumsum(X, device=case.device)
-
-
-def _event(case):
-    gw.Event(case.device, enable_timing=False).record()
-
-
-def _wait(case):
-    gw.synchronize(case.device)
-
-
-def _stream(case):
-    list(gw.stream(gw.Scan(case.device), [X]))
-
-
-def _gpu_timing(case):
-    case.scan.execute(input=case.x, enable_gpu_timing=True)
-
-
-def _cpu_timing(case):
-    case.scan.execute(input=case.x, enable_cpu_timing=True)
-
-
-def _own_submission(case):
-    case.device.queue.submit([case.device.create_command_encoder().finish()])
-
-
-def _own_write(case):
-    case.device.queue.write_buffer(case.x.buffer, 0, X)
-
-
 def _another_capture(case):
     with gw.capture(case.device):
         pass
 
 
-@pytest.mark.parametrize("act", [
-    _read, _upload, _copy, _new_array, _one_shot, _event, _wait, _stream, _gpu_timing, _cpu_timing, _own_submission,
-    _own_write, _another_capture,
-])  # fmt: skip
+NOT_CAPTURED = {
+    "a read": lambda case: case.x.to_numpy(),
+    "an upload": lambda case: case.x.copy_from(X),
+    "a copy": lambda case: case.x.copy_from(case.y),
+    "a new array": lambda case: gw.asarray(X, case.device),
+    "a function": lambda case: gw.cumsum(X, device=case.device),
+    "an event": lambda case: gw.Event(case.device, enable_timing=False).record(),
+    "a wait": lambda case: gw.synchronize(case.device),
+    "a stream": lambda case: list(gw.stream(gw.Scan(case.device), [X])),
+    "times of the GPU": lambda case: case.scan.execute(input=case.x, enable_gpu_timing=True),
+    "times of the CPU": lambda case: case.scan.execute(input=case.x, enable_cpu_timing=True),
+    "a submission": lambda case: case.device.queue.submit([case.device.create_command_encoder().finish()]),
+    "a write": lambda case: case.device.queue.write_buffer(case.x.buffer, 0, X),
+    "another capture": _another_capture,
+}
+
+
+@pytest.mark.parametrize("act", NOT_CAPTURED)
 def test_what_cannot_be_captured_raises_and_captures_nothing(device, act):
     case = Case(device)
     with gw.capture(device) as sequence:
         with pytest.raises(gw.ArgumentError, match="capture"):
-            act(case)
+            NOT_CAPTURED[act](case)
         case.scan.execute(input=case.x, output=case.y)
     assert len(sequence) == 1
     sequence.execute()
     np.testing.assert_array_equal(case.y.to_numpy(), sums(X))
 
 
-def test_a_tool_that_replaces_the_guard_of_the_queue(fresh_device):
-    case, queue = Case(fresh_device), fresh_device.queue
-    queue.submit = lambda commands: type(queue).submit(queue, commands)
-    with gw.capture(fresh_device), pytest.raises(gw.ArgumentError, match="capture"):
+def test_a_tool_that_replaces_the_guard_of_the_queue(renewed_device, monkeypatch):
+    case, queue = Case(renewed_device), renewed_device.queue
+    monkeypatch.setattr(queue, "submit", lambda commands: type(queue).submit(queue, commands), raising=False)
+    with gw.capture(renewed_device), pytest.raises(gw.ArgumentError, match="capture"):
         case.x.copy_from(case.y)
 
 
@@ -282,10 +248,13 @@ def test_an_exception_in_the_block_leaves_nothing_to_replay(device):
 
 
 def test_a_device_without_timestamps_warns_at_the_callers_line(device):
-    case = Case(device.adapter.request_device_sync(required_features=[]))
+    own = device.adapter.request_device_sync(required_features=[])
+    copy = gw.Copy(own, tuning=gw.ElementwiseTuning(workgroup_size=64, vecs=1)).bind(input=gw.asarray(X, own))
+    with gw.capture(own) as sequence:
+        copy.execute()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        run = case.sequence.execute(enable_gpu_timing=True)
+        run = sequence.execute(enable_gpu_timing=True)
     assert [warning.filename for warning in caught] == [__file__]
     assert run.get_timing_result().gpu_total_time_ns is None
 
@@ -311,7 +280,8 @@ def test_other_threads_and_devices_are_not_captured(device):
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-        np.testing.assert_array_equal(gw.cumsum(X, device=other), sums(X))
+        copied = gw.Copy(other, capabilities=gw.capabilities(device)).execute(input=gw.asarray(X, other)).output
+        np.testing.assert_array_equal(copied.to_numpy(), X)
     np.testing.assert_array_equal(seen[0], sums(X))
     assert len(sequence) == 0
     sequence.execute()
@@ -330,28 +300,30 @@ def test_a_capture_inside_of_a_batch(device):
     np.testing.assert_array_equal(y.to_numpy(), sums(X))
 
 
-def test_what_the_library_checks_first_runs_during_a_capture(fresh_device):
+def test_what_the_library_checks_first_runs_during_a_capture(renewed_device):
     """Self-tests and the check of a user's operator submit and wait by themselves."""
-    x = gw.asarray(X.astype(np.int32), fresh_device)
+    context_of(renewed_device).lookback_verdicts.clear()
+    context_of(renewed_device).checked_operators.clear()
+    x = gw.asarray(X.astype(np.int32), renewed_device)
     op = gw.BinOp("plus", 0, np.add, expression="a + b")
-    with gw.capture(fresh_device) as sequence:
-        y = gw.Scan(fresh_device, "i32", op).execute(input=x).output
+    with gw.capture(renewed_device) as sequence:
+        y = gw.Scan(renewed_device, "i32", op).execute(input=x).output
     sequence.execute()
     np.testing.assert_array_equal(y.to_numpy(), np.cumsum(X, dtype=np.int32))
 
 
-def test_a_first_call_may_be_captured_where_memory_is_used_again(fresh_device, monkeypatch):
+def test_a_first_call_may_be_captured_where_memory_is_used_again(renewed_device, monkeypatch):
     """Its temporary memory holds zeros, which takes a submission where the memory had other contents."""
     monkeypatch.setattr(memory, "_CLEARED_BYTES", 0)
-    x = gw.asarray(X, fresh_device)
+    x = gw.asarray(X, renewed_device)
     lengths = (4, 64, 1024, X.size, 2 * X.size) * 3
-    garbage = [gw.asarray(np.full(n, 0xFFFFFFFF, np.uint32), fresh_device) for n in lengths]
+    garbage = [gw.asarray(np.full(n, 0xFFFFFFFF, np.uint32), renewed_device) for n in lengths]
     del garbage
-    with gw.capture(fresh_device) as sequence:
-        y = gw.cumsum(gw.sort(x), dtype=np.uint32)
+    with gw.capture(renewed_device) as sequence:
+        y = gw.cumsum(x, dtype=np.uint32)
     for _ in range(2):
         sequence.execute()
-        np.testing.assert_array_equal(y.to_numpy(), np.cumsum(np.sort(X), dtype=np.uint32))
+        np.testing.assert_array_equal(y.to_numpy(), sums(X))
 
 
 @pytest.mark.parametrize("native", [True, False])
@@ -380,13 +352,13 @@ def test_calls_that_move_much_are_submitted_ahead(device, monkeypatch, native):
         case.sequence.execute()
 
 
-def test_without_the_c_functions_and_blocking(fresh_device, monkeypatch):
+def test_without_the_c_functions_and_blocking(renewed_device, monkeypatch):
     monkeypatch.setattr(raw_commands, "_native", lambda: None)
-    case = Case(fresh_device)
+    case = Case(renewed_device)
     case.sequence.execute()
     assert case.total.item() == int(sums(X).sum(dtype=np.uint32))
     monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "1")
-    case = Case(fresh_device)
+    case = Case(renewed_device)
     case.sequence.execute()
     assert case.total.item() == int(sums(X).sum(dtype=np.uint32))
 
@@ -399,10 +371,13 @@ def test_async(case):
     assert case.total.item() == int(sums(X).sum(dtype=np.uint32))
 
 
-def test_a_lost_device_names_the_sequence(fresh_device, wgpu_errors):
-    case = Case(fresh_device)
+def test_a_lost_device_names_the_sequence(device, fresh_device, wgpu_errors):
+    copy = gw.Copy(fresh_device, capabilities=gw.capabilities(device)).bind(input=gw.asarray(X, fresh_device))
+    with gw.capture(fresh_device) as sequence:
+        copy.execute()
+        copy.execute()
     type(fresh_device).destroy(fresh_device)
-    with pytest.raises(gw.DeviceLostError, match=r"Sequence of 2 \(Scan, Reduce\)") as caught:
-        case.sequence.execute()
+    with pytest.raises(gw.DeviceLostError, match=r"Sequence of 2 \(Copy, Copy\)") as caught:
+        sequence.execute()
     assert isinstance(caught.value.__cause__, wgpu.GPUError)
     wgpu_errors.clear()

@@ -1,6 +1,7 @@
 """Shapes of Arrays: views, uploads and downloads, and what primitives make of them."""
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
@@ -25,23 +26,22 @@ def _same(array, expected):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("dtype", [np.uint32, np.float16, np.uint8])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_round_trip_keeps_the_shape(device, shape, dtype):
-    data = _items(shape, dtype)
-    x = gw.asarray(data, device)
-    _same(x, data)
-    assert x.tolist() == data.tolist()
-    out = np.zeros_like(data)
-    assert x.to_numpy(out) is out
-    np.testing.assert_array_equal(out, data)
-    if shape:
-        assert len(x) == len(data)
-    for like in (gw.empty_like(x), gw.empty_like(data, device=device), gw.empty(shape, dtype, device)):
-        assert (like.shape, like.dtype) == (data.shape, data.dtype)
-        _same(like.copy_from(data), data)
-        if data.nbytes % 4 == 0:
-            _same(gw.empty_like(x).copy_from(like), data)
+def test_a_round_trip_keeps_the_shape(device):
+    for shape, dtype in itertools.product(SHAPES, (np.uint32, np.float16, np.uint8)):
+        data = _items(shape, dtype)
+        x = gw.asarray(data, device)
+        _same(x, data)
+        assert x.tolist() == data.tolist()
+        out = np.zeros_like(data)
+        assert x.to_numpy(out) is out
+        np.testing.assert_array_equal(out, data)
+        if shape:
+            assert len(x) == len(data)
+        for like in (gw.empty_like(x), gw.empty_like(data, device=device), gw.empty(shape, dtype, device)):
+            assert (like.shape, like.dtype) == (data.shape, data.dtype)
+            _same(like.copy_from(data), data)
+            if data.nbytes % 4 == 0:
+                _same(gw.empty_like(x).copy_from(like), data)
 
 
 def test_items_of_any_strides_are_uploaded_in_c_order(device):
@@ -61,7 +61,7 @@ def test_to_numpy_checks_the_shape_of_out(device):
         x.to_numpy(np.empty((3, 2), np.uint32).T)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_views_are_those_of_numpy(device, data):
     shape = tuple(data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=4), label="shape"))
@@ -101,10 +101,10 @@ def test_views_share_the_buffer(device):
     assert copy.copy(x).buffer is x.buffer
 
 
-@pytest.mark.parametrize("index", [(), (0,), (1, 2), (-1,), (5,), (-1, -3), (np.int64(1), 0)])
-def test_an_item_is_that_of_numpy(device, index):
-    data = _items((2, 3))[:1, :1] if index == () else _items((2, 3))
-    assert gw.asarray(data, device).item(*index) == data.item(*index)
+def test_an_item_is_that_of_numpy(device):
+    for index in ((), (0,), (1, 2), (-1,), (5,), (-1, -3), (np.int64(1), 0)):
+        data = _items((2, 3))[:1, :1] if index == () else _items((2, 3))
+        assert gw.asarray(data, device).item(*index) == data.item(*index)
 
 
 def test_an_item_that_is_not_there_is_refused(device):
@@ -224,7 +224,7 @@ def test_primitives_along_one_dimension_refuse_others(device, primitive):
 def test_reductions_and_scans_flatten_as_numpy(device, shape):
     data = _items(shape, np.float32)
     x = gw.asarray(data, device)
-    for ours, theirs in ((gw.sum, np.sum), (gw.prod, np.prod), (gw.min, np.min), (gw.max, np.max)):
+    for ours, theirs in ((gw.sum, np.sum), (gw.max, np.max)):
         for items in (data, x):
             found = ours(items) if items is x else ours(items, device=device)
             assert found.shape == ()

@@ -4,7 +4,6 @@ import errno
 import os
 import secrets
 import stat
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -87,14 +86,14 @@ def test_a_device_stays_one(tmp_path):
 
 
 @posix
-def test_the_output_of_the_process_is_written_in_its_place(tmp_path):
-    code = (
-        "import pathlib; from gridwise_py.storage.files import write_whole\n"
-        "print('before'); write_whole(pathlib.Path('/dev/stdout'), b'file\\n'); print('after')"
-    )
+def test_the_output_of_the_process_is_written_in_its_place(tmp_path, monkeypatch):
     out = tmp_path / "out"
     with out.open("w") as stdout:
-        subprocess.run([sys.executable, "-c", code], stdout=stdout, check=True)
+        monkeypatch.setattr(sys, "__stdout__", stdout)
+        monkeypatch.setattr(sys, "stdout", stdout)
+        print("before")
+        write_whole(Path(f"/dev/fd/{stdout.fileno()}"), b"file\n")
+        print("after")
     assert out.read_text() == "before\nfile\nafter\n"
 
 

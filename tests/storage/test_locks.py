@@ -34,19 +34,12 @@ def other(tmp_path):
         process.kill()
 
 
-def test_another_process_is_told_of(other, tmp_path):
+def test_another_process_is_told_of_and_once_it_was_killed_has_no_lock(other, tmp_path):
     with pytest.raises(Locked) as refused, locked(tmp_path / "out.json"):
         pass
     assert refused.value.pid == other.pid
     with locked(tmp_path / "another.json"):
         pass
-    other.communicate("end\n")
-    with locked(tmp_path / "out.json"):
-        pass
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_process_that_was_killed_has_no_lock(other, tmp_path):
     other.kill()
     other.wait()
     assert os.listdir(tmp_path) == [".out.json.lock"]

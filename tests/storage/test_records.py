@@ -43,24 +43,17 @@ class Tree(Record):
     note: str | None = left_out()
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_an_object_is_written_as_it_was_read():
+    for data in (
         {"height_m": 1.5},
         {"height_m": 1, "class": "plant", "note": "old"},
         {"height_m": None, "class": "x", "leaves": {"a": {"colour": "red"}, "b": {"colour": "green", "new": [1]}}},
-        {
-            "height_m": None,
-            "leaves": None,
-            "rings": [[1, 2], [3, 4]],
-            "twigs": [{"colour": "red"}, {"colour": None, "a": 1}],
-        },
+        {"height_m": None, "leaves": None, "rings": [[1, 2], [3, 4]]},
+        {"height_m": None, "twigs": [{"colour": "red"}, {"colour": None, "a": 1}]},
         {"height_m": None, "twigs": None, "other": {"deep": [None]}},
         {"height_m": None, "rings": []},
-    ],
-)
-def test_an_object_is_written_as_it_was_read(data):
-    assert Tree.from_json(data).to_json() == data
+    ):  # fmt: skip
+        assert Tree.from_json(data).to_json() == data
 
 
 def test_values_have_the_types_of_their_fields():

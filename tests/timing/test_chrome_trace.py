@@ -1,7 +1,6 @@
 """Chrome traces: they load, lanes do not overlap, and large counts keep their nanoseconds."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
@@ -43,15 +42,12 @@ def test_a_timing_result(tmp_path):
     assert gpu[1]["ts"] - gpu[0]["ts"] == pytest.approx(2.003)
     # Both clocks agree on the end of the wait.
     assert gpu[1]["ts"] + gpu[1]["dur"] == pytest.approx(9.3)
+    _result(spans=_spans(52.0833)).export_chrome_trace(tmp_path / "t.json")
+    scaled = load(tmp_path / "t.json")[1]["GPU queue"]
+    assert scaled[0]["dur"] == pytest.approx(1001 * 52.0833 / 1e3, abs=1e-3)
     assert gpu[0]["args"] == {
         "workgroups": [7, 2, 1], "trials": 4, "primitive_bytes": 80, "begin_ticks": FAR, "end_ticks": FAR + 1001,
     }  # fmt: skip
-
-
-def test_ticks_are_scaled(tmp_path):
-    _result(spans=_spans(52.0833)).export_chrome_trace(tmp_path / "t.json")
-    _, lanes = load(tmp_path / "t.json")
-    assert lanes["GPU queue"][0]["dur"] == pytest.approx(1001 * 52.0833 / 1e3, abs=1e-3)
 
 
 def test_what_was_not_measured_has_no_lane(tmp_path):
@@ -156,30 +152,12 @@ def test_the_command(tmp_path):
     assert (result.exit_code, "n.json has no timestamps" in result.output) == (2, True)
 
 
-def test_the_judge_sees_what_is_wrong(tmp_path):
-    """Else the tests above say nothing."""
-    trace = ChromeTrace(0)
-    lane = trace.lane("p", "t")
-    trace.slice(lane, "a", 0, 100)
-    trace.slice(lane, "b", 50, 100)
-    trace.write(tmp_path / "t.json")
-    with pytest.raises(AssertionError, match="b overlaps"):
-        load(tmp_path / "t.json")
-    good = ChromeTrace(0)
-    good.slice(good.lane("p", "t"), "a", 0, 1)
-    data = good.to_dict()
-    data["traceEvents"][-1]["ts"] = float("nan")
-    (tmp_path / "t.json").write_text(json.dumps(data))
-    with pytest.raises(AssertionError):
-        load(tmp_path / "t.json")
-
-
-@pytest.mark.parametrize(("source_ns", "target_ns"), [(500, 1000), (1400, 1400), (2500, None)])
-def test_no_arrow_ends_before_it_begins(source_ns, target_ns):
+def test_no_arrow_ends_before_it_begins():
     """The clocks of host and GPU are aligned to some µs only."""
-    trace = ChromeTrace()
-    host = trace.lane("host", "host")
-    trace.slice(host, "call", source_ns, 10)
-    trace.gpu_slices("queue", [GpuSlice("pass", 1000, 2000, {}, flow=(host, source_ns))], 1.0, (0, 0))
-    arrows = [event["ts"] * 1e3 for event in trace.to_dict()["traceEvents"] if event["ph"] in "sf"]
-    assert arrows == ([] if target_ns is None else [source_ns, target_ns])
+    for source_ns, target_ns in ((500, 1000), (1400, 1400), (2500, None)):
+        trace = ChromeTrace()
+        host = trace.lane("host", "host")
+        trace.slice(host, "call", source_ns, 10)
+        trace.gpu_slices("queue", [GpuSlice("pass", 1000, 2000, {}, flow=(host, source_ns))], 1.0, (0, 0))
+        arrows = [event["ts"] * 1e3 for event in trace.to_dict()["traceEvents"] if event["ph"] in "sf"]
+        assert arrows == ([] if target_ns is None else [source_ns, target_ns])

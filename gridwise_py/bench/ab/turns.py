@@ -344,7 +344,7 @@ def _held(stack: ExitStack, adapter: Mapping[str, Any]) -> str:
     """Hold the clock of the GPU in this process, which only waits, until the end of the stack."""
     if _is_cpu(adapter):
         return "not applicable"
-    held = clock.hold(adapter, stacklevel=1)
+    held = clock.hold(adapter)
     if held is None:
         return "not held"
     stack.callback(held.release)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...backend.wgpu_native import wait_idle
 from ...primitives import Copy
-from ...primitives.elementwise import Elementwise, elementwise_arguments
+from ...primitives.engines.elementwise import Elementwise, elementwise_arguments
 from ...runtime.array import Array, asarray
 from ...runtime.context import context_of
 from ...runtime.executor import BoundPlan

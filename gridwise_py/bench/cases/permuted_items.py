@@ -22,6 +22,6 @@ class PermutedItems(Scatter):
         """Return no options, and the lengths of the inputs."""
         return {}, {"items": n, "indices": n}
 
-    def reference(self, items: np.ndarray, indices: np.ndarray, output: np.ndarray | None = None) -> np.ndarray:
+    def _reference(self, items: np.ndarray, indices: np.ndarray, output: np.ndarray | None = None) -> np.ndarray:
         """Return the items in the order of their places; nothing of an output is left."""
-        return super().reference(items, indices, np.empty_like(items) if output is None else output)
+        return super()._reference(items, indices, np.empty_like(items) if output is None else output)

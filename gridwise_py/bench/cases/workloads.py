@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ...primitives import REGISTRY, SegmentedTopK
 from ...primitives.base import Primitive
-from ...primitives.operator import OperatorPrimitive
+from ...primitives.engines.operator import OperatorPrimitive
 from ...primitives.sort import SortPrimitive
 from ...types.datatype import Datatype
 from .data import Maker, equal_segments, flags, permutation, random_counts, random_indices, random_runs, scattered_keys

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...primitives.base import Primitive
-from ...primitives.reduce import fold, wider
+from ...primitives.engines.operator import wider
+from ...primitives.reduce import fold
 from ...types.operators import BinOp
 from ...types.unary_operators import UnaryOp, ulps_of
 from .oracle import Oracle

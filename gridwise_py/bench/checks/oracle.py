@@ -46,8 +46,9 @@ class Oracle:
     @classmethod
     def of(cls, primitive: Primitive) -> Oracle:
         """Return that of a primitive."""
-        names = ("reference", "error_bound", "op", "datatype", "kind", "grouped")
-        return cls(*(getattr(primitive, name, None) for name in names))
+        names = ("error_bound", "op", "datatype", "kind", "grouped")
+        reference = primitive.reference if primitive.has_reference else None
+        return cls(reference, *(getattr(primitive, name, None) for name in names))
 
     def expected(self, inputs: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
         """Return the expected outputs, one array each; there must be a reference."""

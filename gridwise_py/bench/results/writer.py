@@ -10,15 +10,20 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import wgpu
 
+from ...errors import ArgumentError
 from ...storage.files import check_writable, is_stream, whole_file
 from ...storage.json_files import json_text, write_json
+from ..sampling.compare_kernels import KernelComparison
+from ..sampling.measurement import Measurement
+from .entries import results_document
 from .model import Result, Results, TicksReference
 from .ticks import array_sha256, ticks_path
 
@@ -65,9 +70,53 @@ def check_results_path(path: Path) -> None:
             check_writable(beside)
 
 
-def write_results(path: str | Path, document: Results) -> None:
-    """Write a document completely or not at all; raise OSError if it cannot be written."""
-    write_json(path, document.to_json())
+def write_results(
+    path: str | Path,
+    results: Results | KernelComparison | Sequence[Measurement],
+    *,
+    device: wgpu.GPUDevice | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write measurements as a results file, completely or not at all; every command of ``gridwise`` reads it.
+
+    Parameters
+    ----------
+    path : str or Path
+    results : Results, KernelComparison or sequence of Measurement
+        What `read_results`, `compare_kernels` or `measure` returned. Measurements of one name, n and mode are its
+        rounds, in their order.
+    device : wgpu.GPUDevice, optional
+        On which measurements were taken; needed for a sequence of them.
+    overwrite : bool, default False
+        Whether a file that exists is replaced.
+
+    Raises
+    ------
+    ArgumentError
+        If the file exists, or the device is missing.
+    OSError
+        If it cannot be written.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw, tempfile
+    >>> device = gw.request_device()
+    >>> short = gw.SamplingProtocol(min_samples=10, block_trials=10, warmup_s=0.001, max_warmup_s=0.01, timeout_s=0.01)
+    >>> m = gw.measure(gw.Reduce(device), protocol=short, input=np.ones(1000, np.uint32))
+    >>> path = tempfile.mkdtemp() + "/reduce.json"
+    >>> gw.write_results(path, [m], device=device)
+    >>> [result.primitive for result in gw.read_results(path).results]
+    ['reduce']
+    """
+    if Path(path).exists() and not overwrite:
+        raise ArgumentError(f"{path} exists; give another name, or overwrite=True")
+    if isinstance(results, KernelComparison):
+        device, results = results.device, [m for taken in results.measurements.values() for m in taken]
+    if not isinstance(results, Results):
+        if device is None:
+            raise ArgumentError("gw.write_results() of measurements needs the device that they were taken on: device=")
+        results = results_document(device, results)
+    write_json(path, results.to_json())
 
 
 class ResultsWriter:

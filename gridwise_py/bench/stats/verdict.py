@@ -332,7 +332,7 @@ def judge_all(
     """Judge many pairs; the rank tests are corrected for their number (Benjamini and Hochberg).
 
     It takes samples as they are. Whether both sides were measured so that they can be compared is for the caller to
-    know: `compare` asks the files, and `judge_in_turns` the measurements.
+    know: `compare` asks the files, and `compare_kernels` measures in turns.
 
     Parameters
     ----------

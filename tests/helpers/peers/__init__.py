@@ -5,6 +5,7 @@
 
 - `calls`: a call as data, which is made on both sides, written as Python, and read again
 - `draws`: random datatypes, shapes, values, containers, spellings
+- `chains`: the call of a seed and an index; a few in turn are of one function, so that they share its kernels
 - `twins`: of each function its twin, how its arguments are drawn, how results are compared
 - `references`: of functions that numpy does not have, and exact values of sums
 - `judge`: what is a finding

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing.connection
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
+from .chains import BLOCK
 from .stored import STORED
 from .work import Report, Task, Worker, bounded, call_of, report_of
 
@@ -97,30 +100,28 @@ def _indented(lines: str) -> str:
     return "\n".join(f"    {line}" for line in lines.splitlines())
 
 
-def _tasks(seed: int, only: tuple[str, ...], stored: bool) -> Any:
-    if stored:
-        for case in STORED:
-            if not only or any(f"m.{name}(" in case.call for name in only):
-                yield Task(text=case.call)
-    index = 0
-    while True:
-        yield Task(seed, index)
-        index += 1
+def _tasks(seed: int, only: tuple[str, ...], stored: bool, first: int, step: int) -> Iterator[Task]:
+    """Return the tasks of a process: every so many stored calls, then every so many blocks of calls."""
+    for case in STORED[first::step] if stored else ():
+        if not only or any(f"m.{name}(" in case.call for name in only):
+            yield Task(text=case.call)
+    for block in itertools.count(first, step):
+        yield from (Task(seed, block * BLOCK + i) for i in range(BLOCK))
 
 
 def run(minutes: float, seed: int, only: tuple[str, ...], processes: int, stored: bool, most: int | None) -> Run:
     """Make calls until the time is over."""
-    result, again = Run(seed, only), []
+    result = Run(seed, only)
     workers = [Worker(only) for _ in range(processes)]
     print(f"seed {seed}; gridwise_py is {workers[0].where}", flush=True)
-    tasks, end = _tasks(seed, only, stored), time.monotonic() + 60 * minutes
-    given, tried = 0, set()
+    tasks = {worker: _tasks(seed, only, stored, i, processes) for i, worker in enumerate(workers)}
+    end, given, tried = time.monotonic() + 60 * minutes, 0, set()
     try:
         while time.monotonic() < end and (most is None or result.calls < most):
             for worker in workers:
                 if worker.task is None and (most is None or given < most):
                     given += 1
-                    worker.give(again.pop() if again else next(tasks))
+                    worker.give(next(tasks[worker]))
             ready = multiprocessing.connection.wait([w.pipe for w in workers if w.task is not None], timeout=1.0)
             for worker in workers:
                 if worker.task is None:
@@ -143,7 +144,7 @@ def run(minutes: float, seed: int, only: tuple[str, ...], processes: int, stored
                     result.lost(task, what, only)
                 else:  # once more, when kernels are compiled, and without the time to make it smaller
                     tried.add(task := Task(task.seed, task.index, task.text, shrink=False))
-                    again.append(task)
+                    tasks[worker] = itertools.chain([task], tasks[worker])
     finally:
         for worker in workers:
             worker.stop()

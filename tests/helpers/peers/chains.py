@@ -74,13 +74,27 @@ def _dtype(x: object) -> np.dtype:
     return x.items.dtype if isinstance(x, Given) else np.dtype(np.int32)
 
 
-def drawn(rng: np.random.Generator, only: tuple[str, ...] = ()) -> Call:
-    """Return the call that follows from a generator."""
-    d = Draw(rng)
+#: So many calls in turn are of one function and of few datatypes: compiling costs more than all else.
+BLOCK = 8
+
+
+def one_of(rng: np.random.Generator, only: tuple[str, ...] = ()) -> str:
+    """Return the name of a function."""
     names = [name for name in TWINS if not only or name in only]
     weights = np.array([TWINS[name].weight for name in names])
-    name = names[int(rng.choice(len(names), p=weights / weights.sum()))]
-    call = TWINS[name].draw(d)
+    return names[int(rng.choice(len(names), p=weights / weights.sum()))]
+
+
+def drawn_at(seed: int, index: int, only: tuple[str, ...] = ()) -> Call:
+    """Return the call that follows from a seed and an index."""
+    block = np.random.default_rng([seed, index // BLOCK, BLOCK])
+    return drawn(np.random.default_rng([seed, index]), (one_of(block, only),), Draw(block).dtypes())
+
+
+def drawn(rng: np.random.Generator, only: tuple[str, ...] = (), dtypes: tuple[str, ...] = ()) -> Call:
+    """Return the call that follows from a generator."""
+    d = Draw(rng, dtypes)
+    call = TWINS[one_of(rng, only)].draw(d)
     if d.chance(0.12):
         return _chained(d, call)
     return call

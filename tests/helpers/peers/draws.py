@@ -19,10 +19,10 @@ _LENGTHS = (0, 1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1023,
 
 
 class Draw:
-    """Draws of one call."""
+    """Draws of one call, whose arrays mostly are of some datatypes, if there are any."""
 
-    def __init__(self, rng: np.random.Generator):
-        self.rng = rng
+    def __init__(self, rng: np.random.Generator, mostly: Sequence[str] = ()):
+        self.rng, self._mostly = rng, mostly
 
     def chance(self, p: float) -> bool:
         return bool(self.rng.random() < p)
@@ -62,7 +62,13 @@ class Draw:
 
     # ---- values
 
+    def dtypes(self) -> tuple[str, ...]:
+        return self.pick(USUAL), self.dtype().name
+
     def dtype(self, pool: Sequence[str] = ALL) -> np.dtype:
+        mostly = [name for name in pool if name in self._mostly]
+        if mostly and self.chance(0.85):
+            return np.dtype(self.pick(mostly))
         usual = [name for name in pool if name in USUAL]
         return np.dtype(self.pick(usual if usual and self.chance(0.7) else pool))
 
@@ -176,11 +182,7 @@ class Draw:
         )
 
     def call(
-        self,
-        name: str,
-        required: Sequence[Any],
-        optional: Sequence[tuple[str, Any]] = (),
-        named: Any = None,
+        self, name: str, required: Sequence[Any], optional: Sequence[tuple[str, Any]] = (), named: Any = None
     ) -> Call:
         """Spell a call: optional arguments in numpy's order, as far as they are given without a gap, by position.
 

@@ -5,6 +5,7 @@ Each is narrow: a function, a kind of difference, a part of the message, and whe
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -95,10 +96,6 @@ def _huge(call: Call) -> bool:
     return any(isinstance(n, int) and not isinstance(n, bool) and abs(n) >= 2**31 for n in _numbers(call))
 
 
-def _several_dims(call: Call) -> bool:
-    return any(given.items.ndim != 1 for given in walk(call))
-
-
 def _is_listed(call: Call) -> bool:
     return any(given.how in ("list", "tuple", "scalar") for given in walk(call)) or bool(_numbers(call))
 
@@ -123,6 +120,26 @@ def _has_no_dims(call: Call) -> bool:
     return any(given.items.ndim == 0 for given in walk(call))
 
 
+def _has_no_items(call: Call) -> bool:
+    return any(not given.items.size for given in walk(call))
+
+
+def _is_missorted(call: Call) -> bool:
+    """Say whether numpy's own sort leaves float16 in disorder, as 2.4 does beside many NaN."""
+    halves = [np.sort(g.items.ravel()).astype(np.float32) for g in walk(call) if g.items.dtype.name == "float16"]
+    return any(bool(np.any(x[1:] < x[:-1])) for x in (half[~np.isnan(half)] for half in halves))
+
+
+def _asks_integers(call: Call) -> bool:
+    """Say whether `dtype=` or `out=` is of integers or bools."""
+    kinds = {given.items.dtype.kind for given in walk([*call.args[1:], *call.kwargs.values()])}
+    for leaf in leaves(call):
+        if isinstance(leaf, (str, type, np.dtype)):
+            with contextlib.suppress(TypeError):
+                kinds.add(np.dtype(leaf).kind)
+    return bool(kinds & set("iub"))
+
+
 def _float_to_integer(call: Call) -> bool:
     """Say whether floats that no integer holds may be converted to integers."""
     for given in walk(call):
@@ -134,12 +151,6 @@ def _float_to_integer(call: Call) -> bool:
                 if np.any(wide < 0):  # of unsigned integers
                     return True
     return False
-
-
-def _shifts_far(call: Call) -> bool:
-    last = call.args[1]
-    amount = last.items if isinstance(last, Given) else np.asarray(last)
-    return bool(np.any((amount < 0) | (amount > 31)))
 
 
 def _nan(call: Call) -> bool:
@@ -176,7 +187,12 @@ REFUSALS: tuple[Known, ...] = (
         "is for (u32, i32, f32|f32|u32|integers)|must be unsigned",
     ),
     Known(_PAGE + "which types an operator is for", "//|%", "is for u32, i32, f32", when=_has("bool")),
-    Known(_PAGE + "only an Array of one item is repeated", _EXPRESSIONS, "lengths differ|has shape", when=is_on_gpu),
+    Known(
+        _PAGE + "only an Array of one item is repeated",
+        _EXPRESSIONS,
+        "(lengths|shapes .*) differ|has shape",
+        when=is_on_gpu,
+    ),
     Known(
         _PAGE + "of single items nothing says how many there are", message="no leaf says how many", when=_some_single
     ),
@@ -210,6 +226,7 @@ REFUSALS: tuple[Known, ...] = (
         when=is_on_gpu,
     ),
     Known(_TABLE + "quantiles of no items raise", "(nan)?(median|quantile|percentile)", "no items"),
+    Known(_TABLE + "quantiles of no items raise", "nan(quantile|percentile)", "is unknown", when=_has_no_items),
     Known(_TABLE + "quantiles of bools", "(nan)?(median|quantile|percentile)", "has no differences", when=_has("bool")),
     Known(
         _TABLE + "matrix products of f32 and f16, one at a time",
@@ -243,6 +260,7 @@ REFUSALS: tuple[Known, ...] = (
         "dropna=True is for|skipna=True is for",
         when=is_on_gpu,
     ),
+    Known(_TABLE + "True is no number of bins, of items or of an axis", message="not (np.)?True"),
     Known(_DOC + "two edges or more", "histogram|histogram2d|histogram_bin_edges", "2 edges or more"),
     Known(
         _TABLE + "no rules for bins of Arrays",
@@ -261,18 +279,15 @@ REFUSALS: tuple[Known, ...] = (
     Known(_DOC + "a number of 32 bits", message=r"at most 4294967295|at most 2147483647|2\*\*32", when=_huge),
     Known(_DOC + "results of fewer than 2**32 items", "repeat", r"fewer than 2\^32"),
     Known(_DOC + "the device has too little memory", message="max-buffer-size|memory"),
-    Known(
-        _TABLE + "numbers that an Array does not hold",
-        "full|full_like|clip|maximum|minimum|where|add",
-        "hold",
-        when=_huge,
-    ),
+    Known(_TABLE + "numbers that an Array does not hold", "full|full_like|clip|maximum|minimum|where|add", "hold"),
     Known("an axis of an array without dimensions", message="array of 0 dimensions", when=_has_no_dims),
-    Known("an axis is looked at, too, where nothing is to do", "diff", "axis must be"),
     Known("indices are looked at, too, where no value is to be written", "put", "out of bounds", when=_writes_nothing),
     Known(_TABLE + "NaN between bins", "histogram|histogram2d|histogram_bin_edges|digitize", "has NaN", when=_nan),
-    Known(_TABLE + "counts and indices that are floats", "bincount|repeat|take|put", "give integers"),
-    Known(_TABLE + "counts and indices that are floats", "delete", kinds="error class", message="give integers"),
+    Known(
+        _TABLE + "counts and indices that are floats",
+        "bincount|repeat|take|put|scatter_add|reduce_by_index",
+        "(give|be) integers",
+    ),
     Known(_TABLE + "bins='auto' and the like of Arrays", "histogram.*", "is a rule that reads all items"),
     Known(_TABLE + "keys in one Array are its rows", "lexsort", "is not read implicitly"),
     Known(
@@ -306,12 +321,27 @@ REFUSALS: tuple[Known, ...] = (
     Known(
         _DOC + "means and variances into integers", "mean|var|std|nanmean|nanvar|nanstd|average", "out is of .*, but"
     ),
-    Known(_DOC + "conditions on the GPU are as long as the items", "compress", "lengths differ", when=is_on_gpu),
+    Known(_DOC + "along an axis of several dimensions conditions are on the host", "compress", "only the GPU knows"),
+    Known(
+        _DOC + "conditions on the GPU are as long as the items",
+        "compress|extract",
+        "lengths differ|condition has",
+        when=is_on_gpu,
+    ),
+    Known(_DOC + "as many weights as numbers, also of none", "bincount", "lengths differ", when=_has_no_items),
+    Known(_DOC + "kth is looked at, also of no items", "(arg)?partition", "kth=", when=_has_no_items),
+    Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as|store it, and convert"),
+    Known(_PAGE + "an expression has no length", "len", "no length of its own"),
     Known(_TABLE + "rows of unique", "unique", "axis"),
 )
 #: What is answered in another way.
 ALLOWED: tuple[Known, ...] = (
-    Known("kind= chooses nothing here", "isin", kinds="accepts", message="method is only supported"),
+    Known(
+        _DOC + "kind= changes nothing",
+        "isin",
+        "method is only supported|kind='table'|MemoryError|Maximum allowed",
+        "accepts",
+    ),
     Known(
         "numpy takes int and uint64 through float64; here they are exact",
         "cumprod|cumsum|cumulative_.*|sum|prod|nan.*",
@@ -329,6 +359,47 @@ ALLOWED: tuple[Known, ...] = (
             if not isinstance(arg, Call)
         ),
     ),
+    Known(
+        _DOC + "differences of integers wrap in numpy's quantiles",
+        "(nan)?(quantile|percentile)",
+        kinds="value",
+        when=lambda call: (
+            is_on_gpu(call)
+            and any(g.items.dtype.kind == "i" and g.items.size and np.ptp(g.items) < 0 for g in walk(call))
+        ),
+    ),
+    Known(
+        _DOC + "a quantile that is an item is that item, also beside an infinity",
+        "nan(quantile|percentile|median)",
+        kinds="value",
+        when=lambda call: any(g.items.dtype.kind == "f" and np.isinf(g.items).any() for g in walk(call)),
+    ),
+    Known(_DOC + "of a counted Array without such an item, its room", "find", kinds="value", when=_is_chain),
+    Known("numpy's sort of float16 with NaN", kinds="value|shape", when=_is_missorted),
+    Known(
+        _DOC + "1 is neutral also beside complex infinities",
+        "(nan|cum|cumulative_)?prod",
+        kinds="value",
+        when=lambda call: any(g.items.dtype.kind == "c" and not np.isfinite(g.items).all() for g in walk(call)),
+    ),
+    Known(
+        _TABLE + "float16 is computed in float32 and rounded once: what it does not hold is no infinity before",
+        "(cum|cumulative_)?(sum|prod)|nan(sum|prod)",
+        "float16",
+        "value",
+        lambda call: any(
+            np.any(np.abs(g.items.astype(np.float64)) > 65504) for g in walk(call) if g.items.dtype.kind in "iu"
+        ),
+    ),
+    Known(
+        _DOC + "a mean or variance in float16 is computed in float32 and rounded once",
+        "(nan)?(mean|var|std)",
+        kinds="value",
+        when=lambda call: "float16" in repr(call),
+    ),
+    Known(_DOC + "products of flat Arrays are flat", "matmul", kinds="shape", when=is_on_gpu),
+    Known("of no items along no axis numpy's own reshape fails", "quantile|percentile", "cannot reshape", "accepts"),
+    Known("bools without bounds are themselves; numpy has no + of them", "clip", "ufunc 'positive'", "accepts"),
     Known("differences of bools", "ediff1d|ptp", kinds="accepts", message="numpy boolean subtract"),
     Known("a number that bool holds as True", "full_like|full", kinds="accepts", message="OverflowError", when=_huge),
     Known(
@@ -336,7 +407,7 @@ ALLOWED: tuple[Known, ...] = (
         kinds="dtype|value|refusal|accepts",
         when=_has_dtype("i8", "u8"),
     ),
-    Known(_PAGE + "a shift is by the lowest five bits", "<<|>>", kinds="value|accepts", when=_shifts_far),
+    Known(_PAGE + "a shift is of the type of its first operand", "<<|>>", kinds="dtype|value", when=_is_mixed),
     Known(
         _PAGE + "items of 1 and 2 bytes are words",
         f"{_EXPRESSIONS}|previous|next|flip",
@@ -365,8 +436,7 @@ ALLOWED: tuple[Known, ...] = (
         _TABLE + "floats that no integer holds",
         "sum|prod|cumsum|cumprod|cumulative_.*|min|max|nan.*|mean",
         kinds="value",
-        when=_float_to_integer,
-        message="u?int(8|16|32|64)|bool",
+        when=lambda call: _float_to_integer(call) and _asks_integers(call),
     ),
     Known(
         "indices and counts of uint64 are taken",
@@ -398,7 +468,7 @@ ALLOWED: tuple[Known, ...] = (
         _DOC + "means into integers",
         "nanmean|mean|average|var|std|nanvar|nanstd",
         kinds="value",
-        message="u?int(8|16|32|64) ",
+        message=r"u?int(8|16|32|64) |[<>][iu]\d",
     ),
     Known(
         "Python's numbers and empty lists take the other side's type",
@@ -413,16 +483,11 @@ ALLOWED: tuple[Known, ...] = (
         when=lambda call: is_on_gpu(call) and _has_no_dims(call),
     ),
     Known("averages of nothing are NaN, without weights as with them", "average", "ZeroDivisionError", kinds="accepts"),
-    Known(
-        "wrong in two ways: an axis, and what is reduced or repeated",
-        "repeat|nanm..|min|max|reduce",
-        "Cannot cast|needs initial=",
-        kinds="error class",
-    ),
-    Known("wrong in two ways", kinds="error class", when=_has_dtype("S3")),
+    Known(_TABLE + "indices that are floats", "delete", "give integers", "error class"),
+    Known(_TABLE + "a condition of the shape of x", "compress", "1-d array", "accepts"),
     Known(
         _TABLE + "edges in an Array are not checked",
-        "histogram|histogram2d|digitize",
+        "histogram|histogram2d|histogram_bin_edges|digitize",
         "increase|monotonic",
         kinds="accepts",
         when=is_on_gpu,
@@ -443,15 +508,18 @@ ALLOWED: tuple[Known, ...] = (
         kinds="accepts",
         when=lambda call: is_on_gpu(call) and isinstance(call.args[0], Call),
     ),
-    Known(
-        "wrong in two ways", "repeat|put|take", "Cannot cast array data from dtype.'(uint64|>u8)'", kinds="error class"
-    ),
     Known("numbers that no integer of numpy's holds", message="integer|convert|large", kinds="error class", when=_huge),
     Known(
         _TABLE + "indices on the GPU wrap, are dropped, or count as none",
-        "take|put|gather|bincount|reduce_by_index|scatter_add",
+        "take|put|gather|bincount|scatter_add",
         kinds="accepts|value",
-        when=lambda call: any(g.how in ("gpu", "view", "expr") for g in walk(call.args[1:])),
+        when=lambda call: is_on_gpu(call.args[1:]),
+    ),
+    Known(
+        _DOC + "indices on the GPU that are out of range are left out",
+        "reduce_by_index",
+        kinds="accepts",
+        when=lambda call: is_on_gpu(call.args[:1]),
     ),
     Known(_TABLE + "put also has mode='drop'", "put", "clipmode", kinds="accepts", when=_has_dtype("drop")),
     Known(_TABLE + "sets of an Array have the common datatype", "setdiff1d", kinds="dtype", when=is_on_gpu),

@@ -105,5 +105,13 @@ STORED: tuple[Stored, ...] = (
     Stored("12:1749", "m.count_nonzero([2709380845])"),
     Stored("11:1040", "m.take(gpu(np.array([[0.5, 1]], np.float32)), gpu(np.array([0], np.uint32)), 0.5)"),
     Stored("12:27", "m.minmax([12])"),
+    Stored("7001", "m.nanvar(np.array([1, nan, 2], np.float32), correction=3)"),
+    Stored("7001", "m.take(np.array([1, 300, 3]), np.array([0, 1]), out=np.zeros(2, np.int8))"),
+    Stored("8001", "m.segmented_sort_pairs(gpu(np.array([2, 1], np.int32)), expr(np.array([5, 6], np.int32)), np.array([0, 2]))"),
+    Stored("9107:327", "m.nansum(gpu(np.array([complex(nan, 0.4)], np.complex64)))"),
+    Stored("9111:2228", "m.median(gpu(np.array([-inf, -2.5], np.float32)))"),
+    Stored("9121:179", "m.argmax(gpu(np.array([-1, 3], np.int64)), out=gpu(np.zeros((), np.int64)))"),
+    Stored("9301:1032", "m.popcount(1.75)"),
+    Stored("602", "m.cumulative_prod(expr(np.array([-2, 0, 3], np.int32)), dtype='?')"),
 )
 # fmt: on

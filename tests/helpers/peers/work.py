@@ -46,9 +46,9 @@ class Report:
 def call_of(task: Task, only: tuple[str, ...] = ()) -> Any:
     """Return the call of a task."""
     from .calls import parsed
-    from .chains import drawn
+    from .chains import drawn_at
 
-    return parsed(task.text) if task.text else drawn(np.random.default_rng([task.seed, task.index]), only)
+    return parsed(task.text) if task.text else drawn_at(task.seed, task.index, only)
 
 
 def report_of(task: Task, only: tuple[str, ...] = (), seen: set[Any] | None = None) -> Report:

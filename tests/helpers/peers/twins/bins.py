@@ -11,12 +11,7 @@ import numpy as np
 from .. import references as ref
 from ..calls import Call, Given
 from ..draws import ALL, HUGE, LEFT, Draw
-from .table import (
-    WORDS,
-    add,
-    drawn_array,
-    wide_dtypes,
-)
+from .table import WORDS, add, drawn_array, wide_dtypes
 
 
 def _bins(d: Draw, x: np.ndarray) -> Any:
@@ -78,10 +73,6 @@ def drawn_histogram(d: Draw) -> Call:
         [x],
         [("bins", bins), ("range", range_), ("density", d.maybe(0.12, d.chance(0.8))), ("weights", weights)],
     )
-
-
-def _finite_edges(x: Any, edges: Any) -> Any:
-    return np.asarray(edges)
 
 
 def _histogram_exact(
@@ -234,7 +225,7 @@ def _bincount_exact(want: Any, got: Any, x: Any, weights: Any = None, minlength:
 
 
 def _bincount_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
-    return {want, *(map(np.dtype, ("uint32", "int32", "float32", "int64", "uint64")) if on_gpu else ())}
+    return {want, *(map(np.dtype, ("uint32", "int32", "float32", "int64", "uint64", "float64")) if on_gpu else ())}
 
 
 add("bincount", _bincount, _draw_bincount, exact=_bincount_exact, dtypes=_bincount_dtypes, weight=2)

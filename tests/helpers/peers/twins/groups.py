@@ -12,10 +12,7 @@ from .. import references as ref
 from ..calls import Call, Given
 from ..draws import ALL, Draw
 from .reductions import mean_exact, var_exact
-from .table import (
-    add,
-    wide_dtypes,
-)
+from .table import add, wide_dtypes
 
 _AGGREGATES = ("sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "first", "last", "count")
 

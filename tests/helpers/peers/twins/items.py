@@ -10,14 +10,7 @@ import numpy as np
 
 from ..calls import OPERATORS, Call, Given
 from ..draws import ALL, Draw
-from .table import (
-    DTYPES,
-    add,
-    drawn_array,
-    eps_of,
-    in_float32,
-    rounded,
-)
+from .table import DTYPES, add, drawn_array, eps_of, in_float32, rounded
 
 # ---- arithmetic of items
 
@@ -174,21 +167,14 @@ def _trigonometric(want: Any, got: Any, x: Any) -> Any:
         return want, np.where(unbounded, np.inf, 2.0**-11 / max(eps_of(got), 2.0**-23))
 
 
+def _of_whole(want: Any, got: Any, x: Any) -> Any:
+    """Integers are rounded to float32; floats are not rounded but to whole numbers."""
+    return rounded(1 if np.asarray(x).dtype.kind in "iu" else 0)(want, got)
+
+
 _F = ("float32",)
-add(
-    "sqrt",
-    np.sqrt,
-    _unary_draw("sqrt", (*_F, *_F, "float16")),
-    exact=_scaled(lambda x: 4 + 0 * x),
-    dtypes=in_float32,
-)
-add(
-    "exp",
-    np.exp,
-    _unary_draw("exp", (*_F, *_F, "float16")),
-    exact=_scaled(lambda x: 6 + 4 * x),
-    dtypes=in_float32,
-)
+add("sqrt", np.sqrt, _unary_draw("sqrt", (*_F, *_F, "float16")), exact=_scaled(lambda x: 4 + 0 * x), dtypes=in_float32)
+add("exp", np.exp, _unary_draw("exp", (*_F, *_F, "float16")), exact=_scaled(lambda x: 6 + 4 * x), dtypes=in_float32)
 add(
     "log",
     np.log,
@@ -200,7 +186,7 @@ add("sin", np.sin, _unary_draw("sin", _F), exact=_trigonometric, dtypes=in_float
 add("cos", np.cos, _unary_draw("cos", _F), exact=_trigonometric, dtypes=in_float32)
 add("tanh", np.tanh, _unary_draw("tanh", _F), exact=_scaled(lambda x: 8 + 0 * x, 2.0**-9), dtypes=in_float32)
 for _name in ("floor", "ceil", "rint"):
-    add(_name, getattr(np, _name), _unary_draw(_name, (*_F, *_F, "float16")), dtypes=in_float32)
+    add(_name, getattr(np, _name), _unary_draw(_name, (*_F, *_F, "float16")), exact=_of_whole, dtypes=in_float32)
 add("sign", np.sign, _unary_draw("sign", (*_F, "int32", "uint32", "float16")), dtypes=in_float32)
 add("isnan", np.isnan, _unary_draw("isnan", (*_F, *_F, "float16")))
 add(
@@ -287,10 +273,6 @@ for _name, _by in (("previous", -1), ("next", 1)):
     )
 
 # ---- operators and methods of Arrays
-
-
-def _power(a: Any, b: Any) -> Any:
-    return a**b
 
 
 def _power_exact(want: Any, got: Any, a: Any, b: Any) -> Any:

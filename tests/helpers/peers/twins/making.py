@@ -8,12 +8,7 @@ import numpy as np
 
 from ..calls import Call
 from ..draws import ALL, LEFT, Draw
-from .table import (
-    DTYPES,
-    add,
-    any_float,
-    drawn_array,
-)
+from .table import DTYPES, add, any_float, drawn_array
 
 
 def _shape_argument(d: Draw) -> Any:

@@ -11,12 +11,7 @@ import numpy as np
 from .. import references as ref
 from ..calls import Call, Given
 from ..draws import ALL, HUGE, LEFT, Draw
-from .table import (
-    WORDS,
-    add,
-    drawn_array,
-    out_for,
-)
+from .table import WORDS, add, drawn_along, drawn_array, out_for
 
 # ---- sorts and ranks
 
@@ -256,7 +251,7 @@ def _index_argument(d: Draw, n: int, like: Given | None = None, dims: int = 2) -
         return d.pick((0, -1, n - 1, np.int64(0), np.uint8(0)))
     indices = _indices(d, n, d.shape(dims, 1 if d.chance(0.9) else 0))
     if like is not None and like.how in ("gpu", "view"):
-        indices = indices.clip(-n if indices.dtype.kind == "i" else 0, n - 1) if n else indices[:0]
+        indices = indices.clip(-n if indices.dtype.kind == "i" else 0, n - 1) if n else indices.ravel()[:0]
         return Given(np.asarray(indices), d.pick(("gpu", "gpu", "numpy")))
     return Given(indices, d.how(indices, gpu=False))
 
@@ -333,14 +328,7 @@ def _draw_roll(d: Draw) -> Call:
 
 
 add("roll", np.roll, _draw_roll, compare="bits")
-add(
-    "flip",
-    np.flip,
-    lambda d: (lambda x: d.call("flip", [x], [("axis", d.maybe(0.6, d.axis(x.items.ndim)))]))(
-        drawn_array(d, (*ALL, "complex64"))
-    ),
-    compare="bits",
-)
+add("flip", np.flip, drawn_along("flip", np.flip, ("axis",), pool=(*ALL, "complex64")), compare="bits")
 
 
 def _draw_transpose(d: Draw) -> Call:

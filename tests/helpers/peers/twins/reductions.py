@@ -2,61 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import references as ref
-from ..calls import Call, Given
-from ..draws import ALL, LEFT, Draw
-from .table import (
-    DTYPES,
-    add,
-    drawn_array,
-    eps_of,
-    float_of,
-    mean_dtypes,
-    out_for,
-    wide_dtypes,
-)
+from ..calls import Call
+from ..draws import Draw
+from .table import add, drawn_along, drawn_array, eps_of, float_of, mean_dtypes, wide_dtypes
 
 # ---- reductions and scans
-
-
-def drawn_reduction(
-    name: str, of: Callable[..., Any], with_dtype: bool, pool: Sequence[str] = ALL
-) -> Callable[[Draw], Call]:
-    def draw(d: Draw) -> Call:
-        x = drawn_array(d, ("complex64",) if with_dtype and d.chance(0.03) else pool)
-        axis = d.maybe(0.6, d.axis(x.items.ndim))
-        dtype = d.maybe(0.15, d.pick(DTYPES)) if with_dtype else LEFT
-        keepdims = d.maybe(0.2, d.chance(0.7))
-        options = {k: v for k, v in (("axis", axis), ("keepdims", keepdims)) if v is not LEFT}
-        if dtype is not LEFT:
-            options["dtype"] = dtype
-        out = out_for(d, x, of, x.items, **options) if d.chance(0.1) else LEFT
-        optional = [
-            ("axis", axis),
-            *((("dtype", dtype),) if with_dtype else ()),
-            ("out", out),
-            ("keepdims", keepdims),
-            ("initial", d.maybe(0.03, d.whole(-2, 5))),
-        ]
-        named = {}
-        if d.chance(0.03):
-            named["where"] = Given(
-                d.items("bool", x.items.shape), "gpu" if x.how == "gpu" and d.chance(0.5) else "numpy"
-            )
-        return d.call(name, [x], optional, named)
-
-    return draw
 
 
 def items_along(x: Any, axis: Any) -> float:
     """Return how many items go into a result."""
     x = np.asarray(x)
-    if axis is None:
+    if axis is None or not x.ndim:
         return x.size
     axes = axis if isinstance(axis, tuple) else (axis,)
     return float(np.prod([x.shape[int(a)] for a in axes]))
@@ -119,7 +81,7 @@ def _cumulative_exact(exact: Any, along: Any, of: Any) -> Any:
         x = _as_computed(x, dtype)
         if x is None:
             return None
-        n = x.size if axis is None else x.shape[int(axis)]
+        n = x.size if axis is None or not x.ndim else x.shape[int(axis)]
         with np.errstate(all="ignore"):
             value, scale = exact(along, got.dtype, x, n, axis=axis)
             if include_initial:
@@ -130,26 +92,6 @@ def _cumulative_exact(exact: Any, along: Any, of: Any) -> Any:
         return value, scale
 
     return find
-
-
-def _cumulative(name: str, of: Callable[..., Any]) -> Callable[[Draw], Call]:
-    def draw(d: Draw) -> Call:
-        x = drawn_array(d, ("complex64",) if d.chance(0.04) else ALL)
-        axis = d.maybe(0.5, d.axis(x.items.ndim, several=False))
-        dtype = d.maybe(0.15, d.pick(DTYPES))
-        options = {k: v for k, v in (("axis", axis), ("dtype", dtype)) if v is not LEFT}
-        if name.startswith("cumulative"):
-            if d.chance(0.3):
-                options["include_initial"] = d.chance(0.7)
-            if d.chance(0.1):
-                options["out"] = out_for(d, x, of, x.items, **options)
-            return Call(name, (x,), {k: v for k, v in options.items() if v is not LEFT})
-        out = out_for(d, x, of, x.items, **options) if d.chance(0.12) else LEFT
-        if out is not LEFT and out.items.shape == x.items.shape and out.items.dtype == x.items.dtype and d.chance(0.3):
-            out = x  # in place
-        return d.call(name, [x], [("axis", axis), ("dtype", dtype), ("out", out)])
-
-    return draw
 
 
 def _max_of(ufunc: Any) -> Callable[..., Any]:
@@ -171,39 +113,20 @@ def _max_of(ufunc: Any) -> Callable[..., Any]:
     return of
 
 
-add("sum", np.sum, drawn_reduction("sum", np.sum, True), exact=sum_exact, out_at=3, weight=2)
-add("prod", np.prod, drawn_reduction("prod", np.prod, True), exact=prod_exact, out_at=3, zeros_stay=True)
+for _name, _exact, _zeros in (("sum", sum_exact, False), ("prod", prod_exact, True)):
+    _of = getattr(np, _name)
+    _draw = drawn_along(_name, _of, ("axis", "dtype", "out", "keepdims", "initial"), ("where",))
+    add(_name, _of, _draw, exact=_exact, out_at=3, zeros_stay=_zeros, weight=1.5)
 for _name, _of in (("min", _max_of(np.minimum)), ("max", _max_of(np.maximum))):
-    add(_name, _of, drawn_reduction(_name, _of, False), out_at=2)
-add(
-    "cumsum",
-    np.cumsum,
-    _cumulative("cumsum", np.cumsum),
-    out_at=3,
-    exact=_cumulative_exact(ref.exact_sum, np.cumsum, 0),
-)
-add(
-    "cumprod",
-    np.cumprod,
-    _cumulative("cumprod", np.cumprod),
-    out_at=3,
-    zeros_stay=True,
-    weight=1.5,
-    exact=_cumulative_exact(ref.exact_product, np.cumprod, 1),
-)
-add(
-    "cumulative_sum",
-    np.cumulative_sum,
-    _cumulative("cumulative_sum", np.cumulative_sum),
-    exact=_cumulative_exact(ref.exact_sum, np.cumsum, 0),
-)
-add(
-    "cumulative_prod",
-    np.cumulative_prod,
-    _cumulative("cumulative_prod", np.cumulative_prod),
-    zeros_stay=True,
-    exact=_cumulative_exact(ref.exact_product, np.cumprod, 1),
-)
+    add(_name, _of, drawn_along(_name, _of, ("axis", "out", "keepdims", "initial"), ("where",)), out_at=2)
+for _exact, _along, _first in ((ref.exact_sum, np.cumsum, 0), (ref.exact_product, np.cumprod, 1)):
+    for _of in (_along, np.cumulative_prod if _first else np.cumulative_sum):
+        _name, _order = _of.__name__, ("axis", "dtype", "out")
+        if _of is not _along:
+            _order = ()
+        _named = () if _order else ("axis", "dtype", "include_initial", "out")
+        _draw = drawn_along(_name, _of, _order, _named, several=False)
+        add(_name, _of, _draw, exact=_cumulative_exact(_exact, _along, _first), out_at=3, zeros_stay=bool(_first))
 
 
 def _draw_reduce(d: Draw) -> Call:
@@ -265,32 +188,13 @@ add("scan", _scan, _draw_scan, exact=_scan_exact)
 # ---- summaries
 
 
-def drawn_mean(name: str, of: Callable[..., Any]) -> Callable[[Draw], Call]:
-    def draw(d: Draw) -> Call:
-        x = drawn_array(d)
-        if d.chance(0.2):  # few items, among which one that is no number decides
-            few = d.items("float32", (d.whole(1, 4), d.whole(1, 3)), "special")
-            x = Given(few if d.chance(0.6) else few.ravel(), d.pick(("numpy", "gpu")))
-        axis, keepdims = d.maybe(0.6, d.axis(x.items.ndim)), d.maybe(0.2, d.chance(0.7))
-        options = {k: v for k, v in (("axis", axis), ("keepdims", keepdims)) if v is not LEFT}
-        dtype = d.maybe(0.06, d.pick(("float32", "float64", "float16", np.float32)))
-        out = out_for(d, x, of, x.items, **options) if d.chance(0.05) else LEFT
-        optional = [("axis", axis), ("dtype", dtype), ("out", out)]
-        if name == "mean":
-            return d.call(name, [x], [*optional, ("keepdims", keepdims)])
-        named = {"correction": d.pick((0, 1, 0.5, 3))} if d.chance(0.2) else {}
-        ddof = d.maybe(0.2, d.pick((0, 1, 2))) if not named else LEFT
-        return d.call(name, [x], [*optional, ("ddof", ddof), ("keepdims", keepdims)], named)
-
-    return draw
-
-
 def mean_exact(
     want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
 ) -> Any:
+    single = isinstance(x, (list, tuple, float)) or np.asarray(x).dtype == np.float32
     x = np.asarray(x)
     n = items_along(x, axis)
-    if x.dtype.kind in "iub" and dtype is None:  # computed in float32, whatever `out` is
+    if (x.dtype.kind in "iub" and dtype is None) or (single and got.dtype == np.float64):  # whatever `out` is
         value, scale = mean_exact(
             want, np.zeros((), np.float32), x.astype(np.float32), axis, np.float32, None, keepdims
         )
@@ -315,10 +219,8 @@ def var_exact(root: bool) -> Callable[..., Any]:
     ) -> Any:
         x = np.asarray(x)
         ddof = ddof if correction is None else correction
-        if x.dtype.kind in "iub" and (
-            got.dtype != np.float32 or dtype is None
-        ):  # computed in float32, whatever `out` is
-            x = x.astype(np.float32)
+        if got.dtype == np.float64 or (x.dtype.kind in "iub" and (got.dtype != np.float32 or dtype is None)):
+            x = x.astype(np.float32)  # computed in it, whatever `out` is
             if got.dtype != np.float32:
                 value, scale = find(want, np.zeros((), np.float32), x, axis, np.float32, None, ddof, keepdims)
                 return value, scale * (2.0**-23 / eps_of(got)) + np.abs(value)
@@ -341,32 +243,22 @@ def var_exact(root: bool) -> Callable[..., Any]:
     return find
 
 
-add("mean", np.mean, drawn_mean("mean", np.mean), exact=mean_exact, dtypes=mean_dtypes, out_at=3)
-add("var", np.var, drawn_mean("var", np.var), exact=var_exact(False), dtypes=mean_dtypes, out_at=3, weight=2.5)
-add("std", np.std, drawn_mean("std", np.std), exact=var_exact(True), dtypes=mean_dtypes, out_at=3)
-
-
-def drawn_truth(
-    name: str, of: Callable[..., Any], with_out: bool = True, several: bool = True
-) -> Callable[[Draw], Call]:
-    def draw(d: Draw) -> Call:
-        x = drawn_array(d)
-        axis, keepdims = d.maybe(0.6, d.axis(x.items.ndim, several)), d.maybe(0.2, d.chance(0.7))
-        options = {k: v for k, v in (("axis", axis), ("keepdims", keepdims)) if v is not LEFT}
-        out = out_for(d, x, of, x.items, **options) if with_out and d.chance(0.06) else LEFT
-        if name in ("argmin", "argmax", "count_nonzero"):
-            named = {} if keepdims is LEFT else {"keepdims": keepdims}
-            return d.call(name, [x], [("axis", axis), *((("out", out),) if with_out else ())], named)
-        return d.call(name, [x], [("axis", axis), ("out", out), ("keepdims", keepdims)])
-
-    return draw
-
-
-add("any", np.any, drawn_truth("any", np.any), out_at=2)
-add("all", np.all, drawn_truth("all", np.all), out_at=2)
-add("argmax", np.argmax, drawn_truth("argmax", np.argmax, several=False), out_at=2)
-add("argmin", np.argmin, drawn_truth("argmin", np.argmin, several=False), out_at=2)
-add("count_nonzero", np.count_nonzero, drawn_truth("count_nonzero", np.count_nonzero, with_out=False))
+MEANS = (0.06, lambda d: d.pick(("float32", "float64", "float16", np.float32)))
+SPREAD = ("axis", "dtype", "out", "ddof", "keepdims")
+for _name, _order, _named, _exact in (
+    ("mean", ("axis", "dtype", "out", "keepdims"), (), mean_exact),
+    ("var", SPREAD, ("correction",), var_exact(False)),
+    ("std", SPREAD, ("correction",), var_exact(True)),
+):
+    _of = getattr(np, _name)
+    _draw = drawn_along(_name, _of, _order, _named, dtype=MEANS)
+    add(_name, _of, _draw, exact=_exact, dtypes=mean_dtypes, out_at=3, weight=1.5)
+for _name in ("any", "all"):
+    add(_name, getattr(np, _name), drawn_along(_name, getattr(np, _name), ("axis", "out", "keepdims")), out_at=2)
+for _name in ("argmin", "argmax"):
+    _draw = drawn_along(_name, getattr(np, _name), ("axis", "out"), ("keepdims",), several=False)
+    add(_name, getattr(np, _name), _draw, out_at=2)
+add("count_nonzero", np.count_nonzero, drawn_along("count_nonzero", np.count_nonzero, ("axis",), ("keepdims",)))
 
 
 def _find(x: Any) -> Any:

@@ -11,12 +11,7 @@ import numpy as np
 from .. import references as ref
 from ..calls import Call, Given
 from ..draws import HUGE, Draw
-from .table import (
-    WORDS,
-    add,
-    drawn_array,
-    wide_dtypes,
-)
+from .table import WORDS, add, drawn_array, wide_dtypes
 
 
 def _offsets(d: Draw, n: int) -> np.ndarray:

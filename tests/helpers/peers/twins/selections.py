@@ -10,11 +10,7 @@ import numpy as np
 from .. import references as ref
 from ..calls import Call, Given
 from ..draws import ALL, Draw
-from .table import (
-    WORDS,
-    add,
-    drawn_array,
-)
+from .table import WORDS, add, drawn_array
 
 
 def _draw_where_true(name: str) -> Callable[[Draw], Call]:
@@ -156,6 +152,8 @@ def _merge(a: Any, b: Any, *, values: Any = None, descending: bool = False) -> A
     dtype = a.dtype if not b.size else b.dtype if not a.size else np.result_type(a, b)
     keys = np.concatenate([a.astype(dtype), b.astype(dtype)])
     order = ref.order(keys, descending)
+    if any(x.tobytes() != x[ref.order(x, descending)].tobytes() for x in (a, b)):  # unsorted: any result is right
+        raise ref.Unspecified
     if values is None:
         return keys[order]
     return keys[order], np.concatenate([np.asarray(v) for v in values])[order]

@@ -9,15 +9,9 @@ import numpy as np
 
 from .. import references as ref
 from ..calls import Call, Given
-from ..draws import LEFT, Draw
-from .reductions import drawn_mean, drawn_reduction, drawn_truth, prod_exact, sum_exact
-from .table import (
-    add,
-    drawn_array,
-    eps_of,
-    mean_dtypes,
-    rounded,
-)
+from ..draws import Draw
+from .reductions import MEANS, SPREAD, prod_exact, sum_exact
+from .table import add, drawn_along, drawn_array, eps_of, mean_dtypes, rounded
 
 
 def _draw_quantile(name: str) -> Callable[[Draw], Call]:
@@ -27,10 +21,7 @@ def _draw_quantile(name: str) -> Callable[[Draw], Call]:
         q: Any = d.pick((0, most, most / 2, most / 4, most / 3, -0.5, most * 1.5, float("nan")))
         if d.chance(0.3):
             q = Given(np.array([0.1, 0.5, 0.9]) * most, d.pick(("numpy", "list")))
-        axis, keepdims = d.maybe(0.5, d.axis(x.items.ndim)), d.maybe(0.15, True)
-        named = {} if keepdims is LEFT else {"keepdims": True}
-        if "median" in name:
-            return d.call(name, [x], [("axis", axis)], named)
+        axis, named = d.maybe(0.5, d.axis(x.items.ndim)), {"keepdims": True} if d.chance(0.15) else {}
         if d.chance(0.2):
             named["method"] = d.pick(("linear", "lower", "higher", "nearest", "midpoint", "hazen", "worst"))
         return d.call(name, [x, q], [("axis", axis)], named)
@@ -42,9 +33,9 @@ def _nan_moments(name: str) -> Callable[..., Any]:
     def find(
         want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, *rest: Any, **kwargs: Any
     ) -> Any:
-        x = np.asarray(x)
+        x = np.asarray(x, np.float32 if isinstance(x, (list, tuple, float)) else None)
         largest = float(np.max(ref._finite(x), initial=0))
-        single = x.dtype.kind in "iub" or got.dtype == np.float32  # computed in float32
+        single = name != "nanmean" or x.dtype.kind != "f" or np.float32 in (x.dtype, got.dtype)  # computed in float32
         with np.errstate(all="ignore"):
             value = getattr(np, name)(x.astype(np.longdouble), axis, None, None, *rest, **kwargs)
             scale = 4096 * (largest**2 if name == "nanvar" else largest) + np.abs(value)
@@ -67,58 +58,37 @@ def _of_largest(ulps: float = 16) -> Callable[..., Any]:
 
 
 for _name in ("median", "nanmedian", "quantile", "nanquantile", "percentile", "nanpercentile"):
-    add(_name, getattr(np, _name), _draw_quantile(_name), exact=_of_largest(), dtypes=_quantile_dtypes)
-for _name, _exact in (("nansum", sum_exact), ("nanprod", prod_exact), ("nanmin", None), ("nanmax", None)):
-    add(
-        _name,
-        getattr(np, _name),
-        drawn_reduction(_name, getattr(np, _name), _exact is not None),
-        out_at=2 if _exact is None else 3,
-        exact=None
-        if _exact is None
-        else (
-            lambda exact, fill: (
-                lambda w, g, x, *a, **k: exact(
-                    w,
-                    g,
-                    np.where(np.isnan(x), fill, x).astype(np.asarray(x).dtype)
-                    if np.asarray(x).dtype.kind == "f"
-                    else x,
-                    *a,
-                    **k,
-                )
-            )
-        )(_exact, 0 if _name == "nansum" else 1),
-    )
+    _of = getattr(np, _name)
+    _draw = drawn_along(_name, _of, ("axis",), ("keepdims",)) if "median" in _name else _draw_quantile(_name)
+    add(_name, _of, _draw, exact=_of_largest(), dtypes=_quantile_dtypes)
 
 
-def _draw_nan_moments(name: str) -> Callable[[Draw], Call]:
-    plain = drawn_mean(name[3:], getattr(np, name))
+def _without_nan(exact: Callable[..., Any], fill: int) -> Callable[..., Any]:
+    def find(want: Any, got: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        x = np.asarray(x)
+        return exact(want, got, np.where(np.isnan(x), fill, x).astype(x.dtype), *args, **kwargs)
 
-    def draw(d: Draw) -> Call:
-        call = plain(d)
-        return Call(name, call.args, call.kwargs)
-
-    return draw
+    return find
 
 
+for _name, _exact in (("nansum", _without_nan(sum_exact, 0)), ("nanprod", _without_nan(prod_exact, 1))):
+    _of = getattr(np, _name)
+    _draw = drawn_along(_name, _of, ("axis", "dtype", "out", "keepdims", "initial"), ("where",))
+    add(_name, _of, _draw, exact=_exact, out_at=3)
+for _name in ("nanmin", "nanmax"):
+    _of = getattr(np, _name)
+    add(_name, _of, drawn_along(_name, _of, ("axis", "out", "keepdims", "initial"), ("where",)), out_at=2)
 for _name in ("nanmean", "nanvar", "nanstd"):
-    add(
-        _name,
-        getattr(np, _name),
-        _draw_nan_moments(_name),
-        exact=_nan_moments(_name),
-        dtypes=mean_dtypes,
-        out_at=3,
-    )
+    _of, _is_mean = getattr(np, _name), _name == "nanmean"
+    _order, _named = (("axis", "dtype", "out", "keepdims"), ()) if _is_mean else (SPREAD, ("correction",))
+    _draw = drawn_along(_name, _of, _order, _named, dtype=MEANS)
+    add(_name, _of, _draw, exact=_nan_moments(_name), dtypes=mean_dtypes, out_at=3)
 for _name in ("nanargmin", "nanargmax"):
-    add(_name, getattr(np, _name), drawn_truth(_name, getattr(np, _name), with_out=False, several=False))
-add(
-    "ptp",
-    np.ptp,
-    lambda d: (lambda x: d.call("ptp", [x], [("axis", d.maybe(0.5, d.axis(x.items.ndim)))]))(drawn_array(d)),
-    exact=rounded(1),
-)
+    _of = getattr(np, _name)
+    add(_name, _of, drawn_along(_name, _of, ("axis",), ("keepdims",), several=False))
+add("ptp", np.ptp, drawn_along("ptp", np.ptp, ("axis",)), exact=rounded(1))
+_diff = lambda x, *args, **named: np.diff(np.asarray(x), *args, **named)  # noqa: E731  # n=0 gives a list back
+add("diff", _diff, drawn_along("diff", _diff, ("n", "axis"), several=False), exact=_of_largest(8))
 add(
     "average",
     np.average,
@@ -134,20 +104,5 @@ add(
     )(drawn_array(d)),
     exact=_of_largest(4096),
     dtypes=mean_dtypes,
-)
-add(
-    "diff",
-    np.diff,
-    lambda d: (
-        lambda x: d.call(
-            "diff",
-            [x],
-            [
-                ("n", d.maybe(0.3, d.pick((1, 2, 3, -1)))),
-                ("axis", d.maybe(0.4, d.axis(x.items.ndim, several=False))),
-            ],
-        )
-    )(drawn_array(d)),
-    exact=_of_largest(8),
 )
 add("ediff1d", np.ediff1d, lambda d: Call("ediff1d", (drawn_array(d),)), exact=_of_largest(4))

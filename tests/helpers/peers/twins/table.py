@@ -13,10 +13,7 @@ import gridwise_py as gw
 from ..calls import Call, Given, walk
 from ..draws import ALL, LEFT, Draw
 
-_INTEGERS = ("int32", "uint32", "int64", "uint8", "int8", "uint16", "int16", "uint64")
-_FLOATS = ("float32", "float64", "float16")
 WORDS = ("int32", "uint32", "float32", "int64", "float64", "uint64")
-_INDEX = {np.dtype(np.uint32), np.dtype(np.int64)}
 
 
 def index_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
@@ -150,6 +147,48 @@ def out_for(d: Draw, x: Given, of: Callable[..., Any], *args: Any, **kwargs: Any
     return Given(items, d.pick(("numpy", "numpy", "strided", "fortran", "reversed", "swapped", "readonly", "gpu")))
 
 
+#: How often an option is given, and what is drawn for it.
+_OPTIONS: dict[str, tuple[float, Callable[[Draw], Any]]] = {
+    "dtype": (0.15, lambda d: d.pick(DTYPES)),
+    "keepdims": (0.2, lambda d: d.chance(0.7)),
+    "initial": (0.03, lambda d: d.whole(-2, 5)),
+    "include_initial": (0.3, lambda d: d.chance(0.7)),
+    "ddof": (0.15, lambda d: d.pick((0, 1, 2))),
+    "correction": (0.15, lambda d: d.pick((0, 1, 0.5, 3))),
+    "n": (0.3, lambda d: d.pick((0, 1, 2, 3, -1))),
+}
+
+
+def drawn_along(
+    name: str, of: Callable[..., Any], order: tuple[str, ...], named: tuple[str, ...] = (), *, several: bool = True,
+    pool: Sequence[str] = ALL, **changes: Any,
+) -> Callable[[Draw], Call]:  # fmt: skip
+    """Return what draws a call with an array, and options: in numpy's order, or by their names alone."""
+    keys, options = (*order, *named), {**_OPTIONS, **changes}
+    takes_complex = "dtype" in keys and "dtype" not in changes
+
+    def draw(d: Draw) -> Call:
+        x = drawn_array(d, ("complex64",) if takes_complex and d.chance(0.03) else pool)
+        if d.chance(0.1):  # few items, among which one that is no number decides
+            few = d.items("float32", (d.whole(1, 4), d.whole(1, 3)), "special")
+            x = Given(few if d.chance(0.6) else few.ravel(), d.pick(("numpy", "gpu")))
+        values = {key: d.maybe(p, make(d)) for key, (p, make) in options.items() if key in keys}
+        values["axis"] = d.maybe(0.6, d.axis(x.items.ndim, several))
+        if "out" in keys:
+            given = {key: value for key, value in values.items() if value is not LEFT}
+            out = out_for(d, x, of, x.items, **given) if d.chance(0.1) else LEFT
+            same = out is not LEFT and (out.items.shape, out.items.dtype) == (x.items.shape, x.items.dtype)
+            values["out"] = x if same and name.startswith("cum") and d.chance(0.3) else out  # some in place
+        if "where" in keys:
+            mask = Given(d.items("bool", x.items.shape), "gpu" if x.how == "gpu" and d.chance(0.5) else "numpy")
+            values["where"] = d.maybe(0.03, mask)
+        return d.call(
+            name, [x], [(key, values[key]) for key in order], {k: values[k] for k in named if values[k] is not LEFT}
+        )
+
+    return draw
+
+
 def float_of(got: Any) -> np.dtype:
     return got.dtype if got.dtype.kind == "f" else np.dtype(np.float64)
 
@@ -194,5 +233,7 @@ EXEMPT: dict[str, str] = {
     "synchronize": "waits",
     "timing_helper": "the stopwatch",
     "to_dataframe": "files",
+    "compare_kernels": "a stopwatch",
+    "write_results": "files",
     "warm_up": "compiles",
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..types.datatype import Datatype
+from ...types.datatype import Datatype
 
 __all__ = ["key_codes", "key_context", "key_words"]
 

@@ -6,18 +6,18 @@ from typing import Any, ClassVar
 
 import wgpu
 
-from ..call_errors import explained
-from ..planning.builder import PlanBuilder
-from ..planning.layout import COUNT, Layout
-from ..planning.plan import Plan, Work
-from ..planning.signature import Argument, SameAs
-from ..planning.windows import windows_of
-from ..tuning.options import ElementwiseTuning
-from ..tuning.shapes import shapes_for
-from ..types.capabilities import Capabilities
-from ..types.datatype import Datatype, ItemDatatypeLike, as_datatype
-from ..types.expression import Operators
-from .base import Primitive
+from ...call_errors import explained
+from ...planning.builder import PlanBuilder
+from ...planning.layout import COUNT, Layout
+from ...planning.plan import Plan, Work
+from ...planning.signature import Argument, SameAs
+from ...planning.windows import windows_of
+from ...tuning.options import ElementwiseTuning
+from ...tuning.shapes import shapes_for
+from ...types.capabilities import Capabilities
+from ...types.datatype import Datatype, ItemDatatypeLike, as_datatype
+from ...types.expression import Operators
+from ..base import Primitive
 
 __all__ = ["Elementwise", "elementwise_arguments"]
 

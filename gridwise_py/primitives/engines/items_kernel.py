@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import wgpu
 
-from ..planning.builder import PlanBuilder
-from ..planning.layout import Layout, Operand
-from ..planning.plan import Plan, Work
-from ..planning.windows import Window, windows_of
-from ..tuning.shapes import shapes_for
-from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities
-from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
-from .base import Primitive
+from ...planning.builder import PlanBuilder
+from ...planning.layout import Layout, Operand
+from ...planning.plan import Plan, Work
+from ...planning.windows import Window, windows_of
+from ...tuning.shapes import shapes_for
+from ...types.capabilities import FEATURES_OF_FLOAT64, Capabilities
+from ...types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
+from ..base import Primitive
 
 __all__ = ["ItemsKernel", "Words", "described"]
 

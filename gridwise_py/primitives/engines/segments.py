@@ -13,22 +13,21 @@ from typing import Any, ClassVar
 import numpy as np
 import wgpu
 
-from ..errors import DatatypeError, LengthError
-from ..planning.builder import PlanBuilder
-from ..planning.kernel_constants import HAS_CARRY, MORE_FOLLOWS
-from ..planning.layout import Layout, Operand
-from ..planning.source import Source
-from ..planning.windows import Window, window_of_all, windows_of
-from ..settings import ScanStrategy
-from ..tuning.options import ScanTuning
-from ..tuning.shapes import Shape, totals_invocations
-from ..types.capabilities import Capabilities
-from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
-from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
-from .fusion import FUSED, Fusion, flat_of
+from ...errors import DatatypeError, LengthError
+from ...planning.builder import PlanBuilder
+from ...planning.kernel_constants import HAS_CARRY, MORE_FOLLOWS
+from ...planning.layout import Layout, Operand
+from ...planning.source import Source
+from ...planning.windows import Window, window_of_all, windows_of
+from ...settings import ScanStrategy
+from ...tuning.options import ScanTuning
+from ...tuning.shapes import Shape, totals_invocations
+from ...types.capabilities import Capabilities
+from ...types.datatype import ITEM_DATATYPES, Datatype, as_datatype
+from ...types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
+from ..fusion import FUSED, Fusion, flat_of
 from .look_back import LookBackPrimitive
-from .operator import BlockWindow, block_split, blocks_of
-from .reduce import wider
+from .operator import BlockWindow, block_split, blocks_of, wider
 
 __all__ = [
     "KEY_DATATYPES",
@@ -122,7 +121,6 @@ class SegmentedPrimitive(LookBackPrimitive):
                 raise DatatypeError(f"{type(self).__name__}: keys are numbers, not a struct; give one field of it")
             # The items may be an expression of arrays, too.
             self._key_fusion = Fusion(flat.renamed({name: f"key_{name}" for name, _ in flat.arrays}), "keys")
-            self.arguments = self._key_fusion.arguments(self.arguments)
             keys = self._key_fusion.datatype
         self._key = as_datatype(keys, KEY_DATATYPES)
         return self._key
@@ -249,7 +247,7 @@ class SegmentedPrimitive(LookBackPrimitive):
         shape = self._shapes.at(self._items_in(layout["items"]))
         lengths = [window.length // self.datatype.elements for window in windows]
         tiles = [max(1, -(-length // shape.tile_items)) for length in lengths]
-        tickets, look = self._takes_tickets(), self._look()
+        tickets, look = self._waiting.tickets, self._waiting.look
         carried = len(windows) > 1
         chain_words = 1 + self._accumulator.words
         words = chain_words if self._emission == "runs" else self._accumulator.words

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from ..errors import ArgumentError, LimitError
-from ..planning.builder import PlanBuilder
-from ..planning.faults import HEALTHY, Faults
-from ..planning.kernel_constants import BINS, CONTROL_WORDS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT, ROUTES_FIRST_BIN
-from ..planning.layout import Operand
-from ..planning.plan import Fill
-from ..tuning.segmented_sort_shapes import SegmentedSortShape
-from ..tuning.shapes import Shapes
-from ..tuning.sort_shapes import SortShape
-from ..types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
-from ..types.datatype import DATATYPES, Datatype
-from ..types.operators import Add, operator_context
+from ...errors import ArgumentError, LimitError
+from ...planning.builder import PlanBuilder
+from ...planning.faults import HEALTHY, Faults
+from ...planning.kernel_constants import BINS, CONTROL_WORDS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT, ROUTES_FIRST_BIN
+from ...planning.layout import Operand
+from ...planning.plan import Fill
+from ...tuning.segmented_sort_shapes import SegmentedSortShape
+from ...tuning.shapes import Shapes
+from ...tuning.sort_shapes import SortShape
+from ...types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
+from ...types.datatype import DATATYPES, Datatype
+from ...types.operators import Add, operator_context
 from .key_codes import key_context, key_words
 
 __all__ = [

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import ArgumentError, DatatypeError
-from ..planning.signature import Argument, SameAs
-from ..tuning.shapes import Shape
-from ..types.capabilities import Capabilities
-from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, Struct, as_datatype
-from ..types.traced import Traced, traced_order
+from ...errors import ArgumentError, DatatypeError
+from ...planning.signature import Argument, SameAs
+from ...tuning.shapes import Shape
+from ...types.capabilities import Capabilities
+from ...types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
+from ...types.traced import Traced, traced_order
 from .key_codes import key_codes
 
 __all__ = [
@@ -173,16 +173,16 @@ def _compared(name: str, dtype: Any) -> Datatype:
     return datatype
 
 
-def value_arguments(value_dtype: Any, inputs: Mapping[str, str], output: Argument) -> tuple[Datatype, list[Argument]]:
-    """Return the datatype of values, and the arguments that hold them: for each input, and for the output."""
-    datatype = as_datatype(value_dtype, VALUE_DATATYPES)
+def value_arguments(datatype: Datatype | None, inputs: Mapping[str, str], output: Argument) -> list[Argument]:
+    """Return the arguments that hold values, for each input and for the output; none without values."""
+    if datatype is None:
+        return []
     found = [
         Argument(values, datatype=datatype, length=SameAs(keys, "every key needs one value"), chunked=True)
         for keys, values in inputs.items()
     ]
     length = output.length
-    found.append(Argument("output_values", is_output=True, datatype=datatype, length=length, chunked=output.chunked))
-    return datatype, found
+    return [*found, Argument("output_values", is_output=True, datatype=datatype, length=length, chunked=output.chunked)]
 
 
 def merged_order(order: MergeOrder, keys: np.ndarray, runs: np.ndarray) -> np.ndarray:

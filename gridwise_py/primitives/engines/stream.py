@@ -15,26 +15,26 @@ from typing import Any, ClassVar
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError, LimitError
-from ..planning.builder import PlanBuilder
-from ..planning.faults import HEALTHY, Faults
-from ..planning.kernel_constants import CONTROL_WORDS, HAS_CARRY
-from ..planning.layout import Layout, Operand
-from ..planning.lookback_state import SPIN_LIMIT, reads_by_rmw
-from ..planning.plan import CountedWork, Fill, Plan, Work
-from ..planning.signature import Argument, SameAs, UpTo
-from ..planning.windows import Window, window_of_all, windows_of
-from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
-from ..settings import SCAN_STRATEGIES, ScanStrategy
-from ..tuning.options import StreamTuning
-from ..tuning.shapes import Shape, Shapes, look_back_tiles, shapes_for
-from ..types.capabilities import Capabilities, SubgroupMode
-from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
-from ..types.evaluation import value_of
-from ..types.options import MOST_U32, integer, one_of
-from ..types.program import Flat
-from .base import Primitive
-from .fusion import FUSED, Fusion, flat_of
+from ...errors import ArgumentError, LimitError
+from ...planning.builder import PlanBuilder
+from ...planning.faults import HEALTHY, Faults
+from ...planning.kernel_constants import CONTROL_WORDS, HAS_CARRY
+from ...planning.layout import Layout, Operand
+from ...planning.lookback_state import reads_by_rmw
+from ...planning.plan import CountedWork, Fill, Plan, Work
+from ...planning.signature import Argument, SameAs, UpTo
+from ...planning.windows import Window, window_of_all, windows_of
+from ...settings import SCAN_STRATEGIES, ScanStrategy
+from ...tuning.options import StreamTuning
+from ...tuning.shapes import Shape, Shapes, shapes_for
+from ...types.capabilities import Capabilities, SubgroupMode
+from ...types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ...types.evaluation import value_of
+from ...types.options import MOST_U32, integer, one_of
+from ...types.program import Flat
+from ..base import Primitive
+from ..fusion import FUSED, Fusion, flat_of
+from .waiting import Waiting
 
 __all__ = ["FLAGS", "Field", "Mark", "StreamPrimitive", "count_argument"]
 
@@ -114,7 +114,7 @@ _SUMS: Mapping[str, str | None] = {"subgroup_reduce": None, "subgroup_exclusive_
 class StreamPrimitive(Primitive):
     """Base of primitives that write, in order, what marked items give.
 
-    A subclass declares its inputs with `_input`, sets `marks` and `fields`, and calls `_finish`.
+    A subclass takes its inputs with `_input`, and sets `marks` and `fields`.
 
     Parameters
     ----------
@@ -160,6 +160,7 @@ class StreamPrimitive(Primitive):
         self.size: int | None = None if size is None else integer("size", size, 0, MOST_U32)
         self.tuning: StreamTuning = StreamTuning.of(tuning)
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(self.tuning.subgroups)
+        self._waiting = Waiting(self.capabilities, self._device, "u32x2", self.tuning, self.mode)
         self._shapes: Shapes[Shape] = shapes_for(
             "stream_split" if self.splits else kernel, self.capabilities, self.mode, self.tuning
         )
@@ -191,8 +192,13 @@ class StreamPrimitive(Primitive):
         prefix = f"{name}_" if self._expressions else ""
         return flat.renamed({leaf: known.get(array.place(), prefix + leaf) for leaf, array in flat.arrays})
 
-    def _finish(self, arguments: Sequence[Argument]) -> None:
-        """Set the arguments: leaves in place of the inputs that are expressions, and the room that was asked for.
+    @cached_property
+    def _measure(self) -> tuple[str, int]:
+        """The argument that says how many items there are, and how many of its items are one."""
+        return self._measure_of([each.name for each in self._arguments() if not each.is_output])
+
+    def _with_leaves(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+        """Return the arguments with leaves in place of the inputs that are expressions, and the room asked for.
 
         Raises
         ------
@@ -201,8 +207,6 @@ class StreamPrimitive(Primitive):
         """
         inputs = [each for each in arguments if not each.is_output]
         primary = inputs[0].name
-        #: The argument that says how many items there are, and how many of its items are one.
-        self._measure: tuple[str, int] = self._measure_of([each.name for each in inputs])
         measure, per = self._measure
         leaves: dict[str, Argument] = {}
         for each in inputs:
@@ -230,7 +234,7 @@ class StreamPrimitive(Primitive):
                 length = replace(length, argument=measure if length.argument == primary else length.argument)
                 length = replace(length, most=self.size)
             outputs.append(replace(each, length=length))
-        self.arguments = (*leaves.values(), *outputs)
+        return (*leaves.values(), *outputs)
 
     def _measure_of(self, operands: Sequence[str]) -> tuple[str, int]:
         for name in operands:
@@ -254,9 +258,6 @@ class StreamPrimitive(Primitive):
     @property
     def _fusions(self) -> tuple[Fusion, ...]:
         return tuple(self._expressions.values())
-
-    def _operands_of(self, arrays: dict[str, Any]) -> dict[str, Any]:
-        return arrays  # `reference` takes leaves: several expressions may share one
 
     def reference(self, **arrays: Any) -> tuple[np.ndarray, ...]:
         """Return numpy's outputs for the same inputs, or for the same leaves of expressions."""
@@ -284,11 +285,6 @@ class StreamPrimitive(Primitive):
         """Return numpy's outputs for the same inputs."""
 
     # ---- planning ----
-
-    @cached_property
-    def _lookback(self) -> LookBackChoice:
-        """What is known about look-back on the device: tested at the first plan that depends on it."""
-        return look_back_choice(self.capabilities, self._device, "u32x2")
 
     @property
     def _words(self) -> int:
@@ -338,7 +334,7 @@ class StreamPrimitive(Primitive):
             raise LimitError(
                 f"{self.name}: {n} items, but positions are of 32 bits; give parts of fewer than 2^32 items"
             )
-        strategy = self._choose_strategy()
+        strategy = self._waiting.chosen(self.strategy)
         parameters: dict[str, Any] = {"strategy": strategy, "subgroups": str(self.mode), "stage": self._stage()}
         if n:
             plan = self._plan_lookback if strategy == "lookback" else self._plan_blocks
@@ -371,11 +367,6 @@ class StreamPrimitive(Primitive):
             counted=(*fed, of_count) if room else fed,
         )
 
-    def _choose_strategy(self) -> str:
-        if self.strategy != "auto":
-            return self.strategy
-        return "lookback" if self._lookback.safe else "reduce_then_scan"
-
     def _windows(self, reads: Layout, n: int) -> list[Window]:
         """Split the inputs into windows; those of items that are several numbers must fit one binding."""
         if all(field.datatype.elements == 1 for field in self._written):
@@ -394,9 +385,7 @@ class StreamPrimitive(Primitive):
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window], n: int) -> dict[str, Any]:
         shape = self._shapes.at(n)
         tiles = [-(-window.length // shape.tile_items) for window in windows]
-        tickets = self._lookback.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
-        look = look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
-        spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
+        tickets, look, spin_limit = self._waiting.tickets, self._waiting.look, self._waiting.spin_limit
         carries = self._carries(builder, windows)
         outputs = {name: layout[name] for name in self.signature.outputs if layout[name].length}
         for window, count, carry in zip(windows, tiles, carries, strict=True):

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from .. import settings
-from ..errors import ArgumentError
-from ..planning.lookback_state import SPIN_LIMIT, ChainedState
-from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
-from ..settings import SCAN_STRATEGIES, ScanStrategy
-from ..tuning.options import ScanTuning
-from ..tuning.shapes import Shape, Shapes, look_back_tiles
-from ..types.options import one_of
+from ... import settings
+from ...errors import ArgumentError
+from ...planning.lookback_state import ChainedState
+from ...settings import SCAN_STRATEGIES, ScanStrategy
+from ...tuning.options import ScanTuning
+from ...tuning.shapes import Shape, Shapes
+from ...types.options import one_of
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
+from .waiting import Waiting
 
 __all__ = ["LookBackPrimitive"]
 
@@ -36,8 +36,8 @@ class LookBackPrimitive(OperatorPrimitive):
         """
         #: None leaves the choice to the environment.
         self._requested: ScanStrategy | None = self._checked(strategy)
-        spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
-        self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
+        self._state = ChainedState.choose(self.capabilities, self.tuning.state, self.tuning.spin_limit, self._faults)
+        self._waiting = Waiting(self.capabilities, self._device, self._state.form, self.tuning, self.mode)
         self._blocks_shapes: Shapes[Shape] = self._shapes_for("scan", self.tuning)
         self._shapes: Shapes[Shape] = self._shapes_for("scan" if self._fixed_order else self._kernel, self.tuning)
 
@@ -62,11 +62,6 @@ class LookBackPrimitive(OperatorPrimitive):
         """
         return settings.scan_strategy() if self._requested is None else self._requested
 
-    @cached_property
-    def _lookback(self) -> LookBackChoice:
-        """What is known about look-back on the device: tested at the first plan that depends on it."""
-        return look_back_choice(self.capabilities, self._device, self._state.form)
-
     @property
     def state(self) -> str:
         """Form of the look-back's state words."""
@@ -74,17 +69,7 @@ class LookBackPrimitive(OperatorPrimitive):
 
     def choose_strategy(self) -> str:
         """Return the strategy for a call; with ``"auto"`` this may test the device."""
-        if self.strategy != "auto":
-            return self.strategy
-        return "lookback" if self._lookback.safe else "reduce_then_scan"
-
-    def _takes_tickets(self) -> bool:
-        """Whether a look-back takes its tiles from a counter."""
-        return self._lookback.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
-
-    def _look(self) -> int:
-        """Return how many tiles each lane of a look-back reads at once."""
-        return look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
+        return self._waiting.chosen(self.strategy)
 
     def _lookback_parameters(self, shape: Shape, tiles: Sequence[int], *, tickets: bool, look: int) -> dict[str, Any]:
         """Return what a plan with a look-back reports, given the tiles of its windows."""

@@ -1,0 +1,187 @@
+"""`compare_kernels`: which of several kernels for the same work is faster, measured in turns and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ...display.quantities import format_time
+from ...errors import ArgumentError, DatatypeError
+from ...primitives.base import Primitive
+from ...runtime.array import Array, asarray
+from ..cases.mode import ModeLike
+from ..checks.check import Mismatch
+from ..stats.verdict import Verdict, judge_all
+from .interleave import in_own_words, interleaved, pair_in_turns, samples_ns
+from .measurement import Measurement
+from .protocol import SamplingProtocol
+
+__all__ = ["KernelComparison", "compare_kernels"]
+
+#: Fewer cannot tell a difference from chance.
+_LEAST_ROUNDS = 3
+#: Of one kernel in one round: rounds tell more than samples within one.
+_PROTOCOL = SamplingProtocol(timeout_s=0.1, warmup_s=0.03, max_warmup_s=0.1)
+
+
+@dataclass(frozen=True, repr=False)
+class KernelComparison:
+    """What `compare_kernels` returns.
+
+    Attributes
+    ----------
+    device : wgpu.GPUDevice
+    baseline : str
+        The name of the kernel that the others are judged against.
+    measurements : dict from str to tuple of Measurement
+        Of each kernel, one for each round.
+    verdicts : dict from str to Verdict or None
+        Of each other kernel against the baseline; None if its results, or the baseline's, are wrong.
+    """
+
+    device: wgpu.GPUDevice
+    baseline: str
+    measurements: Mapping[str, tuple[Measurement, ...]]
+    verdicts: Mapping[str, Verdict | None]
+
+    def time_ns(self, name: str) -> float | None:
+        """Return the median time of a kernel over all rounds; None if it has no valid time."""
+        times = [time for each in samples_ns(self.measurements[name]) for time in each]
+        return median(times) if times else None
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.measurements))
+        lines: list[str] = []
+        for name, rounds in self.measurements.items():
+            time_ns = self.time_ns(name)
+            said = "the baseline" if name == self.baseline else str(self.verdicts.get(name) or "not judged")
+            wrong = [each for m in rounds for each in m.mismatches]
+            if wrong:
+                said = f"wrong: {wrong[0]}"
+            elif not rounds[0].checked:
+                said += " (results not checked)"
+            lines.append(f"{name:{width}}  {format_time(time_ns, 'no time'):>9}  {said}")
+        return "\n".join(lines)
+
+
+def compare_kernels(
+    kernels: Mapping[str, Primitive],
+    /,
+    *,
+    baseline: str | None = None,
+    rounds: int = 9,
+    mode: ModeLike = "batch",
+    protocol: SamplingProtocol | None = None,
+    check: bool | Callable[[Mapping[str, Array]], Mismatch | None] = True,
+    threshold: float = 0.02,
+    confidence: float = 0.95,
+    **arrays: Any,
+) -> KernelComparison:
+    """Measure kernels for the same work in turns, and judge which are faster than the first one.
+
+    In each round every kernel is measured once, in a new random order, so that a change of the clock or of other work
+    on the machine meets all of them. The unit of a verdict is the round. All rounds are in this process; between two
+    versions of a program there is ``gridwise ab``, whose unit is the process.
+
+    Parameters
+    ----------
+    kernels : mapping from str to Primitive
+        By name: a `Kernel`, or any primitive. All on one device.
+    baseline : str, optional
+        The name of the kernel that the others are judged against; by default the first one.
+    rounds : int, default 9
+        At least 3. More rounds make intervals narrower.
+    mode : {"hot", "cold", "batch", "latency"}
+        As for `measure`.
+    protocol : SamplingProtocol, optional
+        Of one kernel in one round; by default 0.1 s of samples.
+    check : bool or callable, default True
+        As for `measure`, in the first round. A kernel with a wrong result is not measured again.
+    threshold : float, default 0.02
+        Differences below this share are ``same``.
+    confidence : float, default 0.95
+        Of the intervals.
+    **arrays : Array or numpy.ndarray, or the values of uniforms
+        The arguments by name; each kernel gets those that it has. Outputs that are left out are made once, and shared
+        by kernels that agree about them.
+
+    Returns
+    -------
+    KernelComparison
+
+    Raises
+    ------
+    ArgumentError
+        If there is nothing to compare, a name is unknown, or an argument does not fit; nothing was measured.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> short = gw.SamplingProtocol(min_samples=10, block_trials=10, warmup_s=0.001, max_warmup_s=0.01, timeout_s=0.01)
+    >>> both = {"sum": gw.Reduce(device, "f32"), "largest": gw.Reduce(device, "f32", gw.Max)}
+    >>> found = gw.compare_kernels(both, rounds=3, protocol=short, threshold=0.5, input=np.ones(1000, np.float32))
+    >>> found.baseline, len(found.measurements["largest"]), found.verdicts["largest"].old_rounds
+    ('sum', 3, 3)
+    """
+    device = _checked(kernels, baseline, rounds)
+    first = next(iter(kernels)) if baseline is None else baseline
+    given = _arguments(kernels, arrays, device)
+    found = interleaved(kernels, {}, rounds=rounds, protocol=protocol or _PROTOCOL, mode=mode, check=check, apart=given)
+    named = {name: tuple(replace(m, primitive=name) for m in taken) for name, taken in found.items()}
+    right = [name for name, taken in named.items() if all(m.correct for m in taken) and any(samples_ns(taken)[0])]
+    judged = [name for name in right if name != first and first in right]
+    pairs = [pair_in_turns(named[first], named[name]) for name in judged]
+    verdicts = judge_all(pairs, threshold=threshold, confidence=confidence)
+    of_name = dict(zip(judged, map(in_own_words, verdicts), strict=True))
+    return KernelComparison(device, first, named, {name: of_name.get(name) for name in kernels if name != first})
+
+
+def _checked(kernels: Mapping[str, Primitive], baseline: str | None, rounds: int) -> wgpu.GPUDevice:
+    """Return the one device of kernels that can be compared."""
+    if not isinstance(kernels, Mapping) or len(kernels) < 2:
+        raise ArgumentError("gw.compare_kernels() takes at least two kernels by name: {'old': old, 'new': new}")
+    for name, kernel in kernels.items():
+        if not isinstance(kernel, Primitive):
+            raise DatatypeError(
+                f"gw.compare_kernels(): {name} is {type(kernel).__name__}, but must be a gw.Kernel or another "
+                f"primitive; callables are timed one by one with gw.benchmark"
+            )
+    devices = {id(kernel.device): kernel.device for kernel in kernels.values()}
+    if len(devices) > 1:
+        raise ArgumentError("gw.compare_kernels(): the kernels lie on different devices; make all of them on one")
+    if baseline is not None and baseline not in kernels:
+        raise ArgumentError(f"gw.compare_kernels(): baseline={baseline!r} is none of {', '.join(kernels)}")
+    if rounds < _LEAST_ROUNDS:
+        raise ArgumentError(f"gw.compare_kernels(): rounds={rounds!r} must be at least {_LEAST_ROUNDS}")
+    return next(iter(devices.values()))
+
+
+def _arguments(
+    kernels: Mapping[str, Primitive], arrays: Mapping[str, Any], device: wgpu.GPUDevice
+) -> dict[str, dict[str, Any]]:
+    """Return the arguments of each kernel: what it has of those given, and its outputs."""
+    known = {name for kernel in kernels.values() for name in (*kernel.signature.arguments, *kernel.signature.values)}
+    for name in arrays:
+        if name not in known:
+            raise ArgumentError(
+                f"gw.compare_kernels(): no kernel has an argument {name!r}; they have {', '.join(sorted(known))}"
+            )
+    shared = {k: asarray(v, device) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+    found: dict[str, dict[str, Any]] = {}
+    for name, kernel in kernels.items():
+        own = {*kernel.signature.arguments, *kernel.signature.values}
+        given = {key: value for key, value in shared.items() if key in own}
+        outputs = kernel.bind(**given).outputs
+        for key, output in outputs.items():
+            kept = shared.get(key)
+            alike = isinstance(kept, Array) and (kept.shape, kept.datatype) == (output.shape, output.datatype)
+            given[key] = kept if alike else output
+            shared.setdefault(key, output)
+        found[name] = given
+    return found

@@ -1,0 +1,125 @@
+"""Kernels of users, measured in turns, judged, and written to a file that every command reads."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import gridwise_py as gw
+from gridwise_py.bench.checks.check import Mismatch
+from gridwise_py.bench.sampling import compare_kernels as module
+from gridwise_py.bench.sampling.samples import make_series
+from gridwise_py.bench.stats.verdict import VerdictKind
+from gridwise_py.cli import main
+from helpers.results import measurement
+
+SHORT = gw.SamplingProtocol(
+    min_samples=10, block_trials=10, warmup_s=0.001, max_warmup_s=0.01, timeout_s=0.01, check_unit=False
+)
+WGSL = """
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+  if (id.x < arrayLength(&x)) {{ y[id.x] = {}; }}
+}}"""
+
+
+def _kernel(device, expression, **options):
+    bindings = {"x": "read", "y": "read_write"}
+    return gw.Kernel(device, WGSL.format(expression), bindings, lambda n: -(-n["x"] // 64), **options)
+
+
+@pytest.fixture(scope="module")
+def squares(device):
+    return {"old": _kernel(device, "x[id.x] * x[id.x]"), "new": _kernel(device, "x[id.x] * x[id.x] + 0.0")}
+
+
+@pytest.fixture
+def x(device):
+    return gw.asarray(np.arange(1000, dtype=np.float32), device)
+
+
+def test_kernels_are_measured_in_turns_and_every_command_reads_the_file(squares, x, tmp_path, require):
+    require("timestamp-query")
+    found = gw.compare_kernels(squares, rounds=3, protocol=SHORT, mode="hot", x=x, y=gw.empty_like(x))
+    assert {name: len(rounds) for name, rounds in found.measurements.items()} == {"old": 3, "new": 3}
+    begun = sorted((m.begun_ns, name) for name, rounds in found.measurements.items() for m in rounds)
+    assert all({a[1], b[1]} == {"old", "new"} for a, b in zip(begun[::2], begun[1::2], strict=True)), "in turns"
+    assert (found.baseline, list(found.verdicts)) == ("old", ["new"])
+    assert "results not checked" in repr(found)
+    assert "gridwise bench" not in repr(found), "it measures no kernels of one's own"
+    path = tmp_path / "squares.json"
+    gw.write_results(path, found)
+    with pytest.raises(gw.ArgumentError, match="overwrite=True"):
+        gw.write_results(path, found)
+    results = gw.read_results(path).results
+    assert [(r.primitive, r.round) for r in results] == [(name, i) for name in ("old", "new") for i in range(3)]
+    assert {(r.work.read_bytes, r.work.write_bytes) for r in results} == {(8000, 4000)}
+    for command in (["compare", path, path], ["report", path, "-o", tmp_path / "r.html"]):
+        shown = CliRunner().invoke(main, [str(word) for word in command])
+        assert shown.exit_code == 0, (command, shown.output)
+
+
+def test_a_wrong_kernel_gets_no_verdict(device, squares, x):
+    def check(outputs):
+        got = outputs["y"].to_numpy()
+        wrong = np.flatnonzero(got != np.arange(1000.0) ** 2)
+        return Mismatch(int(wrong[0]), got[wrong[0]], wrong[0] ** 2, wrong.size) if wrong.size else None
+
+    kernels = {**squares, "wrong": _kernel(device, "x[id.x] + 1.0")}
+    found = gw.compare_kernels(kernels, rounds=3, protocol=SHORT, check=check, x=x, y=gw.empty_like(x))
+    assert found.verdicts["wrong"] is None
+    assert len(found.measurements["wrong"]) == 1, "not measured again"
+    assert found.verdicts["new"] is not None
+    assert "wrong: " in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "kinds"),
+    [
+        (1.0, {VerdictKind.SAME, VerdictKind.AMBIGUOUS}),
+        (1.03, {VerdictKind.AMBIGUOUS, VerdictKind.SLOWER}),
+        (3.0, {VerdictKind.SLOWER}),
+        (0.3, {VerdictKind.FASTER}),
+    ],
+)
+def test_the_unit_of_a_verdict_is_the_round(device, squares, x, monkeypatch, ratio, kinds):
+    """The machine changes its speed by far more than the kernels differ."""
+    rng = np.random.default_rng(1)
+
+    def synthetic(kernels, arrays, *, rounds, **options):
+        states = [1.0, 1.6, 0.8, 1.1, 0.7]
+        found = {name: [] for name in kernels}
+        for number in range(rounds):
+            for name, level in (("old", 1e5), ("new", ratio * 1e5)):
+                times = level * states[number % 5] * (1 + 0.002 * rng.standard_normal(60))
+                found[name].append(measurement(whole={"gpu_span": make_series("gpu_span", times)}, ticks=()))
+        return found
+
+    monkeypatch.setattr(module, "interleaved", synthetic)
+    verdict = gw.compare_kernels(squares, rounds=5, x=x, y=gw.empty_like(x)).verdicts["new"]
+    assert verdict.kind in kinds, verdict
+    assert verdict.ratio == pytest.approx(ratio, rel=0.01)
+    assert (verdict.old_rounds, verdict.new_rounds) == (5, 5)
+
+
+def test_what_cannot_be_compared_is_refused_before_anything_runs(device, fresh_device, squares, x):
+    old = squares["old"]
+    elsewhere = {"old": old, "new": _kernel(fresh_device, "x[id.x]")}
+    for kernels, options, problem in (
+        ({"old": old}, {}, "at least two"),
+        ({"old": old, "new": lambda: None}, {}, "new is function"),
+        (elsewhere, {}, "different devices"),
+        (squares, {"baseline": "odl"}, "'odl' is none of old, new"),
+        (squares, {"rounds": 2}, "at least 3"),
+        (squares, {"z": x}, "no kernel has an argument 'z'; they have x, y"),
+    ):
+        with pytest.raises(gw.GridwiseError, match=problem):
+            gw.compare_kernels(kernels, **{"x": x, **options})
+
+
+def test_the_work_of_a_kernel_is_what_its_author_says(device, x):
+    said = _kernel(device, "x[id.x]", work=lambda n: gw.Work(n["x"], 4 * n["x"], 4 * n["x"], flops=2 * n["x"]))
+    plan = said.execute(x=x, y=gw.empty_like(x)).plan
+    assert (plan.work.moved_bytes, plan.work.flops) == (8000, 2000)
+    with pytest.raises(gw.DatatypeError, match="must be a gw\\.Work"):
+        _kernel(device, "x[id.x]", work=8000).execute(x=x, y=gw.empty_like(x))
