@@ -121,7 +121,8 @@ class Covering:
         lines, places = self._lines(place), [place]
         here = next((lines[each] for each in range(line, line - _NEAR_LINES, -1) if each in lines), set())
         if not any(lines.values()):
-            stem = re.compile(rf"^ *(?:from|import) .*\b{Path(place).stem}\b", re.MULTILINE)
+            name = Path(place.removesuffix("/__init__.py")).stem
+            stem = re.compile(rf"^ *(?:from|import) .*\b{name}\b", re.MULTILINE)
             files = (each for each in self._files if stem.search((self._tree / each).read_text(encoding="utf-8")))
             places = [each for each in files if each != place]
         inside = Counter(test for each in places for names in self._lines(each).values() for test in names)
