@@ -381,7 +381,7 @@ def _try_all(session: pytest.Session, options: argparse.Namespace) -> None:
             order = covering.order(mutant, [test for *_, test in killers[:4]], trials.items)
             found = trials.attempt(mutant, order)
             result = {"killed_by": found.test and found.test + found.how, "tests": found.tests, "of": len(order)}
-        except LookupError as error:
+        except (LookupError, FileNotFoundError) as error:
             result = {"killed_by": None, "gone": str(error).partition("\n")[0]}
         mutant.results[name] = {**result, "seconds": round(time.monotonic() - begin, 1)}
         now = {other.key: other for other in store.read(path)}  # others may have written, too
