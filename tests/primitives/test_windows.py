@@ -481,6 +481,7 @@ def test_windows_are_one_submission_and_a_timed_kernel_each(device, require, mon
     assert [k.label for k in reduce.plan.kernels] == [*(f"reduce (window {i} of 3)" for i in (1, 2, 3)), "combine"]
 
 
+@pytest.mark.ahead
 def test_another_length_in_windows_compiles_nothing(device):
     scan = _scan(device, "u32", "add", "inclusive", "lookback-u32x2", capabilities=_limited(device))
     reduce = make_primitive(gw.Reduce, device, "u32", capabilities=_limited(device), **SMALL)
