@@ -41,7 +41,9 @@ def renewed(device: wgpu.GPUDevice) -> Iterator[wgpu.GPUDevice]:
     """Let a device have no memory, plans, pipelines and queries inside; only what was measured of it stays."""
     state, old = state_of(device), context_of(device)
     kept = {"capabilities": old.capabilities, _KEY: old.cached(_KEY, dict)}
-    kept[_KEY].update(old.executor.pipelines._pipelines)
+    # Others of the same, so that the device's own still go: it counts them, and drops its plans where there are many.
+    known = old.executor.pipelines._pipelines.items()
+    kept[_KEY].update({order: replace(pipeline) for order, pipeline in known if order not in kept[_KEY]})
     ends = list(state.end.afterwards)
     state.context = None
     try:
