@@ -4,6 +4,7 @@ import dataclasses
 import gc
 import re
 import weakref
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -41,7 +42,19 @@ def test_every_configuration_at_every_length(device, name, of_each):
     for row in covering(of_each=of_each):
         if row["name"] == name and is_possible(device, row):
             for turn, n in enumerate(lengths(row)):
-                Call(device, row, n).run(turn)
+                with fewer_bindings(device):
+                    Call(device, row, n).run(turn)
+
+
+@contextmanager
+def fewer_bindings(device):
+    """Windows and chunks want up to 16 bindings; a device that has fewer says so, as SwiftShader's does."""
+    try:
+        yield
+    except gw.LimitError as error:
+        wanted = re.search(r"needs (\d+) storage bindings", str(error))
+        if wanted is None or int(wanted[1]) > 16 or device.limits["max-storage-buffers-per-shader-stage"] >= 16:
+            raise
 
 
 def test_every_two_values_meet():
