@@ -153,6 +153,7 @@ def partition(
         Of any shape, and any datatype that `sort` takes.
     kth : int or sequence of int
         From −n to n − 1, of n items along `axis`; also where other dimensions have no items.
+        Of no items any integer.
     axis : int, default -1
         The dimension; None takes all items, in one dimension.
     kind, order : optional
