@@ -329,7 +329,6 @@ REFUSALS: tuple[Known, ...] = (
         when=is_on_gpu,
     ),
     Known(_DOC + "as many weights as numbers, also of none", "bincount", "lengths differ", when=_has_no_items),
-    Known(_DOC + "kth of no items is any integer", "(arg)?partition", "Partition index", "accepts", _has_no_items),
     Known(_DOC + "kth is looked at, also of no items", "(arg)?partition", "kth=", when=_has_no_items),
     Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as|store it, and convert"),
     Known(_PAGE + "an expression has no length", "len", "no length of its own"),
@@ -337,6 +336,7 @@ REFUSALS: tuple[Known, ...] = (
 )
 #: What is answered in another way.
 ALLOWED: tuple[Known, ...] = (
+    Known(_DOC + "kth of no items is any integer", "(arg)?partition", "Partition index", "accepts", _has_no_items),
     Known(
         _DOC + "kind= changes nothing",
         "isin",
