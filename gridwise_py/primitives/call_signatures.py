@@ -41,7 +41,8 @@ def with_arrays(method: types.FunctionType, arrays: type) -> types.FunctionType:
         method.__code__, method.__globals__, method.__name__, method.__defaults__, method.__closure__
     )
     copy.__kwdefaults__ = method.__kwdefaults__
-    copy.__dict__.update(method.__dict__)
+    # Without what `functools.wraps` leaves: it would lead Sphinx to a definition with fewer arguments.
+    copy.__dict__.update({name: value for name, value in method.__dict__.items() if name != "__wrapped__"})
     copy.__doc__, copy.__qualname__, copy.__module__ = method.__doc__, method.__qualname__, method.__module__
     cast(Any, copy).__signature__ = shown.replace(parameters=[*own[:first], *named, *own[first:]])
     return copy
