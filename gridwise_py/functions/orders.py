@@ -315,7 +315,7 @@ def put(
         Of any shape and datatype of 1, 2, 4 or 8 bytes; it is changed.
     indices : numpy.ndarray or Array
         Integers or bools, which are 0 and 1: a mask chooses with ``gw.flatnonzero(mask)``. Negative ones count from the
-        end.
+        end. Also uint64, which numpy refuses.
     values : number, numpy.ndarray or Array
         One for all indices, or one for each. As in numpy fewer are repeated, of more the first ones are taken, and they
         are converted to the datatype of `x`.

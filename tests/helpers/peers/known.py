@@ -336,6 +336,14 @@ REFUSALS: tuple[Known, ...] = (
 )
 #: What is answered in another way.
 ALLOWED: tuple[Known, ...] = (
+    Known(_DOC + "indices of uint64", "put", "Cannot cast", "accepts", _has("uint64")),
+    Known(
+        _PAGE + "items of 1 and 2 bytes are read as 4 bytes, and a number is one of those",
+        "maximum|minimum|clip|where",
+        "OverflowError",
+        "accepts",
+        lambda call: is_on_gpu(call) and _has("uint8", "uint16", "int8", "int16")(call),
+    ),
     Known(_DOC + "kth of no items is any integer", "(arg)?partition", "Partition index", "accepts", _has_no_items),
     Known(
         _DOC + "kind= changes nothing",
