@@ -102,6 +102,30 @@ def test_the_unit_of_a_verdict_is_the_round(device, squares, x, monkeypatch, rat
     assert (verdict.old_rounds, verdict.new_rounds) == (5, 5)
 
 
+@pytest.mark.parametrize(
+    ("series", "times", "reason"),
+    [("cpu_wall", [1e5] * 20, "only CPU times"), ("gpu_span", [], "no valid time")],
+)
+def test_rounds_that_are_not_alike_get_no_verdict(squares, x, monkeypatch, series, times, reason):
+    """One round of one kernel differs: its timestamps were missing, or all invalid."""
+    usual = measurement(whole={"gpu_span": make_series("gpu_span", [1e5] * 20)}, ticks=())
+    odd = measurement(whole={series: make_series(series, times)}, ticks=())
+    monkeypatch.setattr(module, "interleaved", lambda *_, **__: {"old": [usual] * 5, "new": [*[usual] * 4, odd]})
+    found = gw.compare_kernels(squares, rounds=5, x=x, y=gw.empty_like(x))
+    assert found.verdicts["new"] is None
+    assert reason in repr(found)
+
+
+def test_a_uniform_may_be_a_numpy_array(device, x):
+    """It stays on the host: only arguments of the shader's buffers are uploaded."""
+    wgsl = WGSL.format("x[id.x] * f.y") + "\n@group(0) @binding(2) var<uniform> f: vec4<f32>;"
+    bindings = {"x": "read", "y": "read_write", "f": "uniform"}
+    kernel = gw.Kernel(device, wgsl, bindings, lambda n: -(-n["x"] // 64))
+    y, factors = gw.empty_like(x), np.array([0, 3, 0, 0], np.float32)
+    gw.compare_kernels({"one": kernel, "same": kernel}, rounds=3, protocol=SHORT, x=x.to_numpy(), y=y, f=factors)
+    assert np.array_equal(y.to_numpy(), 3 * np.arange(1000, dtype=np.float32))
+
+
 def test_what_cannot_be_compared_is_refused_before_anything_runs(device, fresh_device, squares, x):
     old = squares["old"]
     elsewhere = {"old": old, "new": _kernel(fresh_device, "x[id.x]")}
@@ -111,6 +135,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_runs(device, fresh_d
         (elsewhere, {}, "different devices"),
         (squares, {"baseline": "odl"}, "'odl' is none of old, new"),
         (squares, {"rounds": 2}, "at least 3"),
+        (squares, {"rounds": 3.5}, "an integer"),
         (squares, {"z": x}, "no kernel has an argument 'z'; they have x, y"),
     ):
         with pytest.raises(gw.GridwiseError, match=problem):

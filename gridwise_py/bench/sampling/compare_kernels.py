@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-import numpy as np
 import wgpu
 
 from ...display.quantities import format_time
 from ...errors import ArgumentError, DatatypeError
 from ...primitives.base import Primitive
-from ...runtime.array import Array, asarray
+from ...runtime.array import Array
+from ...types.options import integer
 from ..cases.mode import ModeLike
 from ..checks.check import Mismatch
 from ..stats.verdict import Verdict, judge_all
 from .interleave import in_own_words, interleaved, pair_in_turns, samples_ns
+from .measure import uploaded
 from .measurement import Measurement
 from .protocol import SamplingProtocol
 
@@ -41,7 +42,8 @@ class KernelComparison:
     measurements : dict from str to tuple of Measurement
         Of each kernel, one for each round.
     verdicts : dict from str to Verdict or None
-        Of each other kernel against the baseline; None if its results, or the baseline's, are wrong.
+        Of each other kernel against the baseline; None if results of one are wrong, a round has no valid time, or one
+        has GPU times and the other CPU times. The text of this object says which.
     """
 
     device: wgpu.GPUDevice
@@ -59,7 +61,7 @@ class KernelComparison:
         lines: list[str] = []
         for name, rounds in self.measurements.items():
             time_ns = self.time_ns(name)
-            said = "the baseline" if name == self.baseline else str(self.verdicts.get(name) or "not judged")
+            said = "the baseline" if name == self.baseline else str(self.verdicts[name] or self._not_judged(name))
             wrong = [each for m in rounds for each in m.mismatches]
             if wrong:
                 said = f"wrong: {wrong[0]}"
@@ -67,6 +69,9 @@ class KernelComparison:
                 said += " (results not checked)"
             lines.append(f"{name:{width}}  {format_time(time_ns, 'no time'):>9}  {said}")
         return "\n".join(lines)
+
+    def _not_judged(self, name: str) -> str:
+        return f"not judged: {_obstacle(self.measurements[self.baseline], self.measurements[name])}"
 
 
 def compare_kernels(
@@ -134,12 +139,23 @@ def compare_kernels(
     given = _arguments(kernels, arrays, device)
     found = interleaved(kernels, {}, rounds=rounds, protocol=protocol or _PROTOCOL, mode=mode, check=check, apart=given)
     named = {name: tuple(replace(m, primitive=name) for m in taken) for name, taken in found.items()}
-    right = [name for name, taken in named.items() if all(m.correct for m in taken) and any(samples_ns(taken)[0])]
-    judged = [name for name in right if name != first and first in right]
+    judged = [name for name, taken in named.items() if name != first and not _obstacle(named[first], taken)]
     pairs = [pair_in_turns(named[first], named[name]) for name in judged]
     verdicts = judge_all(pairs, threshold=threshold, confidence=confidence)
     of_name = dict(zip(judged, map(in_own_words, verdicts), strict=True))
     return KernelComparison(device, first, named, {name: of_name.get(name) for name in kernels if name != first})
+
+
+def _obstacle(old: Sequence[Measurement], new: Sequence[Measurement]) -> str:
+    """Return why the rounds of two kernels cannot be judged; empty if they can."""
+    both = (*old, *new)
+    if not all(m.correct for m in both):
+        return "a result is wrong"
+    if not all(map(any, samples_ns(both))):
+        return "a round has no valid time"
+    if len({"gpu_span" in m.whole for m in both}) > 1:
+        return "some rounds have GPU times, others only CPU times"
+    return ""
 
 
 def _checked(kernels: Mapping[str, Primitive], baseline: str | None, rounds: int) -> wgpu.GPUDevice:
@@ -157,8 +173,7 @@ def _checked(kernels: Mapping[str, Primitive], baseline: str | None, rounds: int
         raise ArgumentError("gw.compare_kernels(): the kernels lie on different devices; make all of them on one")
     if baseline is not None and baseline not in kernels:
         raise ArgumentError(f"gw.compare_kernels(): baseline={baseline!r} is none of {', '.join(kernels)}")
-    if rounds < _LEAST_ROUNDS:
-        raise ArgumentError(f"gw.compare_kernels(): rounds={rounds!r} must be at least {_LEAST_ROUNDS}")
+    integer("gw.compare_kernels(): rounds", rounds, _LEAST_ROUNDS)
     return next(iter(devices.values()))
 
 
@@ -172,7 +187,7 @@ def _arguments(
             raise ArgumentError(
                 f"gw.compare_kernels(): no kernel has an argument {name!r}; they have {', '.join(sorted(known))}"
             )
-    shared = {k: asarray(v, device) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+    shared = uploaded(arrays, {name for kernel in kernels.values() for name in kernel.signature.arguments}, device)
     found: dict[str, dict[str, Any]] = {}
     for name, kernel in kernels.items():
         own = {*kernel.signature.arguments, *kernel.signature.values}

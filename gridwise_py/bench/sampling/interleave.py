@@ -123,11 +123,9 @@ def checker(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> Callable[
 
 
 def samples_ns(measurements: Sequence[Measurement]) -> list[tuple[float, ...]]:
-    """Return the times of each round: GPU spans, or CPU walls where there are no timestamps."""
-    return [
-        m.whole["gpu_span"].samples_ns if "gpu_span" in m.whole else m.whole["cpu_wall"].samples_ns
-        for m in measurements
-    ]
+    """Return the times of each round: GPU spans, or CPU walls where there are no timestamps; empty if nothing ran."""
+    found = [m.whole.get("gpu_span", m.whole.get("cpu_wall")) for m in measurements]
+    return [() if series is None else series.samples_ns for series in found]
 
 
 def pair_in_turns(old: Sequence[Measurement], new: Sequence[Measurement]) -> Pair:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -33,7 +33,7 @@ from .protocol import SamplingProtocol
 from .sampler import Sampler
 from .samples import Samples
 
-__all__ = ["measure", "measure_case"]
+__all__ = ["measure", "measure_case", "uploaded"]
 
 _FLUSH_BYTES = 256 << 20
 _MAX_FLUSH_BYTES = 1 << 30
@@ -192,16 +192,24 @@ def _checked_mode(mode: str, device: wgpu.GPUDevice) -> Mode:
     return Mode(mode)
 
 
+def uploaded(given: Mapping[str, Any], names: Collection[str], device: wgpu.GPUDevice) -> dict[str, Any]:
+    """Return what a caller gave, with numpy arrays among `names` uploaded; others are values of uniforms."""
+    return {
+        name: asarray(value, device) if name in names and isinstance(value, np.ndarray) else value
+        for name, value in given.items()
+    }
+
+
 def _prepared(
     primitive: Primitive, arrays: Mapping[str, Any], mode: Mode, restore: Iterable[str] | None, check: Check
 ) -> _Subject:
     """Bind a primitive, copy the arguments that it changes, and run it once."""
     device = primitive.device
     pipelines = context_of(device).executor.pipelines
-    uploaded = {k: asarray(v, device) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+    given = uploaded(arrays, primitive.signature.arguments, device)
     wait_idle(device)
     begin, compiled = time.perf_counter_ns(), pipelines.compiled
-    call = primitive.bind(**uploaded)
+    call = primitive.bind(**given)
     bind_ns, is_fresh = time.perf_counter_ns() - begin, pipelines.compiled > compiled
     restored = _to_restore(primitive, call, restore)
     if mode is Mode.BATCH and restored:
