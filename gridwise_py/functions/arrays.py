@@ -18,6 +18,7 @@ from ..primitives.one_shot import (
     argument_array,
     argument_datatype,
     check_gpu_out,
+    check_host_out,
     delivered,
     device_of,
     index_array,
@@ -27,6 +28,7 @@ from ..primitives.one_shot import (
     stored_leaves,
 )
 from ..primitives.reduce import Reduce
+from ..primitives.reduce_axis import one_axis
 from ..primitives.search import SEARCHED_DATATYPES, Search, SearchSide
 from ..runtime.array import Array, asarray, checked_shape, default_float, empty, empty_like
 from ..runtime.chunked_array import ChunkedArray, Items
@@ -41,7 +43,7 @@ from ..types.datatype import (
     as_datatype,
 )
 from ..types.operators import Max, Min
-from ..types.options import integer, one_of
+from ..types.options import one_of
 from .inputs import Promoted, in_datatype
 
 __all__ = ["add_broadcast", "arange", "digitize", "full", "full_like", "is_broadcast", "ones", "ones_like",
@@ -309,7 +311,6 @@ def take(
     array([10, 20, 30], dtype=int32)
     """
     call = "gw.take()"
-    axis = None if axis is None else integer(f"{call}: axis", axis)
     if mode not in (None, "raise", "wrap", "clip"):
         raise ArgumentError(f"{call}: mode={mode!r} is unknown; known are 'raise', 'wrap' and 'clip'")
     for name, value in (("x", x), ("indices", indices)):
@@ -326,27 +327,37 @@ def take(
     items = x if isinstance(x, Array) else argument_array(call, "x", x)
     if not isinstance(items, Array) and items.dtype.names is None:  # asarray() tells what a struct may be
         argument_datatype(call, "x", x, items.dtype, ITEM_DATATYPES)
+    axis = None if axis is None else one_axis(call, axis, items.ndim)
     source = items if isinstance(items, Array) else asarray(items, device)
     if mode == "raise" and isinstance(indices, Array) and indices.size:
         indices = _checked_indices(call, source, indices, axis)
-    direct = _written_directly(out, source.datatype) if on_gpu else None
+    shape = indices.shape if axis is None else (*source.shape[:axis], *indices.shape, *source.shape[axis + 1 :])
+    direct = _written_directly(call, out, shape, source.datatype, device if on_gpu else None, "back")
+    result = taken(call, source, indices, axis, mode, direct)
     if direct is not None:
-        chosen = indices.shape
-        shape = chosen if axis is None else (*source.shape[:axis], *chosen, *source.shape[axis:][1:])
-        check_gpu_out(call, out, shape, source.datatype, device)
-        return taken(call, source, indices, axis, mode, direct)
-    result = taken(call, source, indices, axis, mode)
+        return direct
     return delivered(call, result if on_gpu else numpy_result(result.to_numpy()), out, "back")
 
 
-def _written_directly(out: Any, datatype: Datatype) -> Array | None:
-    """Return what a kernel writes its results to, where the caller gave an Array of their datatype."""
-    return out if isinstance(out, Array) and out.datatype == datatype else None
+def _written_directly(
+    call: str, out: Any, shape: tuple[int, ...], datatype: Datatype, device: wgpu.GPUDevice | None, casting: str
+) -> Array | None:
+    """Return what a kernel writes its results to, where the caller gave an Array of their datatype.
+
+    `out` is checked before anything is computed; without a device, the results go to the host.
+    """
+    if out is None:
+        return None
+    if device is None:
+        check_host_out(call, out, shape, datatype.dtype, casting)
+        return None
+    check_gpu_out(call, out, shape, datatype, device, casting)
+    return out if out.datatype == datatype else None
 
 
 def _checked_indices(call: str, source: Array, indices: Array, axis: int | None) -> Array:
     """Return indices on the GPU if they are in range; reads the smallest and the largest back."""
-    if indices.dtype.kind not in "iu" or (axis is not None and not -source.ndim <= axis < source.ndim):
+    if indices.dtype.kind not in "iu":
         return indices  # refused by others
     length = source.size if axis is None else source.shape[axis]
     ends = [
@@ -613,9 +624,7 @@ def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | 
     given = Promoted(call, {"a": a, "b": b}, device)
     datatype, device, arrays = given.datatype, given.device, given.arrays
     shape = broadcast_shapes(call, *(arrays[name].shape if name in arrays else () for name in names))
-    target = _written_directly(out, datatype) if given.on_gpu else None
-    if target is not None:
-        check_gpu_out(call, target, shape, datatype, device)
+    target = _written_directly(call, out, shape, datatype, device if given.on_gpu else None, "same_kind")
     numbers = {name: given.number(name) for name in given.numbers}
     primitive = kept_primitive(
         BroadcastAdd, device, datatype.name, given.datatype_of("a").name, given.datatype_of("b").name,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError, AxisError, BoundsError, DatatypeError
+from ..errors import ArgumentError, BoundsError, DatatypeError
 from ..runtime.array import Array, asarray, host_array, new_array
 from ..runtime.context import context_of
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, as_datatype
@@ -108,14 +108,11 @@ def taken(
     mode: str | None,
     output: Array | None = None,
 ) -> Array:
-    """Return the items, or rows, of an Array that indices choose; see `functions.take`."""
+    """Return the items, or rows, of an Array that indices choose along a checked axis; see `functions.take`."""
     if source.count is not None:
         raise ArgumentError(f"{call}: only the GPU knows how many items {source!r} has; give x.trim(), which reads it")
     viewed = source.ravel() if axis is None else source
     dimension = 0 if axis is None else axis
-    if not -viewed.ndim <= dimension < viewed.ndim:
-        raise AxisError(f"{call}: axis={axis} is out of bounds for shape {source.shape}")
-    dimension %= viewed.ndim
     if source.datatype.is_several:
         rows = taken(call, _words_of(viewed), indices, dimension, mode, None if output is None else _words_of(output))
         return _items_of(rows, source.datatype) if output is None else output

@@ -363,7 +363,7 @@ def delivered(call: str, result: Any, out: Any, casting: Any = "same_kind") -> A
         _copy_on_gpu(out, result)
         return out
     items = np.asarray(result)
-    check_numpy_out(out, items.shape, _out_dtype(out, items.dtype, casting), "the result", call, strided=True)
+    check_host_out(call, out, items.shape, items.dtype, casting)
     _cast_into(out, items)
     return out
 
@@ -479,8 +479,7 @@ def checked(
         if on_gpu:
             check_gpu_out(call, value, shape, wanted, device, casting)
         else:
-            dtype = _out_dtype(value, wanted.dtype if out_dtype is None else out_dtype, casting)
-            check_numpy_out(value, shape, dtype, "the result", call, strided=True)
+            check_host_out(call, value, shape, wanted.dtype if out_dtype is None else out_dtype, casting)
     if not on_gpu and len(outs) > 1 and np.may_share_memory(*outs.values()):
         raise OverlapError(f"{call}: the arrays of out= share memory; give separate ones")
     return CheckedCall(primitive, given, outs, on_gpu)
@@ -614,6 +613,11 @@ def _named_outs(call: str, names: Sequence[str], out: Any) -> dict[str, Any]:
     if len(outs) != len(names):
         raise ArgumentError(f"{call}: out must be a tuple of {len(names)} arrays ({', '.join(names)})")
     return dict(zip(names, outs, strict=True))
+
+
+def check_host_out(call: str, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], casting: str = "equiv") -> None:
+    """Raise unless a numpy array of any strides takes the result; see `check_gpu_out`."""
+    check_numpy_out(out, shape, _out_dtype(out, dtype, casting), "the result", call, strided=True)
 
 
 def check_gpu_out(

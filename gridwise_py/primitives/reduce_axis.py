@@ -498,7 +498,7 @@ def axes_of(call: str, axis: Any, dimensions: int) -> tuple[int, ...]:
 
 def one_axis(call: str, axis: Any, dimensions: int) -> int:
     """Return an axis from 0 on; raise as `axes_of`, and DatatypeError for several or None."""
-    if axis is None or isinstance(axis, Sequence):
+    if axis is None or isinstance(axis, Sequence) or _integers(axis) is None:
         raise DatatypeError(f"{call}: axis must be one integer, not {axis!r}")
     axes = axes_of(call, axis, dimensions)
     if not axes:
@@ -509,21 +509,6 @@ def one_axis(call: str, axis: Any, dimensions: int) -> int:
 def _outside(call: str, axis: Any, dimensions: int) -> AxisError:
     places = f"one from {-dimensions} to {dimensions - 1}" if dimensions else "axis=None"
     return AxisError(f"{call}: axis={axis} is out of bounds for an array of {dimensions} dimensions; give {places}")
-
-
-def check_only_axis(call: str, axis: Any, dimensions: int) -> None:
-    """Check ``axis=`` of a function that works along one dimension: None, or the axis of an array that has but one.
-
-    Raises
-    ------
-    ArgumentError
-        If the array has several dimensions; else as `one_axis`.
-    """
-    if axis is not None and one_axis(call, axis, dimensions) >= 0 and dimensions != 1:
-        raise ArgumentError(
-            f"{call}: axis={axis!r} of an array of {dimensions} dimensions, but {call} works along one dimension; call "
-            f"it once for each row, or use numpy"
-        )
 
 
 def is_together(axes: Sequence[int]) -> bool:

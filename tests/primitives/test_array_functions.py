@@ -284,11 +284,33 @@ def test_indices_that_choose_nothing_are_refused(device):
         (lambda: x[:0][gw.asarray(np.zeros(1, np.int32), device)], gw.BoundsError, "length 0"),
         (lambda: gw.take(x, [0], axis=1), gw.AxisError, "axis=1"),
         (lambda: gw.take(x, [0], mode="nearest"), gw.ArgumentError, "mode='nearest'"),
-        (lambda: gw.take(x, [0, 1], out=gw.empty(3, "f32", device)), gw.LengthError, "out has 3 items"),
+        (lambda: gw.take(x, [0], axis=(0,)), gw.DatatypeError, "must be one integer"),
+        (lambda: gw.take(x, [0], axis=0.5), gw.DatatypeError, "must be one integer"),
     ):
         with pytest.raises(error, match=message):
             use()
     assert x[:0][gw.empty(0, "i32", device)].size == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "n"), [(lambda x, out: gw.take(x, [0, 1], out=out), 2), (lambda x, out: gw.add(x, x[:1], out=out), 6)]
+)
+def test_a_wrong_out_is_refused_before_anything_is_submitted(device, monkeypatch, call, n):
+    x = gw.asarray(np.arange(6, dtype=np.float32), device)
+    host, long, whole = x.to_numpy(), gw.empty(n + 1, "f32", device), gw.empty(n, "c64", device)
+    submitted = []
+    monkeypatch.setattr(device.queue, "submit", submitted.append, raising=False)
+    for items, out, error in (
+        (x, long, gw.LengthError),
+        (x, whole, gw.DatatypeError),
+        (x, np.zeros(n, np.float32), gw.ArgumentError),
+        (host, long, gw.ArgumentError),
+        (host, np.zeros(n + 1, np.float32), gw.LengthError),
+        (host, np.zeros(n, "M8[s]"), gw.DatatypeError),
+    ):
+        with pytest.raises(error, match="out "):
+            call(items, out)
+    assert not submitted
 
 
 # ---- broadcasting
