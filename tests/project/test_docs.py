@@ -74,8 +74,10 @@ def _blocks(page):
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if any(b.mark == "run" for b in _blocks(p))], ids=_name)
-def test_code_in_pages_runs(device, page):
-    """The blocks of a page marked with run, one after another, as one program."""
+def test_code_in_pages_runs(device, page, tmp_path, monkeypatch):
+    """The blocks of a page marked with run, one after another, as one program, beside the results that some read."""
+    (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")
+    monkeypatch.chdir(tmp_path)
     # The fixture is not used: it skips where there is no adapter.
     namespace = {"__name__": "page"}
     for block in _blocks(page):
