@@ -302,7 +302,7 @@ def test_the_tutorial_works(device, tutorial):
 def test_the_suites_find_the_primitive_of_the_tutorial(device, tutorial):
     run = _python(
         tutorial, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "square",
-        "tests/planning",
+        "tests/primitives/test_every_primitive.py",
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
     assert re.search(r"^\d+ passed", run.stdout, re.MULTILINE), run.stdout
