@@ -5,10 +5,10 @@
 
 BIN := .venv/bin
 SETUP := PYTHON="$(PYTHON)" sh scripts/setup.sh
-# Tests that find no adapter fail. Two workers: lavapipe itself has a thread per core. A file runs in one worker: both
-# would compile the same kernels otherwise. Python keeps what it compiles even where the environment forbids that, as
+# Tests that find no adapter fail. Half as many workers as cores (tests/conftest.py): lavapipe itself has a thread per core.
+# A file runs in one worker: all would compile the same kernels otherwise. Python keeps what it compiles even where the environment forbids that, as
 # containers do: dozens of tests start programs that import the package.
-PYTEST := PYTHONDONTWRITEBYTECODE= GRIDWISE_REQUIRE_GPU=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+PYTEST := PYTHONDONTWRITEBYTECODE= GRIDWISE_REQUIRE_GPU=1 $(BIN)/python -m pytest -n auto --dist loadfile
 SUITE := -m "not slow and not tint and not browser"
 # These tests need Chromium, which set-up does not install.
 ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browser")
@@ -68,7 +68,7 @@ test-all:  ## all tests, whole grids, too; then the suite with checked shader mo
 FIGURES := .make
 validate:  ## the suite under Khronos' Vulkan validation layer (Debian: vulkan-validationlayers)
 	@$(SETUP) dev adapter
-	GRIDWISE_REQUIRE_GPU=1 $(BIN)/python scripts/validate.py -n 2 $(SUITE) -q $(ARGS)
+	GRIDWISE_REQUIRE_GPU=1 $(BIN)/python scripts/validate.py -n auto $(SUITE) -q $(ARGS)
 
 soak:  ## 10,000 random plans against numpy, in at most 30 minutes, then the API in any order; goes on where it was
 	@$(SETUP) dev adapter

@@ -25,6 +25,7 @@ import gridwise_py as gw
 from gridwise_py.runtime import lookback_selftest
 from gridwise_py.runtime.device import expect_software
 from gridwise_py.runtime.pipelines import PipelineCache
+from gridwise_py.runtime.transfers import usable_cpus
 from helpers import costs, needs
 from helpers.renewed import renewed
 
@@ -57,6 +58,11 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = tempfile.TemporaryDirectory(prefix="gridwise-cache-")
         config.add_cleanup(folder.cleanup)
         os.environ["GRIDWISE_CACHE_DIR"] = folder.name
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    return min(max(usable_cpus() // 2, 2), 8)
 
 
 # ---- marks that follow from what a test is ----

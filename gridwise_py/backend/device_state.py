@@ -159,7 +159,7 @@ class DeviceState:
     uses : int
         How often the queue was used so far, as far as this library sees it: `queue_uses`.
     is_counted : bool
-        Whether the submission that is made just now, with the lock of `end` held, was counted.
+        Whether the submission that is made just now, with the lock of `end` held, was counted and noted.
     timeout_is_fixed : bool
         Whether `timeout_s` is set; if not, the environment variable counts.
     timeout_s : float or None

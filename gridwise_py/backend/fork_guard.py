@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import sys
 
@@ -56,6 +58,18 @@ def release_nothing() -> None:
             value._release = _release_nothing
 
 
+def _skip_exit_handlers() -> None:
+    """Let this process end without the exit handlers of C that it has of its parent; Python's own still run.
+
+    NVIDIA's driver (580) would free what the parent has on the GPU, so that the parent's next wait never ends. Mesa's
+    OpenGL driver would wait for threads that no longer exist.
+    """
+    libc = ctypes.CDLL(None)
+    with contextlib.suppress(AttributeError):  # neither musl nor macOS tells a handler the status
+        libc.on_exit(ctypes.cast(libc._exit, ctypes.c_void_p), None)  # handlers run from the last to the first
+        libc.__cxa_atexit(ctypes.cast(libc.fflush, ctypes.c_void_p), None, None)  # all of C's streams
+
+
 def _instance_exists() -> bool:
     """Whether wgpu was used in this process: its instance is made at the first search for adapters."""
     helpers = sys.modules.get("wgpu.backends.wgpu_native._helpers")
@@ -67,6 +81,7 @@ def _after_fork_in_child() -> None:
     if _inherited or _used or _instance_exists():
         _inherited = True
         release_nothing()
+        _skip_exit_handlers()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork

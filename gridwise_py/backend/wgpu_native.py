@@ -263,7 +263,7 @@ def submit(
 
 
 def submit_counted(device: wgpu.GPUDevice, commands: Sequence[wgpu.GPUCommandBuffer]) -> None:
-    """Call the queue's `submit` for what is counted as a use already; the guard of the queue would count it again."""
+    """Call the queue's `submit` for what is noted already; the guard of the queue would note it again."""
     state = state_of(device)
     try:
         state.is_counted = True
@@ -548,8 +548,8 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
                 end.wait_unmapped()
             if end.reached:
                 check_not_lost(of_device, "queue.submit()")
-            note_work(of_device)
             if not state_of(of_device).is_counted:
+                note_work(of_device)
                 state_of(of_device).uses += 1
             type(target).submit(target, commands)
         for command in commands:

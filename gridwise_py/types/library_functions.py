@@ -98,7 +98,9 @@ fn floor_quotient(a: f32, b: f32) -> f32 {
   if (x >= infinity || y > infinity || y == 0u) { return bitcast<f32>(infinity | 0x400000u); }
   if (y == infinity) { return select(bitcast<f32>(sign), -1.0, sign != 0u && x != 0u); }
   let rest = rest_of(x, y);
-  var quotient = (a - bitcast<f32>(rest | sign_a)) / b;
+  // A device may divide by 0 where the inverse of the divisor is subnormal.
+  let scale = select(1.0, 0.25, y > 0x7e000000u);
+  var quotient = (a - bitcast<f32>(rest | sign_a)) * scale / (b * scale);
   if (rest != 0u && sign != 0u) { quotient -= 1.0; }
   // It is whole, but for the rounding of a division.
   let below = floor(quotient);

@@ -459,6 +459,7 @@ def fake(monkeypatch):
             (side, "prepare"): {"outputs": {}},
         }
     monkeypatch.setattr(turns, "Worker", Fake)
+    monkeypatch.setattr(turns.os, "cpu_count", lambda: 2)  # a pair starts when the one before has ended
     monkeypatch.setattr(turns._Inputs, "wrong", lambda self, case, outputs: None)
     return Fake
 
@@ -672,7 +673,6 @@ def test_a_process_that_starts_again_on_another_adapter_keeps_the_pairs_that_mea
 
 
 def test_a_process_that_does_not_start_again_keeps_the_pairs_that_measured(fake, monkeypatch):
-    monkeypatch.setattr(turns.os, "cpu_count", lambda: 2)  # a pair starts when the one before has ended
     _at_turn(fake, 11, lambda: _no_more_starts(fake))
     judged = _judged(fake, Settings(pairs=5, rounds=1))
     assert judged.stopped == "NEW (NEW) does not start: no memory on the GPU"

@@ -263,7 +263,7 @@ def test_bits(device, dtype):
     items = rng.random(n) < 0.9 if dtype == "bool" else words.view(numpy_type)
     items[: n // 2] |= numpy_type.type(1)
     for op, ufunc in ((gw.And, np.bitwise_and), (gw.Or, np.bitwise_or), (gw.Xor, np.bitwise_xor)):
-        reduction = gw.Reduce(device, dtype, op, tuning=gw.ReduceTuning(workgroup_size=16, vecs=4))
+        reduction = gw.Reduce(device, dtype, op, tuning=gw.ReduceTuning(workgroup_size=64, vecs=1))
         for part in (items, items[: n // 2], items[:1], items[:0]):
             found = reduction.execute(input=gw.asarray(part, device)).output.to_numpy()
             assert found[0] == ufunc.reduce(part), (op, part.size)

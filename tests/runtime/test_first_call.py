@@ -320,7 +320,7 @@ armed = False
 PipelineCache._compiled = noting
 device = gw.request_device()
 sort = gw.Sort(device)
-plan = sort.plan(gw.Layout.separate(input=5000, output=5000))
+plan = sort.plan(gw.Layout.separate(input=1_000_000, output=1_000_000))
 armed = True
 ahead = context_of(device).executor.pipelines.get_siblings_ahead(
     dataclasses.replace(plan, steps=(), siblings=plan.kernels[1:])

@@ -14,6 +14,7 @@ from gridwise_py.backend.device_state import state_of
 from gridwise_py.backend.gpu import Gpu
 from gridwise_py.bench.sampling import benchmark
 from gridwise_py.runtime import gpu_clock, gpu_identity
+from gridwise_py.runtime.context import context_of
 
 X = np.arange(1000, dtype=np.uint32)
 MS = 1_000_000
@@ -47,10 +48,11 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def gpu(renewed_device, clock, monkeypatch, require):
-    """A device that counts as a GPU that was not used before, and whose clock nobody holds."""
+    """A device that counts as a GPU that was not used before, whose clock nobody holds, and no driver tells."""
     require("timestamp-query")
     monkeypatch.setattr(state_of(renewed_device), "activity", Activity())
     monkeypatch.setattr(gpu_clock, "_follows_load", lambda device: True)
+    monkeypatch.setattr(gpu_identity, "gpus_like", lambda info: [])
     monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info, **_: False)
     return renewed_device
 
@@ -135,6 +137,7 @@ def test_a_result_without_a_kernel_has_no_warning(gpu):
 
 
 def test_nvidias_users_are_told_how_to_hold_it(gpu, clock, monkeypatch):
+    monkeypatch.setattr(gpu_clock.clock, "is_nvidia", lambda info, **_: False)
     assert "gw.hold_clock()" not in _clock_warnings(_timed(gpu))[0]
     monkeypatch.setattr(gpu_clock.clock, "is_nvidia", lambda info, **_: True)
     clock.pause()
@@ -147,7 +150,11 @@ def test_the_first_work_of_a_process(gpu):
     assert doubt.warning(0.6e9) is None  # so long a call brings the clock back itself
 
 
-def test_uploads_do_not_count_as_work(gpu, clock):
+@pytest.mark.parametrize("maps", [True, False])
+def test_uploads_do_not_count_as_work(gpu, clock, monkeypatch, maps):
+    """Where they are submissions, too, and the queue has the guard that counts those of others."""
+    monkeypatch.setattr(context_of(gpu).memory, "is_mappable", maps and context_of(gpu).memory.is_mappable)
+    wgpu_native.guard_queue(gpu)
     _timed(gpu)
     activity = state_of(gpu).activity
     last_ns = activity.last_ns
