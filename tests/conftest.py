@@ -47,6 +47,7 @@ def _flag(name: str) -> bool:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--costs", type=Path, metavar="FILE", help="write each test's core-seconds and pipelines, as JSON")
+    parser.addoption("--summary", type=Path, metavar="FILE", help="write what came out, and on which adapters, as JSON")
 
 
 def pytest_configure(config: pytest.Config) -> None:

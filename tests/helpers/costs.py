@@ -1,6 +1,7 @@
 """What tests cost: core-seconds and compiled pipelines by folder, shown at the end of a run.
 
-``--costs FILE`` writes the same of each test, as JSON: ``{node id: [core-seconds, pipelines]}``.
+``--costs FILE`` writes the same of each test, as JSON: ``{node id: [core-seconds, pipelines]}``. ``--summary FILE``
+writes what came out, what was skipped and why, and on which adapters.
 
 On a software adapter compiling is most of the cost, so the number of pipelines is what a new test should keep low.
 """
@@ -9,13 +10,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
 from wgpu.backends.wgpu_native import GPUDevice
+
+import gridwise_py as gw
+from gridwise_py.bench.results.context import host_context
 
 #: A file with a larger share of the core-seconds is named.
 SHARE = 0.03
@@ -64,6 +69,7 @@ class Costs:
         self._before = (_core_s(), _made.count)
         self._files: dict[str, _Cost] = defaultdict(_Cost)
         self._tests: dict[str, tuple[float, int]] = {}
+        self._begin_s = time.monotonic()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
@@ -86,18 +92,21 @@ class Costs:
         if config.option.costs is not None:
             config.option.costs.write_text(json.dumps(self._tests, indent=1) + "\n", encoding="utf-8")
         every = sum(cost.core_s for cost in self._files.values())
-        if len(self._files) < 2 or not every:
-            return
         folders: dict[str, _Cost] = defaultdict(_Cost)
         for file, cost in self._files.items():
             folder = folders[Path(file).parent.as_posix()]
             folder.tests += cost.tests
             folder.core_s += cost.core_s
             folder.pipelines += cost.pipelines
-        terminalreporter.section("what the tests cost")
         total = _Cost(*(sum(getattr(c, name) for c in folders.values()) for name in ("tests", "core_s", "pipelines")))
-        rows = sorted(folders.items(), key=lambda row: -row[1].core_s)
-        for name, cost in [*rows, ("all", total)]:
+        rows = [*sorted(folders.items(), key=lambda row: -row[1].core_s), ("all", total)]
+        if config.option.summary is not None:
+            summary = self._summary(terminalreporter.stats, config) | {"costs": {name: asdict(c) for name, c in rows}}
+            config.option.summary.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        if len(self._files) < 2 or not every:
+            return
+        terminalreporter.section("what the tests cost")
+        for name, cost in rows:
             terminalreporter.line(
                 f"{name:28}{cost.tests:6} tests{cost.core_s:9.1f} core-s{cost.pipelines:7} pipelines compiled"
             )
@@ -109,3 +118,17 @@ class Costs:
                 f"over {SHARE:.0%}: {name} has {cost.core_s / every:.1%} ({cost.core_s:.1f} core-s, "
                 f"{cost.pipelines} pipelines)"
             )
+
+    def _summary(self, stats: dict[str, list[pytest.TestReport]], config: pytest.Config) -> dict[str, object]:
+        reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in stats.get("skipped", ()))
+        return host_context() | {
+            "adapters": [f"{adapter.name}, {adapter.backend}, {adapter.driver}" for adapter in gw.list_adapters()],
+            "tests": config.option.markexpr,
+            "workers": getattr(config.option, "numprocesses", None) or 1,
+            "wall_s": round(time.monotonic() - self._begin_s, 1),
+            "outcomes": {
+                name: len(stats[name]) for name in ("passed", "failed", "error", "skipped") if stats.get(name)
+            },
+            "failed": [report.nodeid for name in ("failed", "error") for report in stats.get(name, ())],
+            "skipped": dict(reasons),
+        }
