@@ -48,12 +48,15 @@ def scaled(document: dict[str, Any], sick: str | None, dice: random.Random) -> d
         factor = math.exp(device + dice.gauss(0, 0.003))
         if sick == "clock" or (sick == "memory" and moves_memory):
             factor *= SICK[sick]
-        for series in result["whole"]["series"].values():
+        for series in (*result["kernels"], *result["whole"]["series"].values()):
             summary = series.get("summary") or {}
             summary |= {name: value * factor for name, value in summary.items() if name.endswith("_ns")}
-        for name in ("gpu_span_ns", "cpu_wall_ns"):
-            if result["whole"][name] is not None:
-                result["whole"][name] *= factor
+        for times in (*result["kernels"], result["whole"]):
+            times |= {
+                name: value * factor
+                for name, value in times.items()
+                if name.endswith("_ns") and isinstance(value, float)
+            }
         # The canary follows the clock, and nothing else.
         clock = SICK["clock"] if sick == "clock" else 1.0
         result["canary_ns"] = [21_000.0 * clock * math.exp(dice.gauss(0, 0.002)) for _ in range(4)]

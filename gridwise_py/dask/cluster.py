@@ -381,8 +381,8 @@ def connect(
     """Return a client of a Dask cluster whose workers are prepared for this package.
 
     Every worker, also one that comes later, gets a plugin: it makes the worker's device and registers how Arrays
-    travel. ``optimization.fuse.active`` is set to False in this process, because Dask's fusion of tasks drops the
-    annotations that bind work to workers with a GPU.
+    travel. ``optimization.fuse.active`` is set to False in this process and in the scheduler's, which optimizes graphs:
+    Dask's fusion of tasks drops the annotations that bind work to workers with a GPU, and tasks of its own P2P shuffle.
 
     Parameters
     ----------
@@ -467,6 +467,12 @@ def _prepare(client: Client, allow_versions: bool, timeout_s: float) -> None:
     if not allow_versions:
         _check_versions(client, own)
     client.register_plugin(GpuPlugin(None if allow_versions else own))
+    _leave_tasks_apart()
+    run_on_scheduler: Any = client.run_on_scheduler
+    run_on_scheduler(_leave_tasks_apart)
+
+
+def _leave_tasks_apart() -> None:
     dask.config.set({"optimization.fuse.active": False})
 
 

@@ -272,7 +272,7 @@ def _check_has_gpu(worker: Worker) -> None:
         raise ClusterError(
             f"worker {worker.name} ({worker.address}) has no GPU (no resource {RESOURCE!r}), but got work for one: the "
             f"annotations of the graph were lost. gwd.connect(…) sets optimization.fuse.active to False, which keeps "
-            f"them; set it in the process that computes, or start workers by `gridwise worker`"
+            f"them; set it in the processes of client and scheduler, or start workers by `gridwise worker`"
         )
 
 

@@ -99,15 +99,17 @@ class Case(NamedTuple):
         return make_primitive(self.cls, None, capabilities=self.capabilities, **options)
 
     def lengths(self, n: int) -> dict[str, int]:
-        """Lengths of the arguments for n items; matrices are the largest square ones that n items make."""
+        """Lengths of a layout for n items; matrices are the largest square ones that n items make."""
         signature = self._planner(self._size(n)).signature
         inputs = self.cls.at_size(self._size(n))[1]
         inputs |= {name: signature.output_length(name, inputs) for name in signature.inputs if name not in inputs}
-        return {**inputs, **{name: signature.output_length(name, inputs) for name in signature.outputs}}
+        lengths = {**inputs, **{name: signature.output_length(name, inputs) for name in signature.outputs}}
+        types = {name: signature.datatype(name) for name in lengths}
+        return {name: length * (types[name].elements if types[name] else 1) for name, length in lengths.items()}
 
     def item_bytes(self, name: str) -> int:
-        """Size of an item of an argument."""
-        return self._planner(1).signature.datatype(name).itemsize_bytes
+        """Size of what layouts count of an argument."""
+        return self._planner(1).signature.datatype(name).element_bytes
 
     def make(self, layout: gw.Layout) -> gw.Primitive:
         """Return a new instance, for planning; one of matrices is for those of the layout."""
@@ -318,8 +320,8 @@ def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
         ),
     )
     # Whole rows of 16 items: whether items of one byte lie at whole vec4s does not depend on n.
-    largest = max(sizes.values())
-    apart = 16 * (n // 16 + 2) * largest
+    most, largest = max(n, *lengths.values()), max(sizes.values())
+    apart = 16 * (most // 16 + 2) * largest
     room = len(names) * apart
     yield (
         "shared",
@@ -334,7 +336,7 @@ def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
         "shared unaligned",
         gw.Layout(
             {
-                k: gw.Operand(m, "_and_".join(names), 1 + i * (n + 3) * largest // sizes[k], False, room, sizes[k])
+                k: gw.Operand(m, "_and_".join(names), 1 + i * (most + 3) * largest // sizes[k], False, room, sizes[k])
                 for i, (k, m) in enumerate(lengths.items())
             }
         ),
@@ -342,8 +344,8 @@ def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
     first, output = names[0], names[-1]
     if case.name != "matmul" and case.options.get("strategy") != "lookback" and sizes[first] == sizes[output]:
         together = f"{first}_and_{output}"
-        place = {k: gw.Operand(m, k, size_bytes=sizes[k] * n + 16, item_bytes=sizes[k]) for k, m in lengths.items()}
-        size_bytes = sizes[first] * n + 16
+        place = {k: gw.Operand(m, k, size_bytes=sizes[k] * most + 16, item_bytes=sizes[k]) for k, m in lengths.items()}
+        size_bytes = sizes[first] * most + 16
         place |= {
             k: gw.Operand(lengths[k], together, size_bytes=size_bytes, item_bytes=sizes[k]) for k in (first, output)
         }

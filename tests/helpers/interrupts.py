@@ -207,7 +207,7 @@ def interrupt_at(job: Callable[[], None], place: int) -> tuple[str | None, int]:
 def look_after(pairs: int) -> list[str]:
     """Return what is not as it was before the interrupt."""
     context, found = context_of(device), []
-    if context.recorders:
+    if any(recorder() is not None for recorder in context.recorders.values()):
         context.recorders.clear()
         found.append("a batch or a capture stays open")
     if not gc.isenabled():

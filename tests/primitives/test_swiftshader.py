@@ -178,7 +178,7 @@ def _by_signature(case: Case, n: int) -> Expected:
     inputs, rng = {}, np.random.default_rng(n)
     for argument in primitive.signature.inputs:
         rule = primitive.signature.arguments[argument]
-        dtype, length = rule.datatype.dtype, lengths[argument]
+        dtype, length = rule.datatype.dtype, lengths[argument] // rule.datatype.elements
         if dtype.names is None:
             inputs[argument] = random_input(rule, UNIFORM, rng, length, dtype)
         else:

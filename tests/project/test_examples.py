@@ -46,7 +46,7 @@ LINES = {
     "benchmark_with_events.py": [
         r"by hand: +[\d.]+ ± [\d.]+ ms",
         r"gw\.benchmark: [\d.]+ ± [\d.]+ ms",
-        r"gw\.measure: +[\d.]+ ms, 95 % in [\d.]+ to [\d.]+",
+        r"gw\.measure: +[\d.]+ ms ±[\d.]+ %",
     ],
     "profile_regions.py": [
         r"name +kind +self CPU +CPU total +self GPU +GPU total +calls +allocated +shapes",
