@@ -300,8 +300,13 @@ def note_work(device: wgpu.GPUDevice) -> None:
 
 def submit_is_wgpus(device: wgpu.GPUDevice) -> bool:
     """Whether the queue's `submit` is wgpu's own, not replaced by code that watches or counts submissions."""
-    own = device.queue.__dict__.get("submit")
-    return own is None or getattr(own, "of_gridwise", False)
+    return _submits_itself(device.queue) or getattr(device.queue.submit, "of_gridwise", False)
+
+
+def _submits_itself(queue: wgpu.GPUQueue) -> bool:
+    """Whether the queue's `submit` is its class's: whoever had replaced it may have put that back on the queue."""
+    own = queue.__dict__.get("submit")
+    return own is None or getattr(own, "__func__", None) is type(queue).submit
 
 
 def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:
@@ -522,7 +527,7 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
     These are commands of this library whose buffers were destroyed since, commands that were submitted before, and
     submissions to a destroyed device.
     """
-    if "submit" in device.queue.__dict__:
+    if not _submits_itself(device.queue):
         return
     queue, owner = weakref.ref(device.queue), weakref.ref(device)
 

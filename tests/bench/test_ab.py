@@ -795,13 +795,15 @@ def test_the_clock_is_held_by_the_process_that_waits(fake, monkeypatch):
         def release(self):
             held.append("released")
 
-    monkeypatch.setattr(turns.clock, "hold", lambda info: held.append(info["device"]) or Held())
+    monkeypatch.setattr(turns.clock, "hold", lambda info, *, pci: held.append((info["device"], pci())) or Held())
     assert _measured(Settings(pairs=2, rounds=1)).clock == "held"
-    assert held == ["Fake GPU", "released"]
+    fake.said["NEW", "hello"]["pci"] = "0000:1b:00.0"  # an older version does not tell
+    assert _measured(Settings(pairs=2, rounds=1)).clock == "held"
+    assert held == [("Fake GPU", None), "released", ("Fake GPU", "0000:1b:00.0"), "released"]
     for side in SIDES:
         fake.said[side, "hello"]["adapter"]["adapter_type"] = "CPU"
     assert _measured(Settings(pairs=2, rounds=1)).clock == "not applicable"
-    assert len(held) == 2
+    assert len(held) == 4
 
 
 def test_cpu_walls_are_shown_and_pass_the_gate(fake):

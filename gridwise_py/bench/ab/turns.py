@@ -7,6 +7,7 @@ import os
 import random
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...backend import clock
-from ...errors import ArgumentError
+from ...errors import ArgumentError, GridwiseWarning
 from ...primitives.base import Primitive
 from ...types.capabilities import Capabilities
 from ..cases.case import Case
@@ -269,7 +270,8 @@ class _Run:
                     if self.measured is None:
                         adapter = both.said[SIDES[0]]["adapter"]
                         cases = [MeasuredCase(job) for job in self._jobs_at(_is_cpu(adapter))]
-                        self.measured = Measured(both.said, _held(stack, adapter), cases)
+                        pci = next((pci for said in both.said.values() if (pci := said.get("pci"))), None)
+                        self.measured = Measured(both.said, _held(stack, adapter, pci), cases)
                     self._measure_pair(pair, both, self.measured.cases, inputs, rng)
                     if all(case.errors for case in self.measured.cases):
                         break
@@ -340,11 +342,13 @@ class _Pace:
         return starts * self._start_s + sum(self._case_s.get(case, usual_s) for case in rest)
 
 
-def _held(stack: ExitStack, adapter: Mapping[str, Any]) -> str:
+def _held(stack: ExitStack, adapter: Mapping[str, Any], pci: str | None) -> str:
     """Hold the clock of the GPU in this process, which only waits, until the end of the stack."""
     if _is_cpu(adapter):
         return "not applicable"
-    held = clock.hold(adapter)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GridwiseWarning)  # "not held" says it
+        held = clock.hold(adapter, pci=lambda: pci)
     if held is None:
         return "not held"
     stack.callback(held.release)

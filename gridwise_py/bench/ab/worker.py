@@ -65,8 +65,16 @@ class _Worker:
             },
             "package": str(Path(self._gw.__file__).resolve().parent),
             "adapter": {name: info[name] for name in _ADAPTER_FACTS if name in info},
+            "pci": self._pci(),
             "has_timestamps": "timestamp-query" in self._device.features,
         }
+
+    def _pci(self) -> str | None:
+        """Return the PCI address of the device's GPU; None if it is not certain, or this version does not know."""
+        try:
+            return importlib.import_module("gridwise_py.runtime.gpu_identity").pci_of(self._device)
+        except (ImportError, AttributeError):
+            return None
 
     def prepare(
         self,
