@@ -8,7 +8,16 @@ from pathlib import Path
 import click
 
 from .options import JsonFile, Seconds, adapter_option, nearest
-from .output import LINE_EVERY_S, cannot_write, check_new, check_output, note, showing_progress, table_console
+from .output import (
+    LINE_EVERY_S,
+    cannot_write,
+    check_new,
+    check_output,
+    keep_others_from,
+    note,
+    showing_progress,
+    table_console,
+)
 
 __all__ = ["reproduce"]
 
@@ -72,6 +81,7 @@ def reproduce(
     if plot_path is not None:
         check_picture(plot_path)  # errors in it are reported before anything is measured
     if json_path is not None:
+        keep_others_from(json_path, "--json")
         check_new(json_path, "--json", overwrite=overwrite)
         check_results_path(json_path)
     lab = Lab(

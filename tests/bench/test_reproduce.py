@@ -138,6 +138,15 @@ def test_an_experiment_that_fails_leaves_the_others(lab, require):
         reproduce(lab, [wrong])
 
 
+def test_a_process_that_fails_says_why(lab, require):
+    require("timestamp-query")
+    lab.adapter = "no such adapter"
+    found = reproduce(lab, [EXPERIMENTS["processes"]])["experiments"][0]
+    assert found["verdict"] == CANNOT
+    assert "a process that measures ended with 1: " in found["reason"]
+    assert "no such adapter" in found["reason"]
+
+
 @pytest.mark.gpu
 @pytest.mark.slow
 def test_all_experiments_run(tmp_path, require):

@@ -126,18 +126,18 @@ class Lab:
         program = f"from {__name__.rpartition('.')[0]}.job import main; main()"
         found: list[list[float]] = []
         for _ in range(self.processes):
-            done = subprocess.run(
-                [sys.executable, "-c", program],
-                input=spec,
-                capture_output=True,
-                text=True,
-                timeout=_PROCESS_S,
-                check=False,
-            )
-            if done.returncode:
-                last = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
-                raise DeviceError(f"a process that measures ended with {done.returncode}: {last[0]}")
-            found.append(json.loads(done.stdout.splitlines()[-1]))
+            try:
+                done = subprocess.run(
+                    [sys.executable, "-c", program], input=spec, capture_output=True, text=True, timeout=_PROCESS_S,
+                    check=False,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired as error:
+                raise DeviceError(f"a process that measures did not end within {_PROCESS_S:.0f} s") from error
+            said = json.loads(done.stdout.splitlines()[-1]) if done.stdout else {}
+            if done.returncode or "times_ns" not in said:
+                why = said.get("error") or (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+                raise DeviceError(f"a process that measures ended with {done.returncode}: {why}")
+            found.append(said["times_ns"])
         return found
 
 
