@@ -27,7 +27,8 @@ The rules, by their sources:
                             have no clock each, so a constant one is assumed
     criterion.rs            src/analysis/compare.rs and src/report.rs: bootstrapped t test with p < 0.05, and the 95 %
                             interval of the ratio of means above the noise threshold of 1 %
-    gridwise                bench/analysis/compare.py and bench/stats/verdict.py, with their defaults
+    gridwise                bench/analysis/compare.py and bench/stats/verdict.py: `slower` at thresholds of 2 % (the
+                            default) and 1 %, and the gate of 5 %
 """
 
 from __future__ import annotations
@@ -287,17 +288,20 @@ def row_rules(resamples: int, seed: int) -> dict[str, RowRule]:
     }
 
 
-VERDICT, GATED = "gridwise, slower", "gridwise, gate"
+#: Our verdict `slower` by its threshold; the gate of 5 % is that of the default threshold.
+VERDICTS = {"gridwise, 2 %": 0.02, "gridwise, 1 %": 0.01}
+GATED, GATED_BY = "gridwise, gate 5 %", 0.02
 
 
-def verdicts(pair: RunPair, slowdown: float) -> list[Verdict]:
+def verdicts(pair: RunPair, slowdown: float, threshold: float = GATED_BY) -> list[Verdict]:
     """Return what `gridwise compare` says of each row."""
     if pair.documents is None:
         # Nothing is known of processes: one on each side, as `gridwise compare` takes files that do not say it.
         pairs = [Pair(r.old, [[slowdown * t for t in block] for block in r.new], r.step_ns) for r in pair.rows]
-        return judge_all(pairs)
+        return judge_all(pairs, threshold=threshold)
     old, new = pair.documents
-    found = compare(old, replace(new, results=tuple(slower(result, slowdown) for result in new.results)))
+    later = replace(new, results=tuple(slower(result, slowdown) for result in new.results))
+    found = compare(old, later, threshold=threshold)
     return [
         row.verdict for row in found.rows if row.part == "whole" and row.name == "gpu_span" and row.verdict is not None
     ]
@@ -329,7 +333,7 @@ class Count:
 def counted(runs: RunSet, resamples: int, seed: int, progress: Callable[[str], None]) -> dict[str, dict[float, Count]]:
     """Return the counts of each rule at each slowdown, over both orders."""
     rules = row_rules(resamples, seed)
-    found = {name: {slowdown: Count() for slowdown in SLOWDOWNS} for name in (*rules, VERDICT, GATED)}
+    found = {name: {slowdown: Count() for slowdown in SLOWDOWNS} for name in (*rules, *VERDICTS, GATED)}
     for number, pair in enumerate(runs.pairs, start=1):
         progress(f"{runs.name}: pair {number} of {len(runs.pairs)}")
         for ordered in (pair, pair.reversed()):
@@ -337,13 +341,11 @@ def counted(runs: RunSet, resamples: int, seed: int, progress: Callable[[str], N
                 for name, rule in rules.items():
                     samples = [row.pooled() for row in ordered.rows]
                     put(found[name][slowdown], ordered, [rule(old, slowdown * new) for old, new in samples])
-                judged = verdicts(ordered, slowdown)
-                slow = [verdict.kind is VerdictKind.SLOWER for verdict in judged]
-                put(found[VERDICT][slowdown], ordered, slow)
-                put(found[GATED][slowdown], ordered, [v.kind is VerdictKind.SLOWER and v.ratio > GATE for v in judged])
-                for name in (VERDICT, GATED):
-                    causes = Counter(v.cause.value for v in judged if v.cause is not None)
-                    found[name][slowdown].undecided = (found[name][slowdown].undecided or Counter()) + causes
+                for name, threshold in VERDICTS.items():
+                    judged = verdicts(ordered, slowdown, threshold)
+                    put_verdicts(found[name][slowdown], ordered, judged, 1.0)
+                    if threshold == GATED_BY:
+                        put_verdicts(found[GATED][slowdown], ordered, judged, GATE)
     return found
 
 
@@ -352,6 +354,13 @@ def put(count: Count, pair: RunPair, slow: Sequence[bool]) -> None:
     count.seen += sum(slow)
     count.pairs_with_one += any(slow)
     count.cases.update(row.case for row, is_slow in zip(pair.rows, slow, strict=True) if is_slow)
+
+
+def put_verdicts(count: Count, pair: RunPair, judged: Sequence[Verdict], gate: float) -> None:
+    """Add what we say of one ordered pair of runs: a regression is `slower` by more than the gate."""
+    put(count, pair, [verdict.kind is VerdictKind.SLOWER and verdict.ratio > gate for verdict in judged])
+    causes = Counter(verdict.cause.value for verdict in judged if verdict.cause is not None)
+    count.undecided = (count.undecided or Counter()) + causes
 
 
 def share(hits: int, trials: int) -> dict[str, float]:

@@ -133,7 +133,7 @@ class Lab:
                 )  # fmt: skip
             except subprocess.TimeoutExpired as error:
                 raise DeviceError(f"a process that measures did not end within {_PROCESS_S:.0f} s") from error
-            said = json.loads(done.stdout.splitlines()[-1]) if done.stdout else {}
+            said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1]) if done.stdout else {}
             if done.returncode or "times_ns" not in said:
                 why = said.get("error") or (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
                 raise DeviceError(f"a process that measures ended with {done.returncode}: {why}")
