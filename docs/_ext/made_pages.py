@@ -6,7 +6,7 @@
 | reference/command-line.md | the options of the command `gridwise` (command_page.py) |
 | contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ (repository_pages.py) |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
-| concepts/made/ | the results files of `gridwise timers` |
+| concepts/made/ | the results files of `gridwise timers`, `gridwise reproduce`, and benchmarks/gates_audit.py |
 | assets/made/ | pictures: the import graph (import_graph.py), the results (benchmark_pages.py) |
 """
 
@@ -20,12 +20,14 @@ from typing import Any
 
 import benchmark_pages
 import command_page
+import gates_audit
 import import_graph
 import make_api_reference
 import repository_pages
 from sphinx.application import Sphinx
 
 from gridwise_py.bench.report.timers import timers_markdown
+from gridwise_py.bench.reproduce.table import claims_markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -48,6 +50,10 @@ def make(_app: Sphinx) -> None:
     for machine in ("h200", "lavapipe"):
         figures = json.loads((ROOT / "benchmarks" / "results" / machine / "timers.json").read_text(encoding="utf-8"))
         files[DOCS / "concepts" / "made" / f"timers-{machine}.md"] = timers_markdown(figures)
+    claims = json.loads((ROOT / "benchmarks" / "results" / "lavapipe" / "claims.json").read_text(encoding="utf-8"))
+    files[DOCS / "concepts" / "made" / "claims-lavapipe.md"] = claims_markdown(claims)
+    audit = json.loads((ROOT / "benchmarks" / "results" / "gates_audit.json").read_text(encoding="utf-8"))
+    files[DOCS / "concepts" / "made" / "gates.md"] = gates_audit.markdown(audit)
     files |= import_graph.write(DOCS / "assets" / "made")
     _write(files)
 

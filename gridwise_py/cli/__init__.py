@@ -17,6 +17,7 @@ from .import_page import import_page
 from .info import info
 from .plot import plot
 from .report import report
+from .reproduce import reproduce
 from .roofline import roofline
 from .timers import timers
 from .trace import trace
@@ -43,6 +44,7 @@ main.add_command(import_page)
 main.add_command(info)
 main.add_command(plot)
 main.add_command(report)
+main.add_command(reproduce)
 main.add_command(roofline)
 main.add_command(timers)
 main.add_command(trace)

@@ -58,7 +58,7 @@ def test_five_timers_two_jobs_with_and_without_warm_up(document):
 def job(device, require):
     require("timestamp-query", "timestamp-query-inside-encoders")
     data = [np.arange(1000, dtype=np.float32), np.ones(1000, dtype=np.float32)]
-    return lambda transfers: timers._Job(device, Workload("w", 1000, transfers), data)
+    return lambda transfers: timers.TimedJob(device, Workload("w", 1000, transfers), data)
 
 
 @pytest.mark.parametrize("transfers", [False, True])
@@ -134,8 +134,8 @@ def test_a_round_is_warmed_up_once_for_each_side(monkeypatch, device, require):
     require("timestamp-query")
     log = []
     monkeypatch.setattr(timers, "_warm_up", lambda call, seconds: (log.append(("warm-up", seconds)), call()))
-    real = timers._Job.sample_ns
-    monkeypatch.setattr(timers._Job, "sample_ns", lambda self, t: (log.append(t.name), real(self, t))[1])
+    real = timers.TimedJob.sample_ns
+    monkeypatch.setattr(timers.TimedJob, "sample_ns", lambda self, t: (log.append(t.name), real(self, t))[1])
     sleep = time.sleep  # which waits for the GPU use, too
     monkeypatch.setattr(time, "sleep", lambda s: log.append(("idle", s)) if s == 0.25 else sleep(s))
     run_timers(repeats=2, cold_repeats=1, warmup_s=0.5, idle_s=0.25, workloads=SMALL[:1])
@@ -189,8 +189,8 @@ class _Other:
 def test_another_library_is_loaded_after_all_cold_samples_and_warmed_up_in_each_round(device, require, monkeypatch):
     require("timestamp-query")
     log = []
-    real = timers._Job.sample_ns
-    monkeypatch.setattr(timers._Job, "sample_ns", lambda self, t: (log.append(t.name), real(self, t))[1])
+    real = timers.TimedJob.sample_ns
+    monkeypatch.setattr(timers.TimedJob, "sample_ns", lambda self, t: (log.append(t.name), real(self, t))[1])
 
     def load():
         log.append("load")
@@ -288,7 +288,7 @@ def test_a_command_that_is_cut_off_leaves_what_it_has(device, require, tmp_path,
     def stop(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(timers._Job, "check", stop)
+    monkeypatch.setattr(timers.TimedJob, "check", stop)
     words = ("--repeats", 1, "--cold-repeats", 1, "--warmup-s", 0, "--idle-s", 0, "--scale", 0.001)
     result = CliRunner().invoke(main, ["timers", *map(str, words), "--json", str(out), "--overwrite"])
     assert result.exit_code == 130

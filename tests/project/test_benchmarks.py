@@ -1341,3 +1341,73 @@ def test_programs_for_several_gpus_run_on_any_adapter(name, words, code, tmp_pat
     found = json.loads(path.read_text())
     assert found["errors"] == {}
     assert bool(found["left_out"]) == ("--minutes 0" in words)
+
+
+def _wide(rng, level_ns, spread, count=40):
+    return level_ns * np.exp(spread * rng.standard_normal(count))
+
+
+def test_rules_of_gates_follow_their_sources():
+    """Each rule on samples where its source leaves no doubt: equal ones, far ones, and where the rules differ."""
+    audit = _script("gates_audit")
+    rules = audit.row_rules(resamples=400, seed=0)
+    rng = np.random.default_rng(1)
+    old = _wide(rng, 1000.0, 0.01)
+    calls = {
+        factor: {name for name, rule in rules.items() if rule(old, factor * old)}
+        for factor in (1.0, 1.02, 1.04, 1.6, 4.0)
+    }
+    assert calls[1.0] == set()
+    beyond_noise = {"Mann and Whitney", "nvbench legacy", "criterion.rs"}
+    assert calls[1.02] == beyond_noise
+    beyond_noise |= {"nvbench robust"}  # the fastest of 40 is over the old third quartile
+    assert calls[1.04] == beyond_noise
+    fixed = {"median, 5 %", "pytest-benchmark min:5%", "pytest-benchmark mean:5%"}
+    assert calls[1.6] == beyond_noise | fixed | {"median, 50 %", "minimum, 50 %"}
+    assert calls[4.0] == set(rules)
+    assert not any(rule(4 * old, old) for rule in rules.values())  # faster is no regression
+    # A single outlier moves the mean and no rank; a single fast sample hides a slowdown from the minimum.
+    outlier, fast = np.append(old, 1e5), np.append(1.2 * old, 0.9 * old.min())
+    assert rules["pytest-benchmark mean:5%"](old, outlier)
+    assert not any(rules[name](old, outlier) for name in ("median, 5 %", "pytest-benchmark min:5%", "nvbench robust"))
+    assert rules["median, 5 %"](old, fast)
+    assert not rules["pytest-benchmark min:5%"](old, fast)
+    assert not rules["nvbench robust"](old, fast)
+
+
+def test_gates_are_counted_in_both_orders():
+    """Two runs of which one is 8 % slower by chance: half of the judged rows are false regressions."""
+    audit = _script("gates_audit")
+    rng = np.random.default_rng(2)
+    rows = tuple(
+        audit.Row(str(i), [_wide(rng, 1000.0, 0.002).tolist()], [_wide(rng, 1080.0, 0.002).tolist()]) for i in range(6)
+    )
+    runs = audit.RunSet("invented", "invented rows", ("none",), (audit.RunPair(rows),))
+    entry = audit.entry(runs, audit.counted(runs, 200, 0, lambda _: None))
+    for name in ("median, 5 %", "gridwise, 2 %", "gridwise, gate 5 %", "criterion.rs"):
+        rule = entry["rules"][name]
+        assert rule["false"]["share"] == rule["runs_with_a_false_one"] == 0.5, name
+        # 5 % more: 13 % slower in one order, 3 % faster in the other, so half is missed.
+        assert rule["missed"]["5 %"]["share"] == 0.5, name
+        assert rule["false"]["low"] < 0.5 <= rule["false"]["high"]
+    assert entry["rules"]["median, 50 %"]["missed"]["10 %"] == pytest.approx(
+        {"share": 1.0, "low": 0.541, "high": 1.0}, abs=1e-3
+    )
+    text = audit.markdown({"sets": [entry]})
+    assert "| median, 5 % | 50 (" in text
+    assert "1 pairs of runs, 6 pairs of rows, 40 to 40 samples" in text
+
+
+def test_the_audit_of_gates_is_of_the_stored_runs(tmp_path):
+    """The sets, their files and their sizes are those of the stored figures."""
+    audit = _script("gates_audit")
+    stored = json.loads((FOLDER / "results" / "gates_audit.json").read_text(encoding="utf-8"))
+    folders = sorted((FOLDER / "results").glob("*/gates"))
+    sets = list(audit.stored_sets(folders))
+    assert [(s.name, len(s.pairs), s.row_count) for s in sets] == [
+        (s["name"], s["pairs_of_runs"], s["pairs_of_rows"]) for s in stored["sets"]
+    ]
+    for found in sets[:1]:  # those with documents: the rows are those that `compare` judges
+        for pair in found.pairs:
+            assert len(audit.verdicts(pair, 1.0)) == len(pair.rows)
+    audit.write_picture(audit.picture(stored), tmp_path / "gates.svg")

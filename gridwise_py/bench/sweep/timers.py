@@ -26,7 +26,7 @@ from ...runtime.event import Event, synchronize
 from ..results.context import run_context
 from ..stats.statistics import summarize
 
-__all__ = ["TIMERS", "WORKLOADS", "LoadPeer", "Peer", "Timer", "Workload", "run_timers"]
+__all__ = ["TIMERS", "WORKLOADS", "LoadPeer", "Peer", "TimedJob", "Timer", "Workload", "run_timers"]
 
 SCHEMA = "gridwise.timers"
 
@@ -118,7 +118,7 @@ class Peer(Protocol):
 LoadPeer = Callable[[], Callable[[Workload, Sequence[np.ndarray]], Peer]]
 
 
-class _Job:
+class TimedJob:
     """A workload on a device."""
 
     def __init__(self, device: wgpu.GPUDevice, workload: Workload, data: Sequence[np.ndarray]):
@@ -275,7 +275,7 @@ def run_timers(
         make_peer = load_peer()
     for workload, vectors, rows in zip(workloads, data, samples, strict=True):
         progress(f"{workload.name}, with warm-up: preparing")
-        job = _Job(device, workload, vectors)
+        job = TimedJob(device, workload, vectors)
         peer = None if make_peer is None else make_peer(workload, vectors)
         if peer is not None:
             document["peers"] = {peer.name: dict(peer.described)}
@@ -309,7 +309,7 @@ def _cold(
     for i in range(repeats):
         for timer in TIMERS:
             progress(f"{workload.name}, without warm-up, {i + 1} of {repeats}: {timer.name}")
-            job = _Job(request_device(adapter), workload, data)
+            job = TimedJob(request_device(adapter), workload, data)
             time.sleep(idle_s)
             yield timer.name, job.sample_ns(timer)
             # Devices are in reference cycles: dozens, with their memory, would pile up and be freed during a timed
@@ -318,7 +318,7 @@ def _cold(
             gc.collect()
 
 
-def _warm(job: _Job, peer: Peer | None, warmup_s: float) -> Iterator[tuple[str, float]]:
+def _warm(job: TimedJob, peer: Peer | None, warmup_s: float) -> Iterator[tuple[str, float]]:
     """Take one sample of each timer: this library's in a row, then the peer's."""
     _warm_up(lambda: job.sample_ns(TIMERS[2]), warmup_s)
     for timer in TIMERS:

@@ -1,0 +1,1 @@
+"""`gridwise reproduce`: what others have claimed about timing on GPUs, measured here, each with a verdict."""

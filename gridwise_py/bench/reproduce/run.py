@@ -1,0 +1,79 @@
+"""Runs experiments, and returns their document."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import wgpu
+
+from ...errors import DeviceError, LimitError, TimingError
+from ..results.context import run_context
+from .experiments import EXPERIMENTS
+from .lab import Lab
+from .model import Experiment, Outcome, Reading, Readings, Verdict
+
+__all__ = ["EXPERIMENTS", "reproduce"]
+
+SCHEMA = "gridwise.reproduce"
+
+
+def reproduce(
+    lab: Lab, experiments: Sequence[Experiment], progress: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Run experiments one after another.
+
+    A failure, such as too little memory, makes that experiment one that cannot be shown; the others go on.
+
+    Parameters
+    ----------
+    lab : Lab
+    experiments : sequence of Experiment
+    progress : callable
+        Called with the name of each.
+
+    Returns
+    -------
+    dict
+        JSON data: a file of ``gridwise reproduce``.
+    """
+    entries: list[dict[str, Any]] = []
+    for number, each in enumerate(experiments, start=1):
+        progress(f"{number} of {len(experiments)}: {each.name}")
+        readings, found = _run(each, lab)
+        entries.append(_entry(each, readings, found))
+        gc.collect()  # devices are in reference cycles, with their memory
+    protocol = {
+        "repeats": lab.repeats, "cold_repeats": lab.cold_repeats, "scale": lab.scale, "warmup_s": lab.warmup_s,
+        "idle_s": lab.idle_s, "processes": lab.processes, "seed": lab.seed,
+    }  # fmt: skip
+    return {
+        "schema": SCHEMA, "schema_version": 1, **run_context(lab.device), "protocol": protocol, "experiments": entries,
+    }  # fmt: skip
+
+
+def _run(each: Experiment, lab: Lab) -> tuple[Readings, Outcome]:
+    obstacle = each.obstacle(lab.facts)
+    if obstacle is not None:
+        return {}, obstacle
+    try:
+        readings = each.measure(lab)
+    except (DeviceError, LimitError, TimingError, wgpu.GPUError, MemoryError) as error:
+        return {}, Outcome(Verdict.CANNOT, f"{type(error).__name__}: {error}")
+    return readings, each.judged(readings)
+
+
+def _entry(each: Experiment, readings: Readings, found: Outcome) -> dict[str, Any]:
+    measured: dict[str, Any] = {}
+    for name, samples in readings.items():
+        reading = Reading.of(samples, each.unit) if samples else None
+        measured[name] = {
+            "unit": each.unit, "median": None if reading is None else reading.median,
+            "low": None if reading is None else reading.low, "high": None if reading is None else reading.high,
+            "samples": list(samples),
+        }  # fmt: skip
+    return {
+        "name": each.name, "claim": each.claim, "source": each.source, "verdict": found.verdict.value,
+        "reason": found.reason, "measured": measured,
+    }  # fmt: skip

@@ -1,0 +1,103 @@
+"""``gridwise reproduce``: claims about timing on GPUs, each with a verdict on this machine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from .options import JsonFile, Seconds, adapter_option, nearest
+from .output import (
+    LINE_EVERY_S,
+    cannot_write,
+    check_new,
+    check_output,
+    keep_others_from,
+    note,
+    showing_progress,
+    table_console,
+)
+
+__all__ = ["reproduce"]
+
+
+@click.command(short_help="Try claims about GPU timing on this machine.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@adapter_option
+@click.option("--list", "listing", is_flag=True, help="Print the claims with their sources, and measure nothing.")
+@click.option("--repeats", type=click.IntRange(min=2), default=20, show_default=True, help="Samples of each quantity.")
+@click.option(
+    "--cold-repeats", type=click.IntRange(min=2), default=3, show_default=True, help="Of those with a new device each."
+)
+@click.option("--processes", type=click.IntRange(min=2), default=5, show_default=True, help="Of `processes`.")
+@click.option("--warmup-s", type=Seconds(min=0), default=0.3, show_default=True, help="Warm-up time of each quantity.")
+@click.option("--idle-s", type=Seconds(min=0), default=0.5, show_default=True, help="Pause that lowers a GPU's clock.")
+@click.option(
+    "--scale", type=click.FloatRange(min=0, min_open=True, max=10), default=1.0, help="Factor for the number of items."
+)
+@click.option("--json", "json_path", type=JsonFile(), help="Write claims, samples and verdicts to this file.")
+@click.option(
+    "--plot",
+    "plot_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a picture: .png, .svg or .pdf. Needs Altair.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
+def reproduce(
+    names: tuple[str, ...], adapter: str | None, listing: bool, repeats: int, cold_repeats: int, processes: int,
+    warmup_s: float, idle_s: float, scale: float, json_path: Path | None, plot_path: Path | None,
+    overwrite: bool,
+) -> None:  # fmt: skip
+    """Try what others have claimed about timing on GPUs: each claim gets a verdict on this machine.
+
+    Each experiment prints the claim, its source, what was measured here, and whether the claim holds here, does not, or
+    cannot be shown here. Without names all experiments run, which takes about half a minute. The exit code is 0
+    whatever the verdicts are. docs/concepts/claims.md explains the experiments; `gridwise timers` takes more samples of
+    the first ones, and draws them.
+    """
+    from ..bench.report.picture import check_picture
+    from ..bench.reproduce.lab import Lab
+    from ..bench.reproduce.picture import plot_claims
+    from ..bench.reproduce.run import EXPERIMENTS
+    from ..bench.reproduce.run import reproduce as run
+    from ..bench.reproduce.table import claims, outcomes
+    from ..bench.results.writer import check_results_path
+    from ..runtime.device import request_device
+    from ..storage.json_files import write_json
+
+    for name in names:
+        if name not in EXPERIMENTS:
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(EXPERIMENTS)}{nearest(name, EXPERIMENTS)}")
+    chosen = [EXPERIMENTS[name] for name in dict.fromkeys(names)] or list(EXPERIMENTS.values())
+    console = table_console(100, json_path)
+    if listing:
+        for line in claims(chosen, console.width):
+            console.print(line)
+        return
+    for option, path in (("--json", json_path), ("--plot", plot_path)):
+        if path is not None:
+            check_output(path, option)
+    if plot_path is not None:
+        check_picture(plot_path)  # errors in it are reported before anything is measured
+    if json_path is not None:
+        keep_others_from(json_path, "--json")
+        check_new(json_path, "--json", overwrite=overwrite)
+        check_results_path(json_path)
+    lab = Lab(
+        request_device(adapter), repeats=repeats, cold_repeats=cold_repeats, scale=scale, warmup_s=warmup_s,
+        idle_s=idle_s, processes=processes, adapter=adapter,
+    )  # fmt: skip
+    with showing_progress(LINE_EVERY_S, LINE_EVERY_S) as progress:
+        document = run(lab, chosen, progress)
+    for line in outcomes(document, console.width):
+        console.print(line)
+    if plot_path is not None and any(each["measured"] for each in document["experiments"]):
+        plot_claims(document, plot_path)
+        note(f"wrote {plot_path}")
+    if json_path is not None:
+        try:
+            write_json(json_path, document)
+            note(f"wrote {json_path}")
+        except OSError as error:
+            sys.exit(cannot_write("--json", json_path, error))

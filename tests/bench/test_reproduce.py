@@ -1,0 +1,185 @@
+"""`gridwise reproduce`: verdicts on invented readings, where a claim is true, or false, or open; one real run."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import gridwise_py as gw
+from gridwise_py.bench.reproduce.experiments import quantised
+from gridwise_py.bench.reproduce.lab import Lab
+from gridwise_py.bench.reproduce.model import EXPERIMENTS, Experiment, Facts, Outcome, Reading, Verdict, apart
+from gridwise_py.bench.reproduce.run import reproduce
+from gridwise_py.cli import main
+
+HOLDS, DOES_NOT, CANNOT = Verdict.HOLDS, Verdict.DOES_NOT, Verdict.CANNOT
+
+
+def _near(level, spread=0.01):
+    """Times around a level, without chance."""
+    return list(level * (1 + spread * np.linspace(-1, 1, 20)))
+
+
+def _wide(level):
+    return _near(level, 0.95)
+
+
+def _pair(large, small):
+    """Return readings of two quantities: the claim says that the first one is larger."""
+    return [
+        ({large: _near(300.0), small: _near(200.0)}, HOLDS),
+        ({large: _near(200.0), small: _near(300.0)}, DOES_NOT),
+        ({large: _wide(201.0), small: _wide(200.0)}, CANNOT),
+        ({large: [], small: _near(200.0)}, CANNOT),
+    ]
+
+
+THREE_CLOCKS = {"events": _near(328.0), "perf_counter": _near(324.0), "time": _near(327.0)}
+CASES = {
+    "enqueue": [
+        ({"submission": _near(160.0), "GPU": _near(434.0), "wall with a wait": _near(404.0)}, HOLDS),
+        ({"submission": _near(500.0), "GPU": _near(434.0), "wall with a wait": _near(600.0)}, DOES_NOT),
+    ],
+    "gemm": [
+        ({"GEMM: wall": _near(1050.0), "GEMM: GPU": _near(1000.0),
+          "short kernel: wall": _near(100.0), "short kernel: GPU": _near(5.0)}, HOLDS),
+        ({"GEMM: wall": _near(1200.0), "GEMM: GPU": _near(1000.0),
+          "short kernel: wall": _near(100.0), "short kernel: GPU": _near(5.0)}, DOES_NOT),
+        ({"GEMM: wall": _near(1050.0), "GEMM: GPU": _near(1000.0),
+          "short kernel: wall": _near(6.0), "short kernel: GPU": _near(5.0)}, DOES_NOT),
+    ],
+    "first-call": _pair("first call", "later calls"),
+    "four-clocks": [
+        ({**THREE_CLOCKS, "process_time": _near(330.0)}, HOLDS),
+        ({**THREE_CLOCKS, "process_time": _near(90.0)}, DOES_NOT),
+        ({**THREE_CLOCKS, "process_time": _wide(400.0)}, CANNOT),
+    ],
+    "sum-of-kernels": [
+        ({"whole": _wide(400.0), "sum of kernels": _wide(390.0), "gaps": _near(10.0)}, HOLDS),
+        ({"whole": _near(400.0), "sum of kernels": _near(410.0), "gaps": _near(-10.0)}, DOES_NOT),
+        ({"whole": _near(400.0), "sum of kernels": _near(400.0), "gaps": [-1.0, 0.0, 1.0] * 5}, CANNOT),
+    ],
+    "coarse-clock": [
+        ({"this clock": _near(5e3), "steps of 65,536 ns": [0.0] * 18 + [65536.0], "steps of 100 µs": [0.0] * 9}, HOLDS),
+        ({"this clock": _near(2e6), "steps of 65,536 ns": [2e6] * 9, "steps of 100 µs": [2e6] * 9}, DOES_NOT),
+    ],
+    "empty-submission": _pair("nothing, with a wait", "vector add of 2^16, GPU"),
+    "rates": _pair("by timestamps", "by the wall"),
+    "processes": [
+        ({"process 1": _near(100.0, 0.001), "process 2": _near(103.0, 0.001), "process 3": _near(100.1, 0.001)}, HOLDS),
+        ({"process 1": _near(100.0, 0.2), "process 2": _near(101.0, 0.2), "process 3": _near(100.1, 0.2)}, DOES_NOT),
+    ],
+    "idle-clock": _pair("after a pause", "without a pause"),
+    "first-dispatch": _pair("first dispatch", "later dispatches"),
+    "caches": _pair("cold", "hot"),
+    "observer": _pair("each kernel timed", "not timed"),
+    "trials": _pair("one trial", "one of 100 trials"),
+    "zeros": _pair("random", "zeros"),
+}  # fmt: skip
+
+
+def test_verdicts_on_invented_readings():
+    assert list(CASES) == list(EXPERIMENTS)
+    for name, cases in CASES.items():
+        for readings, verdict in cases:
+            found = EXPERIMENTS[name].judged(readings)
+            assert found.verdict is verdict, (name, readings, found)
+            assert found.reason
+    found = EXPERIMENTS["four-clocks"].judged(CASES["four-clocks"][1][0])
+    assert found.reason.endswith("process_time is furthest from the others")
+    assert "2.7 times" in EXPERIMENTS["enqueue"].judged(CASES["enqueue"][0][0]).reason.replace("2.71", "2.7")
+
+
+def test_what_a_device_lacks_comes_before_any_measurement():
+    on_cpu, silent = Facts(is_cpu=True, has_timestamps=True), Facts(is_cpu=False, has_timestamps=False)
+    for each in EXPERIMENTS.values():
+        assert each.obstacle(Facts(is_cpu=False, has_timestamps=True)) is None
+        assert (each.obstacle(on_cpu) is not None) == (each.name in ("idle-clock", "zeros"))
+        assert (each.obstacle(silent) is not None) == (each.name not in ("first-call", "trials"))
+        assert len(each.claim) > 20, each.name
+        assert len(each.source) > 20, each.name
+
+
+def test_few_samples_and_zeros_have_a_range_and_no_interval():
+    few = Reading.of([3.0, 1.0, 2.0])
+    assert (few.median, few.low, few.high, few.count) == (2.0, 1.0, 3.0, 3)
+    assert Reading.of([0.0] * 9 + [100.0]).high == 100.0
+    narrow = Reading.of([10.0] * 99 + [1000.0])
+    assert narrow.high < 1000.0  # an interval of the median, not the most
+    assert apart({"a": [5.0], "b": [0.0]}, "a", "b").ratio == float("inf")
+
+
+def test_a_coarse_clock_rounds_both_stamps_down():
+    assert quantised(0, 99_999, 100_000) == 0
+    assert quantised(99_999, 100_001, 100_000) == 100_000  # 2 ns that read as a step
+    assert quantised(5, 65_541, 65_536) == 65_536
+
+
+@pytest.fixture
+def lab(device):
+    return Lab(device, repeats=6, cold_repeats=2, scale=0.01, warmup_s=0.0, idle_s=0.0, processes=2)
+
+
+def test_an_experiment_that_fails_leaves_the_others(lab, require):
+    require("timestamp-query")
+
+    def fails(lab):
+        raise gw.DeviceMemoryError("the device has 1 byte")
+
+    broken = Experiment("broken", "It fails.", "nobody", fails, lambda readings: Outcome(HOLDS, "never"))
+    document = reproduce(lab, [broken, EXPERIMENTS["trials"], EXPERIMENTS["coarse-clock"]])
+    assert document["experiments"][0]["verdict"] == CANNOT
+    assert "the device has 1 byte" in document["experiments"][0]["reason"]
+    assert all(one["measured"] for one in document["experiments"][1:])
+    # A mistake in an experiment is no property of the machine.
+    wrong = Experiment("wrong", "", "", lambda lab: gw.Copy(lab.device).execute(nothing=1), lambda readings: None)
+    with pytest.raises(gw.CallError):
+        reproduce(lab, [wrong])
+
+
+def test_a_process_that_fails_says_why(lab, require):
+    require("timestamp-query")
+    lab.adapter = "no such adapter"
+    found = reproduce(lab, [EXPERIMENTS["processes"]])["experiments"][0]
+    assert found["verdict"] == CANNOT
+    assert "a process that measures ended with 1: " in found["reason"]
+    assert "no such adapter" in found["reason"]
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_all_experiments_run(tmp_path, require):
+    require("timestamp-query")
+    path, drawn = tmp_path / "claims.json", tmp_path / "claims.svg"
+    words = "reproduce --repeats 6 --cold-repeats 2 --processes 2 --scale 0.01 --warmup-s 0.01 --idle-s 0"
+    done = CliRunner().invoke(main, [*words.split(), "--json", str(path), "--plot", str(drawn)])
+    assert done.exit_code == 0, done.output
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert [one["name"] for one in document["experiments"]] == list(EXPERIMENTS)
+    is_cpu = document["device"]["adapter_type"] == "CPU"
+    for one in document["experiments"]:
+        measured = one["measured"].values()
+        impossible = is_cpu and EXPERIMENTS[one["name"]].needs_gpu
+        assert bool(measured) != impossible, one
+        assert all(
+            reading["samples"] and reading["low"] <= reading["median"] <= reading["high"] for reading in measured
+        )
+        assert "Error" not in one["reason"], one
+        assert f"{one['name']}: {one['verdict']}" in done.output
+        assert (one["name"] in drawn.read_text(encoding="utf-8")) == bool(measured), one
+    assert len(document["experiments"][8]["measured"]) == 2  # processes
+    assert "all sizes times 0.01" in " ".join(done.output.split())
+
+
+def test_the_command_lists_and_refuses(tmp_path):
+    listed = CliRunner().invoke(main, ["reproduce", "--list"])
+    assert listed.exit_code == 0
+    assert all(each.name in listed.output for each in EXPERIMENTS.values())
+    refused = CliRunner().invoke(main, ["reproduce", "enque"])
+    assert refused.exit_code == 2
+    assert "Did you mean 'enqueue'?" in refused.output
+    (tmp_path / "old.json").write_text("{}")
+    kept = CliRunner().invoke(main, ["reproduce", "trials", "--json", str(tmp_path / "old.json")])
+    assert kept.exit_code == 2
+    assert "exists already" in kept.output
