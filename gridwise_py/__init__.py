@@ -200,7 +200,9 @@ from .runtime.memory import MemoryStats
 from .runtime.pinned import PinnedArray
 from .runtime.run import Run
 from .runtime.sequence import Sequence, SequenceRun, capture
+from .runtime.timing_overhead import timing_overhead
 from .streaming import stream
+from .timing.overhead import StampCost, TimingOverhead, TimingOverheads
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
 from .tuning.options import (
@@ -335,11 +337,14 @@ __all__ = [
     "Signature",
     "SortTuning",
     "Span",
+    "StampCost",
     "StreamTuning",
     "Struct",
     "TimingError",
     "TimingHelper",
     "TimingNotReady",
+    "TimingOverhead",
+    "TimingOverheads",
     "TimingResult",
     "TimingSession",
     "TimingUnavailable",
@@ -484,6 +489,7 @@ __all__ = [
     "take",
     "tanh",
     "timing_helper",
+    "timing_overhead",
     "to_dataframe",
     "top_k",
     "transpose",

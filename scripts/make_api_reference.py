@@ -46,7 +46,8 @@ AREAS = {
     "capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning SegmentedSortTuning StreamTuning HistogramTuning "
     "MatMulTuning ElementwiseTuning",
-    "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
+    "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession timing_overhead "
+    "TimingOverheads TimingOverhead StampCost Event synchronize profile Profile "
     "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult compare_kernels KernelComparison "
     "read_results write_results to_dataframe",
