@@ -406,8 +406,9 @@ class Primitive(OfOneDevice, ABC):
         trials : int, default 1
             How often each dispatch is recorded.
         timing : TimingSession, optional
-            From this device's `timing_helper`: each kernel then gets its own pass with timestamps, or, with
-            ``session(inside=True)``, timestamps inside of the passes. The caller calls ``timing.submitted()`` after submitting, or ``timing.mark(encoder)`` before finishing the encoder.
+            From this device's `timing_helper`: each kernel then gets its own pass with timestamps, or, of
+            ``session(inside=True)``, timestamps inside of a shared one. The caller calls ``timing.submitted()`` after
+            submitting, or ``timing.mark(encoder)`` before finishing the encoder.
         **arrays
             The arguments.
 

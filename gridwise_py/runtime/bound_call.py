@@ -55,8 +55,8 @@ def check_gpu_timing(name: str, enable_gpu_timing: object, device: wgpu.GPUDevic
         return
     if enable_gpu_timing != "inside":
         raise ArgumentError(
-            f"{name}: enable_gpu_timing is {enable_gpu_timing!r}; it must be False, True (a pass with timestamps for each "
-            f'kernel) or "inside" (timestamps inside of the passes that the kernels share)'
+            f"{name}: enable_gpu_timing is {enable_gpu_timing!r}; it must be False, True (a pass with timestamps for "
+            f'each kernel) or "inside" (timestamps inside of the passes that the kernels share)'
         )
     if INSIDE_PASSES not in device.features:
         raise TimingUnavailable(f"{name}: {without_inside(device)}")

@@ -139,31 +139,32 @@ def encode_steps(
     """Record steps by wgpu-py's public calls, each dispatch as often as the number says; see `BoundPlan.encode`."""
     inside = timing is not None and timing.inside
     compute = None
-    for step, trials in steps:
-        if isinstance(step, RawTransfer):
-            if compute is not None:
-                compute.end()
-                compute = None
-            _transfer(encoder, step)
-            continue
-        # A span for each kernel, in their order, also where the pass is shared.
-        writes = None if timing is None else timing.span(step.label)
-        if compute is None or (timing is not None and not inside):
-            if compute is not None:
-                compute.end()
-            of_pass = timing.shared_pass(step.label) if timing is not None and inside else writes
-            compute = encoder.begin_compute_pass(label=step.label, timestamp_writes=of_pass)
-        compute.set_pipeline(step.pipeline)
-        compute.set_bind_group(0, step.group)
-        if inside:
-            _stamp(compute, writes, "beginning_of_pass_write_index")
-        x, y, z = step.workgroups
-        for _ in range(trials):
-            compute.dispatch_workgroups(x, y, z)
-        if inside:
-            _stamp(compute, writes, "end_of_pass_write_index")
-    if compute is not None:
-        compute.end()
+    try:
+        for step, trials in steps:
+            is_transfer = isinstance(step, RawTransfer)
+            if compute is not None and (is_transfer or (timing is not None and not inside)):
+                ended, compute = compute, None
+                ended.end()
+            if is_transfer:
+                _transfer(encoder, step)
+                continue
+            # A span for each kernel, in their order, also where the pass is shared.
+            writes = None if timing is None else timing.span(step.label)
+            if compute is None:
+                of_pass = timing.shared_pass(step.label) if timing is not None and inside else writes
+                compute = encoder.begin_compute_pass(label=step.label, timestamp_writes=of_pass)
+            compute.set_pipeline(step.pipeline)
+            compute.set_bind_group(0, step.group)
+            if inside:
+                _stamp(compute, writes, "beginning_of_pass_write_index")
+            x, y, z = step.workgroups
+            for _ in range(trials):
+                compute.dispatch_workgroups(x, y, z)
+            if inside:
+                _stamp(compute, writes, "end_of_pass_write_index")
+    finally:
+        if compute is not None:  # after a failure, too: an open pass would lock a caller's encoder
+            compute.end()
 
 
 def _stamp(compute: wgpu.GPUComputePassEncoder, writes: Any, which: str) -> None:

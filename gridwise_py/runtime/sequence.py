@@ -288,7 +288,9 @@ class Sequence(OfOneDevice):
         return SequenceRun(captured.title, measurement)
 
     @explained(ASYNC_REMEDIES)
-    async def execute_async(self, *, enable_gpu_timing: GpuTiming = False, enable_cpu_timing: bool = False) -> SequenceRun:
+    async def execute_async(
+        self, *, enable_gpu_timing: GpuTiming = False, enable_cpu_timing: bool = False
+    ) -> SequenceRun:
         """Like `execute`, without blocking the event loop; returns when the work is done."""
         execute = functools.partial(
             self.execute, enable_gpu_timing=enable_gpu_timing, enable_cpu_timing=enable_cpu_timing

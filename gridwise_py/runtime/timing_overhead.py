@@ -76,7 +76,9 @@ def timing_overhead(device: wgpu.GPUDevice | None = None, *, refresh: bool = Fal
 
 def _bound(context: DeviceContext, kernels: int) -> BoundPlan:
     one = own_plan("canary", 256, constants={"ROUNDS": 0})
-    return context.executor.bind(Plan(f"{kernels} times nothing", one.buffers, one.steps * kernels, one.shaders, one.work), {})
+    return context.executor.bind(
+        Plan(f"{kernels} times nothing", one.buffers, one.steps * kernels, one.shaders, one.work), {}
+    )
 
 
 def _measured(context: DeviceContext) -> TimingOverheads:

@@ -441,16 +441,13 @@ class TimingSession:
 
         Without those of `passes`.
         """
-        return self._spans(shared=False)
+        return self._spans(self.ticks(), shared=False)
 
     def passes(self) -> list[Span]:
         """Return the times of passes whose kernels have timestamps of their own. Waits for their end."""
-        return self._spans(shared=True)
+        return self._spans(self._all_ticks()[np.array(self._shared, dtype=bool)], shared=True)
 
-    def _spans(self, *, shared: bool) -> list[Span]:
+    def _spans(self, ticks: np.ndarray, *, shared: bool) -> list[Span]:
+        labels = [label for label, of_pass in zip(self._labels, self._shared, strict=True) if of_pass is shared]
         period = self._helper.tick_period_ns
-        return [
-            Span(label, int(begin), int(end), period)
-            for label, of_pass, (begin, end) in zip(self._labels, self._shared, self._all_ticks(), strict=True)
-            if of_pass is shared
-        ]
+        return [Span(label, int(begin), int(end), period) for label, (begin, end) in zip(labels, ticks, strict=True)]
