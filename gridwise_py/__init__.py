@@ -239,6 +239,7 @@ if _typing.TYPE_CHECKING:
     from .bench.results.writer import write_results
     from .bench.sampling.benchmark import BenchmarkResult, benchmark
     from .bench.sampling.compare_kernels import KernelComparison, compare_kernels
+    from .bench.sampling.energy import EnergyComparison, EnergyResult, EnergyWindow, compare_energy, measure_energy
     from .bench.sampling.measure import measure
     from .bench.sampling.measurement import Measurement
     from .bench.sampling.protocol import SamplingProtocol
@@ -246,12 +247,17 @@ if _typing.TYPE_CHECKING:
 # Loaded when they are first used. They need the extra `bench`.
 _LOADED_LATE = {
     "BenchmarkResult": "bench.sampling.benchmark",
+    "EnergyComparison": "bench.sampling.energy",
+    "EnergyResult": "bench.sampling.energy",
+    "EnergyWindow": "bench.sampling.energy",
     "KernelComparison": "bench.sampling.compare_kernels",
     "Measurement": "bench.sampling.measurement",
     "SamplingProtocol": "bench.sampling.protocol",
     "benchmark": "bench.sampling.benchmark",
+    "compare_energy": "bench.sampling.energy",
     "compare_kernels": "bench.sampling.compare_kernels",
     "measure": "bench.sampling.measure",
+    "measure_energy": "bench.sampling.energy",
     "read_results": "bench.results.reader",
     "to_dataframe": "bench.results.dataframe",
     "write_results": "bench.results.writer",
@@ -289,6 +295,9 @@ __all__ = [
     "DeviceTimeoutError",
     "ElementwiseTuning",
     "EmptyReductionError",
+    "EnergyComparison",
+    "EnergyResult",
+    "EnergyWindow",
     "Event",
     "Expression",
     "First",
@@ -373,6 +382,7 @@ __all__ = [
     "capture",
     "ceil",
     "clip",
+    "compare_energy",
     "compare_kernels",
     "compress",
     "cos",
@@ -419,6 +429,7 @@ __all__ = [
     "maximum",
     "mean",
     "measure",
+    "measure_energy",
     "median",
     "memory_stats",
     "merge",
