@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import wgpu
 
+from ..backend.raw_commands import RawDispatch
 from ..backend.wgpu_native import wait_idle
 from ..errors import TimingUnavailable
 from ..planning.plan import Plan
@@ -94,6 +95,7 @@ def _measured(context: DeviceContext) -> TimingOverheads:
         encoder = device.create_command_encoder()
         compute = encoder.begin_compute_pass(timestamp_writes=session.span("all"))
         for step in bound.steps:
+            assert isinstance(step, RawDispatch)
             compute.set_pipeline(step.pipeline)
             compute.set_bind_group(0, step.group)
             compute.dispatch_workgroups(*step.workgroups)

@@ -373,6 +373,8 @@ class Meter:
         window should begin with: how often it was read.
     failed : bool
         Whether the sensor once did not answer, or began anew.
+    at_s : float
+        By the clock, right after the last reading.
     """
 
     sensor: EnergySensor
@@ -381,14 +383,14 @@ class Meter:
     failed: bool = False
     _reads: int = field(default=0, repr=False)
     _last: float | None = field(default=None, repr=False)
-    _at: float = field(default=0.0, repr=False)
+    at_s: float = field(default=0.0, repr=False)
     _joules: float = field(default=0.0, repr=False)
     _started: float = field(default=0.0, repr=False)
 
     @property
     def steps(self) -> int:
         """How often the sensor stepped since the last `start`."""
-        elapsed_s, step_s = self._at - self._started, self.sensor.step_s
+        elapsed_s, step_s = self.at_s - self._started, self.sensor.step_s
         by_time = int(elapsed_s / step_s + 1e-6)
         if self.sensor.kind == "power":
             return by_time  # it may tell the same again
@@ -398,24 +400,25 @@ class Meter:
 
     def read(self) -> float:
         """Return the joules so far; of a sensor of power, what it told last is taken for the time since."""
-        value, now = self.sensor.read(), self.clock()
+        value, now, before_s = self.sensor.read(), self.clock(), self.at_s
+        self.at_s = now
         if value is None:
             self.failed = True
             return self._joules
         if self._last is not None:
             self._reads += 1
             self.moved += self.sensor.kind == "power" or value != self._last
-            rise = value - self._last if self.sensor.kind == "counter" else self._last * (now - self._at)
+            rise = value - self._last if self.sensor.kind == "counter" else self._last * (now - before_s)
             self.failed |= rise < 0
             self._joules += max(rise, 0.0)
-        self._last, self._at = value, now
+        self._last = value
         return self._joules
 
     def start(self) -> float:
         """Begin anew; return the joules so far."""
         self.failed = False
         joules = self.read()  # if the sensor does not answer now, that counts
-        self.moved, self._reads, self._started = 0, 0, self._at
+        self.moved, self._reads, self._started = 0, 0, self.at_s
         return joules
 
 
@@ -438,12 +441,11 @@ def window_of(
     while not meter.moved and meter.clock() - begin_s < patience_s:
         run()
         meter.read()
-    begin_j, begin_s, calls = meter.start(), meter.clock(), 0
+    begin_j, begin_s, calls = meter.start(), meter.at_s, 0
     while True:
         moved = meter.moved
         calls += run()
-        end_j, end_s = meter.read(), meter.clock()
-        lasted_s = end_s - begin_s
+        end_j, lasted_s = meter.read(), meter.at_s - begin_s
         if lasted_s >= window_s and (meter.moved > moved or lasted_s >= window_s + patience_s):
             break
     return None if meter.failed else EnergyWindow(end_j - begin_j, lasted_s, calls, meter.steps, temperature())
@@ -534,9 +536,9 @@ def in_turns(
 
 
 def _single(meter: Meter, run: Callable[[], int], temperature: Callable[[], float | None]) -> EnergyWindow | None:
-    begin_j, begin_s = meter.start(), meter.clock()
+    begin_j, begin_s = meter.start(), meter.at_s
     calls = run()
-    end_j, end_s = meter.read(), meter.clock()
+    end_j, end_s = meter.read(), meter.at_s
     return None if meter.failed else EnergyWindow(end_j - begin_j, end_s - begin_s, calls, meter.steps, temperature())
 
 
