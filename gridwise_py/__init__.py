@@ -22,7 +22,7 @@ devices and their memory
 times of a call
     ``execute(…, enable_gpu_timing=True).get_timing_result()``, ``gw.Event``, ``gw.profile``
 measurements with confidence intervals (extra ``bench``)
-    ``gw.measure(primitive, …)``, ``gw.benchmark(callable)``, the command ``gridwise``
+    ``gw.measure(primitive, …)``, ``gw.benchmark(callable)``, the command ``gridwise``; joules: ``gw.measure_energy``
 
 Arrays have any number of dimensions and numpy's datatypes of 1 to 8 bytes, complex64 and structs; integers wrap. What
 a function takes, and how it differs from numpy's, is in docs/reference/numpy-and-cupy.md. ``dir(gw)`` lists all public
