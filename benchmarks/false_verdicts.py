@@ -57,7 +57,7 @@ def vector_add(device: wgpu.GPUDevice, n: int) -> Measure:
 
 def fma(device: wgpu.GPUDevice, rounds: int) -> Measure:
     """Return what measures chains of multiply-adds."""
-    text = compose("fma.wgsl")
+    text = compose("fma.wgsl", datatype="f32")
     kernel = gw.Kernel(device, text, {"state": "read_write"}, FMA_WORKGROUPS, constants={"ROUNDS": rounds})
     return measuring(kernel, state=gw.asarray(np.zeros(64, dtype=np.float32), device))
 

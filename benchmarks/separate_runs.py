@@ -129,7 +129,9 @@ def made(device: Any, kernel: str, amount: int) -> tuple[gw.Primitive, dict[str,
         a = gw.asarray(terms(amount), device)
         return gw.VectorAdd(device, "f32"), {"a": a, "b": a}
     constants = {"ROUNDS": amount}
-    chain = gw.Kernel(device, compose("fma.wgsl"), {"state": "read_write"}, FMA_WORKGROUPS, constants=constants)
+    chain = gw.Kernel(
+        device, compose("fma.wgsl", datatype="f32"), {"state": "read_write"}, FMA_WORKGROUPS, constants=constants
+    )
     return chain, {"state": gw.asarray(np.zeros(64, dtype=np.float32), device)}
 
 

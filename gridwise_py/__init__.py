@@ -22,7 +22,7 @@ devices and their memory
 times of a call
     ``execute(…, enable_gpu_timing=True).get_timing_result()``, ``gw.Event``, ``gw.profile``
 measurements with confidence intervals (extra ``bench``)
-    ``gw.measure(primitive, …)``, ``gw.benchmark(callable)``, the command ``gridwise``
+    ``gw.measure(primitive, …)``, ``gw.benchmark(callable)``, the command ``gridwise``; joules: ``gw.measure_energy``
 
 Arrays have any number of dimensions and numpy's datatypes of 1 to 8 bytes, complex64 and structs; integers wrap. What
 a function takes, and how it differs from numpy's, is in docs/reference/numpy-and-cupy.md. ``dir(gw)`` lists all public
@@ -200,7 +200,9 @@ from .runtime.memory import MemoryStats
 from .runtime.pinned import PinnedArray
 from .runtime.run import Run
 from .runtime.sequence import Sequence, SequenceRun, capture
+from .runtime.timing_overhead import timing_overhead
 from .streaming import stream
+from .timing.overhead import StampCost, TimingOverhead, TimingOverheads
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
 from .tuning.options import (
@@ -237,6 +239,7 @@ if _typing.TYPE_CHECKING:
     from .bench.results.writer import write_results
     from .bench.sampling.benchmark import BenchmarkResult, benchmark
     from .bench.sampling.compare_kernels import KernelComparison, compare_kernels
+    from .bench.sampling.energy import EnergyComparison, EnergyResult, EnergyWindow, compare_energy, measure_energy
     from .bench.sampling.measure import measure
     from .bench.sampling.measurement import Measurement
     from .bench.sampling.protocol import SamplingProtocol
@@ -244,12 +247,17 @@ if _typing.TYPE_CHECKING:
 # Loaded when they are first used. They need the extra `bench`.
 _LOADED_LATE = {
     "BenchmarkResult": "bench.sampling.benchmark",
+    "EnergyComparison": "bench.sampling.energy",
+    "EnergyResult": "bench.sampling.energy",
+    "EnergyWindow": "bench.sampling.energy",
     "KernelComparison": "bench.sampling.compare_kernels",
     "Measurement": "bench.sampling.measurement",
     "SamplingProtocol": "bench.sampling.protocol",
     "benchmark": "bench.sampling.benchmark",
+    "compare_energy": "bench.sampling.energy",
     "compare_kernels": "bench.sampling.compare_kernels",
     "measure": "bench.sampling.measure",
+    "measure_energy": "bench.sampling.energy",
     "read_results": "bench.results.reader",
     "to_dataframe": "bench.results.dataframe",
     "write_results": "bench.results.writer",
@@ -287,6 +295,9 @@ __all__ = [
     "DeviceTimeoutError",
     "ElementwiseTuning",
     "EmptyReductionError",
+    "EnergyComparison",
+    "EnergyResult",
+    "EnergyWindow",
     "Event",
     "Expression",
     "First",
@@ -335,11 +346,14 @@ __all__ = [
     "Signature",
     "SortTuning",
     "Span",
+    "StampCost",
     "StreamTuning",
     "Struct",
     "TimingError",
     "TimingHelper",
     "TimingNotReady",
+    "TimingOverhead",
+    "TimingOverheads",
     "TimingResult",
     "TimingSession",
     "TimingUnavailable",
@@ -368,6 +382,7 @@ __all__ = [
     "capture",
     "ceil",
     "clip",
+    "compare_energy",
     "compare_kernels",
     "compress",
     "cos",
@@ -414,6 +429,7 @@ __all__ = [
     "maximum",
     "mean",
     "measure",
+    "measure_energy",
     "median",
     "memory_stats",
     "merge",
@@ -484,6 +500,7 @@ __all__ = [
     "take",
     "tanh",
     "timing_helper",
+    "timing_overhead",
     "to_dataframe",
     "top_k",
     "transpose",

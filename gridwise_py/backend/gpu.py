@@ -5,14 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-__all__ = ["Gpu", "Observe", "pci_address"]
+__all__ = ["EnergySensor", "Gpu", "Observe", "pci_address"]
 
 #: Returns what a driver says now.
 Observe: TypeAlias = Callable[[], dict[str, Any]]
 
 _ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class EnergySensor:
+    """What a driver tells of the energy of a whole GPU board, with its memory, and by all processes.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"counter", "power"}
+        Whether it counts joules, or tells watts.
+    read : callable
+        Returns the joules since some time, or the watts now; None if the driver does not answer.
+    step_s : float
+        How often the driver renews the number, about.
+    """
+
+    name: str
+    kind: Literal["counter", "power"]
+    read: Callable[[], float | None]
+    step_s: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -29,11 +50,14 @@ class Gpu:
         ``throttle_reasons``, without those that the driver does not report.
     used_bytes : callable
         Returns ``memory_used_bytes`` alone, or None.
+    energy_sensor : callable
+        Returns its `EnergySensor`, or None if the driver has none.
     """
 
     pci: str | None
     look: Observe
     used_bytes: Callable[[], int | None]
+    energy_sensor: Callable[[], EnergySensor | None] = lambda: None
 
 
 def pci_address(text: str) -> str | None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from .clock import is_nvidia
-from .gpu import Gpu, Observe, pci_address
+from .gpu import EnergySensor, Gpu, Observe, pci_address
 from .sysfs_observers import sysfs_gpus
 
 __all__ = ["Gpu", "Observe", "gpus_like", "pci_address"]
@@ -65,8 +65,16 @@ def _nvidia_gpus(info: Mapping[str, Any]) -> list[Gpu]:
         same = [handle for handle in handles if _text(nvml.nvmlDeviceGetName(handle)).casefold() in name.casefold()]
     except Exception:
         return []
-    return [Gpu(_pci(nvml, handle), functools.partial(_look, nvml, handle), functools.partial(_used, nvml, handle))
-            for handle in same]  # fmt: skip
+    of_each = functools.partial
+    return [
+        Gpu(
+            _pci(nvml, handle),
+            of_each(_look, nvml, handle),
+            of_each(_used, nvml, handle),
+            of_each(_sensor, nvml, handle),
+        )
+        for handle in same
+    ]
 
 
 def _pci(nvml: Any, handle: Any) -> str | None:
@@ -81,6 +89,24 @@ def _used(nvml: Any, handle: Any) -> int | None:
         return int(nvml.nvmlDeviceGetMemoryInfo(handle).used)
     except Exception:
         return None
+
+
+def _sensor(nvml: Any, handle: Any) -> EnergySensor | None:
+    """Return the counter of energy, which GPUs since Volta have, or else the power."""
+
+    def told(function: str) -> float | None:
+        try:
+            return getattr(nvml, function)(handle) / 1000  # mJ, mW
+        except Exception:  # as for all that a GPU may not report
+            return None
+
+    functions: tuple[tuple[Literal["counter", "power"], str], ...] = (
+        ("counter", "nvmlDeviceGetTotalEnergyConsumption"), ("power", "nvmlDeviceGetPowerUsage"),
+    )  # fmt: skip
+    for kind, function in functions:
+        if told(function) is not None:
+            return EnergySensor(f"NVML's {function}", kind, functools.partial(told, function))
+    return None
 
 
 def _text(value: str | bytes) -> str:

@@ -5,7 +5,7 @@ small text files, which need no privilege:
 
 - amdgpu: ``device/pp_dpm_sclk`` and ``pp_dpm_mclk`` (all levels, the current one with a star), ``mem_info_vram_used``,
   and in ``device/hwmon/hwmon*/`` ``freq1_input`` (Hz), ``power1_average`` or ``power1_input`` (µW), ``temp1_input``
-  (1/1000 °C).
+  (1/1000 °C), ``energy1_input`` (µJ, a counter, on some).
 - i915: ``gt/gt0/rps_act_freq_mhz`` and ``rps_RP0_freq_mhz``, before Linux 5.18 ``gt_act_freq_mhz`` and
   ``gt_RP0_freq_mhz``.
 - xe: ``device/tile0/gt0/freq0/act_freq`` and ``rp0_freq`` (MHz).
@@ -17,9 +17,9 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from .gpu import Gpu, pci_address
+from .gpu import EnergySensor, Gpu, pci_address
 
 __all__ = ["sysfs_gpus"]
 
@@ -37,7 +37,13 @@ def sysfs_gpus(info: Mapping[str, Any], root: Path = _ROOT) -> list[Gpu]:
     same = [card for card in cards if (_hex(card / "device/vendor"), _hex(card / "device/device")) == wanted]
     # The folder of a card's device is a link to that of its PCI address.
     return [
-        Gpu(pci_address((card / "device").resolve().name), partial(look, card), partial(_used, card)) for card in same
+        Gpu(
+            pci_address((card / "device").resolve().name),
+            partial(look, card),
+            partial(_used, card),
+            partial(_sensor, card),
+        )
+        for card in same
     ]
 
 
@@ -45,9 +51,30 @@ def _used(card: Path) -> int | None:
     return _number([card / "device/mem_info_vram_used"])
 
 
-def _look_amd(card: Path) -> dict[str, Any]:
+def _hwmon(card: Path) -> Path:
     device = card / "device"
-    hwmon = next(iter(sorted(device.glob("hwmon/hwmon*"))), device / "none")
+    return next(iter(sorted(device.glob("hwmon/hwmon*"))), device / "none")
+
+
+def _sensor(card: Path) -> EnergySensor | None:
+    """Return the counter of energy, or else the power, of a driver that shows one in hwmon."""
+    files: tuple[tuple[Literal["counter", "power"], str], ...] = (
+        ("counter", "energy1_input"), ("power", "power1_average"), ("power", "power1_input"),
+    )  # fmt: skip
+    for kind, name in files:
+        path = _hwmon(card) / name
+        if _number([path]) is not None:
+            return EnergySensor(f"hwmon's {name}", kind, partial(_millionth, path))
+    return None
+
+
+def _millionth(path: Path) -> float | None:
+    value = _number([path])
+    return None if value is None else value * 1e-6
+
+
+def _look_amd(card: Path) -> dict[str, Any]:
+    device, hwmon = card / "device", _hwmon(card)
     clocks, memory_clocks = _levels(device / "pp_dpm_sclk"), _levels(device / "pp_dpm_mclk")
     return _known(
         sm_clock_mhz=_scaled(_number([hwmon / "freq1_input"]), 1e-6) or clocks.get("current"),

@@ -334,8 +334,13 @@ def _polled(device: wgpu.GPUDevice) -> bool | None:
         return None
 
 
-def write_timestamp(encoder: wgpu.GPUCommandEncoder, query_set: wgpu.GPUQuerySet, index: int) -> None:
-    """Write a timestamp at the current place of an encoder; the device has ``timestamp-query-inside-encoders``."""
+def write_timestamp(
+    encoder: wgpu.GPUCommandEncoder | wgpu.GPUComputePassEncoder, query_set: wgpu.GPUQuerySet, index: int
+) -> None:
+    """Write a timestamp at the current place of an encoder, or of an open pass.
+
+    The device has ``timestamp-query-inside-encoders``, or ``timestamp-query-inside-passes``.
+    """
     from wgpu.backends.wgpu_native.extras import write_timestamp as write
 
     write(encoder, query_set, index)

@@ -82,6 +82,7 @@ def _learn(device: Any, adapter: str | None, form: str) -> None:
 def _show(found: Any) -> None:
     from rich.markup import escape
 
+    from ..bench.report.roofline import PEAKS
     from ..bench.report.text_table import Column, TextTable
     from ..display.quantities import format_number, format_time
 
@@ -121,6 +122,13 @@ def _show(found: Any) -> None:
     console.print(f"last-level cache: {cache}")
     gflops = "not measured" if found.fma_gflops is None else f"{format_number(found.fma_gflops)} GFLOP/s"
     console.print(f"multiply-adds in f32 (two operations each): {gflops}")
+    if found.peaks_gops:
+        table = TextTable([Column("other peaks"), Column("10^9 operations/s", right=True)])
+        for name, words in PEAKS.items():
+            gops = found.peaks_gops.get(name)
+            table.add_row(words, "the device has none" if gops is None else format_number(gops))
+        console.print()
+        console.print(table)
 
 
 def _bytes(count: float) -> str:

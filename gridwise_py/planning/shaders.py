@@ -137,12 +137,12 @@ def prologue(target: str, text: str) -> str:
     text : str
         The text that follows, which tells what it needs.
     """
-    if target == "naga":
-        return ""
-    if target != "tint":
+    if target not in ("naga", "tint"):
         raise ValueError(f"target {target!r} is unknown; known are naga, tint")
     lines: list[str] = []
-    if re.search(r"\bsubgroup\w*\(|@builtin\((subgroup_\w+|num_subgroups)\)", text):
+    if "f16" in text and re.search(r"\bf16\b", re.sub(r"//[^\n]*", "", text)):
+        lines.append("enable f16;")
+    if target == "tint" and re.search(r"\bsubgroup\w*\(|@builtin\((subgroup_\w+|num_subgroups)\)", text):
         # Subgroup operations run under conditions that are uniform by construction, which Tint cannot see.
         lines += ["enable subgroups;", "diagnostic(off, subgroup_uniformity);"]
     return "".join(line + "\n" for line in lines)

@@ -27,6 +27,7 @@ from ..runtime.bound_call import (
     ASYNC_REMEDIES,
     BoundCall,
     check_encoder_option,
+    check_gpu_timing,
     check_in_place,
     check_trials,
     timing_result,
@@ -39,7 +40,7 @@ from ..runtime.encoders import check_encoder, check_session
 from ..runtime.known_calls import KnownCall
 from ..runtime.one_device import OfOneDevice
 from ..runtime.run import Measurement, Run
-from ..timing.queries import TimingSession
+from ..timing.queries import GpuTiming, TimingSession
 from ..timing.result import TimingResult
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype
@@ -405,8 +406,9 @@ class Primitive(OfOneDevice, ABC):
         trials : int, default 1
             How often each dispatch is recorded.
         timing : TimingSession, optional
-            From this device's `timing_helper`: each kernel then gets its own pass with timestamps. The caller calls
-            ``timing.submitted()`` after submitting, or ``timing.mark(encoder)`` before finishing the encoder.
+            From this device's `timing_helper`: each kernel then gets its own pass with timestamps, or, of
+            ``session(inside=True)``, timestamps inside of a shared one. The caller calls ``timing.submitted()`` after
+            submitting, or ``timing.mark(encoder)`` before finishing the encoder.
         **arrays
             The arguments.
 
@@ -425,7 +427,7 @@ class Primitive(OfOneDevice, ABC):
         self,
         *,
         encoder: wgpu.GPUCommandEncoder | None = None,
-        enable_gpu_timing: bool = False,
+        enable_gpu_timing: GpuTiming = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
         **arrays: Any,
@@ -436,8 +438,10 @@ class Primitive(OfOneDevice, ABC):
         ----------
         encoder : wgpu.GPUCommandEncoder, optional
             Record on this encoder, without submitting. By default the primitive submits, and does not wait.
-        enable_gpu_timing : bool, default False
-            Take timestamps around each kernel. Without ``timestamp-query`` GPU times are None, with a warning.
+        enable_gpu_timing : bool or "inside", default False
+            Take timestamps around each kernel. Without ``timestamp-query`` GPU times are None, with a warning. True
+            gives each kernel a pass of its own; ``"inside"`` leaves the passes as they are without timing, and takes
+            timestamps inside of them (feature ``timestamp-query-inside-passes``).
         enable_cpu_timing : bool, default False
             Measure the time from the submission to an idle queue; the queue is idle before.
         trials : int, default 1
@@ -456,9 +460,13 @@ class Primitive(OfOneDevice, ABC):
         ------
         ArgumentError
             If an argument is wrong; nothing was submitted or changed.
+        TimingUnavailable
+            For ``enable_gpu_timing="inside"``, if the device cannot; nothing was submitted or changed.
         """
         if encoder is not None:
             check_encoder_option(self.name, encoder, enable_cpu_timing, self.device)
+        if enable_gpu_timing:
+            check_gpu_timing(self.name, enable_gpu_timing, self.device)
         context = self._context
         observer = None if context is None else context.observer
         if observer is None:
@@ -475,7 +483,7 @@ class Primitive(OfOneDevice, ABC):
 
     @explained(ASYNC_REMEDIES)
     async def execute_async(
-        self, *, enable_gpu_timing: bool = False, enable_cpu_timing: bool = False, trials: int = 1, **arrays: Any
+        self, *, enable_gpu_timing: GpuTiming = False, enable_cpu_timing: bool = False, trials: int = 1, **arrays: Any
     ) -> Run[Any]:
         """Like `execute`, without blocking the event loop; returns when the work is done.
 

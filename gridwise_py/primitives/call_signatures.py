@@ -6,13 +6,15 @@ import inspect
 import types
 from typing import Any, TypedDict, cast
 
+from ..timing.queries import GpuTiming
+
 __all__ = ["Timed", "with_arrays"]
 
 
 class Timed(TypedDict, total=False):
     """Options of calls that submit."""
 
-    enable_gpu_timing: bool
+    enable_gpu_timing: GpuTiming
     enable_cpu_timing: bool
     trials: int
 

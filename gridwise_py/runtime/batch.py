@@ -19,7 +19,7 @@ from ..backend.fork_guard import check_process, inherited
 from ..backend.raw_commands import encode_together, prepared_submission, record_together
 from ..backend.timeout import note_submission
 from ..backend.wgpu_native import guard_order, note_work, submit_counted, submit_is_wgpus, wait_in_turn
-from ..timing.queries import TimingSession
+from ..timing.queries import GpuTiming, TimingSession
 from .context import DeviceContext, context_of
 from .device import default_device
 from .encodable import Encodable, Spans
@@ -36,24 +36,30 @@ _NAMES_SHOWN = 3
 class ReservedSpans:
     """The timestamps of a call's passes, reserved when the call is made: to reserve may have to wait for the GPU."""
 
-    __slots__ = ("_spans", "session")
+    __slots__ = ("_passes", "_spans", "session")
 
-    def __init__(self, session: TimingSession, labels: Sequence[str]):
+    def __init__(self, session: TimingSession, commands: Encodable):
         self.session: TimingSession = session
-        self._spans = [session.span(label) for label in labels]
+        self._spans = [session.span(label) for label in commands.labels]
+        shared = commands.pass_count if session.inside else 0
+        self._passes = [session.shared_pass(commands.title) for _ in range(shared)]
 
     def timing(self) -> _SpansInOrder:
-        return _SpansInOrder(self._spans)
+        return _SpansInOrder(self._spans, self._passes, inside=self.session.inside)
 
 
 class _SpansInOrder:
     """Gives reserved spans to the passes, in the place of a session."""
 
-    def __init__(self, spans: Sequence[dict[str, object]]):
-        self._spans = iter(spans)
+    def __init__(self, spans: Sequence[dict[str, object]], passes: Sequence[dict[str, object]], *, inside: bool):
+        self._spans, self._passes = iter(spans), iter(passes)
+        self.inside: bool = inside
 
     def span(self, _label: str, /) -> dict[str, object]:
         return next(self._spans)
+
+    def shared_pass(self, _label: str, /) -> dict[str, object]:
+        return next(self._passes)
 
 
 #: A call of a batch that is not submitted yet: its name, its commands, its trials, what keeps its arguments, and the
@@ -68,7 +74,7 @@ class CallRecorder(Recorder, Protocol):
         self,
         name: str,
         observer: Observer | None,
-        enable_gpu_timing: bool,
+        enable_gpu_timing: GpuTiming,
         enable_cpu_timing: bool,
         launch_blocking: bool,
     ) -> bool:
@@ -99,7 +105,7 @@ class BatchRecorder:
         self,
         name: str,
         observer: Observer | None,
-        enable_gpu_timing: bool,
+        enable_gpu_timing: GpuTiming,
         enable_cpu_timing: bool,
         launch_blocking: bool,
     ) -> bool:

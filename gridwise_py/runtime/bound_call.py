@@ -15,7 +15,7 @@ from ..backend.wgpu_native import note_work, wait_idle
 from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError, TimingUnavailable
 from ..planning.plan import Plan
-from ..timing.queries import TimingSession
+from ..timing.queries import INSIDE_PASSES, GpuTiming, TimingSession, without_inside
 from ..timing.result import TimingResult
 from ..types.options import integer
 from .arguments import ParsedCall
@@ -33,8 +33,8 @@ from .one_device import OfOneDevice
 from .run import Measurement, Run, launch, launch_untimed, record_marked
 
 __all__ = [
-    "ASYNC_REMEDIES", "BoundCall", "check_encoder_option", "check_in_place", "check_trials", "timing_result",
-    "to_the_end",
+    "ASYNC_REMEDIES", "BoundCall", "check_encoder_option", "check_gpu_timing", "check_in_place", "check_trials",
+    "timing_result", "to_the_end",
 ]  # fmt: skip
 
 RunT = TypeVar("RunT")
@@ -47,6 +47,19 @@ def check_trials(trials: Any) -> None:
     """Raise ArgumentError where a number of trials is none."""
     if type(trials) is not int or trials < 1:
         integer("trials", trials, 1)
+
+
+def check_gpu_timing(name: str, enable_gpu_timing: object, device: wgpu.GPUDevice) -> None:
+    """Raise where a call is asked for timestamps of an unknown kind, or of one that the device does not have."""
+    if not isinstance(enable_gpu_timing, str):
+        return
+    if enable_gpu_timing != "inside":
+        raise ArgumentError(
+            f"{name}: enable_gpu_timing is {enable_gpu_timing!r}; it must be False, True (a pass with timestamps for "
+            f'each kernel) or "inside" (timestamps inside of the passes that the kernels share)'
+        )
+    if INSIDE_PASSES not in device.features:
+        raise TimingUnavailable(f"{name}: {without_inside(device)}")
 
 
 def check_in_place(name: str, trials: int, in_place: bool) -> None:
@@ -202,7 +215,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         self,
         *,
         encoder: wgpu.GPUCommandEncoder | None = None,
-        enable_gpu_timing: bool = False,
+        enable_gpu_timing: GpuTiming = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
@@ -215,6 +228,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         check_process()
         check_trials(trials)
         check_encoder_option(self.name, encoder, enable_cpu_timing, self.device)
+        check_gpu_timing(self.name, enable_gpu_timing, self.device)
         self.check(trials)
         observer = self._context.observer
         if observer is None:
@@ -225,7 +239,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
 
     @explained(ASYNC_REMEDIES)
     async def execute_async(
-        self, *, enable_gpu_timing: bool = False, enable_cpu_timing: bool = False, trials: int = 1
+        self, *, enable_gpu_timing: GpuTiming = False, enable_cpu_timing: bool = False, trials: int = 1
     ) -> Run[ItemsT]:
         """Like `execute`, without blocking the event loop; returns when the work is done."""
         return await to_the_end(
@@ -268,7 +282,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
     def run(
         self,
         encoder: wgpu.GPUCommandEncoder | None,
-        enable_gpu_timing: bool,
+        enable_gpu_timing: GpuTiming,
         enable_cpu_timing: bool,
         trials: int,
         observer: Observer | None,
@@ -291,7 +305,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
             return Run(bound.plan, parsed.outputs, None, None)
         session = None
         if enable_gpu_timing or (observer is not None and observer.times_kernels(encoder)):
-            session = context.session()
+            session = context.session(inside=enable_gpu_timing == "inside")
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         if encoder is None:
             launch(self._device, bound, trials, session, cpu, observer, blocking=self._launch_blocking, doing=self.name)
@@ -307,28 +321,30 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
             doubt = clock_doubt(self._device)
             counts = self._counts_of_now(encoder) if plan.work.counted else None
             measurement = Measurement(
-                plan.kernels, plan.work, session, int(trials), cpu or {}, doubt, counts, is_first=is_first
-            )
+                plan.kernels, plan.work, session, int(trials), cpu or {}, doubt, counts,
+                is_first=is_first, pass_count=bound.pass_count,
+            )  # fmt: skip
             self._last_timed = measurement
         return Run(plan, parsed.outputs, encoder, measurement)
 
-    def _hold_back(self, recorder: CallRecorder, enable_gpu_timing: bool, trials: int) -> Run[Any]:
+    def _hold_back(self, recorder: CallRecorder, enable_gpu_timing: GpuTiming, trials: int) -> Run[Any]:
         """Give the call to a batch or a capture."""
         bound, parsed, context = self._bound_plan, self.parsed, self._context
         plan = bound.plan
         if not enable_gpu_timing:
             recorder.add(self.name, bound, trials, parsed)
             return Run(plan, parsed.outputs, None, None)
-        session = context.session()
-        spans = None if session is None else ReservedSpans(session, bound.labels)
+        session = context.session(inside=enable_gpu_timing == "inside")
+        spans = None if session is None else ReservedSpans(session, bound)
         is_first = bound.begins()
         recorder.add(self.name, bound, trials, parsed, spans)
         note_work(self._device)  # by the time of the call; its submission follows soon
         doubt = clock_doubt(self._device)
         counts = self._counts_of_now(None) if plan.work.counted else None
         self._last_timed = measurement = Measurement(
-            plan.kernels, plan.work, session, int(trials), {}, doubt, counts, is_first=is_first
-        )
+            plan.kernels, plan.work, session, int(trials), {}, doubt, counts,
+            is_first=is_first, pass_count=bound.pass_count,
+        )  # fmt: skip
         return Run(plan, parsed.outputs, None, measurement)
 
     def _counts_of_now(self, encoder: wgpu.GPUCommandEncoder | None) -> dict[str, Array]:

@@ -172,11 +172,14 @@ class DeviceContext:
         with self._events_lock:
             self.events_done = max(self.events_done, number)
 
-    def session(self) -> TimingSession | None:
-        """Open a timing session; return None, with the warning of `warn_no_timestamps`, without timestamps."""
+    def session(self, *, inside: bool = False) -> TimingSession | None:
+        """Open a timing session; return None, with the warning of `warn_no_timestamps`, without timestamps.
+
+        `inside` is that of `TimingHelper.session`.
+        """
         compile_threads().finish()  # CPUs that compile would slow the host, and a GPU that is a CPU
         if self.has_timestamps:
-            return self.timing_helper.session()
+            return self.timing_helper.session(inside=inside)
         self.warn_no_timestamps()
         return None
 

@@ -15,8 +15,17 @@ __all__ = ["Encodable", "Spans"]
 class Spans(Protocol):
     """Gives passes their timestamps: a `TimingSession`, or what was reserved in one."""
 
+    @property
+    def inside(self) -> bool:
+        """Whether the kernels' timestamps are taken inside of passes that they share."""
+        ...
+
     def span(self, label: str, /) -> dict[str, object]:
-        """Return the argument ``timestamp_writes`` of the next pass."""
+        """Return the argument ``timestamp_writes`` of the next kernel's pass; the same queries if it is `inside`."""
+        ...
+
+    def shared_pass(self, label: str, /) -> dict[str, object]:
+        """Return the argument ``timestamp_writes`` of the next pass that kernels share."""
         ...
 
 
@@ -39,6 +48,11 @@ class Encodable(Protocol):
         ...
 
     @property
+    def pass_count(self) -> int:
+        """The passes that it has without timing."""
+        ...
+
+    @property
     def cost(self) -> int:
         """How much of a batch it is: its dispatches, and the MiB that it moves."""
         ...
@@ -48,7 +62,7 @@ class Encodable(Protocol):
         ...
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: Spans | None = None) -> None:
-        """Record it; with `timing`, each dispatch in a pass of its own."""
+        """Record it; with `timing`, each dispatch in a pass of its own, unless that says `inside`."""
         ...
 
     def run_blocking(self, device: wgpu.GPUDevice, *, trials: int, timing: TimingSession | None) -> None:

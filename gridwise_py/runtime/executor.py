@@ -9,16 +9,16 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import wgpu
 
 from ..backend.device_errors import device_errors, is_trouble, lacks_memory, watch_errors
 from ..backend.raw_commands import RawCommands, RawDispatch, RawTransfer, raw_commands
-from ..backend.wgpu_native import submit, wait_idle
+from ..backend.wgpu_native import submit, wait_idle, write_timestamp
 from ..errors import BufferUsageError, DeviceError
 from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
 from ..timing.queries import TimingSession
@@ -27,7 +27,7 @@ from .memory import Lease, MemoryPool
 from .observer import Observer
 from .pipelines import Pipeline, PipelineCache
 
-__all__ = ["BindingKey", "BoundPlan", "BufferRange", "Executor"]
+__all__ = ["BindingKey", "BoundPlan", "BufferRange", "Executor", "encode_steps", "pass_count"]
 
 _USAGE = wgpu.BufferUsage
 _OWN_USAGE = {
@@ -88,35 +88,19 @@ class BoundPlan:
     ) -> None:
         """Record the plan, each dispatch `trials` times.
 
-        With `timing`, each kernel gets a pass of its own, with timestamps; without, neighbouring dispatches share
-        one pass.
+        With `timing`, each kernel gets a pass of its own, with timestamps; without, or if it takes timestamps inside of
+        passes, neighbouring dispatches share one pass.
         """
         if not self.ran:
             self.begins()
         if timing is None and self.raw is not None and self.raw.record(encoder, trials):
             return
-        compute = None
-        for step in self.steps:
-            if isinstance(step, RawTransfer):
-                if compute is not None:
-                    compute.end()
-                    compute = None
-                _transfer(encoder, step)
-                continue
-            if compute is None or timing is not None:
-                if compute is not None:
-                    compute.end()
-                if timing is None:
-                    compute = encoder.begin_compute_pass(label=step.label)
-                else:
-                    compute = encoder.begin_compute_pass(label=step.label, timestamp_writes=timing.span(step.label))
-            compute.set_pipeline(step.pipeline)
-            compute.set_bind_group(0, step.group)
-            x, y, z = step.workgroups
-            for _ in range(trials):
-                compute.dispatch_workgroups(x, y, z)
-        if compute is not None:
-            compute.end()
+        encode_steps(encoder, ((step, trials) for step in self.steps), timing)
+
+    @property
+    def pass_count(self) -> int:
+        """The passes that it has without timing."""
+        return pass_count(self.steps)
 
     def begins(self) -> bool:
         """Note that it is dispatched now; return whether one of its pipelines never was before."""
@@ -142,6 +126,49 @@ class BoundPlan:
             errors = watch.take()
             if errors:
                 raise DeviceError(f"{self.plan.primitive}, step {label!r} failed: {'; '.join(errors)}")
+
+
+def pass_count(steps: Iterable[RawDispatch | RawTransfer]) -> int:
+    """Return the number of passes of steps whose neighbouring dispatches share one."""
+    return sum(is_dispatch for is_dispatch, _ in itertools.groupby(steps, lambda step: isinstance(step, RawDispatch)))
+
+
+def encode_steps(
+    encoder: wgpu.GPUCommandEncoder, steps: Iterable[tuple[RawDispatch | RawTransfer, int]], timing: Spans | None
+) -> None:
+    """Record steps by wgpu-py's public calls, each dispatch as often as the number says; see `BoundPlan.encode`."""
+    inside = timing is not None and timing.inside
+    compute = None
+    try:
+        for step, trials in steps:
+            is_transfer = isinstance(step, RawTransfer)
+            if compute is not None and (is_transfer or (timing is not None and not inside)):
+                ended, compute = compute, None
+                ended.end()
+            if is_transfer:
+                _transfer(encoder, step)
+                continue
+            # A span for each kernel, in their order, also where the pass is shared.
+            writes = None if timing is None else timing.span(step.label)
+            if compute is None:
+                of_pass = timing.shared_pass(step.label) if timing is not None and inside else writes
+                compute = encoder.begin_compute_pass(label=step.label, timestamp_writes=of_pass)
+            compute.set_pipeline(step.pipeline)
+            compute.set_bind_group(0, step.group)
+            if inside:
+                _stamp(compute, writes, "beginning_of_pass_write_index")
+            x, y, z = step.workgroups
+            for _ in range(trials):
+                compute.dispatch_workgroups(x, y, z)
+            if inside:
+                _stamp(compute, writes, "end_of_pass_write_index")
+    finally:
+        if compute is not None:  # after a failure, too: an open pass would lock a caller's encoder
+            compute.end()
+
+
+def _stamp(compute: wgpu.GPUComputePassEncoder, writes: Any, which: str) -> None:
+    write_timestamp(compute, writes["query_set"], writes[which])
 
 
 def _transfer(encoder: wgpu.GPUCommandEncoder, step: RawTransfer) -> None:

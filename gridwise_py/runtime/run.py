@@ -18,11 +18,13 @@ from ..backend.waits import in_thread
 from ..backend.wgpu_native import submit_by, submit_counted, submit_is_wgpus, wait_idle, wait_method
 from ..errors import ArgumentError, TimingUnavailable
 from ..planning.plan import Kernel, Plan, Work
+from ..timing.overhead import OVERHEAD, TimingOverhead
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from .array import Array
 from .chunked_array import ItemsT
 from .compile_threads import compile_threads
+from .context import context_of
 from .encodable import Encodable
 from .gpu_clock import ClockDoubt
 from .observer import Observer
@@ -227,7 +229,7 @@ class Measurement:
     """
 
     __slots__ = (
-        "_counts", "_cpu", "_doubt", "_kernels", "_lock", "_result", "_session", "_trials", "_warnings",
+        "_counts", "_cpu", "_doubt", "_kernels", "_lock", "_pass_count", "_result", "_session", "_trials", "_warnings",
         "_work",
     )  # fmt: skip
 
@@ -242,10 +244,12 @@ class Measurement:
         counts: Mapping[str, Array] | None = None,
         *,
         is_first: bool = False,
+        pass_count: int,
     ):
         self._counts = counts or {}
         self._warnings: tuple[str, ...] = (*cpu.pop("warnings", ()), *((FIRST,) if is_first else ()))
         self._kernels = kernels
+        self._pass_count = pass_count  # without timing
         self._work = work
         self._session = session
         self._trials = trials
@@ -276,6 +280,8 @@ class Measurement:
                 warnings=warnings,
                 workgroups=tuple(kernel.workgroups for kernel in self._kernels),
                 work=self._counted_work(),
+                passes=tuple(self._session.passes()) if self._session is not None and self._session.inside else (),
+                overhead=self._overhead(),
                 **self._cpu,
             )
             if self._doubt is not None and self._kernels:
@@ -285,6 +291,15 @@ class Measurement:
             self._session = self._doubt = None
             self._counts = {}
         return self._result
+
+    def _overhead(self) -> TimingOverhead | None:
+        """Return what the timestamps added; None where that was not measured on the device."""
+        if self._session is None:
+            return None
+        known = context_of(self._session.device).known(OVERHEAD)
+        if known is None:
+            return None
+        return known.of(inside=self._session.inside, kernels=len(self._kernels), passes=self._pass_count)
 
     def _counted_work(self) -> Work | None:
         """Return the work of the items that counted, which is read from the GPU."""

@@ -19,17 +19,17 @@ from ..backend.waits import in_thread
 from ..backend.wgpu_native import note_work
 from ..call_errors import explained
 from ..errors import ArgumentError
-from ..timing.queries import TimingSession
+from ..timing.queries import GpuTiming, TimingSession
 from ..timing.result import TimingResult
 from .arguments import ParsedCall
 from .batch import ReservedSpans, encode_in_order, prepare, recording
-from .bound_call import ASYNC_REMEDIES, BoundCall, timing_result, to_the_end
+from .bound_call import ASYNC_REMEDIES, BoundCall, check_gpu_timing, timing_result, to_the_end
 from .chunked_array import check_usable, parts
 from .context import DeviceContext, context_of
 from .device import default_device
 from .encodable import Encodable, Spans
 from .encoders import check_encoder, check_session, watch_submission
-from .executor import BoundPlan
+from .executor import BoundPlan, encode_steps, pass_count
 from .gpu_clock import clock_doubt
 from .observer import Observer
 from .one_device import OfOneDevice
@@ -52,6 +52,8 @@ class _Captured:
         raw = [(plan.raw, trials) for plan, trials in bound if plan.raw is not None]
         self.raw: RawCommands | None = joined(raw) if raw and len(raw) == len(bound) else None
         self.labels: tuple[str, ...] = tuple(label for plan, _ in bound for label in plan.labels)
+        self._steps = tuple((step, trials) for plan, trials in bound for step in plan.steps)
+        self.pass_count: int = pass_count(step for step, _ in self._steps)
         self.cost: int = sum(plan.cost * trials for plan, trials in bound)
         names = [call.name for call, _ in self.calls]
         self.title: str = f"Sequence of {len(names)} ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
@@ -92,6 +94,10 @@ class _Captured:
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: Spans | None = None) -> None:
         for _ in range(trials):
+            if timing is not None and timing.inside:
+                # In the passes that a replay without timing has.
+                encode_steps(encoder, self._steps, timing)
+                continue
             encode_in_order(encoder, [(call.bound_plan, each, timing) for call, each in self.calls])
 
     def run_blocking(self, device: wgpu.GPUDevice, *, trials: int, timing: TimingSession | None) -> None:
@@ -119,7 +125,7 @@ class _CaptureRecorder:
         self,
         name: str,
         observer: Observer | None,
-        enable_gpu_timing: bool,
+        enable_gpu_timing: GpuTiming,
         enable_cpu_timing: bool,
         launch_blocking: bool,
     ) -> bool:
@@ -205,15 +211,16 @@ class Sequence(OfOneDevice):
         return 0 if self._captured is None else len(self._captured.calls)
 
     @explained()
-    def execute(self, *, enable_gpu_timing: bool = False, enable_cpu_timing: bool = False) -> SequenceRun:
+    def execute(self, *, enable_gpu_timing: GpuTiming = False, enable_cpu_timing: bool = False) -> SequenceRun:
         """Run all calls, without waiting: in one submission, or in two where the first calls move 64 MiB and more.
 
         The GPU then begins with those while the rest is encoded. With timing it is one submission.
 
         Parameters
         ----------
-        enable_gpu_timing : bool, default False
-            Take timestamps around each kernel. Without ``timestamp-query`` GPU times are None, with a warning.
+        enable_gpu_timing : bool or "inside", default False
+            Take timestamps around each kernel. Without ``timestamp-query`` GPU times are None, with a warning. With
+            ``"inside"`` all kernels keep the passes that they share; see `Primitive.execute`.
         enable_cpu_timing : bool, default False
             Measure the time from the submission to an idle queue; the queue is idle before.
 
@@ -231,6 +238,7 @@ class Sequence(OfOneDevice):
             If a buffer that it uses was destroyed, or is mapped.
         """
         check_process()
+        check_gpu_timing(self.name, enable_gpu_timing, self.device)
         captured = self._ready()
         observer = self._context.observer
         if observer is None:
@@ -239,7 +247,7 @@ class Sequence(OfOneDevice):
             return self._run(captured, enable_gpu_timing, enable_cpu_timing, observer)
 
     def _run(
-        self, captured: _Captured, enable_gpu_timing: bool, enable_cpu_timing: bool, observer: Observer | None
+        self, captured: _Captured, enable_gpu_timing: GpuTiming, enable_cpu_timing: bool, observer: Observer | None
     ) -> SequenceRun:
         context, device = self._context, self._context.device
         is_first = captured.begins()
@@ -250,10 +258,10 @@ class Sequence(OfOneDevice):
             recorder = None
         session: TimingSession | None = None
         if enable_gpu_timing or (observer is not None and observer.times_kernels(None)):
-            session = context.session()
+            session = context.session(inside=enable_gpu_timing == "inside")
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         if recorder is not None:
-            spans = None if session is None else ReservedSpans(session, captured.labels)
+            spans = None if session is None else ReservedSpans(session, captured)
             recorder.add(captured.title, captured, 1, captured, spans)
         else:
             # What is timed or watched is one submission.
@@ -274,12 +282,15 @@ class Sequence(OfOneDevice):
                 note_work(device)  # as for a call: its submission follows soon
             doubt = clock_doubt(device)
             measurement = self._last_timed = Measurement(
-                captured.kernels, None, session, 1, cpu or {}, doubt, is_first=is_first
-            )
+                captured.kernels, None, session, 1, cpu or {}, doubt,
+                is_first=is_first, pass_count=captured.pass_count,
+            )  # fmt: skip
         return SequenceRun(captured.title, measurement)
 
     @explained(ASYNC_REMEDIES)
-    async def execute_async(self, *, enable_gpu_timing: bool = False, enable_cpu_timing: bool = False) -> SequenceRun:
+    async def execute_async(
+        self, *, enable_gpu_timing: GpuTiming = False, enable_cpu_timing: bool = False
+    ) -> SequenceRun:
         """Like `execute`, without blocking the event loop; returns when the work is done."""
         execute = functools.partial(
             self.execute, enable_gpu_timing=enable_gpu_timing, enable_cpu_timing=enable_cpu_timing

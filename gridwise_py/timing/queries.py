@@ -11,10 +11,12 @@ wgpu #9414), when the session is read; a session may be read late, in any order,
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 import wgpu
@@ -27,7 +29,12 @@ from ..backend.wgpu_native import tick_period_ns, wait_idle, write_timestamp
 from ..errors import TimingNotReady, TimingUnavailable
 from .result import Span
 
-__all__ = ["MAX_PAIRS", "TimingHelper", "TimingSession"]
+__all__ = ["INSIDE_PASSES", "MAX_PAIRS", "GpuTiming", "TimingHelper", "TimingSession"]
+
+#: What a call is asked for: no timestamps, a pass with timestamps for each kernel, or timestamps inside of passes.
+GpuTiming: TypeAlias = bool | Literal["inside"]
+#: The native feature that the last needs.
+INSIDE_PASSES = "timestamp-query-inside-passes"
 
 _QUERIES_PER_SET = 4096  # WebGPU's limit
 _PAIRS_PER_SET = _QUERIES_PER_SET // 2
@@ -107,10 +114,24 @@ class TimingHelper:
             raise TimingUnavailable("the device of this TimingHelper is gone")
         return device
 
-    def session(self) -> TimingSession:
-        """Open a session: get a span per pass from it, submit the passes, then read it."""
+    def session(self, *, inside: bool = False) -> TimingSession:
+        """Open a session: get a span per pass from it, submit the passes, then read it.
+
+        Parameters
+        ----------
+        inside : bool, default False
+            Primitives that are recorded with it keep the passes that they have without timing, and take the timestamps
+            of their kernels inside of these.
+
+        Raises
+        ------
+        TimingUnavailable
+            With `inside`, if the device lacks ``timestamp-query-inside-passes`` (`stamps_passes`).
+        """
         check_process()
-        return TimingSession(self)
+        if inside and not self.stamps_passes:
+            raise TimingUnavailable(without_inside(self.device))
+        return TimingSession(self, inside=inside)
 
     @property
     def pairs_in_use(self) -> int:
@@ -123,6 +144,11 @@ class TimingHelper:
     def stamps_encoders(self) -> bool:
         """Whether timestamps can be taken between passes, by `TimingSession.stamp`."""
         return "timestamp-query-inside-encoders" in self.device.features
+
+    @property
+    def stamps_passes(self) -> bool:
+        """Whether timestamps can be taken inside of passes, by `TimingSession.around`."""
+        return INSIDE_PASSES in self.device.features
 
     def _lend(self, lease: _Lease) -> _Pair:
         """Add a free pair to a lease, and return it."""
@@ -223,6 +249,17 @@ class TimingHelper:
         return np.array([ticks[pair] for pair in pairs], dtype=np.uint64).reshape(-1, 2)
 
 
+def without_inside(device: wgpu.GPUDevice) -> str:
+    """Return why a device takes no timestamps inside of passes, and what to do."""
+    has = INSIDE_PASSES in device.adapter.features
+    missing = "this device was made without it" if has else f"the adapter {device.adapter.info['device']!r} lacks it"
+    remedy = "make the device with request_device() of gridwise_py, which asks for it, or give" if has else "give"
+    return (
+        f"timestamps inside of passes need the feature {INSIDE_PASSES!r}, and {missing}: {remedy} "
+        f"enable_gpu_timing=True, which takes them at the begin and the end of a pass for each kernel"
+    )
+
+
 def _runs(pairs: Sequence[_Pair]) -> list[list[_Pair]]:
     """Group pairs into runs of neighbours."""
     runs: list[list[_Pair]] = []
@@ -241,11 +278,18 @@ class TimingSession:
     ``span(label)`` returns the argument for ``begin_compute_pass(timestamp_writes=…)``. Call ``submitted()`` after you
     submit the passes. If other code submits them, call ``mark(encoder)`` after the last pass instead: it records a mark
     that later shows whether they were submitted.
+
+    Attributes
+    ----------
+    inside : bool
+        Whether primitives that are recorded with it take the timestamps of their kernels inside of shared passes.
     """
 
-    def __init__(self, helper: TimingHelper):
+    def __init__(self, helper: TimingHelper, *, inside: bool = False):
         self._helper = helper
+        self.inside: bool = inside
         self._labels: list[str] = []
+        self._shared: list[bool] = []  # of each pair, whether it is of a pass that several kernels share
         self._lease = _Lease(self)
         self._ticks: np.ndarray | None = None
         self._submitted = False
@@ -264,11 +308,12 @@ class TimingSession:
         """The device whose passes it times."""
         return self._helper.device
 
-    def _reserve(self, label: str) -> _Pair:
+    def _reserve(self, label: str, *, shared: bool = False) -> _Pair:
         if self._submitted or self._mark is not None:
             raise TimingUnavailable("this session is closed: its passes were marked or submitted already")
         pair = self._helper._lend(self._lease)
         self._labels.append(label)
+        self._shared.append(shared)
         return pair
 
     def span(self, label: str) -> dict[str, object]:
@@ -279,7 +324,13 @@ class TimingSession:
         dict
             For the argument ``timestamp_writes`` of ``begin_compute_pass`` or ``begin_render_pass``.
         """
-        pair = self._reserve(label)
+        return self._writes(self._reserve(label))
+
+    def shared_pass(self, label: str) -> dict[str, object]:
+        """Reserve a pair of timestamps for a pass whose kernels have their own; as `span`, but `passes` returns it."""
+        return self._writes(self._reserve(label, shared=True))
+
+    def _writes(self, pair: _Pair) -> dict[str, object]:
         return {
             "query_set": self._helper._sets[pair.set_index],
             "beginning_of_pass_write_index": 2 * pair.index,
@@ -295,6 +346,23 @@ class TimingSession:
         # Both, though one would do: what resolving a query gives that was never written is not defined.
         for index in (2 * pair.index, 2 * pair.index + 1):
             write_timestamp(encoder, self._helper._sets[pair.set_index], index)
+
+    @contextlib.contextmanager
+    def around(self, compute: wgpu.GPUComputePassEncoder, label: str) -> Generator[None]:
+        """Take a timestamp before and one after what is dispatched in the block, inside of an open pass.
+
+        Needs the native feature ``timestamp-query-inside-passes`` (`TimingHelper.stamps_passes`). Each is taken when
+        all that was dispatched before it has ended.
+        """
+        if not self._helper.stamps_passes:
+            raise TimingUnavailable(without_inside(self.device))
+        pair = self._reserve(label)
+        queries = self._helper._sets[pair.set_index]
+        write_timestamp(compute, queries, 2 * pair.index)
+        try:
+            yield
+        finally:
+            write_timestamp(compute, queries, 2 * pair.index + 1)
 
     def submitted(self) -> None:
         """Declare that the passes have been submitted."""
@@ -314,8 +382,8 @@ class TimingSession:
 
     @property
     def span_count(self) -> int:
-        """Spans reserved so far."""
-        return len(self._labels)
+        """Spans reserved so far, without those of shared passes."""
+        return len(self._labels) - sum(self._shared)
 
     @property
     def is_read(self) -> bool:
@@ -327,10 +395,10 @@ class TimingSession:
         self._failure = because
         # Without the helper's lock, which another thread may hold while it waits for the caller of this: that the
         # queries are free is noticed when some are needed.
-        self._lease, self._labels, self._submitted = _Lease(self), [], False
+        self._lease, self._labels, self._shared, self._submitted = _Lease(self), [], [], False
 
     def ticks(self) -> np.ndarray:
-        """Return begin and end of each span, in ticks.
+        """Return begin and end of each span, in ticks; of shared passes `passes` has them.
 
         Returns
         -------
@@ -344,6 +412,10 @@ class TimingSession:
         TimingUnavailable
             If they could not be submitted.
         """
+        ticks = self._all_ticks()
+        return ticks[~np.array(self._shared)] if any(self._shared) else ticks
+
+    def _all_ticks(self) -> np.ndarray:
         if self._ticks is not None:
             return self._ticks
         check_process()
@@ -365,9 +437,17 @@ class TimingSession:
             return self._ticks
 
     def spans(self) -> list[Span]:
-        """Return the times of the passes, in the order in which they were reserved. Waits for their end."""
+        """Return the times of the passes, in the order in which they were reserved. Waits for their end.
+
+        Without those of `passes`.
+        """
+        return self._spans(self.ticks(), shared=False)
+
+    def passes(self) -> list[Span]:
+        """Return the times of passes whose kernels have timestamps of their own. Waits for their end."""
+        return self._spans(self._all_ticks()[np.array(self._shared, dtype=bool)], shared=True)
+
+    def _spans(self, ticks: np.ndarray, *, shared: bool) -> list[Span]:
+        labels = [label for label, of_pass in zip(self._labels, self._shared, strict=True) if of_pass is shared]
         period = self._helper.tick_period_ns
-        return [
-            Span(label, int(begin), int(end), period)
-            for label, (begin, end) in zip(self._labels, self.ticks(), strict=True)
-        ]
+        return [Span(label, int(begin), int(end), period) for label, (begin, end) in zip(labels, ticks, strict=True)]

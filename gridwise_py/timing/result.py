@@ -13,6 +13,7 @@ from ..display.terminal import clean
 from ..errors import TimingUnavailable
 from ..planning.plan import Work
 from .chrome_trace import ChromeTrace, GpuSlice
+from .overhead import TimingOverhead
 
 __all__ = ["PerTrial", "Span", "TimingResult", "add_timing_result"]
 
@@ -104,6 +105,12 @@ class TimingResult:
         Workgroup counts of each kernel's dispatch; empty if unknown.
     work : Work or None
         The minimum work of the primitive, for one trial.
+    passes : tuple of Span
+        With timestamps inside of passes: begin and end of the passes that the kernels share. Else empty, since `spans`
+        are the passes.
+    overhead : TimingOverhead or None
+        What taking the timestamps added to the call; None without timestamps, and before ``gw.timing_overhead(device)``
+        has measured it.
     """
 
     labels: tuple[str, ...]
@@ -116,6 +123,8 @@ class TimingResult:
     warnings: tuple[str, ...] = field(default=())
     workgroups: tuple[tuple[int, int, int], ...] = ()
     work: Work | None = None
+    passes: tuple[Span, ...] = ()
+    overhead: TimingOverhead | None = None
 
     @property
     def gpu_total_time_ns(self) -> list[float | None] | None:
@@ -132,7 +141,7 @@ class TimingResult:
 
     @property
     def gaps_ns(self) -> list[float] | None:
-        """From the end of each kernel's pass to the begin of the next."""
+        """From the end of each kernel to the begin of the next, by their timestamps."""
         return _gaps_ns(self.spans)
 
     @property
@@ -224,6 +233,10 @@ def add_timing_result(trace: ChromeTrace, result: TimingResult, name: str = "", 
             if span.valid
         ]
         trace.gpu_slices("GPU queue", pieces, spans[0].tick_period_ns, anchor)
+        passes = [
+            GpuSlice(span.label, span.begin_ticks, span.end_ticks, {}, "pass") for span in result.passes if span.valid
+        ]
+        trace.gpu_slices("GPU passes", passes, spans[0].tick_period_ns, anchor)
     return round(now)
 
 

@@ -56,6 +56,7 @@ def fast(monkeypatch):
             "triad": [_point(n, 90.0) for n in sizes],
         },
         "fma_gflops": lambda device: 60e3,
+        "peaks_gops": lambda device: {"i32": 30e3},
     }
     calls = []
 
@@ -77,7 +78,15 @@ def _point(size, speed):
 def test_a_calibration(timed):
     steps = []
     found = calibrate(timed, max_array_bytes=SMALL, progress=steps.append)
-    assert steps == ["warm-up", "unit of the tick", "floors", "synchronising", "copy and triad", "multiply-adds"]
+    assert steps == [
+        "warm-up",
+        "unit of the tick",
+        "floors",
+        "synchronising",
+        "copy and triad",
+        "multiply-adds",
+        "peaks by type",
+    ]
     assert found.tick_check.wall_ns > 0.9 * 60e6
     assert 0 < found.tick_check.ratio <= 1.02
     assert found.tick_period_ns == gw.timing_helper(timed).tick_period_ns
@@ -95,6 +104,9 @@ def test_a_calibration(timed):
     assert [point["moved_bytes"] for point in found.triad] == [3 * size for size in sizes]
     assert all(point["gbytes_per_s"] > 0 for point in (*found.copy, *found.triad))
     assert found.fma_gflops > 0
+    needed = probes.PEAK_FEATURES.items()
+    assert set(found.peaks_gops) == {name for name, feature in needed if feature is None or feature in timed.features}
+    assert all(gops > 0 for gops in found.peaks_gops.values())
     assert Calibration.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
     assert calibration_of(timed) is found
     assert calibrate(timed) is found, "once per device and process"
@@ -129,7 +141,7 @@ def test_the_flops_of_the_fma_kernel_are_those_that_it_does(device):
     """64 operations a round, none left out; with factors that make its sums negative it stores them."""
     from gridwise_py.planning.shaders import compose
 
-    text = compose("fma.wgsl")
+    text = compose("fma.wgsl", datatype="f32")
     assert text.count("= fma(") * 4 * 2 == probes._FMA_FLOPS_PER_ROUND
     kernel = gw.Kernel(device, text, {"state": "read_write"}, 1, constants={"ROUNDS": 3})
     state = gw.asarray(np.array([1.5, -2000] + 62 * [0], dtype=np.float32), device)
@@ -145,11 +157,77 @@ def test_the_flops_of_the_fma_kernel_are_those_that_it_does(device):
 
 
 def test_the_fma_kernel_never_stores(device):
-    bound = bind_own(device, "fma", 256, 1, {"ROUNDS": probes.FMA_ROUNDS})
-    encoder = device.create_command_encoder()
-    bound.encode(encoder)
-    device.queue.submit([encoder.finish()])
-    assert not gw.Array(bound.own_buffers[0], "u32").to_numpy().any()
+    for datatype in ("f32", "f16", "i32", "f64"):
+        feature = {"f32": None, **probes.PEAK_FEATURES}[datatype]
+        if feature is not None and feature not in device.features:
+            continue
+        bound = bind_own(device, "fma", 256, 1, {"ROUNDS": probes.FMA_ROUNDS}, datatype=datatype)
+        encoder = device.create_command_encoder()
+        bound.encode(encoder)
+        device.queue.submit([encoder.finish()])
+        assert not gw.Array(bound.own_buffers[0], "u32").to_numpy().any()
+
+
+def test_the_kernel_of_multiply_adds_in_other_types_computes_in_them(device):
+    """With negative factors it stores: i32 wraps exactly, f16 has 11 bits, f64 more than f32."""
+    from gridwise_py.planning.shaders import compose
+    from gridwise_py.runtime.executor import BufferRange
+    from gridwise_py.runtime.internal_kernels import own_plan
+
+    for datatype, numpy_type in (("i32", np.int32), ("f16", np.float16), ("f64", np.float64)):
+        feature = probes.PEAK_FEATURES[datatype]
+        if feature is not None and feature not in device.features:
+            continue
+        assert compose("fma.wgsl", datatype=datatype).count("= x0 * a + b" if datatype == "i32" else "= fma(x0") == 1
+        plan = own_plan("fma", 256, 1, {"ROUNDS": 3}, owned=False, datatype=datatype)
+        state = gw.asarray(np.array([1.5, -20] + 62 * [0], dtype=np.float32), device)
+        bound = context_of(device).executor.bind(plan, {"buffer": BufferRange(state.buffer, 0, 256)})
+        encoder = device.create_command_encoder()
+        bound.encode(encoder)
+        device.queue.submit([encoder.finish()])
+        # Eight chains of four lanes, of which the first has the invocation's number.
+        lanes = np.array([[i, 1, 2, 3] for i in range(256)])[:, :, None] + np.arange(8)
+        x = lanes.astype(numpy_type)
+        for _ in range(3):
+            x = (x * numpy_type(2) + numpy_type(-19)).astype(numpy_type)
+        of_lane, found = x[:, 0].sum(axis=1, dtype=np.float64), state.to_numpy()[2:10]
+        # Every eighth shares a word: each found one is the sum of one of those that store, to the type's precision.
+        stores = x.sum(axis=(1, 2), dtype=np.float64) < 1
+        for word in np.flatnonzero(found):
+            lanes = of_lane[word::8][stores[word::8]]
+            assert np.isclose(lanes, found[word], rtol=2e-2 if datatype == "f16" else 1e-6).any()
+        assert found.any()
+
+
+def test_atomic_additions_are_all_made(device):
+    for datatype, dtype in (("u32", np.uint32), ("u64", np.uint64)):
+        feature = probes.PEAK_FEATURES[f"atomic_{datatype}"]
+        if feature is not None and feature not in device.features:
+            continue
+        bound = bind_own(device, "atomics", 1 << 20, 3, {"ROUNDS": 5}, datatype=datatype)
+        before = gw.Array(bound.own_buffers[0], "u32").to_numpy().view(dtype).copy()
+        encoder = device.create_command_encoder()
+        bound.encode(encoder)
+        device.queue.submit([encoder.finish()])
+        added = gw.Array(bound.own_buffers[0], "u32").to_numpy().view(dtype) - before
+        expected = np.zeros_like(added)
+        for i in range(5):
+            expected[(np.arange(3 * 256) + i * 4160) % len(added)] += 1
+        np.testing.assert_array_equal(added, expected)
+
+
+def test_a_stored_calibration_from_before_there_were_peaks_is_completed(timed, fast, folder):
+    found = calibrate(timed)
+    (path,) = folder.iterdir()
+    document = json.loads(path.read_text())
+    del document["peaks_gops"], document["calibration"]["peaks_gops"]
+    path.write_text(json.dumps(document))
+    context_of(timed).forget("calibration")  # as another process
+    assert calibration_of(timed).peaks_gops == {}
+    fast.clear()
+    assert calibrate(timed) == found
+    assert fast == ["keep_busy", "peaks_gops"]
+    assert json.loads(path.read_text())["peaks_gops"] == {"i32": 30e3}
 
 
 # ---- what is made of them

@@ -54,6 +54,44 @@ def test_memory_and_arithmetic():
     assert ceilings_of(loaded(document([])), MEASURED).ridge == 20
 
 
+def test_the_ceiling_of_arithmetic_is_that_of_the_type_that_a_case_computes_in():
+    peaks = {"f16": 40_000.0, "i32": 10_000.0, "f64": 500.0, "atomic_u64": 3.0}
+    made = loaded(document([]))
+    by_type = ceilings_of(made, CalibrationData.from_json({**CALIBRATION, "peaks_gops": peaks}))
+    earlier = ceilings_of(made, MEASURED)
+    assert earlier.peaks_gops == {}
+    assert CalibrationData.from_json(CALIBRATION).to_json()["fma_gflops"] == 20_000
+    flops = 4 * 10**9
+    for primitive, datatype, peak, gops in (
+        ("reduce", "f32", "f32", 20_000), ("reduce", "u32", "i32", 10_000), ("reduce", "i8", "i32", 10_000),
+        ("reduce", "u64", "i32", 10_000), ("reduce", "f64", "f64", 500), ("reduce", None, "f32", 20_000),
+        ("matmul", "f16", "f32", 20_000),  # computes in f32
+        ("my_own_kernel", "f16", "f16", 40_000), ("my_own_kernel", "complex64", "f32", 20_000),
+    ):  # fmt: skip
+        work = {"items": 10, "read_bytes": 1000, "write_bytes": 1000, "flops": flops}
+        doc = document([measurement(work=work)])
+        doc["results"][0] |= {"primitive": primitive, "datatype": datatype}
+        doc = loaded(doc)
+        (point,) = points(doc, by_type)
+        assert (point.peak, point.bound, point.predicted_ns) == (peak, "arithmetic", pytest.approx(flops / gops))
+        assert by_type.ridge_of(peak) == gops / 1000
+        (point,) = points(doc, earlier)
+        assert (point.peak, point.predicted_ns) == ("f32", pytest.approx(flops / 20_000))
+    assert "FMA, 40000 of f16, 10000 of i32, 500 of f64" in ceilings_text(made, by_type)
+
+
+def test_the_picture_has_a_roof_for_each_type():
+    pytest.importorskip("altair")
+    work = {"items": 10, "read_bytes": 1000, "write_bytes": 1000, "flops": 10**6}
+    doc = document([measurement(work=work, n=8), measurement(work=work, n=16)])
+    doc["results"][0]["datatype"], doc["results"][1]["datatype"] = "f32", "f64"
+    doc = loaded(doc)
+    found = ceilings_of(doc, CalibrationData.from_json({**CALIBRATION, "peaks_gops": {"f64": 500.0}}))
+    spec = json.dumps(roofline_picture(doc, found, points(doc, found)))
+    for gops in (500.0, 20_000.0):  # the flat parts
+        assert f'"gflops": {gops}' in spec
+
+
 def test_the_floors_of_a_results_file_count_as_those_of_a_calibration():
     """The file's names have units: empty_pass_ns."""
     own = {name: value for name, value in CALIBRATION.items() if name in ("copy", "fma_gflops")}

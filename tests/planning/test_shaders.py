@@ -263,6 +263,12 @@ def test_the_prologue_of_tint_enables_subgroups_where_they_are_used():
     assert prologue("tint", "// no subgroups here\nfn main() {}") == ""
 
 
+def test_the_prologue_enables_f16_where_it_is_used():
+    for target in ("naga", "tint"):
+        assert prologue(target, "alias T = f16;") == "enable f16;\n"
+        assert prologue(target, "let x = unpack2x16float(y);  // items of f16") == ""
+
+
 def test_an_unknown_target_is_refused():
     with pytest.raises(ValueError, match="naga, tint"):
         prologue("metal", "")

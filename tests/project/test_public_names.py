@@ -48,6 +48,8 @@ SINCE = {
         ClusterError AxisError BoundsError CallError
         abs absolute average diff ediff1d median nanargmax nanargmin nanmax nanmean nanmedian nanmin nanpercentile
         nanprod nanquantile nanstd nansum nanvar percentile ptp quantile round
+        StampCost TimingOverhead TimingOverheads timing_overhead
+        EnergyComparison EnergyResult EnergyWindow compare_energy measure_energy
     """,
 }
 #: Public once, and why no more.
@@ -56,7 +58,9 @@ GONE: dict[str, str] = {}
 COMES_WITH = {
     "Profile": "gw.profile", "KeyAverage": "gw.profile", "KeyAverages": "gw.profile",
     "STORAGE_DATATYPES": "Arrays of f16", "LookbackVerdict": "self-test",
-    "MergedPairs": "merge",
+    "MergedPairs": "merge", "StampCost": "gw.timing_overhead", "TimingOverhead": "gw.timing_overhead",
+    "TimingOverheads": "gw.timing_overhead", "EnergyResult": "gw.measure_energy", "EnergyWindow": "gw.measure_energy",
+    "EnergyComparison": "gw.compare_energy",
 }  # fmt: skip
 
 

@@ -427,6 +427,8 @@ def test_passes_are_shared_where_nothing_is_timed(device):
             pass
 
     class Session:
+        inside = False
+
         def span(self, label):
             return f"span of {label}"
 

@@ -454,8 +454,11 @@ def test_a_failed_run_in_between(timed_device, helper, x, monkeypatch):
     np.testing.assert_array_equal(out.to_numpy(), PREFIX)
 
 
-def test_a_run_that_fails_while_it_is_recorded_on_a_callers_encoder(timed_device, helper, x, monkeypatch):
+@pytest.mark.parametrize("how", [True, "inside"])
+def test_a_run_that_fails_while_it_is_recorded_on_a_callers_encoder(timed_device, helper, x, monkeypatch, how, require):
     """Its first passes are on the encoder and will write their queries: nobody else may get these."""
+    if how == "inside":
+        require("timestamp-query-inside-passes")
     scan = _scan(timed_device)
     out = gw.empty_like(x)
     scan.execute(input=x, output=out)
@@ -470,8 +473,8 @@ def test_a_run_that_fails_while_it_is_recorded_on_a_callers_encoder(timed_device
     with monkeypatch.context() as patch:
         patch.setattr(timing.TimingSession, "span", third_fails)
         with pytest.raises(gw.TimingUnavailable):
-            scan.execute(encoder=encoder, enable_gpu_timing=True)
-    runs = [scan.execute(enable_gpu_timing=True) for _ in range(2)]
+            scan.execute(encoder=encoder, enable_gpu_timing=how)
+    runs = [scan.execute(enable_gpu_timing=how) for _ in range(2)]
     expected = [run.plan.kernels[0].label for run in runs]
     _submit(timed_device, encoder)
     stamps = _stamps(*runs)

@@ -1,14 +1,15 @@
 """The roofline of a results file: measured times against the limits of memory and arithmetic.
 
 Source: Williams, Waterman, Patterson, "Roofline: an insightful visual performance model for multicore architectures",
-Communications of the ACM 52(4), 2009. The ceilings are copies by size, and multiply-adds. A calibration measures them
-on the device; they are not from a data sheet.
+Communications of the ACM 52(4), 2009. The ceilings are copies by size, and multiply-adds of the type in which a case
+computes. A calibration measures them on the device; they are not from a data sheet.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from ...display.quantities import format_time
 from ...errors import ArgumentError, BadResultsFile
+from ...primitives import REGISTRY
 from ..cases.mode import Mode
 from ..results.model import CalibrationData, Result, Results, Work
 from ..results.reader import content_of, parse_json
@@ -39,13 +41,17 @@ class Ceilings:
     copies : tuple of (int, float)
         Bytes moved, and bytes per ns (GB/s), by size.
     fma_gflops : float or None
+        Multiply-adds in f32.
     floors_ns : mapping
         Of a kernel that does nothing: ``empty_pass``, ``gap_between_passes``.
+    peaks_gops : mapping
+        Those of other types, by the type's name.
     """
 
     copies: tuple[tuple[int, float], ...]
     fma_gflops: float | None
     floors_ns: Mapping[str, float | None]
+    peaks_gops: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
     def memory_gbytes_per_s(self) -> float:
@@ -54,8 +60,22 @@ class Ceilings:
 
     @property
     def ridge(self) -> float | None:
-        """Operations per byte above which arithmetic is the limit."""
-        return None if self.fma_gflops is None else self.fma_gflops / self.memory_gbytes_per_s
+        """Operations per byte above which arithmetic is the limit, in f32."""
+        return self.ridge_of("f32")
+
+    def ridge_of(self, peak: str) -> float | None:
+        """Return the operations per byte above which the arithmetic of a peak is the limit."""
+        gops = self.gops_of(peak)
+        return None if gops is None else gops / self.memory_gbytes_per_s
+
+    def gops_of(self, peak: str) -> float | None:
+        """Return a peak in 10^9 operations per second; None if it was not measured."""
+        return self.fma_gflops if peak == "f32" else self.peaks_gops.get(peak)
+
+    def peak_of(self, result: Result) -> str:
+        """Return which peak limits the arithmetic of a result: its type's, or that of f32 if that was not measured."""
+        wanted = _computes_in(result)
+        return wanted if self.gops_of(wanted) is not None else "f32"
 
     def copy_gbytes_per_s(self, moved_bytes: float) -> float:
         """Return the speed of a copy of that size, caches and launch included, between those measured."""
@@ -82,6 +102,8 @@ class Point:
         ceiling.
     bound : str
         ``"memory"`` or ``"arithmetic"``: which of the two it is.
+    peak : str
+        The type whose multiply-adds are the ceiling of its arithmetic.
     kernels : tuple of (str, float)
         Labels, and shares of the measured time.
     why : str
@@ -98,6 +120,7 @@ class Point:
     measured_ns: float
     predicted_ns: float
     bound: str
+    peak: str
     kernels: tuple[tuple[str, float], ...]
     why: str
     share: float | None
@@ -154,7 +177,19 @@ def ceilings_of(document: Results, calibration: CalibrationData | None = None) -
     copies = tuple(sorted((int(speed.moved_bytes), float(speed.gbytes_per_s)) for speed in measured.copy))
     # A results file has units in its names: empty_pass_ns.
     floors = {name.removesuffix("_ns"): ns for name, ns in (measured.floors_ns or device.floors or {}).items()}
-    return Ceilings(copies, measured.fma_gflops, floors)
+    return Ceilings(copies, measured.fma_gflops, floors, dict(measured.peaks_gops or {}))
+
+
+def _computes_in(result: Result) -> str:
+    """Return the type in which a result's kernels compute.
+
+    This library's own kernels compute f16 in f32. Integers of less than 32 bits are those of 32; of 64-bit integers
+    there is no peak, and that of 32 bits is above it.
+    """
+    datatype = result.datatype or "f32"
+    if datatype in ("f16", "f64"):
+        return "f32" if datatype == "f16" and result.primitive in REGISTRY else datatype
+    return "i32" if re.fullmatch(r"[iu]\d+|bool", datatype) else "f32"
 
 
 def is_of_device(calibration: CalibrationData, document: Results) -> bool:
@@ -179,13 +214,15 @@ def _point(result: Result, measured: float, work: Work, ceilings: Ceilings, *, o
     # Cold caches: every byte comes from memory, however few they are.
     speed = ceilings.memory_gbytes_per_s if result.mode is Mode.COLD else ceilings.copy_gbytes_per_s(moved)
     memory_ns = moved / speed
-    arithmetic_ns = flops / ceilings.fma_gflops if ceilings.fma_gflops else 0.0
+    peak = ceilings.peak_of(result)
+    gops = ceilings.gops_of(peak)
+    arithmetic_ns = flops / gops if gops else 0.0
     predicted = max(memory_ns, arithmetic_ns)
     bound = "memory" if memory_ns >= arithmetic_ns else "arithmetic"
     kernels = tuple((kernel.name, (kernel.gpu_ns or 0.0) / measured) for kernel in result.kernels)
     return Point(
         result.name, result.n, flops / moved, flops / measured, measured, predicted,
-        bound, kernels, _why(result, measured, predicted, bound, kernels, ceilings, on_cpu),
+        bound, peak, kernels, _why(result, measured, predicted, bound, kernels, ceilings, on_cpu),
         None if on_cpu else predicted / measured,
     )  # fmt: skip
 

@@ -389,7 +389,9 @@ def _own(plans: _Plans) -> dict[str, Any]:
         "tick": plans.add(own_plan("canary", 256, constants={"ROUNDS": TICK_ROUNDS})),
         "fma": {
             "flops_per_workgroup": fma_flops(1),
-            "plans": {str(w): plans.add(own_plan("fma", 256, w, {"ROUNDS": FMA_ROUNDS})) for w in workgroups},
+            "plans": {
+                str(w): plans.add(own_plan("fma", 256, w, {"ROUNDS": FMA_ROUNDS}, datatype="f32")) for w in workgroups
+            },
         },
     }
 

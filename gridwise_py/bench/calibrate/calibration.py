@@ -66,6 +66,8 @@ class Calibration:
         An upper bound of the last-level cache; None if the speeds show no drop.
     fma_gflops : float or None
         Multiply-adds in f32, counted as two operations each.
+    peaks_gops : mapping
+        10^9 operations per second of other types, as `probes.peaks_gops` says; empty in earlier calibrations.
     """
 
     device: Mapping[str, str]
@@ -79,6 +81,7 @@ class Calibration:
     triad: tuple[Mapping[str, float], ...] = ()
     cache_bytes: int | None = None
     fma_gflops: float | None = None
+    peaks_gops: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
     def copy_gbytes_per_s(self) -> float | None:
@@ -104,7 +107,9 @@ class Calibration:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
         """Read the output of `to_dict`; other data raises ValueError, TypeError, KeyError or OverflowError."""
-        values = {name: data[name] for name in cls.__dataclass_fields__}
+        values = {name: data[name] for name in cls.__dataclass_fields__ if name != "peaks_gops"}
+        # Calibrations from before there were peaks by type are as good as ever.
+        values["peaks_gops"] = _peaks(data.get("peaks_gops", {}))
         values["tick_check"] = _tick_check(data["tick_check"])
         for name in ("copy", "triad"):
             values[name] = tuple(data[name])
@@ -130,11 +135,16 @@ def _tick_check(data: Mapping[str, Any]) -> TickCheck:
     return TickCheck(cache.positive(data["span_ns"]), cache.positive(data["wall_ns"]))
 
 
+def _peaks(data: Mapping[str, Any]) -> dict[str, float]:
+    return {str(name): cache.positive(speed) for name, speed in data.items()}
+
+
 class _Known(TypedDict, total=False):
     """The facts about a device that this process knows; those that are missing were not found yet."""
 
     canary_ns: float
     fma_gflops: float | None
+    peaks_gops: dict[str, float]
     tick_check: TickCheck
     calibration: Calibration
 
@@ -149,6 +159,8 @@ def _load(key: Mapping[str, str]) -> _Known:
                 kept["canary_ns"] = cache.positive(data["canary_ns"])
             if data.get("fma_gflops") is not None:
                 kept["fma_gflops"] = cache.positive(data["fma_gflops"])
+            if data.get("peaks_gops") is not None:
+                kept["peaks_gops"] = _peaks(data["peaks_gops"])
             if data.get("tick_check") is not None:
                 kept["tick_check"] = _tick_check(data["tick_check"])
             if data.get("calibration") is not None:
@@ -167,6 +179,7 @@ def _save(key: Mapping[str, str], kept: _Known) -> None:
     content = {
         "canary_ns": kept.get("canary_ns"),
         "fma_gflops": kept.get("fma_gflops"),
+        "peaks_gops": kept.get("peaks_gops"),
         "tick_check": asdict(check) if check is not None and check.ok else None,
         "calibration": None if calibration is None else calibration.to_dict(),
     }
@@ -269,7 +282,13 @@ def calibrate(
     _require_timestamps(device)
     known = _known(device)
     if not refresh and "calibration" in known:
-        return known["calibration"]
+        stored = known["calibration"]
+        if not stored.peaks_gops:  # of an earlier version
+            progress("peaks by type")
+            probes.keep_busy(device, _BUSY_S)
+            stored = known["calibration"] = replace(stored, peaks_gops=_peaks_of(device))
+            _save(device_key(device), known)
+        return stored
     if max_array_bytes is None:
         max_array_bytes = _MAX_ARRAY_BYTES_CPU if context_of(device).capabilities.is_cpu else _MAX_ARRAY_BYTES
     sizes = probes.powers_of_two(min(max_array_bytes, _largest_array_bytes(device)))
@@ -285,6 +304,8 @@ def calibrate(
     speeds = probes.ceilings(device, sizes)
     progress("multiply-adds")
     known["fma_gflops"] = gflops = probes.fma_gflops(device)
+    progress("peaks by type")
+    known["peaks_gops"] = probes.peaks_gops(device)
     known["calibration"] = _made(device, check, floors, synchronising, speeds, gflops)
     _save(device_key(device), known)
     return known["calibration"]
@@ -316,7 +337,17 @@ def _made(
         triad=tuple(speeds["triad"]),
         cache_bytes=probes.cache_knee_bytes(speeds["copy"]),
         fma_gflops=gflops,
+        peaks_gops=_known(device).get("peaks_gops", {}),
     )
+
+
+def _peaks_of(device: wgpu.GPUDevice) -> dict[str, float]:
+    """Return the peaks by type, from this process or the file if they are known."""
+    known = _known(device)
+    if "peaks_gops" not in known:
+        known["peaks_gops"] = probes.peaks_gops(device)
+        _save(device_key(device), known)
+    return known["peaks_gops"]
 
 
 def calibrate_run(device: wgpu.GPUDevice, arrays_bytes: Iterable[int], *, cold: bool = False) -> Calibration | None:
@@ -357,6 +388,7 @@ def calibrate_run(device: wgpu.GPUDevice, arrays_bytes: Iterable[int], *, cold: 
     if "fma_gflops" not in known:
         known["fma_gflops"] = probes.fma_gflops(device)
         _save(device_key(device), known)
+    _peaks_of(device)
     speeds = probes.ceilings(device, sizes)
     found = _made(device, check, probes.floors_ns(device), probes.synchronising_ns(device), speeds, known["fma_gflops"])
     return replace(found, cache_bytes=cache_bytes(device))

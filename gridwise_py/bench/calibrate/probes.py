@@ -22,8 +22,10 @@ from ...runtime.run import bracket
 from .classify import classify
 
 __all__ = [
+    "ATOMIC_ROUNDS",
     "FMA_ROUNDS",
     "MOST_FMA_WORKGROUPS",
+    "PEAK_FEATURES",
     "TICK_ROUNDS",
     "Passes",
     "TickCheck",
@@ -37,6 +39,7 @@ __all__ = [
     "fma_flops",
     "fma_gflops",
     "keep_busy",
+    "peaks_gops",
     "powers_of_two",
     "speed_from",
     "synchronising_ns",
@@ -48,6 +51,12 @@ TICK_ROUNDS = 16_384
 #: Of the kernel of multiply-adds.
 FMA_ROUNDS, MOST_FMA_WORKGROUPS = 256, 16_384
 _FMA_FLOPS_PER_ROUND, _FMA_WORKGROUP = 64, 256
+ATOMIC_ROUNDS, _ATOMIC_BYTES = 64, 1 << 20
+#: The peaks beside f32, with the features that they need.
+PEAK_FEATURES: dict[str, str | None] = {
+    "f16": "shader-f16", "i32": None, "f64": "shader-f64", "atomic_u32": None,
+    "atomic_u64": "shader-int64-atomic-all-ops",
+}  # fmt: skip
 _PASSES = 64
 _MANY_DISPATCHES = 101
 _COARSE_STEP_NS = 1000.0  # empty passes take some µs
@@ -367,9 +376,49 @@ def fma_flops(workgroups: int) -> int:
 
 def fma_gflops(device: wgpu.GPUDevice) -> float | None:
     """Return the throughput of f32 multiply-adds, in 10^9 operations per second, two for each."""
+    return _multiply_adds(device, "f32")
+
+
+def peaks_gops(device: wgpu.GPUDevice) -> dict[str, float]:
+    """Return the throughput of operations by type, in 10^9 per second, beside that of `fma_gflops`.
+
+    ``f16``, ``i32`` and ``f64``: multiply-adds, two operations for each. ``atomic_u32`` and ``atomic_u64``: atomic
+    additions to different words of 1 MiB. What the device does not have is left out.
+    """
+    found: dict[str, float] = {}
+    for name, feature in PEAK_FEATURES.items():
+        if feature is not None and feature not in device.features:
+            continue
+        datatype = name.removeprefix("atomic_")
+        speed = (_multiply_adds if name == datatype else _atomic_additions)(device, datatype)
+        if speed is not None:
+            found[name] = speed
+    return found
+
+
+def _multiply_adds(device: wgpu.GPUDevice, datatype: str) -> float | None:
+    constants = {"ROUNDS": FMA_ROUNDS}
+    return _operations_per_ns(
+        device, lambda workgroups: bind_own(device, "fma", 256, workgroups, constants, datatype=datatype), fma_flops
+    )
+
+
+def _atomic_additions(device: wgpu.GPUDevice, datatype: str) -> float | None:
+    constants = {"ROUNDS": ATOMIC_ROUNDS}
+    return _operations_per_ns(
+        device,
+        lambda workgroups: bind_own(device, "atomics", _ATOMIC_BYTES, workgroups, constants, datatype=datatype),
+        lambda workgroups: workgroups * _FMA_WORKGROUP * ATOMIC_ROUNDS,
+    )
+
+
+def _operations_per_ns(
+    device: wgpu.GPUDevice, bind: Callable[[int], BoundPlan], operations: Callable[[int], int]
+) -> float | None:
+    """Return operations per ns of a kernel, by its number of workgroups: of so many that a dispatch takes 5 ms."""
     workgroups = 16
     while True:
-        bound = bind_own(device, "fma", 256, workgroups, {"ROUNDS": FMA_ROUNDS})
+        bound = bind(workgroups)
         _timed(device, bound)
         lengths = _timed(device, bound).lengths_ns
         if not lengths.size or lengths[0] >= 5e6 or workgroups >= MOST_FMA_WORKGROUPS:
@@ -378,4 +427,4 @@ def fma_gflops(device: wgpu.GPUDevice) -> float | None:
     limit = max(1, int(2e7 / max(lengths[0], 1.0))) if lengths.size else 1
     times = [float(x) for _ in range(5) for x in _timed(device, bound, trials=limit).lengths_ns]
     ns = _median(times)
-    return fma_flops(workgroups) * limit / ns if ns else None
+    return operations(workgroups) * limit / ns if ns else None

@@ -350,12 +350,14 @@ def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
     shown = [p for p in found if p.intensity > 0]
     if not shown:
         return None
-    intensities = [p.intensity for p in shown] + ([ceilings.ridge] if ceilings.ridge else [])
+    ridges = {peak: ceilings.ridge_of(peak) for peak in dict.fromkeys(p.peak for p in shown)}
+    intensities = [p.intensity for p in shown] + [ridge for ridge in ridges.values() if ridge]
     ends = [min(intensities) / 4, max(intensities) * 8]
-    corner = [ceilings.ridge] if ceilings.ridge and ends[0] < ceilings.ridge < ends[1] else []
     roof: list[dict[str, Any]] = [
-        {"flop_per_byte": at, "gflops": min(at * ceilings.memory_gbytes_per_s, ceilings.fma_gflops or float("inf"))}
-        for at in (ends[0], *corner, ends[1])
+        {"peak": peak, "flop_per_byte": at, "gflops": min(at * ceilings.memory_gbytes_per_s, gops)}
+        for peak, ridge in ridges.items()
+        for gops in (ceilings.gops_of(peak) or float("inf"),)
+        for at in (ends[0], *([ridge] if ridge and ends[0] < ridge < ends[1] else []), ends[1])
     ]
     rows: list[dict[str, Any]] = [
         {
@@ -375,7 +377,7 @@ def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
         log=True,
     )
     y = quantity(alt.Y, "gflops", "GFLOP/s", up, labels="format(datum.value, ',~r')", log=True)
-    line = alt.Chart(datasets.data(roof)).mark_line(strokeWidth=2.5, color=GREY).encode(x=x, y=y)
+    line = alt.Chart(datasets.data(roof)).mark_line(strokeWidth=2.5, color=GREY).encode(x=x, y=y, detail="peak:N")
     titles = {"measured": "measured", "predicted": "predicted", "share": "of the roof", "why": "likely"}
     cases = list(dict.fromkeys(row["case"] for row in rows))
     points = marks(datasets, rows, x, y, tips(case="case", n="n", **titles), cases=cases, joined=False)

@@ -27,7 +27,7 @@ from .comparison import (
     row_cells,
 )
 from .roofline import HEADINGS as ROOFLINE_HEADINGS
-from .roofline import point_cells
+from .roofline import PEAKS, point_cells
 
 __all__ = [
     "comparison_table", "device_card", "devices_table", "headlines", "make_cell", "make_table", "page_warnings",
@@ -226,6 +226,10 @@ def device_card(document: Results, name: str, file_name: str, content: bytes) ->
         peaks.append(f"copy {format_number(max(speed.gbytes_per_s for speed in calibration.copy))} GB/s")
     if calibration is not None and calibration.fma_gflops:
         peaks.append(f"FMA {format_number(calibration.fma_gflops)} GFLOP/s")
+    if calibration is not None and calibration.peaks_gops:
+        peaks += [
+            f"{PEAKS.get(name, name)} {format_number(gops)} · 10⁹/s" for name, gops in calibration.peaks_gops.items()
+        ]
     floors = [
         f"{key.removesuffix('_ns').replace('_', ' ')} {format_time(value)}"
         for key, value in (device.floors or {}).items()

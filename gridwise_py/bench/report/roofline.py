@@ -14,12 +14,19 @@ from .picture import check_picture, still, titled, write_picture
 from .text_table import Column, TextTable
 from .vega import Spec
 
-__all__ = ["HEADINGS", "ceilings_text", "plot_roofline", "point_cells", "roofline_picture", "roofline_table"]
+__all__ = ["HEADINGS", "PEAKS", "ceilings_text", "plot_roofline", "point_cells", "roofline_picture", "roofline_table"]
 
 _PICTURE_WIDTH = 860
 HEADINGS = (
     "case", "n", "flop/byte", "predicted", "measured", "of the roof", "kernels", "what the gap is likely to be",
 )  # fmt: skip
+
+
+#: What the peaks are called where they are shown.
+PEAKS = {
+    "f16": "f16 multiply-adds", "i32": "i32 multiply-adds", "f64": "f64 multiply-adds",
+    "atomic_u32": "32-bit atomic additions", "atomic_u64": "64-bit atomic additions",
+}  # fmt: skip
 
 
 def ceilings_text(document: Results, ceilings: Ceilings) -> str:
@@ -31,17 +38,21 @@ def ceilings_text(document: Results, ceilings: Ceilings) -> str:
         if ceilings.fma_gflops is None
         else f"{format_number(ceilings.fma_gflops)} GFLOP/s of f32 FMA"
     )
+    types = "".join(
+        f", {format_number(gops)} of {name}" for name, gops in ceilings.peaks_gops.items() if "atomic" not in name
+    )
     return (
         f"{device.adapter} ({device.backend}, {device.driver}{software}); measured ceilings: "
-        f"{format_number(ceilings.memory_gbytes_per_s)} GB/s of copy, {arithmetic}"
+        f"{format_number(ceilings.memory_gbytes_per_s)} GB/s of copy, {arithmetic}{types}"
     )
 
 
 def point_cells(p: Point) -> tuple[str, ...]:
     """Return the texts of a point, one for each of `HEADINGS`."""
     kernels = "; ".join(f"{label} {format_percent(share)}" for label, share in p.kernels)
+    bound = f"arithmetic, {p.peak}" if p.bound == "arithmetic" and p.peak != "f32" else p.bound
     return (
-        p.name, format_count(p.n), f"{p.intensity:.3g}", f"{format_time(p.predicted_ns)} ({p.bound})",
+        p.name, format_count(p.n), f"{p.intensity:.3g}", f"{format_time(p.predicted_ns)} ({bound})",
         format_time(p.measured_ns), format_percent(p.share), kernels, p.why,
     )  # fmt: skip
 
@@ -90,5 +101,8 @@ def roofline_picture(document: Results, ceilings: Ceilings, found: Sequence[Poin
     chart = roofline_chart(ceilings, found)
     if chart is None:
         raise ArgumentError("no case has arithmetic (a copy has none), so there is nothing to draw; see the table")
-    text = "Grey line: the measured ceilings, copy and multiply-add. Operations are applications of the operator."
+    text = (
+        "Grey lines: the measured ceilings, copy and multiply-adds of the cases' types. Operations are applications of "
+        "the operator."
+    )
     return titled(still(chart, _PICTURE_WIDTH), [ceilings_text(document, ceilings)], text, width=_PICTURE_WIDTH)

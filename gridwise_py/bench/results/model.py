@@ -147,6 +147,8 @@ class CalibrationData(Record):
     copy, triad : tuple of Speed
     cache_bytes : int or None
     fma_gflops : float or None
+    peaks_gops : mapping or None
+        10^9 operations per second of types other than f32; None in earlier files, and those of pages.
     """
 
     device: Mapping[str, Any] | None = left_out()
@@ -157,6 +159,7 @@ class CalibrationData(Record):
     triad: tuple[Speed, ...] = ()
     cache_bytes: int | None = None
     fma_gflops: float | None = None
+    peaks_gops: Mapping[str, float] | None = left_out()
 
     def of_device(self, name: str) -> Any:
         """Return a value about its device; None if it has none."""

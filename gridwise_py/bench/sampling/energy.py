@@ -1,0 +1,610 @@
+"""`measure_energy` and `compare_energy`: joules per call, by the sensor of the GPU's driver.
+
+Sensors step: NVIDIA's counters move about every 100 ms, and see a part of the time only (Yang, Adamek, Armour,
+"Part-time power measurements: nvidia-smi's lack of attention", SC24, arXiv 2312.02741). So work is repeated in windows
+of seconds, each from one step of the sensor to another while the work goes on; kernels that are compared take turns;
+and where a window holds too few steps there is no number.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import wgpu
+
+from ...backend.gpu import EnergySensor
+from ...backend.wgpu_native import wait_idle
+from ...display.quantities import format_number, format_time
+from ...errors import ArgumentError, DatatypeError
+from ...primitives.base import Primitive
+from ...runtime.batch import batch
+from ...runtime.bound_call import BoundCall
+from ...runtime.gpu_clock import clock_held, observe
+from ...runtime.gpu_identity import gpu_of
+from ...runtime.sequence import Sequence as Captured
+from ...types.options import integer
+from ..stats.levels import mean_level
+from .benchmark import UsedDevices
+
+__all__ = [
+    "EnergyComparison",
+    "EnergyResult",
+    "EnergyVerdict",
+    "EnergyWindow",
+    "Judged",
+    "Meter",
+    "compare_energy",
+    "in_turns",
+    "judged",
+    "measure_energy",
+    "window_of",
+]
+
+#: Of the sensor, in a window: with fewer, its steps decide the number.
+_LEAST_STEPS = 10
+_LEAST_WINDOWS = 3
+#: One submission takes about so long: short beside a window, long beside the CPU's part of it.
+_CHUNK_S = 0.01
+_MOST_CALLS = 1 << 14  # of a submission
+#: The work goes on for so many steps more to find one.
+_PATIENCE = 5
+_WARM_S = 1.0
+#: Power depends on the temperature: leakage rises by some percent over 10 °C.
+_DRIFT_C = 5.0
+_CONFIDENCE = 0.95
+
+Work: TypeAlias = BoundCall[Any] | Captured | Primitive | Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class EnergyWindow:
+    """A stretch of time, full of calls.
+
+    Attributes
+    ----------
+    energy_j : float
+        That the whole GPU took, its idle power and other processes included.
+    duration_s : float
+    calls : int
+    steps : int
+        How often the sensor stepped.
+    temperature_c : float or None
+        At its end.
+    """
+
+    energy_j: float
+    duration_s: float
+    calls: int
+    steps: int
+    temperature_c: float | None
+
+    @property
+    def power_w(self) -> float | None:
+        """Mean power."""
+        return self.energy_j / self.duration_s if self.duration_s else None
+
+
+@dataclass(frozen=True)
+class EnergyResult:
+    """The energy of a call; `measure_energy` returns it.
+
+    Attributes
+    ----------
+    name : str
+    joules : float or None
+        Of one call: the mean of the windows. None if it could not be measured: `reason` says why.
+    low_j, high_j : float or None
+        The 95 % interval of that mean; None with fewer than three windows.
+    power_w : float or None
+        Mean power while it ran.
+    windows : tuple of EnergyWindow
+    sensor : str or None
+    reason : str or None
+        Why there is no number; else None.
+    warnings : tuple of str
+        Reasons to doubt the number.
+    """
+
+    name: str
+    joules: float | None
+    low_j: float | None
+    high_j: float | None
+    power_w: float | None
+    windows: tuple[EnergyWindow, ...]
+    sensor: str | None
+    reason: str | None
+    warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"EnergyResult({self.name}: {self._said()}{''.join(f'; doubtful: {text}' for text in self.warnings)})"
+
+    def _said(self) -> str:
+        if self.joules is None:
+            return f"not measured: {self.reason}"
+        ends = "" if self.low_j is None else f" ({_joules(self.low_j)} to {_joules(self.high_j or 0.0)})"
+        power = "" if self.power_w is None else f" at {self.power_w:.0f} W"
+        count = len(self.windows)
+        return f"{_joules(self.joules)} per call{ends}{power}, {count} window{'s' if count != 1 else ''}"
+
+
+EnergyVerdict: TypeAlias = Literal["less", "more", "same", "ambiguous"]
+
+
+class Judged(NamedTuple):
+    """A ratio of energies, the ends of its interval, and the verdict."""
+
+    ratio: float
+    low: float
+    high: float
+    verdict: EnergyVerdict
+
+
+@dataclass(frozen=True)
+class EnergyComparison:
+    """Energies that were measured in turns; `compare_energy` returns it.
+
+    Attributes
+    ----------
+    baseline : str
+        The name that the others are judged against.
+    results : dict from str to EnergyResult
+    ratios : dict from str to (float, float, float), or None
+        Of each other: its energy by the baseline's, and the ends of the 95 % interval.
+    verdicts : dict from str to str, or None
+        ``"less"`` or ``"more"`` if the interval lies beyond the threshold, ``"same"`` if within, else ``"ambiguous"``;
+        None where one of the two was not measured.
+    """
+
+    baseline: str
+    results: Mapping[str, EnergyResult]
+    ratios: Mapping[str, tuple[float, float, float] | None]
+    verdicts: Mapping[str, EnergyVerdict | None]
+
+    def __repr__(self) -> str:
+        lines: list[str] = []
+        for name, result in self.results.items():
+            ratio, verdict = self.ratios.get(name), self.verdicts.get(name)
+            said = "the baseline" if name == self.baseline else "not judged"
+            if ratio is not None:
+                change, low, high = (f"{100 * (one - 1):+.1f} %" for one in ratio)
+                said = f"{verdict}: {change} ({low} to {high})"
+            lines.append(f"{result!r}  {said}")
+        return "\n".join(lines)
+
+
+def measure_energy(
+    call: Work,
+    /,
+    *,
+    window_s: float = 2.0,
+    windows: int = 5,
+    calls: int | None = None,
+    device: wgpu.GPUDevice | None = None,
+    **arrays: Any,
+) -> EnergyResult:
+    """Measure the joules of a call, by the energy counter or the power sensor of the GPU's driver.
+
+    The call is repeated for a second to warm up, and then in windows of seconds. The energy is that of the whole GPU
+    board: its idle power and the work of others are in it. So nothing else should use the GPU.
+
+    Parameters
+    ----------
+    call : BoundCall, Sequence, Primitive or callable
+        A primitive or `Kernel` gets its arguments by name. A callable submits GPU work; it need not wait.
+    window_s : float, default 2.0
+        Length of a window. Sensors step about every 100 ms.
+    windows : int, default 5
+        At least 3 give an interval.
+    calls : int, optional
+        Run the call just so often in each window, without warm-up and whatever the sensor's steps: for work that cannot
+        be repeated.
+    device : wgpu.GPUDevice, optional
+        For a callable that submits by itself to a device that this library has not used.
+    **arrays
+        Arguments of a primitive.
+
+    Returns
+    -------
+    EnergyResult
+        With ``joules`` None and a ``reason`` where there is no sensor, or a window is too short for it.
+
+    Raises
+    ------
+    ArgumentError
+        If an option does not fit, or the callable used no device that is known.
+    DatatypeError
+        If it is nothing that can be called.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device("cpu")
+    >>> x = gw.asarray(np.ones(1000, dtype=np.uint32), device)
+    >>> result = gw.measure_energy(gw.Scan(device, "u32"), input=x)
+    >>> result.joules is None, "no sensor" in result.reason
+    (True, True)
+    """
+    integer("gw.measure_energy(): windows", windows, 1)
+    _check_options("gw.measure_energy()", window_s, calls)
+    prepared = _prepared("gw.measure_energy()", "the call", call, device, arrays)
+    (result,) = _measured({_name(call): prepared}, window_s, windows, calls)
+    return result
+
+
+def compare_energy(
+    calls: Mapping[str, Work],
+    /,
+    *,
+    baseline: str | None = None,
+    window_s: float = 2.0,
+    rounds: int = 6,
+    threshold: float = 0.02,
+    device: wgpu.GPUDevice | None = None,
+    **arrays: Any,
+) -> EnergyComparison:
+    """Measure the joules of several calls in turns, and judge which take less than the first.
+
+    In each round every call has one window, in an order that is reversed from round to round, so that a rise of the
+    temperature meets all of them. A verdict is on the ratios within the rounds.
+
+    Parameters
+    ----------
+    calls : mapping from str to BoundCall, Sequence, Primitive or callable
+        At least two, on one device.
+    baseline : str, optional
+        By default the first.
+    window_s : float, default 2.0
+    rounds : int, default 6
+        At least 3.
+    threshold : float, default 0.02
+        Differences below this share are ``same``.
+    device : wgpu.GPUDevice, optional
+        As for `measure_energy`.
+    **arrays
+        Arguments of primitives; each gets those that it has.
+
+    Returns
+    -------
+    EnergyComparison
+
+    Raises
+    ------
+    ArgumentError, DatatypeError
+        As for `measure_energy`; and if there is nothing to compare.
+    """
+    here = "gw.compare_energy()"
+    if not isinstance(calls, Mapping) or len(calls) < 2:
+        raise ArgumentError(f"{here} takes at least two calls by name: {{'old': old, 'new': new}}")
+    first = next(iter(calls)) if baseline is None else baseline
+    if first not in calls:
+        raise ArgumentError(f"{here}: baseline={first!r} is none of {', '.join(calls)}")
+    integer(f"{here}: rounds", rounds, _LEAST_WINDOWS)
+    if not 0 < threshold < 1:
+        raise ArgumentError(f"{here}: threshold is {threshold!r}; it is a share between 0 and 1: 0.02 for 2 %")
+    _check_options(here, window_s, None)
+    prepared = {name: _prepared(here, name, call, device, arrays) for name, call in calls.items()}
+    if len({id(one.device) for one in prepared.values()}) > 1:
+        raise ArgumentError(f"{here}: the calls use different devices; make all of them on one")
+    results = {result.name: result for result in _measured(prepared, window_s, rounds, None)}
+    found = {name: judged(results[first], results[name], threshold) for name in calls if name != first}
+    return EnergyComparison(
+        first,
+        results,
+        {name: None if one is None else (one.ratio, one.low, one.high) for name, one in found.items()},
+        {name: None if one is None else one.verdict for name, one in found.items()},
+    )
+
+
+# ---- what is run
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """Work that can be submitted any number of times."""
+
+    device: wgpu.GPUDevice
+    submit: Callable[[int], object]  # so many calls
+    wait: Callable[[], object]
+
+
+def _check_options(here: str, window_s: float, calls: int | None) -> None:
+    if isinstance(window_s, bool) or not isinstance(window_s, (int, float)) or not 0 < window_s <= 3600:
+        raise ArgumentError(f"{here}: window_s is {window_s!r}; it is a time in seconds, above 0 and at most 3600")
+    if calls is not None:
+        integer(f"{here}: calls", calls, 1)
+
+
+def _name(call: Work) -> str:
+    name = getattr(call, "name", None) or getattr(call, "__name__", None)
+    return name if isinstance(name, str) else type(call).__name__
+
+
+def _prepared(here: str, name: str, call: Work, device: wgpu.GPUDevice | None, arrays: Mapping[str, Any]) -> _Prepared:
+    if isinstance(call, Primitive):
+        own = {*call.signature.arguments, *call.signature.values}
+        call = call.bind(**{key: value for key, value in arrays.items() if key in own})
+    if isinstance(call, BoundCall):
+        bound: BoundCall[Any] = call
+        if not bound.in_place:
+            # A submission of many dispatches: the GPU is at work, and does not wait for Python.
+            return _Prepared(bound.device, lambda n: bound.execute(trials=n), lambda: wait_idle(bound.device))
+        return _repeated(bound.device, bound.execute)
+    if isinstance(call, Captured):
+        return _repeated(call.device, call.execute)
+    if not callable(call):
+        raise DatatypeError(
+            f"{here}: {name} is {type(call).__name__}, but must be a primitive or kernel with its arguments, a bound "
+            f"call, a sequence, or a callable that submits GPU work"
+        )
+    devices = UsedDevices(device)
+    of = devices.first(call())
+    return _repeated(of, call, lambda: [wait_idle(used) for used in devices.used()])
+
+
+def _repeated(device: wgpu.GPUDevice, call: Callable[[], Any], wait: Callable[[], object] | None = None) -> _Prepared:
+    def submit(count: int) -> None:
+        with batch(device):
+            for _ in range(count):
+                call()
+
+    return _Prepared(device, submit, wait or (lambda: wait_idle(device)))
+
+
+# ---- the windows
+
+
+@dataclass
+class Meter:
+    """Reads joules off a sensor, and counts its steps.
+
+    Attributes
+    ----------
+    sensor : EnergySensor
+    clock : callable
+        Returns seconds.
+    moved : int
+        How often a reading differed from the one before, since the last `start`; of power, which has no steps that a
+        window should begin with: how often it was read.
+    failed : bool
+        Whether the sensor once did not answer, or began anew.
+    at_s : float
+        By the clock, right after the last reading.
+    """
+
+    sensor: EnergySensor
+    clock: Callable[[], float] = time.perf_counter
+    moved: int = 0
+    failed: bool = False
+    _reads: int = field(default=0, repr=False)
+    _last: float | None = field(default=None, repr=False)
+    at_s: float = field(default=0.0, repr=False)
+    _joules: float = field(default=0.0, repr=False)
+    _started: float = field(default=0.0, repr=False)
+
+    @property
+    def steps(self) -> int:
+        """How often the sensor stepped since the last `start`."""
+        elapsed_s, step_s = self.at_s - self._started, self.sensor.step_s
+        by_time = int(elapsed_s / step_s + 1e-6)
+        if self.sensor.kind == "power":
+            return by_time  # it may tell the same again
+        # Reads that are far apart miss steps; others see each.
+        sees_each = elapsed_s <= self._reads * step_s / 2
+        return self.moved if sees_each or not self.moved else max(self.moved, by_time)
+
+    def read(self) -> float:
+        """Return the joules so far; of a sensor of power, what it told last is taken for the time since."""
+        value, now, before_s = self.sensor.read(), self.clock(), self.at_s
+        self.at_s = now
+        if value is None:
+            self.failed = True
+            return self._joules
+        if self._last is not None:
+            self._reads += 1
+            self.moved += self.sensor.kind == "power" or value != self._last
+            rise = value - self._last if self.sensor.kind == "counter" else self._last * (now - before_s)
+            self.failed |= rise < 0
+            self._joules += max(rise, 0.0)
+        self._last = value
+        return self._joules
+
+    def start(self) -> float:
+        """Begin anew; return the joules so far."""
+        self.failed = False
+        joules = self.read()  # if the sensor does not answer now, that counts
+        self.moved, self._reads, self._started = 0, 0, self.at_s
+        return joules
+
+
+def window_of(
+    meter: Meter, run: Callable[[], int], window_s: float, temperature: Callable[[], float | None]
+) -> EnergyWindow | None:
+    """Keep running from a step of the sensor to one at least `window_s` later; None if the sensor failed.
+
+    Parameters
+    ----------
+    meter : Meter
+    run : callable
+        Does a piece of the work to its end, and returns how many calls it was.
+    window_s : float
+    temperature : callable
+    """
+    patience_s = _PATIENCE * meter.sensor.step_s
+    meter.start()
+    begin_s = meter.clock()
+    while not meter.moved and meter.clock() - begin_s < patience_s:
+        run()
+        meter.read()
+    begin_j, begin_s, calls = meter.start(), meter.at_s, 0
+    while True:
+        moved = meter.moved
+        calls += run()
+        end_j, lasted_s = meter.read(), meter.at_s - begin_s
+        if lasted_s >= window_s and (meter.moved > moved or lasted_s >= window_s + patience_s):
+            break
+    return None if meter.failed else EnergyWindow(end_j - begin_j, lasted_s, calls, meter.steps, temperature())
+
+
+def _measured(prepared: Mapping[str, _Prepared], window_s: float, rounds: int, calls: int | None) -> list[EnergyResult]:
+    device = next(iter(prepared.values())).device
+    gpu = gpu_of(device)
+    sensor = None if gpu is None else gpu.energy_sensor()
+    if sensor is None:
+        reason = _no_sensor(device, known=gpu is not None)
+        return [EnergyResult(name, None, None, None, None, (), None, reason) for name in prepared]
+    with clock_held(device):
+        runs = {name: _runner(one) if calls is None else _once(one, calls) for name, one in prepared.items()}
+        once = calls is not None
+        found = in_turns(runs, Meter(sensor), window_s, rounds, lambda: observe(device).get("temperature_c"), once=once)
+    return list(found.values())
+
+
+def _no_sensor(device: wgpu.GPUDevice, *, known: bool) -> str:
+    adapter = device.adapter.info
+    if adapter["adapter_type"] == "CPU":
+        return f"no sensor: {adapter['device']} is no GPU"
+    if known:
+        return f"no sensor: the driver of {adapter['device']} tells neither energy nor power"
+    return (
+        f"no sensor: the driver of {adapter['device']} does not answer, or it is not certain which of several equal "
+        f"GPUs it is; NVIDIA's needs the extra nvidia (pip install 'gridwise_py[nvidia]'), others Linux"
+    )
+
+
+def _runner(one: _Prepared, clock: Callable[[], float] = time.perf_counter) -> Callable[[], int]:
+    """Return what runs a piece of work of about 10 ms, and returns how many calls it was."""
+    count = 1
+    while True:
+        begin = clock()
+        one.submit(count)
+        one.wait()
+        took_s = clock() - begin
+        if took_s >= _CHUNK_S or count >= _MOST_CALLS:
+            break
+        count = min(_MOST_CALLS, max(2 * count, int(count * _CHUNK_S / max(took_s, 1e-6) / 2)))
+
+    def run() -> int:
+        one.submit(count)
+        one.wait()
+        return count
+
+    return run
+
+
+def _once(one: _Prepared, calls: int) -> Callable[[], int]:
+    def run() -> int:
+        one.submit(calls)
+        one.wait()
+        return calls
+
+    return run
+
+
+def in_turns(
+    runs: Mapping[str, Callable[[], int]],
+    meter: Meter,
+    window_s: float,
+    rounds: int,
+    temperature: Callable[[], float | None],
+    *,
+    once: bool = False,
+) -> dict[str, EnergyResult]:
+    """Measure windows of several, in an order that is reversed from round to round."""
+    windows: dict[str, list[EnergyWindow]] = {name: [] for name in runs}
+    failed = False
+    deadline = meter.clock() + _WARM_S
+    while not once and meter.clock() < deadline:
+        for run in runs.values():
+            run()
+    for number in range(rounds):
+        for name in list(runs)[:: -1 if number % 2 else 1]:
+            if once:
+                found = _single(meter, runs[name], temperature)
+            else:
+                found = window_of(meter, runs[name], window_s, temperature)
+            if found is None:
+                failed = True
+            else:
+                windows[name].append(found)
+    return {name: _result(name, taken, meter.sensor, failed=failed) for name, taken in windows.items()}
+
+
+def _single(meter: Meter, run: Callable[[], int], temperature: Callable[[], float | None]) -> EnergyWindow | None:
+    begin_j, begin_s = meter.start(), meter.at_s
+    calls = run()
+    end_j, end_s = meter.read(), meter.at_s
+    return None if meter.failed else EnergyWindow(end_j - begin_j, end_s - begin_s, calls, meter.steps, temperature())
+
+
+# ---- what is made of them
+
+
+def _result(name: str, windows: Sequence[EnergyWindow], sensor: EnergySensor, *, failed: bool) -> EnergyResult:
+    kept = tuple(windows)
+
+    def none(reason: str) -> EnergyResult:
+        return EnergyResult(name, None, None, None, None, kept, sensor.name, reason)
+
+    if failed or not kept:
+        return none(f"{sensor.name} did not answer in every window, or began anew")
+    fewest = min(kept, key=lambda window: window.steps)
+    if fewest.steps < _LEAST_STEPS:
+        return none(
+            f"below the sensor's resolution: {sensor.name} stepped {fewest.steps} times in a window of "
+            f"{format_time(fewest.duration_s * 1e9)}, and a number needs {_LEAST_STEPS} (its step is about "
+            f"{format_time(sensor.step_s * 1e9)}); repeat the call in longer windows"
+        )
+    each = [window.energy_j / window.calls for window in kept]
+    if min(each) <= 0:
+        return none(f"{sensor.name} counted nothing in a window of {format_time(fewest.duration_s * 1e9)}")
+    low = high = None
+    if len(each) >= _LEAST_WINDOWS:
+        estimate = mean_level(np.array(each))
+        reach = float(estimate.reach(_CONFIDENCE))
+        low, high = estimate.value - reach, estimate.value + reach
+    power = sum(window.energy_j for window in kept) / sum(window.duration_s for window in kept)
+    return EnergyResult(name, fmean(each), low, high, power, kept, sensor.name, None, _warnings(kept))
+
+
+def _warnings(windows: Sequence[EnergyWindow]) -> tuple[str, ...]:
+    known = [window.temperature_c for window in windows if window.temperature_c is not None]
+    if len(known) > 1 and max(known) - min(known) > _DRIFT_C:
+        return (
+            f"the GPU was at {known[0]:g} °C after the first window and at {known[-1]:g} °C after the last "
+            f"({min(known):g} to {max(known):g}), and power depends on the temperature; warm up for longer, or "
+            f"compare in turns",
+        )
+    return ()
+
+
+def judged(old: EnergyResult, new: EnergyResult, threshold: float) -> Judged | None:
+    """Return the ratio of two that were measured in turns, with its interval; None where one was not measured."""
+    if old.joules is None or new.joules is None:
+        return None
+    logs = [
+        math.log((b.energy_j / b.calls) / (a.energy_j / a.calls)) for a, b in zip(old.windows, new.windows, strict=True)
+    ]
+    estimate, limit = mean_level(np.array(logs)), math.log1p(threshold)
+    reach = float(estimate.reach(_CONFIDENCE))
+    low, high = estimate.value - reach, estimate.value + reach
+    verdict: EnergyVerdict = "ambiguous"
+    if high < -limit:
+        verdict = "less"
+    elif low > limit:
+        verdict = "more"
+    elif -limit < low and high < limit:
+        verdict = "same"
+    return Judged(math.exp(estimate.value), math.exp(low), math.exp(high), verdict)
+
+
+def _joules(value: float) -> str:
+    for factor, unit in ((1.0, "J"), (1e3, "mJ"), (1e6, "µJ")):
+        if abs(value) * factor >= 1:
+            return f"{format_number(value * factor)} {unit}"
+    return f"{format_number(value * 1e9)} nJ"

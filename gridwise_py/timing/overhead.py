@@ -1,0 +1,83 @@
+"""What taking timestamps adds to a call: the observer effect, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["OVERHEAD", "StampCost", "TimingOverhead", "TimingOverheads"]
+
+#: Under which a device's `TimingOverheads` are kept, once they were measured.
+OVERHEAD = "timing overheads"
+
+
+@dataclass(frozen=True)
+class TimingOverhead:
+    """What taking its timestamps added to one call: what it would not have cost without timing.
+
+    Estimated from a measurement of the device with kernels that do nothing. Noise may make a small number negative.
+
+    Attributes
+    ----------
+    gpu_ns : float or None
+        To the GPU's time from the begin of its first pass to the end of its last: further passes, further timestamps,
+        and the waits that they cause. Without the first and the last timestamp, which no timestamp sees.
+    cpu_ns : float or None
+        To the CPU's time from the call to the idle queue: queries, commands by slower functions, more passes, and
+        `gpu_ns`. Without the read of the timestamps.
+    """
+
+    gpu_ns: float | None
+    cpu_ns: float | None
+
+
+@dataclass(frozen=True)
+class StampCost:
+    """What one kind of timestamps costs on a device; medians.
+
+    Attributes
+    ----------
+    gpu_unit_ns : float or None
+        GPU time that one unit adds: ``"passes"``: a pass more; ``"inside"``: a kernel's two timestamps.
+    cpu_call_ns : float or None
+        CPU time that a call with one kernel adds.
+    cpu_kernel_ns : float or None
+        CPU time that each further kernel adds.
+    """
+
+    gpu_unit_ns: float | None
+    cpu_call_ns: float | None
+    cpu_kernel_ns: float | None
+
+    def of(self, kernels: int, units: int) -> TimingOverhead:
+        """Return what it adds to a call of so many kernels."""
+        if not kernels:
+            return TimingOverhead(None, None)
+        cpu = None
+        if self.cpu_call_ns is not None and self.cpu_kernel_ns is not None:
+            cpu = self.cpu_call_ns + (kernels - 1) * self.cpu_kernel_ns
+        return TimingOverhead(None if self.gpu_unit_ns is None else units * self.gpu_unit_ns, cpu)
+
+
+@dataclass(frozen=True)
+class TimingOverheads:
+    """What timestamps cost on a device; `timing_overhead` measures it.
+
+    Attributes
+    ----------
+    costs : mapping from str to StampCost
+        ``"passes"``, of ``enable_gpu_timing=True``; ``"inside"``, of ``enable_gpu_timing="inside"``, where the device
+        has it.
+    samples : int
+        Timed calls behind each median.
+    """
+
+    costs: Mapping[str, StampCost]
+    samples: int
+
+    def of(self, *, inside: bool, kernels: int, passes: int) -> TimingOverhead | None:
+        """Return what it adds to a call of so many kernels, which has so many passes without timing."""
+        cost = self.costs.get("inside" if inside else "passes")
+        if cost is None:
+            return None
+        return cost.of(kernels, kernels if inside else kernels - passes)

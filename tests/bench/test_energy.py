@@ -1,0 +1,291 @@
+"""Joules per call, by an invented sensor and clock; the sensors that drivers have; what cannot be measured."""
+
+import math
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.backend import observers
+from gridwise_py.backend.gpu import EnergySensor, Gpu
+from gridwise_py.backend.sysfs_observers import sysfs_gpus
+from gridwise_py.bench.sampling import energy as energy_module
+from gridwise_py.bench.sampling.energy import EnergyWindow, Meter, in_turns, judged, window_of
+
+STEP_S = 0.1
+
+
+class Board:
+    """A GPU with a clock and a sensor of its own: what runs takes time and energy, and the sensor sees it in steps."""
+
+    def __init__(self, kind="counter"):
+        self.now, self.joules, self.seen = 100.0, 5e6, 5e6
+        self.watts, self.degrees, self.silent = 0.0, 50.0, False
+        self.sensor = EnergySensor("an invented sensor", kind, self.read, STEP_S)
+        self.meter = Meter(self.sensor, lambda: self.now)
+
+    def spend(self, seconds, watts):
+        self.watts = watts
+        end = self.now + seconds
+        while self.now < end:
+            boundary = (math.floor(self.now / STEP_S + 1e-9) + 1) * STEP_S
+            step = min(boundary, end) - self.now
+            self.joules += watts * step
+            self.now += step
+            if self.now == boundary:
+                self.seen = self.joules
+
+    def read(self):
+        if self.silent:
+            return None
+        return self.seen if self.sensor.kind == "counter" else self.watts
+
+    def work(self, calls, watts, seconds=0.01, noise=0.0, drift=0.0):
+        """What runs a piece of so many calls; its power has noise, and rises with time."""
+        random = np.random.default_rng(calls)
+
+        def run():
+            self.spend(seconds, watts * (1 + noise * random.standard_normal() + drift * (self.now - 100.0)))
+            return calls
+
+        return run
+
+    def measure(self, runs, rounds=5, window_s=2.0, **options):
+        return in_turns(runs, self.meter, window_s, rounds, lambda: self.degrees, **options)
+
+
+@pytest.mark.parametrize("kind", ["counter", "power"])
+def test_joules_of_a_call_are_power_by_time_by_calls(kind):
+    board = Board(kind)
+    found = board.measure({"k": board.work(7, 300.0)})["k"]
+    assert found.joules == pytest.approx(300.0 * 0.01 / 7, rel=0.006)  # a window ends within 10 ms of a step
+    assert found.low_j <= found.joules <= found.high_j
+    assert found.power_w == pytest.approx(300.0, rel=0.006)
+    assert (len(found.windows), found.reason, found.warnings) == (5, None, ())
+    assert all(2.0 <= window.duration_s < 2.2 and window.steps >= 19 for window in found.windows)
+    assert "mJ per call" in repr(found)
+    assert "at 300 W, 5 windows" in repr(found)
+
+
+def test_what_runs_before_a_window_is_not_in_it():
+    """A hot kernel right before: its part of the sensor's step must not count."""
+    board = Board()
+    for seconds in (0.05, 0.033):
+        board.spend(seconds, 10_000.0)
+        window = window_of(board.meter, board.work(1, 100.0), 1.0, lambda: None)
+        assert window.energy_j / window.calls == pytest.approx(1.0, rel=0.02)
+    both = board.measure({"hot": board.work(1, 700.0), "cool": board.work(1, 100.0)}, window_s=1.0)
+    assert both["cool"].joules == pytest.approx(1.0, rel=0.02)
+    assert both["hot"].joules == pytest.approx(7.0, rel=0.02)
+
+
+def test_ten_percent_are_told_apart_and_equal_ones_are_not():
+    """While the power rises by 0.2 % a second, which is more than the difference over the whole of it."""
+    board = Board()
+    noisy = {"noise": 0.03, "drift": 0.002}
+    runs = {"old": board.work(10, 300.0, **noisy), "new": board.work(10, 330.0, **noisy)}
+    runs["same"] = board.work(10, 300.0, **noisy)
+    found = board.measure(runs, rounds=6)
+    assert found["old"].windows[-1].power_w > 1.05 * found["old"].windows[0].power_w
+    more, same = judged(found["old"], found["new"], 0.02), judged(found["old"], found["same"], 0.02)
+    assert (more.verdict, same.verdict) == ("more", "same")
+    assert more.low <= 1.1 <= more.high
+    assert judged(found["new"], found["old"], 0.02).verdict == "less"
+    assert judged(found["old"], found["same"], 1e-6).verdict == "ambiguous"
+
+
+def test_below_the_resolution_there_is_no_number_but_a_reason():
+    board = Board()
+    short = board.measure({"k": board.work(7, 300.0)}, window_s=0.05)["k"]
+    single = board.measure({"k": board.work(1, 300.0, seconds=1e-4)}, rounds=1, once=True)["k"]
+    for found in (short, single):
+        assert (found.joules, found.low_j, found.high_j, found.power_w) == (None, None, None, None)
+        assert "below the sensor's resolution: an invented sensor stepped" in found.reason
+        assert "needs 10 (its step is about 100 ms)" in found.reason
+        assert found.windows
+        assert judged(found, found, 0.02) is None
+    assert "stepped 0 times in a window of 100 µs" in single.reason
+    assert "not measured: below" in repr(single)
+    long = board.measure({"k": board.work(3, 300.0, seconds=5.0)}, rounds=2, once=True)["k"]
+    assert long.joules == pytest.approx(500.0, rel=0.03)
+    assert long.low_j is None  # two windows have no interval
+    assert len(long.windows) == 2
+
+
+def test_a_sensor_that_stands_still_fails_or_begins_anew():
+    board = Board()
+    board.sensor = EnergySensor("still", "counter", lambda: 5.0, STEP_S)
+    board.meter = Meter(board.sensor, lambda: board.now)
+    assert "still stepped 0 times" in board.measure({"k": board.work(1, 300.0)})["k"].reason
+    for value in (None, 1.0):
+        board = Board()
+        run, count = board.work(1, 300.0), 0
+
+        def breaks(board=board, run=run, value=value):
+            nonlocal count
+            count += 1
+            if count == 400:
+                board.silent = value is None
+                board.seen = board.joules = value or 0.0
+            return run()
+
+        found = board.measure({"k": breaks})["k"]
+        assert found.joules is None
+        assert "did not answer in every window, or began anew" in found.reason
+
+
+def test_the_temperature_is_noted_and_its_drift_is_a_warning():
+    board = Board()
+    run = board.work(1, 300.0)
+
+    def warms():
+        board.degrees += 0.01
+        return run()
+
+    found = board.measure({"k": warms})["k"]
+    temperatures = [window.temperature_c for window in found.windows]
+    assert temperatures == sorted(temperatures)
+    assert "°C after the first window" in found.warnings[0]
+    assert "doubtful" in repr(found)
+    board.degrees = None
+    assert board.measure({"k": run})["k"].warnings == ()
+
+
+def test_a_window_without_a_step_before_it_begins_anyway():
+    board = Board()
+    board.sensor = EnergySensor("slow", "counter", board.read, 0.001)
+    window = window_of(Meter(board.sensor, lambda: board.now), board.work(1, 100.0), 0.5, lambda: None)
+    assert isinstance(window, EnergyWindow)
+    assert 0.5 <= window.duration_s <= 0.6
+    assert EnergyWindow(1.0, 0.0, 1, 0, None).power_w is None
+
+
+# ---- on a device
+
+
+@pytest.fixture
+def sensed(device, monkeypatch):
+    """The shared device with a sensor that says 100 W by the true clock, in steps of 1 ms."""
+    import time
+
+    def read():
+        return math.floor(time.perf_counter() * 1e3) / 1e3 * 100.0
+
+    gpu = Gpu(None, dict, lambda: None, lambda: EnergySensor("100 W", "counter", read, 0.001))
+    monkeypatch.setattr(energy_module, "gpu_of", lambda _: gpu)
+    monkeypatch.setattr(energy_module, "_WARM_S", 0.0)
+    monkeypatch.setattr(energy_module, "_CHUNK_S", 0.001)
+    return device
+
+
+def test_calls_of_every_kind(sensed):
+    x = gw.asarray(np.arange(1000, dtype=np.uint32), sensed)
+    scan, calls = gw.Scan(sensed), []
+    with gw.capture(sensed) as sequence:
+        gw.cumsum(x)
+
+    def own():
+        calls.append(None)
+        return scan.execute(input=x, output=out)
+
+    out = gw.empty_like(x)
+    in_place = gw.Scan(sensed, strategy="reduce_then_scan").bind(input=out, output=out)
+    options = {"window_s": 0.02, "windows": 3}
+    for work, arrays in ((scan, {"input": x}), (scan.bind(input=x), {}), (sequence, {}), (own, {}), (in_place, {})):
+        found = gw.measure_energy(work, **options, **arrays)
+        assert found.reason is None, found
+        assert found.name in ("Scan", "Sequence", "own")
+        assert found.power_w > 0
+        assert found.joules == pytest.approx(np.mean([w.energy_j / w.calls for w in found.windows]))
+    assert len(calls) > 3
+    np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), np.cumsum(np.arange(1000)))
+    both = gw.compare_energy({"a": scan.bind(input=x), "b": gw.Reduce(sensed)}, window_s=0.02, rounds=3, input=x)
+    assert set(both.results) == {"a", "b"}
+    assert both.verdicts["b"] in ("less", "more", "same", "ambiguous")
+    assert "the baseline" in repr(both)
+
+
+def test_without_a_sensor_there_is_a_reason(device, monkeypatch):
+    x = gw.asarray(np.arange(10, dtype=np.uint32), device)
+    copy = gw.Copy(device).bind(input=x)
+    monkeypatch.setattr(energy_module, "gpu_of", lambda _: None)
+    found = gw.measure_energy(copy)
+    assert (found.joules, found.sensor) == (None, None)
+    assert found.reason.startswith("no sensor: ")
+    both = gw.compare_energy({"a": copy, "b": copy})
+    assert (both.verdicts, both.ratios) == ({"b": None}, {"b": None})
+    assert "not judged" in repr(both)
+    gpu = types.SimpleNamespace(adapter=types.SimpleNamespace(info={"device": "X1", "adapter_type": "DiscreteGPU"}))
+    assert "X1 tells neither energy nor power" in energy_module._no_sensor(gpu, known=True)
+    assert "extra nvidia" in energy_module._no_sensor(gpu, known=False)
+
+
+def test_bad_input_is_one_line_with_the_remedy(device):
+    x = gw.asarray(np.arange(10, dtype=np.uint32), device)
+    copy = gw.Copy(device).bind(input=x)
+    for call, error, words in (
+        (lambda: gw.measure_energy(copy, window_s=0), gw.ArgumentError, "window_s is 0"),
+        (lambda: gw.measure_energy(copy, window_s=True), gw.ArgumentError, "window_s is True"),
+        (lambda: gw.measure_energy(copy, windows=0), gw.ArgumentError, "windows"),
+        (lambda: gw.measure_energy(copy, calls=0), gw.ArgumentError, "calls"),
+        (lambda: gw.measure_energy(5), gw.DatatypeError, "int, but must be a primitive"),
+        (lambda: gw.measure_energy(lambda: 5), gw.ArgumentError, "nothing to wait for"),
+        (lambda: gw.compare_energy({"a": copy}), gw.ArgumentError, "at least two"),
+        (lambda: gw.compare_energy({"a": copy, "b": copy}, baseline="c"), gw.ArgumentError, "'c' is none of a, b"),
+        (lambda: gw.compare_energy({"a": copy, "b": copy}, rounds=2), gw.ArgumentError, "rounds"),
+        (lambda: gw.compare_energy({"a": copy, "b": copy}, threshold=2), gw.ArgumentError, "threshold is 2"),
+    ):
+        with pytest.raises(error, match=words):
+            call()
+
+
+# ---- the drivers' sensors
+
+
+def _nvml(**functions):
+    module = types.ModuleType("pynvml")
+    known = {
+        "nvmlInit": lambda: None, "nvmlDeviceGetCount": lambda: 1, "nvmlDeviceGetHandleByIndex": lambda i: i,
+        "nvmlDeviceGetName": lambda handle: "NVIDIA H100",
+    }  # fmt: skip
+    for name, function in (known | functions).items():
+        setattr(module, name, function)
+    return module
+
+
+def test_nvidias_counter_or_else_its_power(monkeypatch):
+    info = {"device": "NVIDIA H100", "vendor": "NVIDIA", "vendor_id": 0x10DE}
+    both = {"nvmlDeviceGetTotalEnergyConsumption": lambda h: 123_456_789, "nvmlDeviceGetPowerUsage": lambda h: 350_500}
+    for functions, kind, value in (
+        (both, "counter", 123_456.789),
+        ({"nvmlDeviceGetPowerUsage": lambda h: 350_500}, "power", 350.5),
+        ({}, None, None),
+    ):
+        observers._nvml.cache_clear()
+        monkeypatch.setitem(sys.modules, "pynvml", _nvml(**functions))
+        (gpu,) = observers.gpus_like(info)
+        sensor = gpu.energy_sensor()
+        assert (kind, value) == (None, None) if sensor is None else (sensor.kind, sensor.read()) == (kind, value)
+    observers._nvml.cache_clear()
+
+
+def test_hwmons_counter_or_else_its_power(tmp_path):
+    info = {"device": "AMD", "vendor_id": 0x1002, "device_id": 0x744C}
+    hwmon = tmp_path / "card0/device/hwmon/hwmon3"
+    hwmon.mkdir(parents=True)
+    (tmp_path / "card0/device/vendor").write_text("0x1002")
+    (tmp_path / "card0/device/device").write_text("0x744c")
+    (gpu,) = sysfs_gpus(info, tmp_path)
+    assert gpu.energy_sensor() is None
+    for name, text, kind, value in (
+        ("power1_input", "45000000", "power", 45.0),
+        ("power1_average", "210000000\n", "power", 210.0),
+        ("energy1_input", "98765432100\n", "counter", 98_765.4321),
+    ):
+        (hwmon / name).write_text(text)
+        sensor = gpu.energy_sensor()
+        assert (sensor.kind, sensor.read(), sensor.name) == (kind, pytest.approx(value), f"hwmon's {name}")
+    (hwmon / "energy1_input").unlink()
+    assert sensor.read() is None  # a GPU that fell asleep
