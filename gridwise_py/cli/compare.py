@@ -87,9 +87,9 @@ def compare(
     with showing_progress(PATIENCE_S) as progress:
         progress(f"reading {old.name}")
         contents = [content_of(path) for path in (old, new)]
-        before = parse(contents[0], old.name)
+        before = parse(contents[0], old.name, old.parent)
         progress(f"reading {new.name}")
-        after = parse(contents[1], new.name)
+        after = parse(contents[1], new.name, new.parent)
         progress(f"comparing {len(after.results)} results")
         found = compare_documents(
             before,

@@ -23,6 +23,7 @@ __all__ = [
     "adapter_option",
     "format_option",
     "nearest",
+    "tool_options",
 ]
 
 
@@ -201,3 +202,22 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="Output format.",
     )(command)
+
+
+#: As `ToolFormat` and `UNITS_NS` have them, which are loaded only when needed; a test compares them.
+TOOL_FORMATS = ("nvbench", "google-benchmark", "pytest-benchmark", "hyperfine", "numbers")
+TOOL_UNITS = ("ns", "us", "ms", "s")
+
+
+def tool_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--format`` and ``--unit`` of other tools' output, as ``form`` and ``unit``."""
+    unit = click.option(
+        "--unit", type=click.Choice(TOOL_UNITS), help="Unit of --format numbers, whose lines do not say it."
+    )
+    form = click.option(
+        "--format",
+        "form",
+        type=click.Choice(TOOL_FORMATS),
+        help="What another tool wrote; numbers: one time per line.  [default: that of the JSON]",
+    )
+    return form(unit(command))

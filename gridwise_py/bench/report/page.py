@@ -108,7 +108,9 @@ def read_sources(paths: Sequence[Path]) -> tuple[list[Source], list[FleetSource]
         if is_fleet(data):
             fleets.append(FleetSource(clean(name), path, content, parse_fleet(data, path.name)))
         else:
-            sources.append(Source(clean(name), clean(path.name), content, document_of(data, path.name)))
+            sources.append(
+                Source(clean(name), clean(path.name), content, document_of(data, path.name, folder=path.parent))
+            )
     taken = {source.name for source in sources}
     for fleet in fleets:
         for identifier, path, content in accused_files(fleet, left_out):

@@ -44,7 +44,9 @@ def _uncertainty(series: Series | None, step_ns: float) -> str:
 def _verdict(result: Result) -> Text:
     if result.error is not None:
         return Text("failed", style="bold red")
-    return Text("right", style="green") if result.correct else Text("WRONG", style="bold red")
+    if not result.correct:
+        return Text("WRONG", style="bold red")
+    return Text("right", style="green") if result.checked else Text("not checked")
 
 
 def result_line(result: Result) -> str:
@@ -115,7 +117,7 @@ def _columns(document: Results) -> list[_Cells]:
             lambda result: Text(result.name, style="bold"),
             lambda kernel, _: Text(f"  {kernel.name}"),
         ),
-        (Column("n", right=True), lambda result: format_count(result.n), None),
+        (Column("n", right=True), lambda result: format_count(result.n) if result.n else "", None),
         (
             Column("GPU time" if on_gpu else "CPU wall", right=True),
             lambda result: _time(headline(result)),
