@@ -12,7 +12,7 @@ from ...display.terminal import clean, clean_lines
 from ..report.text_table import Column, TextTable
 from ..stats.verdict import VerdictKind
 from .judged import Judged, JudgedRow
-from .turns import SIDES
+from .taken import SIDES
 
 __all__ = ["JudgedTable"]
 
@@ -51,9 +51,9 @@ class JudgedTable:
             yield Text(clean(self._side(side)))
         settings = judged.settings
         facts = [
-            str(judged.measured.sides[SIDES[1]]["adapter"].get("device", "")),
+            str(judged.measured.sides[SIDES[1]].get("adapter", {}).get("device", "")),
             _CLOCK[judged.measured.clock],
-            f"{_pairs(judged)} of processes, each with {settings.rounds} × A B B A of a case",
+            settings.describe(_pairs(judged)),
         ]
         yield Text(clean("; ".join(filter(None, facts))))
         yield Text("")
@@ -74,9 +74,12 @@ class JudgedTable:
 
     def _side(self, side: str) -> str:
         said = self._judged.measured.sides[side]
+        described = f"{side}: {self._judged.environments[side].describe()}"
+        if "versions" not in said:
+            return described  # a command tells nothing
         versions = said["versions"]
         words = [f"gridwise_py {versions['gridwise_py']}", f"wgpu {versions['wgpu']}", f"Python {versions['python']}"]
-        return f"{side}: {self._judged.environments[side].describe()}: {', '.join(words)}"
+        return f"{described}: {', '.join(words)}"
 
     def _remarks(self) -> Iterator[str]:
         judged = self._judged

@@ -17,7 +17,7 @@ from .tool_files import ToolFormat, ToolRun, numbers_run, tool_of, tool_run
 from .validator import Validator
 
 __all__ = [
-    "LARGEST", "SMALLEST", "content_of", "document_of", "parse", "parse_json", "read_as", "read_results",
+    "LARGEST", "SMALLEST", "check_form", "content_of", "document_of", "parse", "parse_json", "read_as", "read_results",
     "read_tool_run",
 ]  # fmt: skip
 
@@ -119,12 +119,9 @@ def read_tool_run(
     BadResultsFile
         If it is of no tool, of another one than `form`, or has no benchmarks.
     """
-    if form == ToolFormat.NUMBERS:
-        if unit is None:
-            raise ArgumentError("numbers on lines do not say their unit: add --unit ns, us, ms or s")
-        return numbers_run(content.decode("utf-8", "replace"), name, unit)
+    check_form(form, unit)
     if unit is not None:
-        raise ArgumentError(f"--unit {unit} is for --format numbers; all other formats say their unit themselves")
+        return numbers_run(content.decode("utf-8", "replace"), name, unit)
     _refuse_numbers(content, name)
     data = parse_json(content, name)
     found = tool_of(data)
@@ -134,6 +131,14 @@ def read_tool_run(
     if form not in (None, found):
         raise BadResultsFile(f"{name}: a file of {found}, but --format says {form}; leave --format out, or correct it")
     return tool_run(data, name, folder)
+
+
+def check_form(form: str | None, unit: str | None) -> None:
+    """Raise ArgumentError if numbers have no unit, or something else has one."""
+    if form == ToolFormat.NUMBERS and unit is None:
+        raise ArgumentError("--format numbers: lines do not say their unit; add --unit ns, us, ms or s")
+    if form != ToolFormat.NUMBERS and unit is not None:
+        raise ArgumentError(f"--unit {unit} is for --format numbers; all other formats say their unit themselves")
 
 
 def _refuse_numbers(content: bytes, name: str) -> None:
