@@ -186,7 +186,7 @@ def judge(
         ]
         short += [] if counts else [_short(case.name, 0, settings)]
     verdicts = judge_paired(
-        [PairedDifferences(case.logs[row], 0.0 if row == "cpu_wall" else case.error[row]) for case, row in whole],
+        [PairedDifferences(case.logs[row], case.error[row]) for case, row in whole],
         threshold=threshold,
     )
     rows: list[JudgedRow] = []

@@ -97,6 +97,11 @@ class MeasuredCase(MeasuredRows):
         super().__init__(str(job))
         self.job: Job = job
 
+    @property
+    def error(self) -> dict[str, float]:
+        """As of any; the step is that of the GPU's clock, which CPU walls do not have."""
+        return {**super().error, "cpu_wall": 0.0}
+
 
 def _is_cpu(adapter: Mapping[str, Any]) -> bool:
     return adapter.get("adapter_type") == "CPU"

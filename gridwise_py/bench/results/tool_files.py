@@ -281,19 +281,15 @@ def _hyperfine(data: Mapping[str, Any], at: _Places) -> ToolRun:
     for entry in data["results"]:
         name = str(entry["command"])
         codes = [code for code in _list(entry.get("exit_codes")) if code != 0]
-        error: dict[str, Any] = {}
         if codes:
-            error = {"error": f"{len(codes)} of {len(entry['exit_codes'])} runs failed (exit code {codes[0]})"}
-        if "times" in entry:
-            times = [1e9 * _number(time) for time in entry["times"]]
-            rows.append(_row(name, times, where=at.name, groups=_MOST_GROUPS, **error))
-        else:
-            rows.append(
-                _row(
-                    name, [1e9 * _number(entry["mean"])], where=at.name,
-                    warnings=("the file has the mean only, without the times of the runs",), **error,
-                )
-            )  # fmt: skip
+            error = f"{len(codes)} of {len(entry['exit_codes'])} runs failed (exit code {codes[0]})"
+            rows.append(_row(name, [], where=at.name, error=error))
+            continue
+        times, warnings = entry.get("times"), ()
+        if times is None:
+            times, warnings = [entry["mean"]], ("the file has the mean only, without the times of the runs",)
+        in_ns = [1e9 * _number(time) for time in times]
+        rows.append(_row(name, in_ns, where=at.name, groups=_MOST_GROUPS, warnings=warnings))
     return ToolRun(ToolFormat.HYPERFINE, tuple(rows), UNKNOWN_MACHINE)
 
 
