@@ -8,10 +8,30 @@ from typing import Any
 
 import click
 
-from .compare import Share
-from .exit_codes import BAD_INPUT, INCOMPLETE, NOT_COMPARABLE, REGRESSION, UNDECIDED, WRONG_RESULT
-from .options import AxisText, AxisValues, Duration, JsonFile, Seconds, adapter_option, tool_options
-from .output import cannot_write, check_new, check_output, note, showing_progress, table_console
+from .ambiguous import ambiguous_options, exit_if_ambiguous
+from .exit_codes import BAD_INPUT, INCOMPLETE, NOT_COMPARABLE, REGRESSION, WRONG_RESULT
+from .options import (
+    AxisText,
+    AxisValues,
+    Duration,
+    JsonFile,
+    Seconds,
+    Share,
+    adapter_option,
+    table_options,
+    tool_options,
+)
+from .output import (
+    cannot_write,
+    check_new,
+    check_output,
+    check_tables,
+    note,
+    showing_progress,
+    stdout_of,
+    table_console,
+    write_tables,
+)
 
 __all__ = ["ab"]
 
@@ -54,7 +74,7 @@ class _Ab(click.Command):
 @click.option(
     "--gate", type=Share(), help="Exit with 1 if a row is slower by more than this.  [default: the threshold]"
 )
-@click.option("--fail-ambiguous", is_flag=True, help="Exit with 7 if a row that the gate applies to is ambiguous.")
+@ambiguous_options
 @click.option(
     "--pairs", type=click.IntRange(2, 50),
     help="Pairs of processes. More of them make intervals narrower.  [default: 5; with --command 10]",
@@ -77,6 +97,7 @@ class _Ab(click.Command):
 @tool_options
 @click.option("--timeout", type=Duration(), metavar="TIME", help="Longest run of a --command.  [default: 1h]")
 @click.option("--json", "json_path", type=JsonFile(), help="Write verdicts and times here.")
+@table_options
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
 @click.pass_context
 def ab(ctx: click.Context, /, old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
@@ -97,8 +118,8 @@ def ab(ctx: click.Context, /, old: str, new: str, cases: tuple[str, ...], **opti
     They run one after the other, OLD NEW, NEW OLD, and so on. Rows are the benchmarks that both have.
 
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
-    the sides run on different adapters, 4 if a result is wrong. An ambiguous row does not fail the gate without
-    --fail-ambiguous (7).
+    the sides run on different adapters, 4 if a result is wrong. Ambiguous rows do not fail the gate without
+    --max-ambiguous or --fail-ambiguous (7).
 
     After Ctrl-C, SIGTERM, or if a process does not start again, the pairs of processes that were measured are judged
     and written, and it exits with 130, 143 or 6: they are a part of what was asked.
@@ -114,11 +135,14 @@ def ab(ctx: click.Context, /, old: str, new: str, cases: tuple[str, ...], **opti
     if json_path is not None:
         check_output(json_path, "--json")
         check_new(json_path, "--json", overwrite=options["overwrite"])
+    check_tables(options)
+    on_stdout = stdout_of(options)
     _check_options(ctx, cases, command=options["command"])
     measure = _measured_commands if options["command"] else _measured_versions
     environments, measured, settings = measure((old, new), cases, options)
     judged = judge(environments, measured, settings, threshold=threshold, gate=gate)
-    table_console(120, json_path).print(JudgedTable(judged))
+    table_console(120, on_stdout).print(JudgedTable(judged))
+    write_tables(options, JudgedTable(judged).to_table)
     if json_path is not None:
         try:
             write_json(json_path, judged.to_json())
@@ -136,8 +160,7 @@ def ab(ctx: click.Context, /, old: str, new: str, cases: tuple[str, ...], **opti
         sys.exit(REGRESSION)
     if not judged.rows:
         sys.exit(BAD_INPUT)
-    if options["fail_ambiguous"] and judged.undecided:
-        sys.exit(UNDECIDED)
+    exit_if_ambiguous(options, judged.undecided_share)
 
 
 #: Options that say how this library is measured, and those that say how commands are.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
 from ...display.quantities import format_time
 from ...display.terminal import clean, clean_lines
+from ..report.export import Table
 from ..report.text_table import Column, TextTable
 from ..stats.verdict import VerdictKind
 from .judged import Judged, JudgedRow
@@ -72,6 +74,17 @@ class JudgedTable:
             yield Text(_PAIRED, style="dim")
         yield Text(self._conclusion())
 
+    def to_table(self) -> Table:
+        """Return it for files."""
+        rows = self._judged.rows
+        cells = [[cell.plain if isinstance(cell, Text) else cell for cell in _cells(row)] for row in rows]
+        remarks = [*map(self._side, SIDES), *self._remarks()]
+        title = "gridwise ab" if self._judged.stopped is None else f"gridwise ab, stopped early: {self._judged.stopped}"
+        return Table(
+            title, [column.heading for column in _COLUMNS], cells, [_record(row) for row in rows],
+            [clean(remark) for remark in remarks], self._conclusion(),
+        )  # fmt: skip
+
     def _side(self, side: str) -> str:
         said = self._judged.measured.sides[side]
         described = f"{side}: {self._judged.environments[side].describe()}"
@@ -123,6 +136,24 @@ def _cells(row: JudgedRow) -> tuple[str | Text, ...]:
         "too noisy" if verdict.too_noisy else f"{_difference(verdict.low)} to {_difference(verdict.high)}",
         Text(kind, style=_STYLES[verdict.kind.value]),
     )
+
+
+#: What a line of CSV has of a verdict.
+_OF_VERDICT = ("ratio", "low", "high", "p_corrected", "pairs", "between_sd", "within_sd")
+
+
+def _record(row: JudgedRow) -> dict[str, Any]:
+    return {
+        "case": row.case,
+        "name": row.name,
+        "verdict": row.verdict.kind.value,
+        "old_ns": row.old_ns,
+        "new_ns": row.new_ns,
+        **{name: getattr(row.verdict, name) for name in _OF_VERDICT},
+        "gated": row.gated,
+        "past_gate": row.past_gate,
+        "reason": row.verdict.reason,
+    }
 
 
 def _difference(ratio: float) -> str:

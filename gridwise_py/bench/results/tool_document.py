@@ -67,7 +67,7 @@ def _results(row: ToolRow, position: int, run: ToolRun) -> Iterator[Result]:
                 {
                     "primitive": row.name, "n": 0, "mode": row.mode, "datatype": None, "op": None, "case": row.axes,
                     "position": position, "process": process, "round": 0,
-                    "checked": False, "correct": True, "mismatch": None, "error": row.error,
+                    "checked": False, "correct": row.error is None, "mismatch": None, "error": row.error,
                     "trials": row.iterations, "kernels": [],
                     "whole": {
                         "gpu_span_ns": median_ns if row.series == "gpu_span" else None,
