@@ -323,7 +323,7 @@ def _wait(words: list[str], stdout: Path, stderr: Path, timeout_s: float) -> int
                 _end(process)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[Any]) -> None:
     if os.name == "nt":
         process.kill()
     else:

@@ -38,7 +38,7 @@ def _head(run: ToolRun) -> dict[str, Any]:
         "git": None if run.commit is None else {"commit": run.commit[0], "dirty": run.commit[1]},
         "tool": str(run.tool), "imported_by": __version__,
     }  # fmt: skip
-    device = {
+    device: dict[str, Any] = {
         "adapter": run.machine, "adapter_type": "Unknown", "vendor": "", "driver": "not told", "features": [],
         # Files of two tools, which time different things, are not compared unless somebody asks for it.
         "backend": str(run.tool),

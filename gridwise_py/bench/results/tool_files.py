@@ -245,6 +245,15 @@ def _list(value: Any) -> list[Any]:
     return cast(list[Any], value)
 
 
+def _object(value: Any) -> dict[str, Any]:
+    """Return an object; an empty one for what a tool leaves out."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeError(f"a {type(value).__name__}, not an object")
+    return cast(dict[str, Any], value)
+
+
 def _row(name: str, times_ns: Sequence[float], *, where: str, groups: int = 1, **more: Any) -> ToolRow:
     """Return a row; times of 0 are counted, and others that cannot be times refused."""
     if len(times_ns) > _MOST_SAMPLES:
@@ -340,7 +349,8 @@ def _google_row(name: str, entries: Sequence[Mapping[str, Any]], at: _Places) ->
 
 
 def _pytest(data: Mapping[str, Any], at: _Places) -> ToolRun:
-    machine, cpu = data["machine_info"], data["machine_info"].get("cpu") or {}
+    machine = _object(data["machine_info"])
+    cpu = _object(machine.get("cpu"))
     rows: list[ToolRow] = []
     for entry in data["benchmarks"]:
         stats = entry["stats"]
@@ -355,7 +365,7 @@ def _pytest(data: Mapping[str, Any], at: _Places) -> ToolRun:
                 iterations=max(int(stats.get("iterations") or 1), 1),
             )
         )  # fmt: skip
-    commit = data.get("commit_info") or {}
+    commit = _object(data.get("commit_info"))
     identifier = str(commit.get("id") or "")
     return ToolRun(
         ToolFormat.PYTEST, tuple(rows),
@@ -379,7 +389,7 @@ def _nvbench(data: Mapping[str, Any], at: _Places) -> ToolRun:
     several = len({state.get("device") for _, state in states}) > 1
     rows = [row for bench, state in states for row in _nvbench_rows(bench, state, several, at)]
     used = [name for i, name in names.items() if any(state.get("device") == i for _, state in states)]
-    version = ((data.get("meta") or {}).get("version") or {}).get("nvbench") or {}
+    version = _object(_object(_object(data.get("meta")).get("version")).get("nvbench"))
     return ToolRun(
         ToolFormat.NVBENCH, tuple(rows), ", ".join(used) or "CPU only",
         None if version.get("string") is None else str(version["string"]),
