@@ -1,7 +1,8 @@
 """Files of other benchmark tools: read, judged as one process each, and refused with a remedy.
 
 The files in `tool_files` were written by google-benchmark 1.7, pytest-benchmark 5.3 and hyperfine 1.15; the name of the
-host and the flags of its processor are taken out. That of nvbench, which needs CUDA, is by its json_printer.cu.
+host and the flags of its processor are taken out. That of nvbench, which needs CUDA, is by its json_printer.cu; the file
+`test_ref.json` of its repository, which it wrote, was read as well.
 """
 
 import json
