@@ -14,7 +14,8 @@ import gridwise_py as gw
 from gridwise_py.bench.ab import commands
 from gridwise_py.bench.ab.commands import CommandSettings, find_command, measure_commands
 from gridwise_py.bench.ab.judged import judge
-from gridwise_py.bench.ab.taken import SIDES
+from gridwise_py.bench.ab.taken import SIDES, MeasuredRows, TakenRow
+from gridwise_py.bench.ab.turns import MeasuredCase
 from gridwise_py.bench.results.tool_files import ToolFormat, ToolRow, ToolRun
 from gridwise_py.cli import main
 
@@ -197,6 +198,15 @@ def test_a_run_that_fails_later_leaves_what_was_measured(runs):
     runs.times = lambda side, run: gw.ArgumentError("NEW failed") if side == "NEW" else good(side, run)
     with pytest.raises(gw.ArgumentError, match="NEW failed"):
         _judged()
+
+
+def test_the_step_of_a_gpus_clock_is_not_in_cpu_walls():
+    for kind, error in ((MeasuredRows, 0.1), (MeasuredCase, 0.0)):
+        case = kind("a")
+        case.step_ns = 10.0
+        row = TakenRow([0.0], {side: [100.0] for side in SIDES})
+        case.taken.append({"gpu_span": row, "cpu_wall": row})
+        assert case.error == {"gpu_span": pytest.approx(0.1), "cpu_wall": pytest.approx(error)}
 
 
 def test_times_in_whole_steps_of_a_clock_are_as_uncertain_as_the_step(runs):

@@ -1,8 +1,8 @@
 """Files of other benchmark tools: read, judged as one process each, and refused with a remedy.
 
 The files in `tool_files` were written by google-benchmark 1.7, pytest-benchmark 5.3 and hyperfine 1.15; the name of the
-host and the flags of its processor are taken out. That of nvbench, which needs CUDA, is by its json_printer.cu; the file
-`test_ref.json` of its repository, which it wrote, was read as well.
+host and the flags of its processor are taken out. That of nvbench, which needs CUDA, is by its json_printer.cu; the
+file `test_ref.json` of its repository, which it wrote, was read as well.
 """
 
 import json
@@ -236,6 +236,20 @@ def test_single_files_are_not_judged_and_several_are(tmp_path):
     assert _run("compare", old, new).exit_code == 1
     again = compare(read_results(old), read_results(_runs(tmp_path, "other", 1000, 3)[1]))
     assert again.rows[0].verdict.kind is VerdictKind.SAME
+
+
+def test_gpu_times_of_single_files_of_nvbench_are_not_judged_either(tmp_path):
+    """The interval of their samples is narrow, but it is of one process."""
+    for name, level in (("old", 5e-6), ("new", 6e-6)):
+        (tmp_path / name / "nvbench.json-bin").mkdir(parents=True)
+        shutil.copy(FILES / "nvbench.json", tmp_path / name)
+        samples = level * np.exp(np.random.default_rng(1).normal(0, 0.002, 8))
+        samples.astype("<f4").tofile(tmp_path / name / "nvbench.json-bin" / "0.bin")
+    old, new = (read_results(tmp_path / name / "nvbench.json") for name in ("old", "new"))
+    found = compare(old, new)
+    assert {row.name for row in found.rows} == {"gpu_span"}
+    (row,) = (row for row in found.rows if row.case == "reduce T=I32 Elements=65536 cold")
+    assert (row.verdict.cause, row.verdict.old_count) == (Cause.SINGLE_PROCESS, 8)
 
 
 def test_a_benchmark_that_fails_now_is_a_regression(tmp_path):

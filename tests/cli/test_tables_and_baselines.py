@@ -141,6 +141,10 @@ def test_a_share_of_ambiguous_rows(one_of_three):
         assert ("33.3 % of the rows that the gate applies to are undecided" in done.stderr) == (code == 7)
 
 
+def test_no_ambiguous_row_is_no_more_than_none(files):
+    assert _run("compare", files[0], files[0], "--max-ambiguous", "0%").exit_code == 0
+
+
 def test_ab_has_the_same_options(tmp_path, capfd):
     rows = tmp_path / "rows.csv"
     numbers = ["--format", "numbers", "--unit", "ms", "--pairs", "2"]
