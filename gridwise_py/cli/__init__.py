@@ -13,7 +13,7 @@ from .calibrate import calibrate
 from .compare import compare
 from .endings import Commands
 from .fleet import fleet
-from .import_page import import_page
+from .import_files import import_files
 from .info import info
 from .plot import plot
 from .report import report
@@ -40,7 +40,7 @@ main.add_command(browser)
 main.add_command(calibrate)
 main.add_command(compare)
 main.add_command(fleet)
-main.add_command(import_page)
+main.add_command(import_files)
 main.add_command(info)
 main.add_command(plot)
 main.add_command(report)

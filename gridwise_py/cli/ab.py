@@ -8,10 +8,30 @@ from typing import Any
 
 import click
 
-from .compare import Share
-from .exit_codes import BAD_INPUT, INCOMPLETE, NOT_COMPARABLE, REGRESSION, UNDECIDED, WRONG_RESULT
-from .options import AxisText, AxisValues, JsonFile, Seconds, adapter_option
-from .output import cannot_write, check_new, check_output, note, showing_progress, table_console
+from .ambiguous import ambiguous_options, exit_if_ambiguous
+from .exit_codes import BAD_INPUT, INCOMPLETE, NOT_COMPARABLE, REGRESSION, WRONG_RESULT
+from .options import (
+    AxisText,
+    AxisValues,
+    Duration,
+    JsonFile,
+    Seconds,
+    Share,
+    adapter_option,
+    table_options,
+    tool_options,
+)
+from .output import (
+    cannot_write,
+    check_new,
+    check_output,
+    check_tables,
+    note,
+    showing_progress,
+    stdout_of,
+    table_console,
+    write_tables,
+)
 
 __all__ = ["ab"]
 
@@ -54,10 +74,10 @@ class _Ab(click.Command):
 @click.option(
     "--gate", type=Share(), help="Exit with 1 if a row is slower by more than this.  [default: the threshold]"
 )
-@click.option("--fail-ambiguous", is_flag=True, help="Exit with 7 if a row that the gate applies to is ambiguous.")
+@ambiguous_options
 @click.option(
-    "--pairs", type=click.IntRange(2, 50), default=5, show_default=True,
-    help="Pairs of processes. More of them make intervals narrower.",
+    "--pairs", type=click.IntRange(2, 50),
+    help="Pairs of processes. More of them make intervals narrower.  [default: 5; with --command 10]",
 )  # fmt: skip
 @click.option(
     "--rounds", type=click.IntRange(min=1), default=4, show_default=True,
@@ -69,9 +89,18 @@ class _Ab(click.Command):
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the data and of all orders."
 )
 @adapter_option
+@click.option(
+    "--command", is_flag=True,
+    help="OLD and NEW are commands, in quotes, each run once per pair. {out} in them is the name of a file that they "
+    "are to write; without it, what they print is read.",
+)  # fmt: skip
+@tool_options
+@click.option("--timeout", type=Duration(), metavar="TIME", help="Longest run of a --command.  [default: 1h]")
 @click.option("--json", "json_path", type=JsonFile(), help="Write verdicts and times here.")
+@table_options
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
-def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
+@click.pass_context
+def ab(ctx: click.Context, /, old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     """Measure OLD and NEW in turns on one GPU, and judge each case: is NEW faster, slower, or the same within 1 %?
 
     OLD and NEW are each an interpreter (.venv-old/bin/python), the folder of a virtual environment or of a checkout, a
@@ -81,19 +110,23 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     Both run at the same time, each in a process that waits while the other one measures, so that drift, clock and other
     work affect both alike. Each pair of processes is a unit of the statistics.
 
+    With --command, OLD and NEW are programs that print or write times, such as
+
+    \b
+        gridwise ab --command "old --json {out}" "new --json {out}" --format nvbench
+
+    They run one after the other, OLD NEW, NEW OLD, and so on. Rows are the benchmarks that both have.
+
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
-    the sides run on different adapters, 4 if a result is wrong. An ambiguous row does not fail the gate without
-    --fail-ambiguous (7).
+    the sides run on different adapters, 4 if a result is wrong. Ambiguous rows do not fail the gate without
+    --max-ambiguous or --fail-ambiguous (7).
 
     After Ctrl-C, SIGTERM, or if a process does not start again, the pairs of processes that were measured are judged
     and written, and it exits with 130, 143 or 6: they are a part of what was asked.
     """
-    from ..bench.ab.environments import find_environment
     from ..bench.ab.judged import judge
     from ..bench.ab.table import JudgedTable
-    from ..bench.ab.turns import SIDES, NotComparable, Settings, measure_in_turns
     from ..storage.json_files import write_json
-    from .progress import TurnsProgress
 
     threshold, json_path = options["threshold"], options["json_path"]
     gate = threshold if options["gate"] is None else options["gate"]
@@ -102,22 +135,14 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     if json_path is not None:
         check_output(json_path, "--json")
         check_new(json_path, "--json", overwrite=options["overwrite"])
-    names = ("pairs", "rounds", "turn_s", "seed", "adapter", "kernels")
-    settings = Settings(**{name: options[name] for name in names})
-    _jobs(cases, options, is_cpu=False)  # errors in them are reported before anything is measured
-    try:
-        with showing_progress(every_s=_STEP_EVERY_S) as say:
-            environments = {
-                side: find_environment(given, say=say) for side, given in zip(SIDES, (old, new), strict=True)
-            }
-            measured = measure_in_turns(
-                environments, lambda is_cpu: _jobs(cases, options, is_cpu=is_cpu), settings, progress=TurnsProgress(say)
-            )
-    except NotComparable as error:
-        note(f"gridwise: OLD and NEW cannot be compared: {error}")
-        sys.exit(NOT_COMPARABLE)
+    check_tables(options)
+    on_stdout = stdout_of(options)
+    _check_options(ctx, cases, command=options["command"])
+    measure = _measured_commands if options["command"] else _measured_versions
+    environments, measured, settings = measure((old, new), cases, options)
     judged = judge(environments, measured, settings, threshold=threshold, gate=gate)
-    table_console(120, json_path).print(JudgedTable(judged))
+    table_console(120, on_stdout).print(JudgedTable(judged))
+    write_tables(options, JudgedTable(judged).to_table)
     if json_path is not None:
         try:
             write_json(json_path, judged.to_json())
@@ -135,8 +160,66 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
         sys.exit(REGRESSION)
     if not judged.rows:
         sys.exit(BAD_INPUT)
-    if options["fail_ambiguous"] and judged.undecided:
-        sys.exit(UNDECIDED)
+    exit_if_ambiguous(options, judged.undecided_share)
+
+
+#: Options that say how this library is measured, and those that say how commands are.
+_OF_VERSIONS = ("n", "datatype", "op", "mode", "axes", "rounds", "turn_s", "kernels", "adapter")
+_OF_COMMANDS = ("form", "unit", "timeout")
+_SPELLED = {"form": "--format", "axes": "--axis", "turn_s": "--turn-s"}
+
+
+def _check_options(ctx: click.Context, cases: Sequence[str], *, command: bool) -> None:
+    """Refuse options that would have no effect."""
+    typed = [
+        _SPELLED.get(name, f"--{name}")
+        for name in (_OF_VERSIONS if command else _OF_COMMANDS)
+        if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+    ]
+    if not command and typed:
+        raise click.UsageError(f"{typed[0]} is for programs that print or write times: add --command")
+    if command and (typed or cases):
+        what = typed[0] if typed else repr(cases[0])
+        hint = "" if typed else "; quote each command as one word"
+        raise click.UsageError(f"{what} has no meaning with --command: what runs is in the commands{hint}")
+
+
+def _measured_commands(given: Sequence[str], cases: Sequence[str], options: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Return the commands, what was measured of them, and the settings."""
+    from ..bench.ab.commands import CommandSettings, find_command, measure_commands
+    from ..bench.ab.taken import SIDES
+    from .progress import TurnsProgress
+
+    asked = {"pairs": options["pairs"], "timeout_s": options["timeout"]}
+    settings = CommandSettings(
+        form=options["form"], unit=options["unit"], seed=options["seed"],
+        **{name: value for name, value in asked.items() if value is not None},
+    )  # fmt: skip
+    commands = {side: find_command(text, side) for side, text in zip(SIDES, given, strict=True)}
+    with showing_progress(every_s=_STEP_EVERY_S) as say:
+        return commands, measure_commands(commands, settings, progress=TurnsProgress(say)), settings
+
+
+def _measured_versions(given: Sequence[str], cases: Sequence[str], options: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Return the environments, what was measured in them, and the settings."""
+    from ..bench.ab.environments import find_environment
+    from ..bench.ab.taken import SIDES
+    from ..bench.ab.turns import NotComparable, Settings, measure_in_turns
+    from .progress import TurnsProgress
+
+    names = ("pairs", "rounds", "turn_s", "seed", "adapter", "kernels")
+    settings = Settings(**{name: options[name] for name in names if options[name] is not None})
+    _jobs(cases, options, is_cpu=False)  # errors in them are reported before anything is measured
+    try:
+        with showing_progress(every_s=_STEP_EVERY_S) as say:
+            environments = {side: find_environment(text, say=say) for side, text in zip(SIDES, given, strict=True)}
+            measured = measure_in_turns(
+                environments, lambda is_cpu: _jobs(cases, options, is_cpu=is_cpu), settings, progress=TurnsProgress(say)
+            )
+    except NotComparable as error:
+        note(f"gridwise: OLD and NEW cannot be compared: {error}")
+        sys.exit(NOT_COMPARABLE)
+    return environments, measured, settings
 
 
 def _jobs(words: Sequence[str], options: dict[str, Any], *, is_cpu: bool) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,30 @@ from typing import Any
 
 import click
 
+from .baselines import baseline_folder_option, new_baseline
 from .exit_codes import BAD_INPUT, NO_ADAPTER, NO_READER, WRONG_RESULT
-from .options import AxisText, AxisValues, Duration, JsonFile, PrimitiveName, RawArguments, Seconds, adapter_option
-from .output import cannot_write, check_new, check_output, keep_others_from, note, table_console
+from .options import (
+    AxisText,
+    AxisValues,
+    Duration,
+    JsonFile,
+    PrimitiveName,
+    RawArguments,
+    Seconds,
+    adapter_option,
+    table_options,
+)
+from .output import (
+    cannot_write,
+    check_new,
+    check_output,
+    check_tables,
+    keep_others_from,
+    note,
+    stdout_of,
+    table_console,
+    write_tables,
+)
 
 __all__ = ["bench", "what_to_run"]
 
@@ -109,6 +131,13 @@ class _Bench(RawArguments):
     "--json", "json_path", type=JsonFile(),
     help="Write results here; timestamps over 200 kB in NAME.ticks.npz. `-` is stdout: the table then goes to stderr.",
 )  # fmt: skip
+@click.option(
+    "--save-baseline", metavar="NAME",
+    help="Write results to NAME.json in --baselines instead of --json, over an older one, for gridwise compare "
+    "--baseline NAME.",
+)  # fmt: skip
+@baseline_folder_option
+@table_options
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only the table and failures: no progress, no explanations.")
 @click.option(
@@ -133,6 +162,16 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
 
         json_path = final_path(resume)
     every = options["adapter"] == "all"
+    if options["save_baseline"] is not None:
+        if json_path is not None or every:
+            other = "--adapter all" if every else "--json or --resume"
+            raise click.UsageError(f"--save-baseline names the results file itself; leave out {other}")
+        options["json_path"] = json_path = new_baseline(options["save_baseline"], options["baselines"])
+        options["overwrite"] = True
+    if every and (options["csv"] or options["markdown"]):
+        raise click.UsageError("--csv and --markdown take one adapter, not --adapter all")
+    check_tables(options)
+    on_stdout = stdout_of(options)
     if json_path is not None and not every:
         # A resumed run may overwrite its file: the finished cases stay in it.
         _check_json(json_path, overwrite=options["overwrite"] or json_path == resume, resume=resume)
@@ -160,7 +199,13 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         order_seed=order_seed,
     )
     if not every:
-        sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet))
+
+        def write(document: Any) -> None:
+            from ..bench.report.table import results_export
+
+            write_tables(options, lambda: results_export(document))
+
+        sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet, on_stdout, write))
     if resume is not None:
         raise click.UsageError("--resume takes one adapter, not --adapter all: each adapter has its own file")
     if json_path is not None and is_stream(json_path):
@@ -250,9 +295,10 @@ def _next_adapter(request: Any, adapter: int, json_path: Path | None, quiet: boo
 
 
 def _one_adapter(
-    request: Any, adapter: int | str | None, json_path: Path | None, resume: Path | None, quiet: bool
-) -> int:
-    """Run, show, and return the exit code."""
+    request: Any, adapter: int | str | None, json_path: Path | None, resume: Path | None, quiet: bool,
+    on_stdout: Path | None = None, write: Callable[[Any], None] = lambda document: None,
+) -> int:  # fmt: skip
+    """Run, show, and return the exit code; `write` writes tables of the document, and `on_stdout` is what stdout is."""
     from rich.text import Text
 
     from ..bench.report.console import make_console
@@ -277,13 +323,14 @@ def _one_adapter(
         raise
     except UnwrittenResults as error:
         document, unwritten = error.document, error.error
-    console = table_console(120, json_path)
+    console = table_console(120, on_stdout)
     console.print(results_table(document, quiet=quiet))
     for text in shown.left_out_notes:
         console.print(Text(text, style="yellow"))
     reached = precision_line(document.levels, document.results, fills_budget=request.fills_budget)
     if reached and not quiet:
         console.print(Text(reached))
+    write(document)
     if json_path is not None and unwritten is None:
         stamps = f", and its timestamps in {document.ticks_file}" if document.ticks_file else ""
         note(f"wrote {json_path}{stamps}")

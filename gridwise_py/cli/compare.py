@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from .. import settings
-from .exit_codes import NOT_COMPARABLE, REGRESSION, UNDECIDED, WRONG_RESULT
-from .output import PATIENCE_S, check_output, showing_progress, write_whole
+from .ambiguous import ambiguous_options, exit_if_ambiguous
+from .baselines import baseline_folder_option, find_baseline
+from .exit_codes import NOT_COMPARABLE, REGRESSION, WRONG_RESULT
+from .options import Share, table_options
+from .output import PATIENCE_S, check_output, check_tables, showing_progress, stdout_of, write_tables, write_whole
 
 __all__ = ["compare"]
-
-
-class Share(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
-    """A share: ``2%`` or ``0.02``."""
-
-    name = "share"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Parse."""
-        if isinstance(value, float):
-            return value
-        text = str(value).strip()
-        try:
-            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-        except ValueError:
-            self.fail(f"{value!r} is not a share; write 2% or 0.02", param, ctx)
-        if not 0 <= share < 1:
-            self.fail(f"{value!r} is not between 0 and 100 %; write 2% or 0.02", param, ctx)
-        return share
 
 
 _PIPE_WIDTH = 140
@@ -39,8 +24,9 @@ _PATH = click.Path(path_type=Path)
 
 
 @click.command(short_help="Judge a results file against an older one.")
-@click.argument("old", type=_PATH)
-@click.argument("new", type=_PATH)
+@click.argument("files", nargs=-1, type=_PATH, metavar="[OLD] NEW")
+@click.option("--baseline", metavar="NAME", help="Takes the place of OLD: what gridwise bench --save-baseline saved.")
+@baseline_folder_option
 @click.option(
     "--threshold", type=Share(), default="2%", show_default=True, help="Differences below this count as same."
 )
@@ -58,11 +44,12 @@ _PATH = click.Path(path_type=Path)
 @click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the output to this file.")
 @click.option("--force", is_flag=True, help="Compare although device, driver, backend or modes differ.")
 @click.option("--gate-walls", is_flag=True, help="Apply the gate to CPU walls, too.")
-@click.option("--fail-ambiguous", is_flag=True, help="Exit with 7 if a row that the gate applies to is ambiguous.")
+@ambiguous_options
+@table_options
 @click.option("--across", is_flag=True, help="Rank two devices by case instead: how many times as fast is one?")
 def compare(
-    old: Path, new: Path, threshold: float, gate: float, form: str, out: Path | None,
-    force: bool, gate_walls: bool, fail_ambiguous: bool, across: bool,
+    files: tuple[Path, ...], baseline: str | None, baselines: Path, threshold: float, gate: float, form: str,
+    out: Path | None, force: bool, gate_walls: bool, across: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Judge the results file NEW against OLD, row by row: faster, slower, same or ambiguous.
 
@@ -72,24 +59,29 @@ def compare(
 
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
     the files cannot be compared, 4 if a result in them is wrong. Ambiguous rows do not fail the gate without
-    --fail-ambiguous (7), and CPU walls not without --gate-walls.
+    --max-ambiguous or --fail-ambiguous (7), and CPU walls not without --gate-walls.
     """
     from ..bench.analysis.compare import compare as compare_documents
     from ..bench.calibrate.repeatability import spreads_of_adapter
-    from ..bench.report.comparison import render, render_rich
+    from ..bench.report.comparison import comparison_table, render, render_rich
     from ..bench.results.reader import content_of, parse
     from ..display.terminal import clean_lines
 
     if not threshold:
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
+    old, new = _sides(files, baseline, baselines)
     if out is not None:
         check_output(out, "--out", (old, new))
+    check_tables(options, (old, new))
+    on_stdout = stdout_of(options) is not None
+    if on_stdout and form != "table" and out is None:
+        raise click.UsageError(f"--format {form} is on standard output, too; name a file with --out")
     with showing_progress(PATIENCE_S) as progress:
         progress(f"reading {old.name}")
         contents = [content_of(path) for path in (old, new)]
-        before = parse(contents[0], old.name)
+        before = parse(contents[0], old.name, old.parent)
         progress(f"reading {new.name}")
-        after = parse(contents[1], new.name)
+        after = parse(contents[1], new.name, new.parent)
         progress(f"comparing {len(after.results)} results")
         found = compare_documents(
             before,
@@ -107,19 +99,31 @@ def compare(
     if out is not None:
         write_whole(out, render(found, form), "--out")
     elif form == "table" and not refused:
-        render_rich(found, _table_console())
+        render_rich(found, _table_console(stderr=on_stdout))
     elif not refused:
         click.echo(clean_lines(render(found, form)), nl=False)
     if refused or (out is not None and not found.comparable):
         render_rich(found, _table_console(stderr=True))
     if not found.comparable:
         sys.exit(NOT_COMPARABLE)
+    write_tables(options, lambda: comparison_table(found))
     if found.wrong:
         sys.exit(WRONG_RESULT)
     if found.regressed:
         sys.exit(REGRESSION)
-    if fail_ambiguous and found.undecided:
-        sys.exit(UNDECIDED)
+    exit_if_ambiguous(options, found.undecided_share)
+
+
+def _sides(files: Sequence[Path], baseline: str | None, folder: Path) -> tuple[Path, Path]:
+    """Return OLD and NEW."""
+    if baseline is None and len(files) == 2:
+        return files[0], files[1]
+    if baseline is not None and len(files) == 1:
+        return find_baseline(baseline, folder), files[0]
+    wanted = (
+        "OLD and NEW, or --baseline NAME and NEW" if baseline is None else "NEW only, as --baseline takes OLD's place"
+    )
+    raise click.UsageError(f"{len(files) or 'no'} file{'s' * (len(files) != 1)} given; give {wanted}")
 
 
 def _table_console(**options: Any) -> Any:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .bench import what_to_run
-from .compare import Share
 from .exit_codes import BAD_INPUT, INCOMPLETE, NO_ADAPTER, REGRESSION, WRONG_RESULT
-from .options import AxisText, AxisValues, RawArguments, Seconds
+from .options import AxisText, AxisValues, RawArguments, Seconds, Share
 from .output import (
     LINE_EVERY_S,
     PATIENCE_S,

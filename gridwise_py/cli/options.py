@@ -20,9 +20,12 @@ __all__ = [
     "PrimitiveName",
     "RawArguments",
     "Seconds",
+    "Share",
     "adapter_option",
     "format_option",
     "nearest",
+    "table_options",
+    "tool_options",
 ]
 
 
@@ -142,6 +145,25 @@ class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  
         return seconds
 
 
+class Share(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
+    """A share: ``2%`` or ``0.02``."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse."""
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        try:
+            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            self.fail(f"{value!r} is not a share; write 2% or 0.02", param, ctx)
+        if not 0 <= share < 1:
+            self.fail(f"{value!r} is not between 0 and 100 %; write 2% or 0.02", param, ctx)
+        return share
+
+
 class AxisText(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
     """A whole axis: ``NAME[MODIFIER]=VALUES``."""
 
@@ -201,3 +223,31 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="Output format.",
     )(command)
+
+
+#: As `ToolFormat` and `UNITS_NS` have them, which are loaded only when needed; a test compares them.
+TOOL_FORMATS = ("nvbench", "google-benchmark", "pytest-benchmark", "hyperfine", "numbers")
+TOOL_UNITS = ("ns", "us", "ms", "s")
+
+
+def tool_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--format`` and ``--unit`` of other tools' output, as ``form`` and ``unit``."""
+    unit = click.option(
+        "--unit", type=click.Choice(TOOL_UNITS), help="Unit of --format numbers, whose lines do not say it."
+    )
+    form = click.option(
+        "--format",
+        "form",
+        type=click.Choice(TOOL_FORMATS),
+        help="What another tool wrote; numbers: one time per line.  [default: that of the JSON]",
+    )
+    return form(unit(command))
+
+
+def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--csv`` and ``--markdown``, for the table, as ``csv`` and ``markdown``."""
+    csv = click.option(
+        "--csv", type=JsonFile(), help="Write the rows here, as numbers in ns. `-` is stdout: the table goes to stderr."
+    )
+    markdown = click.option("--markdown", type=JsonFile(), help="Write the table here, in GitHub's markdown; or `-`.")
+    return csv(markdown(command))

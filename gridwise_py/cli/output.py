@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -16,6 +16,9 @@ from .. import settings
 from ..display.terminal import clean_lines
 from ..storage import files
 from .exit_codes import BAD_INPUT, NO_READER
+
+if TYPE_CHECKING:
+    from ..bench.report.export import Table
 
 #: How long a command that reads and draws may be silent in a pipe.
 PATIENCE_S = 2.0
@@ -28,10 +31,13 @@ __all__ = [
     "cannot_write",
     "check_new",
     "check_output",
+    "check_tables",
     "keep_others_from",
     "note",
     "showing_progress",
+    "stdout_of",
     "table_console",
+    "write_tables",
     "write_whole",
 ]
 
@@ -93,6 +99,40 @@ def table_console(piped_width: int, json_path: Path | None = None) -> Any:
     if console.is_terminal or settings.terminal_columns():
         return console
     return make_console(highlight=False, stderr=to_stderr, width=piped_width)
+
+
+def stdout_of(options: Mapping[str, Any]) -> Path | None:
+    """Return the one file of ``--json``, ``--csv`` and ``--markdown`` that is stdout; None if none of them is."""
+    names = {"json_path": "--json", "csv": "--csv", "markdown": "--markdown"}
+    found = {
+        name: path for key, name in names.items() if (path := options.get(key)) is not None and files.is_stdout(path)
+    }
+    if len(found) > 1:
+        raise click.UsageError(f"only one of {' and '.join(found)} can be standard output; name a file for the others")
+    return next(iter(found.values()), None)
+
+
+def check_tables(options: Mapping[str, Any], inputs: Iterable[Path] = ()) -> None:
+    """End with `BAD_INPUT` unless the files of ``--csv`` and ``--markdown`` can be written."""
+    inputs = list(inputs)
+    for name in ("csv", "markdown"):
+        if options[name] is not None:
+            check_output(options[name], f"--{name}", inputs)
+
+
+def write_tables(options: Mapping[str, Any], make: Callable[[], Table]) -> None:
+    """Write the files of ``--csv`` and ``--markdown``, as far as they are asked for."""
+    if options["csv"] is None and options["markdown"] is None:
+        return
+    from ..bench.report.export import as_csv, as_markdown
+
+    table = make()
+    for name, text_of in (("csv", as_csv), ("markdown", as_markdown)):
+        path = options[name]
+        if path is not None:
+            write_whole(path, text_of(table), f"--{name}")
+            if not files.is_stream(path):
+                note(f"wrote {path}")
 
 
 @contextmanager

@@ -393,8 +393,8 @@ def test_only_visits_to_one_page_on_one_device_go_together(tmp_path):
     for other, why in (
         (_visits(tmp_path, [400_000], name="Another")[0], "the adapter is Invented 9000 and Another"),
         (_visits(tmp_path, [400_000], bundle_sha256="d" * 64)[0], "the page is bbb.* and ddd"),
-        (str(native), "native.json is not the file of a page"),
-        (one, "two are the same visit"),
+        (str(native), "native.json is of gridwise bench, which measures in several processes itself"),
+        (one, "two are the same run"),
     ):
         done = CliRunner().invoke(main, ["import", one, other, "-o", str(tmp_path / "out.json")])
         assert done.exit_code == 2

@@ -236,8 +236,8 @@ def test_commands_in_pages_run(device, name, tmp_path, monkeypatch):
             if re.fullmatch(r"\w+\.json", word) and words[1] != "bench" and not Path(word).exists():
                 shutil.copy("first.json", word)
         done = CliRunner().invoke(cli.main, _small(words[1:]))
-        # 1 and 3 are verdicts on files that were measured in a moment.
-        assert done.exit_code in (0, 1, 3), (words, done.output)
+        # 1, 3 and 7 are verdicts on files that were measured in a moment.
+        assert done.exit_code in (0, 1, 3, 7), (words, done.output)
         ran += 1
     assert ran >= 2
 

@@ -8,9 +8,11 @@ from typing import Any
 
 from ...storage.json_files import json_data
 from ..stats.verdict import VerdictKind
+from .commands import Command, CommandSettings
 from .environments import Environment
 from .paired import LEAST_PAIRS, PairedDifferences, PairedVerdict, judge_paired
-from .turns import SIDES, Measured, MeasuredCase, Settings
+from .taken import SIDES, Measured, MeasuredRows
+from .turns import Settings
 
 __all__ = ["Judged", "JudgedRow", "judge"]
 
@@ -52,10 +54,10 @@ class Judged:
 
     Attributes
     ----------
-    environments : mapping from str to Environment
+    environments : mapping from str to Environment or Command
         By side.
     measured : Measured
-    settings : Settings
+    settings : Settings or CommandSettings
     threshold, gate : float
     rows : tuple of JudgedRow
     wrong : tuple of str
@@ -66,9 +68,9 @@ class Judged:
         Cases that are not judged.
     """
 
-    environments: Mapping[str, Environment]
+    environments: Mapping[str, Environment | Command]
     measured: Measured
-    settings: Settings
+    settings: Settings | CommandSettings
     threshold: float
     gate: float
     rows: tuple[JudgedRow, ...]
@@ -92,7 +94,13 @@ class Judged:
     @property
     def undecided(self) -> bool:
         """Whether a row is ambiguous that the gate applies to."""
-        return any(row.gated and row.verdict.kind is VerdictKind.AMBIGUOUS for row in self.rows)
+        return self.undecided_share > 0
+
+    @property
+    def undecided_share(self) -> float:
+        """The share of the rows that the gate applies to that are ambiguous; 0 without any."""
+        gated = [row.verdict.kind is VerdictKind.AMBIGUOUS for row in self.rows if row.gated]
+        return sum(gated) / len(gated) if gated else 0.0
 
     def counts(self) -> dict[str, int]:
         """Return how many rows got each verdict."""
@@ -118,7 +126,7 @@ class Judged:
                 "notes": self.notes,
                 "cases": [
                     {
-                        "case": str(case.job),
+                        "case": case.name,
                         "trials": case.trials,
                         "samples": case.samples,
                         "log_ratios": case.logs,
@@ -131,6 +139,8 @@ class Judged:
 
     def _side(self, side: str) -> dict[str, Any]:
         environment, said = self.environments[side], self.measured.sides[side]
+        if isinstance(environment, Command):
+            return environment.to_json()
         # Without folders, which describe the machine, not the measurement.
         return {
             "kind": environment.kind,
@@ -143,15 +153,20 @@ class Judged:
 
 
 def judge(
-    environments: Mapping[str, Environment], measured: Measured, settings: Settings, *, threshold: float, gate: float
+    environments: Mapping[str, Environment | Command],
+    measured: Measured,
+    settings: Settings | CommandSettings,
+    *,
+    threshold: float,
+    gate: float,
 ) -> Judged:
     """Judge all rows.
 
     Parameters
     ----------
-    environments : mapping from str to Environment
+    environments : mapping from str to Environment or Command
     measured : Measured
-    settings : Settings
+    settings : Settings or CommandSettings
     threshold : float
         Differences below this share are ignored.
     gate : float
@@ -161,15 +176,17 @@ def judge(
     -------
     Judged
     """
-    whole: list[tuple[MeasuredCase, str]] = []
+    whole: list[tuple[MeasuredRows, str]] = []
     short: list[str] = []
     for case in (case for case in measured.cases if not case.errors):
         counts = {row: len(pairs) for row, pairs in case.logs.items()}
         whole += [(case, row) for row, count in counts.items() if count >= LEAST_PAIRS]
-        short += [_short(f"{case.job}, {row}", count, settings) for row, count in counts.items() if count < LEAST_PAIRS]
-        short += [] if counts else [_short(str(case.job), 0, settings)]
+        short += [
+            _short(f"{case.name}, {row}", count, settings) for row, count in counts.items() if count < LEAST_PAIRS
+        ]
+        short += [] if counts else [_short(case.name, 0, settings)]
     verdicts = judge_paired(
-        [PairedDifferences(case.logs[row], 0.0 if row == "cpu_wall" else case.error[row]) for case, row in whole],
+        [PairedDifferences(case.logs[row], case.error[row]) for case, row in whole],
         threshold=threshold,
     )
     rows: list[JudgedRow] = []
@@ -177,24 +194,24 @@ def judge(
         gated = row != "cpu_wall" or "gpu_span" not in case.logs
         past = gated and verdict.kind is VerdictKind.SLOWER and verdict.ratio > 1 + gate
         old_ns, new_ns = (case.median_ns(row, side) for side in SIDES)
-        rows.append(JudgedRow(str(case.job), row, old_ns, new_ns, verdict, past, gated))
+        rows.append(JudgedRow(case.name, row, old_ns, new_ns, verdict, past, gated))
     failed = [case for case in measured.cases if case.errors]
     return Judged(
         environments, measured, settings, threshold, gate, tuple(rows),
-        wrong=tuple(f"{side}: {case.job}: {text}" for case in failed for side, text in case.wrong.items()),
-        broken=tuple(f"{case.job}: {case.errors['NEW']}" for case in failed if _is_broken(case)),
+        wrong=tuple(f"{side}: {case.name}: {text}" for case in failed for side, text in case.wrong.items()),
+        broken=tuple(f"{case.name}: {case.errors['NEW']}" for case in failed if _is_broken(case)),
         notes=(*(
-            f"{case.job}: not judged: {'; '.join(f'{side}: {text}' for side, text in case.errors.items())}"
+            f"{case.name}: not judged: {'; '.join(f'{side}: {text}' for side, text in case.errors.items())}"
             for case in failed
             if not _is_broken(case) and not case.wrong
-        ), *short),
+        ), *short, *measured.notes),
     )  # fmt: skip
 
 
-def _short(what: str, pairs: int, settings: Settings) -> str:
+def _short(what: str, pairs: int, settings: Settings | CommandSettings) -> str:
     measured = "1 pair of processes has" if pairs == 1 else f"{pairs or 'no'} pairs of processes have"
     return f"{what}: not judged: {measured} measured it, of {settings.pairs}; a verdict needs {LEAST_PAIRS}"
 
 
-def _is_broken(case: MeasuredCase) -> bool:
+def _is_broken(case: MeasuredRows) -> bool:
     return set(case.errors) == {"NEW"} and not case.wrong

@@ -181,6 +181,13 @@ def _verdict(e: _Estimate, corrected: float, threshold: float) -> PairedVerdict:
         return replace(
             verdict, kind=VerdictKind.SAME, reason=f"the interval, {ends}, lies within {100 * threshold:g} %"
         )
+    if e.error > float(e.mean.reach(_CONFIDENCE)):
+        step = format_uncertainty(math.expm1(min(e.error, 50.0)))
+        return replace(
+            verdict,
+            reason=f"the step of the clock may be {step}, and the interval, {ends}, reaches over {100 * threshold:g} %",
+            settle="times of a finer clock, or with more digits; or more work for each time",
+        )
     spread = format_uncertainty(math.expm1(min(max(e.between_sd, e.within_sd), 50.0)))
     which = "pairs of processes" if e.between_sd > 2 * e.within_sd else "turns"
     wide = f"the interval, {ends}, reaches over {100 * threshold:g} %" if not verdict.too_noisy else "too noisy to say"

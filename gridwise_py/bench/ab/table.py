@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
 from ...display.quantities import format_time
 from ...display.terminal import clean, clean_lines
+from ..report.export import Table
 from ..report.text_table import Column, TextTable
 from ..stats.verdict import VerdictKind
 from .judged import Judged, JudgedRow
-from .turns import SIDES
+from .taken import SIDES
 
 __all__ = ["JudgedTable"]
 
@@ -51,9 +53,9 @@ class JudgedTable:
             yield Text(clean(self._side(side)))
         settings = judged.settings
         facts = [
-            str(judged.measured.sides[SIDES[1]]["adapter"].get("device", "")),
+            str(judged.measured.sides[SIDES[1]].get("adapter", {}).get("device", "")),
             _CLOCK[judged.measured.clock],
-            f"{_pairs(judged)} of processes, each with {settings.rounds} × A B B A of a case",
+            settings.describe(_pairs(judged)),
         ]
         yield Text(clean("; ".join(filter(None, facts))))
         yield Text("")
@@ -72,11 +74,25 @@ class JudgedTable:
             yield Text(_PAIRED, style="dim")
         yield Text(self._conclusion())
 
+    def to_table(self) -> Table:
+        """Return it for files."""
+        rows = self._judged.rows
+        cells = [[cell.plain if isinstance(cell, Text) else cell for cell in _cells(row)] for row in rows]
+        remarks = [*map(self._side, SIDES), *self._remarks()]
+        title = "gridwise ab" if self._judged.stopped is None else f"gridwise ab, stopped early: {self._judged.stopped}"
+        return Table(
+            title, [column.heading for column in _COLUMNS], cells, [_record(row) for row in rows],
+            [clean(remark) for remark in remarks], self._conclusion(),
+        )  # fmt: skip
+
     def _side(self, side: str) -> str:
         said = self._judged.measured.sides[side]
+        described = f"{side}: {self._judged.environments[side].describe()}"
+        if "versions" not in said:
+            return described  # a command tells nothing
         versions = said["versions"]
         words = [f"gridwise_py {versions['gridwise_py']}", f"wgpu {versions['wgpu']}", f"Python {versions['python']}"]
-        return f"{side}: {self._judged.environments[side].describe()}: {', '.join(words)}"
+        return f"{described}: {', '.join(words)}"
 
     def _remarks(self) -> Iterator[str]:
         judged = self._judged
@@ -120,6 +136,24 @@ def _cells(row: JudgedRow) -> tuple[str | Text, ...]:
         "too noisy" if verdict.too_noisy else f"{_difference(verdict.low)} to {_difference(verdict.high)}",
         Text(kind, style=_STYLES[verdict.kind.value]),
     )
+
+
+#: What a line of CSV has of a verdict.
+_OF_VERDICT = ("ratio", "low", "high", "p_corrected", "pairs", "between_sd", "within_sd")
+
+
+def _record(row: JudgedRow) -> dict[str, Any]:
+    return {
+        "case": row.case,
+        "name": row.name,
+        "verdict": row.verdict.kind.value,
+        "old_ns": row.old_ns,
+        "new_ns": row.new_ns,
+        **{name: getattr(row.verdict, name) for name in _OF_VERDICT},
+        "gated": row.gated,
+        "past_gate": row.past_gate,
+        "reason": row.verdict.reason,
+    }
 
 
 def _difference(ratio: float) -> str:

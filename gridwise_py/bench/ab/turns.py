@@ -23,15 +23,14 @@ from ...types.capabilities import Capabilities
 from ..cases.case import Case
 from ..cases.mode import Mode
 from ..checks.check import mismatch
-from ..stats.levels import step_share
 from ..stats.resampling import interquartile_mean
 from ..sweep.suite import Job
 from .environments import Environment
 from .process import SideError, Worker
+from .taken import SIDES, Measured, MeasuredRows, Progress, TakenRow
 
 __all__ = ["SIDES", "Measured", "MeasuredCase", "NotComparable", "Progress", "Settings", "TakenRow", "measure_in_turns"]
 
-SIDES = ("OLD", "NEW")
 #: A pass of mode batch is about so long, which makes the clock's step and the pass's overhead small.
 _PASS_NS = 5e5
 _MOST_SUBMISSION_NS = 1e8  # as of `gw.measure`: watchdogs end longer ones
@@ -78,123 +77,31 @@ class Settings:
     adapter: int | str | None = None
     kernels: bool = False
 
+    def describe(self, pairs: str) -> str:
+        """Return how it is measured, given the text of how many pairs."""
+        return f"{pairs} of processes, each with {self.rounds} × A B B A of a case"
+
 
 class NotComparable(Exception):
     """The sides run on different adapters."""
 
 
-class Progress:
-    """Is told how far the measurement is; this one ignores it."""
-
-    def step(self, text: str, left_s: float | None) -> None:
-        """Receive what comes next, and about how long everything still takes; None while nothing tells."""
-
-    def pair_done(self, pair: int, pairs: int, left_s: float) -> None:
-        """Receive that a pair of processes has measured all cases."""
-
-
-@dataclass(frozen=True)
-class TakenRow:
-    """What one pair of processes measured of one row.
-
-    Attributes
-    ----------
-    logs : list of float
-        The logarithms of NEW by OLD, one per A B B A.
-    times_ns : dict from str to list of float
-        By side, the time of a trial in each turn.
-    """
-
-    logs: list[float]
-    times_ns: dict[str, list[float]]
-
-
-class MeasuredCase:
-    """A case and what is measured of it, pair by pair.
+class MeasuredCase(MeasuredRows):
+    """A case of this library.
 
     Attributes
     ----------
     job : Job
-    trials, samples : int
-        Of a turn: dispatches in a sample, and samples.
-    errors : dict from str to str
-        By side, why it has no times.
-    interrupted : set of str
-        The sides whose processes were ended as Ctrl-C ends them.
-    wrong : dict from str to str
-        By side, the first wrong item.
-    taken : list of dict from str to TakenRow
-        For each pair of processes that measured all its turns, what it measured, by row.
-    step_ns : float
-        The smallest difference between two timestamps that was seen, per trial.
     """
 
     def __init__(self, job: Job):
+        super().__init__(str(job))
         self.job: Job = job
-        self.trials: int = 0
-        self.samples: int = 0
-        self.errors: dict[str, str] = {}
-        self.interrupted: set[str] = set()
-        self.wrong: dict[str, str] = {}
-        self.taken: list[dict[str, TakenRow]] = []
-        self.step_ns: float = math.inf
-
-    @property
-    def logs(self) -> dict[str, list[list[float]]]:
-        """By row, for each pair of processes the logarithms of NEW by OLD of its A B B A."""
-        found: dict[str, list[list[float]]] = {}
-        for pair in self.taken:
-            for row, one in pair.items():
-                found.setdefault(row, []).append(one.logs)
-        return found
-
-    @property
-    def times_ns(self) -> dict[str, dict[str, list[float]]]:
-        """By row and side, the time of a trial in each turn."""
-        found: dict[str, dict[str, list[float]]] = {}
-        for pair in self.taken:
-            for row, one in pair.items():
-                for side, times in one.times_ns.items():
-                    found.setdefault(row, {}).setdefault(side, []).extend(times)
-        return found
-
-    def median_ns(self, row: str, side: str) -> float:
-        """Return the median of the turns."""
-        return float(np.median(self.times_ns[row][side]))
 
     @property
     def error(self) -> dict[str, float]:
-        """By row, what the step of the clock may add to the logarithm of a ratio."""
-        step_ns = self.step_ns if math.isfinite(self.step_ns) else 0.0
-        turns = {row: [np.array(times[side]) for side in SIDES] for row, times in self.times_ns.items()}
-        return {row: sum(step_share(t, np.ones(t.size), step_ns) for t in sides) for row, sides in turns.items()}
-
-
-@dataclass(frozen=True)
-class Measured:
-    """All that was measured.
-
-    Attributes
-    ----------
-    sides : dict from str to dict
-        By side, what its first process said about itself.
-    clock : str
-        ``"held"``, ``"not held"`` or ``"not applicable"``.
-    cases : list of MeasuredCase
-    stopped : KeyboardInterrupt or ArgumentError, optional
-        What ended it before all pairs of processes had measured; None if nothing did.
-    """
-
-    sides: dict[str, dict[str, Any]]
-    clock: str
-    cases: list[MeasuredCase]
-    stopped: KeyboardInterrupt | ArgumentError | None = None
-
-    @property
-    def pairs(self) -> tuple[int, int]:
-        """The fewest and the most pairs of processes that measured a case, among those without errors."""
-        counts = [len(case.taken) for case in self.cases if not case.errors] or [0]
-        return min(counts), max(counts)
+        """As of any; the step is that of the GPU's clock, which CPU walls do not have."""
+        return {**super().error, "cpu_wall": 0.0}
 
 
 def _is_cpu(adapter: Mapping[str, Any]) -> bool:
@@ -261,6 +168,7 @@ class _Run:
         """Measure all pairs of processes."""
         settings = self._settings
         rng = random.Random(settings.seed)
+        cases: list[MeasuredCase] = []
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gridwise-ab-")))
             inputs = _Inputs(folder, settings.seed)
@@ -272,8 +180,8 @@ class _Run:
                         cases = [MeasuredCase(job) for job in self._jobs_at(_is_cpu(adapter))]
                         pci = next((pci for said in both.said.values() if (pci := said.get("pci"))), None)
                         self.measured = Measured(both.said, _held(stack, adapter, pci), cases)
-                    self._measure_pair(pair, both, self.measured.cases, inputs, rng)
-                    if all(case.errors for case in self.measured.cases):
+                    self._measure_pair(pair, both, cases, inputs, rng)
+                    if all(case.errors for case in cases):
                         break
 
     def _measure_pair(

@@ -17,6 +17,7 @@ from ..cases.mode import Mode
 from ..results.model import CaseKey, Result, Results
 from ..results.rounds import by_case, pooled, pooled_series
 from ..results.shares import copy_shares
+from ..results.tool_files import UNKNOWN_MACHINE
 from ..stats.levels import Repeatability
 from ..stats.series import Series
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
@@ -183,9 +184,13 @@ class Comparison:
     @property
     def undecided(self) -> bool:
         """Whether the gate could not be applied to a row, because it is ambiguous or not judged."""
-        return any(
-            row.gated and (row.verdict is None or row.verdict.kind is VerdictKind.AMBIGUOUS) for row in self.rows
-        )
+        return self.undecided_share > 0
+
+    @property
+    def undecided_share(self) -> float:
+        """The share of the rows that the gate applies to that are ambiguous or not judged; 0 without any."""
+        gated = [row.verdict is None or row.verdict.kind is VerdictKind.AMBIGUOUS for row in self.rows if row.gated]
+        return sum(gated) / len(gated) if gated else 0.0
 
     def counts(self) -> dict[str, int]:
         """Return how many rows got each verdict."""
@@ -256,6 +261,7 @@ def compare(
     rows, broken, notes, same = _rows(old, new, threshold, gate, gate_walls, same_file, spreads)
     notes = (
         *_page_note(old, new, sides),
+        *_tool_notes(old, new),
         *_clock_note(old, new),
         *_environment_notes(old, new, sides),
         *_settings_notes(old, new),
@@ -279,6 +285,7 @@ def compare(
 # ---- whether the files can be compared
 
 _SAME_CASES = "measure the same primitives, sizes, datatypes and modes"
+_SAME_NAMES = "give the benchmarks the same names in both files (hyperfine: --command-name NAME)"
 #: Properties that must agree before the times of two devices are compared.
 _COMPARABLE = ("adapter", "adapter_type", "backend", "driver")
 _SAME_CONDITIONS = "measure both under the same conditions, or rank them with --across, or compare them with --force"
@@ -292,7 +299,8 @@ def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[
         text = f"{old.device.title} against {new.device.title}: a CPU and a GPU are never compared"
         firm.append((text, "rank them with --across"))
     if not {result.key for result in old.results} & {result.key for result in new.results}:
-        firm.append(("the files have no case in common", _SAME_CASES))
+        by_tool = old.context.tool is not None and old.context.tool == new.context.tool
+        firm.append(("the files have no case in common", _SAME_NAMES if by_tool else _SAME_CASES))
     for name in _COMPARABLE:
         values = getattr(old.device, name), getattr(new.device, name)
         if values[0] != values[1]:
@@ -313,6 +321,15 @@ def _page_note(old: Results, new: Results, sides: tuple[str, str]) -> tuple[str,
         f"They are no measure of a change of gridwise_py, because a browser keeps checks of indices and loops in every "
         f"kernel. CPU walls cannot be compared: they contain the browser's own processes",
     )
+
+
+def _tool_notes(old: Results, new: Results) -> Iterator[str]:
+    """Yield what nobody knows of files of other tools."""
+    tools = dict.fromkeys(file.context.tool for file in (old, new) if file.context.tool is not None)
+    for tool in tools:
+        one = [file for file in (old, new) if file.context.tool == tool]
+        if any(file.device.adapter == UNKNOWN_MACHINE for file in one):
+            yield f"files of {tool} do not name the machine: whether both are of the same one, only you know"
 
 
 def _software_note(old: Results, new: Results) -> tuple[str, ...]:
@@ -454,8 +471,10 @@ def _rows(
         for side, mine, other in (("OLD", before, after), ("NEW", after, before))
         if mine.keys() - other.keys()
     ]
-    # A visit to a page is one process, in another browser or on another day.
-    of_page = old.context.browser is not None or new.context.browser is not None
+    # A visit to a page is one process, in another browser or on another day, and so is a file of another tool.
+    of_page = any(file.context.browser is not None or file.context.tool is not None for file in (old, new))
+    # Other tools have no other times, and wall times of theirs are what their users gate by.
+    gate_walls = gate_walls or (old.context.tool is not None and new.context.tool is not None)
     rows: list[Row] = []
     pairs: list[Pair | None] = []
     broken: list[str] = []

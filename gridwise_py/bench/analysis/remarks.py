@@ -109,7 +109,8 @@ def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
     if on_cpu:
         text = "This adapter is software on the CPU: these figures are the CPU's, and say nothing about any GPU."
         found.append(Remark("software", text))
-    if device.tick_period_ns is None:
+    # A file of another tool has no limits of an adapter, and its times are what the tool times.
+    if device.tick_period_ns is None and device.limits:
         text = "No GPU times: the adapter has no timestamps. Rates are from the CPU wall."
         found.append(Remark("no GPU", text))
     return found

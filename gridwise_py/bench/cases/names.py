@@ -9,12 +9,17 @@ from ...display.quantities import format_count
 from .distributions import UNIFORM
 from .mode import Mode
 
-__all__ = ["case_name"]
+__all__ = ["case_name", "n_text"]
 
 #: Left out of names, because nearly every case has them.
 _USUAL = (UNIFORM, Mode.BATCH.value)
 #: Axes whose values need no name; values of other axes follow the axis name.
 _BARE = ("op", "datatype", "distribution")
+
+
+def n_text(n: int) -> str:
+    """Return a number of items as text; a benchmark of another tool has none, which is 0."""
+    return format_count(n) if n else "–"
 
 
 def case_name(

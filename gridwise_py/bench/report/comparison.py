@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from ...display.quantities import format_number, format_percent, format_uncertainty
@@ -16,14 +16,15 @@ from ...display.terminal import clean
 from ..analysis.compare import Comparison, Rank, Row
 from ..stats.verdict import Cause, Verdict, VerdictKind
 from .console import make_console
+from .export import Table, as_markdown
 from .text_table import Column, TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
-    "FORMATS", "HEADINGS", "RANK_HEADINGS", "comparison_conclusion", "comparison_remarks", "comparison_title",
-    "rank_cells", "render", "render_rich", "row_cells",
+    "FORMATS", "HEADINGS", "RANK_HEADINGS", "comparison_conclusion", "comparison_remarks", "comparison_table",
+    "comparison_title", "rank_cells", "render", "render_rich", "row_cells",
 ]  # fmt: skip
 
 SCHEMA = "gridwise.compare"
@@ -351,21 +352,43 @@ def _table(comparison: Comparison) -> str:
 
 
 def _markdown(comparison: Comparison) -> str:
-    def line(cells: tuple[str, ...]) -> str:
-        return "| " + " | ".join(_escape_markdown(cell.strip()) for cell in cells) + " |"
-
-    headings = RANK_HEADINGS if comparison.ranks else HEADINGS
-    lines = [f"### {_escape_markdown(comparison_title(comparison))}", ""]
-    rows = rank_cells(comparison) or [row_cells(row) for row in comparison.rows]
-    if rows:
-        lines += [line(headings), "|" + " --- |" * len(headings), *map(line, rows), ""]
-    lines += [f"- {_escape_markdown(text)}" for text in comparison_remarks(comparison)]
-    conclusion = comparison_conclusion(comparison)
-    return "\n".join([*lines, *(["", conclusion] if conclusion else [])]) + "\n"
+    return as_markdown(comparison_table(comparison))
 
 
-def _escape_markdown(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>|~#])", r"\\\1", text)
+def comparison_table(comparison: Comparison) -> Table:
+    """Return a comparison as a table for files."""
+    c = comparison
+    return Table(
+        comparison_title(c),
+        RANK_HEADINGS if c.ranks else HEADINGS,
+        rank_cells(c) or [row_cells(row) for row in c.rows],
+        [asdict(rank) for rank in c.ranks] or [_record(row) for row in c.rows],
+        comparison_remarks(c),
+        comparison_conclusion(c),
+    )
+
+
+#: What a line of CSV has of a verdict.
+_OF_VERDICT = (
+    "old_ns", "new_ns", "ratio", "low", "high", "p_corrected", "statistic", "old_count", "new_count",
+    "old_processes", "new_processes",
+)  # fmt: skip
+
+
+def _record(row: Row) -> dict[str, Any]:
+    v = row.verdict
+    return {
+        "case": row.case,
+        "part": row.part,
+        "name": row.name,
+        "verdict": None if v is None else v.kind.value,
+        **{name: getattr(v, name, None) for name in _OF_VERDICT},
+        "old_uncertainty": row.old_uncertainty,
+        "new_uncertainty": row.new_uncertainty,
+        "gated": row.gated,
+        "past_gate": row.past_gate,
+        "reason": row.note if v is None else v.reason,
+    }
 
 
 # ---- JSON

@@ -108,7 +108,9 @@ def read_sources(paths: Sequence[Path]) -> tuple[list[Source], list[FleetSource]
         if is_fleet(data):
             fleets.append(FleetSource(clean(name), path, content, parse_fleet(data, path.name)))
         else:
-            sources.append(Source(clean(name), clean(path.name), content, document_of(data, path.name)))
+            sources.append(
+                Source(clean(name), clean(path.name), content, document_of(data, path.name, folder=path.parent))
+            )
     taken = {source.name for source in sources}
     for fleet in fleets:
         for identifier, path, content in accused_files(fleet, left_out):
@@ -224,6 +226,7 @@ def _devices(documents: Sequence[Results], names: Sequence[str]) -> list[dict[st
             "software": document.device.is_cpu,
             "cases": len(document.results),
             "bad": sum(not result.correct for result in document.results),
+            "checked": any(result.checked for result in document.results),
         }
         for document, name in zip(documents, names, strict=True)
     ]
@@ -275,7 +278,8 @@ def _comparison(old: Source, new: Source, number: int, chart: AddChart, left_out
 
 
 def _primitives(documents: Sequence[Results], names: Sequence[str], chart: AddChart) -> list[dict[str, Any]]:
-    lines = result_lines(documents, names)
+    # Benchmarks of other tools have no n to be drawn over; the tables have them.
+    lines = [line for line in result_lines(documents, names) if any(result.n for result in line.results)]
     copies = yardsticks(lines)
     primitives = list(dict.fromkeys(line.primitive for line in lines))
     # The copy kernel last.

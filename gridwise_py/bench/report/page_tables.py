@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from ...display.quantities import format_count, format_number, format_percent, format_time
+from ...display.quantities import format_number, format_percent, format_time
 from ...display.terminal import clean
 from ..analysis.compare import Comparison, Rank
 from ..analysis.lines import gpu_text, timed_text
 from ..analysis.remarks import Remark, remarks
 from ..analysis.roofline import Point
+from ..cases.names import n_text
 from ..results.model import Host, Result, Results
 from ..results.shares import copy_shares
 from ..stats.series import Series
@@ -86,7 +87,7 @@ def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list
             rates, share, timed = result.rates, shares[result.key], result.timed
             # Rows of one primitive are adjacent.
             rows.setdefault(primitive, []).append([
-                make_cell(result.name), make_cell(format_count(result.n), result.n), make_cell(name),
+                make_cell(result.name), make_cell(n_text(result.n), result.n or None), make_cell(name),
                 make_cell(timed_text(document, result), None if timed is None else timed.median_ns),
                 make_cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s, "headline"),
                 make_cell(format_percent(share), share, "headline"),
@@ -116,12 +117,14 @@ def devices_table(documents: Sequence[Results], names: Sequence[str], left_out: 
     """
     if len({(document.device.adapter, document.device.backend) for document in documents}) < 2:
         return None
+    if all(document.context.tool is not None for document in documents):
+        return None  # other tools' files have no GB/s
     sizes: dict[str, Counter[int]] = {}
     for document in documents:
         for primitive, n in {(result.primitive, result.n) for result in document.results}:
             sizes.setdefault(primitive, Counter())[n] += 1
     largest = {primitive: max(counts, key=lambda n: (counts[n], n)) for primitive, counts in sizes.items()}
-    titles = {primitive: f"{primitive} {format_count(n)}" for primitive, n in largest.items()}
+    titles = {primitive: f"{primitive} {n_text(n)}" for primitive, n in largest.items()}
     rows: list[Row] = []
     for document, name in zip(documents, names, strict=True):
         row = [make_cell(document.device.title), make_cell(document.device.backend), make_cell(name)]
@@ -239,8 +242,8 @@ def device_card(document: Results, name: str, file_name: str, content: bytes) ->
     pairs = [
         ("driver", f"{device.driver} ({device.backend})"),
         ("vendor", device.vendor),
-        ("subgroups", f"of {device.subgroup_size}" if device.subgroup_size else "none"),
-        ("GPU clock", tick),
+        ("subgroups", f"of {device.subgroup_size}" if device.subgroup_size else "none" if device.limits else None),
+        ("GPU clock", tick if context.tool is None else None),
         ("ceilings, measured", ", ".join(peaks) or None),
         ("floors, measured", ", ".join(floors) or None),
         ("cases", f"{len(document.results)}"),
@@ -295,7 +298,7 @@ def results_table(documents: Sequence[Results], names: Sequence[str], left_out: 
 
 
 def _result_rows(document: Results, name: str, result: Result, share: float | None) -> list[Row]:
-    head = [make_cell(result.name), make_cell(format_count(result.n), result.n), make_cell(name)]
+    head = [make_cell(result.name), make_cell(n_text(result.n), result.n or None), make_cell(name)]
     empty = make_cell("–")
 
     def of_gpu(series: Series | None) -> Cell:
@@ -311,7 +314,8 @@ def _result_rows(document: Results, name: str, result: Result, share: float | No
     if result.error is not None:
         verdict = make_cell("failed", kind="bad")
     else:
-        verdict = make_cell("right", kind="good") if result.correct else make_cell("WRONG", kind="bad")
+        right = make_cell("right", kind="good") if result.checked else make_cell("not checked")
+        verdict = right if result.correct else make_cell("WRONG", kind="bad")
     peak = rates.share_of_peak
     whole = [
         *head, make_cell("whole", kind="whole"), of_gpu(gpu),

@@ -9,16 +9,20 @@ from typing import TypeAlias
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ...display.quantities import format_count, format_number, format_percent, format_time
+from ...display.quantities import format_number, format_percent, format_time
+from ...display.terminal import clean
 from ..analysis.remarks import CLOCK_WORDS, DIFFER_MARK, Remark, listed, remarks
 from ..cases.mode import Mode
+from ..cases.names import n_text
+from ..results.dataframe import records_of
 from ..results.model import Kernel, Result, Results
 from ..results.rounds import pooled
 from ..results.shares import copy_shares, peak_problem
 from ..stats.series import Series
+from .export import Table
 from .text_table import Column, TextTable
 
-__all__ = ["result_line", "results_table"]
+__all__ = ["result_line", "results_export", "results_table"]
 
 _STYLES = {"error": "bold red", "software": "bold yellow"}
 _MOST_WARNINGS = 5
@@ -44,7 +48,9 @@ def _uncertainty(series: Series | None, step_ns: float) -> str:
 def _verdict(result: Result) -> Text:
     if result.error is not None:
         return Text("failed", style="bold red")
-    return Text("right", style="green") if result.correct else Text("WRONG", style="bold red")
+    if not result.correct:
+        return Text("WRONG", style="bold red")
+    return Text("right", style="green") if result.checked else Text("not checked")
 
 
 def result_line(result: Result) -> str:
@@ -67,8 +73,7 @@ def results_table(document: Results, *, quiet: bool = False) -> RenderableType:
     document = pooled(document)
     device, results = document.device, document.results
     columns = _columns(document)
-    title = f"{device.adapter} · {device.backend} · {device.driver} · subgroups of {device.subgroup_size or 'none'}"
-    table = TextTable([column for column, _, _ in columns], title)
+    table = TextTable([column for column, _, _ in columns], _title(document))
     groups = list(_groups(results))
     is_sweep = any(len(group) > 1 for group in groups)
     for group in groups:
@@ -83,6 +88,38 @@ def results_table(document: Results, *, quiet: bool = False) -> RenderableType:
         said = [remark for remark in said if remark.kind == "error"]
     notes = Group(*_said(said))
     return Group(table, notes) if quiet else Group(table, notes, Text(_how(document, columns), style="dim"))
+
+
+def results_export(document: Results) -> Table:
+    """Return the table of a run for files; CSV has a line for each series of times."""
+    document = pooled(document)
+    columns = _columns(document)
+    cells: list[list[str]] = []
+    for group in _groups(document.results):
+        for result in group:
+            cells.append([_plain(of_case(result)) for _, of_case, _ in columns])
+            for kernel in result.kernels if len(result.kernels) > 1 else ():
+                cells.append(["" if of is None else _plain(of(kernel, result)) for _, _, of in columns])
+    # A pooled result is of all processes and rounds.
+    records = [
+        {name: value for name, value in record.items() if name not in ("process", "round")}
+        for record in records_of(document)
+    ]
+    return Table(
+        _title(document), [column.heading for column, _, _ in columns], cells, records,
+        [line.plain for line in _said(remarks(document.device, document.results))],
+    )  # fmt: skip
+
+
+def _plain(cell: str | Text) -> str:
+    return clean(cell.plain if isinstance(cell, Text) else cell)
+
+
+def _title(document: Results) -> str:
+    device = document.device
+    if document.context.tool is not None:
+        return f"{device.adapter} · {document.context.tool}"
+    return f"{device.adapter} · {device.backend} · {device.driver} · subgroups of {device.subgroup_size or 'none'}"
 
 
 def _groups(results: Sequence[Result]) -> Iterator[list[Result]]:
@@ -115,7 +152,7 @@ def _columns(document: Results) -> list[_Cells]:
             lambda result: Text(result.name, style="bold"),
             lambda kernel, _: Text(f"  {kernel.name}"),
         ),
-        (Column("n", right=True), lambda result: format_count(result.n), None),
+        (Column("n", right=True), lambda result: n_text(result.n), None),
         (
             Column("GPU time" if on_gpu else "CPU wall", right=True),
             lambda result: _time(headline(result)),

@@ -8,7 +8,7 @@ from ...errors import ArgumentError, DatatypeError
 from ..stats.series import Series
 from .model import Result, Results
 
-__all__ = ["to_dataframe"]
+__all__ = ["records_of", "to_dataframe"]
 
 
 def to_dataframe(document: Results, kind: str = "pandas") -> Any:
@@ -41,7 +41,7 @@ def to_dataframe(document: Results, kind: str = "pandas") -> Any:
         )
     if kind not in ("pandas", "polars"):
         raise ArgumentError(f"kind={kind!r} is unknown; give 'pandas' or 'polars'")
-    rows = [row for result in document.results for row in _rows(result, document.device.adapter)]
+    rows = records_of(document)
     try:
         if kind == "pandas":
             import pandas
@@ -52,6 +52,11 @@ def to_dataframe(document: Results, kind: str = "pandas") -> Any:
         return polars.DataFrame(rows, infer_schema_length=None)
     except ImportError as error:
         raise ArgumentError(f"to_dataframe(kind={kind!r}) needs the package {kind}: pip install {kind}") from error
+
+
+def records_of(document: Results) -> list[dict[str, Any]]:
+    """Return the rows of `to_dataframe`."""
+    return [row for result in document.results for row in _rows(result, document.device.adapter)]
 
 
 _STATISTICS = (

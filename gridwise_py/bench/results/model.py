@@ -100,6 +100,8 @@ class Context(Record):
     settings : mapping from str to bool, or None
         The environment variables that make kernels slower, by name: ``shader_checks`` and ``launch_blocking``. None in
         files of earlier versions, and of pages.
+    tool : str or None
+        The tool that measured, such as ``"hyperfine"``; None if gridwise_py or its page did.
     """
 
     time: str
@@ -113,6 +115,7 @@ class Context(Record):
     resumed: tuple[str, ...] = left_out(())
     clock: str | None = left_out()
     settings: Mapping[str, bool] | None = left_out()
+    tool: str | None = left_out()
 
     @property
     def browser(self) -> str | None:
@@ -388,6 +391,7 @@ class Result(Record):
     ----------
     primitive : str
     n : int
+        Items; 0 of another tool's benchmarks, which have none.
     mode : Mode
     datatype, op : str or None
     case : mapping
@@ -486,7 +490,7 @@ class Result(Record):
     @property
     def name_with_n(self) -> str:
         """The name of its case."""
-        return case_name(self.primitive, self.axes, self.mode, self.n)
+        return case_name(self.primitive, self.axes, self.mode, self.n or None)
 
     # ---- whether it counts
 

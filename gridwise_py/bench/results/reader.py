@@ -7,14 +7,19 @@ import re
 from pathlib import Path
 from typing import Any, cast
 
-from ...errors import BadResultsFile
+from ...errors import ArgumentError, BadResultsFile
 from .browser_document import results_of_page
 from .browser_file import BROWSER_SCHEMA, check_browser_file, with_integers
 from .model import Results
 from .schema import check_document
+from .tool_document import results_of_tool
+from .tool_files import ToolFormat, ToolRun, numbers_run, tool_of, tool_run
 from .validator import Validator
 
-__all__ = ["LARGEST", "SMALLEST", "content_of", "document_of", "parse", "parse_json", "read_results"]
+__all__ = [
+    "LARGEST", "SMALLEST", "check_form", "content_of", "document_of", "parse", "parse_json", "read_as", "read_results",
+    "read_tool_run",
+]  # fmt: skip
 
 #: Beyond these, sums and quotients of a few numbers could overflow or underflow.
 LARGEST = 1e40
@@ -23,11 +28,14 @@ SMALLEST = 1e-40
 # Strings are skipped: only a number or a word outside of them can be wrong.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[\d.eE+-]*')
 
+_NUMBER_LINE = re.compile(rb"\s*[+-]?[\d.]+([eE][+-]?\d+)?\s*(\n|$)")
+
 
 def read_results(path: str | Path) -> Results:
     """Return a results file, checked against the schema.
 
-    The file that a page of `gridwise browser` saved is one, too: its timestamps are judged now.
+    The file that a page of `gridwise browser` saved is one, too: its timestamps are judged now. So are the JSON files
+    of nvbench, google-benchmark, pytest-benchmark and hyperfine.
 
     Raises
     ------
@@ -36,7 +44,7 @@ def read_results(path: str | Path) -> Results:
         where.
     """
     path = Path(path)
-    return parse(content_of(path), path.name)
+    return parse(content_of(path), path.name, path.parent)
 
 
 def content_of(path: Path) -> bytes:
@@ -47,17 +55,21 @@ def content_of(path: Path) -> bytes:
         raise BadResultsFile(f"{path.name}: cannot be read: {error.strerror or error}") from error
 
 
-def parse(content: bytes, name: str) -> Results:
-    """Return the content of a results file; see `read_results`."""
-    return document_of(parse_json(content, name), name)
+def parse(content: bytes, name: str, folder: Path | None = None) -> Results:
+    """Return the content of a results file, which is in `folder`; see `read_results`."""
+    return document_of(parse_json(content, name), name, folder=folder)
 
 
-def document_of(data: Any, name: str, validator: Validator | None = None) -> Results:
+def document_of(data: Any, name: str, validator: Validator | None = None, *, folder: Path | None = None) -> Results:
     """Return JSON data as a results document; raise BadResultsFile if it is not one.
 
-    The file that a page of `gridwise browser` saves becomes one: its timestamps are judged here. For many files see
-    `remembering_validator`.
+    The file that a page of `gridwise browser` saves becomes one: its timestamps are judged here. So does that of
+    another benchmark tool; the samples of nvbench are in files in `folder`. For many files see `remembering_validator`.
     """
+    if tool_of(data) is not None:
+        document = results_of_tool(tool_run(data, name, folder))
+        check_document(document.to_json(), name)
+        return document
     if isinstance(data, dict) and cast(dict[str, Any], data).get("schema") == BROWSER_SCHEMA:
         found = with_integers(data)
         check_browser_file(found, name)
@@ -81,6 +93,71 @@ def parse_json(content: bytes, name: str) -> Any:
     except UnicodeDecodeError as error:
         raise BadResultsFile(f"{name}: byte {error.start} is not UTF-8: no results file of gridwise bench") from error
     return _parse(name, text)
+
+
+def read_tool_run(
+    content: bytes, name: str, form: str | None = None, unit: str | None = None, *, folder: Path | None = None
+) -> ToolRun:
+    """Return what another tool wrote.
+
+    Parameters
+    ----------
+    content : bytes
+    name : str
+        Of the file, or what the content is of.
+    form : str, optional
+        A `ToolFormat`; by default, that of the JSON.
+    unit : {"ns", "us", "ms", "s"}, optional
+        Of numbers on lines.
+    folder : Path, optional
+        That the file is in.
+
+    Raises
+    ------
+    ArgumentError
+        If numbers have no unit, or something else has one.
+    BadResultsFile
+        If it is of no tool, of another one than `form`, or has no benchmarks.
+    """
+    check_form(form, unit)
+    if unit is not None:
+        return numbers_run(content.decode("utf-8", "replace"), name, unit)
+    _refuse_numbers(content, name)
+    data = parse_json(content, name)
+    found = tool_of(data)
+    if found is None:
+        known = "nvbench, google-benchmark, pytest-benchmark or hyperfine"
+        raise BadResultsFile(f"{name}: this is JSON, but not of {known}: name one of their files")
+    if form not in (None, found):
+        raise BadResultsFile(f"{name}: a file of {found}, but --format says {form}; leave --format out, or correct it")
+    return tool_run(data, name, folder)
+
+
+def check_form(form: str | None, unit: str | None) -> None:
+    """Raise ArgumentError if numbers have no unit, or something else has one."""
+    if form == ToolFormat.NUMBERS and unit is None:
+        raise ArgumentError("--format numbers: lines do not say their unit; add --unit ns, us, ms or s")
+    if form != ToolFormat.NUMBERS and unit is not None:
+        raise ArgumentError(f"--unit {unit} is for --format numbers; all other formats say their unit themselves")
+
+
+def _refuse_numbers(content: bytes, name: str) -> None:
+    """Raise BadResultsFile if the content is a number on each line, and not JSON."""
+    if _NUMBER_LINE.match(content):
+        raise BadResultsFile(
+            f"{name}: it has numbers on lines, which do not say their unit; add --format numbers and --unit ns, us, ms "
+            f"or s"
+        )
+
+
+def read_as(
+    content: bytes, name: str, form: str | None = None, unit: str | None = None, *, folder: Path | None = None
+) -> Results:
+    """Return content as a results document: a results file, or what `read_tool_run` reads if there is a format."""
+    if form is None and unit is None:
+        _refuse_numbers(content, name)
+        return parse(content, name, folder)
+    return results_of_tool(read_tool_run(content, name, form, unit, folder=folder))
 
 
 def _place(text: str, position: int) -> str:
@@ -118,7 +195,8 @@ def _parse(name: str, text: str) -> Any:
         raise BadResultsFile(f"{name}: {place}: {what} ({error.msg}){remedy}") from error
     except RecursionError as error:
         raise BadResultsFile(f"{name}: nested too deeply: no results file of gridwise bench") from error
-    if bad:
+    # Other tools write NaN for a statistic of too few samples.
+    if bad and tool_of(document) is None:
         at = next(token.start() for token in _TOKEN.finditer(text) if token[0] == bad[0])
         word = bad[0] if len(bad[0]) <= 40 else f"{bad[0][:20]}… ({len(bad[0]):,} characters)"
         why = (

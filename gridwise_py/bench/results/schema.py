@@ -31,7 +31,10 @@ def check_document(document: Any, name: str, validator: Validator | None = None)
     def fail(where: str, problem: str) -> NoReturn:
         raise BadResultsFile(f"{name}: {where}: {problem}")
 
-    other_tool = f"this is not a results file of gridwise bench, whose 'schema' is {SCHEMA!r}"
+    other_tool = (
+        f"this is not a results file of gridwise bench, whose 'schema' is {SCHEMA!r}, nor a JSON file of nvbench, "
+        f"google-benchmark, pytest-benchmark or hyperfine"
+    )
     if not isinstance(document, dict):
         fail("$", f"a {type(document).__name__}, not an object: {other_tool}")
     document = cast(dict[str, Any], document)

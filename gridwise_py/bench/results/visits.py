@@ -1,4 +1,7 @@
-"""Several visits to a page as one results document: each visit is a process, as browsers start one for their GPU."""
+"""Several runs as one results document: each is a process.
+
+They are visits to a page, as browsers start a process for their GPU, or files of another benchmark tool.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...errors import ArgumentError
-from .model import Results
+from .model import Result, Results
 from .precision import levels_of
 
 __all__ = ["visits_together"]
@@ -16,52 +19,60 @@ _VISIT_S = 10.0
 
 
 def visits_together(documents: Sequence[Results], names: Sequence[str]) -> Results:
-    """Return one document with the results of all visits, which count as processes.
+    """Return one document with the results of all runs, which count as processes.
 
     Parameters
     ----------
     documents : sequence of Results
-        Of files that pages saved.
+        Of files that pages or other tools saved.
     names : sequence of str
         Of the files, for messages.
 
     Raises
     ------
     ArgumentError
-        If a document is not of a page, is of another device, browser or page than the first, or is the first again.
+        If a document is of `gridwise bench`, is of another device, tool, browser or page than the first, or is one of
+        the others again.
     """
     first = documents[0]
     if len(documents) == 1:
         return first
     for document, name in zip(documents, names, strict=True):
-        if document.context.browser is None:
-            raise ArgumentError(
-                f"{name} is not the file of a page; gridwise bench measures in several processes itself"
-            )
+        if document.context.browser is None and document.context.tool is None:
+            raise ArgumentError(f"{name} is of gridwise bench, which measures in several processes itself")
         for what, mine, other in zip(_SAME, _identity(first), _identity(document), strict=True):
             if mine != other:
                 raise ArgumentError(
-                    f"{names[0]} and {name} are not visits to one page on one device: {what} is {mine} and {other}"
+                    f"{names[0]} and {name} are not runs of one program on one device: {what} is {mine} and {other}"
                 )
-    times = [document.context.time for document in documents]
-    if len(set(times)) < len(times):
-        raise ArgumentError(f"of {', '.join(names)}, two are the same visit: they began at the same time")
-    results = tuple(
-        replace(result, process=process) for process, document in enumerate(documents) for result in document.results
-    )
+    runs = [_run_of(document) for document in documents]
+    if any(run in runs[:i] for i, run in enumerate(runs)):
+        raise ArgumentError(f"of {', '.join(names)}, two are the same run")
+    results: list[Result] = []
+    for document in documents:
+        # Only a file of hyperfine has several processes.
+        taken = 1 + max((result.process for result in results), default=-1)
+        results += [replace(result, process=taken + result.process) for result in document.results]
+    # A file of a page says how many results it was to have.
+    planned = [document.planned for document in documents if document.planned is not None]
     return replace(
         first,
         complete=all(document.complete for document in documents),
-        planned=sum(document.planned or 0 for document in documents),
+        planned=sum(planned) if planned else None,
         levels=levels_of(results, _VISIT_S),
-        results=results,
+        results=tuple(results),
     )
 
 
-_SAME = ("the adapter", "the backend", "the driver", "the class of devices", "the page")
+def _run_of(document: Results) -> object:
+    """Return what no other run has; not every tool notes when it ran, or to less than a second."""
+    return document.context.time if document.context.tool is None else document.results
+
+
+_SAME = ("the adapter", "the backend", "the driver", "the tool", "the class of devices", "the page")
 
 
 def _identity(document: Results) -> tuple[object, ...]:
     device, context = document.device, document.context
     page = context.unknown.get("bundle_sha256")
-    return device.adapter, device.backend, device.driver, device.unknown.get("class"), page
+    return device.adapter, device.backend, device.driver, context.tool, device.unknown.get("class"), page

@@ -102,7 +102,8 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     ),
     Cause.SINGLE_PROCESS: (
         "measured in one process, and it is not known how much processes differ here",
-        f"{_IN_PROCESSES}, or let gridwise calibrate --repeatability learn it; of a page, import several visits",
+        f"{_IN_PROCESSES}, or let gridwise calibrate --repeatability learn it; of a page or another tool, "
+        "import several runs (gridwise import)",
     ),
     Cause.SINGLE_ROUND: (
         "a side has a single round, and the adapter is a CPU: other work on the machine may have made the difference",

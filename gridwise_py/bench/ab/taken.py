@@ -1,0 +1,135 @@
+"""What two sides measured in turns, pair by pair, whoever measured it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError
+from ..stats.levels import step_share
+
+__all__ = ["SIDES", "Measured", "MeasuredRows", "Progress", "TakenRow"]
+
+SIDES = ("OLD", "NEW")
+
+
+class Progress:
+    """Is told how far the measurement is; this one ignores it."""
+
+    def step(self, text: str, left_s: float | None) -> None:
+        """Receive what comes next, and about how long everything still takes; None while nothing tells."""
+
+    def pair_done(self, pair: int, pairs: int, left_s: float) -> None:
+        """Receive that a pair of processes has measured all cases."""
+
+
+@dataclass(frozen=True)
+class TakenRow:
+    """What one pair of processes measured of one row.
+
+    Attributes
+    ----------
+    logs : list of float
+        The logarithms of NEW by OLD, one per A B B A.
+    times_ns : dict from str to list of float
+        By side, the time of a trial in each turn.
+    """
+
+    logs: list[float]
+    times_ns: dict[str, list[float]]
+
+
+class MeasuredRows:
+    """What is measured of a case, pair by pair.
+
+    Attributes
+    ----------
+    name : str
+        Of the case.
+    trials, samples : int
+        Of a turn: dispatches in a sample, and samples.
+    errors : dict from str to str
+        By side, why it has no times.
+    interrupted : set of str
+        The sides whose processes were ended as Ctrl-C ends them.
+    wrong : dict from str to str
+        By side, the first wrong item.
+    taken : list of dict from str to TakenRow
+        For each pair of processes that measured all its turns, what it measured, by row.
+    step_ns : float
+        The smallest difference between two timestamps that was seen, per trial.
+    """
+
+    def __init__(self, name: str):
+        self.name: str = name
+        self.trials: int = 0
+        self.samples: int = 0
+        self.errors: dict[str, str] = {}
+        self.interrupted: set[str] = set()
+        self.wrong: dict[str, str] = {}
+        self.taken: list[dict[str, TakenRow]] = []
+        self.step_ns: float = math.inf
+
+    @property
+    def logs(self) -> dict[str, list[list[float]]]:
+        """By row, for each pair of processes the logarithms of NEW by OLD of its A B B A."""
+        found: dict[str, list[list[float]]] = {}
+        for pair in self.taken:
+            for row, one in pair.items():
+                found.setdefault(row, []).append(one.logs)
+        return found
+
+    @property
+    def times_ns(self) -> dict[str, dict[str, list[float]]]:
+        """By row and side, the time of a trial in each turn."""
+        found: dict[str, dict[str, list[float]]] = {}
+        for pair in self.taken:
+            for row, one in pair.items():
+                for side, times in one.times_ns.items():
+                    found.setdefault(row, {}).setdefault(side, []).extend(times)
+        return found
+
+    def median_ns(self, row: str, side: str) -> float:
+        """Return the median of the turns."""
+        return float(np.median(self.times_ns[row][side]))
+
+    @property
+    def error(self) -> dict[str, float]:
+        """By row, what the step of the clock may add to the logarithm of a ratio."""
+        step_ns = self.step_ns if math.isfinite(self.step_ns) else 0.0
+        turns = {row: [np.array(times[side]) for side in SIDES] for row, times in self.times_ns.items()}
+        return {row: sum(step_share(t, np.ones(t.size), step_ns) for t in sides) for row, sides in turns.items()}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All that was measured.
+
+    Attributes
+    ----------
+    sides : dict from str to dict
+        By side, what its first process said about itself.
+    clock : str
+        ``"held"``, ``"not held"`` or ``"not applicable"``.
+    cases : sequence of MeasuredRows
+    stopped : KeyboardInterrupt or ArgumentError, optional
+        What ended it before all pairs of processes had measured; None if nothing did.
+    notes : tuple of str
+        What was not measured, and why.
+    """
+
+    sides: dict[str, dict[str, Any]]
+    clock: str
+    cases: Sequence[MeasuredRows]
+    stopped: KeyboardInterrupt | ArgumentError | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> tuple[int, int]:
+        """The fewest and the most pairs of processes that measured a case, among those without errors."""
+        counts = [len(case.taken) for case in self.cases if not case.errors] or [0]
+        return min(counts), max(counts)
