@@ -26,7 +26,7 @@ from ..calibrate.classify import WALL_SLACK
 from ..stats.series import SampleClass, Series, Summary
 from .samples import make_series
 
-__all__ = ["BenchmarkResult", "benchmark"]
+__all__ = ["BenchmarkResult", "UsedDevices", "benchmark"]
 
 # What holds timestamps.
 Timed: TypeAlias = Run[Items] | TimingResult | TimingSession
@@ -176,7 +176,7 @@ def benchmark(
             f"{type(fn).__name__}; for a primitive there is gw.measure(primitive, input=x)"
         )
     # One call always comes first, which tells the devices; it may compile.
-    devices = _Devices(device)
+    devices = UsedDevices(device)
     returned = fn()
     first = devices.first(returned)
     for used in devices.used():
@@ -231,8 +231,8 @@ def _parts(returned: object) -> Iterable[object]:
         yield returned
 
 
-class _Devices:
-    """Finds the devices whose queues a callable uses, from now on."""
+class UsedDevices:
+    """Finds the devices whose queues a callable uses, from now on; `given` is one that it uses for certain."""
 
     def __init__(self, given: wgpu.GPUDevice | None):
         self._given = [] if given is None else [given]
