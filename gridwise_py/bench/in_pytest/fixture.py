@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -159,6 +160,7 @@ class GpuBenchmark:
         integer("gpu_benchmark: rounds", rounds, _LEAST_ROUNDS)
         threshold = 0.02 if options["threshold"] is None else float(options["threshold"])
         gate = 0.05 if options["gate"] is None else float(options["gate"])
+        _check_shares(threshold, gate)
         full_name = self._full_name(name)
         checking = _checking(reference, rtol, atol, check)
         watch = LoadWatch()
@@ -249,6 +251,14 @@ def _marked(item: pytest.Item) -> Mapping[str, Any]:
             _fail(f"pytest.mark.gridwise does not take {what}; it takes {', '.join(_MARKABLE)}")
         found = {**mark.kwargs, **found}
     return found
+
+
+def _check_shares(threshold: float, gate: float) -> None:
+    # Before anything is measured; `compare` would refuse them afterwards.
+    if not 0 < threshold < 1:
+        raise ArgumentError(f"gpu_benchmark: threshold={threshold}; it is a share between 0 and 1: 0.02 for 2 %")
+    if not 0 <= gate < math.inf:
+        raise ArgumentError(f"gpu_benchmark: gate={gate}; it is a share of at least 0: 0.05 for 5 %")
 
 
 def _is_cpu(device: wgpu.GPUDevice) -> bool:
