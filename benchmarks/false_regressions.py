@@ -4,9 +4,9 @@ Usage: python benchmarks/false_regressions.py [--tests 200] [--round-s 0.02] [--
 
 Three runs of pytest, one after the other, each a process of its own as in CI: one writes the stored file; in the
 second, the same tests are compared with it; in the third, each kernel has --more of its work more. All tests are of one
-kernel, a chain of multiply-adds. A test of the second run that fails is a false regression; one of the third that passes is a
-miss, or ambiguous. The gate is 0 here by default, so that each verdict «slower» fails; the gate of 5 % that tests have
-by default lets more pass.
+kernel, a chain of multiply-adds. A test of the second run that fails is a false regression; one of the third that
+passes is a miss, or ambiguous. The gate is 0 here by default, so that each verdict «slower» fails; the gate of 5 % that
+tests have by default lets more pass.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import sys
 import types
 from dataclasses import replace
@@ -17,6 +18,7 @@ from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.in_pytest import fixture, plugin, store
 from gridwise_py.cli import main
 from gridwise_py.storage.locks import locked
+from helpers.paths import ROOT
 from helpers.results import measurement
 
 pytest_plugins = ["pytester"]
@@ -190,6 +192,17 @@ def test_it(gpu_benchmark):
     run(text, "--gridwise").assert_outcomes(passed=1)
 
 
+@pytest.mark.needs("the repository")
+def test_the_example_of_the_page_runs(run):
+    """With short rounds; its mark is accepted, too."""
+    example, mark = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "docs/howto/pytest.md").read_text("utf-8"), re.M | re.S
+    )
+    short = mark.replace("rounds=10", "rounds=1, protocol=SHORT")
+    assert short != mark
+    run(f"{SHORT}\n{example}\n{short}", "--gridwise").assert_outcomes(passed=2)
+
+
 # ---- comparisons
 
 
@@ -201,9 +214,9 @@ def test_only_what_is_slower_by_more_than_the_gate_fails(run, invented, pytester
     for scale_ns, text, failed, line in [
         (1.001e6, ONE, 0, "same: 1.00"),
         (0.8e6, ONE, 0, "faster: 0.8"),
-        (1.2e6, ONE, 1, "slower, past the gate: 1.2"),
-        (1.2e6, marked, 0, "slower: 1.2"),
-        (1.2e6, argument, 1, "slower, past the gate: 1.2"),
+        (1.23e6, ONE, 1, "slower, past the gate: 1.2"),
+        (1.23e6, marked, 0, "slower: 1.2"),
+        (1.23e6, argument, 1, "slower, past the gate: 1.2"),
     ]:
         invented.scale_ns = scale_ns
         result = run(text, "--gridwise-compare", "base.json")
@@ -415,6 +428,24 @@ def test_workers_of_xdist_measure_one_at_a_time_and_write_one_file(pytester):
     document = gw.read_results(pytester.path / "new.json")
     assert {r.primitive for r in document.results} == {f"test_it.py::test_timed[{i}]" for i in range(4)}
     assert {r.process for r in document.results} == {0, 1}
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.needs("module:xdist")
+def test_each_worker_of_xdist_can_be_a_process_of_the_measurement(pytester):
+    pytester.makeconftest(XDIST_CONFTEST)
+    pytester.makepyfile(test_it=XDIST_TESTS)
+    pytester.runpytest_subprocess(*PLUGIN, "-k", "1", "--gridwise-json", "old.json").assert_outcomes(passed=1)
+    each = pytester.runpytest_subprocess(
+        *PLUGIN, "-p", "xdist", "-n", "2", "--dist", "each", "-k", "1", "--gridwise-json", "each.json",
+        "--gridwise-compare", "old.json", timeout=120,
+    )  # fmt: skip
+    each.assert_outcomes(passed=2)
+    assert sorted((r.process, r.round) for r in gw.read_results(pytester.path / "each.json").results) == [
+        (process, i) for process in (0, 1) for i in range(5)
+    ]
+    each.stdout.fnmatch_lines(["test_it.py::test_timed?1? * same in each of 2 processes*"])
 
 
 def test_waiting_for_a_lock_ends_and_names_who_has_it(tmp_path):

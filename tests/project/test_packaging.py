@@ -52,7 +52,7 @@ def _files_below(folder: str, pattern: str) -> set[str]:
 
 
 def test_the_wheel_holds_every_module_and_shader_and_nothing_else(wheel):
-    modules = _files_below("gridwise_py", "*.py")
+    modules = _files_below("gridwise_py", "*.py") | _files_below("gridwise_pytest", "*.py")
     shaders = {f"gridwise_py/_{name}" for name in _files_below("shaders", "*.wgsl")}
     held = {name for name in _names(wheel) if ".dist-info/" not in name}
     suites = {f"gridwise_py/_suites/{Path(name).name}" for name in _files_below("benchmarks/suites", "*.toml")}
@@ -77,6 +77,7 @@ def test_the_wheel_says_what_it_is(wheel):
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"
     assert "gridwise = gridwise_py.__main__:main" in scripts
+    assert "[pytest11]\ngridwise_pytest = gridwise_pytest\n" in scripts
 
 
 def test_the_wheel_works_alone_in_an_empty_folder(wheel, tmp_path):

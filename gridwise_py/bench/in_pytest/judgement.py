@@ -15,8 +15,8 @@ from ..stats.verdict import Cause, Verdict, VerdictKind
 __all__ = ["Judgement", "judge"]
 
 _IN_PROCESSES = (
-    "run pytest in several processes for both files (five times each, with --gridwise-json FILE --gridwise-append), "
-    "and compare then"
+    "measure in several processes for both files (pytest -n 5 --dist each, or five times with --gridwise-append), "
+    "and then gridwise compare"
 )
 _IN_ROUNDS = "take more rounds for both files: gpu_benchmark(..., rounds=15)"
 _IN_SAMPLES = "take more samples for both files: gpu_benchmark(..., protocol=gw.SamplingProtocol(timeout_s=1))"

@@ -60,8 +60,8 @@ class Plugin:
         process = 0 if worker is None else int(str(worker["workerid"]).removeprefix("gw"))
         self._session = Session(self._files, process, ["pytest", *map(str, config.invocation_params.args)])
         self._current: pytest.Item | None = None
-        #: By test: one that runs again replaces what it left.
-        self._of_tests: dict[str, list[Kept]] = {}
+        #: By test and worker, as with --dist each all of them run it; one that runs again replaces what it left.
+        self._of_tests: dict[tuple[str, str], list[Kept]] = {}
         self._problem = ""
         expect_software()  # the summary names the adapter
 
@@ -119,7 +119,8 @@ class Plugin:
         """Take what a test measured."""
         text = cast(str | None, getattr(report, "gridwise", None))
         if text is not None and not self._is_worker:
-            self._of_tests[report.nodeid] = [Kept(**one) for one in json.loads(text)]
+            worker = str(getattr(report, "worker_id", ""))
+            self._of_tests[report.nodeid, worker] = [Kept(**one) for one in json.loads(text)]
 
     def _kept(self) -> list[Kept]:
         return [one for of_test in self._of_tests.values() for one in of_test]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ...display.quantities import format_time
 from ..results.model import Results
@@ -33,10 +34,12 @@ def summary_lines(kept: Sequence[Kept], files: Files, *, has_workers: bool, verb
             f"pytest-xdist: {count} worker{'s' if count != 1 else ''} measured, one at a time (a file lock); other "
             f"tests ran beside them, so measure without -n for times to decide by"
         )
-    lines = [(one.name, _time(document), one) for one, document in zip(kept, documents, strict=True)]
+    by_name: dict[str, list[Kept]] = {}
+    for one in kept:
+        by_name.setdefault(one.name, []).append(one)
+    lines = [(name, _time(of_name), _said(of_name, files)) for name, of_name in by_name.items()]
     widths = [max((len(line[column]) for line in lines), default=0) for column in (0, 1)]
-    for name, time, one in lines:
-        said = f"not in {files.compare.name}" if one.new and files.compare is not None else one.said
+    for name, time, said in lines:
         yield f"{name:{widths[0]}}  {time:{widths[1]}}  {said}".rstrip()
     yield from _unsettled(kept, files)
     yield from _warnings(kept, documents, verbose)
@@ -51,8 +54,22 @@ def _adapters(documents: Sequence[Results]) -> Iterator[str]:
             yield "    It has no timestamps: all times are CPU walls."
 
 
-def _time(document: Results) -> str:
+def _said(of_name: Sequence[Kept], files: Files) -> str:
+    """Return what a comparison said of a benchmark, which several workers may have run."""
+    if files.compare is None:
+        return ""
+    if any(one.new for one in of_name):
+        return f"not in {files.compare.name}"
+    if len(of_name) == 1:
+        return of_name[0].said
+    kinds = list(dict.fromkeys(one.said.partition(":")[0] for one in of_name if one.said))
+    return f"{' or '.join(kinds)} in each of {len(of_name)} processes; gridwise compare judges them together"
+
+
+def _time(of_name: Sequence[Kept]) -> str:
     """Return the time of a benchmark with its uncertainty, and of which clock it is."""
+    document = of_name[0].document
+    document = replace(document, results=tuple(result for one in of_name for result in one.document.results))
     found = pooled(document).results[0]
     if found.timed is None:
         return "no time" if found.correct else "wrong"
@@ -65,10 +82,10 @@ def _time(document: Results) -> str:
 
 def _unsettled(kept: Sequence[Kept], files: Files) -> Iterator[str]:
     """Say what the comparison could not decide, each reason once."""
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[str, dict[str, None]] = {}
     for one in kept:
         if one.unsettled:
-            reasons.setdefault(one.unsettled, []).append(one.name)
+            reasons.setdefault(one.unsettled, {})[one.name] = None
     for reason, names in reasons.items():
         against = "" if files.compare is None else f" against {files.compare.name}"
         yield f"{len(names)} ambiguous{against}: {reason}: {', '.join(names)}"
