@@ -40,6 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     options = ("gridwise", "gridwise_json", "gridwise_append", "gridwise_compare", "gridwise_fail_ambiguous")
     if any(map(config.getoption, options)):
+        if pytest.version_tuple < (8,):
+            raise pytest.UsageError(f"pytest --gridwise needs pytest 8 or newer, this is {pytest.__version__}")
         try:
             from gridwise_py.bench.in_pytest.plugin import start
         except ImportError as error:

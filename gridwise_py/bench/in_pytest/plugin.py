@@ -69,6 +69,7 @@ class Plugin:
         """Return the fixture of a test."""
         if item is not self._current:  # it has no lock
             pytest.fail("ask for gpu_benchmark as an argument of the test, not by getfixturevalue()", pytrace=False)
+        self._session.kept.clear()  # of an attempt before, where a plug-in runs failed tests again
         return GpuBenchmark(self._session, item)
 
     # ---- in the processes that run tests
@@ -104,7 +105,7 @@ class Plugin:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Give the report what the test measured; pytest-xdist takes it along."""
         report = yield
-        kept = item.stash.get(_KEPT, [])
+        kept = item.stash.get(_KEPT, None)
         if call.when == "call" and kept:
             report.__dict__["gridwise"] = json.dumps([vars(one) for one in kept])
         return report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import wgpu
@@ -64,9 +64,8 @@ class Reference:
             If a name or a shape does not fit.
         """
         got = _named(outputs)
-        wanted: Mapping[str, Any]
         if isinstance(self._expected, Mapping):
-            wanted = self._expected
+            wanted = cast(Mapping[str, Any], self._expected)
         elif len(got) == 1:
             wanted = dict.fromkeys(got, self._expected)
         else:
@@ -108,9 +107,9 @@ def _numpy(value: Any) -> np.ndarray:
 def _named(outputs: Any) -> dict[str, np.ndarray]:
     """Return outputs by name: of a primitive, or what a callable returned."""
     if isinstance(outputs, Run):
-        outputs = outputs.outputs
+        outputs = cast(Run[Array], outputs).outputs
     if isinstance(outputs, Mapping):
-        return {str(name): _numpy(value) for name, value in outputs.items()}
+        return {str(name): _numpy(value) for name, value in cast(Mapping[Any, Any], outputs).items()}
     if outputs is None:
         raise ArgumentError("gpu_benchmark: reference= needs a result, but the callable returned None: return it")
     return {"": _numpy(outputs)}
