@@ -76,17 +76,20 @@ def run(pytester, monkeypatch, device, kernel):
 @pytest.fixture
 def invented(monkeypatch):
     """Times that a test sets; they stand still, and no other work disturbs them."""
-    given = types.SimpleNamespace(scale_ns=1e6, mode=Mode.BATCH, shaders=("a" * 64,), rounds=[])
+    given = types.SimpleNamespace(scale_ns=1e6, mode=Mode.BATCH, shaders=("a" * 64,), rounds=[], walls=False)
 
     def measure_rounds(primitive, arrays, protocols, **options):
         given.rounds.append(len(protocols))
-        return [
+        found = [
             measurement(
                 mode=given.mode, labels=("square",), count=24, scale_ns=given.scale_ns * (1 + 1e-3 * i),
                 shaders_sha256=given.shaders,
             )
             for i in range(len(protocols))
         ]  # fmt: skip
+        if not given.walls:
+            return found
+        return [replace(m, whole={"cpu_wall": m.whole["cpu_wall"]}, kernels=(), ticks=()) for m in found]
 
     monkeypatch.setattr(fixture, "measure_rounds", measure_rounds)
     monkeypatch.setattr(fixture.LoadWatch, "share", lambda watch: None)
@@ -245,7 +248,8 @@ def test_ambiguous_is_no_failure_unless_asked_and_says_what_to_do(run, invented,
 
 
 def test_further_runs_are_further_processes_which_decide_together(run, invented, pytester):
-    invented.mode = Mode.LATENCY
+    """Of walls, as they are the only times of a callable: then they are gated."""
+    invented.mode, invented.walls = Mode.LATENCY, True
     for name, scale_ns in (("base.json", 1e6), ("new.json", 1.3e6)):
         for process in range(3):
             invented.scale_ns = scale_ns * (1 + 0.002 * process)
@@ -259,12 +263,16 @@ def test_further_runs_are_further_processes_which_decide_together(run, invented,
     options = ("--gridwise-json", "new.json", "--gridwise-append", "--gridwise-compare", "base.json")
     result = run(ONE, *options)
     result.assert_outcomes(failed=1)
+    assert "CPU wall" in _said(result)
     assert "added to those of 3 earlier processes" in _said(result)
+    passing = ONE.replace("gpu_benchmark(kernel,", "done = gpu_benchmark(kernel, gate=1.0,")
+    passing += "    assert done.comparison.rows[0].verdict.new_processes == 5\n"
+    run(passing, *options).assert_outcomes(passed=1)
     invented.shaders = ("b" * 64,)
     result = run(ONE, *options)
     result.assert_outcomes(failed=1)
     assert "--gridwise-append: test_it.py::test_one has other shaders than in new.json" in _said(result)
-    assert len(gw.read_results(pytester.path / "new.json").results) == 20, "nothing of other shaders was added"
+    assert len(gw.read_results(pytester.path / "new.json").results) == 25, "nothing of other shaders was added"
 
 
 def test_a_benchmark_that_the_stored_file_lacks_passes_and_is_named(run, invented, pytester):
