@@ -389,6 +389,12 @@ def test_a_file_that_cannot_be_written_at_the_end_is_told_and_the_times_are_show
     assert "test_it.py::test_one  1.0" in _said(result)
 
 
+def test_an_interrupted_run_leaves_what_it_measured(run, invented, pytester):
+    run(ONE + "\ndef test_stop(): pytest.exit('enough')", "--gridwise-json", "new.json")
+    document = gw.read_results(pytester.path / "new.json")
+    assert (len(document.results), document.complete) == (5, False)
+
+
 # ---- several processes
 
 

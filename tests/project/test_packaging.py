@@ -108,6 +108,20 @@ def test_the_wheel_works_alone_in_an_empty_folder(wheel, tmp_path):
     assert shaders == installed / "gridwise_py" / "_shaders"
 
 
+def test_the_wheel_brings_pytest_its_plug_in(wheel, tmp_path):
+    installed, empty = tmp_path / "installed", tmp_path / "empty"
+    empty.mkdir()
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(installed)
+    (empty / "test_it.py").write_text("def test_it(gpu_benchmark): raise AssertionError\n")
+    environment = os.environ | {"PYTHONPATH": str(installed)}
+    environment.pop("PYTEST_DISABLE_PLUGIN_AUTOLOAD", None)
+    command = [sys.executable, "-m", "pytest", "-rs"]
+    run = subprocess.run(command, cwd=empty, env=environment, check=True, capture_output=True, text=True)
+    assert "1 skipped" in run.stdout
+    assert "pytest --gridwise" in run.stdout
+
+
 def test_a_wheel_built_from_the_source_archive_is_the_same(wheel, sdist, tmp_path):
     shutil.unpack_archive(sdist, tmp_path)
     (source,) = tmp_path.iterdir()

@@ -126,14 +126,15 @@ class Plugin:
     def _kept(self) -> list[Kept]:
         return [one for of_test in self._of_tests.values() for one in of_test]
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Write the file."""
         documents = [one.document for one in self._kept()]
         if self._is_worker or self._files.json is None or not documents:
             return
         results: list[Result] = [result for document in documents for result in document.results]
         try:
-            write(self._files.json, documents[0], results, append=self._files.appends)
+            complete = exitstatus != pytest.ExitCode.INTERRUPTED
+            write(self._files.json, documents[0], results, append=self._files.appends, complete=complete)
         except (GridwiseError, OSError, StillLocked) as error:
             self._problem = f"{self._files.json.name} was not written: {error}"
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR

@@ -77,7 +77,7 @@ def next_process(earlier: Results | None) -> int:
     return 0 if earlier is None else 1 + max((result.process for result in earlier.results), default=-1)
 
 
-def write(path: Path, header: Results, results: Sequence[Result], *, append: bool) -> None:
+def write(path: Path, header: Results, results: Sequence[Result], *, append: bool, complete: bool = True) -> None:
     """Write results, after those that the file has, completely or not at all.
 
     Parameters
@@ -88,6 +88,8 @@ def write(path: Path, header: Results, results: Sequence[Result], *, append: boo
     results : sequence of Result
         Their processes count from 0.
     append : bool
+    complete : bool, default True
+        Whether the run was not interrupted.
 
     Raises
     ------
@@ -114,4 +116,4 @@ def write(path: Path, header: Results, results: Sequence[Result], *, append: boo
             position = positions.setdefault(result.key, after)
             after = max(after, position + 1)
             writer.add(replace(result, process=first + result.process, position=position))
-        writer.finish()
+        writer.finish(complete=complete and (earlier is None or earlier.complete))
