@@ -135,7 +135,7 @@ class GpuBenchmark:
         threshold : float, default 0.02
             Differences below this share are ``same``.
         gate : float, default 0.05
-            The test fails if it is slower for certain, and by more than this share.
+            The test fails if its verdict is slower, and by more than this share.
         n : int, default 0
             How many items a sequence or a callable works on, for the results file.
         device : wgpu.GPUDevice, optional
