@@ -118,7 +118,9 @@ def test_each_block_says_what_it_is_and_is_run_if_it_is_code():
 
 def test_pages_that_the_package_names_exist():
     """In messages, comments and docstrings, of the shaders too."""
-    folders = [ROOT / name for name in ("gridwise_py", "shaders", "scripts", "benchmarks", "examples")]
+    folders = [
+        ROOT / name for name in ("gridwise_py", "gridwise_pytest", "shaders", "scripts", "benchmarks", "examples")
+    ]
     sources = [
         path for folder in folders for suffix in ("py", "wgsl", "js", "mjs") for path in folder.rglob(f"*.{suffix}")
     ]
@@ -154,6 +156,7 @@ def _check_gridwise(words):
 
 def test_commands_in_pages_exist():
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    plugin = (ROOT / "gridwise_pytest" / "__init__.py").read_text(encoding="utf-8")
     for page, words, line in ((path, *command) for path in PAGES for command in _commands(path)):
         program, *arguments = words
         if Path(program).name == "gridwise":
@@ -165,10 +168,12 @@ def test_commands_in_pages_exist():
         else:
             known = (
                 "git clone https://", "pip install", "python -m pip", "python -m venv", "python -m pytest",
-                "$EDITOR shaders/",
+                "$EDITOR shaders/", "pytest --gridwise",
             )  # fmt: skip
             text = " ".join([re.sub(r"^(\.venv/bin/)?python3?$", "python", program), *arguments])
             assert text.startswith(known), (page.name, line, words)
+            for option in re.findall(r"--gridwise[\w-]*", text):
+                assert f'"{option}"' in plugin, (page.name, line, words)
 
 
 def _gridwise_in(text):

@@ -52,7 +52,7 @@ def _files_below(folder: str, pattern: str) -> set[str]:
 
 
 def test_the_wheel_holds_every_module_and_shader_and_nothing_else(wheel):
-    modules = _files_below("gridwise_py", "*.py")
+    modules = _files_below("gridwise_py", "*.py") | _files_below("gridwise_pytest", "*.py")
     shaders = {f"gridwise_py/_{name}" for name in _files_below("shaders", "*.wgsl")}
     held = {name for name in _names(wheel) if ".dist-info/" not in name}
     suites = {f"gridwise_py/_suites/{Path(name).name}" for name in _files_below("benchmarks/suites", "*.toml")}
@@ -77,6 +77,7 @@ def test_the_wheel_says_what_it_is(wheel):
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"
     assert "gridwise = gridwise_py.__main__:main" in scripts
+    assert "[pytest11]\ngridwise_pytest = gridwise_pytest\n" in scripts
 
 
 def test_the_wheel_works_alone_in_an_empty_folder(wheel, tmp_path):
@@ -105,6 +106,20 @@ def test_the_wheel_works_alone_in_an_empty_folder(wheel, tmp_path):
     module, shaders = map(Path, run.stdout.splitlines())
     assert module == installed / "gridwise_py" / "__init__.py"
     assert shaders == installed / "gridwise_py" / "_shaders"
+
+
+def test_the_wheel_brings_pytest_its_plug_in(wheel, tmp_path):
+    installed, empty = tmp_path / "installed", tmp_path / "empty"
+    empty.mkdir()
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(installed)
+    (empty / "test_it.py").write_text("def test_it(gpu_benchmark): raise AssertionError\n")
+    environment = os.environ | {"PYTHONPATH": str(installed)}
+    environment.pop("PYTEST_DISABLE_PLUGIN_AUTOLOAD", None)
+    command = [sys.executable, "-m", "pytest", "-rs"]
+    run = subprocess.run(command, cwd=empty, env=environment, check=True, capture_output=True, text=True)
+    assert "1 skipped" in run.stdout
+    assert "pytest --gridwise" in run.stdout
 
 
 def test_a_wheel_built_from_the_source_archive_is_the_same(wheel, sdist, tmp_path):

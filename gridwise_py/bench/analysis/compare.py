@@ -14,7 +14,7 @@ from ...errors import ArgumentError
 from ..calibrate.canary import clock_log_ratio
 from ..calibrate.repeatability import LearntSpread, spread_for
 from ..cases.mode import Mode
-from ..results.model import CaseKey, Result, Results
+from ..results.model import CaseKey, Device, Result, Results
 from ..results.rounds import by_case, pooled, pooled_series
 from ..results.shares import copy_shares
 from ..results.tool_files import UNKNOWN_MACHINE
@@ -22,7 +22,7 @@ from ..stats.levels import Repeatability
 from ..stats.series import Series
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
 
-__all__ = ["Comparison", "Rank", "Row", "compare"]
+__all__ = ["Comparison", "Rank", "Row", "compare", "differences_of_devices"]
 
 #: What messages call the files: two versions on one device, or two devices, of which none is older.
 VERSIONS, ACROSS = ("OLD", "NEW"), ("A", "B")
@@ -301,14 +301,18 @@ def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[
     if not {result.key for result in old.results} & {result.key for result in new.results}:
         by_tool = old.context.tool is not None and old.context.tool == new.context.tool
         firm.append(("the files have no case in common", _SAME_NAMES if by_tool else _SAME_CASES))
-    for name in _COMPARABLE:
-        values = getattr(old.device, name), getattr(new.device, name)
-        if values[0] != values[1]:
-            soft.append(f"{name}: OLD has {values[0]}, NEW has {values[1]}")
+    differences = differences_of_devices(old.device, new.device)
+    soft += [f"{name}: OLD has {then}, NEW has {now}" for name, then, now in differences]
     modes = [sorted({result.mode for result in document.results}) for document in (old, new)]
     if modes[0] != modes[1]:
         soft.append(f"mode: OLD has {_words(modes[0])}, NEW has {_words(modes[1])}")
     return firm, soft
+
+
+def differences_of_devices(old: Device, new: Device) -> list[tuple[str, str, str]]:
+    """Return what forbids to compare times of two devices: each property, with its value of both."""
+    found = [(name, str(getattr(old, name)), str(getattr(new, name))) for name in _COMPARABLE]
+    return [(name, then, now) for name, then, now in found if then != now]
 
 
 def _page_note(old: Results, new: Results, sides: tuple[str, str]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS", "HEADINGS", "RANK_HEADINGS", "comparison_conclusion", "comparison_remarks", "comparison_table",
-    "comparison_title", "rank_cells", "render", "render_rich", "row_cells",
+    "comparison_title", "interval_text", "rank_cells", "render", "render_rich", "row_cells",
 ]  # fmt: skip
 
 SCHEMA = "gridwise.compare"
@@ -63,10 +63,11 @@ def row_cells(row: Row) -> tuple[str, ...]:
     v = row.verdict
     kind = f"{v.kind.value}, past the gate" if row.past_gate else v.kind.value
     mark = "" if v.statistic == "median" else " *"
-    return tuple(map(clean, (row.case, part, old, new, f"{v.ratio:.3f}{mark}", _interval(v), kind)))
+    return tuple(map(clean, (row.case, part, old, new, f"{v.ratio:.3f}{mark}", interval_text(v), kind)))
 
 
-def _interval(v: Verdict) -> str:
+def interval_text(v: Verdict) -> str:
+    """Return the interval of a ratio; of one whose ends say nothing, how far it reaches."""
     if v.too_noisy:
         factor = max(v.high / v.ratio, v.ratio / v.low)
         return f"too noisy: × or ÷ {factor:.1f}" if factor < 100 else "too noisy: over × 100"

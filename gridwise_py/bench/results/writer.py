@@ -194,15 +194,20 @@ class ResultsWriter:
             with suppress(OSError):
                 self.save()
 
-    def finish(self) -> tuple[Path, ...]:
+    def finish(self, *, complete: bool = True) -> tuple[Path, ...]:
         """Write the file, remove the partial one, and return what was written.
+
+        Parameters
+        ----------
+        complete : bool, default True
+            Whether the file says that its run was not interrupted.
 
         Raises
         ------
         OSError
             If it cannot be written. The old file and the partial file are then unchanged.
         """
-        written = self._write(self.path, complete=True)
+        written = self._write(self.path, complete=complete)
         self._is_saved = True
         if not self._alone:
             partial = partial_path(self.path)

@@ -232,7 +232,7 @@ def _parts(returned: object) -> Iterable[object]:
 
 
 class UsedDevices:
-    """Finds the devices whose queues a callable uses, from now on."""
+    """Finds the devices whose queues a callable uses, from now on; `given` is one that it uses for certain."""
 
     def __init__(self, given: wgpu.GPUDevice | None):
         self._given = [] if given is None else [given]

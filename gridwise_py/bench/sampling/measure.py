@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -33,7 +33,7 @@ from .protocol import SamplingProtocol
 from .sampler import Sampler
 from .samples import Samples
 
-__all__ = ["measure", "measure_case", "uploaded"]
+__all__ = ["Check", "measure", "measure_case", "measure_rounds", "uploaded"]
 
 _FLUSH_BYTES = 256 << 20
 _MAX_FLUSH_BYTES = 1 << 30
@@ -102,11 +102,44 @@ def measure(
             f"gw.measure takes a primitive and its arguments, as in gw.measure(gw.Scan(device), input=x), not "
             f"{type(primitive).__name__}; for a callable there is gw.benchmark(callable)"
         )
-    mode = _checked_mode(mode, primitive.device)
     protocol = protocol or SamplingProtocol()
-    subject = _prepared(primitive, arrays, mode, restore, check)
+    subject = _prepared(primitive, arrays, _checked_mode(mode, primitive.device), restore, check)
     unsampled = subject.unsampled(case or {}, protocol)
     return _sampled(unsampled, subject, protocol) if subject.call.bound_plan.labels else unsampled
+
+
+def measure_rounds(
+    primitive: Primitive,
+    arrays: Mapping[str, Any],
+    protocols: Sequence[SamplingProtocol],
+    *,
+    mode: ModeLike = "hot",
+    restore: Iterable[str] | None = None,
+    check: Check = True,
+) -> list[Measurement]:
+    """Measure a primitive once for each protocol, bound and checked once, so that each round has the same inputs.
+
+    Returns
+    -------
+    list of Measurement
+        A single one without samples if the first result is wrong. No more are taken after a wrong result.
+
+    Raises
+    ------
+    ArgumentError, DatatypeError, TimingUnavailable
+        As `measure`.
+    """
+    subject = _prepared(primitive, arrays, _checked_mode(mode, primitive.device), restore, check)
+    first = subject.unsampled({}, protocols[0])
+    if first.mismatches or not subject.call.bound_plan.labels:
+        return [first]
+    found: list[Measurement] = []
+    for protocol in protocols:
+        settings = {**first.protocol, **protocol.to_dict()}
+        found.append(_sampled(replace(first, protocol=settings), subject, protocol))
+        if found[-1].mismatches:
+            break
+    return found
 
 
 def measure_case(

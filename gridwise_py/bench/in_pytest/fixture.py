@@ -1,0 +1,291 @@
+"""The fixture ``gpu_benchmark``: measures, checks, judges, and fails the test if something is wrong or slower."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any, NoReturn, TypeVar, cast
+
+import pytest
+import wgpu
+
+from ...display.quantities import format_time
+from ...errors import ArgumentError, DatatypeError
+from ...primitives.base import Primitive
+from ...runtime.array import Array
+from ...runtime.context import context_of
+from ...runtime.sequence import Sequence as CapturedCalls
+from ...types.options import integer
+from ..analysis.compare import Comparison
+from ..cases.mode import Mode, ModeLike
+from ..checks.check import Mismatch
+from ..results.entries import result_of
+from ..sampling.interleave import samples_ns
+from ..sampling.measure import Check, measure_rounds
+from ..sampling.measurement import Measurement
+from ..sampling.protocol import SamplingProtocol
+from ..sweep.machine_load import LoadWatch
+from .judgement import judge
+from .session import Session
+from .subjects import Reference, replay_of, round_protocols, rounds_of_calls
+
+__all__ = ["Benchmarked", "GpuBenchmark"]
+
+_T = TypeVar("_T")
+
+
+#: Rounds of a call: with several, the times within this process show how much they wander.
+_ROUNDS = 5
+_LEAST_ROUNDS = 1
+#: What the mark may set.
+_MARKABLE = ("gate", "mode", "protocol", "rounds", "threshold")
+
+
+@dataclass(frozen=True, repr=False)
+class Benchmarked:
+    """What a call of ``gpu_benchmark`` returns.
+
+    Attributes
+    ----------
+    name : str
+        In the results file.
+    measurements : tuple of Measurement
+        One per round.
+    comparison : Comparison or None
+        With the stored file; None without one, or if it does not have this benchmark.
+    """
+
+    name: str
+    measurements: tuple[Measurement, ...]
+    comparison: Comparison | None = None
+
+    @property
+    def time_ns(self) -> float | None:
+        """The median over all rounds, of the GPU span or, without timestamps, of the CPU wall; None without any."""
+        times = [time for each in samples_ns(self.measurements) for time in each]
+        return median(times) if times else None
+
+    def __repr__(self) -> str:
+        return f"Benchmarked({self.name}: {format_time(self.time_ns, 'no time')} in {len(self.measurements)} rounds)"
+
+
+class GpuBenchmark:
+    """The value of the fixture ``gpu_benchmark``, in one test.
+
+    Parameters
+    ----------
+    session : Session
+    item : pytest.Item
+        The test.
+    """
+
+    def __init__(self, session: Session, item: pytest.Item):
+        self._session = session
+        self._test = item.nodeid
+        self._marked = _marked(item)
+        self._names: set[str] = set()
+
+    def __call__(
+        self,
+        subject: Primitive | CapturedCalls | Callable[[], Any],
+        /,
+        *,
+        name: str = "",
+        reference: Any = None,
+        rtol: float = 1e-5,
+        atol: float = 0.0,
+        check: bool | Callable[[Any], Mismatch | None] = True,
+        mode: ModeLike | None = None,
+        rounds: int | None = None,
+        protocol: SamplingProtocol | None = None,
+        restore: Iterable[str] | None = None,
+        threshold: float | None = None,
+        gate: float | None = None,
+        n: int = 0,
+        device: wgpu.GPUDevice | None = None,
+        **arrays: Any,
+    ) -> Benchmarked:
+        """Measure a kernel, primitive, sequence or callable, check it, and judge it against the stored file.
+
+        The test fails if a result is wrong or if it is slower by more than `gate`.
+
+        Parameters
+        ----------
+        subject : Primitive, Sequence or callable
+            A `Kernel` or another primitive is measured as `measure` does; a `Sequence` by two timestamps around each
+            replay; a callable without arguments as `benchmark` does, with GPU times if it returns what has them.
+        name : str, optional
+            Needed for the second and further calls in one test.
+        reference : array_like or mapping from str to array_like, optional
+            What the only output must be, or outputs by name; of a callable, what it returns. By default a primitive
+            is compared with its reference in numpy; a `Kernel` has none.
+        rtol, atol : float
+            A float may differ from `reference` by ``atol + rtol * abs(expected)``; integers must be equal.
+        check : bool or callable, default True
+            As for `measure`. Of a callable, it takes what the call returned.
+        mode : {"batch", "hot", "cold", "latency"}, optional
+            As for `measure`, by default batch; of primitives only.
+        rounds : int, default 5
+        protocol : SamplingProtocol, optional
+            Of each round; by default 0.1 s of samples.
+        restore : iterable of str, optional
+            As for `measure`.
+        threshold : float, default 0.02
+            Differences below this share are ``same``.
+        gate : float, default 0.05
+            The test fails if its verdict is slower, and by more than this share.
+        n : int, default 0
+            How many items a sequence or a callable works on, for the results file.
+        device : wgpu.GPUDevice, optional
+            As for `benchmark`.
+        **arrays : Array or numpy.ndarray
+            The arguments of a primitive.
+
+        Returns
+        -------
+        Benchmarked
+
+        Raises
+        ------
+        ArgumentError, DatatypeError
+            If an argument does not fit.
+        """
+        given = {"gate": gate, "mode": mode, "protocol": protocol, "rounds": rounds, "threshold": threshold}
+        options: dict[str, Any] = {
+            key: self._marked.get(key) if value is None else value for key, value in given.items()
+        }
+        rounds = _ROUNDS if options["rounds"] is None else int(options["rounds"])
+        integer("gpu_benchmark: rounds", rounds, _LEAST_ROUNDS)
+        threshold = 0.02 if options["threshold"] is None else float(options["threshold"])
+        gate = 0.05 if options["gate"] is None else float(options["gate"])
+        _check_shares(threshold, gate)
+        full_name = self._full_name(name)
+        checking = _checking(reference, rtol, atol, check)
+        watch = LoadWatch()
+        if isinstance(subject, Primitive):
+            device = subject.device
+            self._use(device)
+            settings = round_protocols(options["protocol"], rounds, on_cpu=_is_cpu(device))
+            measurements = measure_rounds(
+                subject, arrays, settings, mode=options["mode"] or "batch", restore=restore, check=cast(Check, checking)
+            )
+        else:
+            _check_call(subject, arrays, restore, given["mode"])
+            device, measurements = rounds_of_calls(
+                replay_of(subject) if isinstance(subject, CapturedCalls) else subject,
+                name=full_name, n=n, rounds=rounds, protocol=options["protocol"],
+                device=subject.device if isinstance(subject, CapturedCalls) else device,
+                check=checking if callable(checking) else None,
+                before=self._use,
+            )  # fmt: skip
+        measurements = [replace(m, primitive=full_name) for m in measurements]
+        comparison = self._judged(device, measurements, watch.share(), threshold, gate)
+        return Benchmarked(full_name, tuple(measurements), comparison)
+
+    def _judged(
+        self,
+        device: wgpu.GPUDevice,
+        measurements: Sequence[Measurement],
+        load: float | None,
+        threshold: float,
+        gate: float,
+    ) -> Comparison | None:
+        """Keep measurements for the results file, and judge them; fail the test if one is wrong or slower."""
+        session, files = self._session, self._session.files
+        results = [
+            replace(result_of(m, round_number=i), checked=m.checked, other_load=load)
+            for i, m in enumerate(measurements)
+        ]
+        name = measurements[0].primitive
+        wrong = next((m.mismatches[0] for m in measurements if m.mismatches), None)
+        if wrong is not None:
+            session.keep(device, results, None)
+            timed = "" if any(m.whole for m in measurements) else "; it was not timed"
+            _fail(f"{name} is wrong: {wrong}{timed}: correct it, or the reference")
+        new = _in_one_line(lambda: session.with_earlier(device, results))
+        if files.baseline is None or files.compare is None:
+            session.keep(device, results, None)
+            return None
+        judgement = judge(name, files.baseline, new, files.compare.name, threshold=threshold, gate=gate)
+        session.keep(device, results, judgement)
+        if judgement is None:
+            return None
+        if judgement.failure:
+            _fail(judgement.failure)
+        if judgement.ambiguous and files.fails_ambiguous:
+            _fail(f"{name} is ambiguous: {judgement.ambiguous}")
+        return judgement.comparison
+
+    def _use(self, device: wgpu.GPUDevice) -> None:
+        _in_one_line(lambda: self._session.use(device))
+
+    def _full_name(self, name: str) -> str:
+        if name in self._names:
+            why = f"has two benchmarks of the name {name!r}" if name else "calls gpu_benchmark twice"
+            _fail(f"{self._test} {why}: give each its own name=")
+        self._names.add(name)
+        return f"{self._test} {name}".rstrip()
+
+
+def _fail(text: str) -> NoReturn:
+    """Fail the test with a line, not with the lines of this library that found it."""
+    pytest.fail(text, pytrace=False)
+
+
+def _in_one_line(step: Callable[[], _T]) -> _T:
+    try:
+        return step()
+    except ArgumentError as error:
+        _fail(str(error))
+
+
+def _marked(item: pytest.Item) -> Mapping[str, Any]:
+    """Return what the marks of a test set; the nearest one counts."""
+    found: dict[str, Any] = {}
+    for mark in item.iter_markers("gridwise"):
+        unknown = [key for key in mark.kwargs if key not in _MARKABLE]
+        if mark.args or unknown:
+            what = unknown[0] if unknown else repr(mark.args[0])
+            _fail(f"pytest.mark.gridwise does not take {what}; it takes {', '.join(_MARKABLE)}")
+        found = {**mark.kwargs, **found}
+    return found
+
+
+def _check_shares(threshold: float, gate: float) -> None:
+    # Before anything is measured; `compare` would refuse them afterwards.
+    if not 0 < threshold < 1:
+        raise ArgumentError(f"gpu_benchmark: threshold={threshold}; it is a share between 0 and 1: 0.02 for 2 %")
+    if not 0 <= gate < math.inf:
+        raise ArgumentError(f"gpu_benchmark: gate={gate}; it is a share of at least 0: 0.05 for 5 %")
+
+
+def _is_cpu(device: wgpu.GPUDevice) -> bool:
+    return context_of(device).capabilities.is_cpu
+
+
+def _checking(reference: Any, rtol: float, atol: float, check: Any) -> bool | Callable[[Any], Mismatch | None]:
+    if reference is None:
+        return check
+    if callable(check):
+        raise ArgumentError("gpu_benchmark: reference= and a function as check= exclude each other; give one")
+    return Reference(reference, rtol, atol)
+
+
+def _check_call(subject: Any, arrays: Mapping[str, Any], restore: Any, mode: Any) -> None:
+    if not isinstance(subject, CapturedCalls) and (not callable(subject) or isinstance(subject, Array)):
+        raise DatatypeError(
+            f"gpu_benchmark takes a gw.Kernel or another primitive with its arguments, a gw.Sequence, or a callable, "
+            f"not {type(subject).__name__}"
+        )
+    if arrays or restore is not None:
+        name = next(iter(arrays), "restore")
+        raise ArgumentError(
+            f"gpu_benchmark: {name}= is for a primitive, but this is a {type(subject).__name__}; give a callable "
+            f"without arguments, as in gpu_benchmark(lambda: f(x))"
+        )
+    if mode is not None and mode != Mode.LATENCY:
+        raise ArgumentError(
+            f"gpu_benchmark: mode={mode!r} is for a primitive; a sequence or a callable is timed call by call"
+        )
