@@ -22,7 +22,7 @@ devices and their memory
 times of a call
     ``execute(…, enable_gpu_timing=True).get_timing_result()``, ``gw.Event``, ``gw.profile``
 measurements with confidence intervals (extra ``bench``)
-    ``gw.measure(primitive, …)``, ``gw.benchmark(callable)``, the command ``gridwise``
+    ``gw.measure(primitive, …)``, ``gw.benchmark(callable)``, ``@gw.benchmarked(n=[…])``, the command ``gridwise``
 
 Arrays have any number of dimensions and numpy's datatypes of 1 to 8 bytes, complex64 and structs; integers wrap. What
 a function takes, and how it differs from numpy's, is in docs/reference/numpy-and-cupy.md. ``dir(gw)`` lists all public
@@ -232,6 +232,7 @@ from .types.unary_operators import UnaryOp
 from .warming import warm_up
 
 if _typing.TYPE_CHECKING:
+    from .bench.cases.benchmarked import Benchmark, benchmarked
     from .bench.results.dataframe import to_dataframe
     from .bench.results.reader import read_results
     from .bench.results.writer import write_results
@@ -243,11 +244,13 @@ if _typing.TYPE_CHECKING:
 
 # Loaded when they are first used. They need the extra `bench`.
 _LOADED_LATE = {
+    "Benchmark": "bench.cases.benchmarked",
     "BenchmarkResult": "bench.sampling.benchmark",
     "KernelComparison": "bench.sampling.compare_kernels",
     "Measurement": "bench.sampling.measurement",
     "SamplingProtocol": "bench.sampling.protocol",
     "benchmark": "bench.sampling.benchmark",
+    "benchmarked": "bench.cases.benchmarked",
     "compare_kernels": "bench.sampling.compare_kernels",
     "measure": "bench.sampling.measure",
     "read_results": "bench.results.reader",
@@ -270,6 +273,7 @@ __all__ = [
     "AxisError",
     "AxisTuning",
     "BadResultsFile",
+    "Benchmark",
     "BenchmarkResult",
     "BinOp",
     "BoundCall",
@@ -362,6 +366,7 @@ __all__ = [
     "average",
     "batch",
     "benchmark",
+    "benchmarked",
     "bincount",
     "bitcast",
     "capabilities",

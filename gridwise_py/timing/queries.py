@@ -27,7 +27,7 @@ from ..backend.wgpu_native import tick_period_ns, wait_idle, write_timestamp
 from ..errors import TimingNotReady, TimingUnavailable
 from .result import Span
 
-__all__ = ["MAX_PAIRS", "TimingHelper", "TimingSession"]
+__all__ = ["MAX_PAIRS", "Edges", "TimingHelper", "TimingSession"]
 
 _QUERIES_PER_SET = 4096  # WebGPU's limit
 _PAIRS_PER_SET = _QUERIES_PER_SET // 2
@@ -235,6 +235,21 @@ def _runs(pairs: Sequence[_Pair]) -> list[list[_Pair]]:
     return runs
 
 
+@dataclass(frozen=True)
+class Edges:
+    """Where the timestamps before and after some work are written.
+
+    Attributes
+    ----------
+    query_set : wgpu.GPUQuerySet
+    begin : int
+        The index of the first; that of the second is one more.
+    """
+
+    query_set: wgpu.GPUQuerySet
+    begin: int
+
+
 class TimingSession:
     """The times of some passes that are submitted together.
 
@@ -295,6 +310,11 @@ class TimingSession:
         # Both, though one would do: what resolving a query gives that was never written is not defined.
         for index in (2 * pair.index, 2 * pair.index + 1):
             write_timestamp(encoder, self._helper._sets[pair.set_index], index)
+
+    def edges(self, label: str) -> Edges:
+        """Reserve a pair of timestamps for work that is no single pass: its caller writes both, one after the other."""
+        pair = self._reserve(label)
+        return Edges(self._helper._sets[pair.set_index], 2 * pair.index)
 
     def submitted(self) -> None:
         """Declare that the passes have been submitted."""
