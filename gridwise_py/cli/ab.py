@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from .compare import Share
 from .exit_codes import BAD_INPUT, INCOMPLETE, NOT_COMPARABLE, REGRESSION, UNDECIDED, WRONG_RESULT
-from .options import AxisText, AxisValues, JsonFile, Seconds, adapter_option
+from .options import AxisText, AxisValues, JsonFile, Seconds, adapter_option, is_file_name
 from .output import cannot_write, check_new, check_output, note, showing_progress, table_console
 
 __all__ = ["ab"]
@@ -27,6 +28,7 @@ class _Ab(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse without the first ``--``."""
+        ctx.meta["words"] = list(args)
         if "--" in args:
             args.remove("--")
         return super().parse_args(ctx, args)
@@ -35,7 +37,7 @@ class _Ab(click.Command):
 @click.command(cls=_Ab, short_help="Measure two versions in turns, and say which is faster.")
 @click.argument("old")
 @click.argument("new")
-@click.argument("cases", nargs=-1, metavar="[--] [PRIMITIVE|SUITE]…")
+@click.argument("cases", nargs=-1, metavar="[--] [PRIMITIVE|SUITE|FILE.py [NAME]…]…")
 @click.option("--n", type=AxisValues("n"), help="Items.  [default: 2^16,2^20,2^24; on a CPU adapter 2^16]")
 @click.option(
     "--datatype",
@@ -78,6 +80,10 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     wheel, a requirement for pip (gridwise-py==0.1.0), or a git revision, such as HEAD~1. Checkouts, wheels and
     revisions run in this interpreter with its packages. A PRIMITIVE or SUITE is one of `gridwise bench`.
 
+    With your own FILE.py of benchmarks (docs/howto/benchmark-my-kernels.md), OLD and NEW are revisions of your git
+    repository, or folders with two states of the file: gridwise ab HEAD . -- my_kernels.py. Or they are two benchmarks
+    with the same axes: gridwise ab my_kernels.py:naive my_kernels.py:tiled.
+
     Both run at the same time, each in a process that waits while the other one measures, so that drift, clock and other
     work affect both alike. Each pair of processes is a unit of the statistics.
 
@@ -88,7 +94,7 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     After Ctrl-C, SIGTERM, or if a process does not start again, the pairs of processes that were measured are judged
     and written, and it exits with 130, 143 or 6: they are a part of what was asked.
     """
-    from ..bench.ab.environments import find_environment
+    from ..bench.ab.environments import find_environment, find_side
     from ..bench.ab.judged import judge
     from ..bench.ab.table import JudgedTable
     from ..bench.ab.turns import SIDES, NotComparable, Settings, measure_in_turns
@@ -104,15 +110,25 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
         check_new(json_path, "--json", overwrite=options["overwrite"])
     names = ("pairs", "rounds", "turn_s", "seed", "adapter", "kernels")
     settings = Settings(**{name: options[name] for name in names})
-    _jobs(cases, options, is_cpu=False)  # errors in them are reported before anything is measured
+    of_files = [word for word in (old, new, *cases) if is_file_name(word)]
+    if not of_files:
+        _jobs(cases, options, is_cpu=False)  # errors in them are reported before anything is measured
     try:
         with showing_progress(every_s=_STEP_EVERY_S) as say:
-            environments = {
-                side: find_environment(given, say=say) for side, given in zip(SIDES, (old, new), strict=True)
-            }
-            measured = measure_in_turns(
-                environments, lambda is_cpu: _jobs(cases, options, is_cpu=is_cpu), settings, progress=TurnsProgress(say)
-            )
+            sides = zip(SIDES, (old, new), strict=True)
+            if of_files:
+                file = _file_of(cases)
+                environments = {side: find_side(given, file, say=say) for side, given in sides}
+                own = _own_jobs(environments[SIDES[1]], cases, options)
+                measured = measure_in_turns(environments, lambda is_cpu: own, settings, progress=TurnsProgress(say))
+            else:
+                environments = {side: find_environment(given, say=say) for side, given in sides}
+                measured = measure_in_turns(
+                    environments,
+                    lambda is_cpu: _jobs(cases, options, is_cpu=is_cpu),
+                    settings,
+                    progress=TurnsProgress(say),
+                )
     except NotComparable as error:
         note(f"gridwise: OLD and NEW cannot be compared: {error}")
         sys.exit(NOT_COMPARABLE)
@@ -137,6 +153,28 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
         sys.exit(BAD_INPUT)
     if options["fail_ambiguous"] and judged.undecided:
         sys.exit(UNDECIDED)
+
+
+def _file_of(cases: Sequence[str]) -> Path | None:
+    """Return the user's file that the command names behind the sides; None if the sides name files themselves."""
+    if not cases or not is_file_name(cases[0]):
+        return None
+    if not cases[0].endswith(".py") or any(is_file_name(word) for word in cases[1:]):
+        raise click.UsageError("behind the sides stands one FILE.py, and the names of its benchmarks")
+    return Path(cases[0])
+
+
+def _own_jobs(new: Any, cases: Sequence[str], options: dict[str, Any]) -> list[Any]:
+    """Return the cases of a user's file, as NEW has it."""
+    from ..bench.sweep.suite import plan_jobs
+    from .bench import benchmarks_of_files
+
+    names = [word for word in cases if not is_file_name(word)]
+    if new.benchmark is not None and names:
+        raise click.UsageError(f"{new.given} names its benchmark already; leave out {' '.join(names)}")
+    short = {name: options[name] for name in ("n", "datatype", "op", "mode")}
+    words = [str(new.file), *names, *([] if new.benchmark is None else [new.benchmark])]
+    return plan_jobs(benchmarks_of_files(words, options["axes"], short, with_baselines=False))
 
 
 def _jobs(words: Sequence[str], options: dict[str, Any], *, is_cpu: bool) -> list[Any]:

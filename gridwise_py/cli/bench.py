@@ -219,8 +219,10 @@ def what_to_run(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any,
     return sweeps, protocol, options["processes"] or suite.processes
 
 
-def benchmarks_of_files(words: Sequence[str], axes: Sequence[str], short: Mapping[str, str | None]) -> tuple[Any, ...]:
-    """Return a sweep for each benchmark that ``FILE.py [NAME]… …`` names.
+def benchmarks_of_files(
+    words: Sequence[str], axes: Sequence[str], short: Mapping[str, str | None], *, with_baselines: bool = True
+) -> tuple[Any, ...]:
+    """Return a sweep for each benchmark that ``FILE.py [NAME]… …`` names, and for their baselines.
 
     Raises
     ------
@@ -255,8 +257,7 @@ def benchmarks_of_files(words: Sequence[str], axes: Sequence[str], short: Mappin
             )
         named.append(of_file[short_name])
     keep()
-    # The baselines of those that are named run as well.
-    for workload in list(found.values()):
+    for workload in list(found.values()) if with_baselines else ():
         baseline = workload.declared.baseline
         if baseline is not None and "=" not in baseline:
             full_name = f"{workload.path.stem}.{baseline}"

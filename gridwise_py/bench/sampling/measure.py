@@ -30,6 +30,7 @@ from ..stats.series import StopReason
 from .conditions import Conditions
 from .measurement import Measurement
 from .own_checks import OwnCheck
+from .pristine import Pristine
 from .protocol import SamplingProtocol
 from .sampler import Sampler
 from .samples import Samples
@@ -193,7 +194,7 @@ class _Ready:
     mode : Mode
     restored : tuple of str
         Arguments that are restored before each trial.
-    pristine : _Pristine
+    pristine : Pristine
         Their contents.
     checker : _Checker
     cold_start_ns : float or None
@@ -203,7 +204,7 @@ class _Ready:
     subject: Subject
     mode: Mode
     restored: tuple[str, ...]
-    pristine: _Pristine
+    pristine: Pristine
     checker: _Checker
     cold_start_ns: float | None
 
@@ -256,7 +257,7 @@ def _prepared(
             f"back before each trial; use mode 'hot', or an output of its own"
         )
     checker = checker_of(subject)
-    pristine = _Pristine(device, [array for name in restored for array in parts(subject.arrays[name])])
+    pristine = Pristine(device, [array for name in restored for array in parts(subject.arrays[name])])
     first_run_ns = _first_run(device, subject.runnable)
     cold_start_ns = float(first_run_ns + bind_ns) if is_fresh else None
     compile_threads().finish()  # now, not between the warm-up and the first sample
@@ -393,34 +394,6 @@ def _to_restore(subject: Subject, restore: Iterable[str] | None) -> tuple[str, .
     if not subject.in_place:
         return ()
     return tuple(name for name in subject.arrays if name not in subject.outputs)
-
-
-class _Pristine:
-    """Copies of arguments on the GPU, to restore them from."""
-
-    def __init__(self, device: wgpu.GPUDevice, arrays: list[Array]):
-        usage = wgpu.BufferUsage
-        #: Copies, the buffers that they are of, and where in these they begin, in bytes.
-        self._copies: list[tuple[wgpu.GPUBuffer, wgpu.GPUBuffer, int]] = []
-        encoder = device.create_command_encoder()
-        for array in arrays:
-            if not array.nbytes:
-                continue
-            # Whole words: copies go by them, and items of 16 bits may begin or end within one. Nobody else writes the
-            # other half between a copy back and the trial that follows it.
-            begin = array.offset_bytes // 4 * 4
-            size_bytes = -(-(array.offset_bytes + array.nbytes) // 4) * 4 - begin
-            copy = device.create_buffer(
-                label="gridwise pristine", size=size_bytes, usage=usage.COPY_SRC | usage.COPY_DST
-            )
-            encoder.copy_buffer_to_buffer(array.lease.buffer, begin, copy, 0, size_bytes)
-            self._copies.append((copy, array.lease.buffer, begin))
-        device.queue.submit([encoder.finish()])
-
-    def restore(self, encoder: wgpu.GPUCommandEncoder) -> None:
-        """Record the commands that restore all of them."""
-        for copy, buffer, begin in self._copies:
-            encoder.copy_buffer_to_buffer(copy, 0, buffer, begin, copy.size)
 
 
 class _Checker:
