@@ -75,7 +75,7 @@ def total(device, n, groups, rng):
 
 
 @gw.benchmarked(n=[64, 128], tile=[4, 8], baseline="tile=4")
-class matmul:  # noqa: N801  # the name of the benchmark
+class matmul:  # the name of the benchmark
     """A product of matrices, in tiles of two sizes."""
 
     rtol, atol = 1e-4, 1e-4

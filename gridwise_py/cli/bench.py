@@ -13,8 +13,17 @@ import click
 
 from .exit_codes import BAD_INPUT, NO_ADAPTER, NO_READER, WRONG_RESULT
 from .options import (
-    AxisText, AxisValues, Duration, JsonFile, PrimitiveName, RawArguments, Seconds, adapter_option, files_are_named,
-    is_file_name, nearest,
+    AxisText,
+    AxisValues,
+    Duration,
+    JsonFile,
+    PrimitiveName,
+    RawArguments,
+    Seconds,
+    adapter_option,
+    files_are_named,
+    is_file_name,
+    nearest,
 )  # fmt: skip
 from .output import cannot_write, check_new, check_output, keep_others_from, note, table_console
 
@@ -238,7 +247,12 @@ def benchmarks_of_files(
     file = ""
 
     def keep() -> None:
-        found.update({workload.full_name: workload for workload in named or of_file.values()})
+        for workload in named or of_file.values():
+            other = found.setdefault(workload.full_name, workload)
+            if other.path != workload.path:
+                raise click.UsageError(
+                    f"two files are called {file}, and both have a benchmark {workload.declared.name!r}; rename one"
+                )
 
     for word in words:
         if is_file_name(word):

@@ -104,7 +104,9 @@ class _Worker:
         if file not in self._files:
             self._files[file] = files.load_benchmarks(file)
         if name not in self._files[file]:
-            raise LookupError(f"{os.path.basename(file)} has no benchmark {name!r}; it has {', '.join(self._files[file])}")
+            raise LookupError(
+                f"{os.path.basename(file)} has no benchmark {name!r}; it has {', '.join(self._files[file])}"
+            )
         found = own.OwnRun(self._device, self._files[file][name], n, mode, axes, seed, check=check)
         self._subject = found
         return {"wrong": found.wrong}

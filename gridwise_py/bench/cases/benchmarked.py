@@ -6,7 +6,7 @@ import inspect
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -30,7 +30,7 @@ _GIVEN = ("device", "rng")
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Benchmark:
     """What a function that is decorated with `benchmarked` returns: what to run at one point of its axes.
 
@@ -48,13 +48,14 @@ class Benchmark:
         The right outputs: of one output an array, of several a mapping by name. A callable gets those of the inputs, as
         numpy arrays, that it has parameters for. Without it a primitive of the library is compared with its own.
     outputs : sequence of str or mapping from str to Array, optional
-        What a callable or a `Sequence` writes: names of inputs, or the Arrays. By default the names in `reference`.
+        What a callable or a `Sequence` writes: names of inputs, or the Arrays. By default any of the inputs:
+        the reference then returns a mapping by name.
     work : Work, optional
         What must be moved and computed, for rates and rooflines. By default what a primitive says of itself; of several
         kernels and of a callable nothing is known.
     rtol, atol : float, optional
-        A float may differ from the reference by ``atol + rtol * abs(reference)``. By default by 1e-5 (f16: 1e-2, f64:
-        1e-12) of the largest of all. Other items must be equal.
+        A float may differ from the reference by ``atol + rtol * abs(reference)``. By default `rtol` is 1e-5
+        (f16: 1e-2, f64: 1e-12), and `atol` a tenth of that of the largest item. Other items must be equal.
     restore : sequence of str
         Arguments that are put back, untimed, before each trial, because a trial changes what the next one reads; not in
         mode batch.
@@ -63,6 +64,7 @@ class Benchmark:
     run: Run
     inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     reference: Callable[..., Any] | Mapping[str, Any] | None = None
+    _: KW_ONLY
     outputs: Sequence[str] | Mapping[str, Any] | None = None
     work: Work | None = None
     rtol: float | None = None
@@ -86,7 +88,24 @@ class Benchmark:
                 f"{name} returned {type(made).__name__}, but must return gw.Benchmark(run=…, inputs={{…}})"
             )
         known = {one: getattr(made, one) for one in cls.__dataclass_fields__ if hasattr(made, one)}
+        for one, value in known.items():
+            if one not in ("run", "reference") and callable(value):
+                known[one] = value()
         return cls(**known)
+
+    def __post_init__(self) -> None:
+        given: Mapping[str, Any] = vars(self)
+        if not isinstance(given["inputs"], Mapping):
+            raise ArgumentError(
+                f"a benchmark's inputs are {type(given['inputs']).__name__}, but must be a mapping by name: "
+                f"inputs={{'x': x}}"
+            )
+        if given["work"] is not None and not isinstance(given["work"], Work):
+            raise ArgumentError(
+                f"a benchmark's work is {given['work']!r:.60}, but must be a gw.Work(items, read_bytes, write_bytes)"
+            )
+        if isinstance(given["restore"], str):
+            object.__setattr__(self, "restore", (given["restore"],))
 
 
 @dataclass(frozen=True)
@@ -132,7 +151,7 @@ class Declared:
 _collected = threading.local()
 
 
-class collecting:  # noqa: N801  # a context manager
+class collecting:  # a context manager
     """Yields the list of what is declared inside of a ``with`` block, in this thread."""
 
     def __enter__(self) -> list[Declared]:
@@ -248,7 +267,7 @@ def _check_baseline(baseline: str, axes: Mapping[str, tuple[AxisValue, ...]]) ->
     if axis not in axes or axis in ("n", "mode"):
         own = [name for name in axes if name not in ("n", "mode")]
         raise ArgumentError(
-            f"baseline={baseline!r} names no axis that a baseline can be a value of; there are {', '.join(own) or 'none'}"
+            f"baseline={baseline!r} is no value of an axis that can have a baseline; there are {', '.join(own) or 'none'}"
         )
     texts = [axis_text(one) for one in axes[axis]]
     if value not in texts:

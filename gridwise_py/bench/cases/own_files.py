@@ -16,7 +16,15 @@ import wgpu
 from ...errors import ArgumentError, DeviceError, GridwiseError
 from .benchmarked import AxisValue, Benchmark, Declared, axis_text, collecting
 
-__all__ = ["OWN_WORKLOADS", "Baseline", "OwnCodeError", "OwnWorkload", "in_one_line", "is_file_of_benchmarks", "load_benchmarks"]
+__all__ = [
+    "OWN_WORKLOADS",
+    "Baseline",
+    "OwnCodeError",
+    "OwnWorkload",
+    "in_one_line",
+    "is_file_of_benchmarks",
+    "load_benchmarks",
+]
 
 #: By full name, ``FILE.NAME``: the benchmarks of the files that this process has loaded.
 OWN_WORKLOADS: dict[str, OwnWorkload] = {}
@@ -160,6 +168,8 @@ def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:
             spec.loader.exec_module(module)
         except KeyboardInterrupt:
             raise
+        except GridwiseError as error:  # a benchmark that is declared wrongly, most often
+            raise ArgumentError(f"{path.name}, {in_one_line(error, where, kind=False)}") from error
         except BaseException as error:
             raise ArgumentError(
                 f"{path.name} cannot be imported: {in_one_line(error, where)}; python {path.name} shows all of it"
@@ -190,27 +200,23 @@ def _registered(shown: str, path: Path, declared: Sequence[Declared]) -> dict[st
                     f"{shown}: the baseline of {name} is {baseline!r}, which is none of {', '.join(found)}"
                 )
             if set(other.axes) != set(workload.axes):
-                raise ArgumentError(f"{shown}: {name} and its baseline {baseline} must have the same axes")
-    for workload in found.values():
-        other = OWN_WORKLOADS.get(workload.full_name)
-        if other is not None and other.path != path:
-            raise ArgumentError(
-                f"two files are called {shown}, and both have a benchmark {workload.declared.name!r}; rename one"
-            )
-    for full_name in [name for name, own in OWN_WORKLOADS.items() if own.path == path]:
+                raise ArgumentError(f"{shown}: {name} and its baseline {baseline!r} must have the same axes")
+    names = {workload.full_name for workload in found.values()}
+    for full_name in [name for name, own in OWN_WORKLOADS.items() if own.path == path or name in names]:
         del OWN_WORKLOADS[full_name]
     OWN_WORKLOADS.update({workload.full_name: workload for workload in found.values()})
     return found
 
 
-def in_one_line(error: BaseException, path: Path) -> str:
-    """Return an error in one line, with the last place in a file where it passed."""
+def in_one_line(error: BaseException, path: Path, *, kind: bool = True) -> str:
+    """Return an error in one line: the last place in a file where it passed, its kind where wanted, its message."""
     line = _line_in(error.__traceback__, path)
     if isinstance(error, SyntaxError) and error.filename == str(path):
         line = error.lineno
     place = "" if line is None else f"line {line}: "
     said = str(error.msg if isinstance(error, SyntaxError) else error).strip().partition("\n")[0]
-    return f"{place}{type(error).__name__}{f': {said}' if said else ''}"[:500]
+    words = [type(error).__name__] if kind or not said else []
+    return place + ": ".join([*words, said] if said else words)[:500]
 
 
 def _line_in(trace: TracebackType | None, path: Path) -> int | None:

@@ -147,7 +147,9 @@ def _columns(document: Results) -> list[_Cells]:
     of_baseline = _of_baseline(results, headline)
     if of_baseline:
         # In front of the rates: who names a baseline wants to see it.
-        columns.append((Column("/ baseline", right=True, priority=0), lambda result: of_baseline.get(result.key, ""), None))
+        columns.append(
+            (Column("/ baseline", right=True, priority=0), lambda result: of_baseline.get(result.key, ""), None)
+        )
     if not any(share is not None for share in shares.values()):
         rates.pop()  # no copy kernel ran
     columns += rates
@@ -167,7 +169,9 @@ def _of_baseline(results: Sequence[Result], series_of: Callable[[Result], Series
     """Return the time of each case by that of its baseline; empty where no case has one."""
     keys = {result.baseline_key for result in results} - {None}
     medians = {
-        result.key: series.median_ns for result in results if (series := series_of(result)) is not None and result.correct
+        result.key: series.median_ns
+        for result in results
+        if (series := series_of(result)) is not None and result.correct
     }
     found: dict[CaseKey, str] = dict.fromkeys((key for key in keys if key is not None and key in medians), "baseline")
     for result in results:

@@ -475,7 +475,7 @@ class Result(Record):
     canary_ns: tuple[float, ...]
     warnings: tuple[str, ...]
     observations: Observations
-    baseline: BaselineCase | None = left_out()
+    baseline: BaselineCase | None = left_out()  # noqa: RUF009  # it makes a field
     other_load: float | None = left_out()
     tick_period_ns: float | None
     ticks: TicksReference | None

@@ -17,7 +17,7 @@ from .subjects import Subject
 
 __all__ = ["OwnCheck"]
 
-#: Of the largest item of the reference: about ten roundings of a sum of thousands.
+#: By default, of an item: a hundred roundings. A tenth of it of the largest item: sums of either sign cancel.
 _RTOL: Mapping[np.dtype[Any], float] = {np.dtype("f2"): 1e-2, np.dtype("f4"): 1e-5, np.dtype("f8"): 1e-12}
 _RTOL_COMPLEX = 1e-5
 
@@ -112,7 +112,8 @@ class OwnCheck:
         if not isinstance(given, Mapping):
             if len(got) > 1 and not (isinstance(given, tuple) and len(cast(Any, given)) == len(got)):
                 raise ArgumentError(
-                    f"{name}: it writes {', '.join(got)}; a reference of several outputs is a mapping by name"
+                    f"{name}: of {', '.join(got)} the reference gives one, and not its name; let it return a mapping by "
+                    f"name, or say outputs=['{next(reversed(got))}']"
                 )
             listed: tuple[Any, ...] = cast(Any, given) if len(got) > 1 else (given,)
             given = dict(zip(got, listed, strict=True))
@@ -151,7 +152,8 @@ class OwnCheck:
         size = np.abs(y)
         if rtol is None and atol is None:
             largest = float(size[np.isfinite(size)].max(initial=0.0))
-            rtol, atol = 0.0, _RTOL.get(got.dtype, _RTOL_COMPLEX) * largest
+            rtol = _RTOL.get(got.dtype, _RTOL_COMPLEX)
+            atol = rtol / 10 * largest
         with np.errstate(invalid="ignore", over="ignore"):
             near = np.abs(x - y) <= (atol or 0.0) + (rtol or 0.0) * size
         return ~(near | (x == y) | (np.isnan(x) & np.isnan(y)))

@@ -69,8 +69,8 @@ class OwnRun:
         restored = [array for name in benchmark.restore for array in parts(subject.arrays[name])]
         if restored and Mode(mode) is Mode.BATCH:
             raise ArgumentError(
-                f"{workload.full_name}: mode 'batch' repeats the work without a pause, but {', '.join(benchmark.restore)} "
-                f"must be put back before each trial; use --mode hot"
+                f"{workload.full_name}: mode 'batch' repeats the work without a pause, but "
+                f"{', '.join(benchmark.restore)} must be put back before each trial; use --mode hot"
             )
         own_check = OwnCheck(subject, benchmark, workload.guarded) if check else None
         run = benchmark.run

@@ -14,6 +14,7 @@ from ...errors import ArgumentError
 from ...primitives.base import Primitive
 from ...runtime.array import Array, asarray
 from ...runtime.bound_call import BoundCall
+from ...runtime.chunked_array import ChunkedArray
 from ...runtime.context import context_of
 from ...runtime.encodable import Spans
 from ...runtime.internal_kernels import bind_nothing
@@ -40,9 +41,7 @@ class Runnable(Protocol):
         """The labels of its spans."""
         ...
 
-    def encode(
-        self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None
-    ) -> None:
+    def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None) -> None:
         """Record it, each dispatch `trials` times; with `timing`, with timestamps around each of `labels`."""
         ...
 
@@ -123,13 +122,15 @@ def subject_of(device: wgpu.GPUDevice, name: str, benchmark: Benchmark) -> Subje
         found = _of_primitive(device, name, run, benchmark.inputs)
     elif isinstance(run, CapturedSequence):
         _check_device(device, name, run.device)
-        found = _of_calls(device, name, run.calls, _arrays(benchmark, device), _named_outputs(benchmark, {}))
+        arrays = _arrays(benchmark, device)
+        outputs = _named_outputs(benchmark, arrays) or _only_arrays(arrays)
+        found = _of_calls(device, name, run.calls, arrays, outputs)
     elif isinstance(run, (Mapping, Sequence)):
         found = _of_several(device, name, run, benchmark)
     elif callable(run):
         arrays = _arrays(benchmark, device)
         recorded = _Recorded(device, name, run, arrays)
-        found = Subject(device, name, recorded, arrays, _named_outputs(benchmark, arrays))
+        found = Subject(device, name, recorded, arrays, _named_outputs(benchmark, arrays) or _only_arrays(arrays))
     else:
         raise ArgumentError(
             f"{name}: run is {type(run).__name__}, but must be a gw.Kernel or another primitive, several of them, a "
@@ -137,6 +138,9 @@ def subject_of(device: wgpu.GPUDevice, name: str, benchmark: Benchmark) -> Subje
         )
     if benchmark.outputs is not None and isinstance(run, (Primitive, Mapping, Sequence)):
         found = replace(found, outputs=_named_outputs(benchmark, found.arrays))
+    if isinstance(benchmark.outputs, Mapping):
+        given = {id(array) for array in benchmark.inputs.values()}
+        found = replace(found, unread=tuple(key for key, array in found.outputs.items() if id(array) not in given))
     return found if benchmark.work is None else replace(found, work=benchmark.work.totals())
 
 
@@ -197,6 +201,11 @@ def _arrays(benchmark: Benchmark, device: wgpu.GPUDevice) -> dict[str, Any]:
     return uploaded(benchmark.inputs, benchmark.inputs.keys(), device)
 
 
+def _only_arrays(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those that may be written, where nobody says which are."""
+    return {name: array for name, array in arrays.items() if isinstance(array, (Array, ChunkedArray))}
+
+
 def _named_outputs(benchmark: Benchmark, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Return the outputs that a benchmark names."""
     named = benchmark.outputs
@@ -232,9 +241,7 @@ class _Calls:
             ]
         self.labels: tuple[str, ...] = tuple(label for of_call in own for label in of_call)
 
-    def encode(
-        self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None
-    ) -> None:
+    def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None) -> None:
         for plan, own in self._calls:
             plan.encode(encoder, trials=trials * own, timing=timing)
 
@@ -246,16 +253,12 @@ class _Recorded:
     last. Without timestamps between passes, passes of a kernel that does nothing take them.
     """
 
-    def __init__(
-        self, device: wgpu.GPUDevice, name: str, record: Callable[..., Any], arrays: Mapping[str, Any]
-    ):
+    def __init__(self, device: wgpu.GPUDevice, name: str, record: Callable[..., Any], arrays: Mapping[str, Any]):
         self._device, self._record, self._arrays = device, record, arrays
         self.title: str = name
         self.labels: tuple[str, ...] = (name,)
 
-    def encode(
-        self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None
-    ) -> None:
+    def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None) -> None:
         edges = None if timing is None else timing.edges(self.labels[0])
         if edges is not None:
             self._stamp(encoder, edges, is_end=False)

@@ -403,9 +403,7 @@ def _schedule(
 def _calibration(device: wgpu.GPUDevice, jobs: Sequence[Job]) -> Calibration | None:
     """Measure floors and ceilings for jobs; None if the device cannot, which does not stop the run."""
     sizes = {
-        array_bytes(job.case.primitive, job.case.n, job.case.datatype)
-        for job in jobs
-        if job.case.own_workload is None
+        array_bytes(job.case.primitive, job.case.n, job.case.datatype) for job in jobs if job.case.own_workload is None
     }
     if len(sizes) < len({job.case for job in jobs}) and any(job.case.own_workload for job in jobs):
         # What a user's benchmark moves is known when it has run: from caches to memory.
