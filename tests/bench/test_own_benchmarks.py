@@ -1,4 +1,4 @@
-"""Benchmarks of a user's file: how they are declared and loaded, what they run, and what every command makes of them."""
+"""Benchmarks of a user's file: how they are declared and loaded, what they run, what every command makes of them."""
 
 import json
 import shutil
@@ -20,6 +20,7 @@ from gridwise_py.bench.sweep.suite import own_sweeps, plan_jobs
 from gridwise_py.cli import main
 from gridwise_py.timing.queries import TimingHelper
 from helpers.paths import ROOT
+from helpers.results import measure_here
 
 EXAMPLE = ROOT / "examples" / "my_kernels.py"
 SHORT = ["--processes", "1", "--warmup-s", "0", "--sampling-s", "0"]
@@ -89,7 +90,8 @@ def test_a_decorated_function_is_the_function():
         ("1 / 0", "mine.py cannot be imported: line 15: ZeroDivisionError: division by zero; python mine.py shows"),
         ("def f(:", "mine.py cannot be imported: line 15: SyntaxError: invalid syntax"),
         ("raise SystemExit(3)", "line 15: SystemExit: 3"),
-        ("@gw.benchmarked(n=[])\ndef f(device, n): ...", "mine.py, line 15: the axis 'n' has no values; give some, as in n="),
+        ("@gw.benchmarked(n=[])\ndef f(device, n): ...",
+         "mine.py, line 15: the axis 'n' has no values; give some, as in n="),
         ("@gw.benchmarked(n=[4, 4])\ndef f(device, n): ...", "line 15: the axis 'n' has the value '4' twice"),
         ("@gw.benchmarked(n=[0])\ndef f(device, n): ...", "whole numbers of at least 1"),
         ("@gw.benchmarked(k=[None])\ndef f(device, k): ...", "has the value None; values are numbers"),
@@ -323,8 +325,8 @@ def f(device, n):
     return gw.Benchmark(kernel(device), inputs(n), lambda x: x * x * (1 + SHARE * (x == 10)) EXTRA)
 """
     for share, extra, is_right in [
-        (0.005, "", True),  # of 100, beside 1e6
-        (0.05, "", False),
+        (0.0005, "", True),  # of 100, beside 1e6
+        (0.005, "", False),
         (1e-3, ", rtol=1e-4", False),
         (1e-3, ", rtol=1e-2", True),
         (0.05, ", atol=1.0", False),
@@ -347,13 +349,16 @@ def f(device, n):
         ("gw.Benchmark(kernel(device, 'y[id.x]'), inputs(n))", "square writes nothing: after a run y is as before"),
         ("gw.Benchmark(kernel(device, 'y[id.x]'), inputs(n), lambda x: x)", "writes nothing"),
         ("gw.Benchmark(lambda encoder, x, y: None, inputs(n), lambda x: x, outputs=['y'])", "writes nothing"),
-        ("gw.Benchmark(lambda encoder, x, y: None, inputs(n), lambda x: x)", "of x, y the reference gives one, and not its name"),
-        ("gw.Benchmark(lambda encoder, x, y: None, inputs(n), outputs=['z'])", "outputs names 'z', which is none of x, y"),
+        ("gw.Benchmark(lambda encoder, x, y: None, inputs(n), lambda x: x)",
+         "of x, y the reference gives one, and not its name"),
+        ("gw.Benchmark(lambda encoder, x, y: None, inputs(n), outputs=['z'])",
+         "outputs names 'z', which is none of x, y"),
         ("gw.Benchmark(kernel(device), {'x': np.ones(4, np.float32), 'z': 1})", "no argument 'z'"),
         ("gw.Benchmark([kernel(device)], {**inputs(n), 'z': 1})", "no kernel has an argument 'z'; they have x, y"),
         ("gw.Benchmark([kernel(device), 3], inputs(n))", "but must hold gw.Kernels or other primitives"),
         ("gw.Benchmark(3, inputs(n))", "run is int, but must be a gw.Kernel"),
-        ("gw.Benchmark(kernel(device), 3)", "line 17: ArgumentError: a benchmark's inputs are int, but must be a mapping"),
+        ("gw.Benchmark(kernel(device), 3)",
+         "line 17: ArgumentError: a benchmark's inputs are int, but must be a mapping"),
         ("gw.Benchmark(kernel(device), inputs(n), work=3)", "work is 3, but must be a gw.Work"),
         ("gw.Benchmark(kernel(device), inputs(n), restore=['z'])", "restore names 'z', which square does not have"),
         ("gw.Benchmark(kernel(gw.request_device()), inputs(n))", "is on another device than the one it was given"),
@@ -386,32 +391,56 @@ def test_what_ab_calls_is_the_same(write, device):
 # ---- commands
 
 
-def test_a_file_with_three_kernels_goes_through_every_command(device, tmp_path, monkeypatch):
-    pytest.importorskip("altair")
+@pytest.fixture
+def example(tmp_path, monkeypatch):
+    """The example in the working directory."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(EXAMPLE, "my_kernels.py")
-    result = _run("bench", "my_kernels.py", "-a", "n=64,128", "-a", "groups=4", *SHORT, "--json", "old.json")
+    yield
+    sys.path[:] = [folder for folder in sys.path if folder != str(tmp_path)]
+
+
+def test_a_file_with_three_kernels(device, example, monkeypatch):
+    measure_here(monkeypatch, device)
+    words = ["-a", "n=64", "-a", "groups=4", "-a", "values=uniform", *SHORT]
+    result = _run("bench", "my_kernels.py", *words, "--json", "old.json")
     assert result.exit_code == 0, result.output
     assert " baseline " in result.output
     document = read_results("old.json")
-    assert {(r.primitive, r.n) for r in document.results} == {
-        (f"my_kernels.{name}", n) for name in ("total", "matmul", "histogram") for n in (64, 128)
-    }
+    assert {r.name_with_n for r in document.results} == {
+        "my_kernels.total groups=4 hot n=64", "my_kernels.matmul tile=4 hot n=64", "my_kernels.matmul tile=8 hot n=64",
+        "my_kernels.histogram values=uniform hot n=64",
+    }  # fmt: skip
     assert all(result.correct and result.checked for result in document.results)
+    assert document.context.command == ("bench", "my_kernels.py", *words, "--json", "old.json")
     tiles = {r.case["tile"]: r for r in document.results if (r.primitive, r.n) == ("my_kernels.matmul", 64)}
     assert tiles["4"].baseline is None
     assert tiles["8"].baseline_key == tiles["4"].key
     sums = next(result for result in document.results if result.primitive == "my_kernels.total")
     assert [kernel.name for kernel in sums.kernels] == ["partial sums", "total"]
-    result = _run("bench", "my_kernels.py", "total", "-a", "n=64,128", "-a", "groups=4", *SHORT, "--json", "new.json")
+    words = ["my_kernels.py", "total", "-a", "n=64", "-a", "groups=4", *SHORT]
+    result = _run("bench", *words, "--json", "new.json")
     assert result.exit_code == 0, result.output
     result = _run("compare", "old.json", "new.json", "--threshold", "50%", "--gate", "90%")
-    assert "my_kernels.total groups=4 hot n=128" in result.output
+    assert "my_kernels.total groups=4 hot n=64" in result.output
     assert "partial sums" in result.output
+    assert _run("trace", "old.json", "-o", "trace.json").exit_code == 0
+    assert "partial sums" in Path("trace.json").read_text(encoding="utf-8")
+    before = read_results("new.json").results
+    result = _run("bench", *words, "--resume", "new.json")
+    assert result.exit_code == 0, result.output
+    assert read_results("new.json").results == before, "what was measured stays"
+
+
+@pytest.mark.slow
+def test_pictures_and_ceilings_of_three_kernels(device, example):
+    pytest.importorskip("altair")
+    words = ["-a", "n=64,128", "-a", "groups=4", *SHORT]
+    assert _run("bench", "my_kernels.py", *words, "--json", "old.json").exit_code == 0
+    document = read_results("old.json")
     for words, found in [
         (["plot", "old.json", "-o", "picture.svg"], "my_kernels.matmul"),
         (["report", "old.json", "-o", "report.html"], "my_kernels.histogram"),
-        (["trace", "old.json", "-o", "trace.json"], "partial sums"),
     ]:
         assert _run(*words).exit_code == 0, words
         assert found in Path(words[-1]).read_text(encoding="utf-8")

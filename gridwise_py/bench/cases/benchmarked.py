@@ -55,7 +55,7 @@ class Benchmark:
         kernels and of a callable nothing is known.
     rtol, atol : float, optional
         A float may differ from the reference by ``atol + rtol * abs(reference)``. By default `rtol` is 1e-5
-        (f16: 1e-2, f64: 1e-12), and `atol` a tenth of that of the largest item. Other items must be equal.
+        (f16: 1e-2, f64: 1e-12), and `atol` a hundredth of that of the largest item. Other items must be equal.
     restore : sequence of str
         Arguments that are put back, untimed, before each trial, because a trial changes what the next one reads; not in
         mode batch.
@@ -267,7 +267,7 @@ def _check_baseline(baseline: str, axes: Mapping[str, tuple[AxisValue, ...]]) ->
     if axis not in axes or axis in ("n", "mode"):
         own = [name for name in axes if name not in ("n", "mode")]
         raise ArgumentError(
-            f"baseline={baseline!r} is no value of an axis that can have a baseline; there are {', '.join(own) or 'none'}"
+            f"baseline={baseline!r} is of no axis that can have a baseline; there are {', '.join(own) or 'none'}"
         )
     texts = [axis_text(one) for one in axes[axis]]
     if value not in texts:

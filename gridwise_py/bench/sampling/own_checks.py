@@ -17,7 +17,7 @@ from .subjects import Subject
 
 __all__ = ["OwnCheck"]
 
-#: By default, of an item: a hundred roundings. A tenth of it of the largest item: sums of either sign cancel.
+#: By default, of an item: a hundred roundings. A hundredth of it of the largest item: sums of either sign cancel.
 _RTOL: Mapping[np.dtype[Any], float] = {np.dtype("f2"): 1e-2, np.dtype("f4"): 1e-5, np.dtype("f8"): 1e-12}
 _RTOL_COMPLEX = 1e-5
 
@@ -76,8 +76,8 @@ class OwnCheck:
         unchanged = bool(got) and all(got[key].tobytes() == self._before[key].tobytes() for key in got)
         if is_first and unchanged and (found is not None or not self.compares):
             raise ArgumentError(
-                f"{self._subject.name} writes nothing: after a run {', '.join(got)} "
-                f"{'is' if len(got) == 1 else 'are'} as before; look at its workgroups and conditions"
+                f"{self._subject.name} writes nothing: after a run {', '.join(got)} {'is' if len(got) == 1 else 'are'} "
+                f"as before; look at its workgroups and conditions"
                 + ("" if self.compares else ", or give a reference if these are the right items")
             )
         return found
@@ -112,8 +112,8 @@ class OwnCheck:
         if not isinstance(given, Mapping):
             if len(got) > 1 and not (isinstance(given, tuple) and len(cast(Any, given)) == len(got)):
                 raise ArgumentError(
-                    f"{name}: of {', '.join(got)} the reference gives one, and not its name; let it return a mapping by "
-                    f"name, or say outputs=['{next(reversed(got))}']"
+                    f"{name}: of {', '.join(got)} the reference gives one, and not its name; let it return a mapping "
+                    f"by name, or say outputs=['{next(reversed(got))}']"
                 )
             listed: tuple[Any, ...] = cast(Any, given) if len(got) > 1 else (given,)
             given = dict(zip(got, listed, strict=True))
@@ -153,7 +153,7 @@ class OwnCheck:
         if rtol is None and atol is None:
             largest = float(size[np.isfinite(size)].max(initial=0.0))
             rtol = _RTOL.get(got.dtype, _RTOL_COMPLEX)
-            atol = rtol / 10 * largest
+            atol = rtol / 100 * largest
         with np.errstate(invalid="ignore", over="ignore"):
             near = np.abs(x - y) <= (atol or 0.0) + (rtol or 0.0) * size
         return ~(near | (x == y) | (np.isnan(x) & np.isnan(y)))
