@@ -230,7 +230,7 @@ def _values(axis: str, given: Any) -> tuple[AxisValue, ...]:
     if axis in _GIVEN or axis == "primitive":
         raise ArgumentError(f"an axis cannot be called {axis!r}; give it another name")
     listed: list[Any] = [given] if isinstance(given, (str, int, float)) else list(given)
-    values: list[AxisValue] = [value.item() if isinstance(value, np.generic) else value for value in listed]
+    values: list[Any] = [value.item() if isinstance(value, np.generic) else value for value in listed]
     if not values:
         raise ArgumentError(f"the axis {axis!r} has no values; give some, as in {axis}=[1024, 4096]")
     for value in values:

@@ -16,7 +16,7 @@ from ...errors import LimitError
 from ...primitives.base import Primitive
 from ...runtime.bound_call import BoundCall
 from ...types.capabilities import Capabilities
-from ...types.datatype import as_datatype
+from ...types.datatype import Datatype, as_datatype
 from ...types.operators import Multiply
 from .benchmarked import AxisValue, Benchmark
 from .distributions import UNIFORM, random_input
@@ -88,6 +88,12 @@ class Case:
             return own.benchmark(device, self.n, mode, dict(self.others), seed)
         primitive = self.make(device)
         return Benchmark(run=primitive, inputs=self.inputs(primitive, seed))
+
+    @property
+    def items(self) -> Datatype:
+        """The datatype of a primitive's items."""
+        assert self.datatype is not None, "only benchmarks of users have none"
+        return self.workload.datatypes[self.datatype]
 
     @property
     def numbers(self) -> dict[str, str | int | float]:

@@ -113,9 +113,9 @@ class OwnCheck:
             if len(got) > 1 and not (isinstance(given, tuple) and len(cast(Any, given)) == len(got)):
                 raise ArgumentError(
                     f"{name}: of {', '.join(got)} the reference gives one, and not its name; let it return a mapping "
-                    f"by name, or say outputs=['{next(reversed(got))}']"
+                    f"by name, or say outputs=['{list(got)[-1]}']"
                 )
-            listed: tuple[Any, ...] = cast(Any, given) if len(got) > 1 else (given,)
+            listed = cast(tuple[Any, ...], given) if len(got) > 1 else (given,)
             given = dict(zip(got, listed, strict=True))
         found: dict[str, np.ndarray] = {}
         for key, value in cast(Mapping[str, Any], given).items():
