@@ -1,6 +1,7 @@
 """Benchmarks of a user's file: how they are declared and loaded, what they run, what every command makes of them."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -450,19 +451,65 @@ def test_pictures_and_ceilings_of_three_kernels(device, example):
         assert result.output.count("my_kernels.") == len(document.results)
 
 
+def _git(*words):
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *identity, *words], check=True, capture_output=True)
+
+
+@pytest.mark.needs("git")
+def test_what_a_side_of_ab_is(write, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "kernels").mkdir()
+    path = write("old = 1", "kernels/mine.py")
+    (path.parent / "beside.wgsl").write_text("// old")
+    _git("init", "-q")
+    _git("add", "kernels")
+    _git("commit", "-q", "-m", "one")
+    path.write_text("new = 2")
+    monkeypatch.chdir(path.parent)  # not the top of the repository
+    old, new = find_side("HEAD", Path("mine.py")), find_side("..", Path("mine.py"))
+    assert (old.kind, new.kind, old.commit, new.commit, new.changed) == (
+        "revision",
+        "folder",
+        old.commit,
+        old.commit,
+        True,
+    )
+    assert "old = 1" in old.file.read_text()
+    assert (old.file.parent / "beside.wgsl").read_text() == "// old"
+    assert new.file == path
+    assert find_side(".", Path("mine.py")).file == path, "by its name"
+    for side in (old, new):
+        assert side.folder is None, "the library is that of this interpreter"
+    one = find_side("mine.py:total", None)
+    assert (one.kind, one.file, one.benchmark) == ("file", path, "total")
+    assert find_side(sys.executable, Path("mine.py")).file == path, "another version of the library"
+    (tmp_path / "empty").mkdir()
+    for given, file, message in [
+        ("HEAD", "other.py", "has no file kernels/other.py"),
+        (str(tmp_path / "empty"), "mine.py", "empty has no file mine.py"),
+        ("other.py:total", None, "other.py: there is no such file of benchmarks"),
+        ("HEAD", None, "'HEAD' is no file of benchmarks, as the other side is; write FILE.py:NAME"),
+        ("nonsense", "mine.py", "'nonsense' is no side of a comparison"),
+        (sys.executable, "other.py", "other.py: there is no such file of benchmarks"),
+    ]:
+        with pytest.raises(gw.ArgumentError, match=re.escape(message)):
+            find_side(given, None if file is None else Path(file))
+
+
 @pytest.mark.slow
 @pytest.mark.needs("git")
 def test_two_states_and_two_functions(device, write, monkeypatch):
     path = write(KINDS["kernel"] + KINDS["class"].replace("class f", "class g"))
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
-    for words in (["init", "-q"], ["add", path.name], [*identity, "commit", "-q", "-m", "one"]):
-        subprocess.run(["git", *words], check=True)
+    _git("init", "-q")
+    _git("add", path.name)
+    _git("commit", "-q", "-m", "one")
     path.write_text(path.read_text().replace("x[id.x] * x[id.x]", "x[id.x] * x[id.x] + 1.0"))
     few = ["--pairs", "2", "--rounds", "1", "--turn-s", "0.005"]
     result = _run("ab", "HEAD", ".", *few, "--json", "ab.json", "--", "mine.py", "f")
     assert result.exit_code == 4, result.output
     assert "wrong result: NEW: mine.f hot n=1,000: item 0 is 2.0, expected 1.0" in result.output
-    subprocess.run(["git", "checkout", "-q", "--", "mine.py"], check=True)
+    _git("checkout", "-q", "--", "mine.py")
     result = _run("ab", "mine.py:f", "mine.py:g", *few, "--threshold", "50%", "--gate", "90%", "--json", "two.json")
     assert result.exit_code in (0, 1), result.output
     data = json.loads(Path("two.json").read_text())

@@ -221,11 +221,19 @@ def _small(words):
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/start/first-timing.md", "docs/howto/compare-two-gpus.md", "docs/howto/gate-a-change.md"]
-)
+    "name",
+    [
+        "README.md", "docs/start/first-timing.md", "docs/howto/compare-two-gpus.md", "docs/howto/gate-a-change.md",
+        "docs/howto/benchmark-my-kernels.md",
+    ],
+)  # fmt: skip
 def test_commands_in_pages_run(device, name, tmp_path, monkeypatch):
     """One after another in one folder, with small sizes; inputs that a page does not make are a first run's."""
     monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "examples" / "my_kernels.py", tmp_path)
+    for block in _blocks(ROOT / name):
+        if block.text.startswith("# my_kernels.py\n"):
+            (tmp_path / "my_kernels.py").write_text(block.text, encoding="utf-8")
     first = _small(["bench", "copy", "reduce", "--n", "2^10", "--json", "first.json"])
     assert CliRunner().invoke(cli.main, first).exit_code == 0
     ran = 0

@@ -115,7 +115,7 @@ class OwnCheck:
                     f"{name}: of {', '.join(got)} the reference gives one, and not its name; let it return a mapping "
                     f"by name, or say outputs=['{list(got)[-1]}']"
                 )
-            listed = cast(tuple[Any, ...], given) if len(got) > 1 else (given,)
+            listed: tuple[Any, ...] = (given,) if len(got) == 1 else tuple(cast(Any, given))
             given = dict(zip(got, listed, strict=True))
         found: dict[str, np.ndarray] = {}
         for key, value in cast(Mapping[str, Any], given).items():
