@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
+from gridwise_py.bench.ab.environments import find_side
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.cases.own_files import load_benchmarks
