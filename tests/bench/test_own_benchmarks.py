@@ -148,9 +148,11 @@ def two(device, rows, columns): ...
 @gw.benchmarked(flag=[True, False], baseline="three", name="four")
 @gw.benchmarked(flag=[True, False])
 def three(device, flag): ...
+@gw.benchmarked(kind=["b", "c"])
+def five(device, kind): ...
 """)
     )
-    assert list(found) == ["one", "two", "three", "four"]
+    assert list(found) == ["one", "two", "three", "four", "five"]
 
     def names(asked=(), workloads=(), **short):
         return {str(job) for job in plan_jobs(own_sweeps(workloads or list(found.values()), asked, short))}
@@ -163,7 +165,10 @@ def three(device, flag): ...
     }
     assert names(["kind=b"], [found["one"]], n="2^10") == {"mine.one kind=b half=0.5 hot n=2^10"}
     assert names(["half=0.25", "kind=a"], [found["one"]], n="4", mode="batch") == {"mine.one kind=a half=0.25 n=4"}
-    assert len(names(["flag=True"])) == 4 + 4 + 2, "an axis is for those that have it"
+    both = [found["one"], found["five"]]
+    assert names(["kind=a,c"], both, n="4") == {"mine.one kind=a half=0.5 hot n=4", "mine.five kind=c hot n=1"}
+    assert names(["kind=c"], both) == {"mine.five kind=c hot n=1"}, "one has no such word"
+    assert len(names(["flag=True"])) == 4 + 4 + 2 + 2, "an axis is for those that have it"
     job = plan_jobs(own_sweeps([found["one"]], ["kind=b"], {"n": "4"}))[0]
     assert (job.case.baseline.primitive, job.case.baseline.axes) == ("mine.one", {"kind": "a", "half": "0.5"})
     assert Case.of_own(found["one"], {"n": 4, "kind": "a", "half": "0.5"}).baseline is None
@@ -303,6 +308,21 @@ def test_without_timestamps_between_passes_empty_passes_take_them(measure, devic
     if found.tick_period_ns is not None:
         assert found.whole["gpu_span"].samples_ns
         assert all(begin < end for ((begin, end),) in found.ticks)
+
+
+def test_right_items_that_happen_to_be_zeros_are_not_nothing(measure):
+    text = """
+@gw.benchmarked(n=[1000])
+def f(device, n):
+    x = gw.zeros(n, "u32", device=device)
+    with gw.capture(device) as sequence:
+        total = gw.max(x)
+    return gw.Benchmark(sequence, {"x": x}, outputs={"total": total})
+"""
+    for _ in range(2):  # the second one gets the memory of the first
+        found = measure(text)
+        assert found.error is None
+        assert not found.checked, "there is no reference"
 
 
 def test_what_a_trial_changes_is_restored(measure):
