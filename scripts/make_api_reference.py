@@ -48,8 +48,8 @@ AREAS = {
     "MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
-    "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult compare_kernels KernelComparison "
-    "read_results write_results to_dataframe",
+    "Measuring": "benchmarked Benchmark measure SamplingProtocol Measurement benchmark BenchmarkResult compare_kernels "
+    "KernelComparison read_results write_results to_dataframe",
     "Plans": "Plan Work Layout Operand Argument SameAs Product UpTo Signature",
     "Errors": "GridwiseError ArgumentError DatatypeError CallError BoundsError AxisError LengthError OverlapError "
     "BufferUsageError LimitError EmptyReductionError BadResultsFile AdapterError ShaderError TimingError "

@@ -6,7 +6,7 @@ import inspect
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -71,28 +71,6 @@ class Benchmark:
     atol: float | None = None
     restore: Sequence[str] = ()
 
-    @classmethod
-    def of(cls, made: Any, name: str) -> Benchmark:
-        """Return what a benchmark's function returned, or an object with attributes of these names.
-
-        Raises
-        ------
-        ArgumentError
-            If it is neither.
-        """
-        if isinstance(made, Benchmark):
-            return made
-        run = getattr(made, "run", None)
-        if made is None or run is None or isinstance(made, (Primitive, CapturedSequence)):
-            raise ArgumentError(
-                f"{name} returned {type(made).__name__}, but must return gw.Benchmark(run=…, inputs={{…}})"
-            )
-        known = {one: getattr(made, one) for one in cls.__dataclass_fields__ if hasattr(made, one)}
-        for one, value in known.items():
-            if one not in ("run", "reference") and callable(value):
-                known[one] = value()
-        return cls(**known)
-
     def __post_init__(self) -> None:
         given: Mapping[str, Any] = vars(self)
         if not isinstance(given["inputs"], Mapping):
@@ -106,6 +84,19 @@ class Benchmark:
             )
         if isinstance(given["restore"], str):
             object.__setattr__(self, "restore", (given["restore"],))
+
+
+def _benchmark_of(made: Any, name: str) -> Benchmark:
+    """Return what a benchmark's function returned, or an object with attributes of these names."""
+    if isinstance(made, Benchmark):
+        return made
+    if isinstance(made, (Primitive, CapturedSequence)) or getattr(made, "run", None) is None:
+        raise ArgumentError(f"{name} returned {type(made).__name__}, but must return gw.Benchmark(run=…, inputs={{…}})")
+    known = {one.name: getattr(made, one.name) for one in fields(Benchmark) if hasattr(made, one.name)}
+    for one, value in known.items():
+        if one not in ("run", "reference") and callable(value):
+            known[one] = value()
+    return Benchmark(**known)
 
 
 @dataclass(frozen=True)
@@ -144,7 +135,7 @@ class Declared:
     def call(self, device: wgpu.GPUDevice, values: Mapping[str, AxisValue], seed: Sequence[int]) -> Benchmark:
         """Return what it runs at a point of its axes."""
         given: dict[str, Any] = {"rng": np.random.default_rng(seed)} if self.takes_rng else {}
-        return Benchmark.of(self.make(device, **values, **given), self.name)
+        return _benchmark_of(self.make(device, **values, **given), self.name)
 
 
 #: Where the benchmarks go that are declared while this thread loads a file.

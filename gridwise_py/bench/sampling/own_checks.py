@@ -110,12 +110,13 @@ class OwnCheck:
             chosen = {key: value for key, value in self._inputs.items() if takes_all or key in parameters}
             given = self._guarded(lambda: cast(Callable[..., Any], self._benchmark.reference)(**chosen))
         if not isinstance(given, Mapping):
-            if len(got) > 1 and not (isinstance(given, tuple) and len(cast(Any, given)) == len(got)):
+            plain: Any = given
+            listed: list[Any] = list(plain) if len(got) > 1 and type(plain) is tuple else [plain]
+            if len(listed) != len(got):
                 raise ArgumentError(
                     f"{name}: of {', '.join(got)} the reference gives one, and not its name; let it return a mapping "
                     f"by name, or say outputs=['{list(got)[-1]}']"
                 )
-            listed: tuple[Any, ...] = (given,) if len(got) == 1 else tuple(cast(Any, given))
             given = dict(zip(got, listed, strict=True))
         found: dict[str, np.ndarray] = {}
         for key, value in cast(Mapping[str, Any], given).items():
