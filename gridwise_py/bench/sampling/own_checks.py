@@ -110,8 +110,10 @@ class OwnCheck:
             chosen = {key: value for key, value in self._inputs.items() if takes_all or key in parameters}
             given = self._guarded(lambda: cast(Callable[..., Any], self._benchmark.reference)(**chosen))
         if not isinstance(given, Mapping):
-            plain: Any = given
-            listed: list[Any] = list(plain) if len(got) > 1 and type(plain) is tuple else [plain]
+            plain = cast(Any, given)
+            listed: list[Any] = (
+                list(cast("tuple[Any, ...]", plain)) if len(got) > 1 and type(plain) is tuple else [plain]
+            )
             if len(listed) != len(got):
                 raise ArgumentError(
                     f"{name}: of {', '.join(got)} the reference gives one, and not its name; let it return a mapping "
