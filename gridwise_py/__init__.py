@@ -22,7 +22,8 @@ devices and their memory
 times of a call
     ``execute(…, enable_gpu_timing=True).get_timing_result()``, ``gw.Event``, ``gw.profile``
 measurements with confidence intervals (extra ``bench``)
-    ``gw.measure(primitive, …)``, ``gw.benchmark(callable)``, the command ``gridwise``; joules: ``gw.measure_energy``
+    ``gw.measure(primitive, …)``, ``gw.benchmark(callable)``, ``@gw.benchmarked(n=[…])``, the command ``gridwise``;
+    joules: ``gw.measure_energy``
 
 Arrays have any number of dimensions and numpy's datatypes of 1 to 8 bytes, complex64 and structs; integers wrap. What
 a function takes, and how it differs from numpy's, is in docs/reference/numpy-and-cupy.md. ``dir(gw)`` lists all public
@@ -234,6 +235,7 @@ from .types.unary_operators import UnaryOp
 from .warming import warm_up
 
 if _typing.TYPE_CHECKING:
+    from .bench.cases.benchmarked import Benchmark, benchmarked
     from .bench.results.dataframe import to_dataframe
     from .bench.results.reader import read_results
     from .bench.results.writer import write_results
@@ -246,6 +248,7 @@ if _typing.TYPE_CHECKING:
 
 # Loaded when they are first used. They need the extra `bench`.
 _LOADED_LATE = {
+    "Benchmark": "bench.cases.benchmarked",
     "BenchmarkResult": "bench.sampling.benchmark",
     "EnergyComparison": "bench.sampling.energy",
     "EnergyResult": "bench.sampling.energy",
@@ -255,6 +258,7 @@ _LOADED_LATE = {
     "SamplingProtocol": "bench.sampling.protocol",
     "benchmark": "bench.sampling.benchmark",
     "compare_energy": "bench.sampling.energy",
+    "benchmarked": "bench.cases.benchmarked",
     "compare_kernels": "bench.sampling.compare_kernels",
     "measure": "bench.sampling.measure",
     "measure_energy": "bench.sampling.energy",
@@ -278,6 +282,7 @@ __all__ = [
     "AxisError",
     "AxisTuning",
     "BadResultsFile",
+    "Benchmark",
     "BenchmarkResult",
     "BinOp",
     "BoundCall",
@@ -376,6 +381,7 @@ __all__ = [
     "average",
     "batch",
     "benchmark",
+    "benchmarked",
     "bincount",
     "bitcast",
     "capabilities",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,6 +19,7 @@ from .options import (
     Seconds,
     Share,
     adapter_option,
+    is_file_name,
     table_options,
     tool_options,
 )
@@ -47,6 +49,7 @@ class _Ab(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse without the first ``--``."""
+        ctx.meta["words"] = list(args)
         if "--" in args:
             args.remove("--")
         return super().parse_args(ctx, args)
@@ -55,7 +58,7 @@ class _Ab(click.Command):
 @click.command(cls=_Ab, short_help="Measure two versions in turns, and say which is faster.")
 @click.argument("old")
 @click.argument("new")
-@click.argument("cases", nargs=-1, metavar="[--] [PRIMITIVE|SUITE]…")
+@click.argument("cases", nargs=-1, metavar="[--] [PRIMITIVE|SUITE|FILE.py [NAME]…]…")
 @click.option("--n", type=AxisValues("n"), help="Items.  [default: 2^16,2^20,2^24; on a CPU adapter 2^16]")
 @click.option(
     "--datatype",
@@ -106,6 +109,10 @@ def ab(ctx: click.Context, /, old: str, new: str, cases: tuple[str, ...], **opti
     OLD and NEW are each an interpreter (.venv-old/bin/python), the folder of a virtual environment or of a checkout, a
     wheel, a requirement for pip (gridwise-py==0.1.0), or a git revision, such as HEAD~1. Checkouts, wheels and
     revisions run in this interpreter with its packages. A PRIMITIVE or SUITE is one of `gridwise bench`.
+
+    With your own FILE.py of benchmarks (docs/howto/benchmark-my-kernels.md), OLD and NEW are revisions of your git
+    repository, or folders with two states of the file: gridwise ab HEAD . -- my_kernels.py. Or they are two benchmarks
+    with the same axes: gridwise ab my_kernels.py:naive my_kernels.py:tiled.
 
     Both run at the same time, each in a process that waits while the other one measures, so that drift, clock and other
     work affect both alike. Each pair of processes is a unit of the statistics.
@@ -202,24 +209,57 @@ def _measured_commands(given: Sequence[str], cases: Sequence[str], options: dict
 
 def _measured_versions(given: Sequence[str], cases: Sequence[str], options: dict[str, Any]) -> tuple[Any, Any, Any]:
     """Return the environments, what was measured in them, and the settings."""
-    from ..bench.ab.environments import find_environment
+    from ..bench.ab.environments import find_environment, find_side
     from ..bench.ab.taken import SIDES
     from ..bench.ab.turns import NotComparable, Settings, measure_in_turns
     from .progress import TurnsProgress
 
     names = ("pairs", "rounds", "turn_s", "seed", "adapter", "kernels")
     settings = Settings(**{name: options[name] for name in names if options[name] is not None})
-    _jobs(cases, options, is_cpu=False)  # errors in them are reported before anything is measured
+    is_of_files = any(is_file_name(word) for word in (*given, *cases))
+    if not is_of_files:
+        _jobs(cases, options, is_cpu=False)  # errors in them are reported before anything is measured
     try:
         with showing_progress(every_s=_STEP_EVERY_S) as say:
-            environments = {side: find_environment(text, say=say) for side, text in zip(SIDES, given, strict=True)}
+            if is_of_files:
+                file = _file_of(cases)
+                environments = {side: find_side(text, file, say=say) for side, text in zip(SIDES, given, strict=True)}
+                own = _own_jobs(environments[SIDES[1]], cases, options)
+            else:
+                environments = {side: find_environment(text, say=say) for side, text in zip(SIDES, given, strict=True)}
+                own = None
             measured = measure_in_turns(
-                environments, lambda is_cpu: _jobs(cases, options, is_cpu=is_cpu), settings, progress=TurnsProgress(say)
+                environments,
+                lambda is_cpu: _jobs(cases, options, is_cpu=is_cpu) if own is None else own,
+                settings,
+                progress=TurnsProgress(say),
             )
     except NotComparable as error:
         note(f"gridwise: OLD and NEW cannot be compared: {error}")
         sys.exit(NOT_COMPARABLE)
     return environments, measured, settings
+
+
+def _file_of(cases: Sequence[str]) -> Path | None:
+    """Return the user's file that the command names behind the sides; None if the sides name files themselves."""
+    if not cases or not is_file_name(cases[0]):
+        return None
+    if not cases[0].endswith(".py") or any(is_file_name(word) for word in cases[1:]):
+        raise click.UsageError("behind the sides stands one FILE.py, and the names of its benchmarks")
+    return Path(cases[0])
+
+
+def _own_jobs(new: Any, cases: Sequence[str], options: dict[str, Any]) -> list[Any]:
+    """Return the cases of a user's file, as NEW has it."""
+    from ..bench.sweep.suite import plan_jobs
+    from .bench import benchmarks_of_files
+
+    names = [word for word in cases if not is_file_name(word)]
+    if new.benchmark is not None and names:
+        raise click.UsageError(f"{new.given} names its benchmark already; leave out {' '.join(names)}")
+    short = {name: options[name] for name in ("n", "datatype", "op", "mode")}
+    words = [str(new.file), *names, *([] if new.benchmark is None else [new.benchmark])]
+    return plan_jobs(benchmarks_of_files(words, options["axes"], short, with_baselines=False))
 
 
 def _jobs(words: Sequence[str], options: dict[str, Any], *, is_cpu: bool) -> list[Any]:

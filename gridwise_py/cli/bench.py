@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +22,9 @@ from .options import (
     RawArguments,
     Seconds,
     adapter_option,
+    files_are_named,
+    is_file_name,
+    nearest,
     table_options,
 )
 from .output import (
@@ -36,7 +39,7 @@ from .output import (
     write_tables,
 )
 
-__all__ = ["bench", "what_to_run"]
+__all__ = ["bench", "benchmarks_of_files", "what_to_run"]
 
 _PROTOCOL_OPTIONS = {"trials": "batch_trials", "warmup_s": "warmup_s", "sampling_s": "timeout_s", "seed": "seed"}
 _LEAST_S = 1e-6
@@ -56,8 +59,8 @@ class _Bench(RawArguments):
         super().format_help_text(ctx, formatter)
 
 
-@click.command(cls=_Bench, short_help="Run primitives, check them, and time each kernel.")
-@click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE]…")
+@click.command(cls=_Bench, short_help="Run primitives or your own kernels, check them, and time each kernel.")
+@click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE | FILE.py [NAME]…]…")
 @click.option(
     "--n", type=AxisValues("n"), help="Items, such as 2^20,2^24  [default: 2^24; on a CPU adapter by --budget]"
 )
@@ -148,7 +151,12 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     """Run PRIMITIVEs, check them against numpy, and show what each kernel took.
 
     PRIMITIVE is one of {primitives}. matmul multiplies n × n matrices: --n 4096. The copy kernel always runs, as the
-    reference. With --adapter all, adapters run one after the other, each with its own results file: NAME.adapter0.json.
+    reference.
+
+    FILE.py is a file of your own: its functions with the decorator gw.benchmarked are run over their axes, in mode hot,
+    or those called NAME. -a and --n take other values of their axes.
+
+    With --adapter all, adapters run one after the other, each with its own results file: NAME.adapter0.json.
     """
     from ..bench.sweep.axes import axis_hint
     from ..bench.sweep.runner import DEFAULT_BUDGET_S, Request
@@ -179,7 +187,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     order_seed = protocol.seed if options["order"] == "random" else None
     need_datatypes(sweeps)
     quiet = options["quiet"]
-    for hint in () if quiet else filter(None, map(axis_hint, options["axes"])):
+    for hint in () if quiet or files_are_named(ctx) else filter(None, map(axis_hint, options["axes"])):
         note(f"gridwise: {hint}")
 
     def jobs_of(wanted: Any) -> list[Any]:
@@ -228,6 +236,9 @@ def what_to_run(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any,
     from ..bench.sweep.axes import collect_axes
     from ..bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, DEFAULT_PRIMITIVES, Sweep, load_suite, narrowed
 
+    files = any(is_file_name(word) for word in options["primitives"])
+    if files and options["suite"] is not None:
+        raise click.UsageError("--suite is for primitives; leave it out with a file of your own")
     short = {name: options[name] for name in ("n", "datatype", "op", "mode")}
     suite = None if options["suite"] is None else load_suite(options["suite"])
     typed = {
@@ -238,6 +249,9 @@ def what_to_run(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any,
     if "timeout_s" in typed:
         # 0 asks for the minimum of samples: one block.
         typed["timeout_s"] = typed["timeout_s"] or _LEAST_S
+    if files:
+        sweeps = benchmarks_of_files(options["primitives"], options["axes"], short)
+        return sweeps, replace(BENCH_PROTOCOL, **typed), options["processes"]
     if suite is None:
         axes = collect_axes(options["axes"], short, DEFAULT_AXES)
         primitives = options["primitives"] or DEFAULT_PRIMITIVES
@@ -249,12 +263,68 @@ def what_to_run(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any,
     return sweeps, protocol, options["processes"] or suite.processes
 
 
+def benchmarks_of_files(
+    words: Sequence[str], axes: Sequence[str], short: Mapping[str, str | None], *, with_baselines: bool = True
+) -> tuple[Any, ...]:
+    """Return a sweep for each benchmark that ``FILE.py [NAME]… …`` names, and for their baselines.
+
+    Raises
+    ------
+    ArgumentError
+        If a file cannot be loaded, or has no such benchmark or axis.
+    """
+    from ..bench.cases.own_files import OWN_WORKLOADS, OwnWorkload, load_benchmarks
+    from ..bench.sweep.suite import own_sweeps
+
+    found: dict[str, OwnWorkload] = {}
+    of_file: dict[str, OwnWorkload] = {}
+    named: list[OwnWorkload] = []
+    file = ""
+
+    def keep() -> None:
+        for workload in named or of_file.values():
+            other = found.setdefault(workload.full_name, workload)
+            if other.path != workload.path:
+                raise click.UsageError(
+                    f"two files are called {file}, and both have a benchmark {workload.declared.name!r}; rename one"
+                )
+
+    for word in words:
+        if is_file_name(word):
+            keep()
+            path, _, name = word.rpartition(":") if not word.endswith(".py") else (word, "", "")
+            file, of_file, named = Path(path).name, load_benchmarks(path), []
+            if not name:
+                continue
+            word = name
+        elif not of_file:
+            raise click.UsageError(f"{word!r} stands before the file; write FILE.py, then the names of its benchmarks")
+        short_name = word.removeprefix(f"{Path(file).stem}.")
+        if short_name not in of_file:
+            raise click.UsageError(
+                f"{file} has no benchmark {word!r}; it has {', '.join(of_file)}{nearest(word, of_file)}"
+            )
+        named.append(of_file[short_name])
+    keep()
+    for workload in list(found.values()) if with_baselines else ():
+        baseline = workload.declared.baseline
+        if baseline is not None and "=" not in baseline:
+            full_name = f"{workload.path.stem}.{baseline}"
+            found.setdefault(full_name, OWN_WORKLOADS[full_name])
+    sweeps = own_sweeps(list(found.values()), axes, short)
+    if not sweeps:
+        raise click.UsageError("no benchmark has all of these values of its axes; leave one out")
+    return sweeps
+
+
 def _n_is_given(options: dict[str, Any]) -> bool:
     """Whether n was given; all axes are valid here."""
     from ..bench.sweep.axes import parse_axis
 
     named = options["n"] is not None or options["suite"] is not None
-    return named or any(parse_axis(text).name == "n" for text in options["axes"])
+    if named or any(is_file_name(word) for word in options["primitives"]):
+        return True  # a file of benchmarks says its sizes itself
+    return any(parse_axis(text).name == "n" for text in options["axes"])
 
 
 def _path_of(json_path: Path | None, adapter: int) -> Path | None:

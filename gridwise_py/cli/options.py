@@ -22,7 +22,9 @@ __all__ = [
     "Seconds",
     "Share",
     "adapter_option",
+    "files_are_named",
     "format_option",
+    "is_file_name",
     "nearest",
     "table_options",
     "tool_options",
@@ -38,6 +40,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
 class AxisValues(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
     """The values of one axis, as ``-a NAME=VALUES`` takes them."""
 
+    #: Whether a file of a user, which has axes of its own, may say what values there are.
+    _defers = True
+
     def __init__(self, axis: str, choices: Sequence[str] | None = None):
         self.name = axis
         self.choices = choices
@@ -48,6 +53,8 @@ class AxisValues(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check, and return the text: all axes are combined later."""
+        if self._defers and files_are_named(ctx):
+            return str(value)
         from ..bench.sweep.axes import parse_axis
         from ..errors import ArgumentError
 
@@ -60,6 +67,8 @@ class AxisValues(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
 
 class AxisList(AxisValues):
     """As `AxisValues`, but returns the list of values: for scripts with their own loops."""
+
+    _defers = False
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check and read."""
@@ -170,7 +179,9 @@ class AxisText(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  
     name = "axis"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check; the text is kept."""
+        """Check; the text is kept. The axes of a user's file are known when it is loaded."""
+        if files_are_named(ctx):
+            return str(value)
         from ..bench.sweep.axes import parse_axis
         from ..errors import ArgumentError
 
@@ -179,6 +190,17 @@ class AxisText(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  
         except ArgumentError as error:
             self.fail(str(error), param, ctx)
         return str(value)
+
+
+def is_file_name(word: str) -> bool:
+    """Whether a word names a file of Python, or with ``:NAME`` behind it a benchmark there."""
+    return re.fullmatch(r".*\.py(:[\w-]+)?", word) is not None
+
+
+def files_are_named(ctx: click.Context | None) -> bool:
+    """Whether a command line names a user's file of benchmarks."""
+    words: Sequence[str] = () if ctx is None else ctx.meta.get("words", ())
+    return any(is_file_name(word) for word in words)
 
 
 class RawArguments(click.Command):
@@ -191,12 +213,14 @@ class RawArguments(click.Command):
 
 
 class PrimitiveName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
-    """The name of a workload; these are loaded only when needed."""
+    """The name of a workload, which are loaded only when needed; or a user's file of benchmarks, or one of them."""
 
     name = "primitive"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check."""
+        """Check; behind a file stand names of its benchmarks, which are known when it is loaded."""
+        if files_are_named(ctx):
+            return str(value)
         from ..bench.cases.workloads import WORKLOADS
 
         if value not in WORKLOADS:

@@ -223,6 +223,9 @@ class BenchProgress(RunProgress):
             within = "" if budget_s is None else f" within {format_duration(budget_s)}"
             case, n = job.case, format_count(job.case.n).replace(",", "_")
             command = f"gridwise bench {case.primitive} --n {n} --datatype {case.datatype}"
+            if case.own_workload is not None:
+                axes = "".join(f" -a {name}={value}" for name, value in case.others)
+                command = f"gridwise bench {case.own_workload.path.name} {case.own_workload.declared.name}{axes}"
             text = f"{job}: not measured{within}. {command} measures it."
             self.left_out_notes.append(text)
             self._line(f"{self._done} of {self._total}: {text}")

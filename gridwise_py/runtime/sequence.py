@@ -206,6 +206,11 @@ class Sequence(OfOneDevice):
         """The device it runs on."""
         return self._context.device
 
+    @property
+    def calls(self) -> tuple[tuple[BoundCall[Any], int], ...]:
+        """Its calls in order, each with its trials; raises ArgumentError if it cannot run."""
+        return self._ready().calls
+
     def __len__(self) -> int:
         """Return how many calls it has."""
         return 0 if self._captured is None else len(self._captured.calls)

@@ -29,7 +29,7 @@ from ..backend.wgpu_native import tick_period_ns, wait_idle, write_timestamp
 from ..errors import TimingNotReady, TimingUnavailable
 from .result import Span
 
-__all__ = ["INSIDE_PASSES", "MAX_PAIRS", "GpuTiming", "TimingHelper", "TimingSession"]
+__all__ = ["INSIDE_PASSES", "MAX_PAIRS", "Edges", "GpuTiming", "TimingHelper", "TimingSession"]
 
 #: What a call is asked for: no timestamps, a pass with timestamps for each kernel, or timestamps inside of passes.
 GpuTiming: TypeAlias = bool | Literal["inside"]
@@ -272,6 +272,21 @@ def _runs(pairs: Sequence[_Pair]) -> list[list[_Pair]]:
     return runs
 
 
+@dataclass(frozen=True)
+class Edges:
+    """Where the timestamps before and after some work are written.
+
+    Attributes
+    ----------
+    query_set : wgpu.GPUQuerySet
+    begin : int
+        The index of the first; that of the second is one more.
+    """
+
+    query_set: wgpu.GPUQuerySet
+    begin: int
+
+
 class TimingSession:
     """The times of some passes that are submitted together.
 
@@ -363,6 +378,11 @@ class TimingSession:
             yield
         finally:
             write_timestamp(compute, queries, 2 * pair.index + 1)
+
+    def edges(self, label: str) -> Edges:
+        """Reserve a pair of timestamps for work that is no single pass: its caller writes both, one after the other."""
+        pair = self._reserve(label)
+        return Edges(self._helper._sets[pair.set_index], 2 * pair.index)
 
     def submitted(self) -> None:
         """Declare that the passes have been submitted."""

@@ -29,6 +29,7 @@ SINCE = {
         STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError
         KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile read_results sort
         sort_pairs stream synchronize to_dataframe
+        Benchmark benchmarked
         KernelComparison compare_kernels write_results BoundCall Product SameAs Signature UnaryOp UpTo hold_clock
         ElementwiseTuning MatMulTuning ReduceTuning ScanTuning SortTuning Sequence SequenceRun batch capture warm_up
         MemoryStats PinnedArray Struct empty_cache memory_stats pinned_empty arange full full_like ones ones_like take

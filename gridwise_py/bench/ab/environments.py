@@ -18,7 +18,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from ... import settings
 from ...errors import ArgumentError
 from ...storage.cache import cache_folder
 
-__all__ = ["Environment", "find_environment"]
+__all__ = ["Environment", "find_environment", "find_side"]
 
 _PACKAGE = "gridwise_py"
 #: The parts of a checkout that the library needs.
@@ -37,6 +37,7 @@ _GIT_TIMEOUT_S = 60
 #: Git's own words on a repository of another user name the folder as its settings need it.
 _UNTRUSTED = re.compile(r"git config --global --add safe\.directory .+")
 _PIP_TIMEOUT_S = 1800
+_BENCHMARK = re.compile(r"(?P<file>.+\.py)(:(?P<name>[\w-]+))?")
 _REQUIREMENT = re.compile(r"gridwise[-_.]py\s*(\[[\w,\s.-]*\])?\s*(===|==|~=|!=|<=|>=|<|>|@)", re.IGNORECASE)
 
 
@@ -49,7 +50,8 @@ class Environment:
     given : str
         As the user named it.
     kind : str
-        ``"interpreter"``, ``"checkout"``, ``"wheel"``, ``"requirement"`` or ``"revision"``.
+        ``"interpreter"``, ``"checkout"``, ``"wheel"``, ``"requirement"`` or ``"revision"``; of a user's file also
+        ``"file"`` or ``"folder"``.
     python : Path
         The interpreter.
     folder : Path or None
@@ -60,6 +62,10 @@ class Environment:
         Whether a checkout differs from its commit.
     unknown : str
         Why the commit of a checkout is not known, where git would not say it; else empty.
+    file : Path or None
+        The user's file of benchmarks of this side; None for primitives.
+    benchmark : str or None
+        The one of the file that this side runs; None for the one that the case names.
     """
 
     given: str
@@ -69,6 +75,8 @@ class Environment:
     commit: str | None = None
     changed: bool = False
     unknown: str = ""
+    file: Path | None = None
+    benchmark: str | None = None
 
     def variables(self) -> dict[str, str]:
         """Return the environment variables for its interpreter."""
@@ -137,6 +145,82 @@ def _of_folder(given: str, folder: Path) -> Environment | None:
         return Environment(given, "checkout", Path(sys.executable), folder, unknown=str(error))
     changed = commit is not None and bool(_git(folder, "status", "--porcelain", "--", *_CONTENT))
     return Environment(given, "checkout", Path(sys.executable), folder, commit, changed)
+
+
+# ---- users' files
+
+
+def find_side(given: str, file: Path | None, *, say: Callable[[str], None] = lambda text: None) -> Environment:
+    """Return a side that runs benchmarks of a user's file.
+
+    Parameters
+    ----------
+    given : str
+        ``FILE.py``, or with ``:NAME`` one of its benchmarks; a revision of the git repository that `file` is in; a
+        folder that has another state of it; or, for another version of this library with the same file, as
+        `find_environment` takes it.
+    file : Path or None
+        What the command names behind the sides; None if the sides name files themselves.
+    say : callable
+        As of `find_environment`.
+
+    Raises
+    ------
+    ArgumentError
+        If it is nothing of the kind, or has no such file.
+    """
+    named = _BENCHMARK.fullmatch(given)
+    if named is not None:
+        own = Path(named["file"])
+        if not own.is_file():
+            raise ArgumentError(f"{own}: there is no such file of benchmarks")
+        return Environment(given, "file", Path(sys.executable), file=own.resolve(), benchmark=named["name"])
+    if file is None:
+        raise ArgumentError(f"{given!r} is no file of benchmarks, as the other side is; write FILE.py:NAME")
+    top = _git(file.absolute().parent, "rev-parse", "--show-toplevel") if file.absolute().parent.is_dir() else None
+    repository = None if top is None else Path(top.decode().strip())
+    folder = Path(given).expanduser()
+    if given and folder.is_dir() and not (folder / "pyvenv.cfg").is_file():
+        return _of_other_folder(given, folder.resolve(), file, repository)
+    commit = None if folder.is_file() or repository is None else _commit(repository, given)
+    if commit is None or repository is None:
+        found = find_environment(given, say=say)  # of the library, with the file as it is
+        if not file.is_file():
+            raise ArgumentError(f"{file}: there is no such file of benchmarks")
+        return replace(found, file=file.resolve())
+    inside = file.absolute().resolve().relative_to(repository.resolve())
+    tree = _tree(given, repository, commit)
+    if not (tree / inside).is_file():
+        raise ArgumentError(f"{given!r} ({commit[:10]}) of {repository.name} has no file {inside}")
+    package = tree if (tree / _PACKAGE / "__init__.py").is_file() else None
+    return Environment(given, "revision", Path(sys.executable), package, commit, file=tree / inside)
+
+
+def _of_other_folder(given: str, folder: Path, file: Path, repository: Path | None) -> Environment:
+    """Return the state of a user's file in a folder: at its place in the repository, or by its name."""
+    places = [folder / file.name]
+    if repository is not None:
+        places.insert(0, folder / file.absolute().resolve().relative_to(repository.resolve()))
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        raise ArgumentError(f"the folder {given} has no file {file.name}")
+    package = folder if (folder / _PACKAGE / "__init__.py").is_file() else None
+    commit = _commit(folder, "HEAD")
+    changed = commit is not None and bool(_git(folder, "status", "--porcelain", "-uno"))
+    return Environment(given, "folder", Path(sys.executable), package, commit, changed, file=found)
+
+
+def _tree(given: str, repository: Path, commit: str) -> Path:
+    """Return a folder of the cache with all files of a revision: kernels may lie beside the file that loads them."""
+
+    def fill(into: Path) -> None:
+        packed = _git(repository, "archive", "--format=tar", commit)
+        if packed is None:
+            raise ArgumentError(f"git cannot give the files of {given!r} ({commit[:10]})")
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            archive.extractall(into, **_SAFELY)
+
+    return _kept(f"tree-{commit}", fill)
 
 
 # ---- revisions

@@ -270,7 +270,7 @@ class _Both:
     """The two processes of a pair; leaving it ends them."""
 
     def __init__(self, environments: Mapping[str, Environment], adapter: int | str | None):
-        self._environments, self._adapter = environments, adapter
+        self.environments, self._adapter = environments, adapter
         self._stack = ExitStack()
         self.workers: dict[str, Worker] = {}
         self.said: dict[str, dict[str, Any]] = {}
@@ -283,13 +283,13 @@ class _Both:
 
     def start(self, side: str) -> None:
         """Start the process of a side, and do not wait for its device."""
-        with _starting(self._environments[side], side):
-            self.workers[side] = self._stack.enter_context(Worker(self._environments[side]))
+        with _starting(self.environments[side], side):
+            self.workers[side] = self._stack.enter_context(Worker(self.environments[side]))
             self.workers[side].send("hello", adapter=self._adapter)
 
     def wait(self, side: str) -> None:
         """Wait until a side has its device."""
-        with _starting(self._environments[side], side):
+        with _starting(self.environments[side], side):
             self.said[side] = self.workers[side].answer()
 
     def replace(self, side: str) -> None:
@@ -299,7 +299,7 @@ class _Both:
         try:
             _check_same(self.said)
         except NotComparable as error:  # the GPU of this process is gone: what was measured before is right
-            given = self._environments[side].given
+            given = self.environments[side].given
             raise ArgumentError(f"{side} ({given}) does not start again on the same adapter: {error}") from error
 
     def ask(self, side: str, do: str, **options: Any) -> dict[str, Any]:
@@ -426,7 +426,8 @@ def _measure_case(
 ) -> None:
     """Prepare a case on both sides, and measure it in turns; a failure is kept in the case."""
     try:
-        inputs.files(case.job.case)
+        if case.job.case.own_workload is None:
+            inputs.files(case.job.case)
     except (OSError, MemoryError) as error:  # of this machine, not of a side
         for side in SIDES:
             case.errors[side] = f"its inputs cannot be kept: {error or 'no memory'}"
@@ -434,8 +435,7 @@ def _measure_case(
     order = rng.sample(SIDES, 2)
     for side in order:
         with _failing(both, case, side), inputs.outputs_folder() as folder:
-            prepared = both.ask(side, "prepare", **inputs.command(case.job.case), outputs_to=folder if check else None)
-            wrong = inputs.wrong(case.job.case, prepared["outputs"]) if check else None
+            wrong = _prepare(both, case.job, side, inputs, folder, settings, check=check)
             if wrong is not None:
                 case.wrong[side] = case.errors[side] = wrong
     trial_ns: list[float] = []
@@ -451,6 +451,22 @@ def _measure_case(
         if side in both.workers:
             with _failing(both, case, side):
                 both.ask(side, "release")
+
+
+def _prepare(
+    both: _Both, job: Job, side: str, inputs: _Inputs, folder: str, settings: Settings, *, check: bool
+) -> str | None:
+    """Prepare a case on a side; return the first wrong item of its result."""
+    own = job.case.own_workload
+    if own is None:
+        prepared = both.ask(side, "prepare", **inputs.command(job.case), outputs_to=folder if check else None)
+        return inputs.wrong(job.case, prepared["outputs"]) if check else None
+    environment = both.environments[side]
+    assert environment.file is not None, "each side of a user's benchmark has its file"
+    return both.ask(
+        side, "prepare_own", file=str(environment.file), name=environment.benchmark or own.declared.name,
+        n=job.case.n, mode=job.mode.value, axes=dict(job.case.others), seed=settings.seed, check=check,
+    )["wrong"]  # fmt: skip
 
 
 @contextmanager

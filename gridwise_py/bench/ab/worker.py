@@ -45,7 +45,8 @@ class _Worker:
     def __init__(self) -> None:
         self._gw: Any = importlib.import_module("gridwise_py")
         self._device: Any = None
-        self._subject: _Subject | None = None
+        self._subject: Any = None  # a _Subject, or an OwnRun of the library
+        self._files: dict[str, Any] = {}
         self._flush: _Subject | None = None
 
     # ---- commands
@@ -98,6 +99,25 @@ class _Worker:
             saved[name] = os.path.join(str(outputs_to), f"{name}.npy")
             numpy.save(saved[name], array.to_numpy())
         return {"outputs": saved}
+
+    def prepare_own(
+        self, file: str, name: str, n: int, mode: str, axes: dict[str, str], seed: int, check: bool
+    ) -> dict[str, Any]:
+        """Make a benchmark of a user's file, run it once, and compare its result with its own reference."""
+        try:
+            files: Any = importlib.import_module("gridwise_py.bench.cases.own_files")
+            own: Any = importlib.import_module("gridwise_py.bench.sampling.own_run")
+        except ImportError as error:
+            raise RuntimeError("its gridwise_py measures no files of users: it is older than these are") from error
+        if file not in self._files:
+            self._files[file] = files.load_benchmarks(file)
+        if name not in self._files[file]:
+            raise LookupError(
+                f"{os.path.basename(file)} has no benchmark {name!r}; it has {', '.join(self._files[file])}"
+            )
+        found = own.OwnRun(self._device, self._files[file][name], n, mode, axes, seed, check=check)
+        self._subject = found
+        return {"wrong": found.wrong}
 
     def release(self) -> dict[str, Any]:
         """Free the arguments."""

@@ -217,7 +217,7 @@ def _is_whole(right: np.ndarray) -> bool:
 
 def _dtype(case: Case, primitive: Primitive, argument: str) -> np.dtype[Any]:
     datatype = primitive.signature.datatype(argument)
-    return (datatype or case.workload.datatypes[case.datatype]).dtype
+    return (datatype or case.items).dtype
 
 
 def _recipes(case: Case, primitive: Primitive, seed: int, largest: int | None) -> dict[str, Recipe]:
@@ -291,7 +291,7 @@ def _plan(
     try:
         primitive = case.make(None, capabilities)
         datatypes = {name: primitive.signature.datatype(name) for name in (*inputs, *capacities)}
-        given = case.workload.datatypes[case.datatype]
+        given = case.items
         known = {name: datatype or given for name, datatype in datatypes.items()}
         lengths = {**case.lengths, **capacities}
         sizes = {name: known[name].element_bytes for name in lengths}

@@ -1,9 +1,9 @@
-"""Cases of a benchmark: primitive, size and data."""
+"""Cases of a benchmark: primitive, or benchmark of a user's file, size and data."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -16,10 +16,12 @@ from ...errors import LimitError
 from ...primitives.base import Primitive
 from ...runtime.bound_call import BoundCall
 from ...types.capabilities import Capabilities
-from ...types.datatype import as_datatype
+from ...types.datatype import Datatype, as_datatype
 from ...types.operators import Multiply
+from .benchmarked import AxisValue, Benchmark
 from .distributions import UNIFORM, random_input
 from .names import case_name
+from .own_files import OWN_WORKLOADS, Baseline, OwnWorkload
 from .workloads import USUAL_AXES, WORKLOADS, Workload
 
 __all__ = ["YARDSTICK", "Case", "array_items", "warm_up"]
@@ -30,15 +32,16 @@ YARDSTICK = "copy"
 
 @dataclass(frozen=True)
 class Case:
-    """One primitive at one size.
+    """One primitive at one size, or one benchmark of a user's file.
 
     Attributes
     ----------
     primitive : str
-        A key of `WORKLOADS`.
+        A key of `WORKLOADS`, or of `OWN_WORKLOADS`.
     n : int
         Items; of a matrix product rows and columns.
-    datatype : str
+    datatype : str or None
+        None for a benchmark of a user, whose axes are all among the others.
     op : str or None
         None if the primitive has no operator.
     distribution : str or None
@@ -49,15 +52,48 @@ class Case:
 
     primitive: str
     n: int
-    datatype: str
+    datatype: str | None
     op: str | None = None
     distribution: str | None = None
     others: tuple[tuple[str, str], ...] = ()
 
     @property
     def workload(self) -> Workload:
-        """What runs under its name."""
+        """What runs under its name, where that is of this library."""
         return WORKLOADS[self.primitive]
+
+    @property
+    def own_workload(self) -> OwnWorkload | None:
+        """The benchmark of a user's file that runs under its name; None if it is of this library."""
+        return OWN_WORKLOADS.get(self.primitive)
+
+    @property
+    def baseline(self) -> Baseline | None:
+        """What its times are shown relative to."""
+        own = self.own_workload
+        return None if own is None else own.baseline(dict(self.others))
+
+    def benchmark(self, device: wgpu.GPUDevice, mode: str, seed: int) -> Benchmark:
+        """Return what it runs, with its inputs: the door through which all cases come.
+
+        Raises
+        ------
+        LimitError
+            If the device's buffers are too small.
+        ArgumentError
+            If the code of a user raises.
+        """
+        own = self.own_workload
+        if own is not None:
+            return own.benchmark(device, self.n, mode, dict(self.others), seed)
+        primitive = self.make(device)
+        return Benchmark(run=primitive, inputs=self.inputs(primitive, seed))
+
+    @property
+    def items(self) -> Datatype:
+        """The datatype of a primitive's items."""
+        assert self.datatype is not None, "only benchmarks of users have none"
+        return self.workload.datatypes[self.datatype]
 
     @property
     def numbers(self) -> dict[str, str | int | float]:
@@ -96,7 +132,7 @@ class Case:
         axes = self.numbers
         for argument, length in lengths.items():
             # An argument of any datatype has that of the case.
-            dtype = (primitive.signature.datatype(argument) or as_datatype(self.datatype)).dtype
+            dtype = (primitive.signature.datatype(argument) or as_datatype(self.datatype or "u32")).dtype
             size_bytes, limit = length * dtype.itemsize, primitive.capabilities.limits["max-buffer-size"]
             if size_bytes > limit:
                 raise LimitError(
@@ -140,6 +176,15 @@ class Case:
         """Return a case with the usual value of each axis but those given, of u32 where the primitive has that."""
         known = WORKLOADS[primitive].datatypes
         return cls.build(primitive, n, "u32" if "u32" in known else next(iter(known)), **{**USUAL_AXES, **axes})
+
+    @classmethod
+    def of_own(cls, workload: OwnWorkload, values: Mapping[str, str | int]) -> Case:
+        """Return the case of a user's benchmark at a point of its axes."""
+        others = tuple((name, str(values[name])) for name in workload.axes)
+        known: dict[str, AxisValue] = {name: workload.value(name, text) for name, text in others}
+        if "n" in values:
+            known["n"] = int(values["n"])
+        return cls(workload.full_name, workload.size(known), None, others=others)
 
     @property
     def lengths(self) -> dict[str, int]:

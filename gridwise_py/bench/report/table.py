@@ -15,7 +15,7 @@ from ..analysis.remarks import CLOCK_WORDS, DIFFER_MARK, Remark, listed, remarks
 from ..cases.mode import Mode
 from ..cases.names import n_text
 from ..results.dataframe import records_of
-from ..results.model import Kernel, Result, Results
+from ..results.model import CaseKey, Kernel, Result, Results
 from ..results.rounds import pooled
 from ..results.shares import copy_shares, peak_problem
 from ..stats.series import Series
@@ -181,6 +181,14 @@ def _columns(document: Results) -> list[_Cells]:
         ),
         (Column("of copy", right=True, priority=4), lambda result: format_percent(shares[result.key]), None),
     ]
+    of_baseline = _of_baseline(results, headline)
+    if of_baseline:
+        # In front of the rates: who names a baseline wants to see it.
+        columns.append(
+            (Column("/ baseline", right=True, priority=0), lambda result: of_baseline.get(result.key, ""), None)
+        )
+    if not any(share is not None for share in shares.values()):
+        rates.pop()  # no copy kernel ran
     columns += rates
     peaks = any(result.rates.share_of_peak is not None for result in results)
     if peaks and peak_problem(document) is None:
@@ -192,6 +200,23 @@ def _columns(document: Results) -> list[_Cells]:
             )
         )
     return [*columns, (Column("result"), _verdict, None)]
+
+
+def _of_baseline(results: Sequence[Result], series_of: Callable[[Result], Series | None]) -> dict[CaseKey, str]:
+    """Return the time of each case by that of its baseline; empty where no case has one."""
+    keys = {result.baseline_key for result in results} - {None}
+    medians = {
+        result.key: series.median_ns
+        for result in results
+        if (series := series_of(result)) is not None and result.correct
+    }
+    found: dict[CaseKey, str] = dict.fromkeys((key for key in keys if key is not None and key in medians), "baseline")
+    for result in results:
+        key = result.baseline_key
+        own_ns, base_ns = medians.get(result.key), None if key is None else medians.get(key)
+        if own_ns and base_ns:
+            found[result.key] = format_number(own_ns / base_ns)
+    return found
 
 
 def _said(found: Sequence[Remark]) -> Iterator[Text]:
@@ -241,10 +266,15 @@ def _how(document: Results, columns: Sequence[_Cells]) -> str:
         unnamed = "" if {result.mode for result in results} == {Mode.BATCH} else "Rows without a mode are batch. "
         text += f"\n{unnamed}Batch: {count} {trials} a sample."
     headings = [column.heading for column, _, _ in columns]
+    if "/ baseline" in headings:
+        text += "\n/ baseline: the time by that of the baseline, in this run; `gridwise ab` judges which is faster."
     if any(result.rates.gbytes_per_s for result in results):
-        text += "\nOf copy: GB/s over that of the copy kernel with an array of as many bytes."
-        if "of peak" in headings:
-            text += " Of peak: over the fastest copy or triad of this size."
+        shares = {
+            "of copy": "Of copy: GB/s over that of the copy kernel with an array of as many bytes.",
+            "of peak": "Of peak: over the fastest copy or triad of this size.",
+        }
+        said = [words for heading, words in shares.items() if heading in headings]
+        text += "\n" * bool(said) + " ".join(said)
     if document.context.clock in CLOCK_WORDS:
         text += f"\n{CLOCK_WORDS[document.context.clock]}"
     problem = peak_problem(document)

@@ -22,6 +22,7 @@ __all__ = [
     "OLDEST_VERSION",
     "SCHEMA",
     "SCHEMA_VERSION",
+    "BaselineCase",
     "CalibrationData",
     "CaseKey",
     "CaseLevels",
@@ -384,6 +385,21 @@ class Sample(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BaselineCase(Record):
+    """The case that a user's benchmark is shown relative to; n and mode are the same.
+
+    Attributes
+    ----------
+    primitive : str
+    case : mapping
+        The axes apart from primitive, n and mode.
+    """
+
+    primitive: str
+    case: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Result(Record):
     """One visit of one case.
 
@@ -429,6 +445,8 @@ class Result(Record):
         Before and after each block, also of those that were left out.
     warnings : tuple of str
     observations : Observations
+    baseline : BaselineCase or None
+        What its times are shown relative to; None if nothing was named, or it is the baseline.
     other_load : float or None
         The share of all processors of the machine that other processes used meanwhile, from 0 to 1.
     tick_period_ns : float or None
@@ -464,6 +482,7 @@ class Result(Record):
     canary_ns: tuple[float, ...]
     warnings: tuple[str, ...]
     observations: Observations
+    baseline: BaselineCase | None = left_out()  # noqa: RUF009  # it makes a field
     other_load: float | None = left_out()
     tick_period_ns: float | None
     ticks: TicksReference | None
@@ -481,6 +500,14 @@ class Result(Record):
     def key(self) -> CaseKey:
         """The key of its case."""
         return CaseKey(self.primitive, self.n, self.mode, tuple(sorted(self.axes.items())))
+
+    @property
+    def baseline_key(self) -> CaseKey | None:
+        """The key of its baseline; None if it has none."""
+        if self.baseline is None:
+            return None
+        axes = {name: str(value) for name, value in self.baseline.case.items() if value is not None}
+        return CaseKey(self.baseline.primitive, self.n, self.mode, tuple(sorted(axes.items())))
 
     @property
     def name(self) -> str:

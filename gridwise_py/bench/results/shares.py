@@ -9,6 +9,7 @@ from ...types.datatype import MATMUL_DATATYPES, STORAGE_DATATYPES, as_datatype
 from ..calibrate.calibration import Calibration
 from ..cases.case import YARDSTICK, array_items
 from ..cases.mode import Mode
+from ..cases.workloads import WORKLOADS
 from .model import CalibrationData, CaseKey, Device, Result, Results
 
 __all__ = ["array_bytes", "calibrated", "copy_shares", "peak_problem", "with_shares"]
@@ -56,7 +57,12 @@ def copy_shares(document: Results) -> dict[CaseKey, float | None]:
 
 
 def _array_bytes(result: Result) -> int | None:
-    """Return the bytes of the longest array of a result; None if a file names a datatype that is unknown here."""
+    """Return the bytes of the longest array of a result; None if a file names a datatype that is unknown here.
+
+    Of a kernel of a user only its work is known: the array whose copy moves as many bytes.
+    """
+    if result.primitive not in WORKLOADS:
+        return None if result.work is None else result.work.moved_bytes // 2
     known = result.datatype is None or result.datatype in STORAGE_DATATYPES
     return array_bytes(result.primitive, result.n, result.datatype) if known else None
 

@@ -18,9 +18,9 @@ from ..cases.mode import ModeLike
 from ..checks.check import Mismatch
 from ..stats.verdict import Verdict, judge_all
 from .interleave import in_own_words, interleaved, pair_in_turns, samples_ns
-from .measure import uploaded
 from .measurement import Measurement
 from .protocol import SamplingProtocol
+from .subjects import uploaded
 
 __all__ = ["KernelComparison", "compare_kernels"]
 

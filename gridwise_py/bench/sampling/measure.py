@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -13,27 +13,30 @@ import wgpu
 from ...backend.wgpu_native import submit, wait_idle, wait_method
 from ...errors import ArgumentError, DatatypeError, GridwiseError, OverlapError, TimingUnavailable
 from ...primitives.base import Primitive
-from ...runtime.array import Array, asarray
-from ...runtime.bound_call import BoundCall
+from ...runtime.array import Array
 from ...runtime.chunked_array import parts
 from ...runtime.compile_threads import compile_threads
 from ...runtime.context import context_of
-from ...runtime.executor import BoundPlan
 from ...runtime.gpu_clock import observe
 from ..calibrate.calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
 from ..calibrate.kernels import bind_flush
+from ..cases.benchmarked import Benchmark
 from ..cases.case import Case
 from ..cases.mode import MODES, Mode, ModeLike
+from ..cases.own_files import OwnCodeError
 from ..checks.check import Mismatch, mismatch
 from ..checks.oracle import Oracle
 from ..stats.series import StopReason
 from .conditions import Conditions
 from .measurement import Measurement
+from .own_checks import OwnCheck
+from .pristine import Pristine
 from .protocol import SamplingProtocol
 from .sampler import Sampler
 from .samples import Samples
+from .subjects import Runnable, Subject, subject_of, subject_of_call, uploaded
 
-__all__ = ["Check", "measure", "measure_case", "measure_rounds", "uploaded"]
+__all__ = ["Check", "measure", "measure_case", "measure_rounds"]
 
 _FLUSH_BYTES = 256 << 20
 _MAX_FLUSH_BYTES = 1 << 30
@@ -103,9 +106,27 @@ def measure(
             f"{type(primitive).__name__}; for a callable there is gw.benchmark(callable)"
         )
     protocol = protocol or SamplingProtocol()
-    subject = _prepared(primitive, arrays, _checked_mode(mode, primitive.device), restore, check)
-    unsampled = subject.unsampled(case or {}, protocol)
-    return _sampled(unsampled, subject, protocol) if subject.call.bound_plan.labels else unsampled
+    return _measured(_prepared_call(primitive, arrays, mode, restore, check), case or {}, protocol)
+
+
+def _prepared_call(
+    primitive: Primitive, arrays: Mapping[str, Any], mode: str, restore: Iterable[str] | None, check: Check
+) -> _Ready:
+    device = primitive.device
+    asked = _checked_mode(mode, device)
+    given = uploaded(arrays, primitive.signature.arguments, device)
+    return _prepared(
+        device,
+        lambda: subject_of_call(primitive.bind(**given)),
+        asked,
+        restore,
+        lambda subject: _Checker(primitive, subject, check),
+    )
+
+
+def _measured(ready: _Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
+    unsampled = ready.unsampled(case, protocol)
+    return _sampled(unsampled, ready, protocol) if ready.subject.runnable.labels else unsampled
 
 
 def measure_rounds(
@@ -129,14 +150,14 @@ def measure_rounds(
     ArgumentError, DatatypeError, TimingUnavailable
         As `measure`.
     """
-    subject = _prepared(primitive, arrays, _checked_mode(mode, primitive.device), restore, check)
-    first = subject.unsampled({}, protocols[0])
-    if first.mismatches or not subject.call.bound_plan.labels:
+    ready = _prepared_call(primitive, arrays, mode, restore, check)
+    first = ready.unsampled({}, protocols[0])
+    if first.mismatches or not ready.subject.runnable.labels:
         return [first]
     found: list[Measurement] = []
     for protocol in protocols:
         settings = {**first.protocol, **protocol.to_dict()}
-        found.append(_sampled(replace(first, protocol=settings), subject, protocol))
+        found.append(_sampled(replace(first, protocol=settings), ready, protocol))
         if found[-1].mismatches:
             break
     return found
@@ -152,62 +173,93 @@ def measure_case(
 ) -> Measurement:
     """Measure a case of a sweep on random data; a failure becomes `Measurement.error`."""
     protocol = protocol or SamplingProtocol()
+    own = case.own_workload
     try:
-        primitive = case.make(device)
-        inputs = cast(dict[str, Any], case.inputs(primitive, protocol.seed))
-        measured = measure(
-            primitive, mode=cast(ModeLike, mode), protocol=protocol, check=check, case=case.axes, **inputs
-        )
+        benchmark = case.benchmark(device, mode, protocol.seed)
+        if own is None:
+            measured = measure(
+                cast(Primitive, benchmark.run), mode=cast(ModeLike, mode), protocol=protocol, check=check,
+                case=case.axes, **benchmark.inputs,
+            )  # fmt: skip
+        else:
+            measured = own.guarded(lambda: _measure_own(device, case, benchmark, mode, protocol, check=check))
         return replace(measured, primitive=case.primitive, n=case.n)
     except (GridwiseError, wgpu.GPUError, MemoryError) as error:
+        said = str(error) if isinstance(error, OwnCodeError) else f"{type(error).__name__}: {error}"
         return Measurement(
             case.primitive, Mode(mode) if mode in MODES else Mode.HOT, case.n, case.axes,
-            protocol=protocol.to_dict(), error=f"{type(error).__name__}: {error}",
+            protocol=protocol.to_dict(), error=said,
         )  # fmt: skip
+
+
+def _measure_own(
+    device: wgpu.GPUDevice, case: Case, benchmark: Benchmark, mode: str, protocol: SamplingProtocol, *, check: bool
+) -> Measurement:
+    """Measure what a user's benchmark returned, and compare its results with the reference that the user gave."""
+    own = case.own_workload
+    assert own is not None, "the case is of a user's file"
+    asked = _checked_mode(mode, device)
+
+    def checker(subject: Subject) -> _Checker:
+        run = benchmark.run
+        if not check:
+            return _Checker(None, subject, False)
+        own_check = OwnCheck(subject, benchmark, own.guarded)
+        if not own_check.compares and isinstance(run, Primitive) and run.has_reference:
+            return _Checker(run, subject, True)
+        return _Checker(None, subject, own_check, compares=own_check.compares)
+
+    restore = tuple(benchmark.restore) or None
+    ready = _prepared(device, lambda: subject_of(device, own.full_name, benchmark), asked, restore, checker)
+    measured = _measured(ready, case.axes, protocol)
+    if len(ready.checker.results) > 1 and not ready.checker.results[0] and measured.mismatches:
+        note = (
+            "the first result was right and the last one wrong: if a trial changes what the next one reads, name it "
+            "in restore="
+        )
+        measured = replace(measured, warnings=(*measured.warnings, note))
+    return measured
 
 
 # ---- before the samples
 
 
 @dataclass(frozen=True)
-class _Subject:
-    """A primitive with its arguments, after its first run, ready to be measured.
+class _Ready:
+    """A subject after its first run, ready to be measured.
 
     Attributes
     ----------
-    device : wgpu.GPUDevice
-    call : BoundCall
+    subject : Subject
     mode : Mode
     restored : tuple of str
         Arguments that are restored before each trial.
-    pristine : _Pristine
+    pristine : Pristine
         Their contents.
     checker : _Checker
     cold_start_ns : float or None
         The first run; None if it compiled nothing.
     """
 
-    device: wgpu.GPUDevice
-    call: BoundCall[Any]
+    subject: Subject
     mode: Mode
     restored: tuple[str, ...]
-    pristine: _Pristine
+    pristine: Pristine
     checker: _Checker
     cold_start_ns: float | None
 
     def unsampled(self, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
         """Return its measurement without a sample, the first result checked."""
-        plan = self.call.plan
-        counts = {part.count: int(self.call.arrays[part.count].item()) for part in plan.work.counted}
+        subject = self.subject
         return Measurement(
-            primitive=plan.primitive,
+            primitive=subject.name,
             mode=self.mode,
-            n=plan.work.items,
+            n=subject.n,
             case=dict(case),
-            parameters=dict(plan.parameters),
+            parameters=subject.parameters,
             protocol={**protocol.to_dict(), "mode": self.mode.value, "restored": list(self.restored)},
-            work=plan.work.with_counts(counts).totals(),
-            shaders_sha256=tuple(sorted({kernel.shader for kernel in plan.kernels})),
+            work=subject.work,
+            shaders_sha256=subject.shaders_sha256,
             cold_start_ns=self.cold_start_ns,
             checked=self.checker.checks,
             mismatches=self.checker.wrong(),
@@ -225,40 +277,34 @@ def _checked_mode(mode: str, device: wgpu.GPUDevice) -> Mode:
     return Mode(mode)
 
 
-def uploaded(given: Mapping[str, Any], names: Collection[str], device: wgpu.GPUDevice) -> dict[str, Any]:
-    """Return what a caller gave, with numpy arrays among `names` uploaded; others are values of uniforms."""
-    return {
-        name: asarray(value, device) if name in names and isinstance(value, np.ndarray) else value
-        for name, value in given.items()
-    }
-
-
 def _prepared(
-    primitive: Primitive, arrays: Mapping[str, Any], mode: Mode, restore: Iterable[str] | None, check: Check
-) -> _Subject:
-    """Bind a primitive, copy the arguments that it changes, and run it once."""
-    device = primitive.device
+    device: wgpu.GPUDevice,
+    bind: Callable[[], Subject],
+    mode: Mode,
+    restore: Iterable[str] | None,
+    checker_of: Callable[[Subject], _Checker],
+) -> _Ready:
+    """Bind a subject, copy the arguments that it changes, and run it once."""
     pipelines = context_of(device).executor.pipelines
-    given = uploaded(arrays, primitive.signature.arguments, device)
     wait_idle(device)
     begin, compiled = time.perf_counter_ns(), pipelines.compiled
-    call = primitive.bind(**given)
+    subject = bind()
     bind_ns, is_fresh = time.perf_counter_ns() - begin, pipelines.compiled > compiled
-    restored = _to_restore(primitive, call, restore)
+    restored = _to_restore(subject, restore)
     if mode is Mode.BATCH and restored:
         raise OverlapError(
-            f"{primitive.name}: mode 'batch' repeats the work without a pause, but {', '.join(restored)} must be put "
+            f"{subject.name}: mode 'batch' repeats the work without a pause, but {', '.join(restored)} must be put "
             f"back before each trial; use mode 'hot', or an output of its own"
         )
-    checker = _Checker(primitive, call, check)
-    pristine = _Pristine(device, [array for name in restored for array in parts(call.arrays[name])])
-    first_run_ns = _first_run(device, call.bound_plan)
+    checker = checker_of(subject)
+    pristine = Pristine(device, [array for name in restored for array in parts(subject.arrays[name])])
+    first_run_ns = _first_run(device, subject.runnable)
     cold_start_ns = float(first_run_ns + bind_ns) if is_fresh else None
     compile_threads().finish()  # now, not between the warm-up and the first sample
-    return _Subject(device, call, mode, restored, pristine, checker, cold_start_ns)
+    return _Ready(subject, mode, restored, pristine, checker, cold_start_ns)
 
 
-def _first_run(device: wgpu.GPUDevice, bound: BoundPlan) -> int:
+def _first_run(device: wgpu.GPUDevice, bound: Runnable) -> int:
     begin = time.perf_counter_ns()
     encoder = device.create_command_encoder()
     bound.encode(encoder)
@@ -270,12 +316,12 @@ def _first_run(device: wgpu.GPUDevice, bound: BoundPlan) -> int:
 # ---- the samples
 
 
-def _sampled(unsampled: Measurement, subject: _Subject, protocol: SamplingProtocol) -> Measurement:
+def _sampled(unsampled: Measurement, ready: _Ready, protocol: SamplingProtocol) -> Measurement:
     """Return a measurement with its samples, the last result checked, too."""
-    device, bound, mode = subject.device, subject.call.bound_plan, subject.mode
+    device, bound, mode = ready.subject.device, ready.subject.runnable, ready.mode
     context = context_of(device)
     in_force = dict(unsampled.protocol)
-    before_trial: list[Callable[[wgpu.GPUCommandEncoder], None]] = [subject.pristine.restore] * bool(subject.restored)
+    before_trial: list[Callable[[wgpu.GPUCommandEncoder], None]] = [ready.pristine.restore] * bool(ready.restored)
     if mode is Mode.COLD:
         flush, flush_buffer = bind_flush(device, _flush_bytes(device, protocol))
         before_trial.append(flush.encode)
@@ -292,7 +338,7 @@ def _sampled(unsampled: Measurement, subject: _Subject, protocol: SamplingProtoc
     samples = Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial), on_cpu=on_cpu)
     begun_ns = time.perf_counter_ns()
     ended = _sample(sampler, protocol, samples)
-    mismatches = unsampled.mismatches + subject.checker.wrong()
+    mismatches = unsampled.mismatches + ready.checker.wrong()
     if samples.settled.canary is not None:
         note_canary(device, samples.settled.canary.median_ns)
     conditions = Conditions(
@@ -376,71 +422,60 @@ def _flush_warnings(flush_bytes: int, known_cache_bytes: int | None) -> list[str
     ]
 
 
-def _to_restore(primitive: Primitive, call: BoundCall[Any], restore: Iterable[str] | None) -> tuple[str, ...]:
+def _to_restore(subject: Subject, restore: Iterable[str] | None) -> tuple[str, ...]:
     if restore is not None:
         names = (restore,) if isinstance(restore, str) else tuple(restore)
         for name in names:
-            if name not in call.arrays:
+            if name not in subject.arrays:
                 raise ArgumentError(
-                    f"restore names {name!r}, which {primitive.name} does not have; it has {', '.join(call.arrays)}"
+                    f"restore names {name!r}, which {subject.name} does not have; it has {', '.join(subject.arrays)}"
                 )
         return names
-    if not call.in_place:
+    if not subject.in_place:
         return ()
-    return tuple(name for name in call.arrays if name not in call.outputs)
-
-
-class _Pristine:
-    """Copies of arguments on the GPU, to restore them from."""
-
-    def __init__(self, device: wgpu.GPUDevice, arrays: list[Array]):
-        usage = wgpu.BufferUsage
-        #: Copies, the buffers that they are of, and where in these they begin, in bytes.
-        self._copies: list[tuple[wgpu.GPUBuffer, wgpu.GPUBuffer, int]] = []
-        encoder = device.create_command_encoder()
-        for array in arrays:
-            if not array.nbytes:
-                continue
-            # Whole words: copies go by them, and items of 16 bits may begin or end within one. Nobody else writes the
-            # other half between a copy back and the trial that follows it.
-            begin = array.offset_bytes // 4 * 4
-            size_bytes = -(-(array.offset_bytes + array.nbytes) // 4) * 4 - begin
-            copy = device.create_buffer(
-                label="gridwise pristine", size=size_bytes, usage=usage.COPY_SRC | usage.COPY_DST
-            )
-            encoder.copy_buffer_to_buffer(array.lease.buffer, begin, copy, 0, size_bytes)
-            self._copies.append((copy, array.lease.buffer, begin))
-        device.queue.submit([encoder.finish()])
-
-    def restore(self, encoder: wgpu.GPUCommandEncoder) -> None:
-        """Record the commands that restore all of them."""
-        for copy, buffer, begin in self._copies:
-            encoder.copy_buffer_to_buffer(copy, 0, buffer, begin, copy.size)
+    return tuple(name for name in subject.arrays if name not in subject.outputs)
 
 
 class _Checker:
-    """Compares outputs with the expected ones."""
+    """Compares outputs with the expected ones.
 
-    def __init__(self, primitive: Primitive, call: BoundCall[Any], check: Check):
-        self._primitive, self._outputs = primitive, call.outputs
-        self._check = check
+    Parameters
+    ----------
+    primitive : Primitive or None
+        The one whose reference is used, if `check` is True.
+    subject : Subject
+    check : bool or callable
+    compares : bool
+        Whether a callable has anything to compare with.
+    """
+
+    def __init__(self, primitive: Primitive | None, subject: Subject, check: Check, *, compares: bool = True):
+        self._primitive, self._outputs = primitive, subject.outputs
+        self._check, self._compares = check, compares
         self._first: dict[str, np.ndarray] | None = None
         self._inputs: dict[str, np.ndarray] | None = None
-        if check is True and Oracle.of(primitive).reference is not None:
+        #: What each check found.
+        self.results: list[tuple[Mismatch, ...]] = []
+        if check is True and primitive is not None and Oracle.of(primitive).reference is not None:
             # Downloaded now: the first run may change them.
-            self._inputs = {k: a.to_numpy() for k, a in call.arrays.items() if k not in call.outputs}
+            self._inputs = {k: a.to_numpy() for k, a in subject.arrays.items() if k not in subject.outputs}
 
     @property
     def checks(self) -> bool:
         """Whether anything is compared: the caller may not want it, and a primitive may have no reference."""
-        return callable(self._check) or self._inputs is not None
+        return (callable(self._check) and self._compares) or self._inputs is not None
 
     def wrong(self) -> tuple[Mismatch, ...]:
         """Return the mismatches of the current outputs."""
+        found = self._wrong()
+        self.results.append(found)
+        return found
+
+    def _wrong(self) -> tuple[Mismatch, ...]:
         if callable(self._check):
             found = self._check(dict(self._outputs))
             return () if found is None else (found,)
-        if self._inputs is None:
+        if self._inputs is None or self._primitive is None:
             return ()
         outputs = {name: array.to_numpy() for name, array in self._outputs.items()}
         if self._first is not None and all(self._first[k].tobytes() == v.tobytes() for k, v in outputs.items()):

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from ...backend.wgpu_native import submit, wait_idle
 from ...errors import ArgumentError
 from ...runtime.context import context_of
-from ...runtime.executor import BoundPlan
 from ...runtime.run import bracket
 from ...timing.queries import MAX_PAIRS, TimingSession
 from ..calibrate.canary import CanaryTime, canary_time, is_slower
@@ -23,6 +22,7 @@ from ..calibrate.kernels import bind_canary
 from ..cases.mode import Mode
 from ..stats.statistics import is_stationary
 from .protocol import SamplingProtocol
+from .subjects import Runnable
 
 __all__ = ["Block", "Sampler", "WarmUp", "looks_stationary", "previous_end"]
 
@@ -96,12 +96,12 @@ def previous_end(canary: NDArray[np.uint64]) -> int | None:
 
 
 class Sampler:
-    """Samples one bound plan in one mode.
+    """Samples one subject in one mode.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
-    bound : BoundPlan
+    bound : Runnable
         With at least one kernel.
     mode : Mode
     protocol : SamplingProtocol
@@ -117,7 +117,7 @@ class Sampler:
     def __init__(
         self,
         device: wgpu.GPUDevice,
-        bound: BoundPlan,
+        bound: Runnable,
         mode: Mode,
         protocol: SamplingProtocol,
         before_trial: Sequence[Callable[[wgpu.GPUCommandEncoder], None]] = (),

@@ -17,11 +17,13 @@ from ...types.datatype import STORAGE_DATATYPES
 from ..cases.distributions import DISTRIBUTIONS
 from ..cases.mode import MODES
 
-__all__ = ["AXES", "Axis", "axis_hint", "collect_axes", "parse_axis", "parse_count", "points"]
+__all__ = ["AXES", "Axis", "Kinds", "axis_hint", "collect_axes", "parse_axis", "parse_count", "points"]
 
-#: Names of axes, and their possible values; None: counts, a float: numbers from 0 to it. What they mean, beyond n,
-#: datatype, op and mode, is up to the workloads that name them.
-AXES: Mapping[str, tuple[str, ...] | float | None] = {
+#: Names of axes, and their possible values; None: counts, a float: numbers from 0 to it.
+Kinds: TypeAlias = Mapping[str, tuple[str, ...] | float | None]
+
+#: Those of the primitives. What they mean, beyond n, datatype, op and mode, is up to the workloads that name them.
+AXES: Kinds = {
     "n": None,
     "datatype": tuple(STORAGE_DATATYPES),
     "op": ("add", "min", "max", "multiply"),
@@ -81,13 +83,15 @@ def _words(text: str, start: int, separator: str) -> Iterator[tuple[int, str]]:
         start += len(word) + 1
 
 
-def parse_axis(text: str) -> Axis:
+def parse_axis(text: str, known: Kinds = AXES) -> Axis:
     """Read one axis.
 
     Parameters
     ----------
     text : str
         As ``n[pow2]=[16:28:2]``, ``n=1000,2^20``, ``datatype=u32,f32``.
+    known : mapping
+        The axes that there are.
 
     Raises
     ------
@@ -97,17 +101,17 @@ def parse_axis(text: str) -> Axis:
     head = re.match(r"\s*(\w*)(?:\[(\w*)\])?\s*", text)
     assert head is not None
     name, modifier = head[1], head[2]
-    if name not in AXES:
-        raise _error(text, head.start(1), f"there is no axis {name!r}; there are {', '.join(AXES)}")
-    if modifier is not None and (modifier not in _MODIFIERS or AXES[name] is not None):
-        counts = ", ".join(name for name, values in AXES.items() if values is None)
-        known = f"{counts} take {' and '.join(_MODIFIERS)}, the others none"
-        raise _error(text, head.start(2), f"{name!r} has no modifier {modifier!r}; {known}")
+    if name not in known:
+        raise _error(text, head.start(1), f"there is no axis {name!r}; there are {', '.join(known)}")
+    if modifier is not None and (modifier not in _MODIFIERS or known[name] is not None):
+        counts = ", ".join(name for name, values in known.items() if values is None)
+        remedy = f"{counts or 'axes of counts'} take {' and '.join(_MODIFIERS)}, the others none"
+        raise _error(text, head.start(2), f"{name!r} has no modifier {modifier!r}; {remedy}")
     if text[head.end() : head.end() + 1] != "=":
         raise _error(text, head.end(), "expected NAME=VALUES or NAME[MODIFIER]=VALUES: '=' is missing")
     start = head.end() + 1
-    values = _values(text, start, AXES[name], _MODIFIERS.get(modifier or ""))
-    if name in _LEAST_1 and 0 in values:
+    values = _values(text, start, known[name], _MODIFIERS.get(modifier or ""))
+    if known is AXES and name in _LEAST_1 and 0 in values:
         raise _error(text, start, f"0 is no value of {name!r}: it must be at least 1")
     if len(set(values)) != len(values):
         twice = next(value for i, value in enumerate(values) if value in values[:i])
@@ -183,7 +187,9 @@ def axis_hint(text: str) -> str | None:
     return f"{text.strip()} is n = {values}; for 2^{first} to 2^{last} write {powers}"
 
 
-def collect_axes(texts: Iterable[str], short: Mapping[str, str | None], defaults: Mapping[str, str]) -> dict[str, Axis]:
+def collect_axes(
+    texts: Iterable[str], short: Mapping[str, str | None], defaults: Mapping[str, str], known: Kinds = AXES
+) -> dict[str, Axis]:
     """Return all axes, from the arguments of ``-a``, the short options, and defaults for the rest.
 
     Parameters
@@ -193,6 +199,8 @@ def collect_axes(texts: Iterable[str], short: Mapping[str, str | None], defaults
     short : mapping from str to str or None
         Values of ``--n``, ``--datatype``, …; None if not given.
     defaults : mapping from str to str
+    known : mapping
+        The axes that there are.
 
     Raises
     ------
@@ -201,11 +209,11 @@ def collect_axes(texts: Iterable[str], short: Mapping[str, str | None], defaults
     """
     axes: dict[str, Axis] = {}
     for text in (*texts, *(f"{name}={value}" for name, value in short.items() if value is not None)):
-        axis = parse_axis(text)
+        axis = parse_axis(text, known)
         if axis.name in axes:
             raise _error(text, 0, f"the axis {axis.name!r} is given twice; put all its values into one")
         axes[axis.name] = axis
-    return {name: axes.get(name) or parse_axis(f"{name}={value}") for name, value in defaults.items()} | axes
+    return {name: axes.get(name) or parse_axis(f"{name}={value}", known) for name, value in defaults.items()} | axes
 
 
 def points(axes: Mapping[str, Axis]) -> Iterator[dict[str, int | str]]:

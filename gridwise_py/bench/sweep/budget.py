@@ -68,7 +68,7 @@ class CostModel:
         self.protocol = protocol
         self.copy_item_ns = copy_item_ns
         self.isolated = isolated
-        self._compiled: set[tuple[str, str]] = set()
+        self._compiled: set[tuple[str, str | None]] = set()
         self._compile_scale: tuple[float, float] = (1.0, 1.0)
         self._run_scale: dict[str, tuple[float, float]] = {}
 
@@ -150,7 +150,7 @@ def choose_n(jobs_at: Callable[[int], Sequence[Job]], model: CostModel, budget_s
 
 def _total_s(jobs: Sequence[Job], model: CostModel) -> float:
     """Return the time of jobs: each pair of primitive and datatype is compiled once, and cached for later processes."""
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str | None]] = set()
     processes = {job.process for job in jobs}
     total_s = _PROCESS_S * len(processes) if processes - {0} else 0.0
     for job in jobs:

@@ -35,7 +35,7 @@ from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
 from .budget import PILOT_PROCESSES, PILOT_ROUNDS, CostModel, Schedule, choose_n
 from .suite import Job, in_processes
-from .worker import Worker, WorkerError, measure_isolated, measure_job
+from .worker import Worker, WorkerError, files_of, measure_isolated, measure_job
 
 __all__ = [
     "DEFAULT_BUDGET_S", "MOST_PROCESSES", "PROCESSES", "PROCESSES_ON_CPU", "Request", "RunProgress", "UnwrittenResults",
@@ -305,6 +305,7 @@ class _Measuring:
         #: Samples that a visit needs at most, once the pilot has shown it.
         self.samples: int | None = None
         self._problem: str | None = None
+        self._files = files_of(request.jobs)
 
     def __enter__(self) -> _Measuring:
         return self
@@ -328,7 +329,7 @@ class _Measuring:
         self._progress.process(job.process)
         self._problem = None
         try:
-            self._worker, self._of_process = Worker(self._adapter, self._protocol, name), job.process
+            self._worker, self._of_process = Worker(self._adapter, self._protocol, name, self._files), job.process
         except WorkerError as error:
             self._problem = str(error)
         self.start_s = time.perf_counter() - begin_s
@@ -401,7 +402,12 @@ def _schedule(
 
 def _calibration(device: wgpu.GPUDevice, jobs: Sequence[Job]) -> Calibration | None:
     """Measure floors and ceilings for jobs; None if the device cannot, which does not stop the run."""
-    sizes = {array_bytes(job.case.primitive, job.case.n, job.case.datatype) for job in jobs}
+    sizes = {
+        array_bytes(job.case.primitive, job.case.n, job.case.datatype) for job in jobs if job.case.own_workload is None
+    }
+    if len(sizes) < len({job.case for job in jobs}) and any(job.case.own_workload for job in jobs):
+        # What a user's benchmark moves is known when it has run: from caches to memory.
+        sizes.update(4 << exponent for exponent in range(10, 25, 2))
     try:
         return calibrate_run(device, sizes, cold=any(job.mode is Mode.COLD for job in jobs))
     except (GridwiseError, wgpu.GPUError, MemoryError):

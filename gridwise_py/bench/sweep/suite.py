@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +13,15 @@ from typing import Any, cast
 
 from ...errors import ArgumentError
 from ...primitives import REGISTRY
+from ..cases.benchmarked import axis_text
 from ..cases.case import YARDSTICK, Case
-from ..cases.mode import Mode
+from ..cases.mode import MODES, Mode
 from ..cases.names import case_name
+from ..cases.own_files import OwnWorkload
 from ..cases.workloads import USUAL_AXES, WORKLOADS
 from ..results.shares import array_bytes
 from ..sampling.protocol import SamplingProtocol
-from .axes import Axis, collect_axes, points
+from .axes import Axis, Kinds, collect_axes, points
 
 __all__ = [
     "BENCH_PROTOCOL",
@@ -32,6 +35,7 @@ __all__ = [
     "load_suite",
     "narrowed",
     "need_datatypes",
+    "own_sweeps",
     "plan_jobs",
     "suite_names",
     "with_n",
@@ -79,10 +83,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Primitives, and the axes for each of them."""
+    """Primitives, and the axes for each of them; or a benchmark of a user's file, and its axes."""
 
     primitives: tuple[str, ...]
     axes: Mapping[str, Axis]
+    own: OwnWorkload | None = None
 
 
 @dataclass(frozen=True)
@@ -97,9 +102,16 @@ class Suite:
 
 
 def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
-    """Return the jobs of sweeps without duplicates; at each n and mode, copies of as many bytes come first."""
+    """Return the jobs of sweeps without duplicates; at each n and mode, copies of as many bytes come first.
+
+    Not for the benchmarks of a user's file: how many bytes they move is known when they have run.
+    """
     wanted: dict[tuple[Case, Mode], None] = {}
     for sweep in sweeps:
+        if sweep.own is not None:
+            for place in points(sweep.axes):
+                wanted[Case.of_own(sweep.own, place), Mode(place["mode"])] = None
+            continue
         outer = {name: sweep.axes[name] for name in ("n", "mode")}
         inner = {name: axis for name, axis in sweep.axes.items() if name not in outer}
         for place in points(outer):
@@ -187,7 +199,7 @@ def need_datatypes(sweeps: Iterable[Sweep]) -> None:
     ArgumentError
     """
     for sweep in sweeps:
-        for primitive in sweep.primitives:
+        for primitive in () if sweep.own is not None else sweep.primitives:
             known, asked = WORKLOADS[primitive].datatypes, sweep.axes["datatype"].values
             if not set(known) & set(asked):
                 fitting = [name for name, each in WORKLOADS.items() if set(asked) & set(each.datatypes)]
@@ -205,6 +217,67 @@ def narrowed(sweeps: Iterable[Sweep], axes: Mapping[str, Axis], primitives: Sequ
         if chosen:
             found.append(Sweep(chosen, {**sweep.axes, **axes}))
     return tuple(found)
+
+
+# ---- benchmarks of a user's file
+
+
+def own_sweeps(
+    workloads: Sequence[OwnWorkload], texts: Sequence[str], short: Mapping[str, str | None]
+) -> tuple[Sweep, ...]:
+    """Return a sweep for each benchmark of a user, over its own axes or the values that were asked for.
+
+    Parameters
+    ----------
+    workloads : sequence of OwnWorkload
+    texts : sequence of str
+        Behind ``-a``; an axis that a benchmark lacks is ignored, unless all of them lack it.
+    short : mapping from str to str or None
+        As of `collect_axes`.
+
+    Raises
+    ------
+    ArgumentError
+        If an axis cannot be read, or no benchmark has it.
+    """
+    kinds: dict[str, tuple[str, ...] | float | None] = {}
+    for workload in workloads:
+        for name, kind in _own_kinds(workload).items():
+            before = kinds.setdefault(name, kind)
+            if isinstance(before, tuple) and isinstance(kind, tuple):
+                kinds[name] = tuple(dict.fromkeys((*before, *kind)))
+    asked = collect_axes(texts, short, {}, kinds)
+    sweeps = [Sweep((workload.full_name,), _own_axes(workload, asked), workload) for workload in workloads]
+    return tuple(sweep for sweep in sweeps if all(axis.values for axis in sweep.axes.values()))
+
+
+def _own_axes(workload: OwnWorkload, asked: Mapping[str, Axis]) -> dict[str, Axis]:
+    """Return the axes of a user's benchmark; without values where those that were asked for are not its own words."""
+    kinds = _own_kinds(workload)
+    axes = {"mode": Axis("mode", (Mode.HOT.value,))}
+    for name, values in workload.declared.axes.items():
+        counts = tuple(value for value in values if type(value) is int)
+        axes[name] = Axis(name, counts if kinds[name] is None else tuple(map(axis_text, values)))
+    for name, axis in asked.items():
+        kind = kinds.get(name)
+        if isinstance(kind, tuple):
+            axis = Axis(name, tuple(word for word in map(str, axis.values) if word in kind))
+        if name in kinds:
+            axes[name] = axis
+    return axes
+
+
+def _own_kinds(workload: OwnWorkload) -> Kinds:
+    """Return what values the axes of a user's benchmark may have: other numbers, but no other words."""
+    kinds: dict[str, tuple[str, ...] | float | None] = {}
+    for name, values in workload.declared.axes.items():
+        if all(type(value) is int and value >= 0 for value in values):
+            kinds[name] = None
+        elif all(isinstance(value, float) and value >= 0 for value in values):
+            kinds[name] = math.inf
+        else:
+            kinds[name] = tuple(map(axis_text, values))
+    return {**kinds, "mode": MODES}
 
 
 # ---- suites ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from types import TracebackType
 from typing import IO, Any
@@ -22,15 +22,16 @@ import wgpu
 
 from ..cases.case import Case
 from ..cases.mode import Mode
+from ..cases.own_files import load_benchmarks
 from ..results.entries import result_of
-from ..results.model import Result
+from ..results.model import BaselineCase, Result
 from ..sampling.measure import measure_case
 from ..sampling.protocol import SamplingProtocol
 from .line_process import LineProcess, ProcessEnded
 from .machine_load import LoadWatch
 from .suite import Job
 
-__all__ = ["CASE_TIMEOUT_S", "Worker", "WorkerError", "measure_isolated", "measure_job"]
+__all__ = ["CASE_TIMEOUT_S", "Worker", "WorkerError", "files_of", "measure_isolated", "measure_job"]
 
 #: A case that takes longer counts as hanging; so does the start of a worker.
 CASE_TIMEOUT_S = 600.0
@@ -41,7 +42,13 @@ def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) ->
     watch = LoadWatch()
     measured = measure_case(device, job.case, protocol, job.mode, check=job.checks)
     found = result_of(measured, position=job.position, round_number=job.round, process=job.process)
-    return replace(found, checked=job.checks, other_load=watch.share())
+    baseline = job.case.baseline
+    return replace(
+        found,
+        checked=job.checks,
+        other_load=watch.share(),
+        baseline=None if baseline is None else BaselineCase(primitive=baseline.primitive, case=baseline.axes),
+    )
 
 
 class WorkerError(Exception):
@@ -63,6 +70,8 @@ class Worker:
     protocol : SamplingProtocol
     name : str
         The subject of error messages.
+    files : sequence of str
+        Users' files whose benchmarks it measures.
 
     Raises
     ------
@@ -70,11 +79,17 @@ class Worker:
         If it does not start. The message says how it ended, with the last line of its output.
     """
 
-    def __init__(self, adapter: int | str | None, protocol: SamplingProtocol, name: str = "the child process"):
+    def __init__(
+        self,
+        adapter: int | str | None,
+        protocol: SamplingProtocol,
+        name: str = "the child process",
+        files: Sequence[str] = (),
+    ):
         self._name = name
         self._process = LineProcess(worker_command())
         try:
-            self._ask({"adapter": adapter, "protocol": protocol.to_dict()})
+            self._ask({"adapter": adapter, "protocol": protocol.to_dict(), "files": list(files)})
         except BaseException:
             self.kill()
             raise
@@ -124,13 +139,19 @@ def measure_isolated(adapter: int | str | None, job: Job, protocol: SamplingProt
     WorkerError
         If the process ended or hung; the message says how, with the last line of its output.
     """
-    with Worker(adapter, protocol) as worker:
+    with Worker(adapter, protocol, files=files_of([job])) as worker:
         result = worker.measure(job)
         how = worker.close()
     if how:
         warning = f"the child process wrote its result, and then {how}"
         result = replace(result, warnings=(*result.warnings, warning))
     return result
+
+
+def files_of(jobs: Iterable[Job]) -> list[str]:
+    """Return the users' files that jobs come from."""
+    paths = (None if job.case.own_workload is None else str(job.case.own_workload.path) for job in jobs)
+    return [path for path in dict.fromkeys(paths) if path is not None]
 
 
 def _job_data(job: Job) -> dict[str, Any]:
@@ -165,6 +186,8 @@ def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     protocol = SamplingProtocol(**settings["protocol"])
     expect_software()  # the command names the adapter
     try:
+        for path in settings["files"]:
+            load_benchmarks(path)
         device = request_device(settings["adapter"])
     except Exception as error:
         answer({"error": f"{type(error).__name__}: {error}"[:2000]})

@@ -1,0 +1,281 @@
+"""`benchmarked` and `Benchmark`: how a file of a user declares what `gridwise bench FILE` measures."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from typing import Any, TypeAlias, TypeVar, cast
+
+import numpy as np
+import wgpu
+
+from ...errors import ArgumentError
+from ...planning.plan import Work
+from ...primitives.base import Primitive
+from ...runtime.sequence import Sequence as CapturedSequence
+from .mode import MODES
+
+__all__ = ["AxisValue", "Benchmark", "Declared", "Run", "axis_text", "benchmarked", "collecting"]
+
+AxisValue: TypeAlias = int | float | str | bool
+#: What a benchmark can run.
+Run: TypeAlias = Primitive | CapturedSequence | Callable[..., Any] | Sequence[Primitive] | Mapping[str, Primitive]
+_Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
+
+#: Parameters of a benchmark's function that are no axes.
+_GIVEN = ("device", "rng")
+_NAME = re.compile(r"[A-Za-z_][\w-]*")
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What a function that is decorated with `benchmarked` returns: what to run at one point of its axes.
+
+    A class that is decorated has attributes or methods of these names instead.
+
+    Attributes
+    ----------
+    run : Primitive, Sequence, callable, or sequence or mapping of primitives
+        A `gw.Kernel`, another primitive, what `gw.capture` captured, or several kernels, which run one after the other:
+        each gets the arguments that it has, outputs of those before it included. A callable records on an encoder: it
+        is called with it, and with the inputs by name as Arrays.
+    inputs : mapping from str to numpy.ndarray, Array or number
+        The arguments by name. Of a kernel these include what it writes, where that has a content that matters.
+    reference : callable or mapping, optional
+        The right outputs: of one output an array, of several a mapping by name. A callable gets those of the inputs, as
+        numpy arrays, that it has parameters for. Without it a primitive of the library is compared with its own.
+    outputs : sequence of str or mapping from str to Array, optional
+        What a callable or a `Sequence` writes: names of inputs, or the Arrays. By default any of the inputs:
+        the reference then returns a mapping by name.
+    work : Work, optional
+        What must be moved and computed, for rates and rooflines. By default what a primitive says of itself; of several
+        kernels and of a callable nothing is known.
+    rtol, atol : float, optional
+        A float may differ from the reference by ``atol + rtol * abs(reference)``. By default `rtol` is 1e-5
+        (f16: 1e-2, f64: 1e-12), and `atol` a hundredth of that of the largest item. Other items must be equal.
+    restore : sequence of str
+        Arguments that are put back, untimed, before each trial, because a trial changes what the next one reads; not in
+        mode batch.
+    """
+
+    run: Run
+    inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    reference: Callable[..., Any] | Mapping[str, Any] | None = None
+    _: KW_ONLY
+    outputs: Sequence[str] | Mapping[str, Any] | None = None
+    work: Work | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    restore: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        given: Mapping[str, Any] = vars(self)
+        if not isinstance(given["inputs"], Mapping):
+            raise ArgumentError(
+                f"a benchmark's inputs are {type(given['inputs']).__name__}, but must be a mapping by name: "
+                f"inputs={{'x': x}}"
+            )
+        if given["work"] is not None and not isinstance(given["work"], Work):
+            raise ArgumentError(
+                f"a benchmark's work is {given['work']!r:.60}, but must be a gw.Work(items, read_bytes, write_bytes)"
+            )
+        if isinstance(given["restore"], str):
+            object.__setattr__(self, "restore", (given["restore"],))
+
+
+def _benchmark_of(made: Any, name: str) -> Benchmark:
+    """Return what a benchmark's function returned, or an object with attributes of these names."""
+    if isinstance(made, Benchmark):
+        return made
+    if isinstance(made, (Primitive, CapturedSequence)) or getattr(made, "run", None) is None:
+        raise ArgumentError(f"{name} returned {type(made).__name__}, but must return gw.Benchmark(run=…, inputs={{…}})")
+    known = {one.name: getattr(made, one.name) for one in fields(Benchmark) if hasattr(made, one.name)}
+    for one, value in known.items():
+        if one not in ("run", "reference") and callable(value):
+            known[one] = value()
+    return Benchmark(**known)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A benchmark as it was declared.
+
+    Attributes
+    ----------
+    name : str
+    make : callable
+        The function or class: called with the device and a value of each axis, it returns what to run.
+    axes : mapping from str to tuple
+        Values by axis; ``mode`` is among them where it was given.
+    size : callable or None
+        Returns n, of the axes that it has parameters for.
+    baseline : str or None
+        ``"AXIS=VALUE"``, or the name of another benchmark of the file.
+    module : str
+    line : int
+        Where it is in its file.
+    """
+
+    name: str
+    make: Callable[..., Any]
+    axes: Mapping[str, tuple[AxisValue, ...]]
+    size: Callable[..., int] | None
+    baseline: str | None
+    module: str
+    line: int
+
+    @property
+    def takes_rng(self) -> bool:
+        """Whether it wants a generator of random numbers."""
+        return "rng" in inspect.signature(self.make).parameters
+
+    def call(self, device: wgpu.GPUDevice, values: Mapping[str, AxisValue], seed: Sequence[int]) -> Benchmark:
+        """Return what it runs at a point of its axes."""
+        given: dict[str, Any] = {"rng": np.random.default_rng(seed)} if self.takes_rng else {}
+        return _benchmark_of(self.make(device, **values, **given), self.name)
+
+
+#: Where the benchmarks go that are declared while this thread loads a file.
+_collected = threading.local()
+
+
+class collecting:  # a context manager
+    """Yields the list of what is declared inside of a ``with`` block, in this thread."""
+
+    def __enter__(self) -> list[Declared]:
+        self._before: list[Declared] | None = getattr(_collected, "into", None)
+        found: list[Declared] = []
+        _collected.into = found
+        return found
+
+    def __exit__(self, *error: object) -> None:
+        _collected.into = self._before
+
+
+def benchmarked(
+    *, name: str | None = None, baseline: str | None = None, **axes: Iterable[AxisValue] | AxisValue
+) -> Callable[[_Decorated], _Decorated]:
+    """Declare a function or class as a benchmark that ``gridwise bench FILE`` runs at each point of its axes.
+
+    The function gets a device and a value of each axis, and returns a `Benchmark`; so does the constructor of a class,
+    whose attributes and methods are those of a `Benchmark`. With a parameter ``rng`` it gets a numpy Generator that is
+    seeded by ``--seed``. Parameters that are no axes need a default.
+
+    Parameters
+    ----------
+    name : str, optional
+        By default that of the function.
+    baseline : str, optional
+        What its times are shown relative to: the value of an axis (``"method=naive"``), or the name of another
+        benchmark of this file with the same axes.
+    **axes : iterable of int, float, str or bool
+        Values by axis, such as ``n=[2**16, 2**20]``. The axis ``n`` is the size, which pictures have on their x axis;
+        it may be a callable of other axes, as in ``n=lambda rows, columns: rows * columns``, and is 1 if it is left
+        out. An axis ``mode`` has modes of `measure`; by default it is hot.
+
+    Raises
+    ------
+    ArgumentError
+        If an axis has no values, values of another kind or one twice, or the function lacks a parameter for it.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> @gw.benchmarked(n=[2**12, 2**16])
+    ... def total(device, n):
+    ...     x = np.arange(n, dtype=np.uint32)
+    ...     return gw.Benchmark(run=gw.Reduce(device, "u32"), inputs={"input": x}, reference=lambda input: input.sum())
+    >>> total(gw.request_device(), 2**12).inputs["input"].size
+    4096
+    """
+    size, values = None, dict[str, tuple[AxisValue, ...]]()
+    for axis, given in axes.items():
+        if axis == "n" and callable(given):
+            size = cast(Callable[..., int], given)
+        else:
+            values[axis] = _values(axis, given)
+    if baseline is not None:
+        _check_baseline(baseline, values)
+
+    def declare(made: _Decorated) -> _Decorated:
+        own_name = name or made.__name__
+        if not _NAME.fullmatch(own_name):
+            raise ArgumentError(f"a benchmark's name is {own_name!r}, but must be letters, digits, _ and -")
+        _check_parameters(own_name, made, values)
+        code: Any = getattr(made, "__code__", None) or getattr(getattr(made, "__init__", None), "__code__", None)
+        line = 0 if code is None else int(code.co_firstlineno)
+        found = Declared(own_name, made, values, size, baseline, made.__module__, line)
+        into: list[Declared] | None = getattr(_collected, "into", None)
+        if into is not None:
+            into.append(found)
+        return made
+
+    return declare
+
+
+def _values(axis: str, given: Any) -> tuple[AxisValue, ...]:
+    """Return the values of an axis."""
+    if axis in _GIVEN or axis == "primitive":
+        raise ArgumentError(f"an axis cannot be called {axis!r}; give it another name")
+    listed: list[Any] = [given] if isinstance(given, (str, int, float)) else list(given)
+    values: list[Any] = [value.item() if isinstance(value, np.generic) else value for value in listed]
+    if not values:
+        raise ArgumentError(f"the axis {axis!r} has no values; give some, as in {axis}=[1024, 4096]")
+    for value in values:
+        if not isinstance(value, (int, float, str)) or (isinstance(value, str) and not _is_word(value)):
+            raise ArgumentError(
+                f"the axis {axis!r} has the value {value!r:.60}; values are numbers, booleans and words without "
+                f"blanks, commas and brackets: give names, and look up what they stand for in the function"
+            )
+    texts = [axis_text(value) for value in values]
+    twice = next((text for i, text in enumerate(texts) if text in texts[:i]), None)
+    if twice is not None:
+        raise ArgumentError(f"the axis {axis!r} has the value {twice!r} twice; leave one out")
+    if axis == "n" and not all(type(value) is int and value >= 1 for value in values):
+        raise ArgumentError(f"the axis 'n' is {values!r:.80}, but is the size: whole numbers of at least 1")
+    if axis == "mode" and not set(texts) <= set(MODES):
+        raise ArgumentError(f"the axis 'mode' is {values!r:.80}; modes are {', '.join(MODES)}")
+    return tuple(values)
+
+
+def axis_text(value: AxisValue) -> str:
+    """Return the value of an axis as results files and the command line have it."""
+    short = f"{value:g}" if isinstance(value, float) else ""
+    return short if short and float(short) == value else str(value)
+
+
+def _is_word(text: str) -> bool:
+    return re.fullmatch(r"[^\s,\[\]:=]+", text) is not None
+
+
+def _check_baseline(baseline: str, axes: Mapping[str, tuple[AxisValue, ...]]) -> None:
+    axis, is_axis, value = baseline.partition("=")
+    if not is_axis:
+        return
+    if axis not in axes or axis in ("n", "mode"):
+        own = [name for name in axes if name not in ("n", "mode")]
+        raise ArgumentError(
+            f"baseline={baseline!r} is of no axis that can have a baseline; there are {', '.join(own) or 'none'}"
+        )
+    texts = [axis_text(one) for one in axes[axis]]
+    if value not in texts:
+        raise ArgumentError(f"baseline={baseline!r} names no value of {axis}; it has {', '.join(texts)}")
+
+
+def _check_parameters(name: str, made: Callable[..., Any], axes: Mapping[str, Any]) -> None:
+    """Raise unless a function takes a device and its axes."""
+    parameters = inspect.signature(made).parameters
+    wanted = {axis: 0 for axis in axes if axis != "mode"}
+    rng = {"rng": 0} if "rng" in parameters else {}
+    if "mode" in axes and "mode" in parameters:
+        wanted["mode"] = 0
+    try:
+        inspect.signature(made).bind(None, **wanted, **rng)
+    except TypeError as error:
+        raise ArgumentError(
+            f"{name}({', '.join(parameters)}) cannot be called with its axes ({error}); its parameters are "
+            f"{', '.join(('device', *wanted))}, and rng if it needs random numbers"
+        ) from None

@@ -1,0 +1,229 @@
+"""Files of users with benchmarks: how they are loaded, and the workloads that are in them."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import wgpu
+
+from ...errors import ArgumentError, DeviceError, GridwiseError
+from .benchmarked import AxisValue, Benchmark, Declared, axis_text, collecting
+
+__all__ = [
+    "OWN_WORKLOADS",
+    "Baseline",
+    "OwnCodeError",
+    "OwnWorkload",
+    "in_one_line",
+    "is_file_of_benchmarks",
+    "load_benchmarks",
+]
+
+#: By full name, ``FILE.NAME``: the benchmarks of the files that this process has loaded.
+OWN_WORKLOADS: dict[str, OwnWorkload] = {}
+
+_MODULE = "gridwise_benchmarks_of_"
+
+
+class OwnCodeError(ArgumentError):
+    """The code of a user raised; the message says in which line and what."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The case that the times of another one are shown relative to; n and mode are the same.
+
+    Attributes
+    ----------
+    primitive : str
+    axes : mapping from str to str
+        All others.
+    """
+
+    primitive: str
+    axes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class OwnWorkload:
+    """A benchmark of a user's file, as the workloads of this library are.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    declared : Declared
+    """
+
+    path: Path
+    declared: Declared
+
+    @property
+    def full_name(self) -> str:
+        """``FILE.NAME``: no primitive of the library has a dot in its name."""
+        return f"{self.path.stem}.{self.declared.name}"
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of its axes besides n and mode."""
+        return tuple(name for name in self.declared.axes if name not in ("n", "mode"))
+
+    def value(self, axis: str, text: str) -> AxisValue:
+        """Return the value of an axis that a text stands for."""
+        values = self.declared.axes[axis]
+        for value in values:
+            if axis_text(value) == text:
+                return value
+        return float(text) if isinstance(values[0], float) else int(text)
+
+    def size(self, values: Mapping[str, AxisValue]) -> int:
+        """Return n at a point of its axes."""
+        if self.declared.size is None:
+            return int(values.get("n", 1))
+        wanted = inspect.signature(self.declared.size).parameters
+        try:
+            found: Any = self.declared.size(**{name: values[name] for name in wanted})
+        except Exception as error:
+            raise ArgumentError(f"{self.full_name}: n=… of the axes fails: {in_one_line(error, self.path)}") from error
+        if int(found) != found or found < 1:
+            raise ArgumentError(f"{self.full_name}: n=… of the axes gives {found!r:.40}, not a count of at least 1")
+        return int(found)
+
+    def baseline(self, axes: Mapping[str, str]) -> Baseline | None:
+        """Return the baseline of a case; None if it has none, or is it."""
+        given = self.declared.baseline
+        if given is None:
+            return None
+        axis, is_axis, value = given.partition("=")
+        if not is_axis:
+            return Baseline(f"{self.path.stem}.{given}", axes)
+        return None if axes[axis] == value else Baseline(self.full_name, {**axes, axis: value})
+
+    def benchmark(self, device: wgpu.GPUDevice, n: int, mode: str, axes: Mapping[str, str], seed: int) -> Benchmark:
+        """Return what it runs at a point of its axes.
+
+        Raises
+        ------
+        ArgumentError
+            If the user's code raises; with the line where.
+        """
+        values = {name: self.value(name, text) for name, text in axes.items()}
+        if "n" in self.declared.axes:
+            values["n"] = n
+        if "mode" in inspect.signature(self.declared.make).parameters:
+            values["mode"] = mode
+        return self.guarded(lambda: self.declared.call(device, values, (seed, n)))
+
+    def guarded(self, call: Callable[[], Any]) -> Any:
+        """Return what a call of the user's code returns; raise ArgumentError with its line where it raises."""
+        try:
+            return call()
+        except (MemoryError, wgpu.GPUError, DeviceError, OwnCodeError):
+            raise
+        except GridwiseError as error:
+            line = _line_in(error.__traceback__, self.path)
+            if line is None:
+                raise
+            raise OwnCodeError(in_one_line(error, self.path)) from error
+        except Exception as error:
+            raise OwnCodeError(in_one_line(error, self.path)) from error
+
+
+def is_file_of_benchmarks(word: str) -> bool:
+    """Whether a word of a command line names a file of Python."""
+    return word.endswith(".py")
+
+
+def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:
+    """Import a file, and return its benchmarks by their short names; a file that was loaded before is loaded again.
+
+    The folder of the file is searched for modules meanwhile and afterwards, as if Python ran it.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be read, raises, or declares no benchmark, or two of one name.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ArgumentError(f"{path}: there is no such file of benchmarks")
+    where = path.resolve()
+    name = _MODULE + where.stem
+    spec = importlib.util.spec_from_file_location(name, where)
+    if spec is None or spec.loader is None:
+        raise ArgumentError(f"{path} is no file of Python")
+    if str(where.parent) not in sys.path:
+        sys.path.insert(0, str(where.parent))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    with collecting() as declared:
+        try:
+            spec.loader.exec_module(module)
+        except KeyboardInterrupt:
+            raise
+        except GridwiseError as error:  # a benchmark that is declared wrongly, most often
+            raise ArgumentError(f"{path.name}, {in_one_line(error, where, kind=False)}") from error
+        except BaseException as error:
+            raise ArgumentError(
+                f"{path.name} cannot be imported: {in_one_line(error, where)}; python {path.name} shows all of it"
+            ) from error
+    return _registered(path.name, where, [one for one in declared if one.module == name])
+
+
+def _registered(shown: str, path: Path, declared: Sequence[Declared]) -> dict[str, OwnWorkload]:
+    """Put the benchmarks of a file into the registry, and return them by their short names."""
+    found: dict[str, OwnWorkload] = {}
+    for one in declared:
+        if one.name in found:
+            raise ArgumentError(
+                f"{shown}: two benchmarks are called {one.name!r}, at lines {found[one.name].declared.line} and "
+                f"{one.line}; rename one, or give it name="
+            )
+        found[one.name] = OwnWorkload(path, one)
+    if not found:
+        raise ArgumentError(
+            f"{shown} declares no benchmark; put @gw.benchmarked(n=[…]) before a function that returns a gw.Benchmark"
+        )
+    for name, workload in found.items():
+        baseline = workload.declared.baseline
+        if baseline is not None and "=" not in baseline:
+            other = found.get(baseline)
+            if other is None:
+                raise ArgumentError(
+                    f"{shown}: the baseline of {name} is {baseline!r}, which is none of {', '.join(found)}"
+                )
+            if set(other.axes) != set(workload.axes):
+                raise ArgumentError(f"{shown}: {name} and its baseline {baseline!r} must have the same axes")
+    names = {workload.full_name for workload in found.values()}
+    for full_name in [name for name, own in OWN_WORKLOADS.items() if own.path == path or name in names]:
+        del OWN_WORKLOADS[full_name]
+    OWN_WORKLOADS.update({workload.full_name: workload for workload in found.values()})
+    return found
+
+
+def in_one_line(error: BaseException, path: Path, *, kind: bool = True) -> str:
+    """Return an error in one line: the last place in a file where it passed, its kind where wanted, its message."""
+    line = _line_in(error.__traceback__, path)
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        line = error.lineno
+    place = "" if line is None else f"line {line}: "
+    said = str(error.msg if isinstance(error, SyntaxError) else error).strip().partition("\n")[0]
+    words = [type(error).__name__] if kind or not said else []
+    return place + ": ".join([*words, said] if said else words)[:500]
+
+
+def _line_in(trace: TracebackType | None, path: Path) -> int | None:
+    """Return the line of a file that a traceback passed last."""
+    line = None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

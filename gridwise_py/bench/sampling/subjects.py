@@ -1,0 +1,286 @@
+"""What can be measured, in one form: a call of a primitive, calls one after the other, and recorded commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, cast
+
+import numpy as np
+import wgpu
+
+from ...backend.wgpu_native import write_timestamp
+from ...errors import ArgumentError
+from ...primitives.base import Primitive
+from ...runtime.array import Array, asarray
+from ...runtime.bound_call import BoundCall
+from ...runtime.chunked_array import ChunkedArray
+from ...runtime.context import context_of
+from ...runtime.encodable import Spans
+from ...runtime.internal_kernels import bind_nothing
+from ...runtime.sequence import Sequence as CapturedSequence
+from ...timing.queries import Edges, TimingSession
+from ..cases.benchmarked import Benchmark
+
+__all__ = ["Runnable", "Subject", "subject_of", "subject_of_call", "uploaded"]
+
+#: No buffer holds it by chance: what is not written keeps it.
+_UNWRITTEN = 0xA5
+
+
+class Runnable(Protocol):
+    """Commands that can be encoded any number of times."""
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        ...
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its spans."""
+        ...
+
+    def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None) -> None:
+        """Record it, each dispatch `trials` times; with `timing`, with timestamps around each of `labels`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Something with its arguments, ready to be measured.
+
+    Attributes
+    ----------
+    device : wgpu.GPUDevice
+    name : str
+    runnable : Runnable
+    arrays : mapping from str to Array or ChunkedArray
+        All arguments that are known by name.
+    outputs : mapping from str to Array or ChunkedArray
+    unread : tuple of str
+        Outputs that were made for it, whose content means nothing before it runs.
+    in_place : bool
+        Whether a repetition would find other inputs.
+    n : int
+    parameters, work : mapping
+        As of a `Measurement`.
+    shaders_sha256 : tuple of str
+    """
+
+    device: wgpu.GPUDevice
+    name: str
+    runnable: Runnable
+    arrays: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+    unread: tuple[str, ...] = ()
+    in_place: bool = False
+    n: int = 0
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    work: Mapping[str, int] = field(default_factory=dict[str, int])
+    shaders_sha256: tuple[str, ...] = ()
+
+    def forget_outputs(self) -> None:
+        """Overwrite the outputs that were made for it, so that it shows whether they are written."""
+        for name in self.unread:
+            array = self.outputs[name]
+            if isinstance(array, Array):
+                pattern = np.full(array.nbytes, _UNWRITTEN, np.uint8).view(array.dtype)
+                array.copy_from(pattern.reshape(array.shape))
+
+
+def uploaded(given: Mapping[str, Any], names: Any, device: wgpu.GPUDevice) -> dict[str, Any]:
+    """Return what a caller gave, with numpy arrays among `names` uploaded; others are values of uniforms."""
+    return {
+        name: asarray(value, device) if name in names and isinstance(value, np.ndarray) else value
+        for name, value in given.items()
+    }
+
+
+def subject_of_call(call: BoundCall[Any]) -> Subject:
+    """Return a call of a primitive as a subject."""
+    plan = call.plan
+    counts = {part.count: int(call.arrays[part.count].item()) for part in plan.work.counted}
+    return Subject(
+        call.device, plan.primitive, call.bound_plan, call.arrays, call.outputs,
+        in_place=call.in_place, n=plan.work.items, parameters=dict(plan.parameters),
+        work=plan.work.with_counts(counts).totals(),
+        shaders_sha256=tuple(sorted({kernel.shader for kernel in plan.kernels})),
+    )  # fmt: skip
+
+
+def subject_of(device: wgpu.GPUDevice, name: str, benchmark: Benchmark) -> Subject:
+    """Return what a benchmark runs as a subject; compiles it, and makes the outputs that are missing.
+
+    Raises
+    ------
+    ArgumentError
+        If it is nothing that can be measured, is of another device, or an argument does not fit.
+    """
+    run = benchmark.run
+    if isinstance(run, Primitive):
+        found = _of_primitive(device, name, run, benchmark.inputs)
+    elif isinstance(run, CapturedSequence):
+        _check_device(device, name, run.device)
+        arrays = _arrays(benchmark, device)
+        outputs = _named_outputs(benchmark, arrays) or _only_arrays(arrays)
+        found = _of_calls(device, name, run.calls, arrays, outputs)
+    elif isinstance(run, (Mapping, Sequence)):
+        found = _of_several(device, name, run, benchmark)
+    elif callable(run):
+        arrays = _arrays(benchmark, device)
+        recorded = _Recorded(device, name, run, arrays)
+        found = Subject(device, name, recorded, arrays, _named_outputs(benchmark, arrays) or _only_arrays(arrays))
+    else:
+        raise ArgumentError(
+            f"{name}: run is {type(run).__name__}, but must be a gw.Kernel or another primitive, several of them, a "
+            f"gw.Sequence, or a function that records on an encoder"
+        )
+    if benchmark.outputs is not None and isinstance(run, (Primitive, Mapping, Sequence)):
+        found = replace(found, outputs=_named_outputs(benchmark, found.arrays))
+    if isinstance(benchmark.outputs, Mapping):
+        given = {id(array) for array in benchmark.inputs.values()}
+        found = replace(found, unread=tuple(key for key, array in found.outputs.items() if id(array) not in given))
+    return found if benchmark.work is None else replace(found, work=benchmark.work.totals())
+
+
+def _of_primitive(device: wgpu.GPUDevice, name: str, primitive: Primitive, inputs: Mapping[str, Any]) -> Subject:
+    _check_device(device, name, primitive.device)
+    call = primitive.bind(**uploaded(inputs, primitive.signature.arguments, device))
+    return replace(subject_of_call(call), unread=tuple(key for key in call.outputs if key not in inputs))
+
+
+def _of_several(device: wgpu.GPUDevice, name: str, run: Any, benchmark: Benchmark) -> Subject:
+    """Bind kernels one after the other, each with the arguments that it has."""
+    listed = list(cast(Mapping[str, Any], run).items()) if isinstance(run, Mapping) else [(None, one) for one in run]
+    if not listed or not all(isinstance(one, Primitive) for _, one in listed):
+        raise ArgumentError(f"{name}: run holds {run!r:.80}, but must hold gw.Kernels or other primitives")
+    primitives = [cast(Primitive, one) for _, one in listed]
+    known = {key for one in primitives for key in (*one.signature.arguments, *one.signature.values)}
+    unknown = sorted(set(benchmark.inputs) - known)
+    if unknown:
+        raise ArgumentError(f"{name}: no kernel has an argument {unknown[0]!r}; they have {', '.join(sorted(known))}")
+    arrays = uploaded(benchmark.inputs, {key for one in primitives for key in one.signature.arguments}, device)
+    outputs: dict[str, Any] = {}
+    calls: list[tuple[BoundCall[Any], int]] = []
+    for one in primitives:
+        _check_device(device, name, one.device)
+        own = {*one.signature.arguments, *one.signature.values}
+        call = one.bind(**{key: value for key, value in arrays.items() if key in own})
+        arrays |= call.arrays
+        outputs |= call.outputs
+        calls.append((call, 1))
+    labels = [label for label, _ in listed if label is not None]
+    found = _of_calls(device, name, calls, arrays, outputs, labels)
+    return replace(found, unread=tuple(key for key in outputs if key not in benchmark.inputs))
+
+
+def _of_calls(
+    device: wgpu.GPUDevice,
+    name: str,
+    calls: Sequence[tuple[BoundCall[Any], int]],
+    arrays: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+    labels: Sequence[str] = (),
+) -> Subject:
+    shaders = {kernel.shader for call, _ in calls for kernel in call.plan.kernels}
+    return Subject(
+        device, name, _Calls(name, calls, labels), {**arrays, **outputs}, outputs,
+        in_place=any(call.in_place for call, _ in calls), shaders_sha256=tuple(sorted(shaders)),
+    )  # fmt: skip
+
+
+def _check_device(device: wgpu.GPUDevice, name: str, of: wgpu.GPUDevice) -> None:
+    if of is not device:
+        raise ArgumentError(
+            f"{name}: what it runs is on another device than the one it was given; make it on the parameter device"
+        )
+
+
+def _arrays(benchmark: Benchmark, device: wgpu.GPUDevice) -> dict[str, Any]:
+    return uploaded(benchmark.inputs, benchmark.inputs.keys(), device)
+
+
+def _only_arrays(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those that may be written, where nobody says which are."""
+    return {name: array for name, array in arrays.items() if isinstance(array, (Array, ChunkedArray))}
+
+
+def _named_outputs(benchmark: Benchmark, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outputs that a benchmark names."""
+    named = benchmark.outputs
+    if named is None:
+        named = tuple(benchmark.reference) if isinstance(benchmark.reference, Mapping) else ()
+    if isinstance(named, Mapping):
+        return dict(named)
+    names = (named,) if isinstance(named, str) else tuple(named)
+    for name in names:
+        if name not in arrays:
+            raise ArgumentError(
+                f"outputs names {name!r}, which is none of {', '.join(arrays) or 'no inputs'}; give outputs= as a "
+                f"mapping of names to the Arrays that are written"
+            )
+    return {name: arrays[name] for name in names}
+
+
+# ---- what is encoded
+
+
+class _Calls:
+    """Calls one after the other; `Runnable`."""
+
+    def __init__(self, name: str, calls: Sequence[tuple[BoundCall[Any], int]], labels: Sequence[str]):
+        self._calls = [(call.bound_plan, trials) for call, trials in calls]
+        self._kept = [call for call, _ in calls]  # with their arrays
+        self.title: str = name
+        own = [plan.labels for plan, _ in self._calls]
+        if labels:  # a kernel is called as its mapping does; of several kernels of a primitive the label follows
+            own = [
+                (label,) if len(of_call) == 1 else tuple(f"{label} {one}" for one in of_call)
+                for label, of_call in zip(labels, own, strict=True)
+            ]
+        self.labels: tuple[str, ...] = tuple(label for of_call in own for label in of_call)
+
+    def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None) -> None:
+        for plan, own in self._calls:
+            plan.encode(encoder, trials=trials * own, timing=timing)
+
+
+class _Recorded:
+    """What a function of a user records; `Runnable`.
+
+    Its passes are its own, so there is one span: from a timestamp before the first of its commands to one after the
+    last. Without timestamps between passes, passes of a kernel that does nothing take them.
+    """
+
+    def __init__(self, device: wgpu.GPUDevice, name: str, record: Callable[..., Any], arrays: Mapping[str, Any]):
+        self._device, self._record, self._arrays = device, record, arrays
+        self.title: str = name
+        self.labels: tuple[str, ...] = (name,)
+
+    def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None) -> None:
+        edges = None if timing is None else timing.edges(self.labels[0])
+        if edges is not None:
+            self._stamp(encoder, edges, is_end=False)
+        for _ in range(trials):
+            self._record(encoder, **self._arrays)
+        if edges is not None:
+            self._stamp(encoder, edges, is_end=True)
+
+    def _stamp(self, encoder: wgpu.GPUCommandEncoder, edges: Edges, *, is_end: bool) -> None:
+        if context_of(self._device).timing_helper.stamps_encoders:
+            write_timestamp(encoder, edges.query_set, edges.begin + is_end)
+        else:
+            bind_nothing(self._device).encode(encoder, timing=_HalfSpan(edges, is_end))
+
+
+@dataclass(frozen=True)
+class _HalfSpan(Spans):
+    """Takes one timestamp of a pass: its end, where something begins, or its begin, where that ends."""
+
+    edges: Edges
+    is_end: bool
+
+    def span(self, label: str, /) -> dict[str, object]:
+        place = "beginning_of_pass_write_index" if self.is_end else "end_of_pass_write_index"
+        return {"query_set": self.edges.query_set, place: self.edges.begin + self.is_end}

@@ -1,0 +1,547 @@
+"""Benchmarks of a user's file: how they are declared and loaded, what they run, what every command makes of them."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import gridwise_py as gw
+from gridwise_py.bench.ab.environments import find_side
+from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.cases.own_files import load_benchmarks
+from gridwise_py.bench.results.reader import read_results
+from gridwise_py.bench.sampling.measure import measure_case
+from gridwise_py.bench.sampling.own_run import OwnRun
+from gridwise_py.bench.sweep.suite import own_sweeps, plan_jobs
+from gridwise_py.cli import main
+from gridwise_py.timing.queries import TimingHelper
+from helpers.paths import ROOT
+from helpers.results import measure_here
+
+EXAMPLE = ROOT / "examples" / "my_kernels.py"
+SHORT = ["--processes", "1", "--warmup-s", "0", "--sampling-s", "0"]
+PROTOCOL = gw.SamplingProtocol(
+    min_samples=2, block_trials=2, warmup_s=0.0, max_warmup_s=0.001, timeout_s=0.001, check_unit=False, batch_trials=3
+)
+HEAD = "import numpy as np\nimport gridwise_py as gw\n"
+SQUARE = '''
+WGSL = """
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  if (id.x < arrayLength(&x)) { y[id.x] = CODE; }
+}"""
+def kernel(device, code="x[id.x] * x[id.x]", label="square"):
+    text = WGSL.replace("CODE", code)
+    return gw.Kernel(device, text, {"x": "read", "y": "read_write"}, lambda n: -(-n["x"] // 64), label=label)
+def inputs(n):
+    return {"x": np.arange(1, n + 1, dtype=np.float32), "y": np.zeros(n, np.float32)}
+'''
+
+
+def _run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """A function that writes a file of benchmarks into the working directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(text, name="mine.py"):
+        path = tmp_path / name
+        path.write_text(HEAD + SQUARE + text)
+        return path
+
+    yield write
+    sys.path[:] = [folder for folder in sys.path if folder != str(tmp_path)]
+
+
+@pytest.fixture
+def measure(write, device):
+    """A function that measures the only benchmark of a text at the first point of its axes."""
+
+    def measure(text, mode="hot", check=True):
+        (workload,) = load_benchmarks(write(text)).values()
+        (job, *_) = plan_jobs(own_sweeps([workload], [], {"mode": mode}))
+        return measure_case(device, job.case, PROTOCOL, job.mode.value, check=check)
+
+    return measure
+
+
+# ---- declarations
+
+
+def test_a_decorated_function_is_the_function():
+    @gw.benchmarked(n=[4])
+    def double(device, n=3):
+        return 2 * n
+
+    assert double(None) == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 / 0", "mine.py cannot be imported: line 15: ZeroDivisionError: division by zero; python mine.py shows"),
+        ("def f(:", "mine.py cannot be imported: line 15: SyntaxError: invalid syntax"),
+        ("raise SystemExit(3)", "line 15: SystemExit: 3"),
+        ("@gw.benchmarked(n=[])\ndef f(device, n): ...",
+         "mine.py, line 15: the axis 'n' has no values; give some, as in n="),
+        ("@gw.benchmarked(n=[4, 4])\ndef f(device, n): ...", "line 15: the axis 'n' has the value '4' twice"),
+        ("@gw.benchmarked(n=[0])\ndef f(device, n): ...", "whole numbers of at least 1"),
+        ("@gw.benchmarked(k=[None])\ndef f(device, k): ...", "has the value None; values are numbers"),
+        ("@gw.benchmarked(k=['a b'])\ndef f(device, k): ...", "has the value 'a b'"),
+        ("@gw.benchmarked(mode=['quick'])\ndef f(device): ...", "modes are cold, hot, batch, latency"),
+        ("@gw.benchmarked(device=[1])\ndef f(device): ...", "an axis cannot be called 'device'"),
+        ("@gw.benchmarked(n=[4], k=[1])\ndef f(device, n): ...",
+         "f(device, n) cannot be called with its axes (got an unexpected keyword argument 'k'); its parameters are "
+         "device, n, k, and rng"),
+        ("@gw.benchmarked(n=[4], name='a.b')\ndef f(device, n): ...", "name is 'a.b', but must be letters"),
+        ("@gw.benchmarked(k=[1], baseline='k=2')\ndef f(device, k): ...", "names no value of k; it has 1"),
+        ("@gw.benchmarked(n=[1], baseline='n=1')\ndef f(device, n): ...", "can have a baseline; there are none"),
+        ("@gw.benchmarked(n=[4])\ndef f(device, n): ...\n" * 2,
+         "mine.py: two benchmarks are called 'f', at lines 15 and 17; rename one, or give it name="),
+        ("@gw.benchmarked(n=[4], baseline='g')\ndef f(device, n): ...", "the baseline of f is 'g', which is none of f"),
+        ("@gw.benchmarked(k=[4], baseline='g')\ndef f(device, k): ...\n@gw.benchmarked(n=[1])\ndef g(device, n): ...",
+         "f and its baseline 'g' must have the same axes"),
+        ("", "mine.py declares no benchmark; put @gw.benchmarked(n=[…]) before a function"),
+    ],
+)  # fmt: skip
+def test_a_file_that_declares_wrongly_is_refused_in_one_line(write, text, message):
+    write(text)
+    result = _run("bench", "mine.py")
+    assert result.exit_code == 2
+    assert message in result.output
+    assert len(result.output.splitlines()) == 1
+
+
+def test_what_is_not_in_a_file(write):
+    write("@gw.benchmarked(n=[4], kind=['a', 'b'])\ndef total(device, n, kind): ...")
+    for words, message in [
+        (["nothing.py"], "nothing.py: there is no such file of benchmarks"),
+        (["mine.py", "totl"], "mine.py has no benchmark 'totl'; it has total. Did you mean 'total'?"),
+        (["total", "mine.py"], "'total' stands before the file"),
+        (["mine.py", "-a", "size=3"], "there is no axis 'size'; there are n, kind, mode"),
+        (["mine.py", "-a", "kind=c"], "'c' is not one of a, b"),
+        (["mine.py", "--n", "many"], "'many' is not a count"),
+        (["mine.py", "--suite", "quick"], "--suite is for primitives"),
+    ]:
+        result = _run("bench", *words)
+        assert result.exit_code == 2
+        assert message in result.output
+
+
+def test_cases_are_the_points_of_the_axes(write):
+    found = load_benchmarks(
+        write("""
+@gw.benchmarked(n=[4, 8], kind=["a", "b"], half=[0.5], baseline="kind=a")
+def one(device, n, kind, half): ...
+@gw.benchmarked(rows=[2], columns=[3, 4], n=lambda rows, columns: rows * columns, mode=["batch", "cold"])
+def two(device, rows, columns): ...
+@gw.benchmarked(flag=[True, False], baseline="three", name="four")
+@gw.benchmarked(flag=[True, False])
+def three(device, flag): ...
+@gw.benchmarked(kind=["b", "c"])
+def five(device, kind): ...
+""")
+    )
+    assert list(found) == ["one", "two", "three", "four", "five"]
+
+    def names(asked=(), workloads=(), **short):
+        return {str(job) for job in plan_jobs(own_sweeps(workloads or list(found.values()), asked, short))}
+
+    assert names(workloads=[found["one"]]) == {
+        f"mine.one kind={kind} half=0.5 hot n={n}" for kind in "ab" for n in (4, 8)
+    }
+    assert names(workloads=[found["two"]]) == {
+        f"mine.two rows=2 columns={columns}{mode} n={n}" for columns, n in ((3, 6), (4, 8)) for mode in ("", " cold")
+    }
+    assert names(["kind=b"], [found["one"]], n="2^10") == {"mine.one kind=b half=0.5 hot n=2^10"}
+    assert names(["half=0.25", "kind=a"], [found["one"]], n="4", mode="batch") == {"mine.one kind=a half=0.25 n=4"}
+    both = [found["one"], found["five"]]
+    assert names(["kind=a,c"], both, n="4") == {"mine.one kind=a half=0.5 hot n=4", "mine.five kind=c hot n=1"}
+    assert names(["kind=c"], both) == {"mine.five kind=c hot n=1"}, "one has no such word"
+    assert len(names(["flag=True"])) == 4 + 4 + 2 + 2, "an axis is for those that have it"
+    job = plan_jobs(own_sweeps([found["one"]], ["kind=b"], {"n": "4"}))[0]
+    assert (job.case.baseline.primitive, job.case.baseline.axes) == ("mine.one", {"kind": "a", "half": "0.5"})
+    assert Case.of_own(found["one"], {"n": 4, "kind": "a", "half": "0.5"}).baseline is None
+    (job, _) = plan_jobs(own_sweeps([found["four"]], [], {}))
+    assert (job.case.n, job.case.baseline.primitive, job.case.baseline.axes) == (1, "mine.three", {"flag": "True"})
+
+
+def test_values_are_those_that_were_declared(write, device):
+    (workload,) = load_benchmarks(
+        write("""
+seen = []
+@gw.benchmarked(n=[4], kind=["a"], half=[0.5], flag=[True], count=[3])
+def one(device, rng, **axes):
+    seen.append((axes, rng.integers(1 << 30)))
+    return gw.Benchmark(run=kernel(device), inputs=inputs(4))
+""")
+    ).values()
+    seen = sys.modules[workload.declared.make.__module__].seen
+    for seed, count in ((0, "3"), (0, "5"), (1, "3")):
+        workload.benchmark(device, 4, "hot", {"kind": "a", "half": "0.5", "flag": "True", "count": count}, seed)
+    assert seen[0][0] == {"n": 4, "kind": "a", "half": 0.5, "flag": True, "count": 3}
+    assert seen[1][0]["count"] == 5
+    assert seen[0][1] == seen[1][1] != seen[2][1], "random numbers follow the seed"
+
+
+def test_two_files_of_one_name(write, tmp_path):
+    text = "@gw.benchmarked(n=[4])\ndef f(device, n): ..."
+    write(text)
+    (tmp_path / "other").mkdir()
+    write(text, "other/mine.py")
+    assert (
+        "two files are called mine.py, and both have a benchmark 'f'"
+        in _run("bench", "mine.py", "other/mine.py").output
+    )
+
+
+# ---- what is measured
+
+KINDS = {
+    "kernel": """
+@gw.benchmarked(n=[1000])
+def f(device, n):
+    return gw.Benchmark(kernel(device), inputs(n), reference=lambda x: x * x)
+""",
+    "several": """
+@gw.benchmarked(n=[1000])
+def f(device, n):
+    twice = gw.Kernel(device, '''
+        @group(0) @binding(0) var<storage, read> y: array<f32>;
+        @group(0) @binding(1) var<storage, read_write> z: array<f32>;
+        @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+          if (id.x < arrayLength(&y)) { z[id.x] = 2.0 * y[id.x]; }
+        }''', {"y": "read", "z": "read_write"}, lambda n: -(-n["y"] // 64), label="twice")
+    given = {**inputs(n), "z": np.zeros(n, np.float32)}
+    return gw.Benchmark([kernel(device), twice], given, reference=lambda x: {"y": x * x, "z": 2 * x * x})
+""",
+    "sequence": """
+@gw.benchmarked(n=[1000])
+def f(device, n):
+    x = gw.asarray(np.arange(n, dtype=np.uint32), device)
+    with gw.capture(device) as sequence:
+        prefix = gw.cumsum(x)
+        total = gw.max(prefix)
+    return gw.Benchmark(sequence, {"x": x}, lambda x: {"total": np.cumsum(x).max()}, outputs={"total": total})
+""",
+    "function": """
+@gw.benchmarked(n=[1000])
+def f(device, n):
+    square = kernel(device)
+    return gw.Benchmark(
+        lambda encoder, x, y: square.record(encoder, x=x, y=y), inputs(n), lambda x: x * x, outputs=["y"]
+    )
+""",
+    "class": """
+@gw.benchmarked(n=[1000])
+class f:
+    rtol = 1e-6
+    def __init__(self, device, n):
+        self.square, self.inputs = kernel(device), inputs(n)
+    def run(self, encoder, x, y):
+        self.square.record(encoder, x=x, y=y)
+    def reference(self, x):
+        return {"y": x * x}
+    def work(self):
+        return gw.Work(items=7, read_bytes=8, write_bytes=9)
+""",
+    "primitive": """
+@gw.benchmarked(n=[1000])
+def f(device, n):
+    return gw.Benchmark(gw.Reduce(device, "u32"), {"input": np.arange(n, dtype=np.uint32)})
+""",
+}
+LABELS = {
+    "kernel": ("square",), "several": ("square", "twice"), "sequence": None, "function": ("f",), "class": ("f",),
+    "primitive": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_is_run_checked_and_timed(measure, kind):
+    for mode in ("hot", "batch", "latency"):
+        found = measure(KINDS[kind], mode)
+        assert found.error is None
+        assert (found.primitive, found.n, found.mode) == ("mine.f", 1000, Mode(mode))
+        assert found.checked
+        assert found.correct
+        labels = tuple(series.name.removeprefix("mine.") for series in found.kernels)
+        assert labels == LABELS[kind] or LABELS[kind] is None
+        if found.tick_period_ns is not None:
+            assert found.whole["gpu_span"].samples_ns, "its timestamps are valid"
+    if kind == "class":
+        assert found.work == {"items": 7, "read_bytes": 8, "write_bytes": 9, "flops": 0}
+    if kind in ("several", "sequence", "function"):
+        assert found.work == {}, "nobody said what must be moved"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "primitive"])
+def test_each_kind_that_is_wrong_is_found(measure, kind):
+    spoiled = (
+        KINDS[kind]
+        .replace("lambda x: x * x", "lambda x: x * x + 90 * (x == 5)")
+        .replace('{"y": x * x', '{"y": x * x + 90 * (x == 5)')
+        .replace("cumsum(x).max()", "cumsum(x).max() - 1")
+    )
+    found = measure(spoiled)
+    assert found.error is None
+    assert not found.correct
+    if kind != "sequence":
+        assert (found.mismatches[0].index, found.mismatches[0].wrong_items) == (4, 1)
+    assert not measure(spoiled, check=False).checked
+
+
+def test_without_timestamps_between_passes_empty_passes_take_them(measure, device, monkeypatch):
+    monkeypatch.setattr(TimingHelper, "stamps_encoders", property(lambda self: False))
+    found = measure(KINDS["function"])
+    assert found.correct
+    if found.tick_period_ns is not None:
+        assert found.whole["gpu_span"].samples_ns
+        assert all(begin < end for ((begin, end),) in found.ticks)
+
+
+def test_right_items_that_happen_to_be_zeros_are_not_nothing(measure):
+    text = """
+@gw.benchmarked(n=[1000])
+def f(device, n):
+    x = gw.zeros(n, "u32", device=device)
+    with gw.capture(device) as sequence:
+        total = gw.max(x)
+    return gw.Benchmark(sequence, {"x": x}, outputs={"total": total})
+"""
+    for _ in range(2):  # the second one gets the memory of the first
+        found = measure(text)
+        assert found.error is None
+        assert not found.checked, "there is no reference"
+
+
+def test_what_a_trial_changes_is_restored(measure):
+    text = """
+@gw.benchmarked(n=[100])
+def f(device, n):
+    text = WGSL.replace("y[id.x] = CODE", "y[id.x] += x[id.x]")
+    add = gw.Kernel(device, text, {"x": "read", "y": "read_write"}, lambda n: -(-n["x"] // 64), label="add")
+    return gw.Benchmark(add, inputs(n), reference=lambda x, y: x + y RESTORE)
+"""
+    assert measure(text.replace("RESTORE", ', restore="y"')).correct
+    forgotten = measure(text.replace("RESTORE", ""))
+    assert not forgotten.correct
+    assert "name it in restore=" in forgotten.warnings[-1]
+    assert "mode 'batch' repeats the work" in measure(text.replace("RESTORE", ', restore=["y"]'), "batch").error
+
+
+def test_how_much_floats_may_differ(measure):
+    text = """
+@gw.benchmarked(n=[1000])
+def f(device, n):
+    return gw.Benchmark(kernel(device), inputs(n), lambda x: x * x * (1 + SHARE * (x == 10)) EXTRA)
+"""
+    for share, extra, is_right in [
+        (0.0005, "", True),  # of 100, beside 1e6
+        (0.005, "", False),
+        (1e-3, ", rtol=1e-4", False),
+        (1e-3, ", rtol=1e-2", True),
+        (0.05, ", atol=1.0", False),
+        (0.05, ", atol=10.0", True),
+    ]:
+        found = measure(text.replace("SHARE", str(share)).replace("EXTRA", extra))
+        assert found.error is None
+        assert found.correct is is_right, (share, extra)
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        ("gw.Benchmark(kernel(device), inputs(n), lambda x: x[:7])",
+         "the reference of y has shape (7,), but the output has (100,); return 100 items in that shape"),
+        ("gw.Benchmark(kernel(device), inputs(n), lambda z: z)",
+         "the reference has a parameter 'z', which is none of the inputs x, y"),
+        ("gw.Benchmark(kernel(device), inputs(n), lambda x: {'z': x})", "has 'z', which is none of its outputs y"),
+        ("gw.Benchmark(kernel(device), inputs(n), lambda x: x.nothing)", "line 17: AttributeError: "),
+        ("gw.Benchmark(kernel(device, 'y[id.x]'), inputs(n))", "square writes nothing: after a run y is as before"),
+        ("gw.Benchmark(kernel(device, 'y[id.x]'), inputs(n), lambda x: x)", "writes nothing"),
+        ("gw.Benchmark(lambda encoder, x, y: None, inputs(n), lambda x: x, outputs=['y'])", "writes nothing"),
+        ("gw.Benchmark(lambda encoder, x, y: None, inputs(n), lambda x: x)",
+         "of x, y the reference gives one, and not its name"),
+        ("gw.Benchmark(lambda encoder, x, y: None, inputs(n), outputs=['z'])",
+         "outputs names 'z', which is none of x, y"),
+        ("gw.Benchmark(kernel(device), {'x': np.ones(4, np.float32), 'z': 1})", "no argument 'z'"),
+        ("gw.Benchmark([kernel(device)], {**inputs(n), 'z': 1})", "no kernel has an argument 'z'; they have x, y"),
+        ("gw.Benchmark([kernel(device), 3], inputs(n))", "but must hold gw.Kernels or other primitives"),
+        ("gw.Benchmark(3, inputs(n))", "run is int, but must be a gw.Kernel"),
+        ("gw.Benchmark(kernel(device), 3)",
+         "line 17: ArgumentError: a benchmark's inputs are int, but must be a mapping"),
+        ("gw.Benchmark(kernel(device), inputs(n), work=3)", "work is 3, but must be a gw.Work"),
+        ("gw.Benchmark(kernel(device), inputs(n), restore=['z'])", "restore names 'z', which square does not have"),
+        ("gw.Benchmark(kernel(gw.request_device()), inputs(n))", "is on another device than the one it was given"),
+        ("gw.Benchmark(kernel(device, '}'), inputs(n))", "line 12: ShaderError: "),
+        ("kernel(device)", "f returned Kernel, but must return gw.Benchmark(run=…, inputs={…})"),
+        ("None", "f returned NoneType"),
+        ("1 / 0", "line 17: ZeroDivisionError: division by zero"),
+    ],
+)  # fmt: skip
+def test_a_benchmark_that_cannot_be_measured_says_why(measure, made, message):
+    found = measure(f"@gw.benchmarked(n=[100])\ndef f(device, n):\n    return {made}")
+    assert message in found.error
+    assert "\n" not in found.error
+
+
+def test_what_ab_calls_is_the_same(write, device):
+    workloads = [load_benchmarks(write(text, f"{kind}.py"))["f"] for kind, text in KINDS.items()]
+    for workload in workloads:
+        run = OwnRun(device, workload, 1000, "hot", {}, 0, check=True)
+        assert run.wrong is None
+        found = run.run(enable_cpu_timing=True, enable_gpu_timing=True, trials=2).get_timing_result()
+        assert found.cpu_total_time_ns > 0
+        assert len(found.spans) in (0, len(found.labels))
+        assert found.gpu_span_ns is None or found.gpu_span_ns > 0
+    spoiled = load_benchmarks(write(KINDS["kernel"].replace("x * x", "x + x"), "spoiled.py"))["f"]
+    assert "item 0 is 1.0, expected 2.0" in OwnRun(device, spoiled, 1000, "hot", {}, 0, check=True).wrong
+    assert OwnRun(device, spoiled, 1000, "hot", {}, 0, check=False).wrong is None
+
+
+# ---- commands
+
+
+@pytest.fixture
+def example(tmp_path, monkeypatch):
+    """The example in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(EXAMPLE, "my_kernels.py")
+    yield
+    sys.path[:] = [folder for folder in sys.path if folder != str(tmp_path)]
+
+
+def test_a_file_with_three_kernels(device, example, monkeypatch):
+    measure_here(monkeypatch, device)
+    words = ["-a", "n=64", "-a", "groups=4", "-a", "values=uniform", *SHORT]
+    result = _run("bench", "my_kernels.py", *words, "--json", "old.json")
+    assert result.exit_code == 0, result.output
+    assert " baseline " in result.output
+    document = read_results("old.json")
+    assert {r.name_with_n for r in document.results} == {
+        "my_kernels.total groups=4 hot n=64", "my_kernels.matmul tile=4 hot n=64", "my_kernels.matmul tile=8 hot n=64",
+        "my_kernels.histogram values=uniform hot n=64",
+    }  # fmt: skip
+    assert all(result.correct and result.checked for result in document.results)
+    assert document.context.command == ("bench", "my_kernels.py", *words, "--json", "old.json")
+    tiles = {r.case["tile"]: r for r in document.results if (r.primitive, r.n) == ("my_kernels.matmul", 64)}
+    assert tiles["4"].baseline is None
+    assert tiles["8"].baseline_key == tiles["4"].key
+    sums = next(result for result in document.results if result.primitive == "my_kernels.total")
+    assert [kernel.name for kernel in sums.kernels] == ["partial sums", "total"]
+    words = ["my_kernels.py", "total", "-a", "n=64", "-a", "groups=4", *SHORT]
+    result = _run("bench", *words, "--json", "new.json")
+    assert result.exit_code == 0, result.output
+    result = _run("compare", "old.json", "new.json", "--threshold", "50%", "--gate", "90%")
+    assert "my_kernels.total groups=4 hot n=64" in result.output
+    assert "partial sums" in result.output
+    assert _run("trace", "old.json", "-o", "trace.json").exit_code == 0
+    assert "partial sums" in Path("trace.json").read_text(encoding="utf-8")
+    before = read_results("new.json").results
+    result = _run("bench", *words, "--resume", "new.json")
+    assert result.exit_code == 0, result.output
+    assert read_results("new.json").results == before, "what was measured stays"
+
+
+@pytest.mark.slow
+def test_pictures_and_ceilings_of_three_kernels(device, example):
+    pytest.importorskip("altair")
+    words = ["-a", "n=64,128", "-a", "groups=4", *SHORT]
+    assert _run("bench", "my_kernels.py", *words, "--json", "old.json").exit_code == 0
+    document = read_results("old.json")
+    for words, found in [
+        (["plot", "old.json", "-o", "picture.svg"], "my_kernels.matmul"),
+        (["report", "old.json", "-o", "report.html"], "my_kernels.histogram"),
+    ]:
+        assert _run(*words).exit_code == 0, words
+        assert found in Path(words[-1]).read_text(encoding="utf-8")
+    if document.device.calibration is not None:
+        result = _run("roofline", "old.json")
+        assert result.exit_code == 0, result.output
+        assert result.output.count("my_kernels.") == len(document.results)
+
+
+def _git(*words):
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *identity, *words], check=True, capture_output=True)
+
+
+@pytest.mark.needs("git")
+def test_what_a_side_of_ab_is(write, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "kernels").mkdir()
+    path = write("old = 1", "kernels/mine.py")
+    (path.parent / "beside.wgsl").write_text("// old")
+    _git("init", "-q")
+    _git("add", "kernels")
+    _git("commit", "-q", "-m", "one")
+    path.write_text("new = 2")
+    monkeypatch.chdir(path.parent)  # not the top of the repository
+    old, new = find_side("HEAD", Path("mine.py")), find_side("..", Path("mine.py"))
+    assert (old.kind, new.kind, old.commit, new.commit, new.changed) == (
+        "revision",
+        "folder",
+        old.commit,
+        old.commit,
+        True,
+    )
+    assert "old = 1" in old.file.read_text()
+    assert (old.file.parent / "beside.wgsl").read_text() == "// old"
+    assert new.file == path
+    assert find_side(".", Path("mine.py")).file == path, "by its name"
+    for side in (old, new):
+        assert side.folder is None, "the library is that of this interpreter"
+    one = find_side("mine.py:total", None)
+    assert (one.kind, one.file, one.benchmark) == ("file", path, "total")
+    assert find_side(sys.executable, Path("mine.py")).file == path, "another version of the library"
+    (tmp_path / "empty").mkdir()
+    for given, file, message in [
+        ("HEAD", "other.py", "has no file kernels/other.py"),
+        (str(tmp_path / "empty"), "mine.py", "empty has no file mine.py"),
+        ("other.py:total", None, "other.py: there is no such file of benchmarks"),
+        ("HEAD", None, "'HEAD' is no file of benchmarks, as the other side is; write FILE.py:NAME"),
+        ("nonsense", "mine.py", "'nonsense' is no side of a comparison"),
+        (sys.executable, "other.py", "other.py: there is no such file of benchmarks"),
+    ]:
+        with pytest.raises(gw.ArgumentError, match=re.escape(message)):
+            find_side(given, None if file is None else Path(file))
+
+
+@pytest.mark.slow
+@pytest.mark.needs("git")
+def test_two_states_and_two_functions(device, write, monkeypatch):
+    path = write(KINDS["kernel"] + KINDS["class"].replace("class f", "class g"))
+    _git("init", "-q")
+    _git("add", path.name)
+    _git("commit", "-q", "-m", "one")
+    path.write_text(path.read_text().replace("x[id.x] * x[id.x]", "x[id.x] * x[id.x] + 1.0"))
+    few = ["--pairs", "2", "--rounds", "1", "--turn-s", "0.005"]
+    result = _run("ab", "HEAD", ".", *few, "--json", "ab.json", "--", "mine.py", "f")
+    assert result.exit_code == 4, result.output
+    assert "wrong result: NEW: mine.f hot n=1,000: item 0 is 2.0, expected 1.0" in result.output
+    _git("checkout", "-q", "--", "mine.py")
+    result = _run("ab", "mine.py:f", "mine.py:g", *few, "--threshold", "50%", "--gate", "90%", "--json", "two.json")
+    assert result.exit_code in (0, 1), result.output
+    data = json.loads(Path("two.json").read_text())
+    assert [row["case"] for row in data["rows"]] == ["mine.g hot n=1,000"]
+    assert data["complete"]
+    result = _run(
+        "bench", "mine.py", "f", "--processes", "2", "--warmup-s", "0", "--sampling-s", "0", "--json", "r.json"
+    )
+    assert result.exit_code == 0, result.output
+    assert [(r.process, r.checked, r.correct) for r in read_results("r.json").results] == [
+        (0, True, True),
+        (1, False, True),
+    ]
+    assert _run("bench", "mine.py", "f", *SHORT, "--isolate", "-q").exit_code == 0
