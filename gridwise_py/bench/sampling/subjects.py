@@ -281,6 +281,13 @@ class _HalfSpan(Spans):
     edges: Edges
     is_end: bool
 
+    @property
+    def inside(self) -> bool:
+        return False
+
+    def shared_pass(self, label: str, /) -> dict[str, object]:
+        raise AssertionError(f"only passes inside share one, and {label!r} is not inside")
+
     def span(self, label: str, /) -> dict[str, object]:
         place = "beginning_of_pass_write_index" if self.is_end else "end_of_pass_write_index"
         return {"query_set": self.edges.query_set, place: self.edges.begin + self.is_end}
