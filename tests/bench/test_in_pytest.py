@@ -24,7 +24,8 @@ from helpers.results import measurement
 
 pytest_plugins = ["pytester"]
 
-PLUGIN = ("-p", "gridwise_pytest")
+# Where the package is installed, the outer pytest has imported the plug-in already.
+PLUGIN = ("-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "gridwise_pytest")
 SHORT = """
 import numpy as np, pytest
 import gridwise_py as gw
@@ -52,6 +53,8 @@ def alone(monkeypatch):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    # A file that is written anew within a second, in the same size, would be taken for the old one.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any
 
 import wgpu
@@ -156,9 +157,9 @@ def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:
         raise ArgumentError(f"{path}: there is no such file of benchmarks")
     where = path.resolve()
     name = _MODULE + where.stem
-    spec = importlib.util.spec_from_file_location(name, where)
-    if spec is None or spec.loader is None:
-        raise ArgumentError(f"{path} is no file of Python")
+    spec = importlib.util.spec_from_file_location(name, where, loader=_AsItIsNow(name, str(where)))
+    assert spec is not None, "the loader is given"
+    assert spec.loader is not None, "the loader is given"
     if str(where.parent) not in sys.path:
         sys.path.insert(0, str(where.parent))
     module = importlib.util.module_from_spec(spec)
@@ -175,6 +176,13 @@ def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:
                 f"{path.name} cannot be imported: {in_one_line(error, where)}; python {path.name} shows all of it"
             ) from error
     return _registered(path.name, where, [one for one in declared if one.module == name])
+
+
+class _AsItIsNow(importlib.machinery.SourceFileLoader):
+    """Compiles the file at each import: Python's cache takes what was written within a second for the same."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
 
 
 def _registered(shown: str, path: Path, declared: Sequence[Declared]) -> dict[str, OwnWorkload]:

@@ -213,6 +213,7 @@ def rounded(ulps: float, absolute: float = 0.0) -> Callable[..., Any]:
 EXEMPT: dict[str, str] = {
     "batch": "submits calls together: tests/runtime/test_any_order.py",
     "benchmark": "the stopwatch",
+    "benchmarked": "the stopwatch",
     "capabilities": "of the device",
     "capture": "records calls: tests/runtime/test_any_order.py",
     "default_device": "of the device",
@@ -222,6 +223,7 @@ EXEMPT: dict[str, str] = {
     "leaf": "a part of an expression: tests/primitives/test_random_expressions.py",
     "list_adapters": "of the machine",
     "measure": "the stopwatch",
+    "measure_energy": "the stopwatch",
     "memory_stats": "memory of the device",
     "pinned_empty": "memory of the device",
     "profile": "the stopwatch",
@@ -232,8 +234,10 @@ EXEMPT: dict[str, str] = {
     "struct": "a part of an expression: tests/primitives/test_random_expressions.py",
     "synchronize": "waits",
     "timing_helper": "the stopwatch",
+    "timing_overhead": "the stopwatch",
     "to_dataframe": "files",
-    "compare_kernels": "a stopwatch",
+    "compare_energy": "the stopwatch",
+    "compare_kernels": "the stopwatch",
     "write_results": "files",
     "warm_up": "compiles",
 }
