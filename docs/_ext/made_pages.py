@@ -50,8 +50,9 @@ def make(_app: Sphinx) -> None:
     for machine in ("h200", "lavapipe"):
         figures = json.loads((ROOT / "benchmarks" / "results" / machine / "timers.json").read_text(encoding="utf-8"))
         files[DOCS / "concepts" / "made" / f"timers-{machine}.md"] = timers_markdown(figures)
-    claims = json.loads((ROOT / "benchmarks" / "results" / "lavapipe" / "claims.json").read_text(encoding="utf-8"))
-    files[DOCS / "concepts" / "made" / "claims-lavapipe.md"] = claims_markdown(claims)
+    for machine in ("h100", "lavapipe"):
+        claims = json.loads((ROOT / "benchmarks" / "results" / machine / "claims.json").read_text(encoding="utf-8"))
+        files[DOCS / "concepts" / "made" / f"claims-{machine}.md"] = claims_markdown(claims)
     audit = json.loads((ROOT / "benchmarks" / "results" / "gates_audit.json").read_text(encoding="utf-8"))
     files[DOCS / "concepts" / "made" / "gates.md"] = gates_audit.markdown(audit)
     files |= import_graph.write(DOCS / "assets" / "made")
