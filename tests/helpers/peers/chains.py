@@ -85,8 +85,10 @@ def one_of(rng: np.random.Generator, only: tuple[str, ...] = ()) -> str:
     return names[int(rng.choice(len(names), p=weights / weights.sum()))]
 
 
-def drawn_at(seed: int, index: int, only: tuple[str, ...] = ()) -> Call:
-    """Return the call that follows from a seed and an index."""
+def drawn_at(seed: int, index: int, only: tuple[str, ...] = (), alone: bool = False) -> Call:
+    """Return the call that follows from a seed and an index; those `alone` share nothing with those before them."""
+    if alone:
+        return drawn(np.random.default_rng([seed, index]), only)
     block = np.random.default_rng([seed, index // BLOCK, BLOCK])
     return drawn(np.random.default_rng([seed, index]), (one_of(block, only),), Draw(block).dtypes())
 
