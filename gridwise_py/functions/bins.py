@@ -308,11 +308,11 @@ def _counted(counts: Array, dtype: np.dtype | None, edges: Any) -> Any:
         return counts
     device = counts.device
     total = kept_primitive(Reduce, device, counts.datatype, Add).bind(input=counts).execute().output
-    ends = edges if isinstance(edges, Array) else asarray(edges.astype(np.float32), device)
-    upper, lower = (
-        asarray(end.copy(), device) if isinstance(end, np.ndarray) else end for end in (ends[1:], ends[:-1])
-    )
-    return asarray(f32(counts) / (f32(total) * (f32(upper) - f32(lower))))
+    if isinstance(edges, Array):
+        widths = f32(edges[1:]) - f32(edges[:-1])
+    else:  # narrow bins far from 0 have no such differences in float32
+        widths = asarray(np.diff(edges).astype(np.float32), device)
+    return asarray(f32(counts) / (f32(total) * widths))
 
 
 def _even_of_pairs(count: int, low: Any, high: Any) -> np.ndarray:
@@ -402,8 +402,8 @@ def histogram2d(
 def _checked_indices(call: str, name: str, given: Any, length: int | None) -> np.ndarray:
     """Return indices on the host as u32; raise where they are out of range."""
     indices = index_array(call, name, given)
-    least, most = (int(indices.min()), int(indices.max())) if indices.size else (0, 0)
-    if least < 0 or most >= (_MOST_LENGTH if length is None else max(length, 1)):
+    least, most = (int(indices.min()), int(indices.max())) if indices.size else (0, -1)
+    if least < 0 or most >= (_MOST_LENGTH if length is None else length):
         of = "" if length is None else f" for a length of {length}"
         raise BoundsError(f"{call}: {name} has integers from {least} to {most}, which is out of range{of}")
     return indices.astype(np.uint32)
@@ -542,10 +542,10 @@ def reduce_by_index(
     array([5, 0, 7], dtype=uint32)
     """
     call = "gw.reduce_by_index()"
-    length = integer(f"{call}: length", length, 1, _MOST_LENGTH)
+    length = integer(f"{call}: length", length, 0, _MOST_LENGTH)
     if not isinstance(indices, (Array, *EXPRESSIONS)):
         indices = _checked_indices(call, "indices", indices, length)
-    return _by_index(call, indices, x, op, length, device, deterministic=deterministic)
+    return _by_index(call, indices, x, op, max(1, length), device, deterministic=deterministic)[:length]
 
 
 def _by_index(

@@ -683,7 +683,8 @@ def _refuse_doubles(call: str, what: str) -> DatatypeError:
 
 def _as_asked(value: Any, asked: np.dtype[Any] | None, dtype: np.dtype[Any] | None) -> Any:
     """Return floats in the dtype that was asked for, or numpy's: of arrays of float16 it is float16."""
-    wanted = asked if asked is not None else dtype if dtype == np.float16 and not isinstance(value, Array) else None
+    is_half = dtype is not None and dtype.newbyteorder("=") == np.float16 and not isinstance(value, Array)
+    wanted = asked if asked is not None else np.dtype(np.float16) if is_half else None
     return value if wanted is None or value.dtype == wanted else value.astype(wanted)
 
 

@@ -143,6 +143,8 @@ m.searchsorted(np.float32([0.1, 0.2]), 0.1, "right")
 m.digitize(F, [np.nan] * 3)
 m.bincount(np.int64([]), [], 3)
 m.unique(U, False, False, False, 0)
+m.mean(F.astype(">f2"), 0)
+m.var(F.astype(">f2"), 0)
 """
 
 

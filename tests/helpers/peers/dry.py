@@ -1,8 +1,9 @@
 """Calls without kernels: nothing is compiled and nothing is dispatched, so that a hundred are tried in a second.
 
 Memory, transfers, plans and all that reads arguments are the library's own; outputs hold zeros, or what was copied
-there. What does not depend on items is compared: errors and their classes, datatypes, shapes, where results are, whether
-arguments were changed. What looks like a finding is made once more with kernels, and is one only if it is found there.
+there. What does not depend on items is compared: errors and their classes, warnings, datatypes, shapes, where results
+are, whether arguments were changed. What looks like a finding is made once more with kernels, and is one only if it is
+found there.
 """
 
 from __future__ import annotations

@@ -20,12 +20,9 @@ from .twins import TWINS, Twin
 #: Classes of errors that numpy's users catch. A MemoryError of numpy's says that a number was absurd.
 _CLASSES: tuple[type[BaseException], ...] = (np.exceptions.AxisError, IndexError, TypeError, ValueError)
 #: Functions whose shape depends on items: without these, the number of dimensions is compared.
-_BY_ITEMS = frozenset(
-    (
-        ".trim [] bincount compress extract flatnonzero group_by histogram_bin_edges intersect1d nonzero partition_by "
-        "reduce_by_key repeat run_length_encode segment_ids setdiff1d setxor1d trim union1d unique unique_all unique_counts "
-        "unique_inverse unique_values"
-    ).split()
+_BY_ITEMS = re.compile(
+    r"\[\]|\.?trim|bincount|compress|extract|(flat)?nonzero|group_by|histogram_bin_edges|partition_by|reduce_by_key|repeat"
+    r"|run_length_encode|segment_ids|intersect1d|setdiff1d|setxor1d|union1d|unique(_\w+)?"
 )
 
 
@@ -372,11 +369,13 @@ def _same(call: Call, twin: Twin, want: Any, got: Any, at: int, expected: Outcom
     ):
         return Finding("", "type", both)
     wanted = np.asarray(want)
-    if items.shape != wanted.shape:
-        if items_count or items.ndim != wanted.ndim or not _BY_ITEMS & set(names(call)):
-            return Finding("", "shape", both)
-    if isinstance(want, np.ndarray) and want.flags.writeable and not items.flags.writeable:
-        return Finding("", "read-only", both, type(items).__name__)
+    may_differ = not items_count and any(_BY_ITEMS.fullmatch(name) for name in names(call))
+    if items.ndim != wanted.ndim or (items.shape != wanted.shape and not may_differ):
+        return Finding("", "shape", both)
+    if not items.flags.writeable and isinstance(items, np.ndarray) and isinstance(want, np.ndarray):
+        of_series = any(given.how == "series" for given in walk(call))  # they are read-only
+        if want.flags.writeable and not of_series:
+            return Finding("", "read-only", both)
     if not twin.python_results and items.dtype not in (wanted.dtype, wanted.dtype.newbyteorder("=")):
         allowed = twin.dtypes(call, wanted.dtype.newbyteorder("="), on_gpu or isinstance(got, OnGpu), at)
         if items.dtype not in allowed:

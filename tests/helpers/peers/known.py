@@ -226,7 +226,12 @@ REFUSALS: tuple[Known, ...] = (
         when=is_on_gpu,
     ),
     Known(_TABLE + "quantiles of no items raise", "(nan)?(median|quantile|percentile)", "no items"),
-    Known(_TABLE + "quantiles of no items raise", "nan(quantile|percentile)", "is unknown", when=_has_no_items),
+    Known(
+        "numpy looks at method= only where there is a number",
+        "nan(quantile|percentile)",
+        "is unknown",
+        when=lambda call: _has_no_items(call) or _nan(call),
+    ),
     Known(_TABLE + "quantiles of bools", "(nan)?(median|quantile|percentile)", "has no differences", when=_has("bool")),
     Known(
         _TABLE + "matrix products of f32 and f16, one at a time",
@@ -312,7 +317,7 @@ REFUSALS: tuple[Known, ...] = (
     ),
     Known(_DOC + "where= of Arrays of up to 4 bytes", message="where= of an Array of", when=_eight_bytes),
     Known(_DOC + "shifts are integers", "roll", "must be an integer"),
-    Known(_DOC + "initial= is a number of the result's datatype", "prod|sum|nanprod|nansum|scan", "no value of"),
+    Known(_DOC + "initial= is a number of the result's datatype", "(nan)?(prod|sum|min|max)|scan", "no value of"),
     Known(
         _DOC + "out= has the datatype that dtype= says",
         message="out is of .*, but the result of",
@@ -382,6 +387,12 @@ ALLOWED: tuple[Known, ...] = (
         "nan(quantile|percentile|median)",
         kinds="value",
         when=lambda call: any(g.items.dtype.kind == "f" and np.isinf(g.items).any() for g in walk(call)),
+    ),
+    Known(
+        _DOC + "of no items numpy's quantiles without NaN lack the dimensions of q",
+        "nan(quantile|percentile)",
+        kinds="shape",
+        when=_has_no_items,
     ),
     Known(_DOC + "of a counted Array without such an item, its room", "find", kinds="value", when=_is_chain),
     Known("numpy's sort of float16 with NaN", kinds="value|shape", when=_is_missorted),
@@ -489,7 +500,7 @@ ALLOWED: tuple[Known, ...] = (
     Known(
         _PAGE + "numbers of numpy without dimensions take the other side's type",
         _EXPRESSIONS,
-        kinds="dtype|value",
+        kinds="dtype|value|accepts",
         when=lambda call: is_on_gpu(call) and _has_no_dims(call),
     ),
     Known("averages of nothing are NaN, without weights as with them", "average", "ZeroDivisionError", kinds="accepts"),
