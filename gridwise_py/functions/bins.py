@@ -115,7 +115,7 @@ class _Edges:
                     f"for example with bins.astype(np.{self._dtype})"
                 )
             self._given, self.bins = bins, bins.size - 1
-        elif np.ndim(bins) == 0:
+        elif np.ndim(bins := argument_array(call, "bins", bins) if isinstance(bins, (list, tuple)) else bins) == 0:
             self.bins = integer(f"{call}: bins", bins, 1, _MOST_LENGTH)
             if given is None and items is None:
                 raise ArgumentError(
@@ -155,11 +155,14 @@ def _ends(call: str, given: Any, items: np.ndarray | None) -> tuple[Any, Any]:
             low, high = np.uint8(low), np.uint8(high)
     else:
         what = f"range={given!r:.60}"
-        if np.ndim(given) == 0:
+        ends = argument_array(call, "range", given)
+        if not ends.ndim:
             raise DatatypeError(f"{call}: {what} must be two numbers, where bins begin and end")
-        if np.shape(given) != (2,):
+        if ends.shape != (2,):
             raise ArgumentError(f"{call}: {what} must be two numbers, where bins begin and end")
         low, high = given
+        if ends.dtype.kind not in "biufO":
+            raise DatatypeError(f"{call}: {what} must be two numbers, where bins begin and end")
     try:
         finite = np.isfinite(low) and np.isfinite(high)
     except TypeError as error:
@@ -240,10 +243,11 @@ def histogram(
     array([2, 1], dtype=uint32)
     """
     call = "gw.histogram()"
-    inputs = _Inputs(call, device)
+    inputs = _Inputs(call, _device_of_bins(device, bins))
     kind = inputs.take("input", x)
     options = {} if weights is None else {"weights": inputs.take("weights", weights)}
     inputs.check_lengths()
+    inputs.on_gpu |= isinstance(bins, Array)
     items = inputs.arrays.get("input")
     host = items if isinstance(items, np.ndarray) else None
     if isinstance(bins, str) and weights is not None:
@@ -288,6 +292,12 @@ def histogram_bin_edges(x: Any, bins: Any = 10, range: tuple[float, float] | Non
     kind = inputs.take("x", x)
     items = inputs.arrays.get("x")
     return _Edges(call, "x", bins, range, items if isinstance(items, np.ndarray) else None, kind).edges
+
+
+def _device_of_bins(device: wgpu.GPUDevice | None, *bins: Any) -> wgpu.GPUDevice | None:
+    """Return the device of edges that are on one, if the caller names none."""
+    on_gpu = [edges.device for edges in bins if isinstance(edges, Array)]
+    return on_gpu[0] if on_gpu and device is None else device
 
 
 def _padded(inputs: _Inputs, primitive: Any, length: int, **more: Array) -> Array:
@@ -362,13 +372,13 @@ def histogram2d(
         x, y = argument_array(call, "x", x), argument_array(call, "y", y)
         both = np.result_type(x, y)
         x, y = x.astype(both, copy=False), y.astype(both, copy=False)
-    inputs = _Inputs(call, device)
-    kinds = (inputs.take("x", x), inputs.take("y", y))
-    options = {} if weights is None else {"weights": inputs.take("weights", weights)}
-    inputs.check_lengths()
     is_list = isinstance(bins, (tuple, list)) or (isinstance(bins, np.ndarray) and bins.ndim > 0)
     several: list[Any] = list(cast(Sequence[Any], bins)) if is_list else []
     each_bins: list[Any] = several if len(several) == 2 else [bins, bins]
+    inputs = _Inputs(call, _device_of_bins(device, *each_bins))
+    kinds = (inputs.take("x", x), inputs.take("y", y))
+    options = {} if weights is None else {"weights": inputs.take("weights", weights)}
+    inputs.check_lengths()
     ranges = (None, None) if range is None else tuple(range) if np.iterable(range) else ()
     if len(ranges) != 2:
         raise ArgumentError(f"{call}: range={range!r}, but must be a pair of pairs")
@@ -376,6 +386,7 @@ def histogram2d(
     for name, kind, own_bins, own_range in zip(("x", "y"), kinds, each_bins, ranges, strict=True):
         if isinstance(own_bins, str):
             raise DatatypeError(f"{call}: bins={own_bins!r}, but a rule is for one argument; give a number, or edges")
+        inputs.on_gpu |= isinstance(own_bins, Array)
         items = inputs.arrays.get(name)
         host = items if isinstance(items, np.ndarray) else None
         found.append(_Edges(call, name, own_bins, own_range, host, kind, _even_of_pairs))
@@ -466,6 +477,8 @@ def bincount(
     elif not isinstance(x, Array):
         x = _checked_indices(call, "x", x, length)
         length = max(int(x.max()) + 1 if x.size else 0, minlength) if length is None else length
+    if weights is not None and not isinstance(weights, (Array, *EXPRESSIONS)):
+        weights = argument_array(call, "weights", weights)
     for name, each in (("x", x), ("weights", weights)):
         if each is not None and not isinstance(each, EXPRESSIONS) and np.ndim(each) != 1:
             raise ArgumentError(
@@ -474,7 +487,6 @@ def bincount(
     if length is None:
         raise ArgumentError(f"{call}: x is on the GPU, and its greatest number is not read; give length=")
     if weights is not None and not on_gpu:
-        weights = argument_array(call, "weights", weights)
         if weights.dtype.kind in "biu" and weights.dtype.itemsize < 8:  # exact
             weights = weights.astype(np.int64)
         elif weights.dtype.kind == "f" and context_of(device_of(device=device)).has_float64:

@@ -29,6 +29,7 @@ from ..runtime.array import Array, asarray, empty
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression, f32
 from ..types.expression_functions import StructExpression, isnan, where
+from ..types.options import one_of
 from .arrays import take
 from .orders import transpose
 from .reductions import AxisLike, max, min
@@ -192,8 +193,7 @@ def _quantiles(
     call: str, x: Any, q: Any, axis: AxisLike, out: Any, method: str, keepdims: bool, weights: Any, device: Any,
     *, most: int, skips_nan: bool = False,
 ) -> Any:  # fmt: skip
-    if method not in (*_CONTINUOUS, *_STEPPED):
-        raise ArgumentError(f"{call}: method={method!r} is unknown; known are {', '.join((*_CONTINUOUS, *_STEPPED))}")
+    one_of(f"{call}: method", method, (*_CONTINUOUS, *_STEPPED))
     if weights is not None:
         raise ArgumentError(f"{call}: weights= is not here; give numpy's function x.to_numpy() and the weights")
     rows = _Rows(call, x, axis, keepdims, device)

@@ -830,6 +830,8 @@ def average(
     ]
     if isinstance(pair[1], np.ndarray) and not isinstance(pair[0], Expression):
         pair[1] = _along_axis(call, pair[1], pair[0].shape, axis)
+    elif isinstance(pair[1], Array) and not isinstance(pair[0], Expression) and pair[1].shape != pair[0].shape:
+        raise _of_other_shape(call, pair[1].shape, pair[0].shape, axis)
     if not _on_host(pair):
         target = device_of(*(each for each in pair if isinstance(each, Array)), device=device)
         items, shares = (
@@ -870,9 +872,13 @@ def _along_axis(call: str, shares: np.ndarray, shape: tuple[int, ...], axis: Axi
     if axis is not None and shares.shape == tuple(shape[k] for k in axes):
         order = tuple(size if k in axes else 1 for k, size in enumerate(shape))
         return np.broadcast_to(shares.reshape(order), shape)
-    # As numpy, which without axis= misses an argument.
-    raise (DatatypeError if axis is None else LengthError)(
-        f"{call}: weights has shape {shares.shape}, but x {shape}; give weights of that shape, or of that along axis="
+    raise _of_other_shape(call, shares.shape, shape, axis)
+
+
+def _of_other_shape(call: str, weights: Any, shape: Any, axis: Any) -> ArgumentError:
+    error = DatatypeError if axis is None else LengthError  # as numpy, which without axis= misses an argument
+    return error(
+        f"{call}: weights has shape {weights}, but x {shape}; give weights of that shape, or of that along axis="
     )
 
 

@@ -82,6 +82,7 @@ def test_arrays_stay_on_the_gpu(device):
     density = gw.histogram(gw.asarray(far, device), 7, range=(999.99, 1000.01), density=True)[0]
     np.testing.assert_allclose(density.to_numpy(), np.histogram(far, 7, (999.99, 1000.01), density=True)[0], rtol=1e-6)
     limits = gw.asarray(np.array([-1, 0, 0.25], dtype=np.float32), device)
+    assert isinstance(gw.histogram(X.astype(np.float32), limits, density=True)[0], gw.Array)
     hist, edges = gw.histogram(x, limits)
     assert edges is limits
     np.testing.assert_array_equal(hist.to_numpy(), np.histogram(X.astype(np.float32), limits.to_numpy())[0])

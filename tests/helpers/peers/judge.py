@@ -161,6 +161,9 @@ def judged(call: Call, deep: bool = True, items: bool = True) -> Judged:
             if refusal.holds(call, shown):
                 result.refusal = refusal.reason
                 return result
+    if call.is_odd and (finding.kind == "refusal" or (finding.kind == "error class" and not hasattr(np, call.name))):
+        result.refusal = "what is no value of an argument is refused, by the library's own errors"
+        return result
     if deep and finding.kind == "error class" and _is_wrong_in_two_ways(call, result, items):
         result.allowed = "wrong in two ways: either may be told"
         return result

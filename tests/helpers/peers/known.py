@@ -117,7 +117,7 @@ def _has_out_and_dtype(call: Call) -> bool:
 
 
 def _has_no_dims(call: Call) -> bool:
-    return any(given.items.ndim == 0 for given in walk(call))
+    return any(given.items.ndim == 0 for given in walk(call)) or isinstance(call.args[0], (int, float, np.generic))
 
 
 def _has_no_items(call: Call) -> bool:
@@ -338,6 +338,12 @@ REFUSALS: tuple[Known, ...] = (
     Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as|store it, and convert"),
     Known(_PAGE + "an expression has no length", "len", "no length of its own"),
     Known(_TABLE + "rows of unique", "unique", "axis"),
+    Known(
+        "numpy rounds integers beside a float before it looks at their order",
+        "digitize",
+        "must ascend or descend",
+        when=lambda call: _has("int64", "uint64")(call) and _is_mixed(call),
+    ),
 )
 #: What is answered in another way.
 ALLOWED: tuple[Known, ...] = (
@@ -349,6 +355,32 @@ ALLOWED: tuple[Known, ...] = (
         "accepts",
         lambda call: is_on_gpu(call) and _has("uint8", "uint16", "int8", "int16")(call),
     ),
+    Known(
+        _TABLE + "several axes may be in a list, too",
+        message="'list' object cannot be interpreted as an integer",
+        kinds="accepts",
+    ),
+    Known("numpy's own bools are True and False", message="'numpy.bool' object cannot be interpreted", kinds="accepts"),
+    Known(_DOC + "correction=None is ddof", "var|std", "not supported between instances of 'int' and 'None", "accepts"),
+    Known(_DOC + "as many weights as items", "histogram", "weights should have the same shape", "accepts"),
+    Known(
+        "quantiles at True, and at no q, are of float64 in numpy",
+        "(nan)?(quantile|percentile)",
+        kinds="dtype",
+        when=lambda call: (
+            any(leaf is True or (isinstance(leaf, tuple) and not leaf) for leaf in call.args[1:2])
+            or any(not given.items.size for given in walk(call.args[1:2]))
+            or call.args[1:2] == ([],)
+        ),
+    ),
+    Known("numbers that C does not hold are numbers", message="too large to convert to C", kinds="accepts"),
+    Known("of no q numpy's own minimum fails", "quantile|percentile", "zero-size array to reduction", "accepts"),
+    Known("numpy converts a length to small integers", "delete", "Python integer .* out of bounds", "accepts"),
+    Known("where nothing is written the value does not matter", "put", "convert|argument", "accepts", _has_no_items),
+    Known(_DOC + "one item is an array of one", "histogram2d", "has no len", "error class|accepts"),
+    Known("numpy's own default is no kind", "(arg)?partition", "kind must be str, not NoneType", "accepts"),
+    Known("numpy looks at the ends without the step", "arange", "Maximum allowed size", "accepts"),
+    Known("numpy looks for an item among none", "intersect1d", "index 0 is out of bounds", "accepts", _has_no_items),
     Known(_DOC + "kth of no items is any integer", "(arg)?partition", "Partition index", "accepts", _has_no_items),
     Known(
         _DOC + "kind= changes nothing",
@@ -418,7 +450,9 @@ ALLOWED: tuple[Known, ...] = (
         when=lambda call: "float16" in repr(call),
     ),
     Known(_DOC + "products of flat Arrays are flat", "matmul", kinds="shape", when=is_on_gpu),
-    Known("of no items along no axis numpy's own reshape fails", "quantile|percentile", "cannot reshape", "accepts"),
+    Known(
+        "of no items along no axis numpy's own reshape fails", "median|quantile|percentile", "cannot reshape", "accepts"
+    ),
     Known("bools without bounds are themselves; numpy has no + of them", "clip", "ufunc 'positive'", "accepts"),
     Known("differences of bools", "ediff1d|ptp", kinds="accepts", message="numpy boolean subtract"),
     Known("a number that bool holds as True", "full_like|full", kinds="accepts", message="OverflowError", when=_huge),
