@@ -174,7 +174,7 @@ def judged(call: Call, deep: bool = True, items: bool = True) -> Judged:
 def _is_wrong_in_two_ways(call: Call, found: Judged, items: bool) -> bool:
     """Say whether, with another argument, one side's error stays as it is, and nothing else is to be said."""
     for candidate in _with_another_argument(call):
-        other = judged(candidate, deep=False, items=items)
+        other = judged(replace(candidate, is_odd=False), deep=False, items=items)
         if other.finding is None and (
             repr(other.numpy.error) == repr(found.numpy.error)
             or repr(other.gridwise.error) == repr(found.gridwise.error)

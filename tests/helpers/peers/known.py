@@ -117,7 +117,9 @@ def _has_out_and_dtype(call: Call) -> bool:
 
 
 def _has_no_dims(call: Call) -> bool:
-    return any(given.items.ndim == 0 for given in walk(call)) or isinstance(call.args[0], (int, float, np.generic))
+    return any(given.items.ndim == 0 for given in walk(call)) or isinstance(
+        call.args[0], (int, float, complex, np.generic)
+    )
 
 
 def _has_no_items(call: Call) -> bool:
