@@ -152,7 +152,9 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
 
 
 def _is_several(value: Any) -> bool:
-    return isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def _axes(call: str, axes: int | Sequence[int], ndim: int) -> tuple[int, ...]:

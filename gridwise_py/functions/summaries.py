@@ -944,11 +944,12 @@ def spread(
     correction: Any, device: Any, *, deterministic: bool = False, least: float = 0.0,
 ) -> Any:  # fmt: skip
     """Return the variance, or its root; sums of squares are divided by `least` where n − `ddof` is not positive."""
+    for each in (ddof, 0 if correction is None else correction):
+        if isinstance(each, bool) or not isinstance(each, (int, float, np.integer, np.floating)):
+            raise DatatypeError(f"{call}: ddof={each!r:.60} must be a number, such as 1")
     if correction is not None and ddof != 0:
         raise ArgumentError(f"{call}: correction={correction!r} and ddof={ddof!r} are one number; give one of them")
     number = ddof if correction is None else correction
-    if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
-        raise DatatypeError(f"{call}: ddof={number!r} must be a number, such as 1")
     asked = _asked(call, dtype)
     if asked == np.float64:
         raise _refuse_doubles(call, "the result is asked for in")

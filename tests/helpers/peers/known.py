@@ -340,6 +340,7 @@ REFUSALS: tuple[Known, ...] = (
     Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as|store it, and convert"),
     Known(_PAGE + "an expression has no length", "len", "no length of its own"),
     Known(_TABLE + "rows of unique", "unique", "axis"),
+    Known("of a number numpy writes into a copy", "put", "is written in place", when=_has_no_dims),
     Known(
         "numpy rounds integers beside a float before it looks at their order",
         "digitize",
@@ -376,10 +377,12 @@ ALLOWED: tuple[Known, ...] = (
         ),
     ),
     Known("numbers that C does not hold are numbers", message="too large to convert to C", kinds="accepts"),
-    Known("of no q numpy's own minimum fails", "quantile|percentile", "zero-size array to reduction", "accepts"),
+    Known(
+        "of no q numpy's own minimum fails", "(nan)?(quantile|percentile)", "zero-size array to reduction", "accepts"
+    ),
     Known("numpy converts a length to small integers", "delete", "Python integer .* out of bounds", "accepts"),
     Known("where nothing is written the value does not matter", "put", "convert|argument", "accepts", _has_no_items),
-    Known(_DOC + "one item is an array of one", "histogram2d", "has no len", "error class|accepts"),
+    Known(_DOC + "one item is an array of one", "histogram2d", r"has no len|len\(\) of", "error class|accepts"),
     Known("numpy's own default is no kind", "(arg)?partition", "kind must be str, not NoneType", "accepts"),
     Known("numpy looks at the ends without the step", "arange", "Maximum allowed size", "accepts"),
     Known("numpy looks for an item among none", "intersect1d", "index 0 is out of bounds", "accepts", _has_no_items),
