@@ -439,6 +439,8 @@ def _values(call: str, values: Any, array: Array, count: int) -> Array:
     argument_datatype(call, "values", values, given.dtype, ITEM_DATATYPES)
     if given.dtype.kind == "c" and array.dtype.kind != "c":
         raise DatatypeError(f"{call}: values are complex, but x is of {array.datatype}; give values.real")
+    if array.dtype.kind not in "fc" and is_python(values) and given.ndim == 0 and not np.isfinite(given):
+        raise ArgumentError(f"{call}: values is {values}, but x is of {array.datatype}, which has no such number")
     if is_python(values):  # Python's numbers take the datatype of x
         given = weak_items(call, "values", values, array.datatype)
     if given.ndim == 0:

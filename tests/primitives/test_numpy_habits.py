@@ -286,6 +286,8 @@ m.partition(L[0], [])
 m.argpartition(L[0], [[0], [1, 1]])
 m.round(F, [0, 1])
 m.put(F.copy(), [0], 1j)
+m.put(I.copy(), [0], np.nan)
+m.put(I.copy(), [0], np.inf)
 """
 
 

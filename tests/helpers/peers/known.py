@@ -383,6 +383,8 @@ ALLOWED: tuple[Known, ...] = (
     Known("numpy converts a length to small integers", "delete", "Python integer .* out of bounds", "accepts"),
     Known("where nothing is written the value does not matter", "put", "convert|argument", "accepts", _has_no_items),
     Known(_DOC + "one item is an array of one", "histogram2d", r"has no len|len\(\) of", "error class|accepts"),
+    Known("along no axis nothing moves", "roll", "not enough values to unpack", "accepts"),
+    Known("numpy looks for the axes first", "cumulative_.*", "must be one integer", "error class"),
     Known("numpy's own default is no kind", "(arg)?partition", "kind must be str, not NoneType", "accepts"),
     Known("numpy looks at the ends without the step", "arange", "Maximum allowed size", "accepts"),
     Known("numpy looks for an item among none", "intersect1d", "index 0 is out of bounds", "accepts", _has_no_items),
