@@ -486,7 +486,7 @@ def bincount(
             )
     if length is None:
         raise ArgumentError(f"{call}: x is on the GPU, and its greatest number is not read; give length=")
-    if weights is not None and not on_gpu:
+    if isinstance(weights, np.ndarray) and not on_gpu:
         if weights.dtype.kind in "biu" and weights.dtype.itemsize < 8:  # exact
             weights = weights.astype(np.int64)
         elif weights.dtype.kind == "f" and context_of(device_of(device=device)).has_float64:
@@ -500,13 +500,14 @@ def bincount(
         found = _by_index(call, x, values, Add, max(length, 1), device, deterministic=False, shown=shown)
         return found[:length]
 
-    if isinstance(weights, np.ndarray) and not on_gpu and sums_may_wrap(weights):
-        high, low = (sums_of(words) for words in two_words(weights))
+    summed: Any = weights
+    if isinstance(summed, np.ndarray) and not on_gpu and sums_may_wrap(summed):
+        high, low = (sums_of(words) for words in two_words(cast(Any, summed)))
         return of_sums(high, low)
-    found = sums_of(weights)
+    found = sums_of(summed)
     if isinstance(found, Array):
         return found
-    return found.astype(np.intp if weights is None else np.float64)
+    return found.astype(np.intp if summed is None else np.float64)
 
 
 @explained()

@@ -205,7 +205,7 @@ def _quantiles(
     if asked.dtype.kind not in "biuf":
         raise DatatypeError(f"{call}: q is of {asked.dtype}, but must be numbers from 0 to {most}")
     in_floats = rows.dtype if rows.dtype.kind == "f" and isinstance(q, (int, float)) else np.dtype(np.float64)
-    part = np.true_divide(asked.astype(in_floats), in_floats.type(most)).reshape(-1)
+    part = np.true_divide(asked.astype(np.float64), most).astype(in_floats).reshape(-1)
     if not ((part >= 0) & (part <= 1)).all():
         raise ArgumentError(f"{call}: q={q!r:.60} must lie within 0 to {most}")
     if method == "linear" and most == 1 and asked.dtype.kind in "iu":
@@ -310,7 +310,7 @@ def quantile(
     x : numpy.ndarray or Array
         Of integers or floats; an Array of up to 4 bytes. A NaN makes the quantiles of its row NaN.
         Between signed integers whose difference their datatype does not hold numpy's wraps; that of an Array does not.
-        A quantile that is an item itself is that item; numpy's `nanquantile` makes NaN of one beside an infinity.
+        A quantile that is an item itself is that item; numpy makes NaN of one beside an infinity.
     q : float or array_like of floats
         From 0 to 1, on the host.
     axis : int or tuple of int, optional

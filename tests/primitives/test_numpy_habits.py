@@ -144,6 +144,7 @@ m.digitize(F, [np.nan] * 3)
 m.bincount(np.int64([]), [], 3)
 m.unique(U, False, False, False, 0)
 m.mean(F.astype(">f2"), 0)
+m.percentile(np.float32([-1e9, 1, 2, 3]), 100 / 3)
 m.var(F.astype(">f2"), 0)
 """
 

@@ -423,7 +423,7 @@ ALLOWED: tuple[Known, ...] = (
     ),
     Known(
         _DOC + "a quantile that is an item is that item, also beside an infinity",
-        "nan(quantile|percentile|median)",
+        "(nan)?(quantile|percentile|median)",
         kinds="value",
         when=lambda call: any(g.items.dtype.kind == "f" and np.isinf(g.items).any() for g in walk(call)),
     ),
