@@ -380,7 +380,8 @@ def nanquantile(
 ) -> Any:
     """Return quantiles of the items that are not NaN, of a numpy array; the parameters are those of `quantile`.
 
-    Of no such item they are NaN, without numpy's warning. Of an `x` without items numpy's lack the dimensions of `q`.
+    Of no such item they are NaN, without numpy's warning. Of an `x` without items numpy's are
+    means: of float64, without the dimensions of `q`.
     """
     call = "gw.nanquantile()"
     return _quantiles(call, x, q, axis, out, method, keepdims, weights, device, most=1, skips_nan=True)

@@ -428,9 +428,9 @@ ALLOWED: tuple[Known, ...] = (
         when=lambda call: any(g.items.dtype.kind == "f" and np.isinf(g.items).any() for g in walk(call)),
     ),
     Known(
-        _DOC + "of no items numpy's quantiles without NaN lack the dimensions of q",
+        _DOC + "of no items numpy's quantiles without NaN are means",
         "nan(quantile|percentile)",
-        kinds="shape",
+        kinds="shape|dtype",
         when=_has_no_items,
     ),
     Known(_DOC + "of a counted Array without such an item, its room", "find", kinds="value", when=_is_chain),
