@@ -14,6 +14,8 @@ from typing import Any
 
 import click
 
+import gridwise_py as gw
+
 from .chains import BLOCK
 from .stored import STORED
 from .work import Report, Task, Worker, bounded, call_of, report_of
@@ -189,6 +191,7 @@ def main(
         seed_, index = map(int, replay.split(":"))
         task = Task(seed_, index)
         bounded()
+        gw.default_device()  # of which it may warn
         report, result = report_of(task, names, dry=dry), Run(seed_, names, dry)
         from .calls import text
 

@@ -161,6 +161,12 @@ def _nan(call: Call) -> bool:
     )
 
 
+def _asks_for_no_number(call: Call) -> bool:
+    """Say whether the second argument is True, or nothing."""
+    q = call.args[1] if len(call.args) > 1 else call.kwargs.get("q")
+    return q is True or (isinstance(q, (tuple, list)) and not q) or (isinstance(q, Given) and not q.items.size)
+
+
 def _small(call: Call) -> bool:
     return any(given.items.dtype.itemsize < 4 and given.items.dtype.kind != "b" for given in walk(call))
 
@@ -370,11 +376,8 @@ ALLOWED: tuple[Known, ...] = (
         "quantiles at True, and at no q, are of float64 in numpy",
         "(nan)?(quantile|percentile)",
         kinds="dtype",
-        when=lambda call: (
-            any(leaf is True or (isinstance(leaf, tuple) and not leaf) for leaf in call.args[1:2])
-            or any(not given.items.size for given in walk(call.args[1:2]))
-            or call.args[1:2] == ([],)
-        ),
+        when=_asks_for_no_number,
+    ),
     ),
     Known("numbers that C does not hold are numbers", message="too large to convert to C", kinds="accepts"),
     Known(
