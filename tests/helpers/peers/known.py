@@ -378,7 +378,6 @@ ALLOWED: tuple[Known, ...] = (
         kinds="dtype",
         when=_asks_for_no_number,
     ),
-    ),
     Known("numbers that C does not hold are numbers", message="too large to convert to C", kinds="accepts"),
     Known(
         "of no q numpy's own minimum fails", "(nan)?(quantile|percentile)", "zero-size array to reduction", "accepts"
