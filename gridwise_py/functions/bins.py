@@ -556,6 +556,8 @@ def reduce_by_index(
     """
     call = "gw.reduce_by_index()"
     length = integer(f"{call}: length", length, 0, _MOST_LENGTH)
+    if x is None:
+        raise DatatypeError(f"{call}: x is None, but must be an item for each index; gw.bincount counts indices")
     if not isinstance(indices, (Array, *EXPRESSIONS)):
         indices = _checked_indices(call, "indices", indices, length)
     return _by_index(call, indices, x, op, max(1, length), device, deterministic=deterministic)[:length]

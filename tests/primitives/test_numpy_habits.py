@@ -323,6 +323,8 @@ def test_what_cannot_be_computed_has_a_remedy(device):
         (lambda: gw.histogram(I, range=np.complex64([1, 2]), device=device), "two numbers"),
         (lambda: gw.sort(I, descending=[1.0], device=device), "True or False"),
         (lambda: gw.nanmax(F, [0, 2], device=device), "out of bounds"),
+        (lambda: gw.segmented_sort_pairs(I[0], None, [0, 3], device=device), "gw.segmented_sort sorts"),
+        (lambda: gw.reduce_by_index(I[0] * 0, None, length=2, device=device), "gw.bincount counts"),
         (lambda: gw.bitcast(np.zeros(2), gw.asarray(F, device)), "u32, i32 or f32"),
         (lambda: gw.average(gw.asarray(F[0], device), 0, gw.asarray(F, device)), "weights has shape"),
         (lambda: gw.stream(gw.Reduce(device, "i32"), np.arange(5, dtype=np.int32)), "array_split"),

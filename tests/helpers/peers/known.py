@@ -370,7 +370,7 @@ ALLOWED: tuple[Known, ...] = (
         kinds="accepts",
     ),
     Known("numpy's own bools are True and False", message="'numpy.bool' object cannot be interpreted", kinds="accepts"),
-    Known(_DOC + "correction=None is ddof", "var|std", "not supported between instances of 'int' and 'None", "accepts"),
+    Known(_DOC + "correction=None is ddof", "(nan)?(var|std)", "'int' and 'None", "accepts"),
     Known(_DOC + "as many weights as items", "histogram", "weights should have the same shape", "accepts"),
     Known(
         "quantiles at True, and at no q, are of float64 in numpy",
