@@ -317,6 +317,7 @@ def test_what_cannot_be_computed_has_a_remedy(device):
         (lambda: gw.nanmedian(gw.asarray(F, device)), "to_numpy"),
         (lambda: gw.arange(0, 300, 7, dtype="bool"), "2 of them"),
         (lambda: gw.arange(0, (1, 2)), "not a number"),
+        (lambda: gw.arange(3, dtype=[]), "no field"),
         (lambda: gw.asarray([[1], [2, 3]], device), "numpy makes no array"),
         (lambda: gw.full(3, [[1], [2, 3]], device=device), "numpy makes no array"),
         (lambda: gw.add([[1], [2, 3]], I, device=device), "numpy makes no array"),

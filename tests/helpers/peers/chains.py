@@ -107,7 +107,7 @@ def drawn(rng: np.random.Generator, only: tuple[str, ...] = (), dtypes: tuple[st
 
 #: What an argument hardly ever is.
 _ODD: tuple[Any, ...] = (
-    None, True, -1, 0, 2**31, 2**64, 0.5, float("nan"), 1j, "", "float32", (), [], (0,), (1, 2), [[1, 2], [3]],
+    None, True, -1, 0, 2**40, 2**64, 0.5, float("nan"), 1j, "", "float32", (), [], (0,), (1, 2), [[1, 2], [3]],
     slice(None), int, np.float32, np.float64(1.5), np.int8(-3), np.bool_(True),
     Given(np.zeros(0, np.float64), "list"), Given(np.arange(3.0)), Given(np.array(2, np.int64)),
     Given(np.array(["a", "b"])), Given(np.array([1, 2], np.complex64)), Given(np.zeros((0, 3), np.float32)),
