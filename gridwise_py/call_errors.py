@@ -1,15 +1,19 @@
-"""Calls that do not fit a signature: answered with the names that it has, before Python's bare TypeError."""
+"""Calls that do not fit a signature: answered with the names that it has, before Python's bare TypeError.
+
+Arguments that are True or False are checked here, too: an array in their place would be ambiguous, or true.
+"""
 
 from __future__ import annotations
 
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from .errors import CallError
+from .errors import CallError, DatatypeError
 
 __all__ = ["explained", "no_argument"]
 
@@ -25,6 +29,8 @@ def no_argument(call: str, name: str, names: Iterable[str]) -> CallError:
 
 def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT], FunctionT]:
     """Make a function or a method answer arguments that it does not have with a CallError.
+
+    What stands in place of a bool, and is neither one nor an integer, is answered with a DatatypeError.
 
     Parameters
     ----------
@@ -42,6 +48,15 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
             most = sys.maxsize
         refused = {*(remedies or ())} - known
         fits: Callable[[Mapping[str, Any]], bool] = refused.isdisjoint if takes_any else known.issuperset
+        flags = {p.name: i for i, p in enumerate(parameters) if p.annotation in ("bool", "bool | None", bool)}
+        optional = {p.name for p in parameters if p.annotation == "bool | None"}
+        first_flag = min((i for i in flags.values() if i < most), default=sys.maxsize)
+
+        def check_flags(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+            for name, i in flags.items():
+                value = kwargs.get(name, False) if i >= len(args) else args[i]
+                if value is not True and value is not False and not (value is None and name in optional):
+                    _check_flag(_called(function, parameters, args), name, value)
 
         if inspect.iscoroutinefunction(function):
 
@@ -49,6 +64,7 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
             async def call_async(*args: Any, **kwargs: Any) -> Any:
                 if not fits(kwargs) or len(args) > most:
                     raise _refusal(function, parameters, args, kwargs, remedies or {})
+                check_flags(args, kwargs)
                 return await function(*args, **kwargs)
 
             return cast(FunctionT, call_async)
@@ -57,6 +73,8 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
         def call(*args: Any, **kwargs: Any) -> Any:
             if len(args) > most or (kwargs and not fits(kwargs)):
                 raise _refusal(function, parameters, args, kwargs, remedies or {})
+            if len(args) > first_flag or not flags.keys().isdisjoint(kwargs):
+                check_flags(args, kwargs)
             if not kwargs:
                 return function(*args)
             return function(*args, **kwargs)
@@ -64,6 +82,28 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
         return cast(FunctionT, call)
 
     return decorate
+
+
+def _check_flag(call: str, name: str, value: Any) -> None:
+    """Raise DatatypeError for what is neither a bool, numpy's included, nor an integer."""
+    if getattr(getattr(value, "dtype", None), "kind", "") == "b" and getattr(value, "ndim", 1) == 0:
+        return
+    try:
+        operator.index(value)
+    except TypeError:
+        raise DatatypeError(f"{call}: {name} must be True or False, not {value!r:.60}") from None
+
+
+def _called(function: Callable[..., Any], parameters: list[inspect.Parameter], args: tuple[Any, ...]) -> str:
+    """Return what messages call a function or a method."""
+    first = parameters[0].name if parameters else ""
+    if first not in {"self", "cls"} or not args:
+        return f"gw.{function.__name__}()"
+    if first == "cls":
+        return f"{args[0].__name__}.{function.__name__}()"
+    if function.__name__ == "__init__":
+        return type(args[0]).__name__
+    return f"{getattr(args[0], 'name', type(args[0]).__name__)}.{function.__name__}()"
 
 
 def _refusal(
@@ -76,14 +116,7 @@ def _refusal(
     """Return what is wrong with a call, and what the function takes."""
     is_method = parameters[0].name in {"self", "cls"}
     own = parameters[1:] if is_method else parameters
-    if not is_method:
-        call = f"gw.{function.__name__}()"
-    elif parameters[0].name == "cls":
-        call = f"{args[0].__name__}.{function.__name__}()"
-    elif function.__name__ == "__init__":
-        call = type(args[0]).__name__
-    else:
-        call = f"{args[0].name}.{function.__name__}()"
+    call = _called(function, parameters, args)
     positional = [p.name for p in own if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     named = [p.name for p in own if p.kind is p.KEYWORD_ONLY]
     if is_method and function.__name__ != "__init__" and any(p.kind is p.VAR_KEYWORD for p in own):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import ceil, isfinite
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import wgpu
 
+from ..call_errors import explained
 from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
 from ..primitives.array_methods import fill, taken, value_words
 from ..primitives.broadcast_add import BroadcastAdd, broadcast_shapes
@@ -56,6 +58,7 @@ TakeMode: TypeAlias = Literal["raise", "wrap", "clip"]
 # ---- creation
 
 
+@explained()
 def zeros(shape: Shape, dtype: ItemDatatypeLike | None = None, device: wgpu.GPUDevice | None = None) -> Array:
     """Return an Array of zeros, made on the GPU.
 
@@ -70,11 +73,13 @@ def zeros(shape: Shape, dtype: ItemDatatypeLike | None = None, device: wgpu.GPUD
     return fill(empty(shape, dtype, device), 0)
 
 
+@explained()
 def ones(shape: Shape, dtype: ItemDatatypeLike | None = None, device: wgpu.GPUDevice | None = None) -> Array:
     """Return an Array of ones, made on the GPU; the parameters are those of `zeros`."""
     return fill(empty(shape, dtype, device), 1)
 
 
+@explained()
 def full(
     shape: Shape,
     fill_value: complex | np.generic,
@@ -100,12 +105,14 @@ def full(
     """
     lengths = checked_shape(shape)
     device = device if device is not None else default_device()
-    datatype = _datatype_of_number(fill_value, device) if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
+    of_number = partial(_datatype_of_number, "gw.full()", fill_value, device)
+    datatype = of_number() if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
     if not datatype.is_several:
         value_words(fill_value, datatype, "gw.full()")
     return fill(empty(lengths, datatype, device), fill_value, "gw.full()")
 
 
+@explained()
 def zeros_like(
     x: Array | np.ndarray,
     dtype: ItemDatatypeLike | None = None,
@@ -117,6 +124,7 @@ def zeros_like(
     return fill(empty_like(x, dtype, device, shape=shape), 0)
 
 
+@explained()
 def ones_like(
     x: Array | np.ndarray,
     dtype: ItemDatatypeLike | None = None,
@@ -128,6 +136,7 @@ def ones_like(
     return fill(empty_like(x, dtype, device, shape=shape), 1)
 
 
+@explained()
 def full_like(
     x: Array | np.ndarray,
     fill_value: complex | np.generic,
@@ -140,6 +149,7 @@ def full_like(
     return fill(empty_like(x, dtype, device, shape=shape), fill_value, "gw.full_like()")
 
 
+@explained()
 def arange(
     start: float,
     stop: float | None = None,
@@ -238,19 +248,20 @@ def _python_number(call: str, value: Any) -> int | float:
             raise TypeError("it is text")
         number = float(value)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{call}: {value!r} is not a number: {error}") from error
+        kind = DatatypeError if isinstance(error, TypeError) else ArgumentError
+        raise kind(f"{call}: {value!r:.60} is not a number: {error}") from error
     if not isfinite(number):
         raise ArgumentError(f"{call}: start, stop and step must be finite, not {value!r}")
     return number
 
 
-def _datatype_of_number(value: Any, device: wgpu.GPUDevice) -> Datatype:
+def _datatype_of_number(call: str, value: Any, device: wgpu.GPUDevice) -> Datatype:
     """Return the datatype of a number that stands for itself."""
     if type(value) is float:
         return default_float(context_of(device))
     if type(value) is complex:
         return COMPLEX
-    item = np.asarray(value)
+    item = argument_array(call, "fill_value", value)
     if item.ndim or item.dtype.kind not in "biufc":
         raise DatatypeError(f"{value!r} is not a number that an Array holds; upload arrays with gw.asarray")
     return as_datatype(item.dtype, ITEM_DATATYPES)
@@ -259,6 +270,7 @@ def _datatype_of_number(value: Any, device: wgpu.GPUDevice) -> Datatype:
 # ---- gathers
 
 
+@explained()
 def take(
     x: Any,
     indices: Any,
@@ -311,8 +323,8 @@ def take(
     array([10, 20, 30], dtype=int32)
     """
     call = "gw.take()"
-    if mode not in (None, "raise", "wrap", "clip"):
-        raise ArgumentError(f"{call}: mode={mode!r} is unknown; known are 'raise', 'wrap' and 'clip'")
+    if mode is not None:
+        one_of(f"{call}: mode", mode, ("raise", "wrap", "clip"))
     for name, value in (("x", x), ("indices", indices)):
         if isinstance(value, ChunkedArray):
             raise ArgumentError(f"{call}: {name} is {value!r}, but must be one Array; take from its chunks one by one")
@@ -373,6 +385,7 @@ def _checked_indices(call: str, source: Array, indices: Array, axis: int | None)
 # ---- searches
 
 
+@explained()
 def searchsorted(
     x1: Any,
     x2: Any,
@@ -507,6 +520,7 @@ def _search_computed(
     return search.bind(sorted=keys, **arrays, output=output).execute().outputs["output"]
 
 
+@explained()
 def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the bin of each item, as `numpy.digitize` does: `searchsorted` with its arguments the other way round.
 
@@ -605,6 +619,10 @@ def is_broadcast(a: Any, b: Any) -> bool:
         return a.shape != b.shape or a.datatype is not b.datatype
     if isinstance(a, ChunkedArray) or isinstance(b, ChunkedArray):
         return False
+    a, b = (
+        argument_array("gw.add()", name, each) if isinstance(each, (list, tuple)) else each
+        for name, each in (("a", a), ("b", b))
+    )
     shape = _shape_of(a)
     return shape == () or shape != _shape_of(b) or _dtype_of(a) != _dtype_of(b)
 

@@ -115,7 +115,7 @@ class _Edges:
                     f"for example with bins.astype(np.{self._dtype})"
                 )
             self._given, self.bins = bins, bins.size - 1
-        elif np.ndim(bins) == 0:
+        elif np.ndim(bins := argument_array(call, "bins", bins) if isinstance(bins, (list, tuple)) else bins) == 0:
             self.bins = integer(f"{call}: bins", bins, 1, _MOST_LENGTH)
             if given is None and items is None:
                 raise ArgumentError(
@@ -155,11 +155,14 @@ def _ends(call: str, given: Any, items: np.ndarray | None) -> tuple[Any, Any]:
             low, high = np.uint8(low), np.uint8(high)
     else:
         what = f"range={given!r:.60}"
-        if np.ndim(given) == 0:
+        ends = argument_array(call, "range", given)
+        if not ends.ndim:
             raise DatatypeError(f"{call}: {what} must be two numbers, where bins begin and end")
-        if np.shape(given) != (2,):
+        if ends.shape != (2,):
             raise ArgumentError(f"{call}: {what} must be two numbers, where bins begin and end")
         low, high = given
+        if ends.dtype.kind not in "biufO":
+            raise DatatypeError(f"{call}: {what} must be two numbers, where bins begin and end")
     try:
         finite = np.isfinite(low) and np.isfinite(high)
     except TypeError as error:
@@ -240,10 +243,11 @@ def histogram(
     array([2, 1], dtype=uint32)
     """
     call = "gw.histogram()"
-    inputs = _Inputs(call, device)
+    inputs = _Inputs(call, _device_of_bins(device, bins))
     kind = inputs.take("input", x)
     options = {} if weights is None else {"weights": inputs.take("weights", weights)}
     inputs.check_lengths()
+    inputs.on_gpu |= isinstance(bins, Array)
     items = inputs.arrays.get("input")
     host = items if isinstance(items, np.ndarray) else None
     if isinstance(bins, str) and weights is not None:
@@ -290,6 +294,12 @@ def histogram_bin_edges(x: Any, bins: Any = 10, range: tuple[float, float] | Non
     return _Edges(call, "x", bins, range, items if isinstance(items, np.ndarray) else None, kind).edges
 
 
+def _device_of_bins(device: wgpu.GPUDevice | None, *bins: Any) -> wgpu.GPUDevice | None:
+    """Return the device of edges that are on one, if the caller names none."""
+    on_gpu = [edges.device for edges in bins if isinstance(edges, Array)]
+    return on_gpu[0] if on_gpu and device is None else device
+
+
 def _padded(inputs: _Inputs, primitive: Any, length: int, **more: Array) -> Array:
     """Return the output of a primitive, with zeros behind it."""
     if primitive.bins == length:
@@ -308,11 +318,11 @@ def _counted(counts: Array, dtype: np.dtype | None, edges: Any) -> Any:
         return counts
     device = counts.device
     total = kept_primitive(Reduce, device, counts.datatype, Add).bind(input=counts).execute().output
-    ends = edges if isinstance(edges, Array) else asarray(edges.astype(np.float32), device)
-    upper, lower = (
-        asarray(end.copy(), device) if isinstance(end, np.ndarray) else end for end in (ends[1:], ends[:-1])
-    )
-    return asarray(f32(counts) / (f32(total) * (f32(upper) - f32(lower))))
+    if isinstance(edges, Array):
+        widths = f32(edges[1:]) - f32(edges[:-1])
+    else:  # narrow bins far from 0 have no such differences in float32
+        widths = asarray(np.diff(edges).astype(np.float32), device)
+    return asarray(f32(counts) / (f32(total) * widths))
 
 
 def _even_of_pairs(count: int, low: Any, high: Any) -> np.ndarray:
@@ -362,13 +372,13 @@ def histogram2d(
         x, y = argument_array(call, "x", x), argument_array(call, "y", y)
         both = np.result_type(x, y)
         x, y = x.astype(both, copy=False), y.astype(both, copy=False)
-    inputs = _Inputs(call, device)
-    kinds = (inputs.take("x", x), inputs.take("y", y))
-    options = {} if weights is None else {"weights": inputs.take("weights", weights)}
-    inputs.check_lengths()
     is_list = isinstance(bins, (tuple, list)) or (isinstance(bins, np.ndarray) and bins.ndim > 0)
     several: list[Any] = list(cast(Sequence[Any], bins)) if is_list else []
     each_bins: list[Any] = several if len(several) == 2 else [bins, bins]
+    inputs = _Inputs(call, _device_of_bins(device, *each_bins))
+    kinds = (inputs.take("x", x), inputs.take("y", y))
+    options = {} if weights is None else {"weights": inputs.take("weights", weights)}
+    inputs.check_lengths()
     ranges = (None, None) if range is None else tuple(range) if np.iterable(range) else ()
     if len(ranges) != 2:
         raise ArgumentError(f"{call}: range={range!r}, but must be a pair of pairs")
@@ -376,6 +386,7 @@ def histogram2d(
     for name, kind, own_bins, own_range in zip(("x", "y"), kinds, each_bins, ranges, strict=True):
         if isinstance(own_bins, str):
             raise DatatypeError(f"{call}: bins={own_bins!r}, but a rule is for one argument; give a number, or edges")
+        inputs.on_gpu |= isinstance(own_bins, Array)
         items = inputs.arrays.get(name)
         host = items if isinstance(items, np.ndarray) else None
         found.append(_Edges(call, name, own_bins, own_range, host, kind, _even_of_pairs))
@@ -402,8 +413,8 @@ def histogram2d(
 def _checked_indices(call: str, name: str, given: Any, length: int | None) -> np.ndarray:
     """Return indices on the host as u32; raise where they are out of range."""
     indices = index_array(call, name, given)
-    least, most = (int(indices.min()), int(indices.max())) if indices.size else (0, 0)
-    if least < 0 or most >= (_MOST_LENGTH if length is None else max(length, 1)):
+    least, most = (int(indices.min()), int(indices.max())) if indices.size else (0, -1)
+    if least < 0 or most >= (_MOST_LENGTH if length is None else length):
         of = "" if length is None else f" for a length of {length}"
         raise BoundsError(f"{call}: {name} has integers from {least} to {most}, which is out of range{of}")
     return indices.astype(np.uint32)
@@ -466,6 +477,8 @@ def bincount(
     elif not isinstance(x, Array):
         x = _checked_indices(call, "x", x, length)
         length = max(int(x.max()) + 1 if x.size else 0, minlength) if length is None else length
+    if weights is not None and not isinstance(weights, (Array, *EXPRESSIONS)):
+        weights = argument_array(call, "weights", weights)
     for name, each in (("x", x), ("weights", weights)):
         if each is not None and not isinstance(each, EXPRESSIONS) and np.ndim(each) != 1:
             raise ArgumentError(
@@ -473,8 +486,7 @@ def bincount(
             )
     if length is None:
         raise ArgumentError(f"{call}: x is on the GPU, and its greatest number is not read; give length=")
-    if weights is not None and not on_gpu:
-        weights = argument_array(call, "weights", weights)
+    if isinstance(weights, np.ndarray) and not on_gpu:
         if weights.dtype.kind in "biu" and weights.dtype.itemsize < 8:  # exact
             weights = weights.astype(np.int64)
         elif weights.dtype.kind == "f" and context_of(device_of(device=device)).has_float64:
@@ -488,13 +500,14 @@ def bincount(
         found = _by_index(call, x, values, Add, max(length, 1), device, deterministic=False, shown=shown)
         return found[:length]
 
-    if isinstance(weights, np.ndarray) and not on_gpu and sums_may_wrap(weights):
-        high, low = (sums_of(words) for words in two_words(weights))
+    summed: Any = weights
+    if isinstance(summed, np.ndarray) and not on_gpu and sums_may_wrap(summed):
+        high, low = (sums_of(words) for words in two_words(cast(Any, summed)))
         return of_sums(high, low)
-    found = sums_of(weights)
+    found = sums_of(summed)
     if isinstance(found, Array):
         return found
-    return found.astype(np.intp if weights is None else np.float64)
+    return found.astype(np.intp if summed is None else np.float64)
 
 
 @explained()
@@ -542,10 +555,12 @@ def reduce_by_index(
     array([5, 0, 7], dtype=uint32)
     """
     call = "gw.reduce_by_index()"
-    length = integer(f"{call}: length", length, 1, _MOST_LENGTH)
+    length = integer(f"{call}: length", length, 0, _MOST_LENGTH)
+    if x is None:
+        raise DatatypeError(f"{call}: x is None, but must be an item for each index; gw.bincount counts indices")
     if not isinstance(indices, (Array, *EXPRESSIONS)):
         indices = _checked_indices(call, "indices", indices, length)
-    return _by_index(call, indices, x, op, length, device, deterministic=deterministic)
+    return _by_index(call, indices, x, op, max(1, length), device, deterministic=deterministic)[:length]
 
 
 def _by_index(

@@ -24,6 +24,7 @@ from ..types.expression import LEAF_DATATYPES, Expression, Later, Operators, con
 from ..types.expression_functions import StructExpression
 from ..types.operations import NUMPY_TYPES
 from ..types.operators import BinOp, Max, Min
+from ..types.options import integer
 from .inputs import Promoted
 from .reductions import reduce
 from .selections import nonzero
@@ -178,7 +179,7 @@ def round(x: Any, decimals: int = 0, out: Any = None, *, device: wgpu.GPUDevice 
     ArgumentError
         For other `decimals`: give ``gw.rint(x * 100) / 100``.
     """
-    if decimals != 0:
+    if integer("gw.round(): decimals", decimals) != 0:
         raise ArgumentError(
             f"gw.round(): decimals={decimals!r}, but only integers are rounded to; give gw.rint(x * 10**{decimals}) / "
             f"10**{decimals}"

@@ -17,7 +17,7 @@ from ..primitives.one_shot import (
     numpy_result,
     without_doubles,
 )
-from ..primitives.reduce_axis import one_axis
+from ..primitives.reduce_axis import axes_of, one_axis
 from ..runtime.array import Array, asarray
 from ..types import expression_functions as expressions
 from ..types.datatype import ItemDatatypeLike
@@ -192,7 +192,8 @@ def _extreme(
     last = -np.inf if function is max else np.inf
     found = function(items, axis, None, keepdims, last, mask, device=device)
     if not isinstance(found, Array):
-        some = np.any(mask, axis=cast(Any, axis), keepdims=keepdims)
+        axes = None if axis is None else axes_of(call, axis, np.ndim(mask))
+        some = np.any(mask, axis=axes, keepdims=bool(keepdims))
         return delivered(call, numpy_result(np.where(some, found, np.array(np.nan, found.dtype))), out, "unsafe")
     counts = asarray(mask, device) if isinstance(items, Array) and items.ndim else mask
     some = any(counts, axis, keepdims=keepdims, device=device)

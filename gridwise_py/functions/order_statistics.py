@@ -29,6 +29,7 @@ from ..runtime.array import Array, asarray, empty
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression, f32
 from ..types.expression_functions import StructExpression, isnan, where
+from ..types.options import one_of
 from .arrays import take
 from .orders import transpose
 from .reductions import AxisLike, max, min
@@ -192,8 +193,7 @@ def _quantiles(
     call: str, x: Any, q: Any, axis: AxisLike, out: Any, method: str, keepdims: bool, weights: Any, device: Any,
     *, most: int, skips_nan: bool = False,
 ) -> Any:  # fmt: skip
-    if method not in (*_CONTINUOUS, *_STEPPED):
-        raise ArgumentError(f"{call}: method={method!r} is unknown; known are {', '.join((*_CONTINUOUS, *_STEPPED))}")
+    one_of(f"{call}: method", method, (*_CONTINUOUS, *_STEPPED))
     if weights is not None:
         raise ArgumentError(f"{call}: weights= is not here; give numpy's function x.to_numpy() and the weights")
     rows = _Rows(call, x, axis, keepdims, device)
@@ -205,7 +205,7 @@ def _quantiles(
     if asked.dtype.kind not in "biuf":
         raise DatatypeError(f"{call}: q is of {asked.dtype}, but must be numbers from 0 to {most}")
     in_floats = rows.dtype if rows.dtype.kind == "f" and isinstance(q, (int, float)) else np.dtype(np.float64)
-    part = np.true_divide(asked.astype(in_floats), in_floats.type(most)).reshape(-1)
+    part = np.true_divide(asked.astype(np.float64), most).astype(in_floats).reshape(-1)
     if not ((part >= 0) & (part <= 1)).all():
         raise ArgumentError(f"{call}: q={q!r:.60} must lie within 0 to {most}")
     if method == "linear" and most == 1 and asked.dtype.kind in "iu":
@@ -310,7 +310,7 @@ def quantile(
     x : numpy.ndarray or Array
         Of integers or floats; an Array of up to 4 bytes. A NaN makes the quantiles of its row NaN.
         Between signed integers whose difference their datatype does not hold numpy's wraps; that of an Array does not.
-        A quantile that is an item itself is that item; numpy's `nanquantile` makes NaN of one beside an infinity.
+        A quantile that is an item itself is that item; numpy makes NaN of one beside an infinity.
     q : float or array_like of floats
         From 0 to 1, on the host.
     axis : int or tuple of int, optional
@@ -380,7 +380,8 @@ def nanquantile(
 ) -> Any:
     """Return quantiles of the items that are not NaN, of a numpy array; the parameters are those of `quantile`.
 
-    Of no such item they are NaN, without numpy's warning.
+    Of no such item they are NaN, without numpy's warning. Of an `x` without items numpy's are
+    means: of float64, without the dimensions of `q`.
     """
     call = "gw.nanquantile()"
     return _quantiles(call, x, q, axis, out, method, keepdims, weights, device, most=1, skips_nan=True)

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 import wgpu
 
+from ..call_errors import explained
 from ..errors import ArgumentError, AxisError, BoundsError, DatatypeError, LengthError
 from ..primitives import ArgSort, Scatter, SegmentedSort, SortPairs, Transpose
 from ..primitives.array_methods import taken
@@ -86,6 +87,7 @@ def _viewed(x: Array, datatype: Datatype, shape: tuple[int, ...]) -> Array:
 # ---- transpose
 
 
+@explained()
 def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return a copy of an array with its dimensions in another order, as ``numpy.transpose`` orders them.
 
@@ -149,9 +151,15 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
     return found[()] if isinstance(x, np.generic) else found
 
 
+def _is_several(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
 def _axes(call: str, axes: int | Sequence[int], ndim: int) -> tuple[int, ...]:
     """Return axes counted from the first, in the order in which they are given."""
-    given = tuple(axes) if isinstance(axes, (Sequence, np.ndarray)) else (axes,)
+    given = tuple(cast(Any, axes)) if _is_several(axes) else (axes,)
     return tuple(one_axis(call, axis, ndim) for axis in given)
 
 
@@ -204,6 +212,7 @@ def _reordered(call: str, array: Array, axis: int | None, shift: int | None) -> 
     return _viewed(result, array.datatype, array.shape)
 
 
+@explained()
 def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the items in reverse order, as ``numpy.flip`` does; of an expression as an expression.
 
@@ -244,6 +253,7 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
     return result if on_gpu else numpy_result(result.to_numpy())  # without dimensions a scalar, unlike roll's
 
 
+@explained()
 def roll(
     x: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> Any:
@@ -280,7 +290,9 @@ def roll(
     """
     call = "gw.roll()"
     array, on_gpu = _uploaded(call, x, device)
-    given: Any = shift if isinstance(shift, str) or np.ndim(shift) else [shift]
+    given: Any = shift if _is_several(shift) else [shift]
+    if getattr(given, "ndim", 1) > 1:
+        raise ArgumentError(f"{call}: shift must be a number, or one for each axis, not {shift!r:.60}")
     shifts = tuple(
         int(each) if isinstance(each, (bool, np.bool_)) else integer(f"{call}: shift", each) for each in given
     )
@@ -304,6 +316,7 @@ def roll(
 # ---- put
 
 
+@explained()
 def put(
     x: Any, indices: Any, values: Any, mode: PutMode | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> None:
@@ -424,6 +437,10 @@ def _values(call: str, values: Any, array: Array, count: int) -> Array:
         return taken(call, items, arange(count, dtype="u32", device=array.device), None, "wrap")
     given = argument_array(call, "values", values)
     argument_datatype(call, "values", values, given.dtype, ITEM_DATATYPES)
+    if given.dtype.kind == "c" and array.dtype.kind != "c":
+        raise DatatypeError(f"{call}: values are complex, but x is of {array.datatype}; give values.real")
+    if array.dtype.kind not in "fc" and is_python(values) and given.ndim == 0 and not np.isfinite(given):
+        raise ArgumentError(f"{call}: values is {values}, but x is of {array.datatype}, which has no such number")
     if is_python(values):  # Python's numbers take the datatype of x
         given = weak_items(call, "values", values, array.datatype)
     if given.ndim == 0:
@@ -436,6 +453,7 @@ def _values(call: str, values: Any, array: Array, count: int) -> Array:
 # ---- lexsort
 
 
+@explained()
 def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the indices that sort by several keys, as ``numpy.lexsort`` does: the last key counts most.
 

@@ -9,7 +9,7 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, BoundsError, LengthError
+from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.one_shot import (
     HostItems,
@@ -207,7 +207,10 @@ def _check_partition(call: str, x: Any, kth: Any, axis: Any, kind: Any, order: A
         raise ArgumentError(f"{call}: x is an expression, and a sort moves items; give gw.asarray(x)")
     shape = np.shape(items)
     length = shape[-1 if along is None else along]
-    for each in np.atleast_1d(np.asarray(kth)).tolist():
+    places = argument_array(call, "kth", kth)
+    if places.ndim > 1 or places.dtype.kind not in "iu":
+        raise DatatypeError(f"{call}: kth={kth!r:.60} must be an integer, or a list of some")
+    for each in places.ravel().tolist():
         place = integer(f"{call}: kth", each)
         if length and not -length <= place < length:  # of no items numpy takes any
             raise BoundsError(f"{call}: kth={kth!r} must be from -n to n - 1, of x with n = {length} items")

@@ -27,7 +27,7 @@ from ..primitives.one_shot import (
     device_of,
     without_doubles,
 )  # fmt: skip
-from ..primitives.reduce_axis import axes_of
+from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
 from ..runtime.array import Array, empty
 from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
@@ -513,7 +513,7 @@ def _scan_along(
         raise ArgumentError(f"{call}: an expression has no axes; leave out axis=, or store it with gw.asarray(x)")
     if include_initial and (isinstance(x, EXPRESSIONS) or (isinstance(x, Array) and x.ndim == 1)):
         if axis is not None:
-            axes_of(call, axis, 1)
+            one_axis(call, axis, 1)
         made = checked(call, Scan, (as_binop(op), "inclusive"), device, {"input": x}, results=results, flatten=True)
         if _goes_behind(made):
             return _behind_initial(call, made, out)
@@ -527,9 +527,7 @@ def _scan_along(
     items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
     if not items.ndim:  # as numpy has it
         items = items.ravel()
-    axes = axes_of(call, axis, items.ndim)
-    if len(axes) != 1:
-        raise ArgumentError(f"{call}: axis={axis!r} must be one axis; scan along one after the other")
+    along = one_axis(call, axis, items.ndim)
     if items.ndim == 1 and not include_initial:
         return _scan(call, items, op, "inclusive", results, out, device, **options)
     if isinstance(x, ChunkedArray):
@@ -542,9 +540,9 @@ def _scan_along(
             f"{call}: compensated=True is for the prefix sums of all items, not along axis={axis!r} of several "
             f"dimensions; leave out one of the two, or give dtype=np.float64 where the device computes with it"
         )
-    shape = tuple(size + (include_initial and k in axes) for k, size in enumerate(items.shape))
+    shape = tuple(size + (include_initial and k == along) for k, size in enumerate(items.shape))
     of_axis: dict[str, Any] = {
-        "shape": items.shape, "axis": axes[0], "include_initial": include_initial, **options,
+        "shape": items.shape, "axis": along, "include_initial": include_initial, **options,
     }  # fmt: skip
     made = checked(
         call, ScanAxis, (as_binop(op), "inclusive"), device, {"input": items}, out, results=results, flatten=True,

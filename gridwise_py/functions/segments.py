@@ -14,7 +14,7 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, LengthError
+from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
 from ..primitives.engines.segments import KEY_DATATYPES
 from ..primitives.fusion import EXPRESSIONS
@@ -355,7 +355,10 @@ def segmented_sort_pairs(
     >>> values
     array([1, 2, 0, 4, 3])
     """
-    outputs = _segmented_sort("gw.segmented_sort_pairs()", keys, values, offsets, length, descending, device)
+    call = "gw.segmented_sort_pairs()"
+    if values is None:
+        raise DatatypeError(f"{call}: values is None, but must be one for each key; gw.segmented_sort sorts keys alone")
+    outputs = _segmented_sort(call, keys, values, offsets, length, descending, device)
     return outputs["output_keys"], outputs["output_values"]
 
 

@@ -683,7 +683,8 @@ def _refuse_doubles(call: str, what: str) -> DatatypeError:
 
 def _as_asked(value: Any, asked: np.dtype[Any] | None, dtype: np.dtype[Any] | None) -> Any:
     """Return floats in the dtype that was asked for, or numpy's: of arrays of float16 it is float16."""
-    wanted = asked if asked is not None else dtype if dtype == np.float16 and not isinstance(value, Array) else None
+    is_half = dtype is not None and dtype.newbyteorder("=") == np.float16 and not isinstance(value, Array)
+    wanted = asked if asked is not None else np.dtype(np.float16) if is_half else None
     return value if wanted is None or value.dtype == wanted else value.astype(wanted)
 
 
@@ -829,6 +830,8 @@ def average(
     ]
     if isinstance(pair[1], np.ndarray) and not isinstance(pair[0], Expression):
         pair[1] = _along_axis(call, pair[1], pair[0].shape, axis)
+    elif isinstance(pair[1], Array) and not isinstance(pair[0], Expression) and pair[1].shape != pair[0].shape:
+        raise _of_other_shape(call, pair[1].shape, pair[0].shape, axis)
     if not _on_host(pair):
         target = device_of(*(each for each in pair if isinstance(each, Array)), device=device)
         items, shares = (
@@ -869,9 +872,13 @@ def _along_axis(call: str, shares: np.ndarray, shape: tuple[int, ...], axis: Axi
     if axis is not None and shares.shape == tuple(shape[k] for k in axes):
         order = tuple(size if k in axes else 1 for k, size in enumerate(shape))
         return np.broadcast_to(shares.reshape(order), shape)
-    # As numpy, which without axis= misses an argument.
-    raise (DatatypeError if axis is None else LengthError)(
-        f"{call}: weights has shape {shares.shape}, but x {shape}; give weights of that shape, or of that along axis="
+    raise _of_other_shape(call, shares.shape, shape, axis)
+
+
+def _of_other_shape(call: str, weights: Any, shape: Any, axis: Any) -> ArgumentError:
+    error = DatatypeError if axis is None else LengthError  # as numpy, which without axis= misses an argument
+    return error(
+        f"{call}: weights has shape {weights}, but x {shape}; give weights of that shape, or of that along axis="
     )
 
 
@@ -937,11 +944,12 @@ def spread(
     correction: Any, device: Any, *, deterministic: bool = False, least: float = 0.0,
 ) -> Any:  # fmt: skip
     """Return the variance, or its root; sums of squares are divided by `least` where n − `ddof` is not positive."""
+    for each in (ddof, 0 if correction is None else correction):
+        if isinstance(each, bool) or not isinstance(each, (int, float, np.integer, np.floating)):
+            raise DatatypeError(f"{call}: ddof={each!r:.60} must be a number, such as 1")
     if correction is not None and ddof != 0:
         raise ArgumentError(f"{call}: correction={correction!r} and ddof={ddof!r} are one number; give one of them")
     number = ddof if correction is None else correction
-    if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
-        raise DatatypeError(f"{call}: ddof={number!r} must be a number, such as 1")
     asked = _asked(call, dtype)
     if asked == np.float64:
         raise _refuse_doubles(call, "the result is asked for in")

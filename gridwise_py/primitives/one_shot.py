@@ -104,9 +104,9 @@ def argument_array(call: str, name: str, value: Any) -> np.ndarray:
         return without_complex128(value, host_array(value))
     except DatatypeError:
         raise  # it has masked items
-    except ValueError as error:
+    except ArgumentError as error:
         raise ArgumentError(
-            f"{call}: numpy makes no array of {name} ({error}); give one array of one dimension"
+            f"{call}: numpy makes no array of {name} ({error.__cause__}); give one array of one dimension"
         ) from error
 
 

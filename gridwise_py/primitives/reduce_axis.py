@@ -529,7 +529,8 @@ def neighbouring_axes(axis: Any, dimensions: int) -> tuple[int, ...]:
 
 def _integers(value: Any) -> tuple[int, ...] | None:
     """Return one integer or several as a tuple; None for anything else."""
-    values = cast(Sequence[Any], value) if isinstance(value, Sequence) else (value,)
+    is_text = isinstance(value, (str, bytes))
+    values = cast(Sequence[Any], value) if isinstance(value, Sequence) and not is_text else (value,)
     try:
         return tuple([integer("", each) for each in values])
     except ArgumentError:

@@ -1061,11 +1061,20 @@ def refuse_masked(data: Any) -> None:
 
 
 def host_array(data: Any) -> np.ndarray:
-    """Return what numpy makes of data on the host; raise DatatypeError where a mask would be lost."""
+    """Return what numpy makes of data on the host.
+
+    Raises
+    ------
+    ArgumentError
+        Where numpy makes no array of it, as of lists of several lengths; a DatatypeError where a mask would be lost.
+    """
     refuse_masked(data)
     if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
         return np.from_dlpack(data)
-    return np.asarray(data)
+    try:
+        return np.asarray(data)
+    except ValueError as error:
+        raise ArgumentError(f"numpy makes no array of {data!r:.60}: {error}") from error
 
 
 def is_python(data: Any) -> bool:
@@ -1205,7 +1214,7 @@ def asarray(
         return made
     refuse_masked(data)
     if wanted is None and is_python(data):
-        items = without_complex128(data, np.asarray(data))
+        items = without_complex128(data, host_array(data))
         datatype = datatype_of(items)
         device = device if device is not None else default_device()
         if datatype.name == "f64" and not context_of(device).has_float64:

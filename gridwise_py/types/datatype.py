@@ -486,6 +486,8 @@ def _remedy(dtype: np.dtype, known: Mapping[str, Datatype], convert: str) -> str
         return (
             f"Convert first, with {convert.format(COMPLEX.numpy_name)} {_rounding(np.dtype(float), np.dtype('f4'))[1]}."
         )
+    if dtype.names == ():
+        return "It has no field."
     if dtype.names is not None:
         return f"Give one field of it, for example x[{dtype.names[0]!r}]."
     if native != dtype and native.name in names:

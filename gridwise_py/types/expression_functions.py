@@ -202,7 +202,7 @@ def bitcast(datatype: str, x: Any) -> Expression:
     datatype : {"u32", "i32", "f32"}
     x : Expression or Array
     """
-    if datatype not in DATATYPES:
+    if not isinstance(datatype, str) or datatype not in DATATYPES:
         raise DatatypeError(f"gw.bitcast() gives u32, i32 or f32, not {datatype!r}")
     operand = as_node(x)
     if operand.type not in _BITS:

@@ -56,9 +56,10 @@ def one_of(name: str, value: _Word, known: Iterable[str]) -> _Word:
     Raises
     ------
     ArgumentError
-        If it is none of them.
+        If it is none of them; a DatatypeError if it is no word at all.
     """
     words = tuple(known)
-    if value not in words:
-        raise ArgumentError(f"{name}={value!r} is unknown; known are {', '.join(words)}")
+    if not isinstance(value, str) or value not in words:
+        error = ArgumentError if isinstance(value, str) else DatatypeError
+        raise error(f"{name}={value!r:.60} is unknown; known are {', '.join(words)}")
     return value

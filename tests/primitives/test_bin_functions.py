@@ -78,7 +78,11 @@ def test_arrays_stay_on_the_gpu(device):
     _same((hist.to_numpy().astype(np.intp), edges), np.histogram(squares, 8, (0, 2)))
     density = gw.histogram(x * x, 8, range=(0, 2), density=True)[0]
     np.testing.assert_allclose(density.to_numpy(), np.histogram(squares, 8, (0, 2), density=True)[0], rtol=1e-6)
+    far = np.array([1000], dtype=np.int32)  # the edges are of float64; float32 does not hold their differences
+    density = gw.histogram(gw.asarray(far, device), 7, range=(999.99, 1000.01), density=True)[0]
+    np.testing.assert_allclose(density.to_numpy(), np.histogram(far, 7, (999.99, 1000.01), density=True)[0], rtol=1e-6)
     limits = gw.asarray(np.array([-1, 0, 0.25], dtype=np.float32), device)
+    assert isinstance(gw.histogram(X.astype(np.float32), limits, density=True)[0], gw.Array)
     hist, edges = gw.histogram(x, limits)
     assert edges is limits
     np.testing.assert_array_equal(hist.to_numpy(), np.histogram(X.astype(np.float32), limits.to_numpy())[0])
@@ -157,6 +161,7 @@ def test_items_of_an_index_by_any_operator(device):
     stored = gw.asarray(indices.astype(np.uint32), device)
     found = gw.reduce_by_index(stored, items, "max", length=12, deterministic=True)
     np.testing.assert_array_equal(found.to_numpy(), expected)
+    assert gw.reduce_by_index(stored, items, length=0).to_numpy().tolist() == []
 
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.float32, np.int64])
@@ -227,6 +232,8 @@ def _gpu(device, items):
         (gw.ArgumentError, lambda d: gw.bincount(_gpu(d, NUMBERS))),
         (gw.DatatypeError, lambda d: gw.bincount([0.5], device=d)),
         (gw.BoundsError, lambda d: gw.reduce_by_index([7], NUMBERS[:1], length=7, device=d)),
+        (gw.BoundsError, lambda d: gw.reduce_by_index([0], NUMBERS[:1], length=0, device=d)),
+        (gw.BoundsError, lambda d: gw.scatter_add(X[:0].astype(np.float32), [0], np.ones(1, np.float32), device=d)),
         (gw.BoundsError, lambda d: gw.scatter_add(X.astype(np.float32), [1000], np.ones(1, np.float32), device=d)),
         (gw.DatatypeError, lambda d: gw.scatter_add(X.astype(np.float32), [1], np.ones(1, np.uint32), device=d)),
         (gw.LengthError, lambda d: gw.scatter_add(X.astype(np.float32), [1], np.ones(2, np.float32), device=d)),

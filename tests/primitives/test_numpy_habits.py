@@ -143,6 +143,9 @@ m.searchsorted(np.float32([0.1, 0.2]), 0.1, "right")
 m.digitize(F, [np.nan] * 3)
 m.bincount(np.int64([]), [], 3)
 m.unique(U, False, False, False, 0)
+m.mean(F.astype(">f2"), 0)
+m.percentile(np.float32([-1e9, 1, 2, 3]), 100 / 3)
+m.var(F.astype(">f2"), 0)
 """
 
 
@@ -261,6 +264,31 @@ m.delete(L, 9)
 m.histogram(L, 3.5)
 m.histogram(L, range=10)
 m.bincount(L)
+m.sum(I, keepdims=0.5)
+m.min(I, keepdims="yes")
+m.unique(U, return_index=np.array([1.0, 2.0]))
+m.digitize(U, [1, 2], right=np.array([1, 2]))
+m.mean(I, axis="")
+m.cumsum(I, (0,))
+m.bincount([1], weights=[[1, 2], [3]])
+m.histogram(I, [[1, 2], [3]])
+m.histogram(I, range=[[1], [2, 3]])
+m.flip(I, np.float32)
+m.flip(I, axes=0)
+m.roll(I, [[1, 2], [3]])
+m.roll(I, "")
+m.var(F, ddof=np.zeros(0), correction=1)
+m.roll(I, np.zeros((1, 2), int))
+m.transpose(I, [[0], [1, 1]])
+m.sort(L, kind=0.5)
+m.take(L, [0], mode=int)
+m.searchsorted(U, 1, side=3)
+m.partition(L[0], [])
+m.argpartition(L[0], [[0], [1, 1]])
+m.round(F, [0, 1])
+m.put(F.copy(), [0], 1j)
+m.put(I.copy(), [0], np.nan)
+m.put(I.copy(), [0], np.inf)
 """
 
 
@@ -288,6 +316,18 @@ def test_what_cannot_be_computed_has_a_remedy(device):
         (lambda: gw.round(F, 2), r"gw\.rint"),
         (lambda: gw.nanmedian(gw.asarray(F, device)), "to_numpy"),
         (lambda: gw.arange(0, 300, 7, dtype="bool"), "2 of them"),
+        (lambda: gw.arange(0, (1, 2)), "not a number"),
+        (lambda: gw.arange(3, dtype=[]), "no field"),
+        (lambda: gw.asarray([[1], [2, 3]], device), "numpy makes no array"),
+        (lambda: gw.full(3, [[1], [2, 3]], device=device), "numpy makes no array"),
+        (lambda: gw.add([[1], [2, 3]], I, device=device), "numpy makes no array"),
+        (lambda: gw.histogram(I, range=np.complex64([1, 2]), device=device), "two numbers"),
+        (lambda: gw.sort(I, descending=[1.0], device=device), "True or False"),
+        (lambda: gw.nanmax(F, [0, 2], device=device), "out of bounds"),
+        (lambda: gw.segmented_sort_pairs(I[0], None, [0, 3], device=device), "gw.segmented_sort sorts"),
+        (lambda: gw.reduce_by_index(I[0] * 0, None, length=2, device=device), "gw.bincount counts"),
+        (lambda: gw.bitcast(np.zeros(2), gw.asarray(F, device)), "u32, i32 or f32"),
+        (lambda: gw.average(gw.asarray(F[0], device), 0, gw.asarray(F, device)), "weights has shape"),
         (lambda: gw.stream(gw.Reduce(device, "i32"), np.arange(5, dtype=np.int32)), "array_split"),
     ):
         with pytest.raises(gw.ArgumentError, match=remedy):

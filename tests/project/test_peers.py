@@ -2,15 +2,20 @@
 
 import inspect
 import re
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.runtime import bound_call
+from gridwise_py.runtime.context import context_of
 from helpers.paths import ROOT
 from helpers.peers import known
 from helpers.peers.calls import Call, Given, parsed, text
-from helpers.peers.chains import drawn
+from helpers.peers.chains import drawn, drawn_at
+from helpers.peers.dry import DryRuns
 from helpers.peers.judge import judged
 from helpers.peers.smaller import smaller
 from helpers.peers.stored import STORED
@@ -92,6 +97,55 @@ def _as_here(function):
             raise gw.AxisError(str(error)) from None
 
     return answered
+
+
+@pytest.mark.slow
+def test_without_kernels_nothing_is_compiled_and_what_does_not_depend_on_items_is_found(device, monkeypatch):
+    monkeypatch.setattr(gw.runtime.device, "_default", [device])
+    monkeypatch.setattr(bound_call, "launch_untimed", bound_call.launch_untimed)
+    without_kernels = DryRuns()
+
+    def kind_of(call):
+        with without_kernels():
+            assert gw.default_device() is not device
+            finding = judged(call, items=False).finding
+            assert context_of(gw.default_device()).executor.pipelines.compiled == 0
+        return finding and finding.kind
+
+    calls = (
+        Call("sort", (Given(X, "gpu"),)),
+        Call("cumsum", (Given(X),), {"out": Given(np.zeros(3, np.int32))}),
+        Call("unique", (Given(np.array([1, 1, 2], np.float32)),)),
+        Call("take", (Given(X), Given(np.array([9])))),
+    )
+    assert [kind_of(call) for call in calls] == [None] * 4
+    sort, take = gw.sort, gw.take
+    for name, function, call, kind in (
+        ("sort", lambda x: sort(x).astype("f32"), calls[0], "dtype"),
+        ("sort", lambda x: sort(x)[:1], calls[0], "shape"),
+        ("sort", lambda x: sort(x).to_numpy(), calls[0], "residence"),
+        ("take", lambda x, i: take(x, i % 3), calls[3], "accepts"),
+        ("take", lambda x, i: warnings.warn("slow", stacklevel=2) or take(x, i), calls[3], None),
+        ("unique", lambda x: warnings.warn("slow", stacklevel=2) or x, calls[2], "warning"),
+        ("unique", lambda x: np.broadcast_to(x[0], 2), calls[2], "read-only"),
+    ):
+        monkeypatch.setattr(gw, name, function)
+        assert kind_of(call) == kind
+    assert gw.default_device() is device
+    assert sort(X, device=device).tolist() == [1, 2, 3]
+
+
+@pytest.mark.slow
+def test_odd_arguments_may_be_refused_and_only_by_the_librarys_errors(monkeypatch):
+    odd = Call("flip", (Given(X),), {"axis": 2.5}, is_odd=True)
+    for error, kind in ((gw.DatatypeError("no"), None), (gw.ArgumentError("no"), "error class")):
+        monkeypatch.setattr(gw, "flip", _raising(error))
+        finding = judged(odd).finding
+        assert (finding.kind if finding else None) == kind
+    fits = replace(odd, kwargs={"axis": 0})
+    assert judged(fits).refusal
+    assert judged(replace(fits, is_odd=False)).finding.kind == "refusal"
+    assert any(drawn_at(5, index, alone=True).is_odd for index in range(40))
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Random calls of every public function against its twin in numpy: `make peers`.
 
 ``PYTHONPATH=tests python -m helpers.peers [--minutes 5] [--seed N] [--only sort,histogram] [--replay SEED:INDEX]
-[--json FILE]``
+[--dry] [--json FILE]``
 
 - `calls`: a call as data, which is made on both sides, written as Python, and read again
 - `draws`: random datatypes, shapes, values, containers, spellings
@@ -11,6 +11,7 @@
 - `judge`: what is a finding
 - `known`: the documented differences; what they cover is counted
 - `stored`: calls that found something once; they are replayed first
+- `dry`: calls without kernels
 - `smaller`: makes the call of a finding smaller
 - `work`: the processes that make the calls
 """

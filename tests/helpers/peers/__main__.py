@@ -14,6 +14,8 @@ from typing import Any
 
 import click
 
+import gridwise_py as gw
+
 from .chains import BLOCK
 from .stored import STORED
 from .work import Report, Task, Worker, bounded, call_of, report_of
@@ -22,11 +24,12 @@ from .work import Report, Task, Worker, bounded, call_of, report_of
 class Run:
     """What was tried and found."""
 
-    def __init__(self, seed: int, only: tuple[str, ...]):
-        self.seed, self.only = seed, only
+    def __init__(self, seed: int, only: tuple[str, ...], dry: bool = False):
+        self.seed, self.only, self.dry = seed, only, dry
         self.counts: Counter[str] = Counter()
         self.results: Counter[str] = Counter()
         self.known: Counter[str] = Counter()
+        self.doubted: Counter[str] = Counter()
         self.findings: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.begun = time.monotonic()
 
@@ -40,6 +43,8 @@ class Run:
         for reason in (report.refusal, report.allowed):
             if reason:
                 self.known[reason] += 1
+        if report.doubted and report.finding is None:
+            self.doubted[f"{report.name} ({report.doubted})"] += 1
         if report.finding is None:
             return
         found = report.finding
@@ -58,7 +63,7 @@ class Run:
         }
         print(
             f"\n{found.kind} in {found.name}, after {self.calls} calls, "
-            f"{'a stored call' if task.text else f'--replay {at}'}:\n  {found.detail}",
+            f"{'a stored call' if task.text else f'--replay {at}'}{' --dry' * self.dry}:\n  {found.detail}",
             flush=True,
         )
         print(_indented(report.paste if len(report.call) < 3000 else f"{report.call[:300]} …"), flush=True)
@@ -68,7 +73,7 @@ class Run:
         from .judge import Finding
         from .work import pasted
 
-        call = call_of(task, only)
+        call = call_of(task, only, self.dry)
         self.take(task, Report(call.name, Finding(call.name, what, f"the process {what}"), text(call), pasted(call)))
 
     def summary(self) -> str:
@@ -79,6 +84,9 @@ class Run:
         ]
         lines += [f"  {n:6,}  {reason}" for reason, n in self.known.most_common()]
         each = [f"{name} {n} ({self.results[name]})" for name, n in sorted(self.counts.items(), key=lambda x: x[1])]
+        if self.doubted:
+            lines.append(f"{self.doubted.total():,} calls were made with kernels, too, and are as they should be:")
+            lines += [f"  {n:6,}  {what}" for what, n in self.doubted.most_common(10)]
         lines.append(f"calls, in brackets those with a result: {', '.join(each)}")
         times = sum(found["times"] for found in self.findings.values())
         lines.append(f"{len(self.findings)} findings in {times:,} calls" if self.findings else "nothing was found")
@@ -87,6 +95,7 @@ class Run:
     def to_json(self) -> dict[str, Any]:
         return {
             "seed": self.seed,
+            "dry": self.dry,
             "minutes": round((time.monotonic() - self.begun) / 60, 2),
             "calls": self.calls,
             "functions": dict(self.counts),
@@ -109,10 +118,12 @@ def _tasks(seed: int, only: tuple[str, ...], stored: bool, first: int, step: int
         yield from (Task(seed, block * BLOCK + i) for i in range(BLOCK))
 
 
-def run(minutes: float, seed: int, only: tuple[str, ...], processes: int, stored: bool, most: int | None) -> Run:
+def run(
+    minutes: float, seed: int, only: tuple[str, ...], processes: int, stored: bool, most: int | None, dry: bool
+) -> Run:
     """Make calls until the time is over."""
-    result = Run(seed, only)
-    workers = [Worker(only) for _ in range(processes)]
+    result = Run(seed, only, dry)
+    workers = [Worker(only, dry) for _ in range(processes)]
     print(f"seed {seed}; gridwise_py is {workers[0].where}", flush=True)
     tasks = {worker: _tasks(seed, only, stored, i, processes) for i, worker in enumerate(workers)}
     end, given, tried = time.monotonic() + 60 * minutes, 0, set()
@@ -157,6 +168,9 @@ def run(minutes: float, seed: int, only: tuple[str, ...], processes: int, stored
 @click.option("--only", default="", help="Functions, with commas between.")
 @click.option("--replay", help="SEED:INDEX, one call again.")
 @click.option("--stored/--no-stored", default=True, show_default=True, help="Whether stored calls come first.")
+@click.option(
+    "--dry", is_flag=True, help="Without kernels: compare what does not depend on items, a hundred times as fast."
+)
 @click.option("--calls", type=int, help="At most.")
 @click.option("--processes", default=2, show_default=True)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write here what was found.")
@@ -166,6 +180,7 @@ def main(
     only: str,
     replay: str | None,
     stored: bool,
+    dry: bool,
     calls: int | None,
     processes: int,
     json_path: Path | None,
@@ -176,13 +191,16 @@ def main(
         seed_, index = map(int, replay.split(":"))
         task = Task(seed_, index)
         bounded()
-        report, result = report_of(task, names), Run(seed_, names)
+        gw.default_device()  # of which it may warn
+        report, result = report_of(task, names, dry=dry), Run(seed_, names, dry)
         from .calls import text
 
-        print(text(call_of(task, names), most=200))
+        print(text(call_of(task, names, dry), most=200))
         result.take(task, report)
     else:
-        result = run(minutes, int(time.time()) % 1_000_000 if seed is None else seed, names, processes, stored, calls)
+        result = run(
+            minutes, int(time.time()) % 1_000_000 if seed is None else seed, names, processes, stored, calls, dry
+        )
     print(result.summary())
     if json_path:
         json_path.write_text(json.dumps(result.to_json(), indent=1) + "\n")

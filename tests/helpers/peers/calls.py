@@ -105,6 +105,8 @@ class Call(Node):
     name: str
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
+    #: Whether something odd stands in place of an argument.
+    is_odd: bool = False
 
 
 def walk(value: Any) -> list[Given]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from .calls import ON_GPU, Call, Given
+from .calls import ON_GPU, OPERATORS, UNARY, Call, Given
 from .draws import Draw
 from .twins import TWINS
 
@@ -85,8 +86,12 @@ def one_of(rng: np.random.Generator, only: tuple[str, ...] = ()) -> str:
     return names[int(rng.choice(len(names), p=weights / weights.sum()))]
 
 
-def drawn_at(seed: int, index: int, only: tuple[str, ...] = ()) -> Call:
-    """Return the call that follows from a seed and an index."""
+def drawn_at(seed: int, index: int, only: tuple[str, ...] = (), alone: bool = False) -> Call:
+    """Return the call that follows from a seed and an index; those `alone` share nothing with those before them."""
+    if alone:
+        rng = np.random.default_rng([seed, index])
+        call = drawn(rng, only)
+        return _odd(Draw(rng), call) if rng.random() < 0.3 else call
     block = np.random.default_rng([seed, index // BLOCK, BLOCK])
     return drawn(np.random.default_rng([seed, index]), (one_of(block, only),), Draw(block).dtypes())
 
@@ -98,6 +103,32 @@ def drawn(rng: np.random.Generator, only: tuple[str, ...] = (), dtypes: tuple[st
     if d.chance(0.12):
         return _chained(d, call)
     return call
+
+
+#: What an argument hardly ever is.
+_ODD: tuple[Any, ...] = (
+    None, True, -1, 0, 2**40, 2**64, 0.5, float("nan"), 1j, "", "float32", (), [], (0,), (1, 2), [[1, 2], [3]],
+    slice(None), int, np.float32, np.float64(1.5), np.int8(-3), np.bool_(True),
+    Given(np.zeros(0, np.float64), "list"), Given(np.arange(3.0)), Given(np.array(2, np.int64)),
+    Given(np.array(["a", "b"])), Given(np.array([1, 2], np.complex64)), Given(np.zeros((0, 3), np.float32)),
+)  # fmt: skip
+
+
+def _odd(d: Draw, call: Call) -> Call:
+    """Put something odd in place of an argument that is no array, or seldom of any.
+
+    Not in `diff`, where numpy takes differences 2**31 times.
+    """
+    whole = [*range(len(call.args)), *call.kwargs]
+    places = [at for at in whole if not isinstance(call.args[at] if isinstance(at, int) else call.kwargs[at], Given)]
+    if d.chance(0.2) or not places:
+        places = whole
+    if not places or call.name in ("diff", "len", *OPERATORS, *UNARY) or call.name.startswith((".", "[")):
+        return call
+    at, value = d.pick(places), d.pick(_ODD)
+    if isinstance(at, int):
+        return Call(call.name, (*call.args[:at], value, *call.args[at + 1 :]), call.kwargs, True)
+    return Call(call.name, call.args, {**call.kwargs, at: value}, True)
 
 
 def _chained(d: Draw, call: Call) -> Call:

@@ -12,13 +12,18 @@ import numpy as np
 
 import gridwise_py as gw
 
-from .calls import OPERATORS, UNARY, Call, Given, is_on_gpu, made, walk
+from .calls import OPERATORS, UNARY, Call, Given, is_on_gpu, made, names, walk
 from .known import ALLOWED, REFUSALS
 from .references import Unspecified
 from .twins import TWINS, Twin
 
 #: Classes of errors that numpy's users catch. A MemoryError of numpy's says that a number was absurd.
 _CLASSES: tuple[type[BaseException], ...] = (np.exceptions.AxisError, IndexError, TypeError, ValueError)
+#: Functions whose shape depends on items: without these, the number of dimensions is compared.
+_BY_ITEMS = re.compile(
+    r"\[\]|\.?trim|bincount|compress|extract|(flat)?nonzero|group_by|histogram_bin_edges|partition_by|reduce_by_key|repeat"
+    r"|run_length_encode|segment_ids|intersect1d|setdiff1d|setxor1d|union1d|unique(_\w+)?"
+)
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,11 @@ class Finding:
 
 @dataclass
 class Outcome:
-    """What came of a call: a value or an error, and the arguments as they were afterwards."""
+    """What came of a call: a value or an error, what was warned of, and the arguments as they were afterwards."""
 
     value: Any = None
     error: BaseException | None = None
+    warned: tuple[str, ...] = ()
     arguments: dict[int, Any] = field(default_factory=dict)
 
 
@@ -93,14 +99,15 @@ def _value(of: Any, gridwise: bool, known: dict[int, Any]) -> Any:
 def evaluate(call: Call, gridwise: bool) -> Outcome:
     """Make the call on one side."""
     outcome = Outcome()
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(record=True) as warned, np.errstate(all="ignore"):
+        warnings.simplefilter("always")
         try:
             outcome.value = _value(call, gridwise, outcome.arguments)
             if gridwise:
                 outcome.value = _read(outcome.value)
         except Exception as error:
             outcome.error = error
+    outcome.warned = tuple(f"{warning.category.__name__}: {warning.message}" for warning in warned)
     return outcome
 
 
@@ -126,11 +133,20 @@ def _read(value: Any) -> Any:
 # ---- the verdict
 
 
-def judged(call: Call, deep: bool = True) -> Judged:
-    """Make a call on both sides and compare; with `deep` other calls, too, where both sides raise."""
+def judged(call: Call, deep: bool = True, items: bool = True) -> Judged:
+    """Make a call on both sides and compare.
+
+    Parameters
+    ----------
+    call : Call
+    deep : bool
+        Whether other calls are made, too, where both sides raise.
+    items : bool
+        Whether results have the right items; else only what does not depend on items is compared.
+    """
     expected, found = evaluate(call, gridwise=False), evaluate(call, gridwise=True)
     result = Judged(expected, found)
-    finding = _difference(call, expected, found)
+    finding = _difference(call, expected, found, items)
     if finding is None:
         return result
     finding = replace(finding, name=finding.name or call.name)
@@ -145,17 +161,20 @@ def judged(call: Call, deep: bool = True) -> Judged:
             if refusal.holds(call, shown):
                 result.refusal = refusal.reason
                 return result
-    if deep and finding.kind == "error class" and _is_wrong_in_two_ways(call, result):
+    if call.is_odd and (finding.kind == "refusal" or (finding.kind == "error class" and not hasattr(np, call.name))):
+        result.refusal = "what is no value of an argument is refused, by the library's own errors"
+        return result
+    if deep and finding.kind == "error class" and _is_wrong_in_two_ways(call, result, items):
         result.allowed = "wrong in two ways: either may be told"
         return result
     result.finding = finding
     return result
 
 
-def _is_wrong_in_two_ways(call: Call, found: Judged) -> bool:
+def _is_wrong_in_two_ways(call: Call, found: Judged, items: bool) -> bool:
     """Say whether, with another argument, one side's error stays as it is, and nothing else is to be said."""
     for candidate in _with_another_argument(call):
-        other = judged(candidate, deep=False)
+        other = judged(replace(candidate, is_odd=False), deep=False, items=items)
         if other.finding is None and (
             repr(other.numpy.error) == repr(found.numpy.error)
             or repr(other.gridwise.error) == repr(found.gridwise.error)
@@ -185,7 +204,7 @@ def _easy(x: np.ndarray) -> tuple[np.ndarray, ...]:
     return np.zeros(x.shape, x.dtype), np.zeros(x.shape, np.int64), np.arange(6), np.zeros((), x.dtype)
 
 
-def _difference(call: Call, expected: Outcome, found: Outcome) -> Finding | None:
+def _difference(call: Call, expected: Outcome, found: Outcome, items: bool) -> Finding | None:
     twin = TWINS[call.name]
     error = found.error
     if isinstance(error, gw.GridwiseError) or (expected.error is not None and _is_pythons(error, call)):
@@ -209,7 +228,11 @@ def _difference(call: Call, expected: Outcome, found: Outcome) -> Finding | None
         return _class_of_error(expected.error, error)
     if error is not None:
         return Finding("", "refusal", _shown(error), _normal(str(error)))
-    return _compare(call, twin, expected, found)
+    if found.warned and not expected.warned:
+        return Finding(
+            "", "warning", f"numpy warns of nothing, here {'; '.join(found.warned)}", _normal(found.warned[0])
+        )
+    return _compare(call, twin, expected, found, items)
 
 
 def _is_pythons(error: BaseException | None, call: Call) -> bool:
@@ -310,7 +333,7 @@ def _value_text(value: Any) -> str:
     return repr(value)[:300]
 
 
-def _compare(call: Call, twin: Twin, expected: Outcome, found: Outcome) -> Finding | None:
+def _compare(call: Call, twin: Twin, expected: Outcome, found: Outcome, items: bool) -> Finding | None:
     if twin.in_place:
         want = expected.arguments[id(call.args[0])]
         got = found.arguments[id(call.args[0])]
@@ -319,15 +342,15 @@ def _compare(call: Call, twin: Twin, expected: Outcome, found: Outcome) -> Findi
         got = OnGpu(got.to_numpy()) if isinstance(got, gw.Array) else got
     else:
         want, got = expected.value, found.value
-    return _same(call, twin, want, got, 0, expected)
+    return _same(call, twin, want, got, 0, expected, items)
 
 
-def _same(call: Call, twin: Twin, want: Any, got: Any, at: int, expected: Outcome) -> Finding | None:
+def _same(call: Call, twin: Twin, want: Any, got: Any, at: int, expected: Outcome, items_count: bool) -> Finding | None:
     if isinstance(want, (tuple, list)) and not (isinstance(want, list) and isinstance(got, list)):
         if not isinstance(got, tuple) or len(got) != len(want):
             return Finding("", "shape", f"numpy returns {len(want)} results, here {_value_text(got)}")
         for i, (one, other) in enumerate(zip(want, got, strict=True)):
-            finding = _same(call, twin, one, other, i, expected)
+            finding = _same(call, twin, one, other, i, expected, items_count)
             if finding is not None:
                 return finding
         return None
@@ -349,12 +372,19 @@ def _same(call: Call, twin: Twin, want: Any, got: Any, at: int, expected: Outcom
     ):
         return Finding("", "type", both)
     wanted = np.asarray(want)
-    if items.shape != wanted.shape:
+    may_differ = not items_count and any(_BY_ITEMS.fullmatch(name) for name in names(call))
+    if items.ndim != wanted.ndim or (items.shape != wanted.shape and not may_differ):
         return Finding("", "shape", both)
+    if not items.flags.writeable and isinstance(items, np.ndarray) and isinstance(want, np.ndarray):
+        of_series = any(given.how == "series" for given in walk(call))  # they are read-only
+        if want.flags.writeable and not of_series:
+            return Finding("", "read-only", both)
     if not twin.python_results and items.dtype not in (wanted.dtype, wanted.dtype.newbyteorder("=")):
         allowed = twin.dtypes(call, wanted.dtype.newbyteorder("="), on_gpu or isinstance(got, OnGpu), at)
         if items.dtype not in allowed:
             return Finding("", "dtype", both, f"{wanted.dtype} {items.dtype} {on_gpu}")
+    if not items_count:
+        return None
     if twin.check is not None:
         wrong = twin.check(call, wanted, items)
     else:

@@ -117,7 +117,9 @@ def _has_out_and_dtype(call: Call) -> bool:
 
 
 def _has_no_dims(call: Call) -> bool:
-    return any(given.items.ndim == 0 for given in walk(call))
+    return any(given.items.ndim == 0 for given in walk(call)) or isinstance(
+        call.args[0], (int, float, complex, np.generic)
+    )
 
 
 def _has_no_items(call: Call) -> bool:
@@ -157,6 +159,12 @@ def _nan(call: Call) -> bool:
     return any(given.items.dtype.kind == "f" and bool(np.isnan(given.items).any()) for given in walk(call)) or any(
         isinstance(n, float) and n != n for n in _numbers(call)
     )
+
+
+def _asks_for_no_number(call: Call) -> bool:
+    """Say whether the second argument is True, or nothing."""
+    q = call.args[1] if len(call.args) > 1 else call.kwargs.get("q")
+    return q is True or (isinstance(q, (tuple, list)) and not q) or (isinstance(q, Given) and not q.items.size)
 
 
 def _small(call: Call) -> bool:
@@ -226,7 +234,12 @@ REFUSALS: tuple[Known, ...] = (
         when=is_on_gpu,
     ),
     Known(_TABLE + "quantiles of no items raise", "(nan)?(median|quantile|percentile)", "no items"),
-    Known(_TABLE + "quantiles of no items raise", "nan(quantile|percentile)", "is unknown", when=_has_no_items),
+    Known(
+        "numpy looks at method= only where there is a number",
+        "nan(quantile|percentile)",
+        "is unknown",
+        when=lambda call: _has_no_items(call) or _nan(call),
+    ),
     Known(_TABLE + "quantiles of bools", "(nan)?(median|quantile|percentile)", "has no differences", when=_has("bool")),
     Known(
         _TABLE + "matrix products of f32 and f16, one at a time",
@@ -312,7 +325,7 @@ REFUSALS: tuple[Known, ...] = (
     ),
     Known(_DOC + "where= of Arrays of up to 4 bytes", message="where= of an Array of", when=_eight_bytes),
     Known(_DOC + "shifts are integers", "roll", "must be an integer"),
-    Known(_DOC + "initial= is a number of the result's datatype", "prod|sum|nanprod|nansum|scan", "no value of"),
+    Known(_DOC + "initial= is a number of the result's datatype", "(nan)?(prod|sum|min|max)|scan", "no value of"),
     Known(
         _DOC + "out= has the datatype that dtype= says",
         message="out is of .*, but the result of",
@@ -333,6 +346,13 @@ REFUSALS: tuple[Known, ...] = (
     Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as|store it, and convert"),
     Known(_PAGE + "an expression has no length", "len", "no length of its own"),
     Known(_TABLE + "rows of unique", "unique", "axis"),
+    Known("of a number numpy writes into a copy", "put", "is written in place", when=_has_no_dims),
+    Known(
+        "numpy rounds integers beside a float before it looks at their order",
+        "digitize",
+        "must ascend or descend",
+        when=lambda call: _has("int64", "uint64")(call) and _is_mixed(call),
+    ),
 )
 #: What is answered in another way.
 ALLOWED: tuple[Known, ...] = (
@@ -344,6 +364,32 @@ ALLOWED: tuple[Known, ...] = (
         "accepts",
         lambda call: is_on_gpu(call) and _has("uint8", "uint16", "int8", "int16")(call),
     ),
+    Known(
+        _TABLE + "several axes may be in a list, too",
+        message="'list' object cannot be interpreted as an integer",
+        kinds="accepts",
+    ),
+    Known("numpy's own bools are True and False", message="'numpy.bool' object cannot be interpreted", kinds="accepts"),
+    Known(_DOC + "correction=None is ddof", "(nan)?(var|std)", "'int' and 'None", "accepts"),
+    Known(_DOC + "as many weights as items", "histogram", "weights should have the same shape", "accepts"),
+    Known(
+        "quantiles at True, and at no q, are of float64 in numpy",
+        "(nan)?(quantile|percentile)",
+        kinds="dtype",
+        when=_asks_for_no_number,
+    ),
+    Known("numbers that C does not hold are numbers", message="too large to convert to C", kinds="accepts"),
+    Known(
+        "of no q numpy's own minimum fails", "(nan)?(quantile|percentile)", "zero-size array to reduction", "accepts"
+    ),
+    Known("numpy converts a length to small integers", "delete", "Python integer .* out of bounds", "accepts"),
+    Known("where nothing is written the value does not matter", "put", "convert|argument", "accepts", _has_no_items),
+    Known(_DOC + "one item is an array of one", "histogram2d", r"has no len|len\(\) of", "error class|accepts"),
+    Known("along no axis nothing moves", "roll", "not enough values to unpack", "accepts"),
+    Known("numpy looks for the axes first", "cumulative_.*", "must be one integer", "error class"),
+    Known("numpy's own default is no kind", "(arg)?partition", "kind must be str, not NoneType", "accepts"),
+    Known("numpy looks at the ends without the step", "arange", "Maximum allowed size", "accepts"),
+    Known("numpy looks for an item among none", "intersect1d", "index 0 is out of bounds", "accepts", _has_no_items),
     Known(_DOC + "kth of no items is any integer", "(arg)?partition", "Partition index", "accepts", _has_no_items),
     Known(
         _DOC + "kind= changes nothing",
@@ -379,9 +425,15 @@ ALLOWED: tuple[Known, ...] = (
     ),
     Known(
         _DOC + "a quantile that is an item is that item, also beside an infinity",
-        "nan(quantile|percentile|median)",
+        "(nan)?(quantile|percentile|median)",
         kinds="value",
         when=lambda call: any(g.items.dtype.kind == "f" and np.isinf(g.items).any() for g in walk(call)),
+    ),
+    Known(
+        _DOC + "of no items numpy's quantiles without NaN are means",
+        "nan(quantile|percentile)",
+        kinds="shape|dtype",
+        when=_has_no_items,
     ),
     Known(_DOC + "of a counted Array without such an item, its room", "find", kinds="value", when=_is_chain),
     Known("numpy's sort of float16 with NaN", kinds="value|shape", when=_is_missorted),
@@ -407,7 +459,9 @@ ALLOWED: tuple[Known, ...] = (
         when=lambda call: "float16" in repr(call),
     ),
     Known(_DOC + "products of flat Arrays are flat", "matmul", kinds="shape", when=is_on_gpu),
-    Known("of no items along no axis numpy's own reshape fails", "quantile|percentile", "cannot reshape", "accepts"),
+    Known(
+        "of no items along no axis numpy's own reshape fails", "median|quantile|percentile", "cannot reshape", "accepts"
+    ),
     Known("bools without bounds are themselves; numpy has no + of them", "clip", "ufunc 'positive'", "accepts"),
     Known("differences of bools", "ediff1d|ptp", kinds="accepts", message="numpy boolean subtract"),
     Known("a number that bool holds as True", "full_like|full", kinds="accepts", message="OverflowError", when=_huge),
@@ -489,7 +543,7 @@ ALLOWED: tuple[Known, ...] = (
     Known(
         _PAGE + "numbers of numpy without dimensions take the other side's type",
         _EXPRESSIONS,
-        kinds="dtype|value",
+        kinds="dtype|value|accepts",
         when=lambda call: is_on_gpu(call) and _has_no_dims(call),
     ),
     Known("averages of nothing are NaN, without weights as with them", "average", "ZeroDivisionError", kinds="accepts"),

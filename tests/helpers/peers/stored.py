@@ -112,6 +112,15 @@ STORED: tuple[Stored, ...] = (
     Stored("9111:2228", "m.median(gpu(np.array([-inf, -2.5], np.float32)))"),
     Stored("9121:179", "m.argmax(gpu(np.array([-1, 3], np.int64)), out=gpu(np.zeros((), np.int64)))"),
     Stored("9301:1032", "m.popcount(1.75)"),
+    Stored("9501:24251", "m.histogram(gpu(np.array([2], np.uint32)), bins=100, range=(-1.5, 2.5), density=True)"),
+    Stored("9602:5787", "m.percentile(np.array([-1e9, 1, 2, 3], np.float32), 33.333333333333336)"),
+    Stored("11:4153, dry", "m.reduce_by_index(np.zeros((0,), np.uint32), np.zeros((0,), np.uint32), length=0)"),
+    Stored("11:7069, dry", "m.mean(swapped(np.zeros((0, 5, 1), np.float16)), 0)"),
+    Stored("31, dry", "m.average(0, weights=gpu(np.zeros((0, 7), np.float32)))"),
+    Stored("31, dry", "m.cumsum(np.zeros((0, 5)), axis=(0,))"),
+    Stored("31, dry", "m.sum(np.array([1, 2]), keepdims=0.5)"),
+    Stored("31, dry", "m.histogram(np.array([0.5, 1], np.float32), gpu(np.array([0.0, 1], np.float32)), density=True)"),
+    Stored("34:6465, dry", "m.put(np.array([-1.5, 2], np.float32), np.array([1], np.int8), 1j)"),
     Stored("602", "m.cumulative_prod(expr(np.array([-2, 0, 3], np.int32)), dtype='?')"),
 )
 # fmt: on

@@ -41,31 +41,47 @@ class Report:
     refusal: str | None = None
     allowed: str | None = None
     outcome: str = ""
+    #: The kind of a finding that was none when the call was made with kernels.
+    doubted: str = ""
 
 
-def call_of(task: Task, only: tuple[str, ...] = ()) -> Any:
+def call_of(task: Task, only: tuple[str, ...] = (), dry: bool = False) -> Any:
     """Return the call of a task."""
     from .calls import parsed
     from .chains import drawn_at
 
-    return parsed(task.text) if task.text else drawn_at(task.seed, task.index, only)
+    return parsed(task.text) if task.text else drawn_at(task.seed, task.index, only, alone=dry)
 
 
-def report_of(task: Task, only: tuple[str, ...] = (), seen: set[Any] | None = None) -> Report:
-    """Make the call, and where it has a new finding, a smaller one with the same."""
+def report_of(
+    task: Task,
+    only: tuple[str, ...] = (),
+    seen: set[Any] | None = None,
+    dry: bool = False,
+    without_kernels: Any = None,
+) -> Report:
+    """Make the call, and where it has a new finding, a smaller one with the same.
+
+    With `without_kernels` (`dry.DryRuns`) it is made in there first, and with kernels only if it has a finding there.
+    """
     from .calls import text
     from .judge import Finding, judged
     from .smaller import smaller
 
-    call = call_of(task, only)
+    call, doubted = call_of(task, only, dry), ""
     try:
-        result = judged(call)
+        if without_kernels is not None:
+            with without_kernels():
+                result = judged(call, items=False)
+            doubted = result.finding.kind if result.finding is not None else ""
+        if without_kernels is None or doubted:
+            result = judged(call)
     except Exception:
         where = "".join(traceback.format_exc().splitlines(keepends=True)[-6:])
         return Report(call.name, Finding(call.name, "harness", where, where[-80:]), text(call))
     outcome = "error" if result.gridwise.error is not None else "result"
     if result.finding is None:
-        return Report(call.name, None, "", "", result.refusal, result.allowed, outcome)
+        return Report(call.name, None, "", "", result.refusal, result.allowed, outcome, doubted)
     finding, small = result.finding, call
     if seen is None or finding.group not in seen:
         if seen is not None:
@@ -111,7 +127,7 @@ def bounded() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
-def work(pipe: Connection, only: tuple[str, ...]) -> None:
+def work(pipe: Connection, only: tuple[str, ...], dry: bool = False) -> None:
     """Take tasks from a pipe and report, until the pipe ends."""
     bounded()
     os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")
@@ -119,6 +135,11 @@ def work(pipe: Connection, only: tuple[str, ...]) -> None:
     import gridwise_py as gw
 
     gw.default_device()
+    without_kernels = None
+    if dry:
+        from .dry import DryRuns
+
+        without_kernels = DryRuns()
     pipe.send(gw.__file__)
     seen: set[Any] = set()
     calls = 0
@@ -127,7 +148,7 @@ def work(pipe: Connection, only: tuple[str, ...]) -> None:
             task = pipe.recv()
         except (EOFError, OSError):
             return
-        report = report_of(task, only, seen)
+        report = report_of(task, only, seen, dry, without_kernels)
         try:
             pipe.send(report)
         except OSError:  # the time is over
@@ -140,8 +161,8 @@ def work(pipe: Connection, only: tuple[str, ...]) -> None:
 class Worker:
     """A process that makes calls, and is replaced when it is lost."""
 
-    def __init__(self, only: tuple[str, ...]):
-        self._only = only
+    def __init__(self, only: tuple[str, ...], dry: bool = False):
+        self._only, self._dry = only, dry
         self.task: Task | None = None
         self.begun = 0.0
         self._start()
@@ -149,7 +170,7 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=work, args=(theirs, self._only), daemon=True)
+        self.process = context.Process(target=work, args=(theirs, self._only, self._dry), daemon=True)
         self.process.start()
         theirs.close()
         self.where = self.pipe.recv()

@@ -199,7 +199,7 @@ def _bincount(x: Any, weights: Any = None, minlength: Any = 0, *, length: Any = 
     x, length = np.asarray(x), operator.index(length)
     if length < 0 or x.ndim != 1:
         raise ref.Refused("length")
-    if x.dtype.kind not in "iub":
+    if x.size and x.dtype.kind not in "iub":
         raise TypeError("integers")
     if length > 2**31:
         raise MemoryError("length")
@@ -284,7 +284,7 @@ def _scatter_add(x: Any, indices: Any, values: Any) -> Any:
         raise TypeError("indices")
     if indices.size and indices.min() < 0:
         raise IndexError("negative")
-    if not np.isscalar(values) and np.asarray(values).shape != indices.shape:
+    if np.ndim(values) and np.asarray(values).shape != indices.shape:
         raise ref.Refused("lengths")
     with np.errstate(all="ignore"):
         np.add.at(result, indices.astype(np.int64), np.asarray(values).astype(result.dtype))

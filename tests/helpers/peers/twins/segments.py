@@ -196,7 +196,7 @@ def _segment_ids(offsets: Any, *, size: Any = None) -> Any:
         raise TypeError("offsets")
     if not offsets.size or offsets[0] != 0 or np.any(offsets[1:] < offsets[:-1]):
         raise ref.Refused("offsets")
-    return np.repeat(np.arange(offsets.size - 1), np.diff(offsets.astype(np.int64)))
+    return np.repeat(np.arange(offsets.size - 1), np.diff(offsets.astype(np.int64)))[:size]
 
 
 add("segment_ids", _segment_ids, _draw_segment_ids)
