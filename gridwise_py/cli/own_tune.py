@@ -14,7 +14,7 @@ import click
 from ..display.terminal import clean_lines
 from .bench import benchmarks_of_files
 from .exit_codes import BAD_INPUT, WRONG_RESULT
-from .output import cannot_write, check_new, check_output, note, showing_progress, table_console
+from .output import LINE_EVERY_S, cannot_write, check_new, check_output, note, showing_progress, table_console
 
 __all__ = ["tune_files"]
 
@@ -52,7 +52,7 @@ def tune_files(words: Sequence[str], options: Mapping[str, Any]) -> None:
             return device
 
         try:
-            with showing_progress() as progress:
+            with showing_progress(every_s=LINE_EVERY_S) as progress:
                 for point in tuned(make_device, contests, rounds=rounds, protocol=protocol, progress=progress):
                     points.append(point)
         finally:  # also after Ctrl-C: what was measured stays
@@ -133,7 +133,13 @@ def _show(console: Any, points: Sequence[Any], for_all: tuple[Mapping[str, Any],
     if for_all is not None:
         values, ratio = for_all
         words = " ".join(f"{axis}={axis_text(value)}" for axis, value in values.items())
-        at_most = "the best, or the same, at every point" if ratio == 1 else f"at most {_slower(ratio)} slower"
+        at_most = (
+            "the best, or the same, at every point"
+            if ratio == 1
+            else f"{ratio:.1f} times the best time at worst"
+            if ratio >= 2
+            else f"at most {_slower(ratio).lstrip('+')} slower than the best"
+        )
         console.print(f"for all points: {words} ({at_most})", markup=False)
 
 

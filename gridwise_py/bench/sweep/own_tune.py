@@ -359,7 +359,7 @@ def _standings(
             of_best = median(map(median, samples_ns(finalists[best])[: len(own)]))
             variant = _variant(
                 contest, key, own, Standing.LEFT_OUT,
-                f"slower by more than {left[key] - 1:.0%} in {_count(len(own))}, so not measured again",
+                f"slower by more than {100 * (left[key] - 1):.0f} % in {_count(len(own))}",
                 median(map(median, samples_ns(own))) / of_best,
             )  # fmt: skip
         else:
@@ -381,7 +381,7 @@ def _variant(
     return Variant(
         contest.values(key), standing, median(rounds_ns) if is_valid else None, ratio,
         None if verdict is None else verdict.low, None if verdict is None else verdict.high,
-        reason, bool(own) and own[0].checked, rounds_ns,
+        reason, standing is not Standing.FAILED and own[0].checked, rounds_ns,
     )  # fmt: skip
 
 
