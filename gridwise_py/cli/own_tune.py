@@ -118,14 +118,14 @@ def _show(console: Any, points: Sequence[Any], for_all: tuple[Mapping[str, Any],
     for point in points:
         table.add_heading(Text(clean_lines(str(point.contest))))
         for one in point.variants:
-            style = {"best": "green", "wrong": "red", "failed": "red"}.get(one.standing.value, "")
+            style = {"best": "green", "wrong": "red", "failed": "red"}.get(str(one.standing), "")
             reason = one.reason if one.checked or one.reason else "its result was not checked: there is no reference"
             table.add_row(
                 *(axis_text(one.values[axis]) for axis in axes),
                 format_time(one.time_ns),
-                "" if one.ratio is None or one.standing == "best" else _slower(one.ratio),
+                "" if one.ratio is None or one is point.best else _slower(one.ratio),
                 "" if one.low is None else f"{_slower(one.low)} to {_slower(one.high)}",
-                one.standing.value,
+                str(one.standing),
                 clean_lines(reason),
                 style=style,
             )
@@ -133,14 +133,11 @@ def _show(console: Any, points: Sequence[Any], for_all: tuple[Mapping[str, Any],
     if for_all is not None:
         values, ratio = for_all
         words = " ".join(f"{axis}={axis_text(value)}" for axis, value in values.items())
-        at_most = (
-            "the best, or the same, at every point"
-            if ratio == 1
-            else f"{ratio:.1f} times the best time at worst"
-            if ratio >= 2
-            else f"at most {_slower(ratio).lstrip('+')} slower than the best"
-        )
-        console.print(f"for all points: {words} ({at_most})", markup=False)
+        if ratio == 1:
+            loss = "the best, or the same, at every point"
+        else:
+            loss = f"at worst {_slower(ratio).replace(' x', ' times the best time')}"
+        console.print(f"for all points: {words} ({loss})", markup=False)
 
 
 def _slower(ratio: float) -> str:
