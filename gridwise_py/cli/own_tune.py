@@ -136,7 +136,7 @@ def _show(console: Any, points: Sequence[Any], for_all: tuple[Mapping[str, Any],
         if ratio == 1:
             loss = "the best, or the same, at every point"
         else:
-            loss = f"at worst {_slower(ratio).replace(' x', ' times the best time')}"
+            loss = f"at worst {ratio:.3g} times the best time"
         console.print(f"for all points: {words} ({loss})", markup=False)
 
 
