@@ -74,7 +74,7 @@ def total(device, n, groups, rng):
     )
 
 
-@gw.benchmarked(n=[64, 128], tile=[4, 8], baseline="tile=4")
+@gw.benchmarked(n=[64, 128], tile=[4, 8], baseline="tile=4", tune=["tile"])
 class matmul:  # the name of the benchmark
     """A product of matrices, in tiles of two sizes."""
 

@@ -9,17 +9,26 @@ from typing import Any
 import click
 
 from .. import settings
-from .options import Count, adapter_option, format_option
+from .options import AxisText, AxisValues, Count, JsonFile, RawArguments, adapter_option, format_option, is_file_name
 from .output import showing_progress, table_console
 
 __all__ = ["tune"]
 
 
-@click.command(short_help="Find the fastest kernel shapes for this adapter.")
+#: Options that are for one of both: the kernels of the library, a user's files.
+_OF_LIBRARY = {"kernels": "--kernels", "max_n": "--max-n", "show": "--show", "clear": "--clear"}
+_OF_FILES = {
+    "tune_axes": "--tune", "axes": "-a", "n": "--n", "mode": "--mode", "seed": "--seed", "json_path": "--json",
+    "overwrite": "--overwrite",
+}  # fmt: skip
+
+
+@click.command(cls=RawArguments, short_help="Find the fastest shapes of our kernels, or variants of your own.")
+@click.argument("words", nargs=-1, metavar="[FILE.py [NAME]…]…")
 @adapter_option
-@click.option("--kernels", metavar="NAME,…", help="Kernels to tune; all by default.")
+@click.option("--kernels", metavar="NAME,…", help="Kernels of the library to tune; all by default.")
 @click.option(
-    "--rounds", default=5, show_default=True, type=click.IntRange(min=3), help="How often each candidate is measured."
+    "--rounds", type=click.IntRange(min=3), help="How often each candidate is measured.  [default: 5; of a FILE 9]"
 )
 @click.option(
     "--max-n", type=Count(),
@@ -28,15 +37,49 @@ __all__ = ["tune"]
 )  # fmt: skip
 @click.option("--show", is_flag=True, help="Show the results stored for this adapter, and measure nothing.")
 @click.option("--clear", is_flag=True, help="Delete the results stored for this adapter, and measure nothing.")
+@click.option(
+    "--tune", "tune_axes", metavar="AXIS,…", help="Axes of a FILE to tune.  [default: those that it declares]"
+)
+@click.option("-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS", help="Other values of an axis.")
+@click.option("--n", type=AxisValues("n"), help="Sizes of a FILE's benchmarks.  [default: those that it declares]")
+@click.option(
+    "--mode", type=AxisValues("mode", ("cold", "hot", "batch", "latency")),
+    help="How trials of a FILE run, as for `gridwise bench`.  [default: hot]",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of a FILE's random numbers, and of the order.")
+@click.option("--json", "json_path", type=JsonFile(), help="Write how the variants of a FILE stand here.")
+@click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
 @format_option
-def tune(
-    adapter: str | None, kernels: str | None, rounds: int, max_n: int | None, show: bool, clear: bool, form: str
-) -> None:
+def tune(words: tuple[str, ...], **options: Any) -> None:
     """Find the fastest kernel shapes for this adapter, and store them.
 
     Every candidate is checked against numpy and measured in turns with the default. It wins only if it is faster beyond
     noise. The winners are stored until adapter, driver or version change; GRIDWISE_TUNING=off ignores them.
+
+    FILE.py is a file of your own benchmarks (docs/howto/benchmark-my-kernels.md). Of each, or of those called NAME, all
+    combinations of the axes in tune=[…] or --tune are checked and measured in turns, at every point of the other axes.
+    Those that are clearly slower after one or two rounds are left out. Nothing is stored. Exits with 4 or 2 if there
+    is a point at which every variant is wrong or fails.
     """
+    given = [name for key, name in (_OF_LIBRARY if words else _OF_FILES).items() if options[key]]
+    if words:
+        if not any(map(is_file_name, words)):
+            raise click.UsageError(f"{words[0]!r} is no FILE.py; kernels of the library are named by --kernels")
+        if given:
+            raise click.UsageError(f"{given[0]} is for the kernels of the library; leave it out with a file")
+        from .own_tune import tune_files
+
+        tune_files(words, options)
+        return
+    if given:
+        raise click.UsageError(f"{given[0]} is for a FILE.py of your own; name it")
+    _tune_library(**{key: options[key] for key in ("adapter", "kernels", "rounds", "form", *list(_OF_LIBRARY)[1:])})
+
+
+def _tune_library(
+    adapter: str | None, kernels: str | None, rounds: int | None, form: str, max_n: int | None, *, show: bool,
+    clear: bool,
+) -> None:  # fmt: skip
     from .. import request_device
     from ..runtime.device import device_key
     from ..runtime.gpu_clock import clock_held
@@ -56,7 +99,7 @@ def tune(
 
         wanted = None if kernels is None else [name.strip() for name in kernels.split(",")]
         with showing_progress() as progress, clock_held(device):
-            run(device, wanted, rounds=rounds, max_items=max_n, progress=progress)
+            run(device, wanted, rounds=rounds or 5, max_items=max_n, progress=progress)
     kept = cache.load(TUNING_KIND, key, TUNING_FORMAT)
     if form == "json":
         click.echo(json.dumps(kept, indent=1))

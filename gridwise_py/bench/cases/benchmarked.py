@@ -117,6 +117,8 @@ class Declared:
     module : str
     line : int
         Where it is in its file.
+    tune : tuple of str
+        The axes whose values do the same work in other ways.
     """
 
     name: str
@@ -126,6 +128,7 @@ class Declared:
     baseline: str | None
     module: str
     line: int
+    tune: tuple[str, ...] = ()
 
     @property
     def takes_rng(self) -> bool:
@@ -156,7 +159,11 @@ class collecting:  # a context manager
 
 
 def benchmarked(
-    *, name: str | None = None, baseline: str | None = None, **axes: Iterable[AxisValue] | AxisValue
+    *,
+    name: str | None = None,
+    baseline: str | None = None,
+    tune: str | Iterable[str] = (),
+    **axes: Iterable[AxisValue] | AxisValue,
 ) -> Callable[[_Decorated], _Decorated]:
     """Declare a function or class as a benchmark that ``gridwise bench FILE`` runs at each point of its axes.
 
@@ -171,6 +178,9 @@ def benchmarked(
     baseline : str, optional
         What its times are shown relative to: the value of an axis (``"method=naive"``), or the name of another
         benchmark of this file with the same axes.
+    tune : str or iterable of str, optional
+        The axes whose values do the same work in other ways, such as sizes of workgroups: ``gridwise tune FILE`` finds
+        the fastest combination of them at each point of the others.
     **axes : iterable of int, float, str or bool
         Values by axis, such as ``n=[2**16, 2**20]``. The axis ``n`` is the size, which pictures have on their x axis;
         it may be a callable of other axes, as in ``n=lambda rows, columns: rows * columns``, and is 1 if it is left
@@ -179,7 +189,8 @@ def benchmarked(
     Raises
     ------
     ArgumentError
-        If an axis has no values, values of another kind or one twice, or the function lacks a parameter for it.
+        If an axis has no values, values of another kind or one twice, or the function lacks a parameter for it; or if
+        `tune` names none that can be tuned.
 
     Examples
     --------
@@ -199,6 +210,13 @@ def benchmarked(
             values[axis] = _values(axis, given)
     if baseline is not None:
         _check_baseline(baseline, values)
+    tuned = tuple(dict.fromkeys((tune,) if isinstance(tune, str) else tune))
+    for axis in tuned:
+        if axis not in values or axis in ("n", "mode"):
+            own = [one for one in values if one not in ("n", "mode")]
+            raise ArgumentError(
+                f"tune names {axis!r}, which is no axis that can be tuned; there are {', '.join(own) or 'none'}"
+            )
 
     def declare(made: _Decorated) -> _Decorated:
         own_name = name or made.__name__
@@ -207,7 +225,7 @@ def benchmarked(
         _check_parameters(own_name, made, values)
         code: Any = getattr(made, "__code__", None) or getattr(getattr(made, "__init__", None), "__code__", None)
         line = 0 if code is None else int(code.co_firstlineno)
-        found = Declared(own_name, made, values, size, baseline, made.__module__, line)
+        found = Declared(own_name, made, values, size, baseline, made.__module__, line, tuned)
         into: list[Declared] | None = getattr(_collected, "into", None)
         if into is not None:
             into.append(found)
