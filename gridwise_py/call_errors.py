@@ -48,9 +48,13 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
             most = sys.maxsize
         refused = {*(remedies or ())} - known
         fits: Callable[[Mapping[str, Any]], bool] = refused.isdisjoint if takes_any else known.issuperset
-        flags = {p.name: i for i, p in enumerate(parameters) if p.annotation in ("bool", "bool | None", bool)}
+        flags = {
+            p.name: sys.maxsize if p.kind is p.KEYWORD_ONLY else i
+            for i, p in enumerate(parameters)
+            if p.annotation in ("bool", "bool | None", bool)
+        }
         optional = {p.name for p in parameters if p.annotation == "bool | None"}
-        first_flag = min((i for i in flags.values() if i < most), default=sys.maxsize)
+        first_flag = min(flags.values(), default=sys.maxsize)
 
         def check_flags(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
             for name, i in flags.items():
