@@ -158,9 +158,8 @@ def test_output_with_a_mark_of_its_encoding_and_output_that_is_too_long(monkeypa
     text = json.dumps({"results": [{"command": "a", "mean": 1.0, "times": [1.0, 1.1]}]})
     marked = find_command(f"{PYTHON} -c {shlex.quote(f'print(chr(0xfeff) + {text!r})')}", "OLD")
     monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
-    assert [case.name for case in measure_commands(dict.fromkeys(SIDES, marked), CommandSettings(pairs=2)).cases] == [
-        "a"
-    ]
+    measured = measure_commands(dict.fromkeys(SIDES, marked), CommandSettings(pairs=2))
+    assert [case.name for case in measured.cases] == ["a"]
     monkeypatch.setattr(commands, "_MOST_BYTES", 10)
     with pytest.raises(gw.ArgumentError, match=r"bytes, and at most 10 are read"):
         measure_commands(dict.fromkeys(SIDES, marked), CommandSettings(pairs=2))

@@ -267,7 +267,7 @@ def test_bad_input_is_one_line_with_the_remedy(device):
         (
             lambda: gw.measure_energy(gw.Copy(device), input=x, n_items=1),
             gw.ArgumentError,
-            "n_items= is an argument of",
+            "n_items= is an argument",
         ),
         (lambda: gw.measure_energy(copy, input=x), gw.ArgumentError, "have none"),
         (lambda: gw.measure_energy(5), gw.DatatypeError, "int, but must be a primitive"),

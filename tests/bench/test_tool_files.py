@@ -345,9 +345,7 @@ def test_a_time_that_is_no_number_is_not_one_of_0(tmp_path):
     for bad in (math.nan, math.inf, 10**60, -math.inf):
         raw = _raw("google.json")
         raw["benchmarks"][0]["real_time"] = bad
-        with pytest.raises(
-            gw.BadResultsFile, match=r"a\.json: .* (ns is no time: check the unit|looks like a file of)"
-        ):
+        with pytest.raises(gw.BadResultsFile, match=r"a\.json: .* (ns is no time|looks like a file of)"):
             read_results(_written(tmp_path / "a.json", raw))
     raw = _raw("google.json")
     raw["context"]["num_cpus"] = 10**60
