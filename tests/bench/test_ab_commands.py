@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import subprocess
 import sys
 import time
 from types import SimpleNamespace
@@ -127,6 +128,41 @@ def test_a_run_that_hangs_is_ended_with_what_it_started(tmp_path):
     assert time.monotonic() - begin_s < 1.4
     time.sleep(1.6)
     assert not mark.exists() or os.name == "nt"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no process groups")
+def test_what_a_run_leaves_behind_does_not_run_beside_the_next(tmp_path):
+    pids = tmp_path / "pids"
+    program = (
+        "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "
+        f"open({str(pids)!r}, 'a').write(f'{{p.pid}}\\n'); print(1.5)"
+    )
+    command = find_command(f"{PYTHON} -c {shlex.quote(program)}", "OLD")
+    settings = CommandSettings(pairs=2, form="numbers", unit="ms")
+    measured = measure_commands(dict.fromkeys(SIDES, command), settings)
+    assert len(measured.cases[0].taken) == 2
+    left = pids.read_text().split()
+    assert len(left) == 6
+    deadline_s = time.monotonic() + 5
+    while any(map(_runs, left)) and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert not any(map(_runs, left))
+
+
+def _runs(pid):
+    done = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False)
+    return done.stdout.strip() != "" and not done.stdout.startswith("Z")
+
+
+def test_output_with_a_mark_of_its_encoding_and_output_that_is_too_long(monkeypatch):
+    text = json.dumps({"results": [{"command": "a", "mean": 1.0, "times": [1.0, 1.1]}]})
+    marked = find_command(f"{PYTHON} -c {shlex.quote(f'print(chr(0xfeff) + {text!r})')}", "OLD")
+    monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
+    measured = measure_commands(dict.fromkeys(SIDES, marked), CommandSettings(pairs=2))
+    assert [case.name for case in measured.cases] == ["a"]
+    monkeypatch.setattr(commands, "_MOST_BYTES", 10)
+    with pytest.raises(gw.ArgumentError, match=r"bytes, and at most 10 are read"):
+        measure_commands(dict.fromkeys(SIDES, marked), CommandSettings(pairs=2))
 
 
 # ---- without processes

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.checks.check import mismatch
+from gridwise_py.bench.checks.check import difference, mismatch
 from helpers.cases import FULL
 
 RNG = np.random.default_rng(11)
@@ -198,3 +198,17 @@ def test_halves_of_words_are_put_back(device, steady_clock):
         expected = items.copy()
         expected[offset : offset + n] = items[offset : offset + n].cumsum(dtype=np.float32)
         np.testing.assert_array_equal(x.to_numpy(), expected)
+
+
+def test_a_finite_item_is_not_near_an_infinity():
+    right = np.array([np.inf, -np.inf, np.nan, 1.0], np.float32)
+    assert difference(right.copy(), right) is None
+    for options in ({}, {"rtol": 1e-3}, {"atol": 1.0}):
+        for i, wrong in ((0, 5.0), (0, -np.inf), (1, 5.0), (2, np.inf), (3, np.inf), (3, np.nan)):
+            got = right.copy()
+            got[i] = wrong
+            found = difference(got, right, **options)
+            assert found is not None, (options, i, wrong)
+            assert (found.index, found.wrong_items) == (i, 1)
+    assert difference(np.array([1 + np.inf * 1j]), np.array([1 + 2j])).index == 0
+    assert difference(np.array([[1, 2], [3, 4]]), np.array([[1, 2], [3, 5]]), argument="y").argument == "y"

@@ -153,12 +153,42 @@ def test_the_temperature_is_noted_and_its_drift_is_a_warning():
     assert board.measure({"k": run})["k"].warnings == ()
 
 
+def test_a_window_in_which_the_sensor_falls_silent_ends_with_its_last_step():
+    board = Board()
+    run, stop_s = board.work(1, 300.0), board.now + 1.8
+
+    def falls_silent():
+        seen = board.seen
+        run()
+        if board.now > stop_s:
+            board.seen = seen
+        return 1
+
+    window = window_of(board.meter, falls_silent, 2.0, lambda: None)
+    assert window.duration_s < 1.8
+    assert 10 <= window.steps <= 18
+    assert window.energy_j / window.calls == pytest.approx(3.0, rel=0.02)
+
+
+def test_a_pause_between_readings_hides_no_steps():
+    board = Board()
+    run, pauses = board.work(1, 300.0), iter([0.0] * 60 + [1.2] + [0.0] * 1000)
+
+    def stalls():
+        board.spend(next(pauses), 300.0)
+        return run()
+
+    window = window_of(board.meter, stalls, 2.0, lambda: None)
+    assert 19 <= window.steps <= 22
+
+
 def test_a_window_without_a_step_before_it_begins_anyway():
     board = Board()
     board.sensor = EnergySensor("slow", "counter", board.read, 0.001)
     window = window_of(Meter(board.sensor, lambda: board.now), board.work(1, 100.0), 0.5, lambda: None)
     assert isinstance(window, EnergyWindow)
-    assert 0.5 <= window.duration_s <= 0.6
+    assert 0.4 <= window.duration_s <= 0.6
+    assert window.energy_j / window.duration_s == pytest.approx(100.0, rel=0.03)
     assert EnergyWindow(1.0, 0.0, 1, 0, None).power_w is None
 
 
@@ -200,6 +230,10 @@ def test_calls_of_every_kind(sensed):
         assert found.power_w > 0
         assert found.joules == pytest.approx(np.mean([w.energy_j / w.calls for w in found.windows]))
     assert len(calls) > 3
+    del calls[:]
+    gw.measure_energy(own, device=sensed, calls=2, windows=1)
+    assert len(calls) == 2, "work that cannot be repeated runs just so often"
+    assert gw.measure_energy(scan, **options, input=np.arange(8, dtype=np.uint32)).reason is None
     np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), np.cumsum(np.arange(1000)))
     both = gw.compare_energy({"a": scan.bind(input=x), "b": gw.Reduce(sensed)}, window_s=0.02, rounds=3, input=x)
     assert set(both.results) == {"a", "b"}
@@ -230,6 +264,12 @@ def test_bad_input_is_one_line_with_the_remedy(device):
         (lambda: gw.measure_energy(copy, window_s=True), gw.ArgumentError, "window_s is True"),
         (lambda: gw.measure_energy(copy, windows=0), gw.ArgumentError, "windows"),
         (lambda: gw.measure_energy(copy, calls=0), gw.ArgumentError, "calls"),
+        (
+            lambda: gw.measure_energy(gw.Copy(device), input=x, n_items=1),
+            gw.ArgumentError,
+            "n_items= is an argument",
+        ),
+        (lambda: gw.measure_energy(copy, input=x), gw.ArgumentError, "have none"),
         (lambda: gw.measure_energy(5), gw.DatatypeError, "int, but must be a primitive"),
         (lambda: gw.measure_energy(lambda: 5), gw.ArgumentError, "nothing to wait for"),
         (lambda: gw.compare_energy({"a": copy}), gw.ArgumentError, "at least two"),

@@ -479,6 +479,9 @@ def test_a_reference_compares_floats_within_tolerances_and_integers_exactly():
     assert check(np.array([1.0005, np.nan, 3.0], np.float32)) is None
     assert check(np.array([1.0005, np.nan, 3.1], np.float32)).index == 2
     assert replace(check(np.array([0.0, 0.0, 3.0])), argument="").wrong_items == 2
+    halves = fixture.Reference(np.array([1.0, 1000.0]))  # as of a gw.Benchmark: by the type
+    assert halves(np.array([1.001, 1000.5], np.float16)) is None
+    assert halves(np.array([1.001, 1000.5], np.float32)).wrong_items == 2
     exact = fixture.Reference(np.array([10**9]), 1.0, 1.0)
     assert exact(np.array([10**9 + 1])).got == 10**9 + 1
     with pytest.raises(gw.ArgumentError, match="there are 2 outputs"):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -408,6 +409,35 @@ def test_what_ab_calls_is_the_same(write, device):
     spoiled = load_benchmarks(write(KINDS["kernel"].replace("x * x", "x + x"), "spoiled.py"))["f"]
     assert "item 0 is 1.0, expected 2.0" in OwnRun(device, spoiled, 1000, "hot", {}, 0, check=True).wrong
     assert OwnRun(device, spoiled, 1000, "hot", {}, 0, check=False).wrong is None
+
+
+def test_ab_puts_back_what_a_run_overwrites(write, device):
+    text = """
+@gw.benchmarked(n=[100])
+def f(device, n):
+    x = gw.asarray(np.ones(n, np.uint32), device)
+    return gw.Benchmark(gw.Scan(device, "u32", strategy="reduce_then_scan"), {"input": x, "output": x})
+"""
+    workload = load_benchmarks(write(text))["f"]
+    run = OwnRun(device, workload, 100, "hot", {}, 0, check=True)
+    assert run.wrong is None
+    run.run(enable_cpu_timing=True, trials=3)
+    run.run(enable_gpu_timing=True)
+    np.testing.assert_array_equal(run._subject.outputs["output"].to_numpy(), np.arange(1, 101))
+    for restore in ("y", ("z",)):
+        wrong = load_benchmarks(write(text.replace('"output": x})', f'"output": x}}, restore={restore!r})')))["f"]
+        with pytest.raises(gw.ArgumentError, match="which scan does not have"):
+            OwnRun(device, wrong, 100, "hot", {}, 0, check=True)
+    with pytest.raises(gw.OverlapError, match="mode 'batch' repeats the work"):
+        OwnRun(device, load_benchmarks(write(text))["f"], 100, "batch", {}, 0, check=True)
+
+
+def test_a_size_that_is_none_is_refused_in_one_line(write):
+    for size in ("None", "float('nan')", "float('inf')", "'12'", "1.5", "0", "True"):
+        write(f"@gw.benchmarked(rows=[4], n=lambda rows: {size})\ndef f(device, rows): ...")
+        done = _run("bench", "mine.py")
+        assert "n=… of the axes gives" in done.output, done.output
+        assert (done.exit_code, len(done.output.splitlines())) == (2, 1)
 
 
 # ---- commands

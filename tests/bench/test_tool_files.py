@@ -6,6 +6,7 @@ file `test_ref.json` of its repository, which it wrote, was read as well.
 """
 
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -338,6 +339,34 @@ def test_a_file_of_a_tool_that_is_not_as_it_writes_it(tmp_path):
         if name != "hyperfine.json":  # which is known by its entries
             with pytest.raises(gw.BadResultsFile, match=r"without any benchmark: did a filter leave all out\?"):
                 read_results(_written(tmp_path / "a.json", raw))
+
+
+def test_a_time_that_is_no_number_is_not_one_of_0(tmp_path):
+    for bad in (math.nan, math.inf, 10**60, -math.inf):
+        raw = _raw("google.json")
+        raw["benchmarks"][0]["real_time"] = bad
+        with pytest.raises(gw.BadResultsFile, match=r"a\.json: .* (ns is no time|looks like a file of)"):
+            read_results(_written(tmp_path / "a.json", raw))
+    raw = _raw("google.json")
+    raw["context"]["num_cpus"] = 10**60
+    with pytest.raises(gw.BadResultsFile, match="it looks like a file of google-benchmark"):
+        read_results(_written(tmp_path / "a.json", raw))
+
+
+def test_odd_text(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_bytes(b"\xef\xbb\xbf" + (FILES / "hyperfine.json").read_bytes())
+    assert read_results(path).results
+    assert read_tool_run(b"\xef\xbb\xbf1.5\n", "a", "numbers", "ns").rows[0].times_ns == [1.5]
+    raw = _raw("hyperfine.json")
+    for name, is_whole in (("\U0001f600", True), ("\ud83d", False), ("\ude00\ud83d", False)):
+        raw["results"][0]["command"] = name
+        path.write_text(json.dumps(raw))
+        if is_whole:
+            assert read_results(path).results[0].primitive == name
+            continue
+        with pytest.raises(gw.BadResultsFile, match="half of a character"):  # which could not be written again
+            read_results(path)
 
 
 @pytest.mark.parametrize("name", ["google.json", "pytest.json", "hyperfine.json", "nvbench.json"])

@@ -34,6 +34,7 @@ __all__ = ["OUT", "Command", "CommandSettings", "find_command", "measure_command
 #: What a command has in place of the name of the file that it writes.
 OUT = "{out}"
 _MOST_CHARACTERS = 200
+_MOST_BYTES = 1 << 30  # of a run's output
 _MOST_SEEN = 1000  # times of a run that are looked at for the step of its clock
 
 
@@ -284,23 +285,25 @@ def _run(command: Command, side: str, settings: CommandSettings) -> ToolRun:
             ended = f"was ended by signal {-code}" if code < 0 else f"failed with exit code {code}"
             fail(f"{ended}: {_last_line(stderr) or _last_line(stdout) or 'it printed nothing'}")
         written = out if command.writes_file else stdout
-        if not written.is_file() or not written.stat().st_size:
+        size_bytes = written.stat().st_size if written.is_file() else 0
+        if not size_bytes:
             if command.writes_file:
                 fail(f"wrote no file to {OUT}, which stands for {out.name}: is it the name that its option takes?")
             fail(f"printed nothing: give it its option that writes a file of JSON, with {OUT} as the name")
-        if not command.writes_file and settings.form is None and b"{" not in written.read_bytes()[:1]:
-            _refuse_text(written.read_bytes(), command, fail)
+        if size_bytes > _MOST_BYTES:
+            fail(f"wrote {size_bytes:,} bytes, and at most {_MOST_BYTES:,} are read: let it measure less, or say less")
+        content = written.read_bytes()
+        if not command.writes_file and settings.form is None:
+            _refuse_text(content, fail)
         try:
-            return read_tool_run(
-                written.read_bytes(), f"the output of {side}", settings.form, settings.unit, folder=folder
-            )
+            return read_tool_run(content, f"the output of {side}", settings.form, settings.unit, folder=folder)
         except BadResultsFile as error:
             raise ArgumentError(f"{error} ({command.given})") from error
 
 
-def _refuse_text(content: bytes, command: Command, fail: Any) -> None:
+def _refuse_text(content: bytes, fail: Any) -> None:
     """End with a message if a command printed neither JSON nor numbers: most programs write JSON only if asked to."""
-    line = content.decode("utf-8", "replace").strip().partition("\n")[0]
+    line = content.decode("utf-8-sig", "replace").strip().partition("\n")[0]
     with contextlib.suppress(ValueError):
         float(line)
         return
@@ -319,19 +322,21 @@ def _wait(words: list[str], stdout: Path, stderr: Path, timeout_s: float) -> int
         try:
             return process.wait(timeout_s)
         finally:
-            if process.poll() is None:
-                _end(process)
+            _end(process)
 
 
 def _end(process: subprocess.Popen[Any]) -> None:
+    """End a program, and what is left of its group: that would run beside the next turn."""
     if os.name == "nt":
         process.kill()
     else:
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: where only its zombie is left
             os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _last_line(path: Path) -> str:
-    lines = path.read_bytes()[-4096:].decode("utf-8", "replace").strip().splitlines()
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - 4096, 0))
+        lines = file.read().decode("utf-8", "replace").strip().splitlines()
     return lines[-1][:_MOST_CHARACTERS] if lines else ""

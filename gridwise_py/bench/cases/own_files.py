@@ -12,6 +12,7 @@ from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
 
+import numpy as np
 import wgpu
 
 from ...errors import ArgumentError, DeviceError, GridwiseError
@@ -93,7 +94,12 @@ class OwnWorkload:
             found: Any = self.declared.size(**{name: values[name] for name in wanted})
         except Exception as error:
             raise ArgumentError(f"{self.full_name}: n=… of the axes fails: {in_one_line(error, self.path)}") from error
-        if int(found) != found or found < 1:
+        if (
+            isinstance(found, bool)
+            or not isinstance(found, (int, float, np.number))
+            or not 1 <= found < 2**63
+            or found % 1
+        ):
             raise ArgumentError(f"{self.full_name}: n=… of the axes gives {found!r:.40}, not a count of at least 1")
         return int(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,11 @@ from ...primitives.base import Primitive
 from .error_bounds import ErrorBound, error_bound, parts_of
 from .oracle import Oracle
 
-__all__ = ["Mismatch", "differences", "mismatch"]
+__all__ = ["Mismatch", "difference", "differences", "mismatch"]
+
+#: By default, of an item: a hundred roundings. A hundredth of it of the largest item: sums of either sign cancel.
+_RTOL: Mapping[np.dtype[Any], float] = {np.dtype("f2"): 1e-2, np.dtype("f4"): 1e-5, np.dtype("f8"): 1e-12}
+_RTOL_COMPLEX = 1e-5
 
 
 @dataclass(frozen=True)
@@ -78,11 +83,54 @@ def _first_difference(
         wrong = _float_differences(primitive, inputs, output, expected)
     else:
         wrong = output != expected
+    return _first(wrong, output, expected)
+
+
+def _first(wrong: np.ndarray, output: np.ndarray, expected: np.ndarray, argument: str = "") -> Mismatch | None:
     where = np.flatnonzero(wrong)
     if not where.size:
         return None
     i = int(where[0])
-    return Mismatch(i, output[i].item(), expected[i].item(), int(where.size))
+    return Mismatch(i, output.reshape(-1)[i].item(), expected.reshape(-1)[i].item(), int(where.size), argument)
+
+
+def difference(
+    output: np.ndarray, expected: np.ndarray, rtol: float | None = None, atol: float | None = None, argument: str = ""
+) -> Mismatch | None:
+    """Compare an output with what a user says is right; return the first mismatch, or None.
+
+    Parameters
+    ----------
+    output, expected : numpy.ndarray
+        Of one shape.
+    rtol, atol : float, optional
+        A float may differ by ``atol + rtol * abs(expected)``. By default `rtol` is 1e-5 (f16: 1e-2, f64: 1e-12), and
+        `atol` a hundredth of that of the largest item; if one is given, the other is 0. Other items must be equal.
+    argument : str
+        The name of the output, for the mismatch.
+    """
+    if output.dtype.names is not None:
+        wrong = output != expected.astype(output.dtype)
+    elif output.dtype.kind in "fc":
+        wrong = _beyond(output, expected, rtol, atol)
+    else:
+        wrong = output != expected
+    return _first(wrong, output, expected, argument)
+
+
+def _beyond(output: np.ndarray, expected: np.ndarray, rtol: float | None, atol: float | None) -> np.ndarray:
+    """Return which floats differ by more than is allowed."""
+    wide = np.complex128 if output.dtype.kind == "c" else np.float64
+    x, y = output.astype(wide), expected.astype(wide)
+    size = np.abs(y)
+    if rtol is None and atol is None:
+        largest = float(size[np.isfinite(size)].max(initial=0.0))
+        rtol = _RTOL.get(output.dtype, _RTOL_COMPLEX)
+        atol = rtol / 100 * largest
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.abs(x - y) <= (atol or 0.0) + (rtol or 0.0) * size
+    # What is near an infinity is none of the finite numbers.
+    return ~((near & np.isfinite(y)) | (x == y) | (np.isnan(x) & np.isnan(y)))
 
 
 def _float_differences(

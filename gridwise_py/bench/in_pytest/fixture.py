@@ -94,8 +94,8 @@ class GpuBenchmark:
         *,
         name: str = "",
         reference: Any = None,
-        rtol: float = 1e-5,
-        atol: float = 0.0,
+        rtol: float | None = None,
+        atol: float | None = None,
         check: bool | Callable[[Any], Mismatch | None] = True,
         mode: ModeLike | None = None,
         rounds: int | None = None,
@@ -121,8 +121,8 @@ class GpuBenchmark:
         reference : array_like or mapping from str to array_like, optional
             What the only output must be, or outputs by name; of a callable, what it returns. By default a primitive
             is compared with its reference in numpy; a `Kernel` has none.
-        rtol, atol : float
-            A float may differ from `reference` by ``atol + rtol * abs(expected)``; integers must be equal.
+        rtol, atol : float, optional
+            How much a float may differ from `reference`, as of a `Benchmark`; other items must be equal.
         check : bool or callable, default True
             As for `measure`. Of a callable, it takes what the call returned.
         mode : {"batch", "hot", "cold", "latency"}, optional
@@ -265,7 +265,9 @@ def _is_cpu(device: wgpu.GPUDevice) -> bool:
     return context_of(device).capabilities.is_cpu
 
 
-def _checking(reference: Any, rtol: float, atol: float, check: Any) -> bool | Callable[[Any], Mismatch | None]:
+def _checking(
+    reference: Any, rtol: float | None, atol: float | None, check: Any
+) -> bool | Callable[[Any], Mismatch | None]:
     if reference is None:
         return check
     if callable(check):

@@ -18,7 +18,7 @@ from ...runtime.event import Event
 from ...runtime.run import Run
 from ...runtime.sequence import Sequence as CapturedCalls
 from ..cases.mode import Mode
-from ..checks.check import Mismatch
+from ..checks.check import Mismatch, difference
 from ..sampling.benchmark import UsedDevices, benchmark
 from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
@@ -47,11 +47,11 @@ class Reference:
     ----------
     expected : array_like or mapping from str to array_like
         Of the only output, or of outputs by name.
-    rtol, atol : float
-        A float may differ by ``atol + rtol * abs(expected)``; integers must be equal.
+    rtol, atol : float, optional
+        As for `difference`.
     """
 
-    def __init__(self, expected: Any, rtol: float, atol: float):
+    def __init__(self, expected: Any, rtol: float | None = None, atol: float | None = None):
         self._expected: Any = expected
         self._rtol, self._atol = rtol, atol
 
@@ -89,15 +89,7 @@ class Reference:
                 f"gpu_benchmark: reference= of {name or 'the result'} has the shape {expected.shape}, the output has "
                 f"{got.shape}: give one of the output's shape"
             )
-        if got.dtype.kind in "fc" or expected.dtype.kind in "fc":
-            right = np.isclose(got, expected, rtol=self._rtol, atol=self._atol, equal_nan=True)
-        else:
-            right = got == expected
-        wrong = np.flatnonzero(~right)
-        if not wrong.size:
-            return None
-        first = int(wrong[0])
-        return Mismatch(first, got.ravel()[first].item(), expected.ravel()[first].item(), int(wrong.size), name)
+        return difference(got, expected, self._rtol, self._atol, name)
 
 
 def _numpy(value: Any) -> np.ndarray:

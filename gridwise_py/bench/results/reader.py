@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any, cast
@@ -28,6 +29,8 @@ SMALLEST = 1e-40
 # Strings are skipped: only a number or a word outside of them can be wrong.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[\d.eE+-]*')
 
+#: Two of these are a character, one of them is none.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _NUMBER_LINE = re.compile(rb"\s*[+-]?[\d.]+([eE][+-]?\d+)?\s*(\n|$)")
 
 
@@ -89,7 +92,7 @@ def parse_json(content: bytes, name: str) -> Any:
         With the line, if it is not JSON, is nested too deeply, or has NaN, infinities or numbers beyond the limits.
     """
     try:
-        text = content.decode("utf-8")
+        text = content.decode("utf-8-sig")  # programs on Windows begin a file with a mark
     except UnicodeDecodeError as error:
         raise BadResultsFile(f"{name}: byte {error.start} is not UTF-8: no results file of gridwise bench") from error
     return _parse(name, text)
@@ -121,7 +124,7 @@ def read_tool_run(
     """
     check_form(form, unit)
     if unit is not None:
-        return numbers_run(content.decode("utf-8", "replace"), name, unit)
+        return numbers_run(content.decode("utf-8-sig", "replace"), name, unit)
     _refuse_numbers(content, name)
     data = parse_json(content, name)
     found = tool_of(data)
@@ -174,15 +177,15 @@ def _parse(name: str, text: str) -> Any:
             bad.append(word)
         return value
 
-    def integer(word: str) -> int:
+    def integer(word: str) -> float:
         if len(word) > 41:
             bad.append(word)
-            return 0
+            return math.inf
         return int(word)
 
     def constant(word: str) -> float:
         bad.append(word)
-        return 0.0
+        return float(word)  # a reader of another tool's file refuses it where a time should be
 
     try:
         document = json.loads(text, parse_float=number, parse_int=integer, parse_constant=constant)
@@ -205,4 +208,11 @@ def _parse(name: str, text: str) -> Any:
             else f"numbers of a results file are 0, or between {SMALLEST:g} and {LARGEST:g}"
         )
         raise BadResultsFile(f"{name}: {_place(text, at)}: {word} is not a valid number here; {why}")
+    surrogate = _SURROGATE.search(text)
+    if surrogate is not None:
+        try:
+            json.dumps(document, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            place = _place(text, surrogate.start())
+            raise BadResultsFile(f"{name}: {place} or later: half of a character, which no file can have") from error
     return document

@@ -172,7 +172,7 @@ def tool_run(data: Any, name: str, folder: Path | None = None) -> ToolRun:
         run = _READERS[tool](cast(dict[str, Any], data), _Places(name, folder))
     except BadResultsFile:
         raise
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise BadResultsFile(
             f"{name}: it looks like a file of {tool}, but not as that tool writes it ({what[:120]}); write it again "

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -31,6 +31,7 @@ from ...runtime.sequence import Sequence as Captured
 from ...types.options import integer
 from ..stats.levels import mean_level
 from .benchmark import UsedDevices
+from .subjects import uploaded
 
 __all__ = [
     "EnergyComparison",
@@ -203,11 +204,11 @@ def measure_energy(
         At least 3 give an interval.
     calls : int, optional
         Run the call just so often in each window, without warm-up and whatever the sensor's steps: for work that cannot
-        be repeated.
+        be repeated. A callable is called once more, to find its device, unless `device` is given.
     device : wgpu.GPUDevice, optional
-        For a callable that submits by itself to a device that this library has not used.
+        Of a callable. Needed if it submits by itself to a device that this library has not used.
     **arrays
-        Arguments of a primitive.
+        Arguments of a primitive; numpy arrays are uploaded.
 
     Returns
     -------
@@ -232,6 +233,7 @@ def measure_energy(
     """
     integer("gw.measure_energy(): windows", windows, 1)
     _check_options("gw.measure_energy()", window_s, calls)
+    _check_arrays("gw.measure_energy()", [call], arrays)
     prepared = _prepared("gw.measure_energy()", "the call", call, device, arrays)
     (result,) = _measured({_name(call): prepared}, window_s, windows, calls)
     return result
@@ -288,6 +290,7 @@ def compare_energy(
     if not 0 < threshold < 1:
         raise ArgumentError(f"{here}: threshold is {threshold!r}; it is a share between 0 and 1: 0.02 for 2 %")
     _check_options(here, window_s, None)
+    _check_arrays(here, calls.values(), arrays)
     prepared = {name: _prepared(here, name, call, device, arrays) for name, call in calls.items()}
     if len({id(one.device) for one in prepared.values()}) > 1:
         raise ArgumentError(f"{here}: the calls use different devices; make all of them on one")
@@ -320,6 +323,22 @@ def _check_options(here: str, window_s: float, calls: int | None) -> None:
         integer(f"{here}: calls", calls, 1)
 
 
+def _names(primitive: Primitive) -> set[str]:
+    """Return the names of a primitive's arguments."""
+    return {*primitive.signature.arguments, *primitive.signature.values}
+
+
+def _check_arrays(here: str, calls: Iterable[Work], arrays: Mapping[str, Any]) -> None:
+    """Refuse what no call would get."""
+    known = {name for call in calls if isinstance(call, Primitive) for name in _names(call)}
+    unknown = next((name for name in arrays if name not in known), None)
+    if unknown is not None:
+        raise ArgumentError(
+            f"{here}: {unknown}= is an argument of nothing here: primitives that are not bound yet have "
+            f"{', '.join(sorted(known)) or 'none'}"
+        )
+
+
 def _name(call: Work) -> str:
     name = getattr(call, "name", None) or getattr(call, "__name__", None)
     return name if isinstance(name, str) else type(call).__name__
@@ -327,8 +346,8 @@ def _name(call: Work) -> str:
 
 def _prepared(here: str, name: str, call: Work, device: wgpu.GPUDevice | None, arrays: Mapping[str, Any]) -> _Prepared:
     if isinstance(call, Primitive):
-        own = {*call.signature.arguments, *call.signature.values}
-        call = call.bind(**{key: value for key, value in arrays.items() if key in own})
+        own = {key: value for key, value in arrays.items() if key in _names(call)}
+        call = call.bind(**uploaded(own, call.signature.arguments, call.device))
     if isinstance(call, BoundCall):
         bound: BoundCall[Any] = call
         if not bound.in_place:
@@ -343,7 +362,7 @@ def _prepared(here: str, name: str, call: Work, device: wgpu.GPUDevice | None, a
             f"call, a sequence, or a callable that submits GPU work"
         )
     devices = UsedDevices(device)
-    of = devices.first(call())
+    of = device if device is not None else devices.first(call())
     return _repeated(of, call, lambda: [wait_idle(used) for used in devices.used()])
 
 
@@ -369,8 +388,9 @@ class Meter:
     clock : callable
         Returns seconds.
     moved : int
-        How often a reading differed from the one before, since the last `start`; of power, which has no steps that a
-        window should begin with: how often it was read.
+        How often the sensor stepped since the last `start`, as far as readings show it: a difference between two that
+        are several steps apart counts as several. Of power, which has no steps that a window should begin with: how
+        often it was read.
     failed : bool
         Whether the sensor once did not answer, or began anew.
     at_s : float
@@ -381,7 +401,6 @@ class Meter:
     clock: Callable[[], float] = time.perf_counter
     moved: int = 0
     failed: bool = False
-    _reads: int = field(default=0, repr=False)
     _last: float | None = field(default=None, repr=False)
     at_s: float = field(default=0.0, repr=False)
     _joules: float = field(default=0.0, repr=False)
@@ -390,13 +409,11 @@ class Meter:
     @property
     def steps(self) -> int:
         """How often the sensor stepped since the last `start`."""
-        elapsed_s, step_s = self.at_s - self._started, self.sensor.step_s
-        by_time = int(elapsed_s / step_s + 1e-6)
-        if self.sensor.kind == "power":
-            return by_time  # it may tell the same again
-        # Reads that are far apart miss steps; others see each.
-        sees_each = elapsed_s <= self._reads * step_s / 2
-        return self.moved if sees_each or not self.moved else max(self.moved, by_time)
+        # Of power by time: it may tell the same again.
+        return self.moved if self.sensor.kind == "counter" else self._steps_in(self.at_s - self._started)
+
+    def _steps_in(self, seconds: float) -> int:
+        return int(seconds / self.sensor.step_s + 1e-6)
 
     def read(self) -> float:
         """Return the joules so far; of a sensor of power, what it told last is taken for the time since."""
@@ -406,8 +423,8 @@ class Meter:
             self.failed = True
             return self._joules
         if self._last is not None:
-            self._reads += 1
-            self.moved += self.sensor.kind == "power" or value != self._last
+            if self.sensor.kind == "power" or value != self._last:
+                self.moved += max(self._steps_in(now - before_s), 1)
             rise = value - self._last if self.sensor.kind == "counter" else self._last * (now - before_s)
             self.failed |= rise < 0
             self._joules += max(rise, 0.0)
@@ -418,7 +435,7 @@ class Meter:
         """Begin anew; return the joules so far."""
         self.failed = False
         joules = self.read()  # if the sensor does not answer now, that counts
-        self.moved, self._reads, self._started = 0, 0, self.at_s
+        self.moved, self._started = 0, self.at_s
         return joules
 
 
@@ -426,6 +443,8 @@ def window_of(
     meter: Meter, run: Callable[[], int], window_s: float, temperature: Callable[[], float | None]
 ) -> EnergyWindow | None:
     """Keep running from a step of the sensor to one at least `window_s` later; None if the sensor failed.
+
+    If it steps no more, to the last step: what ran afterwards it has not counted.
 
     Parameters
     ----------
@@ -442,13 +461,17 @@ def window_of(
         run()
         meter.read()
     begin_j, begin_s, calls = meter.start(), meter.at_s, 0
+    counted = 0.0, 0.0, 0, 0
     while True:
         moved = meter.moved
         calls += run()
         end_j, lasted_s = meter.read(), meter.at_s - begin_s
-        if lasted_s >= window_s and (meter.moved > moved or lasted_s >= window_s + patience_s):
+        has_stepped = meter.moved > moved
+        if has_stepped or not moved:
+            counted = end_j - begin_j, lasted_s, calls, meter.steps
+        if lasted_s >= window_s and (has_stepped or lasted_s >= window_s + patience_s):
             break
-    return None if meter.failed else EnergyWindow(end_j - begin_j, lasted_s, calls, meter.steps, temperature())
+    return None if meter.failed else EnergyWindow(*counted, temperature())
 
 
 def _measured(prepared: Mapping[str, _Prepared], window_s: float, rounds: int, calls: int | None) -> list[EnergyResult]:

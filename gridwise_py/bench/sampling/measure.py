@@ -11,7 +11,7 @@ import numpy as np
 import wgpu
 
 from ...backend.wgpu_native import submit, wait_idle, wait_method
-from ...errors import ArgumentError, DatatypeError, GridwiseError, OverlapError, TimingUnavailable
+from ...errors import ArgumentError, DatatypeError, GridwiseError, TimingUnavailable
 from ...primitives.base import Primitive
 from ...runtime.array import Array
 from ...runtime.chunked_array import parts
@@ -30,7 +30,7 @@ from ..stats.series import StopReason
 from .conditions import Conditions
 from .measurement import Measurement
 from .own_checks import OwnCheck
-from .pristine import Pristine
+from .pristine import Pristine, to_restore
 from .protocol import SamplingProtocol
 from .sampler import Sampler
 from .samples import Samples
@@ -290,12 +290,7 @@ def _prepared(
     begin, compiled = time.perf_counter_ns(), pipelines.compiled
     subject = bind()
     bind_ns, is_fresh = time.perf_counter_ns() - begin, pipelines.compiled > compiled
-    restored = _to_restore(subject, restore)
-    if mode is Mode.BATCH and restored:
-        raise OverlapError(
-            f"{subject.name}: mode 'batch' repeats the work without a pause, but {', '.join(restored)} must be put "
-            f"back before each trial; use mode 'hot', or an output of its own"
-        )
+    restored = to_restore(subject, mode, restore)
     checker = checker_of(subject)
     pristine = Pristine(device, [array for name in restored for array in parts(subject.arrays[name])])
     first_run_ns = _first_run(device, subject.runnable)
@@ -420,20 +415,6 @@ def _flush_warnings(flush_bytes: int, known_cache_bytes: int | None) -> list[str
         f"flush_bytes={flush_bytes:,} does not empty the last-level cache of up to {known_cache_bytes:,} bytes: these "
         f"times are not of cold caches"
     ]
-
-
-def _to_restore(subject: Subject, restore: Iterable[str] | None) -> tuple[str, ...]:
-    if restore is not None:
-        names = (restore,) if isinstance(restore, str) else tuple(restore)
-        for name in names:
-            if name not in subject.arrays:
-                raise ArgumentError(
-                    f"restore names {name!r}, which {subject.name} does not have; it has {', '.join(subject.arrays)}"
-                )
-        return names
-    if not subject.in_place:
-        return ()
-    return tuple(name for name in subject.arrays if name not in subject.outputs)
 
 
 class _Checker:

@@ -12,14 +12,10 @@ from ...errors import ArgumentError
 from ...runtime.array import Array
 from ...runtime.chunked_array import ChunkedArray
 from ..cases.benchmarked import Benchmark
-from ..checks.check import Mismatch
+from ..checks.check import Mismatch, difference
 from .subjects import Subject
 
 __all__ = ["OwnCheck"]
-
-#: By default, of an item: a hundred roundings. A hundredth of it of the largest item: sums of either sign cancel.
-_RTOL: Mapping[np.dtype[Any], float] = {np.dtype("f2"): 1e-2, np.dtype("f4"): 1e-5, np.dtype("f8"): 1e-12}
-_RTOL_COMPLEX = 1e-5
 
 
 class OwnCheck:
@@ -86,7 +82,8 @@ class OwnCheck:
         if self._expected is None:
             self._expected = self._wanted(got)
         for key, right in self._expected.items():
-            found = self._first_difference(key, got[key], right)
+            argument = key if len(self._subject.outputs) > 1 else ""
+            found = difference(got[key], right, self._benchmark.rtol, self._benchmark.atol, argument)
             if found is not None:
                 return found
         return None
@@ -132,34 +129,6 @@ class OwnCheck:
                 )
             found[key] = right.reshape(got[key].shape)
         return found
-
-    def _first_difference(self, key: str, got: np.ndarray, right: np.ndarray) -> Mismatch | None:
-        if got.dtype.names is not None:
-            wrong = got != right.astype(got.dtype)
-        elif got.dtype.kind in "fc":
-            wrong = self._beyond(got, right)
-        else:
-            wrong = got != right
-        where = np.flatnonzero(wrong)
-        if not where.size:
-            return None
-        i = int(where[0])
-        argument = key if len(self._subject.outputs) > 1 else ""
-        return Mismatch(i, got.reshape(-1)[i].item(), right.reshape(-1)[i].item(), int(where.size), argument)
-
-    def _beyond(self, got: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return which floats differ by more than is allowed."""
-        wide = np.complex128 if got.dtype.kind == "c" else np.float64
-        x, y = got.astype(wide), right.astype(wide)
-        rtol, atol = self._benchmark.rtol, self._benchmark.atol
-        size = np.abs(y)
-        if rtol is None and atol is None:
-            largest = float(size[np.isfinite(size)].max(initial=0.0))
-            rtol = _RTOL.get(got.dtype, _RTOL_COMPLEX)
-            atol = rtol / 100 * largest
-        with np.errstate(invalid="ignore", over="ignore"):
-            near = np.abs(x - y) <= (atol or 0.0) + (rtol or 0.0) * size
-        return ~(near | (x == y) | (np.isnan(x) & np.isnan(y)))
 
 
 def _downloaded(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -8,7 +8,6 @@ from typing import Any
 import wgpu
 
 from ...backend.wgpu_native import submit, wait_idle
-from ...errors import ArgumentError
 from ...primitives.base import Primitive
 from ...runtime.chunked_array import parts
 from ...runtime.context import context_of
@@ -19,7 +18,7 @@ from ..cases.mode import Mode
 from ..cases.own_files import OwnWorkload
 from ..checks.check import mismatch
 from .own_checks import OwnCheck
-from .pristine import Pristine
+from .pristine import Pristine, to_restore
 from .subjects import Subject, subject_of
 
 __all__ = ["OwnCall", "OwnRun"]
@@ -66,12 +65,8 @@ class OwnRun:
         benchmark = workload.benchmark(device, n, mode, axes, seed)
         self._device = device
         self._subject = subject = workload.guarded(lambda: subject_of(device, workload.full_name, benchmark))
-        restored = [array for name in benchmark.restore for array in parts(subject.arrays[name])]
-        if restored and Mode(mode) is Mode.BATCH:
-            raise ArgumentError(
-                f"{workload.full_name}: mode 'batch' repeats the work without a pause, but "
-                f"{', '.join(benchmark.restore)} must be put back before each trial; use --mode hot"
-            )
+        names = to_restore(subject, Mode(mode), tuple(benchmark.restore) or None)
+        restored = [array for name in names for array in parts(subject.arrays[name])]
         own_check = OwnCheck(subject, benchmark, workload.guarded) if check else None
         run = benchmark.run
         inputs: dict[str, Any] = {}
@@ -97,7 +92,12 @@ class OwnRun:
             submit(device, [encoder.finish()], self._subject.name)
         session = context.session() if enable_gpu_timing else None
         encoder = device.create_command_encoder()
-        self._subject.runnable.encode(encoder, trials=trials, timing=session)
+        if self._pristine is None or trials == 1:
+            self._subject.runnable.encode(encoder, trials=trials, timing=session)
+        else:  # to keep the GPU busy: nobody times them
+            for _ in range(trials):
+                self._pristine.restore(encoder)
+                self._subject.runnable.encode(encoder)
         commands = [encoder.finish()]
         wall_ns = None
         if enable_cpu_timing:

@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import wgpu
 
+from ...errors import ArgumentError, OverlapError
 from ...runtime.array import Array
+from ..cases.mode import Mode
+from .subjects import Subject
 
-__all__ = ["Pristine"]
+__all__ = ["Pristine", "to_restore"]
+
+
+def to_restore(subject: Subject, mode: Mode, restore: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the arguments that are restored before each trial; by default the inputs that an output overlaps.
+
+    Raises
+    ------
+    ArgumentError
+        If one of `restore` is no argument.
+    OverlapError
+        If the mode repeats the work without a pause.
+    """
+    if restore is None:
+        names = tuple(name for name in subject.arrays if name not in subject.outputs) if subject.in_place else ()
+    else:
+        names = (restore,) if isinstance(restore, str) else tuple(restore)
+    for name in names:
+        if name not in subject.arrays:
+            raise ArgumentError(
+                f"restore names {name!r}, which {subject.name} does not have; it has {', '.join(subject.arrays)}"
+            )
+    if names and mode is Mode.BATCH:
+        raise OverlapError(
+            f"{subject.name}: mode 'batch' repeats the work without a pause, but {', '.join(names)} must be put "
+            f"back before each trial; use mode 'hot', or an output of its own"
+        )
+    return names
 
 
 class Pristine:
