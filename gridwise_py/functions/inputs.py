@@ -43,6 +43,12 @@ def weak_items(call: str, name: str, value: Any, datatype: Datatype) -> np.ndarr
     argument_datatype(call, name, value, items.dtype, ITEM_DATATYPES)
     if not items.size:
         return items.astype(datatype.dtype)  # of no numbers numpy makes floats
+    if items.dtype.kind == "f" and datatype.dtype.kind in "iu":
+        whole = np.array(value, dtype=object)
+        if all(isinstance(each, int) for each in whole.flat):  # of which numpy makes floats where int64 ends
+            for end in (whole.min(), whole.max()):
+                value_words(int(end), datatype, f"{call}: {name}")
+            return whole.astype(datatype.dtype)
     if items.dtype.kind in "iu" and datatype.dtype.kind in "iu":
         for end in (items.min(), items.max()):
             value_words(int(end), datatype, f"{call}: {name}")

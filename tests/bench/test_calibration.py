@@ -56,7 +56,7 @@ def fast(monkeypatch):
             "triad": [_point(n, 90.0) for n in sizes],
         },
         "fma_gflops": lambda device: 60e3,
-        "peaks_gops": lambda device: {"i32": 30e3},
+        "peaks_gops": lambda device, names=None: dict.fromkeys(names or probes.peaks_of(device), 30e3),
     }
     calls = []
 
@@ -227,7 +227,21 @@ def test_a_stored_calibration_from_before_there_were_peaks_is_completed(timed, f
     fast.clear()
     assert calibrate(timed) == found
     assert fast == ["keep_busy", "peaks_gops"]
-    assert json.loads(path.read_text())["peaks_gops"] == {"i32": 30e3}
+    assert json.loads(path.read_text())["peaks_gops"] == dict.fromkeys(probes.peaks_of(timed), 30e3)
+
+
+def test_peaks_that_only_some_devices_of_an_adapter_have_are_measured_there(timed, fast, folder, monkeypatch):
+    monkeypatch.setattr(probes, "peaks_of", lambda device: ["i32"])
+    few = calibrate(timed)
+    assert set(few.peaks_gops) == {"i32"}
+    fast.clear()
+    assert calibrate(timed) is few
+    assert fast == []
+    monkeypatch.setattr(probes, "peaks_of", lambda device: ["i32", "f16"])
+    assert calibrate(timed).peaks_gops == {"i32": 30e3, "f16": 30e3}
+    assert fast == ["keep_busy", "peaks_gops"]
+    monkeypatch.setattr(probes, "peaks_of", lambda device: ["i32"])
+    assert "f16" in calibrate(timed, refresh=True).peaks_gops, "as good as ever"
 
 
 # ---- what is made of them

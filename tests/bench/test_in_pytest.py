@@ -398,6 +398,28 @@ def test_an_interrupted_run_leaves_what_it_measured(run, invented, pytester):
     assert (len(document.results), document.complete) == (5, False)
 
 
+@pytest.mark.parametrize(
+    ("end", "words", "complete"),
+    [
+        ("assert False", ["-x"], False),
+        ("assert False", [], True),
+        ("raise pytest.UsageError('as of a lock')", [], False),
+    ],
+)
+def test_a_run_that_ends_before_all_tests_ran_is_not_complete(run, invented, pytester, end, words, complete):
+    hook = f"def pytest_runtest_protocol(item):\n    if item.name == 'test_stop':\n        {end}\n"
+    pytester.makeconftest(f"import pytest\n{hook}" if "raise" in end else "")
+    run(ONE + f"\ndef test_stop(): {end}\ndef test_left(): ...", *words, "--gridwise-json", "new.json")
+    document = gw.read_results(pytester.path / "new.json")
+    assert (len(document.results), document.complete) == (5, complete)
+
+
+def test_workers_with_names_of_their_own_have_no_number():
+    assert [plugin._process_of(worker) for worker in (None, {"workerid": "gw0"}, {"workerid": "gw12"})] == [0, 0, 12]
+    with pytest.raises(gw.ArgumentError, match=r"is called 'big', .* leave out id= in --tx"):
+        plugin._process_of({"workerid": "big"})
+
+
 # ---- several processes
 
 

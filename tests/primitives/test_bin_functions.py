@@ -164,6 +164,14 @@ def test_items_of_an_index_by_any_operator(device):
     assert gw.reduce_by_index(stored, items, length=0).to_numpy().tolist() == []
 
 
+def test_integers_that_numpy_makes_floats_of_stay_integers(device, require):
+    require("shader-int64")
+    found = gw.scatter_add(np.zeros(3, np.uint64), [1, 2], [1, 2**64 - 1], device=device)
+    assert found.tolist() == [0, 1, 2**64 - 1]
+    with pytest.raises(gw.DatatypeError):
+        gw.scatter_add(np.zeros(3, np.uint64), [1, 2], [1, 2**64], device=device)
+
+
 @pytest.mark.parametrize("dtype", [np.uint32, np.float32, np.int64])
 def test_scatter_add_is_add_at(device, require, dtype):
     if dtype is np.int64:

@@ -255,7 +255,7 @@ def test_refusals(device):
     x = np.ones((2, 3), np.float32)
     for call, message in [
         (lambda: gw.cumsum(x, axis=2), "axis=2 is out of bounds for an array of 2 dimensions"),
-        (lambda: gw.cumsum(x, axis=(0, 1)), "one axis"),
+        (lambda: gw.cumsum(x, axis=(0, 1)), "one integer"),
         (lambda: gw.cumsum(x, axis=0, compensated=True), "compensated=True is for the prefix sums of all items"),
         (lambda: gw.cumsum(x[0], include_initial=True), "gw.cumulative_sum and gw.cumulative_prod have it"),
         (lambda: gw.cumulative_sum(x), "needs axis="),

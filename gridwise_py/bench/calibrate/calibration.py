@@ -283,7 +283,7 @@ def calibrate(
     known = _known(device)
     if not refresh and "calibration" in known:
         stored = known["calibration"]
-        if not stored.peaks_gops:  # of an earlier version
+        if _lacks_peaks(device, stored.peaks_gops):
             progress("peaks by type")
             probes.keep_busy(device, _BUSY_S)
             stored = known["calibration"] = replace(stored, peaks_gops=_peaks_of(device))
@@ -305,7 +305,7 @@ def calibrate(
     progress("multiply-adds")
     known["fma_gflops"] = gflops = probes.fma_gflops(device)
     progress("peaks by type")
-    known["peaks_gops"] = probes.peaks_gops(device)
+    known["peaks_gops"] = {**known.get("peaks_gops", {}), **probes.peaks_gops(device)}
     known["calibration"] = _made(device, check, floors, synchronising, speeds, gflops)
     _save(device_key(device), known)
     return known["calibration"]
@@ -341,13 +341,20 @@ def _made(
     )
 
 
+def _lacks_peaks(device: wgpu.GPUDevice, found: Mapping[str, float]) -> list[str]:
+    """Return the peaks that were not measured: by an earlier version, or on a device with fewer features."""
+    return [name for name in probes.peaks_of(device) if name not in found]
+
+
 def _peaks_of(device: wgpu.GPUDevice) -> dict[str, float]:
-    """Return the peaks by type, from this process or the file if they are known."""
+    """Return the peaks by type, from this process or the file as far as they are known."""
     known = _known(device)
-    if "peaks_gops" not in known:
-        known["peaks_gops"] = probes.peaks_gops(device)
+    found = known.get("peaks_gops", {})
+    lacking = _lacks_peaks(device, found)
+    if lacking:
+        known["peaks_gops"] = found = {**found, **probes.peaks_gops(device, lacking)}
         _save(device_key(device), known)
-    return known["peaks_gops"]
+    return found
 
 
 def calibrate_run(device: wgpu.GPUDevice, arrays_bytes: Iterable[int], *, cold: bool = False) -> Calibration | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -40,6 +40,7 @@ __all__ = [
     "fma_gflops",
     "keep_busy",
     "peaks_gops",
+    "peaks_of",
     "powers_of_two",
     "speed_from",
     "synchronising_ns",
@@ -379,16 +380,21 @@ def fma_gflops(device: wgpu.GPUDevice) -> float | None:
     return _multiply_adds(device, "f32")
 
 
-def peaks_gops(device: wgpu.GPUDevice) -> dict[str, float]:
+def peaks_of(device: wgpu.GPUDevice) -> list[str]:
+    """Return the names of the peaks that a device has: others made on the same adapter may have more features."""
+    return [name for name, feature in PEAK_FEATURES.items() if feature is None or feature in device.features]
+
+
+def peaks_gops(device: wgpu.GPUDevice, names: Iterable[str] | None = None) -> dict[str, float]:
     """Return the throughput of operations by type, in 10^9 per second, beside that of `fma_gflops`.
 
+    By default of all that the device has (`peaks_of`); what cannot be timed is left out.
+
     ``f16``, ``i32`` and ``f64``: multiply-adds, two operations for each. ``atomic_u32`` and ``atomic_u64``: atomic
-    additions to different words of 1 MiB. What the device does not have is left out.
+    additions to different words of 1 MiB.
     """
     found: dict[str, float] = {}
-    for name, feature in PEAK_FEATURES.items():
-        if feature is not None and feature not in device.features:
-            continue
+    for name in peaks_of(device) if names is None else names:
         datatype = name.removeprefix("atomic_")
         speed = (_multiply_adds if name == datatype else _atomic_additions)(device, datatype)
         if speed is not None:

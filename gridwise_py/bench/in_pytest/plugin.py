@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 
 from ...display.terminal import clean
-from ...errors import GridwiseError
+from ...errors import ArgumentError, GridwiseError
 from ...extras import check_bench_is_installed
 from ...runtime.device import expect_software, list_adapters
 from ...storage.cache import cache_folder
@@ -56,9 +56,7 @@ class Plugin:
         self._has_workers = not self._is_worker and getattr(config.option, "dist", "no") != "no"
         self._verbose = config.get_verbosity() > 0
         self._files = Files(config)
-        # Workers are called gw0, gw1, …
-        process = 0 if worker is None else int(str(worker["workerid"]).removeprefix("gw"))
-        self._session = Session(self._files, process, ["pytest", *map(str, config.invocation_params.args)])
+        self._session = Session(self._files, _process_of(worker), ["pytest", *map(str, config.invocation_params.args)])
         self._current: pytest.Item | None = None
         #: By test and worker, as with --dist each all of them run it; one that runs again replaces what it left.
         self._of_tests: dict[tuple[str, str], list[Kept]] = {}
@@ -133,7 +131,8 @@ class Plugin:
             return
         results: list[Result] = [result for document in documents for result in document.results]
         try:
-            complete = exitstatus != pytest.ExitCode.INTERRUPTED
+            ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+            complete = ended and not (session.shouldfail or session.shouldstop)  # -x and --maxfail leave tests out
             write(self._files.json, documents[0], results, append=self._files.appends, complete=complete)
         except (GridwiseError, OSError, StillLocked) as error:
             self._problem = f"{self._files.json.name} was not written: {error}"
@@ -155,6 +154,20 @@ class Plugin:
             return f"results: {path.name}"
         earlier = len({result.process for result in self._files.earlier.results})
         return f"results: {path.name}, added to those of {earlier} earlier process{'es' if earlier != 1 else ''}"
+
+
+def _process_of(worker: dict[str, Any] | None) -> int:
+    """Return the number of a process of the run among those that measure."""
+    if worker is None:
+        return 0
+    name = str(worker["workerid"])  # gw0, gw1, …
+    number = name.removeprefix("gw")
+    if not (name.startswith("gw") and number.isdecimal()):
+        raise ArgumentError(
+            f"the worker of pytest-xdist is called {name!r}, and its number among the processes is not known: leave "
+            f"out id= in --tx, as in -n 5 --dist each"
+        )
+    return int(number)
 
 
 def _is_benchmark(item: pytest.Item) -> bool:

@@ -379,7 +379,9 @@ def _same(call: Call, twin: Twin, want: Any, got: Any, at: int, expected: Outcom
         of_series = any(given.how == "series" for given in walk(call))  # they are read-only
         if want.flags.writeable and not of_series:
             return Finding("", "read-only", both)
-    if not twin.python_results and items.dtype not in (wanted.dtype, wanted.dtype.newbyteorder("=")):
+    out = _written(call, twin)
+    own = {items.dtype.newbyteorder("=")} if out is not None and items.dtype == made(out, True).dtype else {items.dtype}
+    if not twin.python_results and not own & {wanted.dtype, wanted.dtype.newbyteorder("=")}:
         allowed = twin.dtypes(call, wanted.dtype.newbyteorder("="), on_gpu or isinstance(got, OnGpu), at)
         if items.dtype not in allowed:
             return Finding("", "dtype", both, f"{wanted.dtype} {items.dtype} {on_gpu}")

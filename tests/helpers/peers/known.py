@@ -387,6 +387,13 @@ ALLOWED: tuple[Known, ...] = (
     Known(_DOC + "one item is an array of one", "histogram2d", r"has no len|len\(\) of", "error class|accepts"),
     Known("along no axis nothing moves", "roll", "not enough values to unpack", "accepts"),
     Known("numpy looks for the axes first", "cumulative_.*", "must be one integer", "error class"),
+    Known(
+        "a number in a tuple is a column of one row",
+        "group_by",
+        "Refused: lengths",
+        "accepts",
+        lambda call: call.is_odd,
+    ),
     Known("numpy's own default is no kind", "(arg)?partition", "kind must be str, not NoneType", "accepts"),
     Known("numpy looks at the ends without the step", "arange", "Maximum allowed size", "accepts"),
     Known("numpy looks for an item among none", "intersect1d", "index 0 is out of bounds", "accepts", _has_no_items),

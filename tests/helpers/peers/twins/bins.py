@@ -287,7 +287,8 @@ def _scatter_add(x: Any, indices: Any, values: Any) -> Any:
     if np.ndim(values) and np.asarray(values).shape != indices.shape:
         raise ref.Refused("lengths")
     with np.errstate(all="ignore"):
-        np.add.at(result, indices.astype(np.int64), np.asarray(values).astype(result.dtype))
+        whole = object if isinstance(values, list) else None  # numpy makes floats of what int64 does not hold
+        np.add.at(result, indices.astype(np.int64), np.asarray(values, whole).astype(result.dtype))
     return result
 
 
