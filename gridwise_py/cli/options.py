@@ -224,7 +224,12 @@ class PrimitiveName(click.ParamType):  # pyright: ignore[reportMissingTypeArgume
         from ..bench.cases.workloads import WORKLOADS
 
         if value not in WORKLOADS:
-            self.fail(f"{value!r} is not one of {', '.join(WORKLOADS)}{nearest(value, WORKLOADS)}", param, ctx)
+            self.fail(
+                f"{value!r} is not one of {', '.join(WORKLOADS)}; a benchmark of your own stands behind its file, as in "
+                f"my_kernels.py {value}{nearest(value, WORKLOADS)}",
+                param,
+                ctx,
+            )
         return value
 
 

@@ -209,7 +209,7 @@ def shader_error(what: str, text: str, compiler: str) -> ShaderError:
 
 
 def where_in_shader(message: str) -> str:
-    """Return the line of the shader that the message of a `ShaderError` names, and its text, for one line; or nothing."""
+    """Return which line of the shader the message of a `ShaderError` names, in a few words; or nothing."""
     place, lines = _PLACE.search(message), _QUOTED.findall(message)
     if place is None or not lines:
         return ""

@@ -287,9 +287,8 @@ def _run(command: Command, side: str, settings: CommandSettings) -> ToolRun:
         if not written.is_file() or not written.stat().st_size:
             if command.writes_file:
                 if {">", "|"} & set(command.words):
-                    fail(
-                        f"wrote no file to {OUT}: no shell reads it; write it as sh -c {shlex.quote(command.given)}, in quotes"
-                    )
+                    in_shell = f"sh -c {shlex.quote(command.given)}"
+                    fail(f"wrote no file to {OUT}: no shell reads it; write it as {in_shell}, in quotes")
                 fail(f"wrote no file to {OUT}, which stands for {out.name}: is it the name that its option takes?")
             fail(f"printed nothing: give it its option that writes a file of JSON, with {OUT} as the name")
         if not command.writes_file and settings.form is None and b"{" not in written.read_bytes()[:1]:

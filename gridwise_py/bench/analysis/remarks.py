@@ -35,8 +35,8 @@ class Remark(NamedTuple):
     ----------
     kind : str
         ``"error"`` (a case failed or is wrong), ``"warning"`` (of a result itself), ``"trials"`` (not as many as asked
-        for), ``"unchecked"`` (without a reference), ``"clock"``, ``"processes"`` (that differ), ``"load"`` (other work on the machine), ``"software"`` (the
-        adapter is no GPU) or ``"no GPU"`` (times).
+        for), ``"unchecked"`` (without a reference), ``"clock"``, ``"processes"`` (that differ), ``"load"`` (other work
+        on the machine), ``"software"`` (the adapter is no GPU) or ``"no GPU"`` (times).
     text : str
     cases : tuple of str
         The names with n of the results that it is about; empty for all.

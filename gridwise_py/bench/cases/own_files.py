@@ -155,9 +155,7 @@ def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:
     """
     path = Path(path)
     if not path.is_file():
-        raise ArgumentError(
-            f"{path}: there is no such file of benchmarks in {Path.cwd() if not path.is_absolute() else path.parent}"
-        )
+        raise ArgumentError(f"{path}: there is no such file of benchmarks; this folder is {Path.cwd()}")
     where = path.resolve()
     name = _MODULE + where.stem
     spec = importlib.util.spec_from_file_location(name, where, loader=_AsItIsNow(name, str(where)))

@@ -108,9 +108,8 @@ def parse_axis(text: str, known: Kinds = AXES) -> Axis:
     assert head is not None
     name, modifier = head[1], head[2]
     if name not in known:
-        raise _error(
-            text, head.start(1), f"there is no axis {name!r}; there are {', '.join(known)}{_nearest(name, known)}"
-        )
+        there_are = f"there are {', '.join(known)}{_nearest(name, known)}"
+        raise _error(text, head.start(1), f"there is no axis {name!r}; {there_are}")
     if modifier is not None and (modifier not in _MODIFIERS or known[name] is not None):
         counts = ", ".join(name for name, values in known.items() if values is None)
         remedy = f"{counts or 'axes of counts'} take {' and '.join(_MODIFIERS)}, the others none"
