@@ -225,8 +225,8 @@ class PrimitiveName(click.ParamType):  # pyright: ignore[reportMissingTypeArgume
 
         if value not in WORKLOADS:
             self.fail(
-                f"{value!r} is not one of {', '.join(WORKLOADS)}; a benchmark of your own stands behind its file, as in "
-                f"my_kernels.py {value}{nearest(value, WORKLOADS)}",
+                f"{value!r} is not one of {', '.join(WORKLOADS)}{nearest(value, WORKLOADS)}. A benchmark of your own "
+                f"stands behind its file: FILE.py {value}",
                 param,
                 ctx,
             )

@@ -128,6 +128,7 @@ def test_what_is_not_in_a_file(write):
         (["nothing.py"], f"nothing.py: there is no such file of benchmarks; this folder is {Path.cwd()}"),
         (["mine.py", "totl"], "mine.py has no benchmark 'totl'; it has total. Did you mean 'total'?"),
         (["total", "mine.py"], "'total' stands before the file"),
+        (["total"], "A benchmark of your own stands behind its file: FILE.py total"),
         (["mine.py", "-a", "size=3"], "there is no axis 'size'; there are n, kind, mode\n"),
         (["mine.py", "-a", "knd=a"], "there is no axis 'knd'; there are n, kind, mode; did you mean 'kind'?"),
         (["mine.py", "-a", "kind=c"], "'c' is not one of a, b"),
