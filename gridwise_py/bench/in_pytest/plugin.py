@@ -103,7 +103,7 @@ class Plugin:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Warn of a benchmark that timed nothing: it passes, whatever its code does."""
         returned = yield
-        if _is_benchmark(item) and not item.stash.get(_KEPT, []):
+        if _is_benchmark(item) and not item.stash.get(_KEPT, None):
             item.warn(pytest.PytestWarning("gpu_benchmark was asked for, but not called: nothing was timed or judged"))
         return returned
 
