@@ -317,6 +317,7 @@ def test_wrong_calls_fail_in_a_line_with_the_remedy(run, call, said):
     result = run(f"{SHORT}\n{arrays}\ndef test_it(gpu_benchmark):\n    {call}\n", "--gridwise")
     result.assert_outcomes(failed=1)
     assert said in _said(result)
+    assert "Measure a kernel, primitive, sequence or callable" not in _said(result)  # the text of __call__
 
 
 def test_a_benchmark_that_times_nothing_has_a_warning(run, invented):

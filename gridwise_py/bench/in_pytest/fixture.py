@@ -154,6 +154,7 @@ class GpuBenchmark:
         ArgumentError, DatatypeError
             If an argument does not fit.
         """
+        __tracebackhide__ = True  # pytest ends its report at the line of the test, not below all of this text
         if unnamed:
             called = str(getattr(subject, "__name__", type(subject).__name__)).replace("<lambda>", "f")
             raise ArgumentError(
