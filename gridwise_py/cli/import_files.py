@@ -45,4 +45,5 @@ def import_files(
     documents = [read_as(content_of(file), file.name, form, unit, folder=file.parent) for file in files]
     document = visits_together(documents, [file.name for file in files])
     write_whole(out, json_text(document.to_json()) + "\n", "--out")
-    note(f"wrote {out} ({len(document.results)} results on {document.device.title})")
+    counted = "1 result" if len(document.results) == 1 else f"{len(document.results)} results"
+    note(f"wrote {out} ({counted} on {document.device.title})")

@@ -224,7 +224,12 @@ class PrimitiveName(click.ParamType):  # pyright: ignore[reportMissingTypeArgume
         from ..bench.cases.workloads import WORKLOADS
 
         if value not in WORKLOADS:
-            self.fail(f"{value!r} is not one of {', '.join(WORKLOADS)}{nearest(value, WORKLOADS)}", param, ctx)
+            self.fail(
+                f"{value!r} is not one of {', '.join(WORKLOADS)}{nearest(value, WORKLOADS)}. A benchmark of your own "
+                f"stands behind its file: FILE.py {value}",
+                param,
+                ctx,
+            )
         return value
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "sha256",
     "shader_directory",
     "shader_error",
+    "where_in_shader",
 ]
 
 
@@ -163,6 +164,7 @@ _EXPRESSION = re.compile(
     r"^fn combine(?P<four>4?)\(a: \S+, b: \S+\) -> \S+ \{ return (?:seal4?\((?P<sealed>.*)\)|(?P<plain>.*)); \}$"
 )
 _GUTTER = re.compile(r"^( *)(\d+)(?= │)", re.MULTILINE)
+_QUOTED = re.compile(r"^ *\d+ │(.*)$", re.MULTILINE)
 _CALLS = re.compile(r"\A(?:\w[\w ]*\n+)?Caused by:\n(?:  In \w+.*\n)+\n*")
 _LINES_SHOWN = 30
 _LINES_AROUND = 5
@@ -204,6 +206,14 @@ def shader_error(what: str, text: str, compiler: str) -> ShaderError:
     else:
         said = f"{said}\n\n(These lines are the library's, around the text of the operator.)"
     return _with_remedy(f"{what}: {said}\n\nThe text of the operator:\n{numbered(found[1])}", text)
+
+
+def where_in_shader(message: str) -> str:
+    """Return which line of the shader the message of a `ShaderError` names, in a few words; or nothing."""
+    place, lines = _PLACE.search(message), _QUOTED.findall(message)
+    if place is None or not lines:
+        return ""
+    return f", in line {place[1]} of the shader: {lines[0].strip()}"
 
 
 def _excerpt(text: str, line: int | None) -> str:

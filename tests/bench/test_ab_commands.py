@@ -87,6 +87,7 @@ PYTHON = shlex.quote(sys.executable)
         (f"{PYTHON} -c ''", (), "printed nothing: give it its option that writes a file of JSON"),
         (f"{PYTHON} -c 'print(\"Hello\")'", (), "printed 'Hello', not JSON"),
         (f"{PYTHON} -c '0' {{out}}", (), "wrote no file to {out}"),
+        (f"{PYTHON} -c 0 > {{out}}", (), f"no shell reads it; write it as sh -c '{PYTHON} -c 0 > {{out}}', in quotes"),
         (f"{PYTHON} -c 'print(1.5)'", (), "add --format numbers and --unit"),
         (f"{PYTHON} -c 'print(dict())'", (), "this is JSON, but not of nvbench"),
         ("a 'b", (), 'NEW: "a \'b" is no command: No closing quotation'),

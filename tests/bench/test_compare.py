@@ -257,7 +257,8 @@ def test_nothing_in_common(run):
     rng = np.random.default_rng(1)
     found = run(document(entries=[entry(rng)]), document(entries=[entry(rng, n=7)]), "--force")
     assert found.exit_code == 3
-    assert "no case in common" in found.output
+    said = " ".join(found.output.split())
+    assert "no case in common: OLD has scan add u32 hot n=2^20; NEW has scan add u32 hot n=7" in said
 
 
 def test_a_wrong_result_inside(run):

@@ -302,6 +302,7 @@ def test_a_benchmark_that_the_stored_file_lacks_passes_and_is_named(run, invente
         ),
         ("gpu_benchmark(K, reference=X[:5], **A)", "reference= of y has the shape (5,), the output has (100,)"),
         ("gpu_benchmark(K, reference={'z': X}, **A)", "reference= has 'z', which is no output; there are y"),
+        ("gpu_benchmark(np.sum, X)", "given 1 more without a name; write gpu_benchmark(lambda: sum(…)), or name"),
         ("gpu_benchmark(print, x=X)", "x= is for a primitive, but this is a builtin_function_or_method"),
         ("gpu_benchmark(print, mode='cold')", "mode='cold' is for a primitive"),
         ("gpu_benchmark(3)", "not int"),
@@ -316,6 +317,14 @@ def test_wrong_calls_fail_in_a_line_with_the_remedy(run, call, said):
     result = run(f"{SHORT}\n{arrays}\ndef test_it(gpu_benchmark):\n    {call}\n", "--gridwise")
     result.assert_outcomes(failed=1)
     assert said in _said(result)
+    assert "Measure a kernel, primitive, sequence or callable" not in _said(result)  # the text of __call__
+
+
+def test_a_benchmark_that_times_nothing_has_a_warning(run, invented):
+    idle = ONE + "\ndef test_idle(gpu_benchmark): pass\ndef test_other(): pass\n"
+    result = run(idle, "--gridwise")
+    result.assert_outcomes(passed=3, warnings=1)
+    assert "gpu_benchmark was asked for, but not called: nothing was timed or judged" in _said(result)
 
 
 def test_wrong_options_end_the_run_in_a_line_with_the_remedy(run, invented, pytester):

@@ -126,10 +126,12 @@ def test_a_file_that_declares_wrongly_is_refused_in_one_line(write, text, messag
 def test_what_is_not_in_a_file(write):
     write("@gw.benchmarked(n=[4], kind=['a', 'b'])\ndef total(device, n, kind): ...")
     for words, message in [
-        (["nothing.py"], "nothing.py: there is no such file of benchmarks"),
+        (["nothing.py"], f"nothing.py: there is no such file of benchmarks; this folder is {Path.cwd()}"),
         (["mine.py", "totl"], "mine.py has no benchmark 'totl'; it has total. Did you mean 'total'?"),
         (["total", "mine.py"], "'total' stands before the file"),
-        (["mine.py", "-a", "size=3"], "there is no axis 'size'; there are n, kind, mode"),
+        (["total"], "A benchmark of your own stands behind its file: FILE.py total"),
+        (["mine.py", "-a", "size=3"], "there is no axis 'size'; there are n, kind, mode\n"),
+        (["mine.py", "-a", "knd=a"], "there is no axis 'knd'; there are n, kind, mode; did you mean 'kind'?"),
         (["mine.py", "-a", "kind=c"], "'c' is not one of a, b"),
         (["mine.py", "--n", "many"], "'many' is not a count"),
         (["mine.py", "--suite", "quick"], "--suite is for primitives"),
@@ -386,6 +388,8 @@ def f(device, n):
         ("gw.Benchmark(kernel(device), inputs(n), restore=['z'])", "restore names 'z', which square does not have"),
         ("gw.Benchmark(kernel(gw.request_device()), inputs(n))", "is on another device than the one it was given"),
         ("gw.Benchmark(kernel(device, '}'), inputs(n))", "line 12: ShaderError: "),
+        ("gw.Benchmark(kernel(device, 'z'), inputs(n))",
+         ", in line 5 of the shader: if (id.x < arrayLength(&x)) { y[id.x] = z; }"),
         ("kernel(device)", "f returned Kernel, but must return gw.Benchmark(run=…, inputs={…})"),
         ("None", "f returned NoneType"),
         ("1 / 0", "line 17: ZeroDivisionError: division by zero"),
@@ -550,6 +554,26 @@ def test_what_a_side_of_ab_is(write, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.needs("git")
+def test_a_benchmark_without_a_reference_is_not_called_right(write):
+    write("""
+@gw.benchmarked(n=[100], mode="hot")
+def f(device, n):
+    return gw.Benchmark(kernel(device), inputs(n))
+@gw.benchmarked(n=[100], mode="hot")
+def g(device, n):
+    return gw.Benchmark(kernel(device), inputs(n), reference=lambda x: x * x)
+@gw.benchmarked(n=[100], mode="hot")
+def h(device, n):
+    return gw.Benchmark(gw.Reduce(device, "f32"), {"input": inputs(n)["x"]})
+""")
+    result = _run("bench", "mine.py", *SHORT, "--json", "new.json")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"^mine\.f .* not checked$", result.output, re.MULTILINE)
+    assert "Not checked: mine.f hot n=100. A wrong result passes; give a reference=" in result.output
+    checked = {one.primitive: one.checked for one in read_results("new.json").results}
+    assert checked == {"mine.f": False, "mine.g": True, "mine.h": True}
+
+
 def test_two_states_and_two_functions(device, write, monkeypatch):
     path = write(KINDS["kernel"] + KINDS["class"].replace("class f", "class g"))
     _git("init", "-q")

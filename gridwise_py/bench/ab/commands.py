@@ -288,6 +288,9 @@ def _run(command: Command, side: str, settings: CommandSettings) -> ToolRun:
         size_bytes = written.stat().st_size if written.is_file() else 0
         if not size_bytes:
             if command.writes_file:
+                if {">", "|"} & set(command.words):
+                    in_shell = f"sh -c {shlex.quote(command.given)}"
+                    fail(f"wrote no file to {OUT}: no shell reads it; write it as {in_shell}, in quotes")
                 fail(f"wrote no file to {OUT}, which stands for {out.name}: is it the name that its option takes?")
             fail(f"printed nothing: give it its option that writes a file of JSON, with {OUT} as the name")
         if size_bytes > _MOST_BYTES:

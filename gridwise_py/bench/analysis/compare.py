@@ -285,10 +285,19 @@ def compare(
 # ---- whether the files can be compared
 
 _SAME_CASES = "measure the same primitives, sizes, datatypes and modes"
+#: Of the cases of a file, where none is common.
+_MOST_NAMED = 2
 _SAME_NAMES = "give the benchmarks the same names in both files (hyperfine: --command-name NAME)"
 #: Properties that must agree before the times of two devices are compared.
 _COMPARABLE = ("adapter", "adapter_type", "backend", "driver")
 _SAME_CONDITIONS = "measure both under the same conditions, or rank them with --across, or compare them with --force"
+
+
+def _cases(document: Results) -> str:
+    """Return the first cases of a document, for a message."""
+    names = list(dict.fromkeys(result.name_with_n for result in document.in_order()))
+    rest = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(names[:_MOST_NAMED]) or 'none'}{rest}"
 
 
 def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[str]]:
@@ -300,7 +309,8 @@ def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[
         firm.append((text, "rank them with --across"))
     if not {result.key for result in old.results} & {result.key for result in new.results}:
         by_tool = old.context.tool is not None and old.context.tool == new.context.tool
-        firm.append(("the files have no case in common", _SAME_NAMES if by_tool else _SAME_CASES))
+        has = "; ".join(f"{side} has {_cases(document)}" for side, document in (("OLD", old), ("NEW", new)))
+        firm.append((f"the files have no case in common: {has}", _SAME_NAMES if by_tool else _SAME_CASES))
     differences = differences_of_devices(old.device, new.device)
     soft += [f"{name}: OLD has {then}, NEW has {now}" for name, then, now in differences]
     modes = [sorted({result.mode for result in document.results}) for document in (old, new)]

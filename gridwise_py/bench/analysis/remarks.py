@@ -35,8 +35,8 @@ class Remark(NamedTuple):
     ----------
     kind : str
         ``"error"`` (a case failed or is wrong), ``"warning"`` (of a result itself), ``"trials"`` (not as many as asked
-        for), ``"clock"``, ``"processes"`` (that differ), ``"load"`` (other work on the machine), ``"software"`` (the
-        adapter is no GPU) or ``"no GPU"`` (times).
+        for), ``"unchecked"`` (without a reference), ``"clock"``, ``"processes"`` (that differ), ``"load"`` (other work
+        on the machine), ``"software"`` (the adapter is no GPU) or ``"no GPU"`` (times).
     text : str
     cases : tuple of str
         The names with n of the results that it is about; empty for all.
@@ -85,6 +85,10 @@ def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
         what = "The speed of this machine" if on_cpu else "The clock"
         text = f"{what} moved all through {len(moved)} of {len(results)} cases."
         found.append(Remark("clock", text, tuple(moved)))
+    unchecked = [result.name_with_n for result in results if result.correct and not result.checked]
+    if unchecked and device.limits:  # nothing that another tool measured is checked
+        text = f"Not checked: {listed(unchecked)}. A wrong result passes; give a reference=, or gw.measure a check=."
+        found.append(Remark("unchecked", text, tuple(unchecked)))
     if left_out:
         how = "taken while the machine was slower or faster" if on_cpu else LEFT_OUT
         text = f"In {len(left_out)} of {len(results)} cases some samples were {how}, and are left out."

@@ -14,7 +14,8 @@ from typing import Any
 
 import wgpu
 
-from ...errors import ArgumentError, DeviceError, GridwiseError
+from ...errors import ArgumentError, DeviceError, GridwiseError, ShaderError
+from ...planning.shaders import where_in_shader
 from .benchmarked import AxisValue, Benchmark, Declared, axis_text, collecting
 
 __all__ = [
@@ -159,7 +160,7 @@ def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:
     """
     path = Path(path)
     if not path.is_file():
-        raise ArgumentError(f"{path}: there is no such file of benchmarks")
+        raise ArgumentError(f"{path}: there is no such file of benchmarks; this folder is {Path.cwd()}")
     where = path.resolve()
     name = _MODULE + where.stem
     spec = importlib.util.spec_from_file_location(name, where, loader=_AsItIsNow(name, str(where)))
@@ -227,7 +228,9 @@ def in_one_line(error: BaseException, path: Path, *, kind: bool = True) -> str:
     if isinstance(error, SyntaxError) and error.filename == str(path):
         line = error.lineno
     place = "" if line is None else f"line {line}: "
-    said = str(error.msg if isinstance(error, SyntaxError) else error).strip().partition("\n")[0]
+    said, _, rest = str(error.msg if isinstance(error, SyntaxError) else error).strip().partition("\n")
+    if isinstance(error, ShaderError):
+        said += where_in_shader(rest)
     words = [type(error).__name__] if kind or not said else []
     return place + ": ".join([*words, said] if said else words)[:500]
 

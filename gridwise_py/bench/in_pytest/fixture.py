@@ -91,7 +91,7 @@ class GpuBenchmark:
         self,
         subject: Primitive | CapturedCalls | Callable[[], Any],
         /,
-        *,
+        *unnamed: Any,
         name: str = "",
         reference: Any = None,
         rtol: float | None = None,
@@ -116,6 +116,8 @@ class GpuBenchmark:
         subject : Primitive, Sequence or callable
             A `Kernel` or another primitive is measured as `measure` does; a `Sequence` by two timestamps around each
             replay; a callable without arguments as `benchmark` does, with GPU times if it returns what has them.
+        *unnamed
+            Refused: a primitive takes its arguments by name, and a callable none.
         name : str, optional
             Needed for the second and further calls in one test.
         reference : array_like or mapping from str to array_like, optional
@@ -152,6 +154,13 @@ class GpuBenchmark:
         ArgumentError, DatatypeError
             If an argument does not fit.
         """
+        __tracebackhide__ = True  # pytest ends its report at the line of the test, not below all of this text
+        if unnamed:
+            called = str(getattr(subject, "__name__", type(subject).__name__)).replace("<lambda>", "f")
+            raise ArgumentError(
+                f"gpu_benchmark takes one thing to time, but was given {len(unnamed)} more without a name; write "
+                f"gpu_benchmark(lambda: {called}(…)), or name the arguments of a primitive: gpu_benchmark(kernel, x=x)"
+            )
         given = {"gate": gate, "mode": mode, "protocol": protocol, "rounds": rounds, "threshold": threshold}
         options: dict[str, Any] = {
             key: self._marked.get(key) if value is None else value for key, value in given.items()

@@ -98,6 +98,14 @@ class Plugin:
             raise pytest.UsageError(f"gpu_benchmark: {error}; end that process") from None
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Warn of a benchmark that timed nothing: it passes, whatever its code does."""
+        returned = yield
+        if _is_benchmark(item) and not item.stash.get(_KEPT, None):
+            item.warn(pytest.PytestWarning("gpu_benchmark was asked for, but not called: nothing was timed or judged"))
+        return returned
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
