@@ -94,7 +94,8 @@ class OwnWorkload:
             found: Any = self.declared.size(**{name: values[name] for name in wanted})
         except Exception as error:
             raise ArgumentError(f"{self.full_name}: n=… of the axes fails: {in_one_line(error, self.path)}") from error
-        is_number = isinstance(found, (int, float, np.integer)) and not isinstance(found, bool)
+        kinds: tuple[type, ...] = (int, float, np.integer)
+        is_number = isinstance(found, kinds) and not isinstance(found, bool)
         if not is_number or not 1 <= found < 2**63 or int(found) != found:
             raise ArgumentError(f"{self.full_name}: n=… of the axes gives {found!r:.40}, not a count of at least 1")
         return int(found)
