@@ -94,11 +94,10 @@ class OwnWorkload:
             found: Any = self.declared.size(**{name: values[name] for name in wanted})
         except Exception as error:
             raise ArgumentError(f"{self.full_name}: n=… of the axes fails: {in_one_line(error, self.path)}") from error
-        kinds: tuple[type, ...] = (int, float, np.integer)
-        is_number = isinstance(found, kinds) and not isinstance(found, bool)
-        if not is_number or not 1 <= found < 2**63 or int(found) != found:
+        size: Any = found.item() if isinstance(found, np.generic) else found
+        if type(size) not in (int, float) or not 1 <= size < 2**63 or int(size) != size:
             raise ArgumentError(f"{self.full_name}: n=… of the axes gives {found!r:.40}, not a count of at least 1")
-        return int(found)
+        return int(size)
 
     def baseline(self, axes: Mapping[str, str]) -> Baseline | None:
         """Return the baseline of a case; None if it has none, or is it."""
