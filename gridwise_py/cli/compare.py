@@ -72,7 +72,7 @@ def compare(
     old, new = _sides(files, baseline, baselines)
     if out is not None:
         check_output(out, "--out", (old, new))
-    check_tables(options, (old, new))
+    check_tables({**options, "out": out}, (old, new))
     on_stdout = stdout_of(options) is not None
     if on_stdout and form != "table" and out is None:
         raise click.UsageError(f"--format {form} is on standard output, too; name a file with --out")

@@ -113,8 +113,16 @@ def stdout_of(options: Mapping[str, Any]) -> Path | None:
 
 
 def check_tables(options: Mapping[str, Any], inputs: Iterable[Path] = ()) -> None:
-    """End with `BAD_INPUT` unless the files of ``--csv`` and ``--markdown`` can be written."""
+    """End with `BAD_INPUT` unless the files of ``--csv`` and ``--markdown`` can be written, each to one of its own."""
     inputs = list(inputs)
+    names = {"json_path": "--json", "out": "--out", "csv": "--csv", "markdown": "--markdown"}
+    taken: dict[Path, str] = {}
+    for key, name in names.items():
+        path = options.get(key)
+        if path is not None and not files.is_stream(path):
+            other = taken.setdefault(path.resolve(), name)
+            if other != name:
+                raise click.UsageError(f"{other} and {name} name one file, {path}; give each its own")
     for name in ("csv", "markdown"):
         if options[name] is not None:
             check_output(options[name], f"--{name}", inputs)

@@ -128,6 +128,9 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
 def prologue(target: str, text: str) -> str:
     """Return the lines that `target` wants before `text`.
 
@@ -141,12 +144,15 @@ def prologue(target: str, text: str) -> str:
     if target not in ("naga", "tint"):
         raise ValueError(f"target {target!r} is unknown; known are naga, tint")
     lines: list[str] = []
-    if "f16" in text and re.search(r"\bf16\b", re.sub(r"//[^\n]*", "", text)):
-        lines.append("enable f16;")
+    if "f16" in text:
+        code = _COMMENT.sub(" ", text)
+        if re.search(r"\bf16\b", code) and not re.search(r"\benable\b[^;]*\bf16\b", code):
+            lines.append("enable f16;")
     if target == "tint" and re.search(r"\bsubgroup\w*\(|@builtin\((subgroup_\w+|num_subgroups)\)", text):
         # Subgroup operations run under conditions that are uniform by construction, which Tint cannot see.
         lines += ["enable subgroups;", "diagnostic(off, subgroup_uniformity);"]
-    return "".join(line + "\n" for line in lines)
+    # On the first line of a text for naga, whose errors name the lines of whoever wrote it.
+    return "".join(line + (" " if target == "naga" else "\n") for line in lines)
 
 
 def numbered(text: str) -> str:

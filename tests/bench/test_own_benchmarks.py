@@ -512,7 +512,7 @@ def _git(*words):
 
 
 @pytest.mark.needs("git")
-def test_what_a_side_of_ab_is(write, tmp_path, monkeypatch):
+def test_what_a_side_of_ab_is(write, tmp_path, tmp_path_factory, monkeypatch):
     monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "kernels").mkdir()
     path = write("old = 1", "kernels/mine.py")
@@ -539,6 +539,10 @@ def test_what_a_side_of_ab_is(write, tmp_path, monkeypatch):
     one = find_side("mine.py:total", None)
     assert (one.kind, one.file, one.benchmark) == ("file", path, "total")
     assert find_side(sys.executable, Path("mine.py")).file == path, "another version of the library"
+    outside = tmp_path_factory.mktemp("outside") / "real.py"
+    outside.write_text("elsewhere = 3")
+    Path("linked.py").symlink_to(outside)
+    assert find_side("..", Path("linked.py")).file.read_text() == "elsewhere = 3"
     (tmp_path / "empty").mkdir()
     for given, file, message in [
         ("HEAD", "other.py", "has no file kernels/other.py"),

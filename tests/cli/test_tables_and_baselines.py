@@ -111,6 +111,18 @@ def test_only_one_thing_is_on_stdout(files):
     assert _run("bench", "--adapter", "all", "--csv", "x.csv").exit_code == 2
 
 
+def test_no_file_is_written_twice(files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words, names in (
+        (["compare", *files, "--csv", "x", "--markdown", tmp_path / "x"], "--csv and --markdown"),
+        (["compare", *files, "--out", "x", "--csv", "./x"], "--out and --csv"),
+        (["bench", "copy", *SHORT, "--json", "x.json", "--markdown", "x.json"], "--json and --markdown"),
+    ):
+        done = _run(*map(str, words))
+        assert (done.exit_code, f"{names} name one file" in done.stderr) == (2, True), done.stderr
+    assert not (tmp_path / "x").exists()
+
+
 @pytest.fixture
 def one_of_three(tmp_path):
     """Two results files of which one row in three is ambiguous: it has three samples."""

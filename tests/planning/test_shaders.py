@@ -263,12 +263,6 @@ def test_the_prologue_of_tint_enables_subgroups_where_they_are_used():
     assert prologue("tint", "// no subgroups here\nfn main() {}") == ""
 
 
-def test_the_prologue_enables_f16_where_it_is_used():
-    for target in ("naga", "tint"):
-        assert prologue(target, "alias T = f16;") == "enable f16;\n"
-        assert prologue(target, "let x = unpack2x16float(y);  // items of f16") == ""
-
-
 def test_an_unknown_target_is_refused():
     with pytest.raises(ValueError, match="naga, tint"):
         prologue("metal", "")
@@ -327,3 +321,17 @@ def test_execute_dumps_what_it_compiles(tmp_path, monkeypatch, fresh_device):
 
 def test_cases_cover_every_registered_primitive():
     assert {case.name for case in cases()} | set(APART) == set(gw.primitives.REGISTRY)
+
+
+def test_f16_is_enabled_where_code_uses_it_and_keeps_the_lines_of_the_text():
+    for text, before in (
+        ("var x: f16;\n", "enable f16; "),
+        ("enable f16;\nvar x: f16;", ""),
+        ("enable subgroups, f16;\nvar x: f16;", ""),
+        ("/* as f16,\n or f16 */ var x: f32; // f16", ""),
+        ("// enable f16;\nvar x: f16;", "enable f16; "),
+        ("var f16s: f32;", ""),
+        ("let x = unpack2x16float(y);  // items of f16", ""),
+    ):
+        assert prologue("naga", text) == before, text
+        assert prologue("tint", text) == before.replace(" ", "\n").replace("enable\n", "enable "), text

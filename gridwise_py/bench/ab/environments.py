@@ -188,7 +188,7 @@ def find_side(given: str, file: Path | None, *, say: Callable[[str], None] = lam
         if not file.is_file():
             raise ArgumentError(f"{file}: there is no such file of benchmarks")
         return replace(found, file=file.resolve())
-    inside = file.absolute().resolve().relative_to(repository.resolve())
+    inside = _inside(file, repository)
     tree = _tree(given, repository, commit)
     if not (tree / inside).is_file():
         raise ArgumentError(f"{given!r} ({commit[:10]}) of {repository.name} has no file {inside}")
@@ -200,7 +200,7 @@ def _of_other_folder(given: str, folder: Path, file: Path, repository: Path | No
     """Return the state of a user's file in a folder: at its place in the repository, or by its name."""
     places = [folder / file.name]
     if repository is not None:
-        places.insert(0, folder / file.absolute().resolve().relative_to(repository.resolve()))
+        places.insert(0, folder / _inside(file, repository))
     found = next((place for place in places if place.is_file()), None)
     if found is None:
         raise ArgumentError(f"the folder {given} has no file {file.name}")
@@ -208,6 +208,11 @@ def _of_other_folder(given: str, folder: Path, file: Path, repository: Path | No
     commit = _commit(folder, "HEAD")
     changed = commit is not None and bool(_git(folder, "status", "--porcelain", "-uno"))
     return Environment(given, "folder", Path(sys.executable), package, commit, changed, file=found)
+
+
+def _inside(file: Path, repository: Path) -> Path:
+    """Return the place of a file in its repository; the file itself may be a link to another place."""
+    return (file.absolute().parent.resolve() / file.name).relative_to(repository.resolve())
 
 
 def _tree(given: str, repository: Path, commit: str) -> Path:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
 
+import numpy as np
 import wgpu
 
 from ...errors import ArgumentError, DeviceError, GridwiseError, ShaderError
@@ -94,14 +95,10 @@ class OwnWorkload:
             found: Any = self.declared.size(**{name: values[name] for name in wanted})
         except Exception as error:
             raise ArgumentError(f"{self.full_name}: n=… of the axes fails: {in_one_line(error, self.path)}") from error
-        try:
-            size = 0 if isinstance(found, bool) else int(found)
-            is_count = 1 <= size < 2**63 and bool(size == found)
-        except (TypeError, ValueError, OverflowError):
-            size, is_count = 0, False
-        if not is_count:
+        size: Any = found.item() if isinstance(found, np.generic) else found
+        if type(size) not in (int, float) or not 1 <= size < 2**63 or int(size) != size:
             raise ArgumentError(f"{self.full_name}: n=… of the axes gives {found!r:.40}, not a count of at least 1")
-        return size
+        return int(size)
 
     def baseline(self, axes: Mapping[str, str]) -> Baseline | None:
         """Return the baseline of a case; None if it has none, or is it."""

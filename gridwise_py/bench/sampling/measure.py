@@ -23,7 +23,7 @@ from ..calibrate.kernels import bind_flush
 from ..cases.benchmarked import Benchmark
 from ..cases.case import Case
 from ..cases.mode import MODES, Mode, ModeLike
-from ..cases.own_files import OwnCodeError
+from ..cases.own_files import OwnCodeError, OwnWorkload
 from ..checks.check import Mismatch, mismatch
 from ..checks.oracle import Oracle
 from ..stats.series import StopReason
@@ -36,7 +36,7 @@ from .sampler import Sampler
 from .samples import Samples
 from .subjects import Runnable, Subject, subject_of, subject_of_call, uploaded
 
-__all__ = ["Check", "measure", "measure_case", "measure_rounds"]
+__all__ = ["Check", "Checker", "measure", "measure_case", "measure_rounds", "own_checker"]
 
 _FLUSH_BYTES = 256 << 20
 _MAX_FLUSH_BYTES = 1 << 30
@@ -120,7 +120,7 @@ def _prepared_call(
         lambda: subject_of_call(primitive.bind(**given)),
         asked,
         restore,
-        lambda subject: _Checker(primitive, subject, check),
+        lambda subject: Checker(primitive, subject, check),
     )
 
 
@@ -200,17 +200,14 @@ def _measure_own(
     assert own is not None, "the case is of a user's file"
     asked = _checked_mode(mode, device)
 
-    def checker(subject: Subject) -> _Checker:
-        run = benchmark.run
-        if not check:
-            return _Checker(None, subject, False)
-        own_check = OwnCheck(subject, benchmark, own.guarded)
-        if not own_check.compares and isinstance(run, Primitive) and run.has_reference:
-            return _Checker(run, subject, True)
-        return _Checker(None, subject, own_check, compares=own_check.compares)
-
     restore = tuple(benchmark.restore) or None
-    ready = _prepared(device, lambda: subject_of(device, own.full_name, benchmark), asked, restore, checker)
+    ready = _prepared(
+        device,
+        lambda: subject_of(device, own.full_name, benchmark),
+        asked,
+        restore,
+        lambda subject: own_checker(own, benchmark, subject, check=check),
+    )
     measured = _measured(ready, case.axes, protocol)
     if len(ready.checker.results) > 1 and not ready.checker.results[0] and measured.mismatches:
         note = (
@@ -236,7 +233,7 @@ class _Ready:
         Arguments that are restored before each trial.
     pristine : Pristine
         Their contents.
-    checker : _Checker
+    checker : Checker
     cold_start_ns : float or None
         The first run; None if it compiled nothing.
     """
@@ -245,7 +242,7 @@ class _Ready:
     mode: Mode
     restored: tuple[str, ...]
     pristine: Pristine
-    checker: _Checker
+    checker: Checker
     cold_start_ns: float | None
 
     def unsampled(self, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
@@ -282,7 +279,7 @@ def _prepared(
     bind: Callable[[], Subject],
     mode: Mode,
     restore: Iterable[str] | None,
-    checker_of: Callable[[Subject], _Checker],
+    checker_of: Callable[[Subject], Checker],
 ) -> _Ready:
     """Bind a subject, copy the arguments that it changes, and run it once."""
     pipelines = context_of(device).executor.pipelines
@@ -417,7 +414,17 @@ def _flush_warnings(flush_bytes: int, known_cache_bytes: int | None) -> list[str
     ]
 
 
-class _Checker:
+def own_checker(own: OwnWorkload, benchmark: Benchmark, subject: Subject, *, check: bool) -> Checker:
+    """Return what checks a user's benchmark, before its first run: its reference, or that of a primitive."""
+    if not check:
+        return Checker(None, subject, False)
+    own_check, run = OwnCheck(subject, benchmark, own.guarded), benchmark.run
+    if not own_check.compares and isinstance(run, Primitive) and run.has_reference:
+        return Checker(run, subject, True)
+    return Checker(None, subject, own_check, compares=own_check.compares)
+
+
+class Checker:
     """Compares outputs with the expected ones.
 
     Parameters

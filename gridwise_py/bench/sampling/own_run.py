@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import wgpu
 
 from ...backend.wgpu_native import submit, wait_idle
-from ...primitives.base import Primitive
 from ...runtime.chunked_array import parts
 from ...runtime.context import context_of
 from ...runtime.run import bracket
@@ -16,8 +14,7 @@ from ...timing.queries import TimingSession
 from ...timing.result import TimingResult
 from ..cases.mode import Mode
 from ..cases.own_files import OwnWorkload
-from ..checks.check import mismatch
-from .own_checks import OwnCheck
+from .measure import own_checker
 from .pristine import Pristine, to_restore
 from .subjects import Subject, subject_of
 
@@ -67,21 +64,12 @@ class OwnRun:
         self._subject = subject = workload.guarded(lambda: subject_of(device, workload.full_name, benchmark))
         names = to_restore(subject, Mode(mode), tuple(benchmark.restore) or None)
         restored = [array for name in names for array in parts(subject.arrays[name])]
-        own_check = OwnCheck(subject, benchmark, workload.guarded) if check else None
-        run = benchmark.run
-        inputs: dict[str, Any] = {}
-        uses_own = own_check is not None and not own_check.compares and isinstance(run, Primitive) and run.has_reference
-        if uses_own:
-            inputs = {name: array.to_numpy() for name, array in subject.arrays.items() if name not in subject.outputs}
+        checker = own_checker(workload, benchmark, subject, check=check)
         self._pristine = Pristine(device, restored) if restored else None
-        #: The first wrong item of the first run; None if there is none, or nothing was compared.
-        self.wrong: str | None = None
         workload.guarded(lambda: self.run(enable_cpu_timing=True))
-        if uses_own and isinstance(run, Primitive):
-            found = mismatch(run, inputs, {name: array.to_numpy() for name, array in subject.outputs.items()})
-        else:
-            found = None if own_check is None else own_check(subject.outputs)
-        self.wrong = None if found is None else str(found)
+        found = checker.wrong()
+        #: The first wrong item of the first run; None if there is none, or nothing was compared.
+        self.wrong: str | None = str(found[0]) if found else None
 
     def run(self, *, enable_gpu_timing: bool = False, enable_cpu_timing: bool = False, trials: int = 1) -> OwnCall:
         """Submit it, with the options of `Primitive.execute`."""
