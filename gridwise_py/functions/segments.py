@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import wgpu
@@ -356,7 +356,7 @@ def segmented_sort_pairs(
     array([1, 2, 0, 4, 3])
     """
     call = "gw.segmented_sort_pairs()"
-    if values is None:
+    if cast(Any, values) is None:
         raise DatatypeError(f"{call}: values is None, but must be one for each key; gw.segmented_sort sorts keys alone")
     outputs = _segmented_sort(call, keys, values, offsets, length, descending, device)
     return outputs["output_keys"], outputs["output_values"]
