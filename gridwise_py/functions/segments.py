@@ -356,7 +356,7 @@ def segmented_sort_pairs(
     array([1, 2, 0, 4, 3])
     """
     call = "gw.segmented_sort_pairs()"
-    if cast(object, values) is None:
+    if cast(Any, values) is None:
         raise DatatypeError(f"{call}: values is None, but must be one for each key; gw.segmented_sort sorts keys alone")
     outputs = _segmented_sort(call, keys, values, offsets, length, descending, device)
     return outputs["output_keys"], outputs["output_values"]

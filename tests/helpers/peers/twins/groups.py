@@ -103,6 +103,8 @@ def _group_by(
     columns, rows = _rows_of(keys, dropna)
     if key_bits is not None:
         bits = key_bits if isinstance(key_bits, tuple) else (key_bits,)
+        if any(isinstance(each, int) and each > 64 for each in bits):
+            raise ref.Refused("key_bits")
         for column, b in zip(columns, bits, strict=True):
             if column.dtype.kind not in "iub":
                 raise ref.Refused("key_bits of floats")
