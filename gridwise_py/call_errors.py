@@ -54,6 +54,7 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
             if p.annotation in ("bool", "bool | None", bool)
         }
         optional = {p.name for p in parameters if p.annotation == "bool | None"}
+        names_no_flag = frozenset(flags).isdisjoint
         first_flag = min(flags.values(), default=sys.maxsize)
 
         def check_flags(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -77,10 +78,12 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
         def call(*args: Any, **kwargs: Any) -> Any:
             if len(args) > most or (kwargs and not fits(kwargs)):
                 raise _refusal(function, parameters, args, kwargs, remedies or {})
-            if len(args) > first_flag or not flags.keys().isdisjoint(kwargs):
-                check_flags(args, kwargs)
             if not kwargs:
+                if len(args) > first_flag:
+                    check_flags(args, kwargs)
                 return function(*args)
+            if len(args) > first_flag or not names_no_flag(kwargs):
+                check_flags(args, kwargs)
             return function(*args, **kwargs)
 
         return cast(FunctionT, call)
