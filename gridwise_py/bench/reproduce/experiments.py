@@ -19,7 +19,7 @@ from ..sampling.measure import measure
 from ..sampling.protocol import SamplingProtocol
 from ..sweep.timers import TIMERS, TimedJob, Workload
 from .lab import Lab, known
-from .model import EXPERIMENTS, RATE, Outcome, Reading, Readings, Verdict, apart, experiment, outcome
+from .model import EXPERIMENTS, RATE, Outcome, Reading, Readings, Verdict, apart, experiment, larger, outcome
 
 __all__ = ["EXPERIMENTS", "quantised"]
 
@@ -92,7 +92,7 @@ def gemm(lab: Lab) -> Readings:
     "The first call takes longer than later ones, so a timer needs a warm-up.",
     f"{_K80}: 535 ms without and 327 ms with a warm-up; docs.pytorch.org/docs/stable/benchmark_utils.html: parts are "
     "initialised lazily",
-    judge=lambda r: outcome((a := apart(r, "first call", "later calls")).larger, a.text),
+    judge=larger("first call", "later calls"),
     needs_timestamps=False,
 )
 def first_call(lab: Lab) -> Readings:
@@ -196,7 +196,7 @@ def coarse_clock(lab: Lab) -> Readings:
     "To submit nothing and wait for it takes longer than a small kernel runs: walls of single calls show the driver.",
     "github.com/tracel-ai/burn/issues/3317: 2 ms by the wall for a kernel that CUDA runs in 31 µs; 91 µs for an "
     "empty pass on an H200 (docs/concepts/timing.md)",
-    judge=lambda r: outcome((a := apart(r, "nothing, with a wait", "vector add of 2^16, GPU")).larger, a.text),
+    judge=larger("nothing, with a wait", "vector add of 2^16, GPU"),
 )
 def empty_submission(lab: Lab) -> Readings:
     """An empty command buffer on the CPU's clock, and a small kernel on the GPU's."""
@@ -215,7 +215,7 @@ def empty_submission(lab: Lab) -> Readings:
     "rates",
     "GB/s from a wall that includes submit and wait are below what the kernel reaches (copy of 2^20).",
     "github.com/tracel-ai/burn/issues/3317 compares such walls; nvbench divides bytes by the time between events",
-    judge=lambda r: outcome((a := apart(r, "by timestamps", "by the wall", RATE)).larger, a.text),
+    judge=larger("by timestamps", "by the wall", RATE),
     unit=RATE,
 )
 def rates(lab: Lab) -> Readings:
@@ -252,7 +252,7 @@ def processes(lab: Lab) -> Readings:
     "idle-clock",
     "After a pause the same kernel is slower: an idle GPU lowers its clock.",
     "clpeak: an M1 needs 220 to 440 ms of work; 600 against 187 µs on an H200 (docs/concepts/timing.md)",
-    judge=lambda r: outcome((a := apart(r, "after a pause", "without a pause")).larger, a.text),
+    judge=larger("after a pause", "without a pause"),
     needs_gpu=True,
 )
 def idle_clock(lab: Lab) -> Readings:
@@ -273,7 +273,7 @@ def idle_clock(lab: Lab) -> Readings:
     "first-dispatch",
     "Even the GPU's own time of a pipeline's first dispatch is longer: drivers finish compiling in it.",
     "docs/concepts/timing.md: 17 ms against 60 µs between the stamps",
-    judge=lambda r: outcome((a := apart(r, "first dispatch", "later dispatches")).larger, a.text),
+    judge=larger("first dispatch", "later dispatches"),
 )
 def first_dispatch(lab: Lab) -> Readings:
     """GPU times of the first calls on new devices."""
@@ -293,7 +293,7 @@ def first_dispatch(lab: Lab) -> Readings:
     "caches",
     "Repeated calls on the same data read it from a cache: hot is faster than cold (copy of 2^20).",
     "NVIDIA nvbench flushes the L2 cache between samples; Triton's do_bench clears 256 MB",
-    judge=lambda r: outcome((a := apart(r, "cold", "hot")).larger, a.text),
+    judge=larger("cold", "hot"),
 )
 def caches(lab: Lab) -> Readings:
     """The same kernel with and without a flush between calls."""
@@ -308,7 +308,7 @@ def caches(lab: Lab) -> Readings:
     "observer",
     "To time each kernel makes the whole call longer (sort of 2^16, the caller's wall).",
     "github.com/ggml-org/llama.cpp/pull/20378: profiling kernels through WebGPU incurs significant overhead",
-    judge=lambda r: outcome((a := apart(r, "each kernel timed", "not timed")).larger, a.text),
+    judge=larger("each kernel timed", "not timed"),
 )
 def observer(lab: Lab) -> Readings:
     """The same call with and without timestamps, in turns."""
@@ -328,7 +328,7 @@ def observer(lab: Lab) -> Readings:
     "trials",
     "The wall of many trials, divided by their number, is below the wall of one call: it is no latency.",
     f"{_GRIDWISE}: `trials`, whose times the caller divides",
-    judge=lambda r: outcome((a := apart(r, "one trial", "one of 100 trials")).larger, a.text),
+    judge=larger("one trial", "one of 100 trials"),
     needs_timestamps=False,
 )
 def trials(lab: Lab) -> Readings:
@@ -345,7 +345,7 @@ def trials(lab: Lab) -> Readings:
     "zeros",
     "A matrix product of zeros is faster than one of random numbers: fewer bits flip, and the power limit bites later.",
     "H. He: thonking.ai/p/strangely-matrix-multiplications (2024; an A100 at its power limit)",
-    judge=lambda r: outcome((a := apart(r, "random", "zeros")).larger, a.text),
+    judge=larger("random", "zeros"),
     needs_gpu=True,
 )
 def zeros(lab: Lab) -> Readings:

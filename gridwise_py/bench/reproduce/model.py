@@ -15,7 +15,7 @@ from ..stats.statistics import summarize
 
 __all__ = [
     "EXPERIMENTS", "NS", "RATE", "Apart", "Experiment", "Facts", "Outcome", "Reading", "Readings", "Verdict",
-    "apart", "experiment", "outcome",
+    "apart", "experiment", "larger", "outcome",
 ]  # fmt: skip
 
 NS, RATE = "ns", "GB/s"
@@ -131,6 +131,16 @@ def outcome(found: bool | None, text: str) -> Outcome:
 
 Measure: TypeAlias = Callable[[Any], Readings]
 Judge: TypeAlias = Callable[[Readings], Outcome]
+
+
+def larger(large: str, small: str, unit: str = NS) -> Judge:
+    """Return a judge of the claim that one reading is larger than another."""
+
+    def judge(readings: Readings) -> Outcome:
+        found = apart(readings, large, small, unit)
+        return outcome(found.larger, found.text)
+
+    return judge
 
 
 @dataclass(frozen=True)
