@@ -136,6 +136,7 @@ def main(
     }  # fmt: skip
     longer = settings | {"STEPS": round(steps * (1 + more))}
     found: dict[str, Any] = {}
+    texts = {"same": "false regressions, the same kernel", "more": f"failed, {100 * more:g} % more work"}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "test_chain.py").write_text(TESTS)
@@ -145,15 +146,13 @@ def main(
             failed = run(folder, run_name, what, "old")
             judged = verdicts(folder / "old.json", folder / f"{run_name}.json", threshold, gate)
             found[run_name] = {"failed": share(failed, tests), "steps": what["STEPS"], **judged}
+            said = found[run_name]["failed"]
+            click.echo(
+                f"{texts[run_name]}: {100 * said['share']:.1f} % ({100 * said['low']:.1f} to "
+                f"{100 * said['high']:.1f}); verdicts {judged['verdicts']}, ambiguous by {judged['causes']}"
+            )
         document = gw.read_results(folder / "old.json")
     click.echo(f"{document.device.title}, {tests} tests, {time.perf_counter() - begin_s:.0f} s")
-    texts = {"same": "false regressions, the same kernel", "more": f"failed, {100 * more:g} % more work"}
-    for run_name, of_run in found.items():
-        failed = of_run["failed"]
-        click.echo(
-            f"{texts[run_name]}: {100 * failed['share']:.1f} % ({100 * failed['low']:.1f} to "
-            f"{100 * failed['high']:.1f}); verdicts {of_run['verdicts']}, ambiguous by {of_run['causes']}"
-        )
     if json_path is not None:
         head = {"context": document.to_json()["context"], "device": document.to_json()["device"]}
         write_json(json_path, {**head, "settings": settings, "more": more, "results": found})

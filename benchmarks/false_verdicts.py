@@ -1,12 +1,14 @@
 """How often is the instrument wrong on this device? The same thing measured many times in pairs, and judged.
 
-Usage: python benchmarks/false_verdicts.py [--pairs 200] [--seconds 110] [--json FILE]
+Usage: python benchmarks/false_verdicts.py [--pairs 200] [--rounds 1] [--seconds 110] [--json FILE]
 
 Each pair is three measurements with a short protocol, in random order: a kernel twice, and once with 5 % more work. The
 first two are judged as `gridwise compare` judges two files with one row each, and so are the first and the one with
-more work. «faster» or «slower» between the first two is a false verdict; «faster» or «same» for 5 % more work is one,
-too. Two kernels take turns: vector_add, which waits for memory (5 % more items), and a chain of multiply-adds, which
-waits for arithmetic (a chain that is 5 % longer). Judging comes last, so that the GPU does not idle between.
+more work. With --rounds, each pair is as many rounds, each of three measurements in a new order, and is judged in two
+ways: as two files with rounds in them, and by the ratios within the rounds, as `gw.compare_kernels` does. «faster» or
+«slower» between the first two is a false verdict; «faster» or «same» for 5 % more work is one, too. Two kernels take
+turns: vector_add, which waits for memory (5 % more items), and a chain of multiply-adds, which waits for arithmetic (a
+chain that is 5 % longer). Judging comes last, so that the GPU does not idle between.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import gridwise_py as gw
 from gridwise_py.bench.calibrate.canary import clock_log_ratio
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.bench.results.entries import result_of
+from gridwise_py.bench.sampling.interleave import pair_in_turns
 from gridwise_py.bench.stats.verdict import Pair, Verdict, VerdictKind, judge_all
 from gridwise_py.planning.shaders import compose
 from gridwise_py.storage.json_files import write_json
@@ -39,6 +42,7 @@ FMA_WORKGROUPS = 64
 MOST_ROUNDS = 60_000
 
 Measure = Callable[[gw.SamplingProtocol], gw.Measurement]
+Sides = tuple[list[gw.Measurement], list[gw.Measurement]]
 
 
 def measuring(primitive: gw.Primitive, **arrays: Any) -> Measure:
@@ -75,16 +79,21 @@ def sized(make: Callable[[int], Measure], start: int, most: int, wanted_ns: floa
     return amount
 
 
-def judged(pairs: list[tuple[gw.Measurement, gw.Measurement]], tick_step_ns: float) -> list[Verdict]:
+def judged(pairs: list[Sides], tick_step_ns: float) -> list[Verdict]:
     """Judge each pair by itself, as two files with one row are judged."""
     found = []
     for old, new in pairs:
-        sides = [result_of(m) for m in (old, new)]
-        samples = [[side.positive_ns("gpu_span") or side.positive_ns("cpu_wall")] for side in sides]
-        ratio = math.exp(clock_log_ratio(*(side.settled_canary_ns for side in sides)))
-        moved = any(side.clock_moved for side in sides)
-        found += judge_all([Pair(*samples, tick_step_ns, ratio, moved)])
+        sides = [[result_of(m) for m in side] for side in (old, new)]
+        samples = [[r.positive_ns("gpu_span") or r.positive_ns("cpu_wall") for r in side] for side in sides]
+        canaries = [[ns for r in side for ns in r.settled_canary_ns] for side in sides]
+        moved = any(all(r.clock_moved for r in side) for side in sides)
+        found += judge_all([Pair(*samples, tick_step_ns, math.exp(clock_log_ratio(*canaries)), moved)])
     return found
+
+
+def judged_in_turns(pairs: list[Sides]) -> list[Verdict]:
+    """Judge each pair by itself, as `gw.compare_kernels` judges two kernels."""
+    return [judge_all([pair_in_turns(*pair)])[0] for pair in pairs]
 
 
 def counted(verdicts: list[Verdict], wrong: tuple[VerdictKind, ...], right: VerdictKind) -> dict[str, Any]:
@@ -120,6 +129,7 @@ def summary(what: str, found: dict[str, Any]) -> str:
 
 @click.command()
 @click.option("--pairs", type=click.IntRange(min=1), default=200, show_default=True)
+@click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Of each pair.")
 @click.option(
     "--seconds", type=click.FloatRange(min=1), default=110.0, show_default=True, help="Of measuring, at most."
 )
@@ -131,8 +141,8 @@ def summary(what: str, found: dict[str, Any]) -> str:
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), default=RESULTS, help="Write the figures here.")
 def main(
-    pairs: int, seconds: float, kernel_us: float, most_items: int, sampling_s: float, warmup_s: float, seed: int,
-    adapter: str | None, json_path: Path,
+    pairs: int, rounds: int, seconds: float, kernel_us: float, most_items: int, sampling_s: float, warmup_s: float,
+    seed: int, adapter: str | None, json_path: Path,
 ) -> None:  # fmt: skip
     """Measure in pairs, judge, and count false verdicts."""
     start = time.perf_counter()
@@ -147,16 +157,17 @@ def main(
         works[name] = (amount, make(amount), make(round(amount * MORE)))
     protocol = gw.SamplingProtocol(timeout_s=sampling_s, warmup_s=warmup_s)
     order = random.Random(seed)
-    same: dict[str, list[tuple[gw.Measurement, gw.Measurement]]] = {name: [] for name in works}
-    slower: dict[str, list[tuple[gw.Measurement, gw.Measurement]]] = {name: [] for name in works}
+    same: dict[str, list[Sides]] = {name: [] for name in works}
+    slower: dict[str, list[Sides]] = {name: [] for name in works}
     for pair in range(pairs):
         if time.perf_counter() - start > seconds:
             break
         name = list(works)[pair % len(works)]
         _, base, more = works[name]
-        taken: dict[str, gw.Measurement] = {}
-        for role in order.sample(["old", "new", "slow"], 3):
-            taken[role] = (more if role == "slow" else base)(protocol)
+        taken: dict[str, list[gw.Measurement]] = {"old": [], "new": [], "slow": []}
+        for _ in range(rounds):
+            for role in order.sample(list(taken), 3):
+                taken[role].append((more if role == "slow" else base)(protocol))
         same[name].append((taken["old"], taken["new"]))
         slower[name].append((taken["old"], taken["slow"]))
     measured_s = time.perf_counter() - start
@@ -168,25 +179,30 @@ def main(
     for name, (amount, _, _) in works.items():
         if not same[name]:
             continue
-        taken_all = [m for pair in (*same[name], *slower[name]) for m in pair]
+        taken_all = [m for pair in (*same[name], *slower[name]) for side in pair for m in side]
         found = {
             "kernel": name,
             "amount": amount,
             "amount_of_the_slower": round(amount * MORE),
-            "median_ns": float(np.median([pair[0].time_ns for pair in same[name]])),
-            "median_samples": float(np.median([pair[0].whole["gpu_span" if step_ns else "cpu_wall"].summary.count
-                                               for pair in same[name]])),
+            "median_ns": float(np.median([m.time_ns for pair in same[name] for m in pair[0]])),
+            "median_samples": float(np.median([m.whole["gpu_span" if step_ns else "cpu_wall"].summary.count
+                                               for pair in same[name] for m in pair[0]])),
             "with_blocks_left_out": sum(bool(m.protocol["left_out_blocks"]) for m in taken_all),
             "clock_moved": sum(m.clock_moved for m in taken_all),
             "same": counted(judged(same[name], step_ns), equal_wrong, VerdictKind.SAME),
             "slower": counted(judged(slower[name], step_ns), slow_wrong, VerdictKind.SLOWER),
         }  # fmt: skip
+        if rounds > 1:
+            found["same_in_turns"] = counted(judged_in_turns(same[name]), equal_wrong, VerdictKind.SAME)
+            found["slower_in_turns"] = counted(judged_in_turns(slower[name]), slow_wrong, VerdictKind.SLOWER)
         results.append(found)
-        click.echo(summary(f"{name} ({found['median_ns'] * 1e-3:.0f} µs), the same thing twice", found["same"]))
-        click.echo(summary(f"{name}, 5 % more work", found["slower"]))
+        for key, text in {"same": "the same thing twice", "slower": "5 % more work"}.items():
+            click.echo(summary(f"{name} ({found['median_ns'] * 1e-3:.0f} µs), {text}", found[key]))
+            if rounds > 1:
+                click.echo(summary("    by the ratios within rounds", found[f"{key}_in_turns"]))
     json_path.parent.mkdir(parents=True, exist_ok=True)
     document = {
-        **run_context(device), "protocol": protocol.to_dict(), "seed": seed, "asked_pairs": pairs,
+        **run_context(device), "protocol": protocol.to_dict(), "seed": seed, "asked_pairs": pairs, "rounds": rounds,
         "measured_s": measured_s, "results": results,
     }  # fmt: skip
     write_json(json_path, document)

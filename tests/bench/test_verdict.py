@@ -243,6 +243,50 @@ def test_blocks_that_agree_settle_it():
     assert judge(_rounds(rng, 4, 1e5, 0.002), _rounds(rng, 1, 1.05e5, 0.002)).kind is SLOWER
 
 
+def _turns(rng, ratio, count=9, common=0.05, own=0.005):
+    """Two sides that share most of what differs between turns."""
+    levels = np.log(1e5) + common * rng.standard_normal(count)
+    shifts = own * rng.standard_normal((2, count))
+    return [
+        [
+            np.exp(level + shift + change + 0.02 * rng.standard_normal(20))
+            for level, shift in zip(levels, side, strict=True)
+        ]
+        for side, change in zip(shifts, (0.0, math.log(ratio)), strict=True)
+    ]
+
+
+def test_turns_are_judged_by_their_ratios():
+    rng = np.random.default_rng(12)
+    for ratio, kind in ((1.0, SAME), (1.05, SLOWER), (0.95, FASTER)):
+        pairs = [_turns(rng, ratio) for _ in range(40)]
+        apart = Counter(judge(old, new).kind for old, new in pairs[:6])
+        in_turns = Counter(judge_all([Pair(old, new, in_turns=True)])[0].kind for old, new in pairs)
+        assert in_turns[kind] >= 39, (ratio, in_turns)
+        assert apart[AMBIGUOUS] >= 5, (ratio, apart)
+
+
+def test_turns_get_the_interval_of_the_paired_t_test():
+    old, new = _turns(np.random.default_rng(5), 1.1, own=0.03)
+    (verdict,) = judge_all([Pair(old, new, in_turns=True)])
+    test = scipy.stats.ttest_rel(*([math.log(np.median(block)) for block in side] for side in (new, old)))
+    low, high = np.exp(test.confidence_interval(0.95))
+    assert (verdict.low, verdict.high, verdict.p_value) == pytest.approx((low, high, test.pvalue))
+
+
+def test_turns_that_agree_by_chance_are_no_surer_than_their_samples():
+    rng = np.random.default_rng(6)
+    old = [1e5 * np.exp(0.05 * rng.standard_normal(21)) for _ in range(3)]
+    new = [1.03 * block[::-1] for block in old]
+    assert judge_all([Pair(old, new, in_turns=True)])[0].kind is AMBIGUOUS
+
+
+def test_turns_that_one_side_lacks_are_refused():
+    old, new = _turns(np.random.default_rng(7), 1.0)
+    with pytest.raises(ArgumentError, match="9 turns and the new one 8"):
+        judge_all([Pair(old, new[:8], in_turns=True)])
+
+
 def test_more_rounds_are_asked_for():
     rng = np.random.default_rng(23)
     v = judge(_rounds(rng, 3, 1e5, 0.05), _rounds(rng, 3, 1e5, 0.05))

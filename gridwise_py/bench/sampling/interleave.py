@@ -129,13 +129,13 @@ def samples_ns(measurements: Sequence[Measurement]) -> list[tuple[float, ...]]:
 
 
 def pair_in_turns(old: Sequence[Measurement], new: Sequence[Measurement]) -> Pair:
-    """Return measurements that were taken in turns, a block per round, for `judge_all`."""
+    """Return measurements that were taken in turns, one per round, for `judge_all`."""
     steps = [
         (m.protocol.get("tick_step_ns") or m.tick_period_ns or 0.0) / (m.protocol.get("batch_trials") or 1)
         for m in (*old, *new)
     ]
     moved = any(m.clock_moved for m in (*old, *new))
-    return Pair(samples_ns(old), samples_ns(new), max(steps, default=0.0), clock_moved=moved)
+    return Pair(samples_ns(old), samples_ns(new), max(steps, default=0.0), clock_moved=moved, in_turns=True)
 
 
 def in_own_words(verdict: Verdict) -> Verdict:

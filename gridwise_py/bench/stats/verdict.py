@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...display.quantities import format_uncertainty
 from ...errors import ArgumentError
-from .levels import Difference, Repeatability, difference, process_errors, process_levels, step_share
+from .levels import Difference, Repeatability, difference, mean_level, process_errors, process_levels, step_share
 from .resampling import autocorrelation_time, block_length, bootstrap_medians, interquartile_mean, resample, widened
 from .series import Series
 
@@ -189,6 +189,9 @@ class Pair:
         repeatability is known: CPU walls, and mode latency.
     loaded : bool
         Whether other work took part of the machine; it matters on a CPU adapter.
+    in_turns : bool
+        Whether block i of both sides comes from the same turn. The ratios within the turns are judged then: what both
+        sides have in common in a turn, such as the clock or other work, is gone. Needs as many blocks on both sides.
     """
 
     old: Samples
@@ -203,6 +206,7 @@ class Pair:
     repeatability: Repeatability | None = None
     varies_by_process: bool = False
     loaded: bool = False
+    in_turns: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -595,6 +599,31 @@ def _by_processes(pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.fl
     )  # fmt: skip
 
 
+def _by_turns(pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.float64], limit: float) -> _Estimate:
+    """Estimate from the ratios within turns: a paired t test, whose unit is the turn."""
+    turns = range(len(old.blocks))
+    errors = [process_errors(side.blocks, turns) for side in (old, new)]
+    # A few turns may agree by chance: they cannot be more alike than their own samples allow.
+    within = math.hypot(*(float(np.hypot.reduce(of_side)) for of_side in errors)) / len(turns)
+
+    def found_by(statistic: str) -> Difference:
+        before, after = (process_levels(side.blocks, turns, statistic) for side in (old, new))
+        mean = mean_level(after - before)
+        return replace(mean, error=max(mean.error, within))
+
+    statistic, found = "median", found_by("median")
+    if abs(found.value) + float(found.reach(float(confidences[0]))) > limit:
+        smooth = found_by("interquartile mean")
+        if found.error > _BETWEEN_MODES * smooth.error:
+            statistic, found = "interquartile mean", smooth
+    step = sum(side.step_share(pair.tick_step_ns) for side in (old, new))
+    reach = np.hypot(found.reach(confidences), step)
+    return _Estimate(
+        statistic, found.value, found.value - reach, found.value + reach, found.p_value, step,
+        (Cause.ROUNDS_DIFFER, float(reach[0])),
+    )  # fmt: skip
+
+
 def _difference_of(pair: Pair, old: _Side, new: _Side, statistic: str) -> Difference:
     levels = old.levels(statistic), new.levels(statistic)
     found = difference(*levels, pair.repeatability)
@@ -611,8 +640,15 @@ def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Gener
     confidences = np.array([confidence, 2 * confidence - 1])
     limit = math.log1p(threshold)
     processes = old.process_count, new.process_count
+    if pair.in_turns and len(old.blocks) != len(new.blocks):
+        raise ArgumentError(
+            f"measured in turns, but the old side has {len(old.blocks)} turns and the new one {len(new.blocks)}; "
+            f"leave out what only one has"
+        )
     if max(processes) > 1:
         found = _by_processes(pair, old, new, confidences, limit)
+    elif pair.in_turns and len(old.blocks) > 1:
+        found = _by_turns(pair, old, new, confidences, limit)
     else:
         found = _by_samples(pair, old, new, confidences, limit, rng)
     centre, p_value = found.centre, found.p_value

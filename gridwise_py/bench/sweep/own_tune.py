@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median, quantiles
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ from ..sampling.interleave import in_own_words, pair_in_turns, samples_ns
 from ..sampling.measure import measure_case
 from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
-from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
+from ..stats.verdict import Verdict, VerdictKind, judge_all
 from .suite import Sweep, plan_jobs
 
 __all__ = ["OWN_TUNE_PROTOCOL", "Contest", "Standing", "TunedPoint", "Variant", "best_for_all", "contests_of", "tuned"]
@@ -392,7 +392,7 @@ def _judged(finalists: Mapping[_Key, Sequence[Measurement]]) -> tuple[_Key | Non
 
     def against(first: _Key) -> dict[_Key, Verdict]:
         rivals = [key for key in finalists if key != first]
-        verdicts = judge_all([_pair(finalists[first], finalists[key]) for key in rivals], threshold=_THRESHOLD)
+        verdicts = judge_all([pair_in_turns(finalists[first], finalists[key]) for key in rivals], threshold=_THRESHOLD)
         return dict(zip(rivals, map(in_own_words, verdicts), strict=True))
 
     best = min(finalists, key=lambda key: median(map(median, samples_ns(finalists[key]))))
@@ -403,23 +403,6 @@ def _judged(finalists: Mapping[_Key, Sequence[Measurement]]) -> tuple[_Key | Non
         best = min(faster, key=lambda key: faster[key])
         verdicts = against(best)
     return best, verdicts
-
-
-def _pair(old: Sequence[Measurement], new: Sequence[Measurement]) -> Pair:
-    """Return the rounds of two variants, each relative to the median of the old one in that round.
-
-    What both have in common in a round, such as the clock or other work, is gone then. The spread between rounds that
-    is left is that of their ratio; all of it is on the new side.
-    """
-    pair = pair_in_turns(old, new)
-    levels_ns = [median(times) for times in samples_ns(old)]
-    common_ns = median(levels_ns)
-
-    def relative(measurements: Sequence[Measurement]) -> list[list[float]]:
-        rounds = zip(samples_ns(measurements), levels_ns, strict=True)
-        return [[time * common_ns / level for time in times] for times, level in rounds]
-
-    return replace(pair, old=relative(old), new=relative(new))
 
 
 def _standing(verdict: Verdict) -> Standing:
