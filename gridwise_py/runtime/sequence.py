@@ -14,7 +14,7 @@ import wgpu
 from .. import settings
 from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process
-from ..backend.raw_commands import RawCommands, joined
+from ..backend.raw_commands import RawCommands, reordered
 from ..backend.waits import in_thread
 from ..backend.wgpu_native import note_work
 from ..call_errors import explained
@@ -33,6 +33,7 @@ from .executor import BoundPlan, encode_steps, pass_count
 from .gpu_clock import clock_doubt
 from .observer import Observer
 from .one_device import OfOneDevice
+from .overlap import StepUse, barriers, in_levels, marked, reaches
 from .run import Measurement, Timed, launch
 
 __all__ = ["Sequence", "SequenceRun", "capture"]
@@ -40,6 +41,52 @@ __all__ = ["Sequence", "SequenceRun", "capture"]
 #: Calls that move so many bytes are submitted before the rest of a sequence is encoded: the GPU is busy with them for
 #: longer than a submission takes the CPU (H200: 64 MiB at least 15 µs, often several times that).
 _AHEAD_BYTES = 64 << 20
+#: A call that moves so many bytes keeps the GPU busy by itself: nothing is moved past it, so that what it leaves in the
+#: GPU's cache is read from there.
+_ALONE_BYTES = 16 << 20
+#: Of memory that a sequence takes so that calls of one plan can run side by side.
+_MOST_APART_BYTES = 256 << 20
+
+
+def _is_alone(call: BoundCall[Any], trials: int) -> bool:
+    return call.plan.work.moved_bytes * trials >= _ALONE_BYTES
+
+
+def _with_own_scratch(
+    calls: abc.Sequence[tuple[BoundCall[Any], int]], context: DeviceContext
+) -> list[tuple[BoundCall[Any], int]]:
+    """Return the calls, with other scratch where one would wait for another for its sake only."""
+    uses: list[StepUse] = []
+    for call, trials in calls:
+        bound, own = call.bound_plan, {buffer.uid for buffer in call.bound_plan.own_buffers.values()}
+        steps = bound.uses()
+        writes = frozenset[int]().union(*(use.writes for use in steps)) - own
+        reads = frozenset[int]().union(*(use.reads for use in steps)) - own - writes
+        uses.append(marked(StepUse(reads, writes), alone=_is_alone(call, trials)))
+    result: list[tuple[BoundCall[Any], int]] = []
+    #: Of each plan: bindings with different scratch, each with its users as the bits of a number.
+    scratch: dict[int, list[tuple[BoundPlan, int]]] = {}
+    left_bytes = _MOST_APART_BYTES
+    for i, ((call, trials), before) in enumerate(zip(calls, reaches(uses), strict=True)):
+        bound = call.bound_plan
+        if not bound.leases:
+            result.append((call, trials))
+            continue
+        known = scratch.setdefault(id(bound.plan), [(bound, 0)])
+        place = next((k for k, (_, users) in enumerate(known) if not users & ~before), None)
+        size_bytes = sum(lease.buffer.size for lease in bound.leases)
+        if place is None and size_bytes <= left_bytes:
+            left_bytes -= size_bytes
+            bound, place = context.executor.apart(bound), len(known)
+            known.append((bound, 0))
+        elif place:
+            bound = context.executor.apart(bound, known[place][0])
+        place = place or 0
+        known[place] = known[place][0], known[place][1] | 1 << i
+        if bound is not call.bound_plan:
+            call = BoundCall[Any](call.name, context, call.parsed, bound, launch_blocking=False)
+        result.append((call, trials))
+    return result
 
 
 class _Captured:
@@ -49,8 +96,14 @@ class _Captured:
         self.calls: tuple[tuple[BoundCall[Any], int], ...] = tuple(calls)
         self._ran = False
         bound = [(call.bound_plan, trials) for call, trials in self.calls]
+        uses = [use for plan, _ in bound for use in plan.uses()]
+        alone = [_is_alone(call, trials) for call, trials in self.calls for _ in call.bound_plan.steps]
+        self._order = in_levels(uses, alone)
+        repeats = sum(trials - 1 for plan, trials in bound for use in plan.uses() if use.writes and not use.is_transfer)
+        self.barriers: int = barriers(uses, self._order) + repeats
         raw = [(plan.raw, trials) for plan, trials in bound if plan.raw is not None]
-        self.raw: RawCommands | None = joined(raw) if raw and len(raw) == len(bound) else None
+        by_c = raw and len(raw) == sum(bool(plan.steps) for plan, _ in bound)
+        self.raw: RawCommands | None = reordered(raw, self._order) if by_c else None
         self.labels: tuple[str, ...] = tuple(label for plan, _ in bound for label in plan.labels)
         self._steps = tuple((step, trials) for plan, trials in bound for step in plan.steps)
         self.pass_count: int = pass_count(step for step, _ in self._steps)
@@ -95,10 +148,12 @@ class _Captured:
     def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: Spans | None = None) -> None:
         for _ in range(trials):
             if timing is not None and timing.inside:
-                # In the passes that a replay without timing has.
+                # In the passes that the calls had one after the other.
                 encode_steps(encoder, self._steps, timing)
-                continue
-            encode_in_order(encoder, [(call.bound_plan, each, timing) for call, each in self.calls])
+            elif timing is not None:
+                encode_in_order(encoder, [(call.bound_plan, each, timing) for call, each in self.calls])
+            elif self.raw is None or not self.raw.record(encoder, 1):
+                encode_steps(encoder, [None if i is None else self._steps[i] for i in self._order], None)
 
     def run_blocking(self, device: wgpu.GPUDevice, *, trials: int, timing: TimingSession | None) -> None:
         for _ in range(trials):
@@ -186,7 +241,7 @@ class Sequence(OfOneDevice):
         self._last_timed: Measurement | None = None
 
     def _set(self, calls: abc.Sequence[tuple[BoundCall[Any], int]]) -> None:
-        self._captured = _Captured(calls)
+        self._captured = _Captured(_with_own_scratch(calls, self._context))
         self._pieces = self._captured.pieces()
 
     def _ready(self) -> _Captured:
@@ -210,6 +265,15 @@ class Sequence(OfOneDevice):
     def calls(self) -> tuple[tuple[BoundCall[Any], int], ...]:
         """Its calls in order, each with its trials; raises ArgumentError if it cannot run."""
         return self._ready().calls
+
+    @property
+    def barriers(self) -> int:
+        """How often the GPU waits for all work before, in one replay without timing.
+
+        Independent calls are encoded side by side, with scratch memory of their own, and need no barrier between them;
+        a kernel that reads what another one writes needs one. Of wgpu's rules (docs/howto/batches.md).
+        """
+        return self._ready().barriers
 
     def __len__(self) -> int:
         """Return how many calls it has."""
