@@ -92,6 +92,47 @@ def test_calls_of_all_kinds_are_captured(device):
         assert nothing.item() == 0
 
 
+def _four_sums(device):
+    columns = [gw.asarray(X + k, device) for k in range(4)]
+    reduce = gw.Reduce(device)
+    with gw.capture(device) as sequence:
+        totals = [reduce.execute(input=column).output for column in columns]
+        chains = [gw.sum(gw.cumsum(column)) for column in columns]
+    return sequence, [*totals, *chains]
+
+
+def _right(sequence, totals):
+    wanted = [
+        int(items.sum(dtype=np.uint32)) for items in (*(X + k for k in range(4)), *(sums(X + k) for k in range(4)))
+    ]
+    for _ in range(3):
+        sequence.execute()
+        assert [total.item() for total in totals] == wanted
+
+
+def test_independent_calls_have_no_barriers_between_them(device, monkeypatch):
+    sequence, totals = _four_sums(device)
+    _right(sequence, totals)
+    first = sequence.calls[0][0].bound_plan
+    own = {id(lease) for call, _ in sequence.calls[:4] for lease in call.bound_plan.leases}
+    assert len(own) == 4 * len(first.leases)
+    levels = len({*sequence.calls[4][0].bound_plan.steps, *sequence.calls[5][0].bound_plan.steps})
+    assert sequence.barriers <= levels
+    # Without memory for that they share it, and wait for each other.
+    monkeypatch.setattr(sequence_module, "_MOST_APART_BYTES", 0)
+    waiting, totals = _four_sums(device)
+    assert len({id(lease) for call, _ in waiting.calls[:4] for lease in call.bound_plan.leases}) == len(first.leases)
+    assert waiting.barriers > sequence.barriers
+    _right(waiting, totals)
+
+
+def test_trials_wait_for_each_other(device):
+    x = gw.asarray(X, device)
+    with gw.capture(device) as sequence:
+        gw.VectorAdd(device, "u32").execute(a=x, b=x, trials=5)
+    assert sequence.barriers == 4
+
+
 def test_a_sequence_keeps_what_it_needs(device):
     x = gw.asarray(X, device)
     with gw.capture(device) as sequence:
