@@ -57,7 +57,8 @@ class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
     __slots__ = (
-        "__weakref__", "arguments", "cost", "labels", "leases", "own_buffers", "plan", "ran", "raw", "steps", "title",
+        "__weakref__", "_uses", "arguments", "cost", "labels", "leases", "own_buffers", "plan", "ran", "raw", "steps",
+        "title",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +79,7 @@ class BoundPlan:
         self.arguments: Mapping[str, tuple[weakref.ref[wgpu.GPUBuffer], int, int]] = arguments
         #: Of the scratch: while somebody may run the plan, it is nobody else's.
         self.leases: tuple[Lease, ...] = leases
+        self._uses: list[StepUse] | None = None
         self.steps: list[RawDispatch | RawTransfer] = steps
         self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, RawDispatch))
         self.title: str = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages
@@ -109,14 +111,18 @@ class BoundPlan:
         """The passes that it has without timing."""
         return pass_count(self.steps)
 
+    @property
     def uses(self) -> list[StepUse]:
-        """Return which buffers each step uses, while its caller holds the arguments."""
+        """Which buffers each step uses; asked for while the caller holds the arguments."""
+        if self._uses is not None:
+            return self._uses
         numbers = {name: buffer.uid for name, buffer in self.own_buffers.items()}
         for name, (reference, _, _) in self.arguments.items():
             buffer = reference()
             assert buffer is not None, "the caller holds the arguments of a call"
             numbers[name] = buffer.uid
-        return [_use(step, numbers) for step in self.plan.steps]
+        self._uses = [_use(step, numbers) for step in self.plan.steps]
+        return self._uses
 
     def begins(self) -> bool:
         """Note that it is dispatched now; return whether one of its pipelines never was before."""

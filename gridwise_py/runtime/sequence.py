@@ -29,7 +29,7 @@ from .context import DeviceContext, context_of
 from .device import default_device
 from .encodable import Encodable, Spans
 from .encoders import check_encoder, check_session, watch_submission
-from .executor import BoundPlan, encode_steps, pass_count
+from .executor import BoundPlan, Executor, encode_steps, pass_count
 from .gpu_clock import clock_doubt
 from .observer import Observer
 from .one_device import OfOneDevice
@@ -48,6 +48,40 @@ _ALONE_BYTES = 16 << 20
 _MOST_APART_BYTES = 256 << 20
 
 
+#: Copies of a plan's scratch: so many calls of it run side by side.
+_MOST_COPIES = 16
+
+
+class _Scratch:
+    """The copies of the scratch of one plan, of which the first is the executor's."""
+
+    def __init__(self, first: BoundPlan):
+        self._copies: list[BoundPlan] = [first]
+        self._users: list[int] = [0]  # of each copy, as the bits of a number
+        self._bound: dict[tuple[int, int], BoundPlan] = {}
+
+    def bound(
+        self, executor: Executor, bound: BoundPlan, number: int, before: int, may_grow: bool
+    ) -> tuple[BoundPlan, int]:
+        """Return the plan on a call's arguments, with scratch that only calls `before` use, and the bytes it took."""
+        users, copies, new_bytes = self._users, self._copies, 0
+        place = next((k for k, of_copy in enumerate(users) if not of_copy & ~before), len(users))
+        if place == len(users) and not (may_grow and place < _MOST_COPIES):
+            place = min(range(place), key=lambda k: users[k].bit_length())  # the one whose last user is furthest back
+        if place == len(users):
+            copies.append(executor.apart(bound))
+            users.append(0)
+            new_bytes = sum(lease.buffer.size for lease in bound.leases)
+            self._bound[id(bound), place] = copies[place]
+        users[place] |= 1 << number
+        if place == 0:
+            return bound, 0
+        found = self._bound.get((id(bound), place))
+        if found is None:
+            found = self._bound[id(bound), place] = executor.apart(bound, copies[place])
+        return found, new_bytes
+
+
 def _is_alone(call: BoundCall[Any], trials: int) -> bool:
     return call.plan.work.moved_bytes * trials >= _ALONE_BYTES
 
@@ -59,30 +93,20 @@ def _with_own_scratch(
     uses: list[StepUse] = []
     for call, trials in calls:
         bound, own = call.bound_plan, {buffer.uid for buffer in call.bound_plan.own_buffers.values()}
-        steps = bound.uses()
+        steps = bound.uses
         writes = frozenset[int]().union(*(use.writes for use in steps)) - own
         reads = frozenset[int]().union(*(use.reads for use in steps)) - own - writes
         uses.append(marked(StepUse(reads, writes), alone=_is_alone(call, trials)))
     result: list[tuple[BoundCall[Any], int]] = []
-    #: Of each plan: bindings with different scratch, each with its users as the bits of a number.
-    scratch: dict[int, list[tuple[BoundPlan, int]]] = {}
+    scratch: dict[int, _Scratch] = {}
     left_bytes = _MOST_APART_BYTES
     for i, ((call, trials), before) in enumerate(zip(calls, reaches(uses), strict=True)):
         bound = call.bound_plan
-        if not bound.leases:
-            result.append((call, trials))
-            continue
-        known = scratch.setdefault(id(bound.plan), [(bound, 0)])
-        place = next((k for k, (_, users) in enumerate(known) if not users & ~before), None)
-        size_bytes = sum(lease.buffer.size for lease in bound.leases)
-        if place is None and size_bytes <= left_bytes:
-            left_bytes -= size_bytes
-            bound, place = context.executor.apart(bound), len(known)
-            known.append((bound, 0))
-        elif place:
-            bound = context.executor.apart(bound, known[place][0])
-        place = place or 0
-        known[place] = known[place][0], known[place][1] | 1 << i
+        if bound.leases:
+            known = scratch.setdefault(id(bound.plan), _Scratch(bound))
+            size_bytes = sum(lease.buffer.size for lease in bound.leases)
+            bound, taken_bytes = known.bound(context.executor, bound, i, before, size_bytes <= left_bytes)
+            left_bytes -= taken_bytes
         if bound is not call.bound_plan:
             call = BoundCall[Any](call.name, context, call.parsed, bound, launch_blocking=False)
         result.append((call, trials))
@@ -96,10 +120,11 @@ class _Captured:
         self.calls: tuple[tuple[BoundCall[Any], int], ...] = tuple(calls)
         self._ran = False
         bound = [(call.bound_plan, trials) for call, trials in self.calls]
-        uses = [use for plan, _ in bound for use in plan.uses()]
+        used = [(use, trials) for plan, trials in bound for use in plan.uses]
+        uses = [use for use, _ in used]
         alone = [_is_alone(call, trials) for call, trials in self.calls for _ in call.bound_plan.steps]
         self._order = in_levels(uses, alone)
-        repeats = sum(trials - 1 for plan, trials in bound for use in plan.uses() if use.writes and not use.is_transfer)
+        repeats = sum(trials - 1 for use, trials in used if use.writes and not use.is_transfer)
         self.barriers: int = barriers(uses, self._order) + repeats
         raw = [(plan.raw, trials) for plan, trials in bound if plan.raw is not None]
         by_c = raw and len(raw) == sum(bool(plan.steps) for plan, _ in bound)
