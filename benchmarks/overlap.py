@@ -2,9 +2,9 @@
 
 Usage: python benchmarks/overlap.py [--json FILE]
 
-Each case is captured three times: as the library does; by level but in one pass, so that each dispatch that waits has a
-barrier of its own; and as it was called, with the scratch memory that calls of one plan share. The three take turns.
-Times are those between two events around many replays, by replay.
+Each case is captured in four ways: as the library does; by level but in one pass, so that each dispatch that waits has
+a barrier of its own; in the order of the calls, with the scratch memory that calls of one plan share; and each call by
+itself, with a pass of its own. They take turns. Times are those between two events around many replays, by replay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gridwise_py.bench.results.context import run_context
 from gridwise_py.runtime import sequence as captures
 from gridwise_py.storage.json_files import write_json
 
-Case = Callable[[], Any]
+Case = list[Callable[[], Any]]
 
 
 def cases(device: wgpu.GPUDevice, n: int) -> dict[str, Case]:
@@ -34,17 +34,18 @@ def cases(device: wgpu.GPUDevice, n: int) -> dict[str, Case]:
     scan = gw.Scan(device, strategy="reduce_then_scan")
     reduce, look_back = gw.Reduce(device), gw.Scan(device)
 
-    def chains() -> list[Any]:
-        return [gw.sum(gw.cumsum(column)) for column in columns[:4]]
+    def each(call: Callable[[gw.Array], Any], count: int) -> Case:
+        return [lambda column=column: call(column) for column in columns[:count]]
 
     return {
-        "4 reductions": lambda: [reduce.execute(input=c) for c in columns[:4]],
-        "8 reductions": lambda: [reduce.execute(input=c) for c in columns],
-        "4 scans": lambda: [look_back.execute(input=c) for c in columns[:4]],
-        "4 scans in two passes": lambda: [scan.execute(input=c) for c in columns[:4]],
-        "4 chains of a scan and a sum": chains,
-        "2 sorts": lambda: [gw.sort(c) for c in columns[:2]],
-        "1 sort": lambda: [gw.sort(columns[0])],
+        "1 reduction": each(lambda c: reduce.execute(input=c), 1),
+        "4 reductions": each(lambda c: reduce.execute(input=c), 4),
+        "8 reductions": each(lambda c: reduce.execute(input=c), 8),
+        "4 scans": each(lambda c: look_back.execute(input=c), 4),
+        "4 scans, reduce then scan": each(lambda c: scan.execute(input=c), 4),
+        "4 sums of scans": each(lambda c: gw.sum(gw.cumsum(c)), 4),
+        "2 sorts": each(gw.sort, 2),
+        "4 sorts": each(gw.sort, 4),
     }
 
 
@@ -56,7 +57,7 @@ def ordered(how: str) -> Any:
         captures.in_levels = lambda *given: [i for i in levels(*given) if i is not None]
     elif how == "as called":
         captures.in_levels = lambda uses, _alone: list(range(len(uses)))
-        captures._with_own_scratch = lambda calls, _context: list(calls)
+        captures._with_own_scratch = lambda calls, _context: [call.bound_plan for call, _ in calls]
     try:
         yield
     finally:
@@ -72,25 +73,29 @@ def main(sizes: str, replays: int, rounds: int, json_path: Path | None) -> None:
     """Capture, take turns, and tell."""
     device = gw.request_device()
     click.echo(gw.capabilities(device).adapter)
-    ways = ("side by side", "one pass", "as called")
+    ways = ("side by side", "one pass", "as called", "one by one")
     rows: list[dict[str, Any]] = []
     for text in sizes.split(","):
         n = eval(text.replace("^", "**"), {})
-        for name, call in cases(device, n).items():
-            made: dict[str, gw.Sequence] = {}
-            kept: list[Any] = []
+        for name, calls in cases(device, n).items():
+            made: dict[str, list[gw.Sequence]] = {how: [] for how in ways}
             for how in ways:
-                with ordered(how), gw.capture(device) as made[how]:
-                    kept.append(call())
+                for group in [[call] for call in calls] if how == "one by one" else [calls]:
+                    with ordered(how), gw.capture(device) as sequence:
+                        for call in group:
+                            call()
+                    made[how].append(sequence)
             taken: dict[str, list[float]] = {how: [] for how in ways}
             for round_number in range(rounds + 1):
                 for how in ways:
                     # On one encoder: Python would be slower than the GPU.
                     begin, end, encoder = gw.Event(device), gw.Event(device), device.create_command_encoder()
-                    made[how].execute()
+                    for sequence in made[how]:
+                        sequence.execute()
                     begin.record(encoder)
                     for _ in range(replays):
-                        made[how].record(encoder)
+                        for sequence in made[how]:
+                            sequence.record(encoder)
                     end.record(encoder)
                     device.queue.submit([encoder.finish()])
                     end.synchronize()
@@ -98,11 +103,16 @@ def main(sizes: str, replays: int, rounds: int, json_path: Path | None) -> None:
                         taken[how].append(begin.elapsed_ns(end) / replays)
             times = {how: median(ns) for how, ns in taken.items()}
             rows.append(
-                {"n": n, "case": name, "times_ns": times, "barriers": {how: made[how].barriers for how in ways}}
+                {
+                    "n": n,
+                    "case": name,
+                    "times_ns": times,
+                    "barriers": {how: sum(s.barriers for s in made[how]) for how in ways},
+                }
             )
             click.echo(
                 f"{text:5} {name:30} "
-                + "  ".join(f"{how} {1e-3 * ns:8.2f} µs ({made[how].barriers})" for how, ns in times.items())
+                + "  ".join(f"{how} {1e-3 * ns:.2f} µs ({rows[-1]['barriers'][how]})" for how, ns in times.items())
                 + f"  {times['side by side'] / times['as called']:.2f}"
             )
     if json_path is not None:

@@ -160,8 +160,8 @@ def _use(step: Kernel | Fill | Copy, numbers: Mapping[str, int]) -> StepUse:
     return StepUse(frozenset(numbers[one.buffer] for one in step.bindings) - writes, writes)
 
 
-def pass_count(steps: Iterable[RawDispatch | RawTransfer]) -> int:
-    """Return the number of passes of steps whose neighbouring dispatches share one."""
+def pass_count(steps: Iterable[RawDispatch | RawTransfer | None]) -> int:
+    """Return the number of passes of steps whose neighbouring dispatches share one; None: another pass begins."""
     return sum(is_dispatch for is_dispatch, _ in itertools.groupby(steps, lambda step: isinstance(step, RawDispatch)))
 
 

@@ -43,7 +43,7 @@ __all__ = ["Sequence", "SequenceRun", "capture"]
 _AHEAD_BYTES = 64 << 20
 #: A call that moves so many bytes keeps the GPU busy by itself: nothing is moved past it, so that what it leaves in the
 #: GPU's cache is read from there.
-_ALONE_BYTES = 16 << 20
+_ALONE_BYTES = 24 << 20
 #: Of memory that a sequence takes so that calls of one plan can run side by side.
 _MOST_APART_BYTES = 256 << 20
 
@@ -86,10 +86,8 @@ def _is_alone(call: BoundCall[Any], trials: int) -> bool:
     return call.plan.work.moved_bytes * trials >= _ALONE_BYTES
 
 
-def _with_own_scratch(
-    calls: abc.Sequence[tuple[BoundCall[Any], int]], context: DeviceContext
-) -> list[tuple[BoundCall[Any], int]]:
-    """Return the calls, with other scratch where one would wait for another for its sake only."""
+def _with_own_scratch(calls: abc.Sequence[tuple[BoundCall[Any], int]], context: DeviceContext) -> list[BoundPlan]:
+    """Return the calls' plans, with other scratch where one would wait for another for its sake only."""
     uses: list[StepUse] = []
     for call, trials in calls:
         bound, own = call.bound_plan, {buffer.uid for buffer in call.bound_plan.own_buffers.values()}
@@ -97,41 +95,65 @@ def _with_own_scratch(
         writes = frozenset[int]().union(*(use.writes for use in steps)) - own
         reads = frozenset[int]().union(*(use.reads for use in steps)) - own - writes
         uses.append(marked(StepUse(reads, writes), alone=_is_alone(call, trials)))
-    result: list[tuple[BoundCall[Any], int]] = []
+    result: list[BoundPlan] = []
     scratch: dict[int, _Scratch] = {}
     left_bytes = _MOST_APART_BYTES
-    for i, ((call, trials), before) in enumerate(zip(calls, reaches(uses), strict=True)):
+    for i, ((call, _), before) in enumerate(zip(calls, reaches(uses), strict=True)):
         bound = call.bound_plan
         if bound.leases:
             known = scratch.setdefault(id(bound.plan), _Scratch(bound))
             size_bytes = sum(lease.buffer.size for lease in bound.leases)
             bound, taken_bytes = known.bound(context.executor, bound, i, before, size_bytes <= left_bytes)
             left_bytes -= taken_bytes
-        if bound is not call.bound_plan:
-            call = BoundCall[Any](call.name, context, call.parsed, bound, launch_blocking=False)
-        result.append((call, trials))
+        result.append(bound)
     return result
 
 
-class _Captured:
-    """Calls in order, as one; `Encodable`."""
+class _InEncodedOrder:
+    """Gives kernels the timestamps that they would get in the order of their calls."""
 
-    def __init__(self, calls: abc.Sequence[tuple[BoundCall[Any], int]]):
+    inside: bool = True
+
+    def __init__(self, timing: Spans, labels: abc.Sequence[str], order: abc.Iterable[int]):
+        spans = [timing.span(label) for label in labels]
+        self._spans = iter([spans[i] for i in order])
+        self._timing = timing
+
+    def span(self, _label: str, /) -> dict[str, object]:
+        return next(self._spans)
+
+    def shared_pass(self, label: str, /) -> dict[str, object]:
+        return self._timing.shared_pass(label)
+
+
+class _Captured:
+    """Calls in order, as one; `Encodable`.
+
+    Without timing, and with timestamps inside of passes, independent calls are encoded side by side, by `side_by_side`:
+    the plans of the calls, with scratch that they need not share. Where each kernel is timed by itself they come one
+    after the other.
+    """
+
+    def __init__(self, calls: abc.Sequence[tuple[BoundCall[Any], int]], side_by_side: abc.Sequence[BoundPlan]):
         self.calls: tuple[tuple[BoundCall[Any], int], ...] = tuple(calls)
+        self._side_by_side = tuple(side_by_side)
         self._ran = False
-        bound = [(call.bound_plan, trials) for call, trials in self.calls]
+        bound = [(plan, trials) for plan, (_, trials) in zip(side_by_side, calls, strict=True)]
         used = [(use, trials) for plan, trials in bound for use in plan.uses]
         uses = [use for use, _ in used]
         alone = [_is_alone(call, trials) for call, trials in self.calls for _ in call.bound_plan.steps]
-        self._order = in_levels(uses, alone)
+        order = in_levels(uses, alone)
         repeats = sum(trials - 1 for use, trials in used if use.writes and not use.is_transfer)
-        self.barriers: int = barriers(uses, self._order) + repeats
+        self.barriers: int = barriers(uses, order) + repeats
         raw = [(plan.raw, trials) for plan, trials in bound if plan.raw is not None]
         by_c = raw and len(raw) == sum(bool(plan.steps) for plan, _ in bound)
-        self.raw: RawCommands | None = reordered(raw, self._order) if by_c else None
+        self.raw: RawCommands | None = reordered(raw, order) if by_c else None
         self.labels: tuple[str, ...] = tuple(label for plan, _ in bound for label in plan.labels)
-        self._steps = tuple((step, trials) for plan, trials in bound for step in plan.steps)
-        self.pass_count: int = pass_count(step for step, _ in self._steps)
+        steps = [(step, trials) for plan, trials in bound for step in plan.steps]
+        self._steps = tuple(None if i is None else steps[i] for i in order)
+        numbers = {i: k for k, i in enumerate(i for i, use in enumerate(uses) if not use.is_transfer)}
+        self._dispatches = tuple(numbers[i] for i in order if i in numbers)
+        self.pass_count: int = pass_count(None if step is None else step[0] for step in self._steps)
         self.cost: int = sum(plan.cost * trials for plan, trials in bound)
         names = [call.name for call, _ in self.calls]
         self.title: str = f"Sequence of {len(names)} ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
@@ -144,7 +166,7 @@ class _Captured:
         }
         self._used = tuple(used.values())
         self.named_notes = tuple((flag, name) for flag, _, name in self._used)
-        own = (lease for plan, _ in bound for lease in plan.leases)
+        own = (lease for plan in (*side_by_side, *(call.bound_plan for call, _ in calls)) for lease in plan.leases)
         #: Of all memory that its commands use.
         self.leases = (*(array.lease for _, array, _ in self._used), *own)
 
@@ -161,7 +183,8 @@ class _Captured:
         for k, (call, trials) in enumerate(self.calls[:-1], 1):
             moved_bytes += call.bound_plan.plan.work.moved_bytes * trials
             if moved_bytes >= _AHEAD_BYTES:
-                return _Captured(self.calls[:k]), _Captured(self.calls[k:])
+                first, rest = slice(k), slice(k, None)
+                return tuple(_Captured(self.calls[part], self._side_by_side[part]) for part in (first, rest))
         return (self,)
 
     def check(self) -> None:
@@ -173,12 +196,11 @@ class _Captured:
     def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: Spans | None = None) -> None:
         for _ in range(trials):
             if timing is not None and timing.inside:
-                # In the passes that the calls had one after the other.
-                encode_steps(encoder, self._steps, timing)
+                encode_steps(encoder, self._steps, _InEncodedOrder(timing, self.labels, self._dispatches))
             elif timing is not None:
                 encode_in_order(encoder, [(call.bound_plan, each, timing) for call, each in self.calls])
             elif self.raw is None or not self.raw.record(encoder, 1):
-                encode_steps(encoder, [None if i is None else self._steps[i] for i in self._order], None)
+                encode_steps(encoder, self._steps, None)
 
     def run_blocking(self, device: wgpu.GPUDevice, *, trials: int, timing: TimingSession | None) -> None:
         for _ in range(trials):
@@ -266,7 +288,7 @@ class Sequence(OfOneDevice):
         self._last_timed: Measurement | None = None
 
     def _set(self, calls: abc.Sequence[tuple[BoundCall[Any], int]]) -> None:
-        self._captured = _Captured(_with_own_scratch(calls, self._context))
+        self._captured = _Captured(calls, _with_own_scratch(calls, self._context))
         self._pieces = self._captured.pieces()
 
     def _ready(self) -> _Captured:
@@ -293,10 +315,10 @@ class Sequence(OfOneDevice):
 
     @property
     def barriers(self) -> int:
-        """How often the GPU waits for all work before, in one replay without timing.
+        """How often the GPU waits for all work before it, in one replay.
 
-        Independent calls are encoded side by side, with scratch memory of their own, and need no barrier between them;
-        a kernel that reads what another one writes needs one. Of wgpu's rules (docs/howto/batches.md).
+        By the rules of wgpu. Independent calls are encoded side by side, with scratch memory of their own, and need no
+        barrier between them; a kernel that reads what another one writes needs one.
         """
         return self._ready().barriers
 
@@ -313,8 +335,10 @@ class Sequence(OfOneDevice):
         Parameters
         ----------
         enable_gpu_timing : bool or "inside", default False
-            Take timestamps around each kernel. Without ``timestamp-query`` GPU times are None, with a warning. With
-            ``"inside"`` all kernels keep the passes that they share; see `Primitive.execute`.
+            Take timestamps around each kernel, one after the other. Without ``timestamp-query`` GPU times are None,
+            with a warning. With ``"inside"`` all kernels keep their order and the passes that they share, so that the
+            span is that of a replay without timing; of kernels that run side by side the first one has the time that
+            they share. See `Primitive.execute`.
         enable_cpu_timing : bool, default False
             Measure the time from the submission to an idle queue; the queue is idle before.
 

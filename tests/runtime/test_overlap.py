@@ -48,6 +48,13 @@ def test_independent_chains_wait_once_for_each_level():
     assert barriers(chains, range(12)) == 8
 
 
+def test_two_chains_share_a_pass():
+    """Two barriers cost less than another pass."""
+    chains = [use({10 * c + k}, {10 * c + k + 1}) for c in range(2) for k in range(2)]
+    assert in_levels(chains, [False] * 4) == [0, 2, 1, 3]
+    assert barriers(chains, [0, 2, 1, 3]) == 2
+
+
 def test_a_chain_stays_in_one_pass():
     chain = [use({k}, {k + 1}) for k in range(4)]
     assert in_levels(chain, [False] * 4) == [0, 1, 2, 3]

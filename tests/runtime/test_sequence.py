@@ -113,17 +113,30 @@ def _right(sequence, totals):
 def test_independent_calls_have_no_barriers_between_them(device, monkeypatch):
     sequence, totals = _four_sums(device)
     _right(sequence, totals)
-    first = sequence.calls[0][0].bound_plan
-    own = {id(lease) for call, _ in sequence.calls[:4] for lease in call.bound_plan.leases}
-    assert len(own) == 4 * len(first.leases)
-    levels = len({*sequence.calls[4][0].bound_plan.steps, *sequence.calls[5][0].bound_plan.steps})
-    assert sequence.barriers <= levels
-    # Without memory for that they share it, and wait for each other.
+    steps = {step for call, _ in sequence.calls[4:6] for step in call.bound_plan.plan.kernels}
+    assert sequence.barriers < len(steps)
+    # Without memory of their own the calls of a plan wait for each other.
     monkeypatch.setattr(sequence_module, "_MOST_APART_BYTES", 0)
     waiting, totals = _four_sums(device)
-    assert len({id(lease) for call, _ in waiting.calls[:4] for lease in call.bound_plan.leases}) == len(first.leases)
     assert waiting.barriers > sequence.barriers
     _right(waiting, totals)
+
+
+@pytest.mark.parametrize("how", [True, "inside"])
+def test_kernels_keep_their_times_whatever_their_order(device, require, how):
+    require("timestamp-query")
+    if how == "inside":
+        require("timestamp-query-inside-passes")
+    sequence, totals = _four_sums(device)
+    _right(sequence, totals)
+    times = sequence.execute(enable_gpu_timing=how).get_timing_result()
+    assert times.labels == tuple(k.label for call, _ in sequence.calls for k in call.plan.kernels)
+    spans = iter(times.spans)
+    of_calls = [[next(spans) for _ in call.plan.kernels] for call, _ in sequence.calls]
+    for scan, total in zip(of_calls[4::2], of_calls[5::2], strict=True):
+        assert scan[-1].end_ticks <= total[0].end_ticks
+    begins = [span.begin_ticks for span in times.spans]
+    assert (begins == sorted(begins)) is (how is True)
 
 
 def test_trials_wait_for_each_other(device):
