@@ -23,6 +23,8 @@ import wgpu
 from .internals import made_of_internals
 
 _MARKER = "gridwise"
+#: Among steps, in the form that they have in `RawCommands`: the pass ends.
+_NEW_PASS: tuple[tuple[Any, Any, int, int, int], int] = ((None, None, 0, 0, 0), 1)
 
 __all__ = [
     "RawCommands",
@@ -30,10 +32,10 @@ __all__ = [
     "RawTransfer",
     "check_open",
     "encode_together",
-    "joined",
     "prepared_submission",
     "raw_commands",
     "record_together",
+    "reordered",
 ]
 
 
@@ -157,7 +159,7 @@ class RawCommands:
         # Holds the handles only: the device holds this object through its executor.
         self._device, self._queue = device._internal, device.queue._internal
         self._kept = steps  # keeps the objects alive, and so their handles valid
-        # Of a dispatch pipeline, bind group and workgroups; of a transfer None and itself.
+        # Of a dispatch pipeline, bind group and workgroups; of a transfer None and itself; two None: another pass.
         self._steps: list[tuple[Any, Any, int, int, int]] = [
             (None, step, 0, 0, 0)
             if isinstance(step, RawTransfer)
@@ -224,7 +226,8 @@ class RawCommands:
                         if ended is not None:
                             native.end_pass(ended)
                             native.release_pass(ended)
-                        native.transfer(encoder, group)
+                        if group is not None:
+                            native.transfer(encoder, group)
                         continue
                     if compute is None:
                         compute = native.begin_pass(encoder, self._descriptor)
@@ -269,14 +272,23 @@ def check_open(encoder: wgpu.GPUCommandEncoder) -> None:
         native.insert_marker(encoder._internal, native.marker)
 
 
-def joined(commands: Sequence[tuple[RawCommands, int]]) -> RawCommands:
-    """Return several as one, in order, each dispatch as often as the number says."""
-    first = commands[0][0]
-    result = copy.copy(first)
+def reordered(commands: Sequence[tuple[RawCommands, int]], order: Iterable[int | None]) -> RawCommands:
+    """Return several as one.
+
+    Parameters
+    ----------
+    commands : sequence of tuple of RawCommands and int
+        At least one, and how often each dispatch is encoded.
+    order : iterable of int or None
+        Numbers of the steps of all, and None where another pass begins.
+    """
+    result = copy.copy(commands[0][0])
     result._kept = [step for one, _ in commands for step in one._kept]
-    result._steps = [
-        step for one, trials in commands for step in one._steps for _ in range(trials if step[0] is not None else 1)
-    ]
+    steps = [(step, trials) for one, trials in commands for step in one._steps]
+    result._steps = []
+    for i in order:
+        step, trials = _NEW_PASS if i is None else steps[i]
+        result._steps += [step] * (trials if step[0] is not None else 1)
     return result
 
 

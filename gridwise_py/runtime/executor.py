@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +26,7 @@ from ..timing.queries import TimingSession
 from .encodable import Spans
 from .memory import Lease, MemoryPool
 from .observer import Observer
+from .overlap import StepUse
 from .pipelines import Pipeline, PipelineCache
 
 __all__ = ["BindingKey", "BoundPlan", "BufferRange", "Executor", "encode_steps", "pass_count"]
@@ -54,23 +56,30 @@ class BufferRange:
 class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
-    __slots__ = ("__weakref__", "cost", "labels", "leases", "own_buffers", "plan", "ran", "raw", "steps", "title")
+    __slots__ = (
+        "__weakref__", "_uses", "arguments", "cost", "labels", "leases", "own_buffers", "plan", "ran", "raw", "steps",
+        "title",
+    )  # fmt: skip
 
     def __init__(
         self,
         plan: Plan,
         steps: list[RawDispatch | RawTransfer],
-        own: tuple[wgpu.GPUBuffer, ...] = (),
+        own: Mapping[str, wgpu.GPUBuffer] = MappingProxyType({}),
         leases: tuple[Lease, ...] = (),
         raw: RawCommands | None = None,
+        arguments: Mapping[str, tuple[weakref.ref[wgpu.GPUBuffer], int, int]] = MappingProxyType({}),
     ):
         self.plan: Plan = plan
         #: The steps for the C functions; None where there are no steps, or no such functions.
         self.raw: RawCommands | None = raw
-        #: Those that are not a caller's: scratch, parameters and constants.
-        self.own_buffers: tuple[wgpu.GPUBuffer, ...] = own
+        #: Those that are not a caller's, by name: scratch, parameters and constants.
+        self.own_buffers: Mapping[str, wgpu.GPUBuffer] = own
+        #: Those that are: buffer, offset and size. A cached plan must not keep the buffers.
+        self.arguments: Mapping[str, tuple[weakref.ref[wgpu.GPUBuffer], int, int]] = arguments
         #: Of the scratch: while somebody may run the plan, it is nobody else's.
         self.leases: tuple[Lease, ...] = leases
+        self._uses: list[StepUse] | None = None
         self.steps: list[RawDispatch | RawTransfer] = steps
         self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, RawDispatch))
         self.title: str = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages
@@ -102,6 +111,19 @@ class BoundPlan:
         """The passes that it has without timing."""
         return pass_count(self.steps)
 
+    @property
+    def uses(self) -> list[StepUse]:
+        """Which buffers each step uses; asked for while the caller holds the arguments."""
+        if self._uses is not None:
+            return self._uses
+        numbers = {name: buffer.uid for name, buffer in self.own_buffers.items()}
+        for name, (reference, _, _) in self.arguments.items():
+            buffer = reference()
+            assert buffer is not None, "the caller holds the arguments of a call"
+            numbers[name] = buffer.uid
+        self._uses = [_use(step, numbers) for step in self.plan.steps]
+        return self._uses
+
     def begins(self) -> bool:
         """Note that it is dispatched now; return whether one of its pipelines never was before."""
         if self.ran:
@@ -128,23 +150,39 @@ class BoundPlan:
                 raise DeviceError(f"{self.plan.primitive}, step {label!r} failed: {'; '.join(errors)}")
 
 
-def pass_count(steps: Iterable[RawDispatch | RawTransfer]) -> int:
-    """Return the number of passes of steps whose neighbouring dispatches share one."""
+def _use(step: Kernel | Fill | Copy, numbers: Mapping[str, int]) -> StepUse:
+    if isinstance(step, Fill):
+        return StepUse(frozenset(), frozenset((numbers[step.buffer],)), is_transfer=True)
+    if isinstance(step, Copy):
+        source, destination = frozenset((numbers[step.source],)), frozenset((numbers[step.destination],))
+        return StepUse(source - destination, destination, is_transfer=True)
+    writes = frozenset(numbers[one.buffer] for one in step.bindings if one.access == "read_write")
+    return StepUse(frozenset(numbers[one.buffer] for one in step.bindings) - writes, writes)
+
+
+def pass_count(steps: Iterable[RawDispatch | RawTransfer | None]) -> int:
+    """Return the number of passes of steps whose neighbouring dispatches share one; None: another pass begins."""
     return sum(is_dispatch for is_dispatch, _ in itertools.groupby(steps, lambda step: isinstance(step, RawDispatch)))
 
 
 def encode_steps(
-    encoder: wgpu.GPUCommandEncoder, steps: Iterable[tuple[RawDispatch | RawTransfer, int]], timing: Spans | None
+    encoder: wgpu.GPUCommandEncoder, steps: Iterable[tuple[RawDispatch | RawTransfer, int] | None], timing: Spans | None
 ) -> None:
-    """Record steps by wgpu-py's public calls, each dispatch as often as the number says; see `BoundPlan.encode`."""
+    """Record steps by wgpu-py's public calls, each dispatch as often as the number says; see `BoundPlan.encode`.
+
+    None: another pass begins.
+    """
     inside = timing is not None and timing.inside
     compute = None
     try:
-        for step, trials in steps:
+        for one in steps:
+            step, trials = (None, 0) if one is None else one
             is_transfer = isinstance(step, RawTransfer)
-            if compute is not None and (is_transfer or (timing is not None and not inside)):
+            if compute is not None and (step is None or is_transfer or (timing is not None and not inside)):
                 ended, compute = compute, None
                 ended.end()
+            if step is None:
+                continue
             if is_transfer:
                 _transfer(encoder, step)
                 continue
@@ -378,7 +416,9 @@ class Executor:
             use = instance.last_use = next(self.uses)
             binding = instance.bindings.get(key)
             if binding is None:
-                bound = self._make_binding(instance, arguments)
+                bound = self._make_binding(
+                    instance.plan, instance.pipelines, instance.own, tuple(instance.leases), arguments
+                )
                 # A bind group keeps its buffers' memory: it goes when the caller drops one of them.
                 watches = tuple(_watch(r.buffer, instance.bindings, key) for r in arguments.values())
                 binding = instance.bindings[key] = _Binding(key, bound, use, watches)
@@ -386,18 +426,23 @@ class Executor:
             binding.last_use = use
             return binding.bound
 
-    def _make_binding(self, instance: _PlanInstance, arguments: Mapping[str, BufferRange]) -> BoundPlan:
+    def _make_binding(
+        self,
+        plan: Plan,
+        pipelines: Sequence[Pipeline],
+        own: Mapping[str, wgpu.GPUBuffer],
+        leases: tuple[Lease, ...],
+        arguments: Mapping[str, BufferRange],
+    ) -> BoundPlan:
         # A block of memory may be larger than what the plan asks for.
         ranges = {
-            spec.name: (instance.own[spec.name], 0, spec.size_bytes)
-            for spec in instance.plan.buffers
-            if spec.role != "argument"
+            spec.name: (own[spec.name], 0, spec.size_bytes) for spec in plan.buffers if spec.role != "argument"
         } | {name: (r.buffer, r.offset_bytes, r.size_bytes) for name, r in arguments.items()}
         steps: list[RawDispatch | RawTransfer] = []
-        pipelines = iter(instance.pipelines)
-        for step in instance.plan.steps:
+        of_kernels = iter(pipelines)
+        for step in plan.steps:
             if isinstance(step, Kernel):
-                steps.append(self._dispatch(step, next(pipelines), ranges))
+                steps.append(self._dispatch(step, next(of_kernels), ranges))
             elif isinstance(step, Fill):
                 buffer, offset, _ = ranges[step.buffer]
                 steps.append(RawTransfer(None, 0, weakref.ref(buffer), offset + step.offset_bytes, step.size_bytes))
@@ -415,7 +460,25 @@ class Executor:
                     )
                 )
         raw = raw_commands(self.device, steps)
-        return BoundPlan(instance.plan, steps, tuple(instance.own.values()), tuple(instance.leases), raw)
+        held = {name: (weakref.ref(r.buffer), r.offset_bytes, r.size_bytes) for name, r in arguments.items()}
+        return BoundPlan(plan, steps, own, leases, raw, held)
+
+    def apart(self, bound: BoundPlan, like: BoundPlan | None = None) -> BoundPlan:
+        """Return the same plan on the same arguments with other scratch, which the caller keeps by keeping the result.
+
+        The scratch is new, or that of `like`, of the same plan. The caller holds the arguments.
+        """
+        arguments: dict[str, BufferRange] = {}
+        for name, (reference, offset_bytes, size_bytes) in bound.arguments.items():
+            buffer = reference()
+            assert buffer is not None, "the caller holds the arguments of a call"
+            arguments[name] = BufferRange(buffer, offset_bytes, size_bytes)
+        plan = bound.plan
+        with self._lock, device_errors(f"{plan.primitive}, binding", self.device):
+            if like is not None:
+                return self._make_binding(plan, self.pipelines.get(plan), like.own_buffers, like.leases, arguments)
+            instance = _PlanInstance(self, plan)
+            return self._make_binding(plan, instance.pipelines, instance.own, tuple(instance.leases), arguments)
 
     def _dispatch(
         self, kernel: Kernel, pipeline: Pipeline, ranges: Mapping[str, tuple[wgpu.GPUBuffer, int, int]]

@@ -14,7 +14,7 @@ import wgpu
 from .. import settings
 from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process
-from ..backend.raw_commands import RawCommands, joined
+from ..backend.raw_commands import RawCommands, reordered
 from ..backend.waits import in_thread
 from ..backend.wgpu_native import note_work
 from ..call_errors import explained
@@ -29,10 +29,11 @@ from .context import DeviceContext, context_of
 from .device import default_device
 from .encodable import Encodable, Spans
 from .encoders import check_encoder, check_session, watch_submission
-from .executor import BoundPlan, encode_steps, pass_count
+from .executor import BoundPlan, Executor, encode_steps, pass_count
 from .gpu_clock import clock_doubt
 from .observer import Observer
 from .one_device import OfOneDevice
+from .overlap import StepUse, barriers, in_levels, marked, reaches
 from .run import Measurement, Timed, launch
 
 __all__ = ["Sequence", "SequenceRun", "capture"]
@@ -40,20 +41,119 @@ __all__ = ["Sequence", "SequenceRun", "capture"]
 #: Calls that move so many bytes are submitted before the rest of a sequence is encoded: the GPU is busy with them for
 #: longer than a submission takes the CPU (H200: 64 MiB at least 15 µs, often several times that).
 _AHEAD_BYTES = 64 << 20
+#: A call that moves so many bytes keeps the GPU busy by itself: nothing is moved past it, so that what it leaves in the
+#: GPU's cache is read from there.
+_ALONE_BYTES = 24 << 20
+#: Of memory that a sequence takes so that calls of one plan can run side by side.
+_MOST_APART_BYTES = 256 << 20
+
+
+#: Copies of a plan's scratch: so many calls of it run side by side.
+_MOST_COPIES = 16
+
+
+class _Scratch:
+    """The copies of the scratch of one plan, of which the first is the executor's."""
+
+    def __init__(self, first: BoundPlan):
+        self._copies: list[BoundPlan] = [first]
+        self._users: list[int] = [0]  # of each copy, as the bits of a number
+        self._bound: dict[tuple[int, int], BoundPlan] = {}
+
+    def bound(
+        self, executor: Executor, bound: BoundPlan, number: int, before: int, may_grow: bool
+    ) -> tuple[BoundPlan, int]:
+        """Return the plan on a call's arguments, with scratch that only calls `before` use, and the bytes it took."""
+        users, copies, new_bytes = self._users, self._copies, 0
+        place = next((k for k, of_copy in enumerate(users) if not of_copy & ~before), len(users))
+        if place == len(users) and not (may_grow and place < _MOST_COPIES):
+            place = min(range(place), key=lambda k: users[k].bit_length())  # the one whose last user is furthest back
+        if place == len(users):
+            copies.append(executor.apart(bound))
+            users.append(0)
+            new_bytes = sum(lease.buffer.size for lease in bound.leases)
+            self._bound[id(bound), place] = copies[place]
+        users[place] |= 1 << number
+        if place == 0:
+            return bound, 0
+        found = self._bound.get((id(bound), place))
+        if found is None:
+            found = self._bound[id(bound), place] = executor.apart(bound, copies[place])
+        return found, new_bytes
+
+
+def _is_alone(call: BoundCall[Any], trials: int) -> bool:
+    return call.plan.work.moved_bytes * trials >= _ALONE_BYTES
+
+
+def _with_own_scratch(calls: abc.Sequence[tuple[BoundCall[Any], int]], context: DeviceContext) -> list[BoundPlan]:
+    """Return the calls' plans, with other scratch where one would wait for another for its sake only."""
+    uses: list[StepUse] = []
+    for call, trials in calls:
+        bound, own = call.bound_plan, {buffer.uid for buffer in call.bound_plan.own_buffers.values()}
+        steps = bound.uses
+        writes = frozenset[int]().union(*(use.writes for use in steps)) - own
+        reads = frozenset[int]().union(*(use.reads for use in steps)) - own - writes
+        uses.append(marked(StepUse(reads, writes), alone=_is_alone(call, trials)))
+    result: list[BoundPlan] = []
+    scratch: dict[int, _Scratch] = {}
+    left_bytes = _MOST_APART_BYTES
+    for i, ((call, _), before) in enumerate(zip(calls, reaches(uses), strict=True)):
+        bound = call.bound_plan
+        if bound.leases:
+            known = scratch.setdefault(id(bound.plan), _Scratch(bound))
+            size_bytes = sum(lease.buffer.size for lease in bound.leases)
+            bound, taken_bytes = known.bound(context.executor, bound, i, before, size_bytes <= left_bytes)
+            left_bytes -= taken_bytes
+        result.append(bound)
+    return result
+
+
+class _InEncodedOrder:
+    """Gives kernels the timestamps that they would get in the order of their calls."""
+
+    inside: bool = True
+
+    def __init__(self, timing: Spans, labels: abc.Sequence[str], order: abc.Iterable[int]):
+        spans = [timing.span(label) for label in labels]
+        self._spans = iter([spans[i] for i in order])
+        self._timing = timing
+
+    def span(self, _label: str, /) -> dict[str, object]:
+        return next(self._spans)
+
+    def shared_pass(self, label: str, /) -> dict[str, object]:
+        return self._timing.shared_pass(label)
 
 
 class _Captured:
-    """Calls in order, as one; `Encodable`."""
+    """Calls in order, as one; `Encodable`.
 
-    def __init__(self, calls: abc.Sequence[tuple[BoundCall[Any], int]]):
+    Without timing, and with timestamps inside of passes, independent calls are encoded side by side, by `side_by_side`:
+    the plans of the calls, with scratch that they need not share. Where each kernel is timed by itself they come one
+    after the other.
+    """
+
+    def __init__(self, calls: abc.Sequence[tuple[BoundCall[Any], int]], side_by_side: abc.Sequence[BoundPlan]):
         self.calls: tuple[tuple[BoundCall[Any], int], ...] = tuple(calls)
+        self._side_by_side = tuple(side_by_side)
         self._ran = False
-        bound = [(call.bound_plan, trials) for call, trials in self.calls]
+        bound = [(plan, trials) for plan, (_, trials) in zip(side_by_side, calls, strict=True)]
+        used = [(use, trials) for plan, trials in bound for use in plan.uses]
+        uses = [use for use, _ in used]
+        alone = [_is_alone(call, trials) for call, trials in self.calls for _ in call.bound_plan.steps]
+        order = in_levels(uses, alone)
+        repeats = sum(trials - 1 for use, trials in used if use.writes and not use.is_transfer)
+        self.barriers: int = barriers(uses, order) + repeats
         raw = [(plan.raw, trials) for plan, trials in bound if plan.raw is not None]
-        self.raw: RawCommands | None = joined(raw) if raw and len(raw) == len(bound) else None
+        by_c = raw and len(raw) == sum(bool(plan.steps) for plan, _ in bound)
+        self.raw: RawCommands | None = reordered(raw, order) if by_c else None
         self.labels: tuple[str, ...] = tuple(label for plan, _ in bound for label in plan.labels)
-        self._steps = tuple((step, trials) for plan, trials in bound for step in plan.steps)
-        self.pass_count: int = pass_count(step for step, _ in self._steps)
+        steps = [(step, trials) for plan, trials in bound for step in plan.steps]
+        self._steps = tuple(None if i is None else steps[i] for i in order)
+        numbers = {i: k for k, i in enumerate(i for i, use in enumerate(uses) if not use.is_transfer)}
+        self._dispatches = tuple(numbers[i] for i in order if i in numbers)
+        self.pass_count: int = pass_count(None if step is None else step[0] for step in self._steps)
         self.cost: int = sum(plan.cost * trials for plan, trials in bound)
         names = [call.name for call, _ in self.calls]
         self.title: str = f"Sequence of {len(names)} ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
@@ -66,7 +166,7 @@ class _Captured:
         }
         self._used = tuple(used.values())
         self.named_notes = tuple((flag, name) for flag, _, name in self._used)
-        own = (lease for plan, _ in bound for lease in plan.leases)
+        own = (lease for plan in (*side_by_side, *(call.bound_plan for call, _ in calls)) for lease in plan.leases)
         #: Of all memory that its commands use.
         self.leases = (*(array.lease for _, array, _ in self._used), *own)
 
@@ -83,7 +183,8 @@ class _Captured:
         for k, (call, trials) in enumerate(self.calls[:-1], 1):
             moved_bytes += call.bound_plan.plan.work.moved_bytes * trials
             if moved_bytes >= _AHEAD_BYTES:
-                return _Captured(self.calls[:k]), _Captured(self.calls[k:])
+                first, rest = slice(k), slice(k, None)
+                return tuple(_Captured(self.calls[part], self._side_by_side[part]) for part in (first, rest))
         return (self,)
 
     def check(self) -> None:
@@ -95,10 +196,11 @@ class _Captured:
     def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: Spans | None = None) -> None:
         for _ in range(trials):
             if timing is not None and timing.inside:
-                # In the passes that a replay without timing has.
-                encode_steps(encoder, self._steps, timing)
-                continue
-            encode_in_order(encoder, [(call.bound_plan, each, timing) for call, each in self.calls])
+                encode_steps(encoder, self._steps, _InEncodedOrder(timing, self.labels, self._dispatches))
+            elif timing is not None:
+                encode_in_order(encoder, [(call.bound_plan, each, timing) for call, each in self.calls])
+            elif self.raw is None or not self.raw.record(encoder, 1):
+                encode_steps(encoder, self._steps, None)
 
     def run_blocking(self, device: wgpu.GPUDevice, *, trials: int, timing: TimingSession | None) -> None:
         for _ in range(trials):
@@ -186,7 +288,7 @@ class Sequence(OfOneDevice):
         self._last_timed: Measurement | None = None
 
     def _set(self, calls: abc.Sequence[tuple[BoundCall[Any], int]]) -> None:
-        self._captured = _Captured(calls)
+        self._captured = _Captured(calls, _with_own_scratch(calls, self._context))
         self._pieces = self._captured.pieces()
 
     def _ready(self) -> _Captured:
@@ -211,6 +313,15 @@ class Sequence(OfOneDevice):
         """Its calls in order, each with its trials; raises ArgumentError if it cannot run."""
         return self._ready().calls
 
+    @property
+    def barriers(self) -> int:
+        """How often the GPU waits for all work before it, in one replay.
+
+        By the rules of wgpu. Independent calls are encoded side by side, with scratch memory of their own, and need no
+        barrier between them; a kernel that reads what another one writes needs one.
+        """
+        return self._ready().barriers
+
     def __len__(self) -> int:
         """Return how many calls it has."""
         return 0 if self._captured is None else len(self._captured.calls)
@@ -224,8 +335,10 @@ class Sequence(OfOneDevice):
         Parameters
         ----------
         enable_gpu_timing : bool or "inside", default False
-            Take timestamps around each kernel. Without ``timestamp-query`` GPU times are None, with a warning. With
-            ``"inside"`` all kernels keep the passes that they share; see `Primitive.execute`.
+            Take timestamps around each kernel, one after the other. Without ``timestamp-query`` GPU times are None,
+            with a warning. With ``"inside"`` all kernels keep their order and the passes that they share, so that the
+            span is that of a replay without timing; of kernels that run side by side the first one has the time that
+            they share. See `Primitive.execute`.
         enable_cpu_timing : bool, default False
             Measure the time from the submission to an idle queue; the queue is idle before.
 

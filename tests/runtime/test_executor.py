@@ -292,7 +292,7 @@ def test_a_plan_that_goes_leaves_nothing_on_a_buffer_that_lives_on(renewed_devic
     monkeypatch.setattr(executor, "_MAX_PLANS", 1)
     scan = gw.Scan(renewed_device)
     x, y = gw.asarray(X, renewed_device), gw.empty(X.size, "u32", renewed_device)
-    gone = [weakref.ref(buffer) for buffer in scan.bind(input=x, output=y).bound_plan.own_buffers]
+    gone = [weakref.ref(buffer) for buffer in scan.bind(input=x, output=y).bound_plan.own_buffers.values()]
     assert gone
     scan.release()
     if goes == "by clear":

@@ -92,6 +92,60 @@ def test_calls_of_all_kinds_are_captured(device):
         assert nothing.item() == 0
 
 
+def _four_sums(device):
+    columns = [gw.asarray(X + k, device) for k in range(4)]
+    reduce = gw.Reduce(device)
+    with gw.capture(device) as sequence:
+        totals = [reduce.execute(input=column).output for column in columns]
+        chains = [gw.sum(gw.cumsum(column)) for column in columns]
+    return sequence, [*totals, *chains]
+
+
+def _right(sequence, totals):
+    wanted = [
+        int(items.sum(dtype=np.uint32)) for items in (*(X + k for k in range(4)), *(sums(X + k) for k in range(4)))
+    ]
+    for _ in range(3):
+        sequence.execute()
+        assert [total.item() for total in totals] == wanted
+
+
+def test_independent_calls_have_no_barriers_between_them(device, monkeypatch):
+    sequence, totals = _four_sums(device)
+    _right(sequence, totals)
+    steps = {step for call, _ in sequence.calls[4:6] for step in call.bound_plan.plan.kernels}
+    assert sequence.barriers < len(steps)
+    # Without memory of their own the calls of a plan wait for each other.
+    monkeypatch.setattr(sequence_module, "_MOST_APART_BYTES", 0)
+    waiting, totals = _four_sums(device)
+    assert waiting.barriers > sequence.barriers
+    _right(waiting, totals)
+
+
+@pytest.mark.parametrize("how", [True, "inside"])
+def test_kernels_keep_their_times_whatever_their_order(device, require, how):
+    require("timestamp-query")
+    if how == "inside":
+        require("timestamp-query-inside-passes")
+    sequence, totals = _four_sums(device)
+    _right(sequence, totals)
+    times = sequence.execute(enable_gpu_timing=how).get_timing_result()
+    assert times.labels == tuple(k.label for call, _ in sequence.calls for k in call.plan.kernels)
+    spans = iter(times.spans)
+    of_calls = [[next(spans) for _ in call.plan.kernels] for call, _ in sequence.calls]
+    for scan, total in zip(of_calls[4::2], of_calls[5::2], strict=True):
+        assert scan[-1].end_ticks <= total[0].end_ticks
+    begins = [span.begin_ticks for span in times.spans]
+    assert (begins == sorted(begins)) is (how is True)
+
+
+def test_trials_wait_for_each_other(device):
+    x = gw.asarray(X, device)
+    with gw.capture(device) as sequence:
+        gw.VectorAdd(device, "u32").execute(a=x, b=x, trials=5)
+    assert sequence.barriers == 4
+
+
 def test_a_sequence_keeps_what_it_needs(device):
     x = gw.asarray(X, device)
     with gw.capture(device) as sequence:

@@ -239,7 +239,7 @@ def synchronising_ns(device: wgpu.GPUDevice, count: int = 50) -> dict[str, float
     nothing = bind_nothing(device)
     submissions = _submissions(device, nothing, count)
     out = np.empty(1, dtype=np.uint32)
-    context, (buffer,) = context_of(device), nothing.own_buffers
+    context, (buffer,) = context_of(device), nothing.own_buffers.values()
 
     def times(call: Callable[[], object]) -> list[int]:
         found: list[int] = []
