@@ -10,6 +10,7 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,20 @@ from .report import KeyAverages, averages
 
 __all__ = ["Profile", "profile"]
 
-_ANCHORS = 5
+#: Readings of both clocks: at least so many, and more while other work on the machine disturbs them.
+_ANCHORS, _MOST_ANCHORS = 5, 20
+_GOOD_UNCERTAINTY_NS = 50e3
+
+
+@dataclass(frozen=True)
+class _Anchor:
+    """A moment on both clocks."""
+
+    ticks: int
+    host_ns: int
+    uncertainty_ns: float
+
+
 # Threads that open and close profiles at the same moment take turns.
 _turn = threading.Lock()
 
@@ -60,7 +74,7 @@ class Profile:
         self._used = False
         self._begin_ns: int | None = None
         self._end_ns: int | None = None
-        self._anchor: tuple[int, int, float] | None = None  # ticks, host ns, uncertainty in ns
+        self._anchors: list[_Anchor] = []  # when it was opened, and when it was closed
         # Of each timed call, whether its clock is in doubt.
         self._doubts: list[ClockDoubt | None] = []
         self._uses_before: weakref.WeakKeyDictionary[wgpu.GPUDevice, int] = weakref.WeakKeyDictionary()
@@ -99,10 +113,16 @@ class Profile:
             self._align()
 
     def _align(self) -> None:
-        """Find a moment on both clocks: a stamp that was taken between two readings of the CPU's."""
+        """Find a moment on both clocks: a stamp that was taken between two readings of the CPU's, the closest of some.
+
+        Vulkan's calibrated timestamps would be closer (VK_KHR_calibrated_timestamps); wgpu-native gives no access.
+        """
         if not self._context.has_timestamps:
             return
-        for _ in range(_ANCHORS):
+        best: _Anchor | None = None
+        for number in range(_MOST_ANCHORS):
+            if number >= _ANCHORS and best is not None and best.uncertainty_ns <= _GOOD_UNCERTAINTY_NS:
+                break
             event = Event(self.device)
             wait_idle(self.device)
             before = time.perf_counter_ns()
@@ -110,8 +130,18 @@ class Profile:
             wait_idle(self.device)
             after = time.perf_counter_ns()
             span = event.stamps()
-            if span.valid and (self._anchor is None or (after - before) / 2 < self._anchor[2]):
-                self._anchor = (span.begin_ticks, (before + after) // 2, (after - before) / 2)
+            if span.valid and (best is None or (after - before) / 2 < best.uncertainty_ns):
+                best = _Anchor(span.begin_ticks, (before + after) // 2, (after - before) / 2)
+        if best is not None:
+            self._anchors.append(best)
+
+    def _drift(self, period_ns: float) -> tuple[float, float] | None:
+        """Return by what share the host's clock ran faster than the GPU's, and how surely; None with one anchor."""
+        if len(self._anchors) < 2 or self._anchors[1].ticks <= self._anchors[0].ticks:
+            return None
+        first, last = self._anchors
+        host_ns, gpu_ns = last.host_ns - first.host_ns, (last.ticks - first.ticks) * period_ns
+        return host_ns / gpu_ns - 1, (first.uncertainty_ns + last.uncertainty_ns) / gpu_ns
 
     # ---- what users call ----
 
@@ -221,7 +251,9 @@ class Profile:
     def export_chrome_trace(self, path: str | Path) -> None:
         """Write a Chrome trace, for ui.perfetto.dev: a lane per host thread, and one for the GPU's queue.
 
-        The position of the GPU's lane relative to the host's is approximate; ``otherData`` has the uncertainty.
+        Where the GPU's lane lies against the host's is approximate: both clocks are read together when the profile
+        opens and when it closes, and between them by interpolation. ``otherData`` has the uncertainty, and the drift of
+        the clocks in parts per million with its own; null where there are no timestamps.
         """
         self._collect()
         assert self._begin_ns is not None
@@ -231,7 +263,7 @@ class Profile:
             {
                 "adapter": capabilities.adapter,
                 "driver": capabilities.driver,
-                "clock_alignment_uncertainty_ns": None if self._anchor is None else self._anchor[2],
+                "clock_alignment_uncertainty_ns": max((a.uncertainty_ns for a in self._anchors), default=None),
                 "python": platform.python_version(),
             },
         )
@@ -243,11 +275,18 @@ class Profile:
             for node in root.children:
                 node.add_to(trace, lane)
             pieces += root.gpu_slices(lane)
+        drift = self._drift(pieces[0][1]) if pieces else None
+        trace.metadata["clock_drift_ppm"], trace.metadata["clock_drift_uncertainty_ppm"] = (
+            (None, None) if drift is None else (1e6 * part for part in drift)
+        )
         if pieces:
-            assert self._anchor is not None
-            queue = f"GPU queue (clock alignment approximate, ± {self._anchor[2] / 1e3:.0f} µs)"
-            process = f"GPU {capabilities.adapter}"
-            trace.gpu_slices(queue, [piece for piece, _ in pieces], pieces[0][1], self._anchor[:2], process=process)
+            first, period_ns = self._anchors[0], pieces[0][1]
+            uncertainty_ns = max(a.uncertainty_ns for a in self._anchors)
+            trace.gpu_slices(
+                f"GPU queue (clock alignment approximate, ± {uncertainty_ns / 1e3:.0f} µs)",
+                [piece for piece, _ in pieces], period_ns, (first.ticks, first.host_ns),
+                drift=0.0 if drift is None else drift[0], process=f"GPU {capabilities.adapter}",
+            )  # fmt: skip
         trace.write(path)
 
     def __repr__(self) -> str:

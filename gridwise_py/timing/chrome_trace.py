@@ -106,7 +106,14 @@ class ChromeTrace:
             self._events.append(event | ({"bp": "e"} if phase == "f" else {}))
 
     def gpu_slices(
-        self, queue: str, slices: Iterable[GpuSlice], period_ns: float, anchor: tuple[int, int], *, process: str = "GPU"
+        self,
+        queue: str,
+        slices: Iterable[GpuSlice],
+        period_ns: float,
+        anchor: tuple[int, int],
+        *,
+        drift: float = 0.0,
+        process: str = "GPU",
     ) -> None:
         """Add slices to the lane of a GPU queue.
 
@@ -119,6 +126,8 @@ class ChromeTrace:
             Nanoseconds in a tick.
         anchor : tuple of int
             A count of ticks, and the host's time in nanoseconds that it is taken for.
+        drift : float, default 0.0
+            By what share the host's clock runs faster than the GPU's.
         """
         ticks0, host0_ns = anchor
         ends: list[int] = []
@@ -129,7 +138,8 @@ class ChromeTrace:
             lane = self.lane(process, queue if row == 0 else f"{queue}, overlapping {row}")
             # Both ends are rounded, and not the length: neighbours must not overlap by a rounding.
             begin_ns, end_ns = (
-                host0_ns + round((ticks - ticks0) * period_ns) for ticks in (piece.begin_ticks, piece.end_ticks)
+                host0_ns + round((ticks - ticks0) * period_ns * (1 + drift))
+                for ticks in (piece.begin_ticks, piece.end_ticks)
             )
             ticks = {"begin_ticks": piece.begin_ticks, "end_ticks": piece.end_ticks}
             self.slice(lane, piece.name, begin_ns, end_ns - begin_ns, {**piece.args, **ticks}, piece.category)

@@ -5,6 +5,7 @@ import gc
 import re
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -657,6 +658,34 @@ def test_the_trace(timed, staging, tmp_path):
     whole = next(e for e in lanes["host"] if e["name"] == "all")
     assert gpu[0]["ts"] >= whole["ts"] - uncertain_us
     assert gpu[-1]["ts"] + gpu[-1]["dur"] <= whole["ts"] + whole["dur"] + uncertain_us
+
+
+def test_the_trace_follows_the_drift_of_the_clocks(timed, tmp_path, monkeypatch):
+    """A clock of the host that runs faster by 1 %: the slices lie where it says."""
+    real, start = time.perf_counter_ns, time.perf_counter_ns()
+    x = gw.asarray(X, timed)
+    gw.sum(x)
+
+    def fast():
+        return start + (real() - start) * 101 // 100
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gridwise_py.profiling.profile.time.perf_counter_ns", fast)
+        with gw.profile(timed) as prof:
+            time.sleep(0.3)
+            begin_ns = fast()
+            gw.sum(x)
+            gw.synchronize(timed)
+            end_ns = fast()
+    prof.export_chrome_trace(tmp_path / "t.json")
+    trace, lanes = load(tmp_path / "t.json")
+    told = trace["otherData"]
+    assert abs(told["clock_drift_ppm"] - 1e4) <= told["clock_drift_uncertainty_ppm"] + 300  # and the clocks' own drift
+    (queue,) = (name for name in lanes if name.startswith("GPU queue"))
+    begin_us, end_us = ((ns - prof._begin_ns) / 1e3 for ns in (begin_ns, end_ns))
+    uncertain_us = told["clock_alignment_uncertainty_ns"] / 1e3
+    # By the GPU's clock alone it would lie 3,000 µs earlier.
+    assert begin_us - uncertain_us <= lanes[queue][-1]["ts"] <= end_us + uncertain_us
 
 
 def test_work_on_other_devices_is_told(timed, fresh_device):
