@@ -8,7 +8,7 @@ Prints them. The site has them on its page of benchmarks, where its build puts t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,12 @@ def _versions(document: Row) -> str:
 def tables(document: Row) -> list[str]:
     """Return the lines of a results file."""
     # What the keys look like is told by the forms.
-    rows = [row for row in document["results"] if row.get("distribution", "uniform") == "uniform"]
+    every = document["results"]
+    rows = [
+        row
+        for row in every
+        if row.get("distribution", "uniform") == "uniform" and row.get("group", "sorts") in ("arrays", "sorts")
+    ]
     columns = _columns({row["n"] for row in rows})
     found = {(row["primitive"], row["datatype"], row["n"]): row for row in rows}
     lines = [f"{_versions(document)}; {document['context']['time'][:10]}.", ""]
@@ -94,8 +99,8 @@ def tables(document: Row) -> list[str]:
             cells = [_ratios(found.get((name, datatype, n)), figure) for n, figure, _ in columns]
             body.append([f"{words}, {datatype}", *cells])
     lines += _table([f"time of {', '.join(PEERS.values())} over ours", *(title for *_, title in columns)], body)
-    lines += _end_to_end(rows)
-    every = document.get("forms", [])
+    lines += _end_to_end(every)
+    every = document.get("forms") or list(_forms(every))
     for primitive in dict.fromkeys(form.get("primitive", "scan") for form in every):
         forms = [form for form in every if form.get("primitive", "scan") == primitive]
         counts = sorted({form["n"] for form in forms}, reverse=True)
@@ -108,10 +113,23 @@ def tables(document: Row) -> list[str]:
     return lines
 
 
+def _forms(rows: Sequence[Row]) -> Iterator[Row]:
+    """Return our own scans and sorts of other kinds, as files of before 26 November 2026 have them."""
+    for row in rows:
+        if row.get("group") == "forms":
+            for name, side in row["sides"].items():
+                ratio = side.get("ratio", {}).get("back_to_back")
+                known = {"correct": ratio is not None and side["correct"] is not False, "ratio": ratio}
+                yield {"primitive": row["of"], "n": row["n"], "name": name, **known}
+
+
 def _end_to_end(rows: Sequence[Row]) -> list[str]:
     """Return what sorts cost a caller who has numpy arrays."""
     lines = []
     for row in rows:
+        if row.get("group") == "host":
+            times = {f"{name}_ns": side["wall"] for name, side in row["sides"].items()}
+            row = {**row, "primitive": row["of"], "end_to_end": times}
         if "end_to_end" in row:
             ours, theirs = (format_time(row["end_to_end"][f"{side}_ns"]) for side in ("gridwise_py", "numpy"))
             lines.append(

@@ -2,7 +2,7 @@
 
 Usage: python benchmarks/peers/first_picture.py [FILE]... [-o docs/assets/first]
 
-FILE is one or more files of compare_peers.py. Without any it takes first.json, peers.json and sort.json of
+FILE is one or more files of compare_peer.py. Without any it takes first.json, peers.json and sort.json of
 benchmarks/results/h200, as far as they are there.
 All bars of a primitive are from one run: the newest one that has right results of the most sides. The picture says of
 how many runs it is. It writes first-light.svg and first-dark.svg; with --png also pictures to look at, 400 and 1,200
@@ -72,7 +72,7 @@ def chosen(documents: Sequence[Mapping[str, Any]], primitive: str, n: int, datat
         (len(_sides(result)), document["context"]["time"], i, document, result)
         for i, document in enumerate(documents)
         for result in document["results"]
-        if (result["primitive"], result["n"], result["datatype"]) == (primitive, n, datatype)
+        if (result.get("primitive"), result["n"], result.get("datatype")) == (primitive, n, datatype)
         and result.get("distribution", "uniform") == "uniform"
         and result["correct"]
         and "gridwise_py" in _sides(result)
@@ -247,7 +247,7 @@ def write_pngs(picture: Path, folder: Path) -> None:
 def main(
     files: tuple[Path, ...], counts: list[int], datatype: str, primitives: str, out: Path, png: Path | None
 ) -> None:
-    """Draw FILES, which compare_peers.py wrote with --json."""
+    """Draw FILES, which compare_peer.py wrote with --json."""
     (n,) = counts
     paths = files or [path for path in SOURCES if path.exists()]
     documents = [json.loads(path.read_text(encoding="utf-8")) for path in paths]

@@ -1,4 +1,4 @@
-"""Draw a file of compare_peers.py: GB/s over items, all sides, calls back to back.
+"""Draw a file of compare_peer.py: GB/s over items, all sides, calls back to back.
 
 Usage: python benchmarks/peers/peers_picture.py benchmarks/results/h200/peers.json [-o FILE]
 
@@ -36,7 +36,7 @@ def rows_of(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             "rate": result["moved_bytes"] / result["sides"][side]["back_to_back"],
         }
         for result in results
-        if result["correct"] and result["datatype"] == results[0]["datatype"]
+        if result["correct"] and result.get("datatype") == results[0]["datatype"]
         for side, words in SIDES.items()
         if result["sides"].get(side, {}).get("back_to_back")
     ]
@@ -106,7 +106,7 @@ def without_legend(spec: Any) -> Any:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help=".png, .svg or .pdf.")
 def main(file: Path, out: Path | None) -> None:
-    """Draw FILE, which compare_peers.py wrote with --json."""
+    """Draw FILE, which compare_peer.py wrote with --json."""
     out = out or file.with_suffix(".png")
     check_picture(out)
     write_picture(picture(json.loads(file.read_text(encoding="utf-8"))), out)

@@ -8,6 +8,7 @@ when all samples without warm-up are taken, since its context would keep the GPU
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +16,6 @@ from typing import Any, ClassVar
 
 import click
 import numpy as np
-from torch_peer import load_torch
 
 from gridwise_py.bench.sweep.timers import Workload
 from gridwise_py.cli.timers import time_and_show, timers_options
@@ -80,6 +80,17 @@ class TorchAdd:
         after = time.perf_counter_ns()
         self._torch.cuda.synchronize()
         return float(after - before)
+
+
+def load_torch() -> Any:
+    """Return PyTorch, if it can use a GPU."""
+    try:
+        torch: Any = importlib.import_module("torch")
+    except ImportError as error:
+        raise click.UsageError("PyTorch is not installed, so there are no CUDA events: pip install torch") from error
+    if not torch.cuda.is_available():
+        raise click.UsageError("PyTorch sees no CUDA device, so there are no CUDA events; this needs an NVIDIA GPU")
+    return torch
 
 
 def load_peer() -> Callable[[Workload, Sequence[np.ndarray]], TorchAdd]:

@@ -5,6 +5,7 @@ Each row names the time of its measurement. A case that several files have is ta
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +40,17 @@ class Comparison:
         return self.theirs_ns / self.ours_ns
 
 
-#: What a file's rows are about, and which of them stand where a later file replaced the others.
+#: What rows of benchmarks/peers/harness.py are about, by their group; others are of streams.
+SUBJECTS = {
+    "axis": "Along an axis",
+    "axis scans": "Along an axis",
+    "search": "Search",
+    "top k": "Top k",
+    "reductions": "Reductions to structs",
+    "gather": "Gathers",
+}
+PEERS = {"cub": "CUB", "torch": "PyTorch", "cupy": "CuPy"}
+#: Files of before 26 November 2026, and which of their rows stand where a later file replaced the others.
 STREAMS = {
     "stream_peer.json": None,
     "stream_peer_before.json": None,
@@ -53,6 +64,27 @@ WAYS = {"single": "single", "back_to_back": "back to back"}
 def _version(document: Mapping[str, Any], peer: str) -> str:
     version = document.get("peers", {}).get(peer) or document.get("peer", {}).get("version", "")
     return version.partition("+")[0]
+
+
+def _rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Rows of benchmarks/peers/harness.py: the first side is ours; of a peer's algorithms the fastest counts."""
+    for row in document["results"]:
+        ours, *others = row["sides"]
+        if not row["correct"]:
+            continue
+        for (peer, words), (figure, how) in itertools.product(PEERS.items(), WAYS.items()):
+            times = [row["sides"][name].get(figure) for name in others if name.partition(" ")[0] == peer]
+            theirs = [time_ns for time_ns in times if time_ns]
+            if theirs and row["sides"][ours].get(figure):
+                yield {
+                    "subject": SUBJECTS.get(row["group"], "Selections, runs, keys and segments"),
+                    "case": ", ".join(filter(None, (row["case"], row.get("datatype")))),
+                    "n": row["n"],
+                    "peer": f"{words} {_version(document, peer)}".strip(),
+                    "ours_ns": row["sides"][ours][figure],
+                    "theirs_ns": min(theirs),
+                    "how": how,
+                }
 
 
 def _streams(path: Path, document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -142,12 +174,15 @@ def comparisons() -> list[Comparison]:
     readers["segmented_sort_peer.json"] = _segmented_sorts
     newest: dict[tuple[Any, ...], Comparison] = {}
     for path in sorted(RESULTS.glob("*/*_peer*.json")):
-        if path.name not in readers:
-            continue
         document = json.loads(path.read_text(encoding="utf-8"))
+        of_harness = "protocol" in document and path.name.startswith(
+            ("stream_peer", "array_peer", "segmented_sort_peer")
+        )
+        if not of_harness and path.name not in readers:
+            continue
         device, time = document["device"], document["context"]["time"]
         about = {"gpu": device["adapter"], "day": time, "source": f"{path.parent.name}/{path.name}"}
-        for row in readers[path.name](path, document):
+        for row in _rows(document) if of_harness else readers[path.name](path, document):
             found = Comparison(**row, **about)
             key = (found.gpu, found.subject, found.case, found.n, found.how, found.peer.split()[0])
             if key not in newest or newest[key].day < found.day:

@@ -102,6 +102,30 @@ def test_of_two_files_with_a_case_the_newest_counts(peers, tmp_path, monkeypatch
     assert line.startswith("| select 1/2, u32 | 2^20 | 600 ns | 900 ns | 1.50 | single | CUB | [2026-11-22](")
 
 
+def test_files_of_the_peers_harness_are_read(peers, tmp_path, monkeypatch):
+    """Ours is the first side; of CUB's algorithms the fastest counts, and no wrong row."""
+    sides = {
+        "offsets": {"single": 40.0, "back_to_back": 20.0},
+        "length": {"single": 1.0, "back_to_back": 1.0},
+        "cub a": {"single": 100.0, "back_to_back": None},
+        "cub b": {"single": 80.0, "back_to_back": 30.0},
+        "torch": {"skipped": "PyTorch is not installed"},
+    }
+    right = {"case": "segments of 256", "group": "marks", "n": 1 << 20, "correct": True, "sides": sides}
+    rows = [right, {**right, "case": "wrong", "correct": False}, {**right, "case": "100 largest", "group": "top k"}]
+    document = {
+        "context": {"time": "2026-11-27T00:00:00"}, "device": {"adapter": "A GPU"}, "protocol": {}, "peers": {},
+        "results": rows,
+    }  # fmt: skip
+    (tmp_path / "gpu").mkdir()
+    (tmp_path / "gpu" / "segmented_sort_peer.json").write_text(json.dumps(document))
+    monkeypatch.setattr(peers, "RESULTS", tmp_path)
+    found = {(row.case, row.how): row for row in peers.comparisons()}
+    assert {case for case, _ in found} == {"segments of 256", "100 largest"}
+    assert (found["segments of 256", "single"].ratio, found["segments of 256", "back to back"].ratio) == (2.0, 1.5)
+    assert found["100 largest", "single"].subject == "Top k"
+
+
 def test_the_page_of_comparisons_has_each_file_and_its_day(peers):
     rows = peers.comparisons()
     text = peers.page(rows, {})
