@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -42,7 +43,7 @@ class Figure:
     file : str
         Its name.
     command : str
-        The script, from benchmarks/, and its options.
+        A script, from benchmarks/, or `gridwise`, and its options.
     seconds : float
         About how long it takes on an H200.
     needs : tuple of str
@@ -64,8 +65,9 @@ class Figure:
 
     def words(self, places: dict[str, Path]) -> list[str]:
         """Return the command as a process takes it."""
-        script, *words = self.command.split()
-        return [sys.executable, str(HERE / script), *(PLACE.sub(lambda found: str(places[found[1]]), w) for w in words)]
+        words = [PLACE.sub(lambda found: str(places[found[1]]), word) for word in shlex.split(self.command)]
+        words = [str(HERE / word) if word.endswith(".py") else word for word in words]
+        return [sys.executable, *(["-m", "gridwise_py", *words[1:]] if words[0] == "gridwise" else words)]
 
 
 def figures() -> list[Figure]:
@@ -94,7 +96,7 @@ class Programs:
         if name not in self._found:
             if self._built is None:
                 sys.path.insert(0, str(HERE / "peers"))
-                from cuda_peers import build_cub
+                from harness import build_cub
 
                 self._found[name] = build_cub(self._folder, name)
             else:

@@ -92,7 +92,7 @@ class Shapes(Generic[AnyShape]):
 
 class _Kernel(NamedTuple):
     """What is known of a kernel's shapes: the tuning that takes them, the rows by the number of items, and what
-    `gridwise tune` and benchmarks/variants.py try, each for GPUs and for CPU adapters."""
+    `gridwise tune` tries, each for GPUs and for CPU adapters."""
 
     family: type[Tuning]
     rows_gpu: Rows

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
 from unittest import mock
 
 import click
 
+import gridwise_py as gw
 from gridwise_py.planning import builder
 
 Change = tuple[str | re.Pattern[str], str | Callable[[re.Match[str]], str]]
@@ -35,21 +37,16 @@ def changed_text(old: Change[0], new: Change[1]) -> Iterator[None]:
         raise click.ClickException(f"no shader has the text {pattern.pattern!r}: this variant must be written anew")
 
 
-def more_params(*names: str, without: tuple[str, ...] = ()) -> Change:
-    """Return the change that declares further parameters of a kernel, and drops some."""
-    fields = "".join(f"  {name}: u32,\n" for name in names)
-
-    def declare(found: re.Match[str]) -> str:
-        kept = [line for line in found[1].splitlines(keepends=True) if line.partition(":")[0].strip() not in without]
-        return f"struct Params {{\n{fields}{''.join(kept)}}}"
-
-    return re.compile(r"struct Params \{\n(.*?)\}", re.DOTALL), declare
+PrimitiveT = TypeVar("PrimitiveT", bound=gw.Primitive)
 
 
-@contextlib.contextmanager
-def changed_texts(*changes: Change) -> Iterator[None]:
-    """Compose shaders with several changes, one after another."""
-    with contextlib.ExitStack() as stack:
-        for old, new in changes:
-            stack.enter_context(changed_text(old, new))
-        yield
+def planned_in(surroundings: Callable[[], AbstractContextManager[Any]], primitive: PrimitiveT) -> PrimitiveT:
+    """Have a primitive make its plans in these surroundings, such as a changed text."""
+    plan = primitive.plan
+
+    def planned(layout: Any) -> Any:
+        with surroundings():
+            return plan(layout)
+
+    vars(primitive)["plan"] = planned
+    return primitive
