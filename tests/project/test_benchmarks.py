@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -14,7 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from helpers.cases import FULL
+from gridwise_py import cli
+from gridwise_py.bench.cases.own_files import load_benchmarks
+from gridwise_py.bench.checks.check import mismatch
 from helpers.paths import ROOT
 
 FOLDER = ROOT / "benchmarks"
@@ -48,16 +51,25 @@ def test_it_starts(name):
         assert done.exit_code == 0, done.output
 
 
-def test_commands_of_figures_are_those_of_the_scripts():
+def test_commands_of_figures_have_options_that_there_are():
     figures = _script("figures").figures()
     files = [figure.file for figure in figures]
     assert len(files) == len(set(files)) > 30
     for figure in figures:
-        script, *words = figure.command.split()
-        text = (FOLDER / script).read_text(encoding="utf-8")
-        options = [word for word in words if word.startswith("--")]
-        assert "{out}" in words, figure.file
-        assert [option for option in options if f'"{option}"' not in text] == [], figure.file
+        words = figure.words({name: Path(name) for name in (*figure.programs, "out")})[1:]
+        if words[0] == "-m":
+            command, words = cli.main.commands[words[2]], words[3:]
+            known = {option for parameter in command.params for option in parameter.opts}
+        else:
+            text = Path(words[0]).read_text(encoding="utf-8")
+            main = getattr(_script(Path(words[0]).stem), "main", None)
+            params = getattr(main, "params", ())
+            known = {option for parameter in params for option in parameter.opts} | set(
+                re.findall(r'"(--[\w-]+)"', text)
+            )
+        options = {word for word in words if word.startswith("-") and not word[1:].isdigit()}
+        assert "out" in words, figure.file
+        assert options <= known, figure.file
 
 
 def test_figures_are_made_and_failures_told(tmp_path, monkeypatch):
@@ -105,34 +117,6 @@ def _wait_for_the_end_of(pid):
     pytest.fail(f"process {pid} goes on")
 
 
-def test_shapes_are_measured_and_judged(device, tmp_path):
-    path = tmp_path / "shapes.json"
-    words = ("--n", "3000", "--kernels", "reduce", "--rounds", 1, "--seconds", 0.002, "--json", path)
-    done = _run("variants", "shapes", *words)
-    assert done.exit_code == 0, done.output
-    rows = json.loads(path.read_text())["results"]
-    assert len(rows) > 3
-    assert all(row["correct"] and row["time_ns"] > 0 for row in rows)
-    assert rows[0]["ratio"] is None
-    assert {row["verdict"] for row in rows[1:]} <= {"faster", "slower", "same", "ambiguous"}
-    assert len({(row["parameters"]["workgroup_size"], row["parameters"]["vecs"]) for row in rows}) >= 2
-
-
-def test_shapes_of_the_matrix_product(device, tmp_path):
-    path = tmp_path / "matmul.json"
-    words = ("--n", 40, "--rounds", 1, "--seconds", 0.002, "--json", path)
-    done = _run("matmul_shapes", *words, "--shapes", "16x32x8/4x4/1/8,16x32x8/4x4/2/4,256x256x4/4x4/1/1")
-    assert done.exit_code == 0, done.output
-    assert "256x256x4/4x4/1/1: not here: MatMul: tiles of 256 × 256" in done.output
-    assert done.output.count("of multiply-adds") == 3
-    document = json.loads(path.read_text())
-    assert [row["shape"] for row in document["results"]][1:] == ["16x32x8/4x4/1/8", "16x32x8/4x4/2/4"]
-    assert all(row["correct"] and row["time_ns"] > 0 for row in document["results"])
-    assert min(document["fma_gflops"]) > 0
-    refused = _run("matmul_shapes", "--n", 8, "--shapes", "64x64")
-    assert (refused.exit_code, "'64x64' is no shape" in refused.output) == (2, True)
-
-
 def test_transfers_are_measured(device, tmp_path):
     path = tmp_path / "transfers.json"
     done = _run("transfers", "--sizes", "2^12,2^23", "--threads", "1,all", "--rounds", 1, "--json", path)
@@ -143,96 +127,71 @@ def test_transfers_are_measured(device, tmp_path):
     assert {"memcpy", "asarray", "copy_from", "to_numpy", "to_numpy_out"} <= set(rows[0]["over_memcpy"])
 
 
-def test_variants_change_the_text_or_the_plan_and_stay_right(device, require):
-    require("subgroup", "shader-int64", "shader-int64-atomic-all-ops")
-    variants = _script("variants")
-    reduces = variants.variants(device, "reduce", 100_000)
-    assert list(reduces) == list(variants.VARIANTS["reduce"])
-    inputs, arrays = variants.random_arguments(reduces["as it is"], 100_000)
-    for name, reduce in reduces.items():
-        assert reduce.execute(**arrays).output.to_numpy() == reduce.reference(**inputs), name
-    made = variants.variants(device, "scan_lookback", 100_000)
-    assert list(made) == list(variants.VARIANTS["scan_lookback"])
-    inputs, arrays = variants.random_arguments(made["as it is"], 100_000)
-    seen = set()
-    for name, scan in made.items():
-        run = scan.execute(**arrays)
-        assert (run.output.to_numpy() == scan.reference(**inputs)).all(), name
-        seen.add((run.plan.kernels[0].shader, run.plan.parameters.get("tickets")))
-    # On a CPU adapter words are always read by atomicOr and tiles always taken by tickets; checks are no other text.
-    assert len(seen) >= len(made) - 3
-    assert gw.Scan(device, "u32", strategy="lookback").plan(gw.Layout.separate(input=100_000, output=100_000)) == made[
-        "as it is"
-    ].plan(gw.Layout.separate(input=100_000, output=100_000)), "nothing is left changed"
+# ---- variants
 
 
-def test_scans_in_other_forms_stay_right(device, require):
+def _points(own, **small):
+    """Yield points of a benchmark's axes: all values of each axis, one at a time; sizes are small."""
+    axes = own.declared.axes
+    base = {axis: small.get(axis, values[0]) for axis, values in axes.items()}
+    yield base
+    for axis in axes.keys() - small.keys():
+        for value in axes[axis][1:]:
+            yield {**base, axis: value}
+
+
+_SMALL = {"n": 5000, "rows": 64, "columns": 64, "side": 64, "length": 16}
+
+
+@pytest.mark.parametrize("file", ["texts", "structs"])
+def test_variants_change_the_text_and_stay_right(device, require, file):
+    """Those of texts.py compose what the library does not; results of all are numpy's."""
     require("subgroup")
-    variants = _script("variants")
-    made = variants.variants(device, "scan_forms", 100_000)
-    assert list(made) == list(variants.VARIANTS["scan_forms"])
-    inputs, arrays = variants.random_arguments(made["as it is"], 100_000)
-    texts = {}
-    for name, scan in made.items():
-        run = scan.execute(**arrays)
-        assert (run.output.to_numpy() == scan.reference(**inputs)).all(), name
-        texts[name] = run.plan.kernels[0].shader
-    # On a CPU adapter tiles are always taken by tickets; all others differ from what the library does.
-    assert [name for name, text in texts.items() if text == texts["as it is"]] == ["as it is"]
-    assert len(set(texts.values())) >= 6
+    for name, own in load_benchmarks(FOLDER / "variants" / f"{file}.py").items():
+        texts = {}
+        for point in _points(own, **_SMALL):
+            benchmark = own.declared.make(device, **point)
+            run = benchmark.run.execute(**benchmark.inputs)
+            inputs = {key: array.to_numpy() for key, array in benchmark.inputs.items()}
+            outputs = {key: array.to_numpy() for key, array in run.outputs.items()}
+            assert mismatch(benchmark.run, inputs, outputs) is None, (name, point)
+            texts.setdefault(point.get("case"), {})[point.get("variant")] = [k.shader for k in run.plan.kernels]
+        if name in ("reduce", "scan", "sort"):
+            (of_case,) = texts.values()
+            # On a CPU adapter words are always read by atomicOr; all others differ from what the library does.
+            same = [variant for variant, text in of_case.items() if text == of_case["as-it-is"]]
+            assert set(same) <= {"as-it-is", "states-read-by-atomicOr"}, name
+            assert len(of_case) >= 3
+    library = gw.Scan(device, strategy="lookback").plan(gw.Layout.separate(input=5000, output=5000))
+    again = gw.Scan(device, strategy="lookback").plan(gw.Layout.separate(input=5000, output=5000))
+    assert library == again, "nothing is left changed"
 
 
-@pytest.mark.parametrize("case", ["select", "partition2", "reduce_by_key", "scan"])
-def test_variants_of_look_backs_stay_right(device, require, case):
-    """Each changes the text, and finds the same results; `measured` compares them."""
+def test_every_shape_can_be_planned_or_says_why(device, require):
+    """A field that is left to the library changes nothing; the others change the plan, or are refused with a reason."""
     require("subgroup")
-    variants = _script("look_back_variants")
-    names = [(variant, pause) for variant in variants.VARIANTS for pause in ("library", "7")]
-    protocol = gw.SamplingProtocol(samples=1, warmup_s=0.0, max_warmup_s=0.0, check_unit=False)
-    row = variants.measured(device, case, 300_000, names, 1, protocol)
-    assert len(row["median_ns"]) == len(names)
-    assert min(row["median_ns"].values()) > 0
+    for name, own in load_benchmarks(FOLDER / "variants" / "shapes.py").items():
+        plans, refused = [], []
+        for point in _points(own, **_SMALL):
+            if point.get("dtype") == "f16":
+                continue
+            try:
+                benchmark = own.declared.make(device, **point)
+                plans.append(benchmark.run.bind(**benchmark.inputs).plan)
+            except gw.ArgumentError as error:
+                refused.append(str(error))
+        assert len(plans) > len(refused), (name, refused)
+        assert len({str(dict(plan.parameters)) for plan in plans}) >= 2, name
 
 
-def test_shapes_and_variants_of_sort_stay_right(device, require):
-    require("subgroup")
-    variants = _script("variants")
-    for kernel in ("sort", "sort_pairs"):
-        made = variants.sorts(device, kernel, 20_000)
-        inputs, arrays = variants.random_arguments(next(iter(made.values())), 20_000)
-        assert len(made) >= 3
-        for name, sort in made.items():
-            run = sort.execute(**arrays)
-            wanted = sort.reference(**inputs)
-            wanted = wanted if isinstance(wanted, tuple) else (wanted,)
-            for array, right in zip(run.outputs.values(), wanted, strict=True):
-                assert (array.to_numpy() == right).all(), name
-    made = variants.variants(device, "sort", 20_000)
-    assert list(made) == list(variants.VARIANTS["sort"])
-    inputs, arrays = variants.random_arguments(made["as it is"], 20_000)
-    texts = set()
-    for name, sort in made.items():
-        run = sort.execute(**arrays)
-        assert (run.output.to_numpy() == sort.reference(**inputs)).all(), name
-        texts.add(run.plan.kernels[1].shader)
-    # On a CPU adapter tiles are always taken by tickets; checks are no other text.
-    assert len(texts) >= len(made) - 2
-
-
-def test_what_reproducible_floats_cost_is_measured(device, tmp_path):
-    path = tmp_path / "floats.json"
-    words = ("--n", "20000", "--kernels", "float_reduce,float_scan", "--rounds", 1, "--seconds", 0.002, "--json", path)
-    done = _run("variants", "variants", *words)
+def test_variants_are_run_by_gridwise_tune(device, tmp_path):
+    path = tmp_path / "reduce.json"
+    words = (str(FOLDER / "variants" / "texts.py"), "reduce", "--n", "3000", "--rounds", "3", "--json", str(path))
+    done = CliRunner().invoke(cli.main, ["tune", *words])
     assert done.exit_code == 0, done.output
-    rows = {(row["kernel"], row["name"]): row for row in json.loads(path.read_text())["results"]}
-    variants = _script("variants")
-    assert set(rows) == {
-        (kernel, name) for kernel in variants.VARIANTS if "float" in kernel for name in variants.VARIANTS[kernel]
-    }
-    assert all(row["correct"] and row["time_ns"] > 0 for row in rows.values())
-    for (_, name), row in rows.items():
-        fixed = name in ("deterministic", "compensated")
-        assert (row["parameters"]["deterministic"], row["parameters"]["shape"] == "fixed") == (fixed, fixed)
+    (point,) = json.loads(path.read_text())["points"]
+    assert {row["values"]["variant"] for row in point["variants"]} == set(_script("texts").TEXTS["reduce"])
+    assert all(row["checked"] and row["time_ns"] > 0 for row in point["variants"])
 
 
 # ---- soak
@@ -370,100 +329,86 @@ def test_the_tables_have_every_gpu_and_its_peers():
         assert words in text
 
 
-def test_forms_of_sort_are_measured(device, monkeypatch):
-    forms = _script("forms")
-    some = ("u32", "u32, reduce then scan", "u64", "u32, few", "f32, specials")
-    monkeypatch.setattr(forms, "FORMS", {"sort": {name: forms.FORMS["sort"][name] for name in some}})
-    found = forms.measure_forms(device, "sort", 20_000, 1, seconds=0.01)
-    assert [form["name"] for form in found] == list(some)
-    assert all(form["correct"] and form["back_to_back"] > 0 for form in found)
-    assert found[1]["parameters"]["strategy"] == "reduce_then_scan"
-    assert [form.get("distribution") for form in found] == [None, None, None, "few", "specials"]
-
-
 # ---- the peers
 
+_FEW = ("--rounds", 1, "--samples", 1, "--warmup-s", 0, "--settle-s", 0)
 
-def test_sorts_are_compared_by_all_that_comes_out(device, tmp_path):
-    path, small = tmp_path / "peers.json", ("--rounds", 2, "--warmup-s", 0.001, "--settle-s", 0, "--peers", "none")
-    words = ("--primitives", "sort,sort_pairs,scan", "--datatypes", "f32", "--distributions", "uniform,few")
-    done = _run("compare_peers", "--n", "5000", *words, *small, "--json", path)
-    assert done.exit_code == 0, done.output
-    rows = json.loads(path.read_text())["results"]
-    assert [(row["primitive"], row.get("distribution")) for row in rows] == [
-        ("sort", "uniform"), ("sort", "few"), ("sort_pairs", "uniform"), ("sort_pairs", "few"), ("scan", None)
+
+def _document(tmp_path):
+    return json.loads((tmp_path / "peer.json").read_text())
+
+
+def _cases(tmp_path, script, *words, code=0):
+    """Run a script of peers/, and return its output and the rows by the names of their cases."""
+    path = tmp_path / "peer.json"
+    done = _run(script, *_FEW, "--json", path, *words)
+    assert done.exit_code == code, done.output
+    return done.output, {row["case"]: row for row in json.loads(path.read_text())["results"]}
+
+
+@pytest.mark.parametrize(
+    ("script", "cases"),
+    [
+        ("compare_peer", "arrays;sorts;host;forms"), ("array_peer", ""), ("segmented_sort_peer", ""),
+        ("stream_peer", "marks;shares;runs;datatypes;others;segments"),
+    ],
+)  # fmt: skip
+def test_all_cases_of_peers_are_right_and_none_is_skipped(device, require, tmp_path, script, cases):
+    """With the file's reason for each peer that was not asked for."""
+    require("timestamp-query", "subgroup")
+    _, rows = _cases(tmp_path, script, "--n", "2^12", "--peers", "none", "--cases", cases)
+    document = _document(tmp_path)
+    assert document["protocol"] == {"rounds": 1, "samples": 1, "warmup_s": 0.0, "settle_s": 0.0}
+    assert len(rows) > 15
+    for name, row in rows.items():
+        ours = next(iter(row["sides"]))
+        for side, found in row["sides"].items():
+            if side.partition(" ")[0] in ("cub", "torch", "cupy"):
+                assert found == {"skipped": "not asked for"}, name
+            else:
+                assert "skipped" not in found or "f64" in name or "u64" in side or "f64" in side, (name, found)
+        assert row["correct"] in (True, None), name
+        single = row["sides"][ours].get("single") or row["sides"][ours].get("wall")
+        assert single is None or single > 0, name
+
+
+def test_rows_say_what_the_tables_and_pictures_need(device, require, tmp_path):
+    require("timestamp-query")
+    words = ("--datatypes", "f32", "--distributions", "uniform,few", "--cases", "sorts;host;scan, f32;forms of sort")
+    _, rows = _cases(tmp_path, "compare_peer", "--n", "5000", "--peers", "none", *words)
+    sorts = [row for row in rows.values() if row.get("primitive") in ("sort", "sort_pairs")]
+    assert [(row["primitive"], row["distribution"]) for row in sorts] == [
+        ("sort", "uniform"), ("sort", "few"), ("sort_pairs", "uniform"), ("sort_pairs", "few")
     ]  # fmt: skip
-    for row in rows:
-        sides = row["sides"]
-        assert row["correct"]
-        assert sides["gridwise_py"]["single"] > 0
-        assert sides["gridwise_py"]["back_to_back"] > 0
-        assert [sides[peer]["skipped"] for peer in ("cub", "torch", "cupy")] == ["not asked for"] * 3
-    assert set(rows[0]["end_to_end"]) == {"gridwise_py_ns", "numpy_ns"}
-    in_one_workgroup = rows[0]["parameters"]["strategy"] == "one workgroup"
-    assert (rows[0]["temporary_bytes"] >= 5000 * 4) == (not in_one_workgroup), "a GPU's workgroups hold so few keys"
-    assert [row["launches"] for row in rows] == [100] * 5
+    side = sorts[0]["sides"]["gridwise_py"]
+    assert side["kernels"]
+    assert side["launches"] >= 1
+    assert all(kernel["ns"] > 0 for kernel in side["kernels"])
+    in_one_workgroup = side["parameters"]["strategy"] == "one workgroup"
+    assert (side["temp_bytes"] >= 5000 * 4) == (not in_one_workgroup), "a GPU's workgroups hold so few keys"
+    forms = rows["forms of sort"]["sides"]
+    assert forms["u32, reduce then scan"]["parameters"]["strategy"] == "reduce_then_scan"
+    assert forms["u32, 16 bits"]["ratio"]["single"] == forms["u32, 16 bits"]["single"] / forms["u32"]["single"]
+    tables = "\n".join(_script("make_speed_tables").tables(json.loads((tmp_path / "peer.json").read_text())))
+    for words in (
+        "scan add, inclusive, f32",
+        "upload and download included",
+        "| u32, 16 bits |",
+        "other forms of sort",
+    ):
+        assert words.lower() in tables.lower()
 
 
-def test_a_wrong_sort_is_told(device, monkeypatch):
+def test_a_wrong_sort_is_told(device, require, tmp_path, monkeypatch):
+    require("timestamp-query")
     monkeypatch.setattr(gw.SortPairs, "reference", lambda self, keys, values: (np.sort(keys), values))
-    words = ("--primitives", "sort_pairs", "--datatypes", "u32", "--peers", "none", "--rounds", 1, "--warmup-s", 0.001)
-    done = _run("compare_peers", "--n", "700", *words, "--settle-s", 0)
-    assert done.exit_code == 4
-    assert "WRONG: output_values: item 0 is" in done.output
+    words = ("--n", "700", "--peers", "none", "--cases", "sort_pairs", "--datatypes", "u32")
+    output, _ = _cases(tmp_path, "compare_peer", *words, code=4)
+    assert "WRONG: output_values: item 0 is" in output
 
 
-def _cub(tmp_path, work, **answer):
-    """Have a program answer in CUB's place."""
-    peers = _script("cuda_peers")
-    program = tmp_path / "cub_peer"
-    told = {"checksum": "0", "cub_version": 1, "single_ns": [1.0], "back_to_back_ns": [1.0]} | answer
-    program.write_text(f"#!/bin/sh\necho $@ > {tmp_path}/words\ncat <<'END'\n{json.dumps(told)}\nEND\n")
-    program.chmod(0o755)
-    return peers.cub(program, work, tmp_path, 1, 0.0)
-
-
-def test_what_cub_returns_is_checked(device, tmp_path):
-    peers, compare = _script("cuda_peers"), _script("compare_peers")
-    a = np.arange(5, dtype=np.uint64) << np.uint64(31)
-    words = [0, 0, 1 << 31, 0, 0, 1, (1 << 31), 1, 0, 2]
-    assert peers.checksum((a,)) == sum((i + 1) * w for i, w in enumerate(words))
-    assert peers.checksum((a, a)) == 2 * peers.checksum((a,))
-    work = compare.make_work(device, "sort_pairs", 1000, "u32", "uniform")
-    right = str(peers.checksum(work.expected))
-    assert _cub(tmp_path, work, checksum=right)["correct"] is True
-    assert _cub(tmp_path, work, checksum="1")["correct"] is False
-    assert (tmp_path / "values.bin").read_bytes() == work.inputs["values"].tobytes()
-    assert len((tmp_path / "words").read_text().split()) == 8
-
-
-@pytest.mark.parametrize(("name", "datatype"), [("scan", "f32"), ("scan_exclusive", "f32"), ("reduce", "f64")])
-def test_every_sum_of_floats_is_checked(device, require, tmp_path, name, datatype):
-    """By another call, on items whose sums are exact."""
-    if datatype == "f64":
-        require("shader-f64")
-    peers, compare = _script("cuda_peers"), _script("compare_peers")
-    work = compare.make_work(device, name, 1000, datatype, "uniform")
-    items, expected = work.checked
-    assert _cub(tmp_path, work, checksum=str(peers.checksum((expected,))))["correct"] is True
-    assert Path((tmp_path / "words").read_text().split()[8]).read_bytes() == items.tobytes()
-    middle = expected.copy()
-    middle[middle.size // 2] += 1
-    assert _cub(tmp_path, work, checksum=str(peers.checksum((middle,))))["correct"] is False
-    assert _cub(tmp_path, work, checksum=str(peers.checksum(work.expected)))["correct"] is False, "of the timed items"
-
-
-def test_peers_that_are_wrong_are_told(device, tmp_path, monkeypatch):
-    script = _script("compare_peers")
-    monkeypatch.setattr(script, "cub", lambda *_: {"single_ns": [1.0], "back_to_back_ns": [1.0], "correct": False})
-    monkeypatch.setattr(script, "build_cub", lambda folder: folder)
-    words = ("--n", "700", "--primitives", "copy", "--datatypes", "u32", "--peers", "cub", "--rounds", 1)
-    done = CliRunner().invoke(script.main, [str(w) for w in (*words, "--warmup-s", 0.001, "--settle-s", 0)])
-    assert done.exit_code == 4
-    assert "CUB IS WRONG" in done.output
-
-
-def test_our_sums_of_floats_are_checked_to_the_bit(device, monkeypatch):
+def test_our_sums_of_floats_are_checked_to_the_bit(device, require, tmp_path, monkeypatch):
+    require("timestamp-query")
     real = gw.Scan.reference
 
     def reference(self, input):
@@ -472,21 +417,126 @@ def test_our_sums_of_floats_are_checked_to_the_bit(device, monkeypatch):
         return found
 
     monkeypatch.setattr(gw.Scan, "reference", reference)
-    words = ("--primitives", "scan", "--datatypes", "f32", "--peers", "none", "--rounds", 1, "--warmup-s", 0.001)
-    done = _run("compare_peers", "--n", "700", *words, "--settle-s", 0)
-    assert done.exit_code == 4, done.output
-    assert "WRONG: of whole numbers, item 400 is" in done.output
-    assert "(1 differ)" in done.output
+    words = ("--n", "700", "--peers", "none", "--cases", "scan, f32", "--datatypes", "f32")
+    output, _ = _cases(tmp_path, "compare_peer", *words, code=4)
+    assert "WRONG: of whole numbers, item 400 is" in output
+    assert "(1 differ)" in output
+
+
+def test_sides_take_turns_and_one_that_ends_takes_nothing_along():
+    harness = _script("harness")
+    log = []
+
+    class Steady(harness.Side):
+        def __init__(self, name, time_ns, ends_in=99, **more):
+            super().__init__(**more)
+            self.name, self.time_ns, self.ends_in = name, time_ns, ends_in
+
+        def times(self, warmup_s, samples):
+            log.append((self.name, warmup_s))
+            if log.count((self.name, 0.5)) + log.count((self.name, 2.0)) >= self.ends_in:
+                raise harness.PeerError("no more")
+            return {"single": [self.time_ns] * samples, "wall": [self.time_ns + 1]}
+
+    def missing():
+        raise harness.PeerError("not installed")
+
+    sides = {
+        "ours": lambda: Steady("ours", 10.0, correct=True), "cub": lambda: Steady("cub", 15.0, correct=False),
+        "torch": missing, "cupy": lambda: Steady("cupy", 9.0, ends_in=2),
+    }  # fmt: skip
+    case = harness.Case("a", 8, sides, "group", 40.0, {"datatype": "u32"}, {"cub": ("single", 1.2, 1.4)})
+    row = harness.measured(case, 3, 2, 0.5, 2.0)
+    assert log == [
+        ("cupy", 2.0), ("cub", 2.0), ("ours", 2.0), ("ours", 0.5), ("cub", 0.5), ("cupy", 0.5), ("cub", 0.5),
+        ("ours", 0.5),
+    ]  # fmt: skip
+    assert (row["case"], row["datatype"], row["correct"]) == ("a", "u32", False)
+    assert row["sides"]["torch"] == {"skipped": "not installed"}
+    assert row["sides"]["cupy"] == {"skipped": "ended in round 2: no more"}
+    assert row["sides"]["cub"]["ratio"] == {"single": 1.5, "wall": 16 / 11}
+    assert (row["sides"]["ours"]["single_ns"], row["sides"]["ours"]["back_to_back"]) == ([10.0] * 6, None)
+    lines = harness.lines_of(row)
+    assert "1.50 x" in lines[2]
+    assert "mark 1.2 x single: above" in lines[2]
+    assert "WRONG" in lines[2]
+    assert "not here: not installed" in lines[3]
 
 
 # ---- PyTorch
 
 
-class Tensor:
-    """A numpy array that can do what the script asks of a tensor."""
+class Event:
+    def __init__(self, enable_timing):
+        assert enable_timing
+        self.at = self.waited = None
 
-    def __init__(self, values):
-        self.values = np.asarray(values)
+    def record(self, stream=None):
+        assert stream == "stream"
+        self.at, self.waited = time.perf_counter(), False
+
+    def synchronize(self):
+        self.waited = True
+
+    def elapsed_time(self, end):
+        assert end.waited, "asked before it was synchronised"
+        return (end.at - self.at) * 1e3
+
+
+class Within:
+    """A stream that is current, or a graph that is being captured."""
+
+    def __init__(self, *given, **named):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+
+def _torch(monkeypatch, captures):
+    """An invented PyTorch; the real one needs a CUDA GPU."""
+
+    class Graph(Within):
+        replayed = 0
+
+        def __init__(self, graph=None, stream=None):
+            if graph is not None and not captures:
+                raise RuntimeError("this call cannot be captured")
+
+        def replay(self):
+            Graph.replayed += 1
+
+    torch = types.ModuleType("torch")
+    torch.__version__ = "0.0+invented"
+    torch.cuda = types.SimpleNamespace(
+        is_available=lambda: True, Event=Event, synchronize=lambda: None, empty_cache=lambda: None,
+        Stream=lambda: "stream", stream=Within, CUDAGraph=Graph, graph=Graph,
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    return Graph
+
+
+@pytest.mark.parametrize("captures", [True, False])
+def test_calls_of_pytorch_are_timed_by_events_and_by_graphs_where_it_can_be_captured(monkeypatch, captures):
+    harness, graph = _script("harness"), _torch(monkeypatch, captures)
+    calls = []
+    side = harness.Called(harness.Library("torch"), lambda: calls.append(1) or 7, lambda result: result == 8)
+    assert side.correct is False
+    found = side.times(0.0, 3)
+    assert (len(found["single"]), len(found["back_to_back"])) == (3, 3)
+    assert min(*found["single"], *found["back_to_back"]) > 0
+    assert side.facts["graph"] is captures
+    launches = side.facts["launches"]
+    assert graph.replayed == (4 if captures else 0), "once to upload it"
+    # One to see the result, a pilot, the singles, and a capture or all of those back to back.
+    assert len(calls) == 1 + 1 + 3 + (launches if captures else 4 * launches)
+
+
+class Tensor(np.ndarray):
+    """A numpy array that can do what the scripts ask of a tensor."""
 
     def cuda(self):
         return self
@@ -494,89 +544,73 @@ class Tensor:
     cpu = cuda
 
     def numpy(self):
-        return self.values
+        return np.asarray(self)
 
     def copy_(self, other):
-        self.values[...] = other.values
+        self[...] = other
         return self
 
-
-def _into(out, values):
-    out.values[...] = values
-    return out
+    def aminmax(self):
+        return self.min(), self.max()
 
 
-class Event:
-    waited = True
+def _numpys(torch):
+    """Give an invented PyTorch numpy's functions."""
 
-    def __init__(self, enable_timing):
-        assert enable_timing
+    def into(function):
+        def call(*given, out=None, dim=None, **ignored):
+            found = function(*given)
+            return np.asarray(found).view(Tensor) if out is None else out.copy_(found)
 
-    def record(self):
-        Event.waited = False
-        self.at = time.perf_counter()
+        return call
 
-    def elapsed_time(self, end):
-        assert Event.waited, "asked before it was synchronised"
-        return (end.at - self.at) * 1e3
-
-
-def _synchronize():
-    Event.waited = True
-
-
-def _torch(available=True, wrong=False):
-    torch = types.ModuleType("torch")
-    torch.__version__ = "0.0+invented"
-    torch.version = types.SimpleNamespace(cuda="0.0")
-    torch.from_numpy = lambda values: Tensor(values.copy())
-    torch.empty_like = lambda tensor: Tensor(np.empty_like(tensor.values))
-    torch.add = lambda a, b, out: _into(out, a.values + b.values + wrong)
-    torch.sum = lambda a: Tensor(a.values.sum())
-    torch.cumsum = lambda a, axis, out: _into(out, np.cumsum(a.values, axis))
-    torch.cuda = types.SimpleNamespace(
-        is_available=lambda: available, get_device_name=lambda index: "invented", Event=Event,
-        synchronize=_synchronize, empty_cache=lambda: None,
-    )  # fmt: skip
-    return torch
+    torch.int32, torch.int64, torch.float32 = np.int32, np.int64, np.float32
+    torch.from_numpy = lambda items: items.copy().view(Tensor)
+    torch.empty = lambda size, dtype, device=None: np.empty(size, dtype).view(Tensor)
+    torch.empty_like = lambda x, dtype=None: np.empty_like(x, dtype=dtype)
+    torch.add, torch.sum, torch.cumsum = into(np.add), into(lambda *x: np.sum(*x, dtype=x[0].dtype)), into(np.cumsum)
+    torch.topk = lambda x, k: (np.sort(x)[: -k - 1 : -1].view(Tensor), None)
+    torch.searchsorted = into(np.searchsorted)
+    torch.index_select = into(lambda x, axis, places: x[places])
+    torch.sort = lambda x, stable, out: out
 
 
-def _peer(tmp_path, *words):
-    path = tmp_path / "new" / "peer.json"
-    small = ["--n", "1000", "--rounds", "2", "--samples", "20", "--warmup-s", "0.01", "--json", str(path)]
-    done = CliRunner().invoke(_script("torch_peer").main, [*small, *words])
-    return done, path
+@pytest.mark.parametrize(
+    ("script", "words", "wrong"),
+    [
+        ("array_peer", ("--cases", "axis;axis scans;reductions;top k;search;gather"), "cumsum"),
+        ("compare_peer", ("--cases", "arrays;sort", "--datatypes", "f32"), "add"),
+    ],
+)
+def test_results_of_pytorch_are_compared(device, require, tmp_path, monkeypatch, script, words, wrong):
+    require("timestamp-query", "subgroup")
+    _torch(monkeypatch, False)
+    torch = sys.modules["torch"]
+    _numpys(torch)
+    words = ("--n", "2^12", "--peers", "torch", *words)
+    _, rows = _cases(tmp_path, script, *words)
+    sides = [row["sides"]["torch"] for row in rows.values()]
+    assert len(sides) > 3
+    skipped = [side["skipped"] for side in sides if "skipped" in side]
+    assert set(skipped) <= {f"NotImplementedError: torch has no {name}" for name in ("scan exclusive", "sort pairs")}
+    assert all(side["single"] > 0 and side["version"] == "0.0+invented" for side in sides if "skipped" not in side)
+    assert _document(tmp_path)["peers"] == {"torch": "0.0+invented"}
+    right = getattr(torch, wrong)
+    monkeypatch.setattr(torch, wrong, lambda *given, **named: right(*given, **named) + 1)
+    _, rows = _cases(tmp_path, script, *words, code=4)
+    of_wrong = {name for name, row in rows.items() if row["sides"]["torch"].get("correct") is False}
+    assert of_wrong == {name for name in rows if wrong in name or ("scan, " in name and wrong == "cumsum")}
 
 
-def test_both_instruments_are_in_the_file(device, require, tmp_path, monkeypatch):
-    require("timestamp-query")
-    monkeypatch.setitem(sys.modules, "torch", _torch())
-    done, path = _peer(tmp_path)
-    assert done.exit_code == 0, done.output
-    document = json.loads(path.read_text())
-    assert document["peer"]["device"] == "invented"
-    assert document["device"]["adapter"]
-    rows = {(row["primitive"], row["n"]): row for row in document["results"]}
-    assert list(rows) == [(name, n) for n in (1000,) for name in ("copy", "vector_add", "reduce", "scan")]
-    for (name, n), row in rows.items():
-        assert row["correct"] == {"ours": True, "torch": True}, (name, n)
-        assert row["moved_bytes"] == {"copy": 8, "vector_add": 12, "scan": 8}.get(name, 4) * n + 4 * (name == "reduce")
-        for side in ("ours", "torch"):
-            for figure in ("single", "batch"):
-                found = row[side][figure]
-                assert found["ci_low_ns"] <= found["median_ns"] <= found["ci_high_ns"]
-                assert found["gbytes_per_s"] == pytest.approx(row["moved_bytes"] / found["median_ns"])
-        assert row["torch"]["single"]["count"] == 40
-        assert row["ratio"]["single"] == row["torch"]["single"]["median_ns"] / row["ours"]["single"]["median_ns"]
-    assert sum(line.split()[0] == "scan" for line in done.output.splitlines()) == 2
-
-
-def test_a_wrong_peer_is_told(device, require, tmp_path, monkeypatch):
-    require("timestamp-query")
-    monkeypatch.setitem(sys.modules, "torch", _torch(wrong=True))
-    done, path = _peer(tmp_path, "--primitives", "vector_add", "--rounds", "1")
-    assert json.loads(path.read_text())["results"][0]["correct"] == {"ours": True, "torch": False}
-    assert "False" in done.output
+def test_what_is_missing_of_the_libraries_is_said(monkeypatch):
+    harness = _script("harness")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for name, words in (("torch", "PyTorch is not installed"), ("cupy", r"PyTorch is not installed \(its events")):
+        with pytest.raises(harness.PeerError, match=words):
+            harness.Library(name)
+    bench = harness.Bench(None, [1], ["torch"], [], "cub_peer", None, Path())
+    with pytest.raises(harness.PeerError, match="not asked for"):
+        bench.library("cupy")
 
 
 # ---- the study of false verdicts
@@ -794,7 +828,7 @@ def test_a_wrong_result_is_not_drawn():
 
 
 def _peers_document(time, single_ns=None, **given):
-    """A file of compare_peers.py with one result."""
+    """A file of compare_peer.py with one result."""
     kernels = [
         {"label": "histogram", "ns": 100.0},
         *({"label": f"pass {i}", "ns": ns} for i, ns in enumerate((300.0, 500.0))),
@@ -851,37 +885,6 @@ def test_the_host_path_is_measured(device, tmp_path):
     wrong = _run("host_path", "--parts", "sums")
     assert wrong.exit_code == 2
     assert "known are transfers" in wrong.output
-
-
-def test_graphs_beside_scipy(device, tmp_path):
-    path = tmp_path / "graph.json"
-    words = ("--edges", "3000", "--rounds", 1, "--samples", 1, "--iterations", 4, "--warmup-s", 0.001)
-    done = _run("graph_peer", *words, "--peers", "cupy", "--json", path)
-    assert done.exit_code == 0, done.output
-    document = json.loads(path.read_text())
-    ours = {row["stage"]: row for row in document["results"] if row["side"] == "gridwise"}
-    assert list(ours) == ["build", "product", "rank"]
-    assert all(row["right"] and row["time_ns"] > 0 and row["ratio"] == 1 for row in ours.values())
-    assert document["graph"]["edges"] == 3000 > document["graph"]["entries"] > 0
-    assert ours["build"]["edges_per_s"] == 3000 / ours["build"]["time_ns"] * 1e9
-
-
-def test_a_wrong_graph_is_found(device, monkeypatch):
-    graph_peer = _script("graph_peer")
-    example = graph_peer.load_example()
-    graph = graph_peer.Graph(example, 3000, 4)
-    matrix, vector = graph.matrix, graph.product.astype(np.float32)
-    assert graph.is_matrix(matrix.indptr, matrix.indices, matrix.data.astype(np.float32))
-    assert not graph.is_matrix(matrix.indptr, matrix.indices, matrix.data + (matrix.data == 9))
-    assert not graph.is_matrix(np.append(matrix.indptr[:-1], 0), matrix.indices, matrix.data)
-    assert graph.is_product(vector)
-    assert not graph.is_product(np.where(np.arange(vector.size) == 5, vector * np.float32(1.001), vector))
-    assert graph.is_rank(graph.rank.astype(np.float32))
-    assert not graph.is_rank(graph.rank * (1 + 2e-5))
-    found = example.csr
-    monkeypatch.setattr(example, "csr", lambda rows, columns, *rest: found(columns, rows, *rest))
-    ours = graph_peer.Ours(graph, example, device, 1)
-    assert not any(ours.check().values())
 
 
 #: Speaks like cub_chain_peer, and does what its kernels do with numpy; after WRONG a checksum is another.
@@ -954,36 +957,28 @@ def _invented_chain(tmp_path, wrong=0):
     return program
 
 
-def _chains(tmp_path, *words):
-    path = tmp_path / "chain.json"
-    done = _run("chain_peer", *words, "--rounds", 1, "--samples", 1, "--warmup-s", 0, "--json", path)
-    return done, json.loads(path.read_text())["results"]
+def _chains(tmp_path, *words, code=0):
+    return _cases(tmp_path, "chain_peer", *words, code=code)
 
 
 def test_group_by_beside_cub(device, require, tmp_path):
     """Each case has data of its own on the other side, too."""
     require("timestamp-query")
-    cub = ("--cub", _invented_chain(tmp_path))
-    done, results = _chains(
-        tmp_path, "--rows", "700,5000", "--groups", "70", "--table", 0, "--splats", 0, "--stages", *cub
-    )
-    assert done.exit_code == 0, done.output
-    assert "reduction: reduce " in done.output
-    assert list(results) == [f"group: {n} rows, keys below 70" for n in ("700", "5,000")]
-    for sides in results.values():
-        assert list(sides) == ["ours", "ours, key_bits=7", "CUB, 32 bits", "CUB, 7 bits"]
-        assert all(side["right"] for side in sides.values())
-        known, used = sides["ours, key_bits=7"], sides["CUB, 7 bits"]
-        assert used["kernels"] is None
-        assert [kernel["kernel"] for kernel in known["kernels"]][-1] == "reduction: reduce"
+    small = ("--groups", "70", "--table", 0, "--splats", 0)
+    for n in (700, 5000):
+        output, rows = _chains(tmp_path, "--n", n, *small, "--cub", _invented_chain(tmp_path))
+        sides = rows["group, keys below 70"]["sides"]
+        assert list(sides) == ["ours, key_bits=7", "ours", "cub, 32 bits", "cub, 7 bits"]
+        assert all(side["correct"] for side in sides.values())
+        known, used = sides["ours, key_bits=7"], sides["cub, 7 bits"]
+        assert [kernel["label"] for kernel in known["kernels"]][-1] == "reduction: reduce"
         assert all(kernel["ns"] > 0 for kernel in known["kernels"])
-        assert used["ratio"] == {clock: used[clock] / known[clock] for clock in ("gpu_ns", "wall_ns")}
-        assert used["mark"] == ["gpu_ns", 1.0]
-    assert done.output.count("mark 1 × gpu: reached") == 2
-    cub = ("--cub", _invented_chain(tmp_path, wrong=1))
-    done, results = _chains(tmp_path, "--rows", "700", "--groups", "70", "--table", 0, "--splats", 0, *cub)
-    assert done.exit_code == 4, done.output
-    assert [side["right"] for side in results["group: 700 rows, keys below 70"].values()] == [True, True, False, False]
+        assert used["ratio"] == {figure: used[figure] / known[figure] for figure in ("single", "wall")}
+        assert used["mark"] == ["single", 1.0]
+        assert "mark 1 x single: reached" in output
+    output, rows = _chains(tmp_path, "--n", 700, *small, "--cub", _invented_chain(tmp_path, wrong=1), code=4)
+    sides = rows["group, keys below 70"]["sides"]
+    assert [side["correct"] for side in sides.values()] == [True, True, False, False]
 
 
 def test_tables_beside_those_that_are_installed(device, require, monkeypatch, tmp_path):
@@ -991,97 +986,62 @@ def test_tables_beside_those_that_are_installed(device, require, monkeypatch, tm
     monkeypatch.setitem(sys.modules, "polars", None)
     monkeypatch.setitem(sys.modules, "torch", None)
     pytest.importorskip("pandas")
-    done, results = _chains(tmp_path, "--ours-only", "--rows", 0, "--table", "5000", "--splats", 0)
-    assert done.exit_code == 0, done.output
-    (sides,) = results.values()
-    assert sides["polars"] == {
-        "gpu_ns": None, "wall_ns": None, "ratio": {"gpu_ns": None, "wall_ns": None}, "right": None, "rounds": None,
-        "skipped": "polars is not installed", "mark": ["wall_ns", 20.0], "kernels": None,
-    }  # fmt: skip
+    _, rows = _chains(tmp_path, "--peers", "none", "--n", 0, "--table", "5000", "--splats", 0)
+    sides = rows["table"]["sides"]
+    assert sides["polars"] == {"skipped": "polars is not installed"}
     ours, transfers, pandas = sides["ours"], sides["ours, with transfers"], sides["pandas"]
-    assert [side["right"] for side in (ours, transfers, pandas)] == [True, True, True]
-    assert ours["gpu_ns"] > 0
-    assert (transfers["gpu_ns"], pandas["gpu_ns"]) == (None, None)
-    assert pandas["ratio"]["wall_ns"] == pandas["wall_ns"] / ours["wall_ns"]
-    example = _script("chain_peer").load_example("group_by")
+    assert [side["correct"] for side in (ours, transfers, pandas)] == [True, True, True]
+    assert ours["single"] > 0
+    assert (transfers["single"], pandas["single"]) == (None, None)
+    assert pandas["ratio"] == {"wall": pandas["wall"] / ours["wall"]}
+    example = _script("harness").load_example("group_by")
     expected = example.by_numpy(*example.table(5000))
     assert not example.agree({**expected, "total": expected["total"] * 1.001}, expected)
 
 
 def test_splats_beside_cub(device, require, tmp_path):
     require("timestamp-query")
-    cub = ("--cub", _invented_chain(tmp_path))
-    done, results = _chains(tmp_path, "--rows", 0, "--table", 0, "--splats", "300,500", *cub)
-    assert done.exit_code == 0, done.output
-    assert [title.partition(",")[0] for title in results] == ["splats: 300", "splats: 500"]
-    for sides in results.values():
-        assert list(sides) == ["ours", "CUDA, as in the paper", "CUDA, by depth first"]
-        assert all(side["right"] for side in sides.values())
-    assert done.output.count("mark 1.5 × wall: reached") == 2
+    words = ("--n", 0, "--table", 0, "--splats", "300", "--cub", _invented_chain(tmp_path))
+    output, rows = _chains(tmp_path, *words)
+    sides = rows["splats"]["sides"]
+    assert list(sides) == ["ours", "cuda, as in the paper", "cuda, by depth first"]
+    assert all(side["correct"] for side in sides.values())
+    assert "mark 1.5 x wall: reached" in output
 
 
-def test_searches_are_measured_with_and_without_samples(device, tmp_path):
-    path = tmp_path / "search.json"
-    done = _run("search_peer", "--n", "9000", "--rounds", 1, "--samples", 1, "--peers", "", "--json", path)
-    assert done.exit_code == 0, done.output
-    rows = json.loads(path.read_text())["results"]
-    assert [row["queries"] for row in rows[::2]] == ["random", "sorted", "index"]
-    assert {row["side"] for row in rows} == {"gridwise", "binary"}
-    assert all(row["right"] and row["time_ns"] > 0 for row in rows)
-    search_peer = _script("search_peer")
-    lengths = {"sorted": 9000, "queries": 9000, "output": 9000}
-    capabilities = gw.capabilities(device)
-    levels = [
-        cls.plan_for(capabilities=capabilities, lengths=lengths).parameters["levels"]
-        for cls in (gw.Search, search_peer.WithoutSamples)
-    ]
-    assert levels == [1, 0]
+def test_graphs_beside_scipy(device, require, tmp_path):
+    require("timestamp-query")
+    _, rows = _cases(tmp_path, "graph_peer", "--n", "3000", "--iterations", 4, "--peers", "none")
+    assert list(rows) == ["build", "product", "rank"]
+    for row in rows.values():
+        ours = row["sides"]["gridwise_py"]
+        assert row["correct"]
+        assert (ours.get("wall") or ours["single"]) > 0
+        assert 3000 > row["entries"] > 0
+        assert row["sides"]["torch32"] == {"skipped": "not asked for"}
 
 
-def test_segmented_reductions_are_measured_in_each_form(device, tmp_path):
-    path = tmp_path / "segments.json"
-    words = ("--n", 9000, "--lengths", "1,1000", "--rounds", 1, "--seconds", 0.002, "--json", path)
-    done = _run("segment_variants", *words)
-    assert done.exit_code == 0, done.output
-    rows = json.loads(path.read_text())["results"]
-    variants = list(_script("segment_variants").VARIANTS)
-    assert [(row["length"], row["variant"]) for row in rows] == [(k, name) for k in (1, 1000) for name in variants]
-    assert all(min(row["median_ns"].values()) > 0 for row in rows)
-
-
-def test_gathers_are_measured_by_the_size_of_the_array(device, tmp_path):
-    path = tmp_path / "gather.json"
-    words = ("--n", "9000", "--vectors", "100,20000", "--rounds", 1, "--samples", 1, "--peers", "", "--json", path)
-    done = _run("gather_peer", *words)
-    assert done.exit_code == 0, done.output
-    rows = json.loads(path.read_text())["results"]
-    assert [(row["vector_items"], row["right"]) for row in rows] == [(100, True), (20000, True)]
-    assert all(row["time_ns"] > 0 for row in rows)
-
-
-def test_merges_are_measured_in_each_form(device, tmp_path):
-    path, words = tmp_path / "merge.json", ("--n", "9000", "--rounds", 1, "--samples", 1, "--shapes", "64x1")
-    words += ("--staged-shapes", "32x2")
-    done = _run("merge_peer", *words, "--cub", tmp_path / "none", "--json", path)
-    assert done.exit_code == 0, done.output
-    assert "CUB: not here" in done.output
-    rows = json.loads(path.read_text())["results"]
-    assert [row["side"] for row in rows] == ["library", "bisect", "staged", "64x1", "staged 32x2"]
-    for row in rows:
-        assert row["right"]
-        assert row["time_ns"] > 0
-        assert list(row["kernels_ns"]) == ["merge partition", "merge"]
-    lengths = {"a": 5000, "b": 4000, "output": 9000}
-    plans = {
-        name: form.plan_for(capabilities=FULL, lengths=lengths) for name, form in _script("merge_peer").FORMS.items()
-    }
-    assert plans["bisect"].shaders.keys() == plans["library"].shaders.keys()
-    assert plans["bisect"] != plans["library"], "which differ in a parameter"
+def test_a_wrong_graph_is_found(device, monkeypatch):
+    graph_peer = _script("graph_peer")
+    example = _script("harness").load_example("pagerank")
+    graph = graph_peer.Graph(example, 3000, 4)
+    matrix, vector = graph.matrix, graph.product.astype(np.float32)
+    assert graph.is_matrix(matrix.indptr, matrix.indices, matrix.data.astype(np.float32))
+    assert not graph.is_matrix(matrix.indptr, matrix.indices, matrix.data + (matrix.data == 9))
+    assert not graph.is_matrix(np.append(matrix.indptr[:-1], 0), matrix.indices, matrix.data)
+    assert graph.is_product(vector)
+    assert not graph.is_product(np.where(np.arange(vector.size) == 5, vector * np.float32(1.001), vector))
+    assert graph.is_rank(graph.rank.astype(np.float32))
+    assert not graph.is_rank(graph.rank * (1 + 2e-5))
+    found = example.csr
+    monkeypatch.setattr(example, "csr", lambda rows, columns, *rest: found(columns, rows, *rest))
+    sides = graph_peer.Ours(graph, example, device).sides()
+    assert [make().correct for make in sides.values()] == [False] * 3
 
 
 # ---- CUB beside us
 
-#: Speaks like cub_stream_peer, and computes with numpy; after WRONG its words are others.
+#: Speaks like cub_peer, and computes with numpy; after WRONG its words are others.
 _INVENTED_CUB = """#!{python}
 import sys
 import numpy as np
@@ -1111,6 +1071,18 @@ def run_length(n, input):
     return [x[starts], np.diff(np.append(starts, n)).astype(np.uint32)]
 
 
+def sort_pairs(n, keys, values):
+    keys, values = data[keys].view(np.uint32), data[values].view(np.uint32)
+    order = np.argsort(keys, kind="stable")
+    return [keys[order], values[order] + WRONG]
+
+
+def scan(n, input):
+    found = np.cumsum(data[input].view(np.float32), dtype=np.float32)
+    found[n // 2] += WRONG
+    return [found]
+
+
 for line in sys.stdin:
     command, *words = line.split()
     if command == "load":
@@ -1134,8 +1106,6 @@ for line in sys.stdin:
         print('{{"error": "no case"}}', flush=True)
 """
 
-_FEW = ("--rounds", 1, "--samples", 1, "--warmup-s", 0, "--settle-s", 0)
-
 
 def _invented_cub(tmp_path, wrong=0):
     program = tmp_path / "invented_cub"
@@ -1147,70 +1117,59 @@ def _invented_cub(tmp_path, wrong=0):
 def test_streams_beside_cub(device, require, tmp_path):
     """Both sides in the file, and why a side is missing; a peer that ends or refuses takes nothing along."""
     require("timestamp-query")
-    path = tmp_path / "stream_peer.json"
-    cases = ("select 1/2", "partition in 2", "reduce", "top 8", "run lengths, runs of 8", "segmented reduce of 65536")
-    words = ("--sizes", "2^12", "--cases", ";".join(cases), *_FEW, "--cub", _invented_cub(tmp_path), "--json", path)
-    done = _run("stream_peer", *words)
-    assert done.exit_code == 0, done.output
-    document = json.loads(path.read_text())
-    rows = {row["case"]: row for row in document["results"]}
-    assert list(rows) == list(cases[:-1])
-    for name in ("select 1/2", "partition in 2", "run lengths, runs of 8"):
+    cases = ("select 1/2", "partition in 2", "run lengths, runs of 8", "reduce", "top 8")
+    words = ("--n", "2^12", "--cases", ";".join(cases), "--cub", _invented_cub(tmp_path))
+    _, rows = _cases(tmp_path, "stream_peer", *words)
+    assert set(rows) >= set(cases)
+    for name in cases[:3]:
         row = rows[name]
-        assert (row["equal"], row["differs_from_numpy"]) == (True, None), name
+        assert row["correct"] is True, name
         ours, cub = row["sides"]["gridwise_py"], row["sides"]["cub"]
         assert cub["single"] == 5000
-        assert row["ratio"] == 5000 / ours["single"]
-        assert row["back_to_back_ratio"] == 4000 / ours["back_to_back"]
+        assert cub["ratio"] == {"single": 5000 / ours["single"], "back_to_back": 4000 / ours["back_to_back"]}
     assert 1.8 < rows["select 1/2"]["moved_bytes"] / (4096 * 3.3) < 1.9  # about 6 bytes an item
     assert rows["partition in 2"]["moved_bytes"] == 8 * 4096
     assert rows["reduce"]["sides"]["cub"] == {"skipped": "invented_cub case reduce: ended"}
     assert rows["reduce"]["sides"]["gridwise_py"]["single"] > 0
     assert rows["top 8"]["sides"]["cub"] == {"skipped": "invented_cub case top_k: no case"}
     assert rows["top 8"]["sides"]["gridwise_py"]["single"] > 0
-    assert document["left_out"] == ["segmented reduce of 65536 at 2^12 (too few items)"]
-    assert "left out: segmented reduce of 65536" in done.output
 
 
 def test_streams_that_differ_from_cubs_end_the_run(device, require, tmp_path):
     require("timestamp-query")
-    path = tmp_path / "stream_peer.json"
-    program = _invented_cub(tmp_path, wrong=1 << 24)
-    done = _run("stream_peer", "--sizes", "2^12", "--cases", "select 1/2", *_FEW, "--cub", program, "--json", path)
-    assert done.exit_code == 4, done.output
-    (row,) = json.loads(path.read_text())["results"]
-    assert row["equal"] is False
-    assert row["checksums"]["gridwise_py"] != row["checksums"]["cub"]
-    assert row["differs_from_numpy"] is None
-    unknown = _run("stream_peer", "--cases", "selects")
-    assert (unknown.exit_code, "no case begins with 'selects'" in unknown.output) == (2, True)
+    words = ("--n", "2^12", "--cases", "select 1/2", "--cub", _invented_cub(tmp_path, wrong=1 << 24))
+    _, rows = _cases(tmp_path, "stream_peer", *words, code=4)
+    sides = rows["select 1/2"]["sides"]
+    assert (sides["gridwise_py"]["correct"], sides["cub"]["correct"]) == (True, False)
+    unknown = _run("stream_peer", *_FEW, "--n", "2^12", "--peers", "none", "--cases", "selects")
+    assert (unknown.exit_code, "--cases 'selects'" in unknown.output) == (2, True)
+
+
+def test_sorts_and_sums_of_floats_beside_cub(device, require, tmp_path):
+    """Of floats CUB's results are compared on items whose sums are exact, and its times are of the case's."""
+    require("timestamp-query")
+    words = ("--n", "2000", "--peers", "cub", "--cases", "sort_pairs, u32;scan, f32", "--cub")
+    _, rows = _cases(tmp_path, "compare_peer", *words, _invented_cub(tmp_path))
+    assert list(rows) == ["scan, f32", "sort_pairs, u32"]
+    for row in rows.values():
+        assert (row["correct"], row["sides"]["cub"]["correct"], row["sides"]["cub"]["single"]) == (True, True, 5000)
+    assert rows["sort_pairs, u32"]["sides"]["torch"] == {"skipped": "not asked for"}
+    _, rows = _cases(tmp_path, "compare_peer", *words, _invented_cub(tmp_path, wrong=1), code=4)
+    for row in rows.values():
+        assert (row["correct"], row["sides"]["cub"]["correct"]) == (False, False)
+        assert row["sides"]["gridwise_py"]["correct"]
 
 
 def test_checksums_in_parts(monkeypatch):
-    """As cuda_peers.checksum computes them in one loop: in parts, with items of 1, 4 and 8 bytes."""
-    tasks, peers = _script("stream_tasks"), _script("cuda_peers")
-    monkeypatch.setattr(tasks, "_PART_ITEMS", 8)
+    harness, streams = _script("harness"), _script("stream_peer")
+    monkeypatch.setattr(harness, "_PART_ITEMS", 8)
     rng = np.random.default_rng(0)
     for items in (rng.integers(0, 2**32, 37, np.uint32), rng.integers(0, 2**64, 12, np.uint64), np.zeros(0, np.uint32)):
-        assert tasks.checksum(items) == peers.checksum((items,)), items.dtype
-    assert [tasks.make_data("words", n)[:17].tolist() for n in (17, 40)] == [tasks.make_data("words", 17).tolist()] * 2
-
-
-def test_all_cases_of_streams_stay_right(device, require, tmp_path):
-    """Those of which the library has the primitive; none fails to be made."""
-    require("timestamp-query")
-    path = tmp_path / "stream_peer.json"
-    groups = "marks;shares;runs;datatypes;others;segments"
-    done = _run("stream_peer", "--ours-only", "--sizes", "2^12", "--cases", groups, *_FEW, "--json", path)
-    assert done.exit_code == 0, done.output
-    rows = json.loads(path.read_text())["results"]
-    skipped = [row["sides"]["gridwise_py"].get("skipped") for row in rows]
-    assert all(why is None or why.endswith("is not there") for why in skipped), skipped
-    measured = [row for row, why in zip(rows, skipped, strict=True) if why is None]
-    assert len(measured) > 40
-    assert all(row["differs_from_numpy"] is None for row in measured)
-    assert "the dot product takes" in done.output
-    assert "rows of 4096" in done.output
+        wanted = sum((i + 1) * int(word) for i, word in enumerate(items.view(np.uint32))) % 2**64
+        assert harness.checksum(items) == wanted, items.dtype
+    assert [streams.make_data("words", n)[:17].tolist() for n in (17, 40)] == [
+        streams.make_data("words", 17).tolist()
+    ] * 2
 
 
 def test_a_chain_with_counts_on_the_gpu_and_with_counts_read(device, tmp_path):
