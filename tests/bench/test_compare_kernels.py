@@ -131,7 +131,8 @@ def test_what_cannot_be_compared_is_refused_before_anything_runs(device, fresh_d
     elsewhere = {"old": old, "new": _kernel(fresh_device, "x[id.x]")}
     for kernels, options, problem in (
         ({"old": old}, {}, "at least two"),
-        ({"old": old, "new": lambda: None}, {}, "new is function"),
+        ({"old": old, "new": 3}, {}, "new takes a gw.Kernel .* not int"),
+        ({"old": old, "new": lambda: None}, {"mode": "hot"}, "not for a function that submits .* 'latency'"),
         (elsewhere, {}, "different devices"),
         (squares, {"baseline": "odl"}, "'odl' is none of old, new"),
         (squares, {"rounds": 2}, "at least 3"),

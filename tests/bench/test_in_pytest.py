@@ -81,7 +81,7 @@ def invented(monkeypatch):
     """Times that a test sets; they stand still, and no other work disturbs them."""
     given = types.SimpleNamespace(scale_ns=1e6, mode=Mode.BATCH, shaders=("a" * 64,), rounds=[], walls=False)
 
-    def measure_rounds(primitive, arrays, protocols, **options):
+    def measure_rounds(ready, protocols):
         given.rounds.append(len(protocols))
         found = [
             measurement(
@@ -152,28 +152,49 @@ def test_sequence(gpu_benchmark):
     x = gw.asarray(X, device)
     with gw.capture(device) as calls:
         gw.sum(gw.cumsum(x))
-    gpu_benchmark(calls, rounds=1, protocol=SHORT)
+    done = gpu_benchmark(calls, rounds=1, protocol=SHORT)
+    assert len(done.measurements[0].kernels) == 2
+
+def test_recorded(gpu_benchmark):
+    def record(encoder, x, y):
+        kernel.record(encoder, x=x, y=y)
+
+    y = gw.zeros(100, "f32", device)
+    gpu_benchmark(record, reference=dict(y=X * X), mode="batch", rounds=1, protocol=SHORT, x=X, y=y)
+
+@pytest.mark.gridwise(mode="hot")
+def test_submitted(gpu_benchmark):
+    def twice(x):
+        return kernel.execute(x=x, y=gw.zeros(100, "f32", device), enable_gpu_timing=True)
+
+    gpu_benchmark(twice, reference=X * X, rounds=1, protocol=SHORT, x=gw.asarray(X, device))
+
+def test_benchmark(gpu_benchmark):
+    inputs = dict(x=X, y=np.zeros(100, np.float32))
+    work = gw.Work(100, 400, 400)
+    gpu_benchmark(gw.Benchmark([kernel], inputs, lambda x: x * x, work=work), rounds=1, protocol=SHORT)
 """
 
 
 def test_every_kind_of_subject_is_timed_checked_and_in_the_file(run, pytester, device):
     result = run(SUBJECTS, "--gridwise-json", "new.json")
-    result.assert_outcomes(passed=5)
+    result.assert_outcomes(passed=8)
     path = pytester.path / "new.json"
     found = gw.read_results(path).results
     of = {r.primitive: [one for one in found if one.primitive == r.primitive] for r in found}
-    names = ["kernel", "primitive", "callable[False] own", "callable[True] own", "sequence"]
+    names = ["kernel", "primitive", "callable[False] own", "callable[True] own", "sequence", "recorded",
+             "submitted", "benchmark"]  # fmt: skip
     assert list(of) == [f"test_it.py::test_{name}" for name in names]
     firsts = [of[name][0] for name in of]
     assert [(r.n, r.mode, r.checked) for r in firsts] == [
         (100, "batch", True), (100, "hot", True), (100, "latency", True), (100, "latency", False),
-        (0, "latency", False),
+        (0, "hot", False), (0, "batch", True), (0, "latency", True), (0, "hot", True),
     ]  # fmt: skip
     assert [[(r.process, r.round) for r in rounds] for rounds in of.values()] == [
-        [(0, i) for i in range(count)] for count in (2, 1, 2, 2, 1)
+        [(0, i) for i in range(count)] for count in (2, 1, 2, 2, 1, 1, 1, 1)
     ]
     timed = gw.capabilities(device).tick_period_ns is not None
-    assert [r.gpu_span is not None for r in firsts] == [timed, timed, False, False, timed]
+    assert [r.gpu_span is not None for r in firsts] == [timed, timed, False, False, *[timed] * 4]
     assert all(r.cpu_wall.median_ns > 0 and r.correct for r in found)
     said = _said(result)
     adapter = device.adapter.info["device"]
@@ -298,13 +319,22 @@ def test_a_benchmark_that_the_stored_file_lacks_passes_and_is_named(run, invente
         ),
         (
             "gpu_benchmark(K, reference=X * X + 1, **A)",
-            "is wrong: y: item 0 is 0.0, expected 1.0 (100 wrong items); it was not timed",
+            "is wrong: item 0 is 0.0, expected 1.0 (100 wrong items); it was not timed",
         ),
-        ("gpu_benchmark(K, reference=X[:5], **A)", "reference= of y has the shape (5,), the output has (100,)"),
-        ("gpu_benchmark(K, reference={'z': X}, **A)", "reference= has 'z', which is no output; there are y"),
+        ("gpu_benchmark(K, reference=X[:5], **A)", "the reference of y has shape (5,), but the output has (100,)"),
+        ("gpu_benchmark(K, reference={'z': X}, **A)", "the reference has 'z', which is none of its outputs y"),
+        ("assert gpu_benchmark(K, **ONCE)", "returns times, not what it timed"),
+        ("assert gpu_benchmark(K, **ONCE) == 6", "say what is right: gpu_benchmark(…, reference=…)"),
+        ("np.testing.assert_allclose(gpu_benchmark(K, **ONCE), X)", "say what is right: gpu_benchmark(…, reference=…)"),
+        ("gpu_benchmark.pedantic(print, rounds=3)", "has no pedantic, unlike the fixture of pytest-benchmark: write"),
         ("gpu_benchmark(np.sum, X)", "given 1 more without a name; write gpu_benchmark(lambda: sum(…)), or name"),
-        ("gpu_benchmark(print, x=X)", "x= is for a primitive, but this is a builtin_function_or_method"),
-        ("gpu_benchmark(print, mode='cold')", "mode='cold' is for a primitive"),
+        (
+            "gpu_benchmark(print, x=X)",
+            "neither with an encoder and its inputs, (encoder, x), to record, nor with (x)",
+        ),
+        ("gpu_benchmark(print, mode='cold')", "mode 'cold' is not for a function that submits by itself"),
+        ("gpu_benchmark(lambda encoder: 3)", "records on an encoder, but of which device? Give device="),
+        ("gpu_benchmark(gw.Benchmark(K, A), x=X)", "x= is part of the gw.Benchmark that it is given"),
         ("gpu_benchmark(3)", "not int"),
         ("gpu_benchmark(lambda: 3)", "used no device"),
         ("gpu_benchmark(K, rounds=0, **A)", "rounds"),
@@ -317,7 +347,7 @@ def test_wrong_calls_fail_in_a_line_with_the_remedy(run, call, said):
     result = run(f"{SHORT}\n{arrays}\ndef test_it(gpu_benchmark):\n    {call}\n", "--gridwise")
     result.assert_outcomes(failed=1)
     assert said in _said(result)
-    assert "Measure a kernel, primitive, sequence or callable" not in _said(result)  # the text of __call__
+    assert "Measure what `measure` takes" not in _said(result)  # the text of __call__
 
 
 def test_a_benchmark_that_times_nothing_has_a_warning(run, invented):
@@ -436,7 +466,7 @@ XDIST_CONFTEST = """
 from gridwise_py.bench.in_pytest import fixture
 from gridwise_py.bench.sampling.samples import make_series
 
-def measure_rounds(primitive, arrays, protocols, **options):
+def measure_rounds(ready, protocols):
     m = fixture.Measurement("x", fixture.Mode.BATCH, 1, whole={"gpu_span": make_series("gpu_span", [1e3] * 60)})
     return [m] * len(protocols)
 
@@ -445,6 +475,7 @@ fixture.measure_rounds = measure_rounds
 XDIST_TESTS = """
 import os, time
 from pathlib import Path
+import numpy as np
 import pytest
 import gridwise_py as gw
 
@@ -456,7 +487,7 @@ def kernel():
 def test_timed(kernel, gpu_benchmark, i):
     begin = time.monotonic()
     time.sleep(0.2)
-    gpu_benchmark(kernel)
+    gpu_benchmark(kernel, input=np.ones(10, np.uint32))
     Path(f"{i}.times").write_text(f"{begin} {time.monotonic()} {os.getpid()}")
 """
 
@@ -505,20 +536,6 @@ def test_waiting_for_a_lock_ends_and_names_who_has_it(tmp_path):
         pass
 
 
-def test_a_reference_compares_floats_within_tolerances_and_integers_exactly():
-    check = fixture.Reference(np.array([1.0, np.nan, 3.0], np.float32), 1e-3, 0.0)
-    assert check(np.array([1.0005, np.nan, 3.0], np.float32)) is None
-    assert check(np.array([1.0005, np.nan, 3.1], np.float32)).index == 2
-    assert replace(check(np.array([0.0, 0.0, 3.0])), argument="").wrong_items == 2
-    halves = fixture.Reference(np.array([1.0, 1000.0]))  # as of a gw.Benchmark: by the type
-    assert halves(np.array([1.001, 1000.5], np.float16)) is None
-    assert halves(np.array([1.001, 1000.5], np.float32)).wrong_items == 2
-    exact = fixture.Reference(np.array([10**9]), 1.0, 1.0)
-    assert exact(np.array([10**9 + 1])).got == 10**9 + 1
-    with pytest.raises(gw.ArgumentError, match="there are 2 outputs"):
-        check({"a": np.zeros(3), "b": np.zeros(3)})
-
-
 # ---- how often it is wrong
 
 
@@ -527,7 +544,7 @@ def test_the_same_kernel_hardly_ever_fails_and_a_slower_one_mostly(run, invented
     """Noise of 2 % within rounds, of 0.5 % between them; benchmarks/false_regressions.py counts on a device."""
     rng, slower = np.random.default_rng(39), 1.0
 
-    def measure_rounds(primitive, arrays, protocols, **options):
+    def measure_rounds(ready, protocols):
         return [
             replace(
                 measurement(mode=Mode.BATCH, labels=("k",), count=1, canary_ns=(10.0, 10.0)),

@@ -366,7 +366,7 @@ def f(device, n):
     ("made", "message"),
     [
         ("gw.Benchmark(kernel(device), inputs(n), lambda x: x[:7])",
-         "the reference of y has shape (7,), but the output has (100,); return 100 items in that shape"),
+         "the reference of y has shape (7,), but the output has (100,); give 100 items in that shape"),
         ("gw.Benchmark(kernel(device), inputs(n), lambda z: z)",
          "the reference has a parameter 'z', which is none of the inputs x, y"),
         ("gw.Benchmark(kernel(device), inputs(n), lambda x: {'z': x})", "has 'z', which is none of its outputs y"),

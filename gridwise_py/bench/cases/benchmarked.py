@@ -18,7 +18,7 @@ from ...primitives.base import Primitive
 from ...runtime.sequence import Sequence as CapturedSequence
 from .mode import MODES
 
-__all__ = ["AxisValue", "Benchmark", "Declared", "Run", "axis_text", "benchmarked", "collecting"]
+__all__ = ["AxisValue", "Benchmark", "Declared", "Measurable", "Run", "axis_text", "benchmarked", "collecting"]
 
 AxisValue: TypeAlias = int | float | str | bool
 #: What a benchmark can run.
@@ -40,8 +40,9 @@ class Benchmark:
     ----------
     run : Primitive, Sequence, callable, or sequence or mapping of primitives
         A `gw.Kernel`, another primitive, what `gw.capture` captured, or several kernels, which run one after the other:
-        each gets the arguments that it has, outputs of those before it included. A callable records on an encoder: it
-        is called with it, and with the inputs by name as Arrays.
+        each gets the arguments that it has, outputs of those before it included. A callable that takes an encoder, and
+        then the inputs by name as Arrays, records on it. One without encoder submits by itself: it is timed call by
+        call, in mode latency, on the GPU only if it returns what has timestamps, and checked by what it returns.
     inputs : mapping from str to numpy.ndarray, Array or number
         The arguments by name. Of a kernel these include what it writes, where that has a content that matters.
     reference : callable or mapping, optional
@@ -82,8 +83,12 @@ class Benchmark:
             raise ArgumentError(
                 f"a benchmark's work is {given['work']!r:.60}, but must be a gw.Work(items, read_bytes, write_bytes)"
             )
-        if isinstance(given["restore"], str):
-            object.__setattr__(self, "restore", (given["restore"],))
+        restore = given["restore"]
+        object.__setattr__(self, "restore", (restore,) if isinstance(restore, str) else tuple(restore or ()))
+
+
+#: What can be measured.
+Measurable: TypeAlias = Run | Benchmark
 
 
 def _benchmark_of(made: Any, name: str) -> Benchmark:

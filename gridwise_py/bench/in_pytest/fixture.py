@@ -6,30 +6,29 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeVar
 
 import pytest
 import wgpu
 
 from ...display.quantities import format_time
-from ...errors import ArgumentError, DatatypeError
+from ...errors import ArgumentError
 from ...primitives.base import Primitive
-from ...runtime.array import Array
 from ...runtime.context import context_of
-from ...runtime.sequence import Sequence as CapturedCalls
 from ...types.options import integer
 from ..analysis.compare import Comparison
+from ..cases.benchmarked import Measurable
 from ..cases.mode import Mode, ModeLike
-from ..checks.check import Mismatch
 from ..results.entries import result_of
+from ..sampling.checker import Check
 from ..sampling.interleave import samples_ns
-from ..sampling.measure import Check, measure_rounds
+from ..sampling.measure import measure_rounds, prepared
 from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
+from ..sampling.subjects import benchmark_of
 from ..sweep.machine_load import LoadWatch
 from .judgement import judge
 from .session import Session
-from .subjects import Reference, replay_of, round_protocols, rounds_of_calls
 
 __all__ = ["Benchmarked", "GpuBenchmark"]
 
@@ -39,11 +38,15 @@ _T = TypeVar("_T")
 #: Rounds of a call: with several, the times within this process show how much they wander.
 _ROUNDS = 5
 _LEAST_ROUNDS = 1
+#: Of one round, unless a test gives its own.
+_ROUND = SamplingProtocol(timeout_s=0.1, warmup_s=0.03, max_warmup_s=0.1)
+#: Before the first round: an idle GPU lowers its clock, and needs so long to raise it.
+_FIRST_WARMUP_S, _FIRST_MAX_WARMUP_S = 0.3, 1.0
 #: What the mark may set.
 _MARKABLE = ("gate", "mode", "protocol", "rounds", "threshold")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Benchmarked:
     """What a call of ``gpu_benchmark`` returns.
 
@@ -67,6 +70,15 @@ class Benchmarked:
         times = [time for each in samples_ns(self.measurements) for time in each]
         return median(times) if times else None
 
+    def _no_result(self, *_: object, **__: object) -> NoReturn:
+        raise ArgumentError(
+            "gpu_benchmark returns times, not what it timed, so to assert it checks nothing; say what is right: "
+            "gpu_benchmark(…, reference=…)"
+        )
+
+    __bool__ = __eq__ = __lt__ = __gt__ = __le__ = __ge__ = __array__ = _no_result
+    __hash__ = object.__hash__
+
     def __repr__(self) -> str:
         return f"Benchmarked({self.name}: {format_time(self.time_ns, 'no time')} in {len(self.measurements)} rounds)"
 
@@ -89,14 +101,14 @@ class GpuBenchmark:
 
     def __call__(
         self,
-        subject: Primitive | CapturedCalls | Callable[[], Any],
+        subject: Measurable,
         /,
         *unnamed: Any,
         name: str = "",
         reference: Any = None,
         rtol: float | None = None,
         atol: float | None = None,
-        check: bool | Callable[[Any], Mismatch | None] = True,
+        check: Check = True,
         mode: ModeLike | None = None,
         rounds: int | None = None,
         protocol: SamplingProtocol | None = None,
@@ -107,28 +119,27 @@ class GpuBenchmark:
         device: wgpu.GPUDevice | None = None,
         **arrays: Any,
     ) -> Benchmarked:
-        """Measure a kernel, primitive, sequence or callable, check it, and judge it against the stored file.
+        """Measure what `measure` takes, check it, and judge it against the stored file.
 
         The test fails if a result is wrong or if it is slower by more than `gate`.
 
         Parameters
         ----------
-        subject : Primitive, Sequence or callable
-            A `Kernel` or another primitive is measured as `measure` does; a `Sequence` by two timestamps around each
-            replay; a callable without arguments as `benchmark` does, with GPU times if it returns what has them.
+        subject : Primitive, Sequence, callable, sequence or mapping of primitives, or Benchmark
+            As for `measure`.
         *unnamed
-            Refused: a primitive takes its arguments by name, and a callable none.
+            Refused: arguments are given by name, and a function that submits needs none.
         name : str, optional
             Needed for the second and further calls in one test.
-        reference : array_like or mapping from str to array_like, optional
-            What the only output must be, or outputs by name; of a callable, what it returns. By default a primitive
-            is compared with its reference in numpy; a `Kernel` has none.
+        reference : array_like, mapping or callable, optional
+            As of a `Benchmark`: what the only output must be, or outputs by name; of a function that submits, what it
+            returns. By default a primitive is compared with its reference in numpy; a `Kernel` has none.
         rtol, atol : float, optional
-            How much a float may differ from `reference`, as of a `Benchmark`; other items must be equal.
+            As of a `Benchmark`.
         check : bool or callable, default True
-            As for `measure`. Of a callable, it takes what the call returned.
+            As for `measure`.
         mode : {"batch", "hot", "cold", "latency"}, optional
-            As for `measure`, by default batch; of primitives only.
+            As for `measure`; by default batch of a primitive, latency of a function that submits, hot of others.
         rounds : int, default 5
         protocol : SamplingProtocol, optional
             Of each round; by default 0.1 s of samples.
@@ -139,11 +150,11 @@ class GpuBenchmark:
         gate : float, default 0.05
             The test fails if its verdict is slower, and by more than this share.
         n : int, default 0
-            How many items a sequence or a callable works on, for the results file.
+            How many items a sequence or a function works on, for the results file.
         device : wgpu.GPUDevice, optional
-            As for `benchmark`.
+            As for `measure`.
         **arrays : Array or numpy.ndarray
-            The arguments of a primitive.
+            The arguments.
 
         Returns
         -------
@@ -171,27 +182,28 @@ class GpuBenchmark:
         gate = 0.05 if options["gate"] is None else float(options["gate"])
         _check_shares(threshold, gate)
         full_name = self._full_name(name)
-        checking = _checking(reference, rtol, atol, check)
+        if reference is not None and callable(check):
+            raise ArgumentError("gpu_benchmark: reference= and a function as check= exclude each other; give one")
         watch = LoadWatch()
-        if isinstance(subject, Primitive):
-            device = subject.device
-            self._use(device)
-            settings = round_protocols(options["protocol"], rounds, on_cpu=_is_cpu(device))
-            measurements = measure_rounds(
-                subject, arrays, settings, mode=options["mode"] or "batch", restore=restore, check=cast(Check, checking)
-            )
-        else:
-            _check_call(subject, arrays, restore, given["mode"])
-            device, measurements = rounds_of_calls(
-                replay_of(subject) if isinstance(subject, CapturedCalls) else subject,
-                name=full_name, n=n, rounds=rounds, protocol=options["protocol"],
-                device=subject.device if isinstance(subject, CapturedCalls) else device,
-                check=checking if callable(checking) else None,
-                before=self._use,
-            )  # fmt: skip
-        measurements = [replace(m, primitive=full_name) for m in measurements]
+        benchmark = benchmark_of(
+            "gpu_benchmark", subject, arrays, reference=reference, rtol=rtol, atol=atol, restore=restore
+        )
+        usual = Mode.BATCH if isinstance(benchmark.run, Primitive) else Mode.HOT
+        ready = prepared(benchmark, mode, usual=options["mode"] or usual, check=check, device=device)
+        device = ready.subject.device
+        self._use(device)
+        protocols = _round_protocols(options["protocol"], rounds, on_cpu=context_of(device).capabilities.is_cpu)
+        measurements = [replace(m, primitive=full_name, n=n or m.n) for m in measure_rounds(ready, protocols)]
         comparison = self._judged(device, measurements, watch.share(), threshold, gate)
         return Benchmarked(full_name, tuple(measurements), comparison)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"gpu_benchmark has no {name}, unlike the fixture of pytest-benchmark: write gpu_benchmark(lambda: f(x), "
+            f"rounds=10)"
+        )
 
     def _judged(
         self,
@@ -270,33 +282,9 @@ def _check_shares(threshold: float, gate: float) -> None:
         raise ArgumentError(f"gpu_benchmark: gate={gate}; it is a share of at least 0: 0.05 for 5 %")
 
 
-def _is_cpu(device: wgpu.GPUDevice) -> bool:
-    return context_of(device).capabilities.is_cpu
-
-
-def _checking(
-    reference: Any, rtol: float | None, atol: float | None, check: Any
-) -> bool | Callable[[Any], Mismatch | None]:
-    if reference is None:
-        return check
-    if callable(check):
-        raise ArgumentError("gpu_benchmark: reference= and a function as check= exclude each other; give one")
-    return Reference(reference, rtol, atol)
-
-
-def _check_call(subject: Any, arrays: Mapping[str, Any], restore: Any, mode: Any) -> None:
-    if not isinstance(subject, CapturedCalls) and (not callable(subject) or isinstance(subject, Array)):
-        raise DatatypeError(
-            f"gpu_benchmark takes a gw.Kernel or another primitive with its arguments, a gw.Sequence, or a callable, "
-            f"not {type(subject).__name__}"
-        )
-    if arrays or restore is not None:
-        name = next(iter(arrays), "restore")
-        raise ArgumentError(
-            f"gpu_benchmark: {name}= is for a primitive, but this is a {type(subject).__name__}; give a callable "
-            f"without arguments, as in gpu_benchmark(lambda: f(x))"
-        )
-    if mode is not None and mode != Mode.LATENCY:
-        raise ArgumentError(
-            f"gpu_benchmark: mode={mode!r} is for a primitive; a sequence or a callable is timed call by call"
-        )
+def _round_protocols(protocol: SamplingProtocol | None, rounds: int, *, on_cpu: bool) -> list[SamplingProtocol]:
+    """Return the settings of each round: those that were given, else short ones, the first with a longer warm-up."""
+    if protocol is not None or on_cpu:
+        return [protocol or _ROUND] * rounds
+    first = replace(_ROUND, warmup_s=_FIRST_WARMUP_S, max_warmup_s=_FIRST_MAX_WARMUP_S)
+    return [first] + [_ROUND] * (rounds - 1)

@@ -3,45 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import wgpu
 
-from ...backend.device_state import queue_uses
-from ...backend.wgpu_native import guard_queue, wait_idle, wait_method
+from ...backend.wgpu_native import wait_idle, wait_method
 from ...display.html_table import html_table
 from ...display.quantities import format_time
 from ...display.terminal import clean
 from ...errors import ArgumentError, DatatypeError
-from ...runtime.array import OnGpu
-from ...runtime.chunked_array import Items
-from ...runtime.event import Event
-from ...runtime.run import Run, bracket
-from ...timing.queries import TimingSession
-from ...timing.result import Span, TimingResult
+from ...runtime.run import bracket
+from ...timing.result import Span
 from ..calibrate.classify import WALL_SLACK
 from ..stats.series import SampleClass, Series, Summary
+from .returned import Moments, Stamped, UsedDevices, doubts_of, spans_of, timings_of
 from .samples import make_series
 
-__all__ = ["BenchmarkResult", "UsedDevices", "benchmark"]
-
-# What holds timestamps.
-Timed: TypeAlias = Run[Items] | TimingResult | TimingSession
-
-
-@dataclass(frozen=True)
-class _Moments:
-    """The stamps of events, which may be recorded again before they are read."""
-
-    sessions: tuple[TimingSession, ...]
-
-    def span(self) -> Span:
-        """Return what is between the last stamp of the first and the first stamp of the last."""
-        spans = sorted((session.spans()[0] for session in self.sessions), key=lambda span: span.begin_ticks)
-        return Span("between events", spans[0].end_ticks, spans[-1].begin_ticks, spans[0].tick_period_ns)
+__all__ = ["BenchmarkResult", "benchmark"]
 
 
 @dataclass(frozen=True)
@@ -181,27 +161,27 @@ def benchmark(
     first = devices.first(returned)
     for used in devices.used():
         wait_idle(used)
-    _timings(returned)
+    timings_of(returned)
     for _ in range(n_warmup - 1):
         fn()
     walls: list[float] = []
-    results: list[list[Timed | _Moments] | None] = []
+    results: list[list[Stamped | Moments] | None] = []
     for _ in range(n_iters):
         kept: list[Any] = []
         before, _, after = bracket(first, lambda kept=kept: kept.append(fn()), devices.used)
         walls.append(float(after - before))
-        results.append(_timings(kept[0]))
+        results.append(timings_of(kept[0]))
     # Judged after the last call: reading timestamps takes time.
     invalid: Counter[str] = Counter()
     found_ns: list[float] = []
     doubts: list[str] = []
     for result, wall_ns in zip(results, walls, strict=True):
-        spans = [] if result is None else _spans(result)
+        spans = spans_of(result)
         if spans:
             verdict, span_ns = _judged(spans, wall_ns)
             if verdict is SampleClass.VALID:
                 found_ns.append(span_ns)
-                doubts += _doubts(result or [])[:1]
+                doubts += doubts_of(result or [])[:1]
             else:
                 invalid[verdict.value] += 1
     return BenchmarkResult(
@@ -212,90 +192,6 @@ def benchmark(
         wait_method(first),
         (f"{len(doubts)} of {n_iters} calls: {doubts[-1]}",) if doubts else (),
     )
-
-
-def _doubts(timings: Iterable[Timed | _Moments]) -> list[str]:
-    """Return why valid times are to be doubted."""
-    results = [part.get_timing_result() if isinstance(part, Run) else part for part in timings]
-    return [text for result in results if isinstance(result, TimingResult) for text in result.warnings]
-
-
-def _parts(returned: object) -> Iterable[object]:
-    """Yield the objects that a call returned, also from lists, tuples and dicts."""
-    if isinstance(returned, Mapping):
-        returned = list(cast(Mapping[object, object], returned).values())
-    if isinstance(returned, (list, tuple)):
-        for part in cast(Sequence[object], returned):
-            yield from _parts(part)
-    else:
-        yield returned
-
-
-class UsedDevices:
-    """Finds the devices whose queues a callable uses, from now on; `given` is one that it uses for certain."""
-
-    def __init__(self, given: wgpu.GPUDevice | None):
-        self._given = [] if given is None else [given]
-        self._returned: list[wgpu.GPUDevice] = []
-        self._before = WeakKeyDictionary(queue_uses())
-        for device in (*self._before, *self._given):
-            guard_queue(device)  # it counts submissions of the caller's own
-
-    def used(self) -> list[wgpu.GPUDevice]:
-        """Return them."""
-        used = [device for device, uses in queue_uses().items() if uses != self._before.get(device, 0)]
-        return list(dict.fromkeys((*self._given, *self._returned, *used)))
-
-    def first(self, returned: object) -> wgpu.GPUDevice:
-        """Return one of them, after a first call, which returned something."""
-        for part in _parts(returned):
-            of = next(iter(cast(Run[Items], part).outputs.values()), None) if isinstance(part, Run) else part
-            if isinstance(of, (OnGpu, TimingSession, Event)):
-                self._returned.append(of.device)
-        used = self.used()
-        if used:
-            return used[0]
-        raise ArgumentError(
-            f"there is nothing to wait for: the callable, which returned {type(returned).__name__}, used no device "
-            f"that this library knows. If it submits to one by itself, give device=; what computes on the CPU alone, "
-            f"time with timeit"
-        )
-
-
-def _timings(returned: object) -> list[Timed | _Moments] | None:
-    """Return the results with timestamps among those that a call returned."""
-    found: list[Timed | _Moments] = []
-    moments: list[TimingSession | None] = []
-    for part in _parts(returned):
-        if isinstance(part, Run):
-            run = cast(Run[Items], part)
-            if run.measurement is not None:
-                found.append(run)
-        elif isinstance(part, (TimingResult, TimingSession)):
-            found.append(part)
-        elif isinstance(part, Event):
-            moments.append(part.session)
-    sessions = tuple(session for session in moments if session is not None)
-    if len(sessions) != len(moments) or len(moments) == 1:
-        raise ArgumentError(
-            "a call returned one event, or one without time; for its GPU span return two, one recorded before the work "
-            "and one after it, made with enable_timing=True"
-        )
-    if sessions:
-        found.append(_Moments(sessions))
-    return found or None
-
-
-def _spans(timings: Iterable[Timed | _Moments]) -> list[Span]:
-    spans: list[Span] = []
-    for part in timings:
-        if isinstance(part, _Moments):
-            spans.append(part.span())
-        elif isinstance(part, TimingSession):
-            spans += part.spans()
-        else:
-            spans += part.get_timing_result().spans if isinstance(part, Run) else part.spans
-    return spans
 
 
 def _judged(spans: Sequence[Span], wall_ns: float) -> tuple[SampleClass, float]:

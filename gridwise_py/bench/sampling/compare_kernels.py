@@ -1,8 +1,8 @@
-"""`compare_kernels`: which of several kernels for the same work is faster, measured in turns and judged."""
+"""`compare_kernels`: which of several ways to do the same work is faster, measured in turns and judged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -10,17 +10,18 @@ from typing import Any
 import wgpu
 
 from ...display.quantities import format_time
-from ...errors import ArgumentError, DatatypeError
+from ...errors import ArgumentError
 from ...primitives.base import Primitive
 from ...runtime.array import Array
 from ...types.options import integer
-from ..cases.mode import ModeLike
-from ..checks.check import Mismatch
+from ..cases.benchmarked import Benchmark, Measurable
+from ..cases.mode import Mode, ModeLike
 from ..stats.verdict import Verdict, judge_all
+from .checker import Check
 from .interleave import in_own_words, interleaved, pair_in_turns, samples_ns
 from .measurement import Measurement
 from .protocol import SamplingProtocol
-from .subjects import uploaded
+from .subjects import benchmark_of, checked_mode, device_of, names_of, subject_of, uploaded
 
 __all__ = ["KernelComparison", "compare_kernels"]
 
@@ -75,16 +76,17 @@ class KernelComparison:
 
 
 def compare_kernels(
-    kernels: Mapping[str, Primitive],
+    kernels: Mapping[str, Measurable],
     /,
     *,
     baseline: str | None = None,
     rounds: int = 9,
-    mode: ModeLike = "batch",
+    mode: ModeLike | None = None,
     protocol: SamplingProtocol | None = None,
-    check: bool | Callable[[Mapping[str, Array]], Mismatch | None] = True,
+    check: Check = True,
     threshold: float = 0.02,
     confidence: float = 0.95,
+    device: wgpu.GPUDevice | None = None,
     **arrays: Any,
 ) -> KernelComparison:
     """Measure kernels for the same work in turns, and judge which are faster than the first one.
@@ -95,14 +97,14 @@ def compare_kernels(
 
     Parameters
     ----------
-    kernels : mapping from str to Primitive
-        By name: a `Kernel`, or any primitive. All on one device.
+    kernels : mapping from str to Primitive, Sequence, callable, sequence or mapping of primitives, or Benchmark
+        By name what `measure` takes. All on one device.
     baseline : str, optional
         The name of the kernel that the others are judged against; by default the first one.
     rounds : int, default 9
         At least 3. More rounds make intervals narrower.
     mode : {"hot", "cold", "batch", "latency"}
-        As for `measure`.
+        As for `measure`, by default batch; latency if one is a function that submits by itself.
     protocol : SamplingProtocol, optional
         Of one kernel in one round; by default 0.1 s of samples.
     check : bool or callable, default True
@@ -111,9 +113,11 @@ def compare_kernels(
         Differences below this share are ``same``.
     confidence : float, default 0.95
         Of the intervals.
+    device : wgpu.GPUDevice, optional
+        As for `measure`.
     **arrays : Array or numpy.ndarray, or the values of uniforms
         The arguments by name; each kernel gets those that it has. Outputs that are left out are made once, and shared
-        by kernels that agree about them.
+        by primitives that agree about them.
 
     Returns
     -------
@@ -134,16 +138,24 @@ def compare_kernels(
     >>> found.baseline, len(found.measurements["largest"]), found.verdicts["largest"].old_rounds
     ('sum', 3, 3)
     """
-    device = _checked(kernels, baseline, rounds)
+    given = _checked(kernels, arrays, baseline, rounds)
     first = next(iter(kernels)) if baseline is None else baseline
-    given = _arguments(kernels, arrays, device)
-    found = interleaved(kernels, {}, rounds=rounds, protocol=protocol or _PROTOCOL, mode=mode, check=check, apart=given)
+    devices = {id(one): one for name in given if (one := device_of(given[name], device)) is not None}
+    if len(devices) > 1:
+        raise ArgumentError("gw.compare_kernels(): the kernels lie on different devices; make all of them on one")
+    modes = [checked_mode(benchmark, mode, Mode.BATCH) for benchmark in given.values()]
+    asked = Mode.LATENCY if Mode.LATENCY in modes else modes[0]
+    on = next(iter(devices.values()), None) or subject_of(None, first, given[first]).device
+    found = interleaved(
+        _with_outputs(given, arrays, on), {},
+        rounds=rounds, protocol=protocol or _PROTOCOL, mode=asked.value, check=check, device=on,
+    )  # fmt: skip
     named = {name: tuple(replace(m, primitive=name) for m in taken) for name, taken in found.items()}
     judged = [name for name, taken in named.items() if name != first and not _obstacle(named[first], taken)]
     pairs = [pair_in_turns(named[first], named[name]) for name in judged]
     verdicts = judge_all(pairs, threshold=threshold, confidence=confidence)
     of_name = dict(zip(judged, map(in_own_words, verdicts), strict=True))
-    return KernelComparison(device, first, named, {name: of_name.get(name) for name in kernels if name != first})
+    return KernelComparison(on, first, named, {name: of_name.get(name) for name in kernels if name != first})
 
 
 def _obstacle(old: Sequence[Measurement], new: Sequence[Measurement]) -> str:
@@ -158,45 +170,48 @@ def _obstacle(old: Sequence[Measurement], new: Sequence[Measurement]) -> str:
     return ""
 
 
-def _checked(kernels: Mapping[str, Primitive], baseline: str | None, rounds: int) -> wgpu.GPUDevice:
-    """Return the one device of kernels that can be compared."""
+def _checked(
+    kernels: Mapping[str, Measurable], arrays: Mapping[str, Any], baseline: str | None, rounds: int
+) -> dict[str, Benchmark]:
+    """Return what can be compared, each with the arguments that it has of those given."""
     if not isinstance(kernels, Mapping) or len(kernels) < 2:
         raise ArgumentError("gw.compare_kernels() takes at least two kernels by name: {'old': old, 'new': new}")
-    for name, kernel in kernels.items():
-        if not isinstance(kernel, Primitive):
-            raise DatatypeError(
-                f"gw.compare_kernels(): {name} is {type(kernel).__name__}, but must be a gw.Kernel or another "
-                f"primitive; callables are timed one by one with gw.benchmark"
-            )
-    devices = {id(kernel.device): kernel.device for kernel in kernels.values()}
-    if len(devices) > 1:
-        raise ArgumentError("gw.compare_kernels(): the kernels lie on different devices; make all of them on one")
     if baseline is not None and baseline not in kernels:
         raise ArgumentError(f"gw.compare_kernels(): baseline={baseline!r} is none of {', '.join(kernels)}")
     integer("gw.compare_kernels(): rounds", rounds, _LEAST_ROUNDS)
-    return next(iter(devices.values()))
+    names = {name: names_of(kernel) for name, kernel in kernels.items()}
+    known = {one for own in names.values() for one in (arrays if own is None else own)}
+    unknown = [name for name in arrays if name not in known]
+    if unknown:
+        raise ArgumentError(
+            f"gw.compare_kernels(): no kernel has an argument {unknown[0]!r}; they have {', '.join(sorted(known))}"
+        )
+    return {
+        name: benchmark_of(
+            f"gw.compare_kernels(): {name}", kernel,
+            {key: value for key, value in arrays.items() if key in (arrays if own is None else own)},
+        )
+        for (name, own), kernel in zip(names.items(), kernels.values(), strict=True)
+    }  # fmt: skip
 
 
-def _arguments(
-    kernels: Mapping[str, Primitive], arrays: Mapping[str, Any], device: wgpu.GPUDevice
-) -> dict[str, dict[str, Any]]:
-    """Return the arguments of each kernel: what it has of those given, and its outputs."""
-    known = {name for kernel in kernels.values() for name in (*kernel.signature.arguments, *kernel.signature.values)}
-    for name in arrays:
-        if name not in known:
-            raise ArgumentError(
-                f"gw.compare_kernels(): no kernel has an argument {name!r}; they have {', '.join(sorted(known))}"
-            )
-    shared = uploaded(arrays, {name for kernel in kernels.values() for name in kernel.signature.arguments}, device)
-    found: dict[str, dict[str, Any]] = {}
-    for name, kernel in kernels.items():
-        own = {*kernel.signature.arguments, *kernel.signature.values}
-        given = {key: value for key, value in shared.items() if key in own}
-        outputs = kernel.bind(**given).outputs
+def _with_outputs(
+    benchmarks: Mapping[str, Benchmark], arrays: Mapping[str, Any], device: wgpu.GPUDevice
+) -> dict[str, Benchmark]:
+    """Return benchmarks with what was given uploaded once, and with outputs that primitives lack, made once."""
+    shared: dict[str, Any] = {}
+    found = dict(benchmarks)
+    for name, benchmark in benchmarks.items():
+        run: Any = benchmark.run
+        given = {key: value for key, value in benchmark.inputs.items() if arrays.get(key) is value}
+        uploads = run.signature.arguments if isinstance(run, Primitive) else given
+        shared |= uploaded({key: value for key, value in given.items() if key not in shared}, uploads, device)
+        inputs = {**benchmark.inputs, **{key: shared[key] for key in given if key in uploads}}
+        outputs = run.bind(**inputs).outputs if isinstance(run, Primitive) else {}
         for key, output in outputs.items():
             kept = shared.get(key)
             alike = isinstance(kept, Array) and (kept.shape, kept.datatype) == (output.shape, output.datatype)
-            given[key] = kept if alike else output
+            inputs[key] = kept if alike else output
             shared.setdefault(key, output)
-        found[name] = given
+        found[name] = replace(benchmark, inputs=inputs)
     return found

@@ -30,7 +30,7 @@ from ...runtime.gpu_identity import gpu_of
 from ...runtime.sequence import Sequence as Captured
 from ...types.options import integer
 from ..stats.levels import mean_level
-from .benchmark import UsedDevices
+from .returned import UsedDevices
 from .subjects import uploaded
 
 __all__ = [

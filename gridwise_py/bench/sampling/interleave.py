@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
+import wgpu
 
 from ...errors import ArgumentError
 from ...primitives.base import Primitive
 from ...runtime.array import Array, asarray, empty
 from ...types.datatype import DATATYPES
+from ..cases.benchmarked import Measurable
 from ..cases.case import Case
 from ..cases.distributions import UNIFORM, random_input
 from ..cases.mode import ModeLike
@@ -20,6 +22,7 @@ from ..cases.workloads import WORKLOADS
 from ..checks.check import Mismatch, differences
 from ..checks.oracle import Oracle
 from ..stats.verdict import Pair, Verdict
+from .checker import Check
 from .measure import measure
 from .measurement import Measurement
 from .protocol import SamplingProtocol
@@ -28,20 +31,20 @@ __all__ = ["checker", "in_own_words", "interleaved", "pair_in_turns", "random_ar
 
 
 def interleaved(
-    primitives: Mapping[str, Primitive],
+    primitives: Mapping[str, Measurable],
     arrays: Mapping[str, Array],
     *,
     rounds: int,
     protocol: SamplingProtocol,
     mode: ModeLike = "batch",
-    check: Callable[[Mapping[str, Array]], Mismatch | None] | bool = False,
-    apart: Mapping[str, Mapping[str, Any]] | None = None,
+    check: Check = False,
+    device: wgpu.GPUDevice | None = None,
 ) -> dict[str, list[Measurement]]:
     """Measure each primitive once per round, in a new random order each round.
 
     Parameters
     ----------
-    primitives : mapping from str to Primitive
+    primitives : mapping from str to Primitive or what else `gw.measure` takes
         By name; all take `arrays`.
     arrays : mapping from str to Array
         Inputs and outputs.
@@ -53,8 +56,8 @@ def interleaved(
         See `gw.measure`.
     check : bool or callable
         See `gw.measure`; in the first round. A primitive with a wrong result is not measured again.
-    apart : mapping from str to mapping, optional
-        By the names of primitives: arguments of this one only.
+    device : wgpu.GPUDevice, optional
+        See `gw.measure`.
 
     Returns
     -------
@@ -62,7 +65,6 @@ def interleaved(
     """
     if rounds < 1:
         raise ArgumentError(f"rounds is {rounds!r}, but must be at least 1")
-    given = {name: {**arrays, **(apart or {}).get(name, {})} for name in primitives}
     rng = np.random.default_rng(protocol.seed)
     found: dict[str, list[Measurement]] = {name: [] for name in primitives}
     for round_number in range(rounds):
@@ -71,8 +73,8 @@ def interleaved(
             if taken and not taken[0].correct:
                 continue
             wanted = check if round_number == 0 else False
-            options = cast(Mapping[str, Any], given[str(name)])
-            taken.append(measure(primitives[name], mode=mode, protocol=protocol, check=wanted, **options))
+            given: Mapping[str, Any] = arrays
+            taken.append(measure(primitives[name], mode=mode, protocol=protocol, check=wanted, device=device, **given))
     return found
 
 

@@ -1,79 +1,82 @@
-"""`measure`: one primitive, on one device, in one mode, as a `Measurement`."""
+"""`measure`: one subject, on one device, in one mode, as a `Measurement`."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple
 
-import numpy as np
 import wgpu
 
-from ...backend.wgpu_native import submit, wait_idle, wait_method
-from ...errors import ArgumentError, DatatypeError, GridwiseError, TimingUnavailable
-from ...primitives.base import Primitive
-from ...runtime.array import Array
+from ...backend.wgpu_native import wait_idle, wait_method
+from ...errors import GridwiseError, TimingUnavailable
 from ...runtime.chunked_array import parts
 from ...runtime.compile_threads import compile_threads
 from ...runtime.context import context_of
 from ...runtime.gpu_clock import observe
 from ..calibrate.calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
 from ..calibrate.kernels import bind_flush
-from ..cases.benchmarked import Benchmark
+from ..cases.benchmarked import Benchmark, Measurable
 from ..cases.case import Case
 from ..cases.mode import MODES, Mode, ModeLike
-from ..cases.own_files import OwnCodeError, OwnWorkload
-from ..checks.check import Mismatch, mismatch
-from ..checks.oracle import Oracle
+from ..cases.own_files import OwnCodeError
 from ..stats.series import StopReason
+from .checker import Check, Checker, checker_of
 from .conditions import Conditions
 from .measurement import Measurement
-from .own_checks import OwnCheck
 from .pristine import Pristine, to_restore
 from .protocol import SamplingProtocol
 from .sampler import Sampler
 from .samples import Samples
-from .subjects import Runnable, Subject, subject_of, subject_of_call, uploaded
+from .subjects import Subject, Submitted, benchmark_of, checked_mode, device_of, subject_of
 
-__all__ = ["Check", "Checker", "measure", "measure_case", "measure_rounds", "own_checker"]
+__all__ = ["Ready", "measure", "measure_case", "measure_rounds", "prepared"]
 
 _FLUSH_BYTES = 256 << 20
 _MAX_FLUSH_BYTES = 1 << 30
 _FLUSH_FACTOR = 4
 
-Check: TypeAlias = bool | Callable[[dict[str, Array]], Mismatch | None]
-
 
 def measure(
-    primitive: Primitive,
+    subject: Measurable,
     /,
     *,
-    mode: ModeLike = "hot",
+    mode: ModeLike | None = None,
     protocol: SamplingProtocol | None = None,
     restore: Iterable[str] | None = None,
     check: Check = True,
     case: Mapping[str, Any] | None = None,
+    device: wgpu.GPUDevice | None = None,
     **arrays: Any,
 ) -> Measurement:
-    """Measure a primitive: warm it up, sample it, validate its timestamps, and check the first and the last result.
+    """Measure GPU work: warm it up, sample it, validate its timestamps, and check the first and the last result.
 
     Parameters
     ----------
-    primitive : Primitive
+    subject : Primitive, Sequence, callable, sequence or mapping of primitives, or Benchmark
+        A `Kernel` or another primitive; what `capture` captured; several kernels, which run in order and get an
+        interval each; or a function. One that takes an encoder, and then the arguments by name as Arrays, records on
+        it, and is timed as a whole. One without encoder submits by itself, and is timed call by call as `benchmark`
+        does: by the CPU's wall, and on the GPU if it returns what has timestamps. A `Benchmark` brings its arguments,
+        and a reference, its work and more besides.
     mode : {"hot", "cold", "batch", "latency"}
         How trials are laid out on the GPU, and in which state of the caches; see `Mode` and docs/concepts/timing.md.
+        By default hot; a function that submits by itself has latency only.
     protocol : SamplingProtocol, optional
     restore : iterable of str, optional
-        Arguments that the primitive changes: their contents are restored, untimed, before each trial. By default the
-        inputs that share memory with an output.
+        Arguments that it changes: their contents are restored, untimed, before each trial. By default the inputs of
+        a primitive that share memory with an output.
     check : bool or callable, default True
-        Whether the first and the last result are compared with the primitive's numpy reference, if it has one; or a
-        function that takes the outputs by name and returns a `Mismatch` or None.
+        Whether the first and the last result are compared with the reference, if there is one: of a `Benchmark`, or
+        that of a primitive in numpy. Or a function that takes the outputs by name (of a function that submits, what it
+        returned) and returns a `Mismatch` or None.
     case : mapping, optional
         The rest of the measurement's identity besides primitive, n and mode.
+    device : wgpu.GPUDevice, optional
+        Of a function: where it records or submits. By default that of its Arrays, or those whose queues it uses.
     **arrays : Array, numpy.ndarray or wgpu.GPUBuffer
-        The arguments; numpy arrays are uploaded. Omitted arguments are those of the previous call.
+        The arguments; numpy arrays are uploaded. Omitted arguments of a primitive are those of the previous call.
 
     Returns
     -------
@@ -84,7 +87,7 @@ def measure(
     ArgumentError
         If the mode or an argument does not fit.
     DatatypeError
-        If it is no primitive. For any callable there is `benchmark`.
+        If it is nothing that can be measured.
     TimingUnavailable
         If the mode needs timestamps and the device has none.
 
@@ -99,58 +102,31 @@ def measure(
     (True, True, 1000)
     >>> m.time_ns > 0
     True
+    >>> with gw.capture(device) as calls:
+    ...     _ = gw.sum(gw.cumsum(x))
+    >>> len(gw.measure(calls, protocol=short).kernels)
+    2
+    >>> gw.measure(lambda: gw.cumsum(x), protocol=short).mode.value
+    'latency'
     """
-    if not isinstance(primitive, Primitive):
-        raise DatatypeError(
-            f"gw.measure takes a primitive and its arguments, as in gw.measure(gw.Scan(device), input=x), not "
-            f"{type(primitive).__name__}; for a callable there is gw.benchmark(callable)"
-        )
     protocol = protocol or SamplingProtocol()
-    return _measured(_prepared_call(primitive, arrays, mode, restore, check), case or {}, protocol)
+    benchmark = benchmark_of("gw.measure", subject, arrays, restore=restore)
+    return _measured(prepared(benchmark, mode, check=check, device=device), case or {}, protocol)
 
 
-def _prepared_call(
-    primitive: Primitive, arrays: Mapping[str, Any], mode: str, restore: Iterable[str] | None, check: Check
-) -> _Ready:
-    device = primitive.device
-    asked = _checked_mode(mode, device)
-    given = uploaded(arrays, primitive.signature.arguments, device)
-    return _prepared(
-        device,
-        lambda: subject_of_call(primitive.bind(**given)),
-        asked,
-        restore,
-        lambda subject: Checker(primitive, subject, check),
-    )
-
-
-def _measured(ready: _Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
+def _measured(ready: Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
     unsampled = ready.unsampled(case, protocol)
     return _sampled(unsampled, ready, protocol) if ready.subject.runnable.labels else unsampled
 
 
-def measure_rounds(
-    primitive: Primitive,
-    arrays: Mapping[str, Any],
-    protocols: Sequence[SamplingProtocol],
-    *,
-    mode: ModeLike = "hot",
-    restore: Iterable[str] | None = None,
-    check: Check = True,
-) -> list[Measurement]:
-    """Measure a primitive once for each protocol, bound and checked once, so that each round has the same inputs.
+def measure_rounds(ready: Ready, protocols: Sequence[SamplingProtocol]) -> list[Measurement]:
+    """Measure something once for each protocol, bound and checked once, so that each round has the same inputs.
 
     Returns
     -------
     list of Measurement
         A single one without samples if the first result is wrong. No more are taken after a wrong result.
-
-    Raises
-    ------
-    ArgumentError, DatatypeError, TimingUnavailable
-        As `measure`.
     """
-    ready = _prepared_call(primitive, arrays, mode, restore, check)
     first = ready.unsampled({}, protocols[0])
     if first.mismatches or not ready.subject.runnable.labels:
         return [first]
@@ -177,12 +153,14 @@ def measure_case(
     try:
         benchmark = case.benchmark(device, mode, protocol.seed)
         if own is None:
-            measured = measure(
-                cast(Primitive, benchmark.run), mode=cast(ModeLike, mode), protocol=protocol, check=check,
-                case=case.axes, **benchmark.inputs,
-            )  # fmt: skip
+            measured = _measured(prepared(benchmark, mode, check=check), case.axes, protocol)
         else:
-            measured = own.guarded(lambda: _measure_own(device, case, benchmark, mode, protocol, check=check))
+
+            def run() -> Measurement:
+                ready = prepared(benchmark, mode, own.full_name, check=check, device=device, guarded=own.guarded)
+                return _measured(ready, case.axes, protocol)
+
+            measured = own.guarded(run)
         return replace(measured, primitive=case.primitive, n=case.n)
     except (GridwiseError, wgpu.GPUError, MemoryError) as error:
         said = str(error) if isinstance(error, OwnCodeError) else f"{type(error).__name__}: {error}"
@@ -192,37 +170,11 @@ def measure_case(
         )  # fmt: skip
 
 
-def _measure_own(
-    device: wgpu.GPUDevice, case: Case, benchmark: Benchmark, mode: str, protocol: SamplingProtocol, *, check: bool
-) -> Measurement:
-    """Measure what a user's benchmark returned, and compare its results with the reference that the user gave."""
-    own = case.own_workload
-    assert own is not None, "the case is of a user's file"
-    asked = _checked_mode(mode, device)
-
-    restore = tuple(benchmark.restore) or None
-    ready = _prepared(
-        device,
-        lambda: subject_of(device, own.full_name, benchmark),
-        asked,
-        restore,
-        lambda subject: own_checker(own, benchmark, subject, check=check),
-    )
-    measured = _measured(ready, case.axes, protocol)
-    if len(ready.checker.results) > 1 and not ready.checker.results[0] and measured.mismatches:
-        note = (
-            "the first result was right and the last one wrong: if a trial changes what the next one reads, name it "
-            "in restore="
-        )
-        measured = replace(measured, warnings=(*measured.warnings, note))
-    return measured
-
-
 # ---- before the samples
 
 
 @dataclass(frozen=True)
-class _Ready:
+class Ready:
     """A subject after its first run, ready to be measured.
 
     Attributes
@@ -263,52 +215,80 @@ class _Ready:
         )
 
 
-def _checked_mode(mode: str, device: wgpu.GPUDevice) -> Mode:
-    if mode not in MODES:
-        raise ArgumentError(f"mode {mode!r} is unknown; known are {', '.join(MODES)}")
+def prepared(
+    benchmark: Benchmark,
+    mode: str | None = None,
+    name: str = "",
+    *,
+    usual: str = Mode.HOT,
+    check: Check = True,
+    device: wgpu.GPUDevice | None = None,
+    guarded: Callable[[Callable[[], Any]], Any] | None = None,
+) -> Ready:
+    """Bind what a benchmark runs, copy the arguments that it changes, and run it once.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    mode : str, optional
+        By default `usual`, or latency of a function that submits.
+    name : str, optional
+        By default its own.
+    usual : str
+    check : bool or callable
+        As for `measure`.
+    device : wgpu.GPUDevice, optional
+        As for `measure`.
+    guarded : callable, optional
+        Of a user's file, whose arguments are made anew: as of `checker_of`.
+
+    Raises
+    ------
+    ArgumentError, DatatypeError, TimingUnavailable
+        As `measure`.
+    """
+    asked = checked_mode(benchmark, mode, usual)
+    device = device_of(benchmark, device)
+    if device is not None:
+        _check_timestamps(asked, device)
+        wait_idle(device)
+    begin, compiled = time.perf_counter_ns(), _compiled(device)
+    subject = subject_of(device, name, benchmark)
+    cold_ns, is_fresh = time.perf_counter_ns() - begin, _compiled(device) > compiled
+    device, runnable = subject.device, subject.runnable
+    restored = to_restore(subject, asked, benchmark.restore or None)
+    if guarded is None:
+        checker = checker_of(subject, benchmark, check)
+    else:
+        checker = checker_of(subject, benchmark, check, guarded, is_new=True)
+    pristine = Pristine(device, [array for name in restored for array in parts(subject.arrays[name])])
+    if isinstance(runnable, Submitted):
+        cold_ns, is_fresh = runnable.first_ns, True
+    else:
+        begin = time.perf_counter_ns()
+        subject.encoded()()
+        wait_idle(device)
+        cold_ns += time.perf_counter_ns() - begin
+    compile_threads().finish()  # now, not between the warm-up and the first sample
+    return Ready(subject, asked, restored, pristine, checker, float(cold_ns) if is_fresh else None)
+
+
+def _compiled(device: wgpu.GPUDevice | None) -> int:
+    return 0 if device is None else context_of(device).executor.pipelines.compiled
+
+
+def _check_timestamps(mode: Mode, device: wgpu.GPUDevice) -> None:
     if mode == Mode.COLD and not context_of(device).has_timestamps:
         raise TimingUnavailable(
             "mode 'cold' needs GPU timestamps, since its flushes are not to be counted, but this device was made "
             "without the feature 'timestamp-query'; use mode 'hot', or a device of gridwise_py.request_device()"
         )
-    return Mode(mode)
-
-
-def _prepared(
-    device: wgpu.GPUDevice,
-    bind: Callable[[], Subject],
-    mode: Mode,
-    restore: Iterable[str] | None,
-    checker_of: Callable[[Subject], Checker],
-) -> _Ready:
-    """Bind a subject, copy the arguments that it changes, and run it once."""
-    pipelines = context_of(device).executor.pipelines
-    wait_idle(device)
-    begin, compiled = time.perf_counter_ns(), pipelines.compiled
-    subject = bind()
-    bind_ns, is_fresh = time.perf_counter_ns() - begin, pipelines.compiled > compiled
-    restored = to_restore(subject, mode, restore)
-    checker = checker_of(subject)
-    pristine = Pristine(device, [array for name in restored for array in parts(subject.arrays[name])])
-    first_run_ns = _first_run(device, subject.runnable)
-    cold_start_ns = float(first_run_ns + bind_ns) if is_fresh else None
-    compile_threads().finish()  # now, not between the warm-up and the first sample
-    return _Ready(subject, mode, restored, pristine, checker, cold_start_ns)
-
-
-def _first_run(device: wgpu.GPUDevice, bound: Runnable) -> int:
-    begin = time.perf_counter_ns()
-    encoder = device.create_command_encoder()
-    bound.encode(encoder)
-    submit(device, [encoder.finish()], bound.title)
-    wait_idle(device)
-    return time.perf_counter_ns() - begin
 
 
 # ---- the samples
 
 
-def _sampled(unsampled: Measurement, ready: _Ready, protocol: SamplingProtocol) -> Measurement:
+def _sampled(unsampled: Measurement, ready: Ready, protocol: SamplingProtocol) -> Measurement:
     """Return a measurement with its samples, the last result checked, too."""
     device, bound, mode = ready.subject.device, ready.subject.runnable, ready.mode
     context = context_of(device)
@@ -347,7 +327,7 @@ def _sampled(unsampled: Measurement, ready: _Ready, protocol: SamplingProtocol) 
         fastest_canary_ns=fastest_ns,
     )
     in_force |= conditions.in_force(samples)
-    warnings += conditions.warnings(samples)
+    warnings += [*conditions.warnings(samples), *ready.checker.notes()]
     return replace(
         unsampled,
         protocol=in_force,
@@ -412,62 +392,3 @@ def _flush_warnings(flush_bytes: int, known_cache_bytes: int | None) -> list[str
         f"flush_bytes={flush_bytes:,} does not empty the last-level cache of up to {known_cache_bytes:,} bytes: these "
         f"times are not of cold caches"
     ]
-
-
-def own_checker(own: OwnWorkload, benchmark: Benchmark, subject: Subject, *, check: bool) -> Checker:
-    """Return what checks a user's benchmark, before its first run: its reference, or that of a primitive."""
-    if not check:
-        return Checker(None, subject, False)
-    own_check, run = OwnCheck(subject, benchmark, own.guarded), benchmark.run
-    if not own_check.compares and isinstance(run, Primitive) and run.has_reference:
-        return Checker(run, subject, True)
-    return Checker(None, subject, own_check, compares=own_check.compares)
-
-
-class Checker:
-    """Compares outputs with the expected ones.
-
-    Parameters
-    ----------
-    primitive : Primitive or None
-        The one whose reference is used, if `check` is True.
-    subject : Subject
-    check : bool or callable
-    compares : bool
-        Whether a callable has anything to compare with.
-    """
-
-    def __init__(self, primitive: Primitive | None, subject: Subject, check: Check, *, compares: bool = True):
-        self._primitive, self._outputs = primitive, subject.outputs
-        self._check, self._compares = check, compares
-        self._first: dict[str, np.ndarray] | None = None
-        self._inputs: dict[str, np.ndarray] | None = None
-        #: What each check found.
-        self.results: list[tuple[Mismatch, ...]] = []
-        if check is True and primitive is not None and Oracle.of(primitive).reference is not None:
-            # Downloaded now: the first run may change them.
-            self._inputs = {k: a.to_numpy() for k, a in subject.arrays.items() if k not in subject.outputs}
-
-    @property
-    def checks(self) -> bool:
-        """Whether anything is compared: the caller may not want it, and a primitive may have no reference."""
-        return (callable(self._check) and self._compares) or self._inputs is not None
-
-    def wrong(self) -> tuple[Mismatch, ...]:
-        """Return the mismatches of the current outputs."""
-        found = self._wrong()
-        self.results.append(found)
-        return found
-
-    def _wrong(self) -> tuple[Mismatch, ...]:
-        if callable(self._check):
-            found = self._check(dict(self._outputs))
-            return () if found is None else (found,)
-        if self._inputs is None or self._primitive is None:
-            return ()
-        outputs = {name: array.to_numpy() for name, array in self._outputs.items()}
-        if self._first is not None and all(self._first[k].tobytes() == v.tobytes() for k, v in outputs.items()):
-            return ()  # equal to the first result, which was checked then
-        self._first = outputs
-        found = mismatch(self._primitive, self._inputs, outputs)
-        return () if found is None else (found,)

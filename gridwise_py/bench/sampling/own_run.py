@@ -6,17 +6,17 @@ from collections.abc import Mapping
 
 import wgpu
 
-from ...backend.wgpu_native import submit, wait_idle
+from ...backend.wgpu_native import wait_idle
 from ...runtime.chunked_array import parts
 from ...runtime.context import context_of
 from ...runtime.run import bracket
-from ...timing.queries import TimingSession
 from ...timing.result import TimingResult
 from ..cases.mode import Mode
 from ..cases.own_files import OwnWorkload
-from .measure import own_checker
+from .checker import checker_of
 from .pristine import Pristine, to_restore
-from .subjects import Subject, subject_of
+from .returned import Moments, Stamped, spans_of, timings_of
+from .subjects import Subject, Submitted, checked_mode, subject_of
 
 __all__ = ["OwnCall", "OwnRun"]
 
@@ -24,12 +24,12 @@ __all__ = ["OwnCall", "OwnRun"]
 class OwnCall:
     """One run; `get_timing_result` has its times, as of a primitive's run."""
 
-    def __init__(self, subject: Subject, trials: int, session: TimingSession | None, wall_ns: float | None):
-        self._labels, self._trials, self._session, self._wall_ns = subject.runnable.labels, trials, session, wall_ns
+    def __init__(self, subject: Subject, trials: int, timings: list[Stamped | Moments] | None, wall_ns: float | None):
+        self._labels, self._trials, self._timings, self._wall_ns = subject.runnable.labels, trials, timings, wall_ns
 
     def get_timing_result(self) -> TimingResult:
         """Return the times; waits for the end of the work."""
-        spans = () if self._session is None else tuple(self._session.spans())
+        spans = tuple(spans_of(self._timings))
         return TimingResult(self._labels, self._trials, spans, cpu_total_time_ns=self._wall_ns)
 
 
@@ -60,11 +60,12 @@ class OwnRun:
         *, check: bool,
     ):  # fmt: skip
         benchmark = workload.benchmark(device, n, mode, axes, seed)
+        asked = checked_mode(benchmark, mode, Mode.HOT)
         self._device = device
         self._subject = subject = workload.guarded(lambda: subject_of(device, workload.full_name, benchmark))
-        names = to_restore(subject, Mode(mode), tuple(benchmark.restore) or None)
+        names = to_restore(subject, asked, benchmark.restore or None)
         restored = [array for name in names for array in parts(subject.arrays[name])]
-        checker = own_checker(workload, benchmark, subject, check=check)
+        checker = checker_of(subject, benchmark, check, workload.guarded, is_new=True)
         self._pristine = Pristine(device, restored) if restored else None
         workload.guarded(lambda: self.run(enable_cpu_timing=True))
         found = checker.wrong()
@@ -73,29 +74,23 @@ class OwnRun:
 
     def run(self, *, enable_gpu_timing: bool = False, enable_cpu_timing: bool = False, trials: int = 1) -> OwnCall:
         """Submit it, with the options of `Primitive.execute`."""
-        device, context = self._device, context_of(self._device)
-        if self._pristine is not None:
+        device, subject, pristine = self._device, self._subject, self._pristine
+        if pristine is not None:
             encoder = device.create_command_encoder()
-            self._pristine.restore(encoder)
-            submit(device, [encoder.finish()], self._subject.name)
-        session = context.session() if enable_gpu_timing else None
-        encoder = device.create_command_encoder()
-        if self._pristine is None or trials == 1:
-            self._subject.runnable.encode(encoder, trials=trials, timing=session)
-        else:  # to keep the GPU busy: nobody times them
-            for _ in range(trials):
-                self._pristine.restore(encoder)
-                self._subject.runnable.encode(encoder)
-        commands = [encoder.finish()]
+            pristine.restore(encoder)
+            device.queue.submit([encoder.finish()])
+        call = subject.runnable if isinstance(subject.runnable, Submitted) else None
+        session = context_of(device).session() if enable_gpu_timing and call is None else None
+        # Restored in between only to keep the GPU busy: nobody times several trials then.
+        send = subject.encoded(trials, session, None if pristine is None or trials == 1 else pristine.restore)
         wall_ns = None
         if enable_cpu_timing:
-            begin, _, end = bracket(device, lambda: submit(device, commands, self._subject.name))
+            begin, _, end = bracket(device, send, tuple if call is None else call.used)
             wall_ns = float(end - begin)
         else:
-            submit(device, commands, self._subject.name)
-        if session is not None:
-            session.submitted()
-        return OwnCall(self._subject, trials, session, wall_ns)
+            send()
+        timings = [session] if session is not None else timings_of(call.returned) if call is not None else None
+        return OwnCall(subject, trials, timings, wall_ns)
 
     def release(self) -> None:
         """Wait for the end of its work, so that its memory can go."""

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import wgpu
@@ -22,7 +22,7 @@ from ..calibrate.kernels import bind_canary
 from ..cases.mode import Mode
 from ..stats.statistics import is_stationary
 from .protocol import SamplingProtocol
-from .subjects import Runnable
+from .subjects import Runnable, Submitted
 
 __all__ = ["Block", "Sampler", "WarmUp", "looks_stationary", "previous_end"]
 
@@ -65,7 +65,7 @@ class Block:
     submissions : tuple of int
         For each sample the index of its submission in this block.
     walls_ns, submits_ns, encodes_ns : tuple of float
-        Per submission.
+        Per submission; the last is empty where a function submits by itself.
     canaries : tuple of CanaryTime or None
         Before and after.
     previous_end_ticks : int or None
@@ -101,7 +101,7 @@ class Sampler:
     Parameters
     ----------
     device : wgpu.GPUDevice
-    bound : Runnable
+    bound : Runnable or Submitted
         With at least one kernel.
     mode : Mode
     protocol : SamplingProtocol
@@ -117,7 +117,7 @@ class Sampler:
     def __init__(
         self,
         device: wgpu.GPUDevice,
-        bound: Runnable,
+        bound: Runnable | Submitted,
         mode: Mode,
         protocol: SamplingProtocol,
         before_trial: Sequence[Callable[[wgpu.GPUCommandEncoder], None]] = (),
@@ -153,22 +153,32 @@ class Sampler:
 
     # ---- recording ----
 
-    def _trial(self, encoder: wgpu.GPUCommandEncoder, session: TimingSession | None) -> None:
+    def _trial(self, bound: Runnable, encoder: wgpu.GPUCommandEncoder, session: TimingSession | None) -> None:
         for record in self._before_trial:
             record(encoder)
-        self._bound.encode(encoder, trials=self.batch_trials, timing=session)
+        bound.encode(encoder, trials=self.batch_trials, timing=session)
 
     def _submit_chunk(self) -> None:
         """Submit some untimed trials and do not wait."""
+        bound = self._bound
+        if isinstance(bound, Submitted):
+            for _ in range(self._chunk):
+                bound()
+            return
         encoder = self.device.create_command_encoder()
         if self._before_trial:
             for _ in range(self._chunk):
                 for record in self._before_trial:
                     record(encoder)
-                self._bound.encode(encoder)
+                bound.encode(encoder)
         else:
-            self._bound.encode(encoder, trials=self._chunk)
-        submit(self.device, [encoder.finish()], self._bound.title)
+            bound.encode(encoder, trials=self._chunk)
+        submit(self.device, [encoder.finish()], bound.title)
+
+    def _wait(self) -> None:
+        wait_idle(self.device)
+        if isinstance(self._bound, Submitted):
+            self._bound.wait()
 
     def _canary_commands(self, session: TimingSession) -> wgpu.GPUCommandBuffer:
         encoder = self.device.create_command_encoder()
@@ -198,7 +208,7 @@ class Sampler:
             # Two, so that the second is queued before the first is done: an idle GPU clocks down.
             self._submit_chunk()
             self._submit_chunk()
-            wait_idle(self.device)
+            self._wait()
             took_ns = time.perf_counter_ns() - begin
             trial_ns = took_ns / (2 * self._chunk)
             elapsed = time.perf_counter() - start
@@ -268,46 +278,71 @@ class Sampler:
         return canary_time(stamps, self._helper.tick_period_ns, context_of(self.device).capabilities.tick_step_ns)
 
     def _block(self, samples: int, session: TimingSession | None) -> Block:
+        bound, device = self._bound, self.device
+        # The GPU works while the CPU records, so that its clock stays up.
+        self._submit_chunk()
+        before = [] if session is None else [self._canary_commands(session)]
+        if isinstance(bound, Submitted):
+            found = self._called(bound, samples, before)
+        else:
+            found = self._submitted(bound, samples, before, session)
+        if session is None:
+            return found
+        submit(device, [self._canary_commands(session)], "canary")
+        session.submitted()
+        stamps, passes = session.ticks(), self._protocol.canary_passes
+        if not isinstance(bound, Submitted):
+            found = replace(found, ticks=stamps[passes:-passes].reshape(samples, self.kernels, 2))
+        return replace(
+            found,
+            canaries=(self._canary_time(stamps[:passes]), self._canary_time(stamps[-passes:])),
+            previous_end_ticks=previous_end(stamps[:passes]),
+        )
+
+    def _submitted(
+        self, bound: Runnable, samples: int, before: list[wgpu.GPUCommandBuffer], session: TimingSession | None
+    ) -> Block:
+        """Submit trials in the submissions of the mode."""
         counts = [self.submission_trials] * (samples // self.submission_trials)
         if samples % self.submission_trials:
             counts.append(samples % self.submission_trials)
         device = self.device
-        # The GPU works while the CPU records, so that its clock stays up.
-        self._submit_chunk()
-        before = [] if session is None else [self._canary_commands(session)]
-        encoded = [] if self.mode is Mode.LATENCY else [self._encode(count, session) for count in counts]
-        wait_idle(device)
-        if before:
-            bracket(device, lambda: submit(device, before, "canary"))
-        walls: list[tuple[int, int, int, int]] = []
+        encoded = [] if self.mode is Mode.LATENCY else [self._encode(bound, count, session) for count in counts]
+        self._before(before)
+        walls: list[tuple[int, int, int]] = []
         for i, count in enumerate(counts):
-            commands, encode_ns = encoded[i] if encoded else self._encode(count, session)
-            t0, t1, t2 = bracket(device, lambda commands=commands: submit(device, [commands], self._bound.title))
-            walls.append((t2 - t0, t1 - t0, encode_ns, count))
-        ticks, canaries, previous_end_ticks = None, (None, None), None
-        if session is not None:
-            after = self._canary_commands(session)
-            submit(device, [after], "canary")
-            session.submitted()
-            stamps = session.ticks()
-            passes = self._protocol.canary_passes
-            canaries = (self._canary_time(stamps[:passes]), self._canary_time(stamps[-passes:]))
-            previous_end_ticks = previous_end(stamps[:passes])
-            ticks = stamps[passes:-passes].reshape(samples, self.kernels, 2)
-        return Block(
-            ticks,
-            tuple(i for i, count in enumerate(counts) for _ in range(count)),
-            tuple(float(wall) for wall, *_ in walls),
-            tuple(float(submit) for _, submit, *_ in walls),
-            tuple(float(encode) for *_, encode, _ in walls),
-            canaries,
-            previous_end_ticks,
-        )
+            commands, encode_ns = encoded[i] if encoded else self._encode(bound, count, session)
+            t0, t1, t2 = bracket(device, lambda commands=commands: submit(device, [commands], bound.title))
+            walls.append((t2 - t0, t1 - t0, encode_ns))
+        submissions = tuple(i for i, count in enumerate(counts) for _ in range(count))
+        wall_ns, submit_ns, encode_ns = (tuple(map(float, times)) for times in zip(*walls, strict=True))
+        return Block(None, submissions, wall_ns, submit_ns, encode_ns, (None, None))
 
-    def _encode(self, count: int, session: TimingSession | None) -> tuple[wgpu.GPUCommandBuffer, int]:
+    def _called(self, call: Submitted, samples: int, before: list[wgpu.GPUCommandBuffer]) -> Block:
+        """Call what submits by itself; its timestamps are read when all calls are done."""
+        self._before(before)
+        walls: list[tuple[int, int]] = []
+        reads: list[Callable[[], tuple[int, int] | None]] = []
+        for _ in range(samples):
+            t0, t1, t2 = bracket(self.device, call, call.used)
+            walls.append((t2 - t0, t1 - t0))
+            reads.append(call.stamps())
+        stamps = [read() for read in reads]
+        ticks = [(stamp or (0, 0),) for stamp in stamps]
+        wall_ns, submit_ns = (tuple(map(float, times)) for times in zip(*walls, strict=True))
+        timed = np.array(ticks, np.uint64) if any(stamps) else None
+        return Block(timed, tuple(range(samples)), wall_ns, submit_ns, (), (None, None))
+
+    def _before(self, canary: list[wgpu.GPUCommandBuffer]) -> None:
+        """Run the canary before a block, once all is idle."""
+        self._wait()
+        if canary:
+            bracket(self.device, lambda: submit(self.device, canary, "canary"))
+
+    def _encode(self, bound: Runnable, count: int, session: TimingSession | None) -> tuple[wgpu.GPUCommandBuffer, int]:
         begin = time.perf_counter_ns()
         encoder = self.device.create_command_encoder()
         for _ in range(count):
-            self._trial(encoder, session)
+            self._trial(bound, encoder, session)
         commands = encoder.finish()
         return commands, time.perf_counter_ns() - begin

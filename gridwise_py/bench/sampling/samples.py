@@ -87,7 +87,9 @@ class Samples:
         if not self._untimed_work:
             cpu["cpu_wall"] = [wall / count for wall, count in zip(block.walls_ns, trials, strict=True)]
         if self._mode is Mode.LATENCY:
-            cpu |= {"submit": list(block.submits_ns), "encode": list(block.encodes_ns)}
+            cpu["submit"] = list(block.submits_ns)
+            if block.encodes_ns:
+                cpu["encode"] = list(block.encodes_ns)
         judged = _Judged(len(block.submissions), block.canaries, cpu)
         if block.ticks is not None and period_ns is not None:
             self._timed = True

@@ -1,7 +1,14 @@
-"""What can be measured, in one form: a call of a primitive, calls one after the other, and recorded commands."""
+"""What can be measured, in one form.
+
+It is what a `Benchmark` runs: a call of a primitive, calls one after the other, what a function records, and what a
+function submits by itself. `measure`, `compare_kernels`, files of benchmarks and the fixture ``gpu_benchmark`` take
+all of these.
+"""
 
 from __future__ import annotations
 
+import inspect
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
@@ -9,10 +16,10 @@ from typing import Any, Protocol, cast
 import numpy as np
 import wgpu
 
-from ...backend.wgpu_native import write_timestamp
-from ...errors import ArgumentError
+from ...backend.wgpu_native import submit, wait_idle, write_timestamp
+from ...errors import ArgumentError, DatatypeError
 from ...primitives.base import Primitive
-from ...runtime.array import Array, asarray
+from ...runtime.array import Array, OnGpu, asarray
 from ...runtime.bound_call import BoundCall
 from ...runtime.chunked_array import ChunkedArray
 from ...runtime.context import context_of
@@ -21,8 +28,20 @@ from ...runtime.internal_kernels import bind_nothing
 from ...runtime.sequence import Sequence as CapturedSequence
 from ...timing.queries import Edges, TimingSession
 from ..cases.benchmarked import Benchmark
+from ..cases.mode import MODES, Mode
+from .returned import UsedDevices, spans_of, timings_of
 
-__all__ = ["Runnable", "Subject", "subject_of", "subject_of_call", "uploaded"]
+__all__ = [
+    "Runnable",
+    "Subject",
+    "Submitted",
+    "benchmark_of",
+    "checked_mode",
+    "device_of",
+    "names_of",
+    "subject_of",
+    "uploaded",
+]
 
 #: No buffer holds it by chance: what is not written keeps it.
 _UNWRITTEN = 0xA5
@@ -54,7 +73,7 @@ class Subject:
     ----------
     device : wgpu.GPUDevice
     name : str
-    runnable : Runnable
+    runnable : Runnable or Submitted
     arrays : mapping from str to Array or ChunkedArray
         All arguments that are known by name.
     outputs : mapping from str to Array or ChunkedArray
@@ -70,7 +89,7 @@ class Subject:
 
     device: wgpu.GPUDevice
     name: str
-    runnable: Runnable
+    runnable: Runnable | Submitted
     arrays: Mapping[str, Any]
     outputs: Mapping[str, Any]
     unread: tuple[str, ...] = ()
@@ -79,6 +98,38 @@ class Subject:
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     work: Mapping[str, int] = field(default_factory=dict[str, int])
     shaders_sha256: tuple[str, ...] = ()
+
+    def encoded(
+        self,
+        trials: int = 1,
+        session: TimingSession | None = None,
+        before_trial: Callable[[wgpu.GPUCommandEncoder], None] | None = None,
+    ) -> Callable[[], None]:
+        """Encode it `trials` times, and return what submits it; a function that submits takes no session."""
+        runnable = self.runnable
+        if isinstance(runnable, Submitted):
+            return lambda: [runnable() for _ in range(trials)].clear()
+        encoder = self.device.create_command_encoder()
+        if before_trial is None:
+            runnable.encode(encoder, trials=trials, timing=session)
+        else:
+            for _ in range(trials):
+                before_trial(encoder)
+                runnable.encode(encoder, timing=session)
+        commands = [encoder.finish()]
+
+        def send() -> None:
+            submit(self.device, commands, self.name)
+            if session is not None:
+                session.submitted()
+
+        return send
+
+    def results(self) -> Any:
+        """Return the outputs by name as they are now; of a function that submits and names none, what it returned."""
+        if isinstance(self.runnable, Submitted) and not self.outputs:
+            return self.runnable.returned
+        return dict(self.outputs)
 
     def forget_outputs(self) -> None:
         """Overwrite the outputs that were made for it, so that it shows whether they are written."""
@@ -89,6 +140,137 @@ class Subject:
                 array.copy_from(pattern.reshape(array.shape))
 
 
+def benchmark_of(caller: str, subject: Any, inputs: Mapping[str, Any], **options: Any) -> Benchmark:
+    """Return a benchmark that runs a subject; of a `Benchmark` itself, which has its inputs.
+
+    Raises
+    ------
+    ArgumentError, DatatypeError
+        If it is nothing that can be measured, or a `Benchmark` is given inputs.
+    """
+    if isinstance(subject, Benchmark):
+        given = next(iter(inputs), None) or next((name for name, value in options.items() if value is not None), None)
+        if given is not None:
+            raise ArgumentError(f"{caller}: {given}= is part of the gw.Benchmark that it is given; put it there")
+        return subject
+    several = isinstance(subject, (Mapping, Sequence)) and not isinstance(subject, str)
+    if isinstance(subject, OnGpu) or not (several or callable(subject) or isinstance(subject, _OF_LIBRARY)):
+        raise DatatypeError(
+            f"{caller} takes a gw.Kernel or another primitive with its arguments, several of them, a gw.Sequence, a "
+            f"function, or a gw.Benchmark, not {type(subject).__name__}"
+        )
+    return Benchmark(subject, inputs, **options)
+
+
+#: What has a device of its own.
+_OF_LIBRARY = (Primitive, CapturedSequence)
+
+
+def device_of(benchmark: Benchmark, given: wgpu.GPUDevice | None = None) -> wgpu.GPUDevice | None:
+    """Return the device that something runs on; None of a function that submits, if it is not given.
+
+    Raises
+    ------
+    ArgumentError
+        If it is a function that records, and nobody says where.
+    """
+    run: Any = benchmark.run
+    if given is not None:
+        return given
+    if not isinstance(run, _OF_LIBRARY) and not callable(run):
+        run = next(iter(run.values() if isinstance(run, Mapping) else run), None)
+    if isinstance(run, _OF_LIBRARY):
+        return run.device
+    arrays = [value for value in benchmark.inputs.values() if isinstance(value, OnGpu)]
+    if arrays:
+        return arrays[0].device
+    if not callable(run) or _submits(run, benchmark.inputs):
+        return None
+    raise ArgumentError(f"{_name(benchmark)} records on an encoder, but of which device? Give device=")
+
+
+def checked_mode(benchmark: Benchmark, mode: str | None, usual: str) -> Mode:
+    """Return the mode to measure a benchmark in: if nobody names one, `usual`; what submits has latency only.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such mode, or it is not for a function that submits.
+    """
+    asked, run = mode or usual, cast(Any, benchmark.run)
+    if asked not in MODES:
+        raise ArgumentError(f"mode {asked!r} is unknown; known are {', '.join(MODES)}")
+    if not _is_function(run) or not _submits(run, benchmark.inputs):
+        return Mode(asked)
+    if mode not in (None, Mode.LATENCY.value):
+        raise ArgumentError(
+            f"mode {mode!r} is not for a function that submits by itself, which is timed call by call: use mode "
+            f"'latency', or let it record on an encoder"
+        )
+    return Mode.LATENCY
+
+
+def _is_function(run: Any) -> bool:
+    return callable(run) and not isinstance(run, (*_OF_LIBRARY, Mapping, Sequence))
+
+
+def names_of(run: Any) -> set[str] | None:
+    """Return the names of the arguments that something has; None if it takes any."""
+    if isinstance(run, Primitive):
+        return {*run.signature.arguments, *run.signature.values}
+    if isinstance(run, (CapturedSequence, Benchmark)):
+        return set()
+    if isinstance(run, (Mapping, Sequence)):
+        return {name for one in _listed(run) for name in names_of(one) or ()}
+    parameters = _parameters(run) if callable(run) else {}
+    return None if any(one.kind is one.VAR_KEYWORD for one in parameters.values()) else set(parameters)
+
+
+def _listed(run: Any) -> list[Any]:
+    return list(cast(Mapping[str, Any], run).values() if isinstance(run, Mapping) else run)
+
+
+def _parameters(run: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(run).parameters
+    except (TypeError, ValueError):  # some builtins
+        return {}
+
+
+def _submits(run: Callable[..., Any], inputs: Mapping[str, Any]) -> bool:
+    """Whether a function submits by itself: it can be called with its inputs alone, without an encoder."""
+    parameters = _parameters(run)
+    signature = inspect.Signature(list(parameters.values()), __validate_parameters__=False)
+    for encoder in ((), (None,)):
+        try:
+            signature.bind(*encoder, **inputs)
+        except TypeError:
+            continue
+        return not encoder
+    names = ", ".join(inputs)
+    raise ArgumentError(
+        f"{_function_name(run)}({', '.join(parameters)}) can be called neither with an encoder and its inputs, "
+        f"({', '.join(('encoder', *inputs))}), to record, nor with ({names}), to submit by itself; give it these "
+        f"parameters"
+    )
+
+
+def _function_name(run: Any) -> str:
+    return str(getattr(run, "__name__", type(run).__name__)).replace("<lambda>", "lambda")
+
+
+def _name(benchmark: Benchmark) -> str:
+    """Return what something is called that nobody gave a name."""
+    run: Any = benchmark.run
+    if isinstance(run, Mapping):
+        return " + ".join(map(str, cast(Mapping[Any, Any], run)))
+    if isinstance(run, _OF_LIBRARY):
+        return run.name
+    if isinstance(run, Sequence):
+        return " + ".join(str(getattr(one, "name", one)) for one in _listed(run))
+    return _function_name(run)
+
+
 def uploaded(given: Mapping[str, Any], names: Any, device: wgpu.GPUDevice) -> dict[str, Any]:
     """Return what a caller gave, with numpy arrays among `names` uploaded; others are values of uniforms."""
     return {
@@ -97,7 +279,7 @@ def uploaded(given: Mapping[str, Any], names: Any, device: wgpu.GPUDevice) -> di
     }
 
 
-def subject_of_call(call: BoundCall[Any]) -> Subject:
+def _of_call(call: BoundCall[Any]) -> Subject:
     """Return a call of a primitive as a subject."""
     plan = call.plan
     counts = {part.count: int(call.arrays[part.count].item()) for part in plan.work.counted}
@@ -109,16 +291,22 @@ def subject_of_call(call: BoundCall[Any]) -> Subject:
     )  # fmt: skip
 
 
-def subject_of(device: wgpu.GPUDevice, name: str, benchmark: Benchmark) -> Subject:
+def subject_of(device: wgpu.GPUDevice | None, name: str, benchmark: Benchmark) -> Subject:
     """Return what a benchmark runs as a subject; compiles it, and makes the outputs that are missing.
+
+    A function that submits is called once, which tells its device if that is not given. Without a name it has its own.
 
     Raises
     ------
     ArgumentError
         If it is nothing that can be measured, is of another device, or an argument does not fit.
     """
-    run = benchmark.run
-    if isinstance(run, Primitive):
+    run, name = benchmark.run, name or _name(benchmark)
+    if _is_function(run) and _submits(cast(Callable[..., Any], run), benchmark.inputs):
+        found = _of_submitted(device, name, cast(Callable[..., Any], run), benchmark)
+    elif device is None:
+        raise ArgumentError(f"{name}: run holds nothing to run: give gw.Kernels or other primitives")
+    elif isinstance(run, Primitive):
         found = _of_primitive(device, name, run, benchmark.inputs)
     elif isinstance(run, CapturedSequence):
         _check_device(device, name, run.device)
@@ -134,7 +322,7 @@ def subject_of(device: wgpu.GPUDevice, name: str, benchmark: Benchmark) -> Subje
     else:
         raise ArgumentError(
             f"{name}: run is {type(run).__name__}, but must be a gw.Kernel or another primitive, several of them, a "
-            f"gw.Sequence, or a function that records on an encoder"
+            f"gw.Sequence, or a function"
         )
     if benchmark.outputs is not None and isinstance(run, (Primitive, Mapping, Sequence)):
         found = replace(found, outputs=_named_outputs(benchmark, found.arrays))
@@ -147,7 +335,19 @@ def subject_of(device: wgpu.GPUDevice, name: str, benchmark: Benchmark) -> Subje
 def _of_primitive(device: wgpu.GPUDevice, name: str, primitive: Primitive, inputs: Mapping[str, Any]) -> Subject:
     _check_device(device, name, primitive.device)
     call = primitive.bind(**uploaded(inputs, primitive.signature.arguments, device))
-    return replace(subject_of_call(call), unread=tuple(key for key in call.outputs if key not in inputs))
+    return replace(_of_call(call), unread=tuple(key for key in call.outputs if key not in inputs))
+
+
+def _of_submitted(device: wgpu.GPUDevice | None, name: str, call: Callable[..., Any], benchmark: Benchmark) -> Subject:
+    if benchmark.restore:
+        raise ArgumentError(
+            f"{name}: restore= is not for a function that submits by itself; let it put its arguments back, or record "
+            f"on an encoder"
+        )
+    known = device_of(benchmark, device)
+    arrays = benchmark.inputs if known is None else _arrays(benchmark, known)
+    submitted = Submitted(name, (lambda: call(**arrays)) if arrays else call, known)
+    return Subject(submitted.device, name, submitted, arrays, _named_outputs(benchmark, arrays))
 
 
 def _of_several(device: wgpu.GPUDevice, name: str, run: Any, benchmark: Benchmark) -> Subject:
@@ -170,7 +370,7 @@ def _of_several(device: wgpu.GPUDevice, name: str, run: Any, benchmark: Benchmar
         arrays |= call.arrays
         outputs |= call.outputs
         calls.append((call, 1))
-    labels = [label for label, _ in listed if label is not None]
+    labels = [str(label) for label, _ in listed if label is not None]
     found = _of_calls(device, name, calls, arrays, outputs, labels)
     return replace(found, unread=tuple(key for key in outputs if key not in benchmark.inputs))
 
@@ -244,6 +444,71 @@ class _Calls:
     def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None) -> None:
         for plan, own in self._calls:
             plan.encode(encoder, trials=trials * own, timing=timing)
+
+
+class Submitted:
+    """What a function submits by itself: it cannot be encoded, so it is timed call by call.
+
+    Parameters
+    ----------
+    name : str
+    call : callable
+        Without arguments. It is called at once, and tells so which devices it uses.
+    device : wgpu.GPUDevice or None
+        One that it uses for certain.
+
+    Attributes
+    ----------
+    title : str
+    labels : tuple of str
+    returned : object
+        What the last call returned.
+    first_ns : float
+        The time of the first call.
+    device : wgpu.GPUDevice
+
+    Raises
+    ------
+    ArgumentError
+        If it used no device that is known.
+    """
+
+    def __init__(self, name: str, call: Callable[[], Any], device: wgpu.GPUDevice | None):
+        self._call, self._devices = call, UsedDevices(device)
+        self.title, self.labels = name, (name,)
+        begin = time.perf_counter_ns()
+        self.returned: Any = call()
+        self.device: wgpu.GPUDevice = self._devices.first(self.returned)
+        self.wait()
+        self.first_ns = float(time.perf_counter_ns() - begin)
+
+    def __call__(self) -> None:
+        """Call it."""
+        self.returned = self._call()
+
+    def used(self) -> list[wgpu.GPUDevice]:
+        """Return the devices that it uses."""
+        return self._devices.used()
+
+    def wait(self) -> None:
+        """Wait for the end of its work."""
+        for device in self.used():
+            wait_idle(device)
+
+    def stamps(self) -> Callable[[], tuple[int, int] | None]:
+        """Return what reads the first and the last timestamp of the last call; None if it returned none."""
+        timings = timings_of(self.returned)
+
+        def read() -> tuple[int, int] | None:
+            spans = spans_of(timings)
+            if not spans:
+                return None
+            wrong = next((one for one in spans if not one.valid), None)
+            if wrong is not None:
+                return wrong.begin_ticks, wrong.end_ticks
+            return min(one.begin_ticks for one in spans), max(one.end_ticks for one in spans)
+
+        return read
 
 
 class _Recorded:
