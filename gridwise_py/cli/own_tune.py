@@ -14,7 +14,18 @@ import click
 from ..display.terminal import clean_lines
 from .bench import benchmarks_of_files
 from .exit_codes import BAD_INPUT, WRONG_RESULT
-from .output import LINE_EVERY_S, cannot_write, check_new, check_output, note, showing_progress, table_console
+from .output import (
+    LINE_EVERY_S,
+    cannot_write,
+    check_new,
+    check_output,
+    check_tables,
+    note,
+    showing_progress,
+    stdout_of,
+    table_console,
+    write_tables,
+)
 
 __all__ = ["tune_files"]
 
@@ -22,16 +33,23 @@ _ROUNDS = 9
 
 
 def tune_files(words: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Tune the benchmarks that ``FILE.py [NAME]…`` names; print how the variants stand, and write ``--json``.
+    """Tune the benchmarks that ``FILE.py [NAME]…`` names; print how the variants stand, and write the files.
 
     Ends the process with an exit code if there is a point at which no variant ran and was right.
     """
     from dataclasses import replace
 
     from .. import request_device
-    from ..bench.sweep.own_tune import OWN_TUNE_PROTOCOL, contests_of, tuned
+    from ..bench.sweep.own_tune import OWN_TUNE_PROTOCOL, EachRoundInAProcess, contests_of, tuned
+    from ..bench.sweep.worker import files_of_cases
     from ..runtime.gpu_clock import clock_held
 
+    processes: int | None = options["processes"]
+    if processes and options["rounds"]:
+        raise click.UsageError("--processes measures one round in each; leave out --rounds")
+    if options["form"] == "json" and stdout_of(options) is not None:
+        raise click.UsageError("--format json prints on standard output; name a file for the others")
+    check_tables(options)
     json_path: Path | None = options["json_path"]
     if json_path is not None:
         check_output(json_path, "--json")
@@ -39,7 +57,7 @@ def tune_files(words: Sequence[str], options: Mapping[str, Any]) -> None:
     asked = None if options["tune_axes"] is None else [axis.strip() for axis in options["tune_axes"].split(",")]
     short = {"n": options["n"], "datatype": None, "op": None, "mode": options["mode"]}
     contests = contests_of(benchmarks_of_files(words, options["axes"], short, with_baselines=False), asked)
-    rounds = options["rounds"] or _ROUNDS
+    rounds = processes or options["rounds"] or _ROUNDS
     protocol = replace(OWN_TUNE_PROTOCOL, seed=options["seed"])
     adapter: dict[str, Any] = {}
     points: list[Any] = []
@@ -51,30 +69,37 @@ def tune_files(words: Sequence[str], options: Mapping[str, Any]) -> None:
             held.enter_context(clock_held(device))
             return device
 
+        how: dict[str, Any] = {"rounds": rounds, "protocol": protocol}
+        if processes:
+            files = files_of_cases(case for contest in contests for case in contest.cases.values())
+            apart = held.enter_context(EachRoundInAProcess(options["adapter"], files))
+            how |= {"measure": apart, "new_round": apart.new_round}
         try:
             with showing_progress(every_s=LINE_EVERY_S) as progress:
-                for point in tuned(make_device, contests, rounds=rounds, protocol=protocol, progress=progress):
+                for point in tuned(make_device, contests, progress=progress, **how):
                     points.append(point)
         finally:  # also after Ctrl-C: what was measured stays
             if points:
-                _give(points, adapter, rounds, options["form"], json_path)
+                _give(points, adapter, rounds, options)
     failed = [point for point in points if point.best is None]
     if failed:
         wrong = any(variant.standing == "wrong" for point in failed for variant in point.variants)
         sys.exit(WRONG_RESULT if wrong else BAD_INPUT)
 
 
-def _give(points: Sequence[Any], adapter: Mapping[str, Any], rounds: int, form: str, json_path: Path | None) -> None:
+def _give(points: Sequence[Any], adapter: Mapping[str, Any], rounds: int, options: Mapping[str, Any]) -> None:
     from ..bench.sweep.own_tune import best_for_all
     from ..storage.files import is_stream
     from ..storage.json_files import json_data, json_text, write_json
 
+    json_path: Path | None = options["json_path"]
     by_name = [(name, list(own)) for name, own in groupby(points, key=lambda point: point.contest.benchmark)]
     document = json_data(
         {
             "adapter": adapter.get("device", ""),
             "driver": adapter.get("description", ""),
             "rounds": rounds,
+            "processes": options["processes"] or 1,
             "points": [point.to_json() for point in points],
             "for_all": {
                 name: {"values": dict(found[0]), "ratio": found[1]}
@@ -83,14 +108,17 @@ def _give(points: Sequence[Any], adapter: Mapping[str, Any], rounds: int, form: 
             },
         }
     )
-    if form == "json":
+    times = f"{rounds} processes" if options["processes"] else f"{rounds} rounds"
+    title = clean_lines(f"{document['adapter']} ({document['driver']}), {times}")
+    if options["form"] == "json":
         click.echo(json_text(document))
     else:
-        console = table_console(120, json_path)
-        console.print(clean_lines(f"{document['adapter']} ({document['driver']}), {rounds} rounds"), markup=False)
+        console = table_console(120, stdout_of(options))
+        console.print(title, markup=False)
         for _, own in by_name:
             console.print()
             _show(console, own, best_for_all(own))
+    write_tables(options, lambda: _export(title, points))
     if json_path is not None:
         try:
             write_json(json_path, document)
@@ -106,7 +134,6 @@ def _show(console: Any, points: Sequence[Any], for_all: tuple[Mapping[str, Any],
 
     from ..bench.cases.benchmarked import axis_text
     from ..bench.report.text_table import Column, TextTable
-    from ..display.quantities import format_time
 
     axes = points[0].contest.tuned
     table = TextTable(
@@ -119,16 +146,7 @@ def _show(console: Any, points: Sequence[Any], for_all: tuple[Mapping[str, Any],
         table.add_heading(Text(clean_lines(str(point.contest))))
         for one in point.variants:
             style = {"best": "green", "wrong": "red", "failed": "red"}.get(str(one.standing), "")
-            reason = one.reason if one.checked or one.reason else "its result was not checked: there is no reference"
-            table.add_row(
-                *(axis_text(one.values[axis]) for axis in axes),
-                format_time(one.time_ns),
-                "" if one.ratio is None or one is point.best else _slower(one.ratio),
-                "" if one.low is None else f"{_slower(one.low)} to {_slower(one.high)}",
-                str(one.standing),
-                clean_lines(reason),
-                style=style,
-            )
+            table.add_row(*(axis_text(one.values[axis]) for axis in axes), *_cells(one), style=style)
     console.print(table)
     if for_all is not None:
         values, ratio = for_all
@@ -138,6 +156,43 @@ def _show(console: Any, points: Sequence[Any], for_all: tuple[Mapping[str, Any],
         else:
             loss = f"at worst {ratio:.3g} times the best time"
         console.print(f"for all points: {words} ({loss})", markup=False)
+
+
+def _cells(one: Any) -> tuple[str, ...]:
+    """Return what a table shows of a variant."""
+    from ..display.quantities import format_time
+
+    return (
+        format_time(one.time_ns),
+        "" if one.ratio is None or one.standing == "best" else _slower(one.ratio),
+        "" if one.low is None else f"{_slower(one.low)} to {_slower(one.high)}",
+        str(one.standing),
+        clean_lines(one.reason if one.checked or one.reason else "its result was not checked: there is no reference"),
+    )
+
+
+def _export(title: str, points: Sequence[Any]) -> Any:
+    """Return the table for files, a row for each variant."""
+    from ..bench.cases.benchmarked import axis_text
+    from ..bench.report.export import Table
+
+    cells: list[list[str]] = []
+    records: list[dict[str, Any]] = []
+    for point in points:
+        entry = point.to_json()
+        for one, variant in zip(point.variants, entry["variants"], strict=True):
+            words = " ".join(f"{axis}={axis_text(value)}" for axis, value in one.values.items())
+            cells.append([str(point.contest), words, *_cells(one)])
+            left_out = ("values", "rounds_ns")
+            records.append(
+                {
+                    **{key: entry[key] for key in ("benchmark", "n", "mode")},
+                    **entry["axes"],
+                    **variant["values"],
+                    **{key: value for key, value in variant.items() if key not in left_out},
+                }
+            )
+    return Table(title, ["benchmark", "values", "time", "slower by", "95 %", "verdict", "why"], cells, records)
 
 
 def _slower(ratio: float) -> str:

@@ -54,7 +54,7 @@ def reproduce(
     Each experiment prints the claim, its source, what was measured here, and whether the claim holds here, does not, or
     cannot be shown here. Without names all experiments run, which takes about half a minute. The exit code is 0
     whatever the verdicts are. docs/concepts/claims.md explains the experiments; `gridwise timers` takes more samples of
-    the first ones, and draws them.
+    the first ones, and draws them. After Ctrl-C, what was shown before is printed and written.
     """
     from ..bench.report.picture import check_picture
     from ..bench.reproduce.lab import Lab
@@ -101,3 +101,5 @@ def reproduce(
             note(f"wrote {json_path}")
         except OSError as error:
             sys.exit(cannot_write("--json", json_path, error))
+    if not document["complete"]:
+        raise KeyboardInterrupt  # its message and its exit code

@@ -9,7 +9,17 @@ from typing import Any
 import click
 
 from .. import settings
-from .options import AxisText, AxisValues, Count, JsonFile, RawArguments, adapter_option, format_option, is_file_name
+from .options import (
+    AxisText,
+    AxisValues,
+    Count,
+    JsonFile,
+    RawArguments,
+    adapter_option,
+    format_option,
+    is_file_name,
+    table_options,
+)
 from .output import showing_progress, table_console
 
 __all__ = ["tune"]
@@ -19,7 +29,7 @@ __all__ = ["tune"]
 _OF_LIBRARY = {"kernels": "--kernels", "max_n": "--max-n", "show": "--show", "clear": "--clear"}
 _OF_FILES = {
     "tune_axes": "--tune", "axes": "-a", "n": "--n", "mode": "--mode", "seed": "--seed", "json_path": "--json",
-    "overwrite": "--overwrite",
+    "overwrite": "--overwrite", "processes": "--processes", "csv": "--csv", "markdown": "--markdown",
 }  # fmt: skip
 
 
@@ -30,6 +40,10 @@ _OF_FILES = {
 @click.option(
     "--rounds", type=click.IntRange(min=3), help="How often each candidate is measured.  [default: 5; of a FILE 9]"
 )
+@click.option(
+    "--processes", type=click.IntRange(min=3), metavar="N",
+    help="Measure a FILE in N rounds, each in a process of its own: processes differ in their level of times.",
+)  # fmt: skip
 @click.option(
     "--max-n", type=Count(),
     help="Items of the largest input, such as 2^20; winners are then kept for at most so many.  [default: 2^26; on a "
@@ -49,6 +63,7 @@ _OF_FILES = {
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of a FILE's random numbers, and of the order.")
 @click.option("--json", "json_path", type=JsonFile(), help="Write how the variants of a FILE stand here.")
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
+@table_options
 @format_option
 def tune(words: tuple[str, ...], **options: Any) -> None:
     """Find the fastest kernel shapes for this adapter, and store them.

@@ -19,6 +19,8 @@ __all__ = ["Judged", "JudgedRow", "judge"]
 SCHEMA = "gridwise.ab"
 SCHEMA_VERSION = 1
 
+_UNCHECKED = "not checked: {}: a wrong result passes; give each a reference= in its gw.Benchmark"
+
 
 @dataclass(frozen=True)
 class JudgedRow:
@@ -196,6 +198,7 @@ def judge(
         old_ns, new_ns = (case.median_ns(row, side) for side in SIDES)
         rows.append(JudgedRow(case.name, row, old_ns, new_ns, verdict, past, gated))
     failed = [case for case in measured.cases if case.errors]
+    unchecked = [case.name for case in measured.cases if case.unchecked and not case.errors]
     return Judged(
         environments, measured, settings, threshold, gate, tuple(rows),
         wrong=tuple(f"{side}: {case.name}: {text}" for case in failed for side, text in case.wrong.items()),
@@ -204,7 +207,7 @@ def judge(
             f"{case.name}: not judged: {'; '.join(f'{side}: {text}' for side, text in case.errors.items())}"
             for case in failed
             if not _is_broken(case) and not case.wrong
-        ), *short, *measured.notes),
+        ), *short, *((_UNCHECKED.format(", ".join(unchecked)),) if unchecked else ()), *measured.notes),
     )  # fmt: skip
 
 

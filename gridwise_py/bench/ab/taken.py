@@ -58,6 +58,8 @@ class MeasuredRows:
         The sides whose processes were ended as Ctrl-C ends them.
     wrong : dict from str to str
         By side, the first wrong item.
+    unchecked : bool
+        Whether there is no reference to compare results with.
     taken : list of dict from str to TakenRow
         For each pair of processes that measured all its turns, what it measured, by row.
     step_ns : float
@@ -71,6 +73,7 @@ class MeasuredRows:
         self.errors: dict[str, str] = {}
         self.interrupted: set[str] = set()
         self.wrong: dict[str, str] = {}
+        self.unchecked: bool = False
         self.taken: list[dict[str, TakenRow]] = []
         self.step_ns: float = math.inf
 

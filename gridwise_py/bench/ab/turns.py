@@ -435,7 +435,7 @@ def _measure_case(
     order = rng.sample(SIDES, 2)
     for side in order:
         with _failing(both, case, side), inputs.outputs_folder() as folder:
-            wrong = _prepare(both, case.job, side, inputs, folder, settings, check=check)
+            wrong = _prepare(both, case, side, inputs, folder, settings, check=check)
             if wrong is not None:
                 case.wrong[side] = case.errors[side] = wrong
     trial_ns: list[float] = []
@@ -454,19 +454,22 @@ def _measure_case(
 
 
 def _prepare(
-    both: _Both, job: Job, side: str, inputs: _Inputs, folder: str, settings: Settings, *, check: bool
+    both: _Both, case: MeasuredCase, side: str, inputs: _Inputs, folder: str, settings: Settings, *, check: bool
 ) -> str | None:
     """Prepare a case on a side; return the first wrong item of its result."""
+    job = case.job
     own = job.case.own_workload
     if own is None:
         prepared = both.ask(side, "prepare", **inputs.command(job.case), outputs_to=folder if check else None)
         return inputs.wrong(job.case, prepared["outputs"]) if check else None
     environment = both.environments[side]
     assert environment.file is not None, "each side of a user's benchmark has its file"
-    return both.ask(
+    prepared = both.ask(
         side, "prepare_own", file=str(environment.file), name=environment.benchmark or own.declared.name,
         n=job.case.n, mode=job.mode.value, axes=dict(job.case.others), seed=settings.seed, check=check,
-    )["wrong"]  # fmt: skip
+    )  # fmt: skip
+    case.unchecked |= check and not prepared["checked"]
+    return prepared["wrong"]
 
 
 @contextmanager

@@ -163,8 +163,7 @@ def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:
     spec = importlib.util.spec_from_file_location(name, where, loader=_AsItIsNow(name, str(where)))
     assert spec is not None, "the loader is given"
     assert spec.loader is not None, "the loader is given"
-    if str(where.parent) not in sys.path:
-        sys.path.insert(0, str(where.parent))
+    _search_first(where.parent)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     with collecting() as declared:
@@ -179,6 +178,21 @@ def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:
                 f"{path.name} cannot be imported: {in_one_line(error, where)}; python {path.name} shows all of it"
             ) from error
     return _registered(path.name, where, [one for one in declared if one.module == name])
+
+
+def _search_first(folder: Path) -> None:
+    """Let a folder be searched first, and forget modules of its names that came with a file of another folder."""
+    sys.path[:] = [str(folder), *(place for place in sys.path if place != str(folder))]
+    others = {own.path.parent for own in OWN_WORKLOADS.values()} - {folder}
+    names: list[str] = []
+    for name in list(sys.modules):
+        top = name.partition(".")[0]
+        file = Path(getattr(sys.modules.get(top), "__file__", None) or "")
+        home = file.parent.parent if file.name == "__init__.py" else file.parent
+        if home in others and ((folder / f"{top}.py").exists() or (folder / top).exists()):
+            names.append(name)
+    for name in names:
+        del sys.modules[name]
 
 
 class _AsItIsNow(importlib.machinery.SourceFileLoader):

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import wgpu
@@ -133,12 +133,22 @@ class Lab:
                 )  # fmt: skip
             except subprocess.TimeoutExpired as error:
                 raise DeviceError(f"a process that measures did not end within {_PROCESS_S:.0f} s") from error
-            said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1]) if done.stdout else {}
+            said = _answer(done.stdout)
             if done.returncode or "times_ns" not in said:
-                why = said.get("error") or (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+                printed = (done.stderr.strip() or done.stdout.strip()).splitlines()
+                why = said.get("error") or (printed or ["it printed nothing"])[-1]
                 raise DeviceError(f"a process that measures ended with {done.returncode}: {why}")
             found.append(said["times_ns"])
         return found
+
+
+def _answer(printed: str) -> dict[str, Any]:
+    """Return the line of JSON that a process printed last; empty if it is none, such as what a driver printed."""
+    try:
+        found: Any = json.loads(printed.strip().rpartition("\n")[2])
+    except ValueError:
+        return {}
+    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
 
 
 def known(values: Sequence[float | None]) -> list[float]:

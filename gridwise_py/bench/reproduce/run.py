@@ -24,7 +24,8 @@ def reproduce(
 ) -> dict[str, Any]:
     """Run experiments one after another.
 
-    A failure, such as too little memory, makes that experiment one that cannot be shown; the others go on.
+    A failure, such as too little memory, makes that experiment one that cannot be shown; the others go on. After an
+    interrupt, what was shown before is returned, and ``complete`` is false.
 
     Parameters
     ----------
@@ -37,19 +38,29 @@ def reproduce(
     -------
     dict
         JSON data: a file of ``gridwise reproduce``.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If nothing was shown before it.
     """
     entries: list[dict[str, Any]] = []
-    for number, each in enumerate(experiments, start=1):
-        progress(f"{number} of {len(experiments)}: {each.name}")
-        readings, found = _run(each, lab)
-        entries.append(_entry(each, readings, found))
-        gc.collect()  # devices are in reference cycles, with their memory
+    try:
+        for number, each in enumerate(experiments, start=1):
+            progress(f"{number} of {len(experiments)}: {each.name}")
+            readings, found = _run(each, lab)
+            entries.append(_entry(each, readings, found))
+            gc.collect()  # devices are in reference cycles, with their memory
+    except KeyboardInterrupt:
+        if not entries:
+            raise
     protocol = {
         "repeats": lab.repeats, "cold_repeats": lab.cold_repeats, "scale": lab.scale, "warmup_s": lab.warmup_s,
         "idle_s": lab.idle_s, "processes": lab.processes, "seed": lab.seed,
     }  # fmt: skip
     return {
-        "schema": SCHEMA, "schema_version": 1, **run_context(lab.device), "protocol": protocol, "experiments": entries,
+        "schema": SCHEMA, "schema_version": 1, **run_context(lab.device), "protocol": protocol,
+        "complete": len(entries) == len(experiments), "experiments": entries,
     }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def to_dataframe(document: Results, kind: str = "pandas") -> Any:
     pandas.DataFrame or polars.DataFrame
         Columns: primitive, n, mode, process, round, the axes of the cases, adapter, part (``"whole"`` or
         ``"kernel"``), series, the statistics in ns, invalid (a count), gbytes_per_s, gitems_per_s and share_of_peak of
-        the case, correct, error. A case without times has one row.
+        the case, checked, correct, error. A case without times has one row.
 
     Raises
     ------
@@ -85,6 +85,7 @@ def _rows(result: Result, adapter: str) -> list[dict[str, Any]]:
             "gbytes_per_s": result.rates.gbytes_per_s,
             "gitems_per_s": result.rates.gitems_per_s,
             "share_of_peak": result.rates.share_of_peak,
+            "checked": result.checked,
             "correct": result.correct,
             "error": result.error,
         }

@@ -166,7 +166,10 @@ def _obstacle(old: Sequence[Measurement], new: Sequence[Measurement]) -> str:
     if not all(map(any, samples_ns(both))):
         return "a round has no valid time"
     if len({"gpu_span" in m.whole for m in both}) > 1:
-        return "some rounds have GPU times, others only CPU times"
+        return (
+            "some rounds have GPU times, others only CPU times; a function has GPU times if it returns its timed Run, "
+            "or records on an encoder"
+        )
     return ""
 
 

@@ -69,6 +69,8 @@ class OwnRun:
         self._pristine = Pristine(device, restored) if restored else None
         workload.guarded(lambda: self.run(enable_cpu_timing=True))
         found = checker.wrong()
+        #: Whether the result is compared with anything.
+        self.checked: bool = checker.checks
         #: The first wrong item of the first run; None if there is none, or nothing was compared.
         self.wrong: str | None = str(found[0]) if found else None
 
@@ -89,7 +91,9 @@ class OwnRun:
             wall_ns = float(end - begin)
         else:
             send()
-        timings = [session] if session is not None else timings_of(call.returned) if call is not None else None
+        timings: list[Stamped | Moments] | None = None if session is None else [session]
+        if call is not None:
+            timings = timings_of(call.returned)
         return OwnCall(subject, trials, timings, wall_ns)
 
     def release(self) -> None:

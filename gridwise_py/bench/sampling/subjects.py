@@ -27,7 +27,7 @@ from ...runtime.encodable import Spans
 from ...runtime.internal_kernels import bind_nothing
 from ...runtime.sequence import Sequence as CapturedSequence
 from ...timing.queries import Edges, TimingSession
-from ..cases.benchmarked import Benchmark
+from ..cases.benchmarked import Benchmark, Run
 from ..cases.mode import MODES, Mode
 from .returned import UsedDevices, spans_of, timings_of
 
@@ -149,17 +149,18 @@ def benchmark_of(caller: str, subject: Any, inputs: Mapping[str, Any], **options
         If it is nothing that can be measured, or a `Benchmark` is given inputs.
     """
     if isinstance(subject, Benchmark):
-        given = next(iter(inputs), None) or next((name for name, value in options.items() if value is not None), None)
-        if given is not None:
-            raise ArgumentError(f"{caller}: {given}= is part of the gw.Benchmark that it is given; put it there")
+        told = [*inputs, *(name for name, value in options.items() if value is not None)]
+        if told:
+            raise ArgumentError(f"{caller}: {told[0]}= is part of the gw.Benchmark that it is given; put it there")
         return subject
-    several = isinstance(subject, (Mapping, Sequence)) and not isinstance(subject, str)
-    if isinstance(subject, OnGpu) or not (several or callable(subject) or isinstance(subject, _OF_LIBRARY)):
+    run: Any = subject
+    several = isinstance(run, (Mapping, Sequence)) and not isinstance(run, str)
+    if isinstance(run, OnGpu) or not (several or callable(run) or isinstance(run, _OF_LIBRARY)):
         raise DatatypeError(
             f"{caller} takes a gw.Kernel or another primitive with its arguments, several of them, a gw.Sequence, a "
             f"function, or a gw.Benchmark, not {type(subject).__name__}"
         )
-    return Benchmark(subject, inputs, **options)
+    return Benchmark(cast(Run, run), inputs, **options)
 
 
 #: What has a device of its own.
@@ -222,7 +223,7 @@ def names_of(run: Any) -> set[str] | None:
         return set()
     if isinstance(run, (Mapping, Sequence)):
         return {name for one in _listed(run) for name in names_of(one) or ()}
-    parameters = _parameters(run) if callable(run) else {}
+    parameters = _parameters(cast(Callable[..., Any], run)) if callable(run) else dict[str, inspect.Parameter]()
     return None if any(one.kind is one.VAR_KEYWORD for one in parameters.values()) else set(parameters)
 
 
@@ -305,7 +306,7 @@ def subject_of(device: wgpu.GPUDevice | None, name: str, benchmark: Benchmark) -
     if _is_function(run) and _submits(cast(Callable[..., Any], run), benchmark.inputs):
         found = _of_submitted(device, name, cast(Callable[..., Any], run), benchmark)
     elif device is None:
-        raise ArgumentError(f"{name}: run holds nothing to run: give gw.Kernels or other primitives")
+        raise ArgumentError("run holds nothing to measure; give it gw.Kernels or other primitives")
     elif isinstance(run, Primitive):
         found = _of_primitive(device, name, run, benchmark.inputs)
     elif isinstance(run, CapturedSequence):

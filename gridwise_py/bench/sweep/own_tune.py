@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import median, quantiles
 from typing import Any, TypeAlias
@@ -22,9 +22,20 @@ from ..sampling.measure import measure_case
 from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
 from ..stats.verdict import Verdict, VerdictKind, judge_all
-from .suite import Sweep, plan_jobs
+from .suite import Job, Sweep, plan_jobs
+from .worker import Worker, WorkerError
 
-__all__ = ["OWN_TUNE_PROTOCOL", "Contest", "Standing", "TunedPoint", "Variant", "best_for_all", "contests_of", "tuned"]
+__all__ = [
+    "OWN_TUNE_PROTOCOL",
+    "Contest",
+    "EachRoundInAProcess",
+    "Standing",
+    "TunedPoint",
+    "Variant",
+    "best_for_all",
+    "contests_of",
+    "tuned",
+]
 
 #: Of one variant in one round: rounds tell more than samples within one.
 OWN_TUNE_PROTOCOL = SamplingProtocol(timeout_s=0.1, warmup_s=0.03, max_warmup_s=0.1)
@@ -34,6 +45,65 @@ _LEFT_OUT = (2.0, 1.25)
 
 #: The texts of a variant's tuned values, in the order of the axes.
 _Key: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _OfProcess(Measurement):
+    """What a process measured, which tells of its first wrong item as a text."""
+
+    wrong: str | None = None
+
+
+class EachRoundInAProcess:
+    """Measures as `measure_case` does, each round in a process of its own: each has its own level of times.
+
+    A context manager; its process ends with it.
+
+    Parameters
+    ----------
+    adapter : int, str or None
+        As `request_device` takes it.
+    files : sequence of str
+        Of the benchmarks.
+    """
+
+    def __init__(self, adapter: int | str | None, files: Sequence[str]):
+        self._adapter, self._files = adapter, files
+        self._worker: Worker | None = None
+
+    def __enter__(self) -> EachRoundInAProcess:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
+
+    def new_round(self) -> None:
+        """Let the next measurement begin a process."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.close()
+
+    def __call__(
+        self, device: wgpu.GPUDevice, case: Case, protocol: SamplingProtocol, mode: str, *, check: bool
+    ) -> Measurement:
+        """Measure a case in the process of this round."""
+        del device
+        job = Job(case, Mode(mode), 0, process=0 if check else 1)
+        try:
+            if self._worker is None:
+                self._worker = Worker(self._adapter, protocol, "the process of this round", self._files)
+                self._worker.measure(replace(job, process=1))  # the clock fell while it started
+            found = self._worker.measure(job)
+        except WorkerError as error:
+            self.__exit__()
+            return Measurement(case.primitive, Mode(mode), case.n, case.axes, error=str(error))
+        return _OfProcess(
+            found.primitive, found.mode, found.n, case.axes, protocol=found.protocol, whole=found.whole.series,
+            error=found.error, checked=found.checked, clock_moved=found.clock_moved,
+            tick_period_ns=found.tick_period_ns, wrong=found.mismatch,
+        )  # fmt: skip
 
 
 class Standing(StrEnum):
@@ -236,6 +306,7 @@ def tuned(
     protocol: SamplingProtocol = OWN_TUNE_PROTOCOL,
     progress: Callable[[str], None] = lambda step: None,
     measure: Callable[..., Measurement] = measure_case,
+    new_round: Callable[[], None] = lambda: None,
 ) -> Generator[TunedPoint]:
     """Measure the variants of each contest in turns, and yield how they stand.
 
@@ -257,6 +328,8 @@ def tuned(
         Called with the name of the next step.
     measure : callable
         As `measure_case`.
+    new_round : callable
+        Called before each round.
     """
     device = make_device()
     rng = np.random.default_rng(protocol.seed)
@@ -267,6 +340,7 @@ def tuned(
             running = [key for key, own in taken.items() if key not in left and not _trouble(own)]
             if not running or (len(running) == 1 and round_number >= _least_rounds(rounds)):
                 break
+            new_round()
             for position in rng.permutation(len(running)):
                 key = running[int(position)]
                 progress(
@@ -326,8 +400,9 @@ def _trouble(own: Sequence[Measurement]) -> tuple[Standing, str] | None:
     for m in own:
         if m.error is not None:
             return Standing.FAILED, m.error
-        if m.mismatches:
-            return Standing.WRONG, str(m.mismatches[0])
+        wrong = m.wrong if isinstance(m, _OfProcess) else next(map(str, m.mismatches), None)
+        if wrong is not None:
+            return Standing.WRONG, wrong
     if not all(times and min(times) > 0 for times in samples_ns(own)):
         return Standing.FAILED, "a round has no valid time"
     return None

@@ -35,7 +35,7 @@ from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
 from .budget import PILOT_PROCESSES, PILOT_ROUNDS, CostModel, Schedule, choose_n
 from .suite import Job, in_processes
-from .worker import Worker, WorkerError, files_of, measure_isolated, measure_job
+from .worker import Worker, WorkerError, files_of_cases, measure_isolated, measure_job
 
 __all__ = [
     "DEFAULT_BUDGET_S", "MOST_PROCESSES", "PROCESSES", "PROCESSES_ON_CPU", "Request", "RunProgress", "UnwrittenResults",
@@ -241,12 +241,14 @@ def _run_jobs(
             result = measuring.measure(job)
             schedule.finished(job, None if result.cold_start_ns is None else result.cold_start_ns * 1e-9)
             progress.finished(job, result)
-            if not is_calibrated:
-                # Not before the first case, so that the first figure comes early.
-                progress.step("measuring what the device can do")
-                calibration, is_calibrated = _calibration(measuring.device, todo), True
-                header = replace(header, device=calibrated(header.device, calibration))
-            keep(with_shares(result, calibration))
+            try:
+                if not is_calibrated:
+                    # Not before the first case, so that the first figure comes early.
+                    progress.step("measuring what the device can do")
+                    calibration, is_calibrated = _calibration(measuring.device, todo), True
+                    header = replace(header, device=calibrated(header.device, calibration))
+            finally:  # Ctrl-C in between does not lose the case
+                keep(with_shares(result, calibration))
             if writer is not None:
                 writer.header = header
                 with suppress(OSError):
@@ -305,7 +307,7 @@ class _Measuring:
         #: Samples that a visit needs at most, once the pilot has shown it.
         self.samples: int | None = None
         self._problem: str | None = None
-        self._files = files_of(request.jobs)
+        self._files = files_of_cases(job.case for job in request.jobs)
 
     def __enter__(self) -> _Measuring:
         return self

@@ -31,7 +31,7 @@ from .line_process import LineProcess, ProcessEnded
 from .machine_load import LoadWatch
 from .suite import Job
 
-__all__ = ["CASE_TIMEOUT_S", "Worker", "WorkerError", "files_of", "measure_isolated", "measure_job"]
+__all__ = ["CASE_TIMEOUT_S", "Worker", "WorkerError", "files_of_cases", "measure_isolated", "measure_job"]
 
 #: A case that takes longer counts as hanging; so does the start of a worker.
 CASE_TIMEOUT_S = 600.0
@@ -140,7 +140,7 @@ def measure_isolated(adapter: int | str | None, job: Job, protocol: SamplingProt
     WorkerError
         If the process ended or hung; the message says how, with the last line of its output.
     """
-    with Worker(adapter, protocol, files=files_of([job])) as worker:
+    with Worker(adapter, protocol, files=files_of_cases([job.case])) as worker:
         result = worker.measure(job)
         how = worker.close()
     if how:
@@ -149,9 +149,9 @@ def measure_isolated(adapter: int | str | None, job: Job, protocol: SamplingProt
     return result
 
 
-def files_of(jobs: Iterable[Job]) -> list[str]:
-    """Return the users' files that jobs come from."""
-    paths = (None if job.case.own_workload is None else str(job.case.own_workload.path) for job in jobs)
+def files_of_cases(cases: Iterable[Case]) -> list[str]:
+    """Return the users' files that cases come from."""
+    paths = (None if case.own_workload is None else str(case.own_workload.path) for case in cases)
     return [path for path in dict.fromkeys(paths) if path is not None]
 
 
