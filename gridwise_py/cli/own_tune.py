@@ -47,7 +47,7 @@ def tune_files(words: Sequence[str], options: Mapping[str, Any]) -> None:
     processes: int | None = options["processes"]
     if processes and options["rounds"]:
         raise click.UsageError("--processes measures one round in each; leave out --rounds")
-    if options["form"] == "json" and stdout_of(options) is not None:
+    if stdout_of(options) is not None and options["form"] == "json":
         raise click.UsageError("--format json prints on standard output; name a file for the others")
     check_tables(options)
     json_path: Path | None = options["json_path"]

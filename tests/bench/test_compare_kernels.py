@@ -59,6 +59,26 @@ def test_kernels_are_measured_in_turns_and_every_command_reads_the_file(squares,
         assert shown.exit_code == 0, (command, shown.output)
 
 
+def test_functions_and_sequences_are_compared(device, squares, x, require):
+    require("timestamp-query")
+    y = gw.empty_like(x)
+
+    def record(encoder, x, y):
+        squares["old"].record(encoder, x=x, y=y)
+
+    with gw.capture(device) as calls:
+        squares["old"].execute(x=x, y=y)
+    checked = gw.Benchmark([squares["new"]], {"x": x, "y": np.zeros(1000, np.float32)}, lambda x: x * x)
+    both = {"kernel": squares["old"], "record": record, "calls": calls, "checked": checked}
+    found = gw.compare_kernels(both, rounds=3, protocol=SHORT, x=x.to_numpy(), y=y)
+    assert {m.mode.value for rounds in found.measurements.values() for m in rounds} == {"batch"}
+    assert all(found.verdicts.values())
+    assert [found.measurements[name][0].checked for name in both] == [False, False, False, True]
+    called = {"with stamps": lambda: calls.execute(enable_gpu_timing=True), "without": lambda: calls.execute()}
+    found = gw.compare_kernels(called, rounds=3, protocol=SHORT, device=device)
+    assert "others only CPU times; a function has GPU times if it returns its timed Run" in repr(found)
+
+
 def test_a_wrong_kernel_gets_no_verdict(device, squares, x):
     def check(outputs):
         got = outputs["y"].to_numpy()

@@ -92,6 +92,51 @@ def test_a_measurement_says_everything(timed, device, scan, mode):
         assert in_force["batch_trials"] == 2
 
 
+def test_sequences_several_kernels_and_functions_are_measured(timed, device, scan):
+    """By one sampler: each kernel of them has an interval, a function one as a whole."""
+    x = gw.asarray(X, device)
+    total = gw.Reduce(device, "u32")
+    with gw.capture(device) as calls:
+        gw.sum(gw.cumsum(x))
+
+    def record(encoder, input):
+        scan.record(encoder, input=input)
+        total.record(encoder, input=input)
+
+    found = {
+        "Sequence": gw.measure(calls, protocol=_protocol(samples=3)),
+        "prefix + total": gw.measure({"prefix": scan, "total": total}, protocol=_protocol(samples=3), input=X),
+        "record": gw.measure(record, mode="batch", protocol=_protocol(samples=3, batch_trials=2), input=x),
+        "lambda": gw.measure(lambda: gw.cumsum(x), protocol=_protocol(samples=3)),
+        "returned": gw.measure(
+            gw.Benchmark(lambda: total.execute(input=x, enable_gpu_timing=True), reference=X.sum()),
+            protocol=_protocol(samples=3),
+        ),
+    }
+    assert [m.primitive for m in found.values()] == [*list(found)[:-1], "lambda"]
+    assert [m.mode.value for m in found.values()] == ["hot", "hot", "batch", "latency", "latency"]
+    assert [len(m.kernels) for m in found.values()] == [4, 4, 1, 1, 1]
+    assert [m.kernels[0].median_ns is not None for m in found.values()] == [True, True, True, False, True]
+    assert found["prefix + total"].kernels[-1].name == "total"
+    assert [m.whole["cpu_wall"].summary.count for m in found.values()] == [2, 2, 3, 3, 3]  # per submission
+    assert [name for name in found["lambda"].whole] == ["cpu_wall", "submit"], "nothing is encoded, nothing stamped"
+    span, wall = (found["returned"].whole[name].samples_ns for name in ("gpu_span", "cpu_wall"))
+    assert all(0 < a < b for a, b in zip(span, wall, strict=True))
+    assert [m.checked for m in found.values()] == [False, False, False, False, True]
+    assert found["returned"].correct
+
+
+def test_the_result_of_a_function_is_checked(device):
+    x = gw.asarray(X, device)
+    for reference, right in ((np.cumsum(X), True), (X, False)):
+        m = gw.measure(gw.Benchmark(lambda: gw.cumsum(x), reference=reference), protocol=_protocol(samples=2))
+        assert (m.checked, m.correct) == (True, right)
+    with pytest.raises(gw.ArgumentError, match=r"reference of the result has shape \(3,\), but .* \(20011,\)"):
+        gw.measure(gw.Benchmark(lambda: gw.cumsum(x), reference=X[:3]), protocol=_protocol())
+    with pytest.raises(gw.ArgumentError, match="the function returned None; let it return the result"):
+        gw.measure(gw.Benchmark(lambda: print(gw.cumsum(x)), reference=X), device=device, protocol=_protocol())
+
+
 def test_the_span_holds_kernels_and_gaps(timed, scan):
     m = gw.measure(scan, protocol=_protocol(), input=X)
     total = np.array(m.whole["gpu_sum"].samples_ns) + m.whole["gaps"].samples_ns
@@ -484,6 +529,19 @@ def test_bad_arguments(device, scan):
         gw.measure(scan, protocol=_protocol(), inputs=X)
     with pytest.raises(gw.ArgumentError, match=r"'x'.*input, output"):
         gw.measure(scan, protocol=_protocol(), restore=["x"], input=X)
+    for subject, options, why in (
+        (3, {}, "gw.measure takes a gw.Kernel .* not int"),
+        ([], {}, "run holds nothing to measure"),
+        (lambda encoder: None, {}, "lambda records on an encoder, but of which device"),
+        (lambda: gw.sum(X), {"mode": "hot"}, "'hot' is not for a function that submits .* use mode 'latency'"),
+        (lambda: None, {}, "used no device"),
+        (lambda x: None, {}, r"lambda\(x\) can be called neither with .*, \(encoder, y\), to record, nor with \(y\)"),
+        (lambda: gw.sum(X), {"restore": "y"}, "restore= is not for a function that submits"),
+    ):
+        with pytest.raises(gw.GridwiseError, match=why):
+            gw.measure(subject, protocol=_protocol(), **options, **({"y": X} if "nor" in why else {}))
+    with pytest.raises(gw.ArgumentError, match=r"input= is part of the gw\.Benchmark"):
+        gw.measure(gw.Benchmark(scan, {"input": X}), input=X)
     with pytest.raises(gw.ArgumentError, match="samples is 0"):
         gw.SamplingProtocol(samples=0)
     with pytest.raises(gw.ArgumentError, match="never or always stop"):

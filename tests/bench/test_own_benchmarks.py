@@ -16,6 +16,7 @@ from gridwise_py.bench.ab.environments import find_side
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.cases.own_files import load_benchmarks
+from gridwise_py.bench.results.dataframe import records_of
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.sampling.measure import measure_case
 from gridwise_py.bench.sampling.own_run import OwnRun
@@ -206,6 +207,15 @@ def test_two_files_of_one_name(write, tmp_path):
         "two files are called mine.py, and both have a benchmark 'f'"
         in _run("bench", "mine.py", "other/mine.py").output
     )
+
+
+def test_each_file_has_its_own_helper_modules(write, tmp_path):
+    text = "import sizes\n@gw.benchmarked(n=sizes.N)\ndef NAME(device, n): ..."
+    for folder, name, n in (("one", "f", 4), ("two", "g", 8)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "sizes.py").write_text(f"N = [{n}]\n")
+        found = load_benchmarks(write(text.replace("NAME", name), f"{folder}/mine.py"))
+        assert found[name].declared.axes["n"] == (n,)
 
 
 # ---- what is measured
@@ -576,6 +586,8 @@ def h(device, n):
     assert "Not checked: mine.f hot n=100. A wrong result passes; give a reference=" in result.output
     checked = {one.primitive: one.checked for one in read_results("new.json").results}
     assert checked == {"mine.f": False, "mine.g": True, "mine.h": True}
+    rows = {row["primitive"]: row["checked"] for row in records_of(read_results("new.json"))}
+    assert {name: rows[name] for name in checked} == checked
 
 
 def test_two_states_and_two_functions(device, write, monkeypatch):
@@ -589,7 +601,10 @@ def test_two_states_and_two_functions(device, write, monkeypatch):
     assert result.exit_code == 4, result.output
     assert "wrong result: NEW: mine.f hot n=1,000: item 0 is 2.0, expected 1.0" in result.output
     _git("checkout", "-q", "--", "mine.py")
+    path.write_text(path.read_text().replace(", reference=lambda x: x * x)", ")", 1))
     result = _run("ab", "mine.py:f", "mine.py:g", *few, "--threshold", "50%", "--gate", "90%", "--json", "two.json")
+    assert "not checked: mine.g hot n=1,000: a wrong result passes; give each a reference=" in result.output
+    _git("checkout", "-q", "--", "mine.py")
     assert result.exit_code in (0, 1), result.output
     data = json.loads(Path("two.json").read_text())
     assert [row["case"] for row in data["rows"]] == ["mine.g hot n=1,000"]

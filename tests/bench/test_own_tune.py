@@ -1,5 +1,6 @@
 """`gridwise tune FILE`: which variants compete, which are left out, how they stand; by invented times, and one run."""
 
+import csv
 import itertools
 import json
 import sys
@@ -13,8 +14,10 @@ from gridwise_py.bench.cases.own_files import load_benchmarks
 from gridwise_py.bench.checks.check import Mismatch
 from gridwise_py.bench.sampling.measurement import Measurement
 from gridwise_py.bench.sampling.samples import make_series
+from gridwise_py.bench.sweep import own_tune
 from gridwise_py.bench.sweep.own_tune import best_for_all, clearly_slower, contests_of, tuned
 from gridwise_py.bench.sweep.suite import own_sweeps
+from gridwise_py.bench.sweep.worker import measure_job
 from gridwise_py.cli import main
 
 DECLARED = """
@@ -237,6 +240,7 @@ def test_one_setting_for_all_points_loses_least_at_its_worst(sweeps_of, tune):
 
 # ---- the command
 
+TERMS = ("right", "shift", "wrong", "broken")
 REAL = '''
 import numpy as np
 import gridwise_py as gw
@@ -294,6 +298,43 @@ def test_a_file_istune(written):
             assert one["time_ns"] > 0
     assert "mine.double hot n=256" in result.output
     assert "ShaderError" in result.output
+
+
+def test_each_round_has_a_process_of_its_own(written, device, monkeypatch):
+    started, first = [], []
+
+    class Here:
+        """A worker without a process."""
+
+        def __init__(self, adapter, protocol, name, files):
+            assert files == [str(written / "mine.py")]
+            self._protocol = protocol
+            started.append([])
+
+        def measure(self, job):
+            started[-1].append(dict(job.case.others)["term"])
+            return measure_job(device, job, self._protocol)
+
+        def close(self):
+            first.append(started[-1][:2])
+
+        kill = close
+
+    monkeypatch.setattr(own_tune, "Worker", Here)
+    words = ("tune", "mine.py", "--n", "256", "-a", "size=32", "--processes", "3", "--csv", "found.csv")
+    result = _run(*words, "--markdown", "found.md")
+    assert result.exit_code == 0, result.output
+    assert "3 processes" in result.output
+    assert [sorted(set(terms)) for terms in started] == [sorted(TERMS), ["right", "shift"], ["right", "shift"]]
+    assert all(one == other for one, other in first), "the first one of a process is measured twice"
+    rows = list(csv.DictReader((written / "found.csv").open()))
+    assert [row["term"] for row in rows][2:] == ["wrong", "broken"]
+    assert {key: rows[0][key] for key in ("benchmark", "n", "mode", "size", "standing", "ratio", "checked")} == {
+        "benchmark": "mine.double", "n": "256", "mode": "hot", "size": "32", "standing": "best", "ratio": "1.0",
+        "checked": "true",
+    }  # fmt: skip
+    assert "is 3, expected 2" in (written / "found.md").read_text()
+    assert _run(*words, "--rounds", "3").exit_code == 2
 
 
 @pytest.mark.usefixtures("device")

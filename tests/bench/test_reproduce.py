@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench.reproduce.experiments import quantised
-from gridwise_py.bench.reproduce.lab import Lab
+from gridwise_py.bench.reproduce.lab import Lab, _answer
 from gridwise_py.bench.reproduce.model import EXPERIMENTS, Experiment, Facts, Outcome, Reading, Verdict, apart
 from gridwise_py.bench.reproduce.run import reproduce
 from gridwise_py.cli import main
@@ -145,6 +145,25 @@ def test_a_process_that_fails_says_why(lab, require):
     assert found["verdict"] == CANNOT
     assert "a process that measures ended with 1: " in found["reason"]
     assert "no such adapter" in found["reason"]
+    assert _answer('hello\n{"times_ns": [1]}\n') == {"times_ns": [1]}
+    assert [_answer(printed) for printed in ("a driver's line", "", "3")] == [{}] * 3
+
+
+@pytest.mark.gpu
+def test_an_interrupt_leaves_what_was_shown_before(tmp_path, monkeypatch):
+    def stopped(lab):
+        raise KeyboardInterrupt
+
+    done = Experiment("done", "It is.", "nobody", lambda lab: {}, lambda readings: Outcome(HOLDS, "so it is"))
+    stops = Experiment("stops", "It stops.", "nobody", stopped, lambda readings: Outcome(HOLDS, "never"))
+    for name, experiment in (("trials", done), ("coarse-clock", stops)):
+        monkeypatch.setitem(EXPERIMENTS, name, experiment)
+    path = tmp_path / "claims.json"
+    result = CliRunner().invoke(main, ["reproduce", "trials", "coarse-clock", "--json", str(path)])
+    assert result.exit_code == 130, result.output
+    assert "so it is" in result.output
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert (document["complete"], [one["name"] for one in document["experiments"]]) == (False, ["done"])
 
 
 @pytest.mark.gpu

@@ -222,6 +222,19 @@ def test_a_resumed_run_skips_what_is_finished_and_repeats_what_failed(invented, 
     check_document(made.to_json(), "made")
 
 
+def test_an_interrupt_right_after_the_first_case_leaves_it(invented, tmp_path, monkeypatch):
+    """What the device can do is measured then, which takes some seconds."""
+
+    def calibrate_run(device, sizes, cold):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "calibrate_run", calibrate_run)
+    path = tmp_path / "out.json"
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), None, json_path=path)
+    assert len(read_results(partial_path(path)).results) == 1
+
+
 def test_a_resumed_run_loses_no_finished_case(invented, tmp_path):
     """The partial file goes at the end, and with it what the new command does not measure."""
     path = tmp_path / "out.json"

@@ -176,6 +176,7 @@ def test_numbers_on_lines():
     for text, why in (
         ("", "it has no numbers"),
         ("1\n2 ms\n", "line 2 is '2 ms', not a number"),
+        ("1_000\n", "line 1 is '1_000', not a number"),
         ("-1", "-1e+06 ns is no time: check the unit"),
         ("nan", "nan ns is no time"),
         ("1e30", "is no time"),

@@ -153,14 +153,13 @@ def benchmark_of(caller: str, subject: Any, inputs: Mapping[str, Any], **options
         if told:
             raise ArgumentError(f"{caller}: {told[0]}= is part of the gw.Benchmark that it is given; put it there")
         return subject
-    run: Any = subject
-    several = isinstance(run, (Mapping, Sequence)) and not isinstance(run, str)
-    if isinstance(run, OnGpu) or not (several or callable(run) or isinstance(run, _OF_LIBRARY)):
+    several = isinstance(subject, (Mapping, Sequence)) and not isinstance(subject, str)
+    if isinstance(subject, OnGpu) or not (several or isinstance(subject, (Callable, *_OF_LIBRARY))):
         raise DatatypeError(
             f"{caller} takes a gw.Kernel or another primitive with its arguments, several of them, a gw.Sequence, a "
             f"function, or a gw.Benchmark, not {type(subject).__name__}"
         )
-    return Benchmark(cast(Run, run), inputs, **options)
+    return Benchmark(cast(Run, subject), inputs, **options)
 
 
 #: What has a device of its own.
