@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from .exit_codes import BAD_INPUT
-from .options import AxisText, PrimitiveName
+from .options import AxisText, PrimitiveName, RawArguments, files_are_named
 from .output import LINE_EVERY_S, check_output, note, showing_progress, write_whole
 
 __all__ = ["browser"]
@@ -18,8 +18,8 @@ __all__ = ["browser"]
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="Write a page that measures the GPU of a browser.")
-@click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE]…")
+@click.command(cls=RawArguments, short_help="Write a page that measures the GPU of a browser.")
+@click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE | FILE.py [NAME]…]…")
 @click.option(
     "-o", "--out", type=_FILE, default=Path("gridwise.html"), show_default=True, help="The page: .html.",
 )  # fmt: skip
@@ -36,29 +36,54 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="How often each case is measured."
 )
+@click.pass_context
 def browser(
-    primitives: tuple[str, ...], out: Path, suite: str, axes: tuple[str, ...], seed: int | None, rounds: int
+    ctx: click.Context,
+    primitives: tuple[str, ...],
+    out: Path,
+    suite: str,
+    axes: tuple[str, ...],
+    seed: int | None,
+    rounds: int,
 ) -> None:
     """Write a page that measures the GPU of whoever opens it in a browser with WebGPU.
 
     The page is one file that talks to no server. It runs, checks and times PRIMITIVEs, and saves a file that `gridwise
     compare`, `plot`, `report` and `roofline` read.
+
+    Of a FILE.py of your own benchmarks, the page runs those whose run= is a gw.Kernel, or several, and that have a
+    reference. It has their arguments as they are, so take sizes of some MiB.
     """
     from ..bench.browser.bundle import bundle_of
     from ..bench.browser.page import page_html
+    from ..runtime.device import request_device
 
     check_output(out, "--out")
     if out.suffix.lower() not in (".html", ".htm"):
         note(f"gridwise: --out: {out.name}: a page ends in .html")
         sys.exit(BAD_INPUT)
-    sweeps, protocol, name = _what(suite, axes, primitives)
+    if files_are_named(ctx):
+        if ctx.get_parameter_source("suite") is not click.core.ParameterSource.DEFAULT:
+            raise click.UsageError("--suite is for primitives; leave it out with a file of your own")
+        sweeps, protocol, name, device = *_own(axes, primitives), None, request_device()
+    else:
+        (sweeps, protocol, name), device = _what(suite, axes, primitives), None
     if seed is not None:
         protocol = replace(protocol, seed=seed)
     with showing_progress(every_s=LINE_EVERY_S) as say:
-        bundle = bundle_of(sweeps, protocol, rounds=rounds, suite=name, progress=say)
+        bundle = bundle_of(sweeps, protocol, rounds=rounds, suite=name, progress=say, device=device)
     page = page_html(bundle)
     write_whole(out, page, "--out")
     note(f"wrote {out} ({len(page.encode()) / 1e3:.0f} kB, {len(bundle['cases'])} cases)")
+
+
+def _own(axes: tuple[str, ...], words: tuple[str, ...]) -> tuple[tuple[Any, ...], Any]:
+    """Return the sweeps of files of benchmarks, and the protocol."""
+    from ..bench.sweep.suite import BENCH_PROTOCOL
+    from .bench import benchmarks_of_files
+
+    short = dict.fromkeys(("n", "datatype", "op", "mode"))
+    return benchmarks_of_files(words, axes, short, with_baselines=False), BENCH_PROTOCOL
 
 
 def _what(suite: str, axes: tuple[str, ...], primitives: tuple[str, ...]) -> tuple[tuple[Any, ...], Any, str]:

@@ -21,9 +21,10 @@ from gridwise_py.bench.browser.data import STEPS, Recipe, recipe_for
 from gridwise_py.bench.browser.page import page_html
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.distributions import DISTRIBUTIONS
+from gridwise_py.bench.cases.own_files import load_benchmarks
 from gridwise_py.bench.cases.workloads import USUAL_AXES, WORKLOADS
 from gridwise_py.bench.sweep.axes import collect_axes
-from gridwise_py.bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, Sweep, load_suite
+from gridwise_py.bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, Sweep, load_suite, own_sweeps
 from gridwise_py.cli import main
 from gridwise_py.planning.shaders import prologue, sha256
 from gridwise_py.planning.signature import Argument
@@ -305,6 +306,112 @@ def test_every_workload_is_in_a_page_and_right(device, name):
         found = run_case(device, made, case, _class_of(device))
         for output in case["outputs"]:
             assert wrong(output, found[output["name"]]) is None, case["axes"]
+
+
+# ---- kernels of a user
+
+OWN = '''
+import numpy as np
+import gridwise_py as gw
+WGSL = """
+struct Factors { low: f32, high: f32 }
+@group(0) @binding(0) var<storage, read> x: array<TYPE>;
+@group(0) @binding(1) var<storage, read_write> y: array<TYPE>;
+@group(0) @binding(2) var<uniform> factor: TYPE;
+override OFFSET: u32 = 0;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  if (id.x + OFFSET < arrayLength(&x)) { y[id.x + OFFSET] = x[id.x + OFFSET] * factor; }
+}"""
+def kernel(device, kind, offset=0, **names):
+    text = WGSL.replace("TYPE", kind)
+    for old, new in names.items():
+        text = text.replace(f" {old}:", f" {new}:").replace(f"&{old}", f"&{new}").replace(f"{old}[", f"{new}[")
+    bindings = {names.get("x", "x"): "read", names.get("y", "y"): "read_write", "factor": "uniform"}
+    return gw.Kernel(device, text, bindings, 4, constants={"OFFSET": offset}, label="times")
+@gw.benchmarked(n=[200], kind=["u32", "f32"])
+def one(device, n, kind):
+    """The first items stay as they were."""
+    x, y = (np.arange(k, n + k, dtype="u4" if kind == "u32" else "f4") for k in (1, 7))
+    run = kernel(device, kind, offset=5)
+    right = np.concatenate([y[:5], 3 * x[5:]])
+    return gw.Benchmark(run, {"x": x, "y": y, "factor": 3}, right, rtol=1e-6, work=gw.Work(n, 4 * n, 4 * n))
+@gw.benchmarked(n=[200], mode="batch")
+def two(device, n):
+    x = np.arange(n, dtype=np.uint32)
+    run = {"first": kernel(device, "u32"), "second": kernel(device, "u32", y="z", x="y")}
+    inputs = {"x": x, "y": np.zeros_like(x), "z": np.zeros_like(x), "factor": 3}
+    return gw.Benchmark(run, inputs, lambda x: {"y": 3 * x, "z": 9 * x})
+'''
+
+
+@pytest.fixture
+def own_sweeps_of(tmp_path, monkeypatch):
+    """A function that returns the sweeps of a file of benchmarks."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def sweeps_of(text=OWN, names=("one", "two")):
+        path = tmp_path / "mine.py"
+        path.write_text(text)
+        found = load_benchmarks(path)
+        return own_sweeps([found[name] for name in names], [], {})
+
+    return sweeps_of
+
+
+def test_kernels_of_a_user_are_in_the_page_and_right(device, own_sweeps_of):
+    made = bundle_of(own_sweeps_of(), BENCH_PROTOCOL, device=device)
+    assert [(case["primitive"], case["axes"].get("kind")) for case in made["cases"]] == [
+        ("mine.one", "u32"), ("mine.one", "f32"), ("mine.two", None)
+    ]  # fmt: skip
+    assert [job["mode"] for job in made["jobs"]] == ["hot", "hot", "batch"]
+    assert made["cases"][0]["work"]["read_bytes"] == 800
+    for case in made["cases"]:
+        assert len(set(case["variants"])) == 1
+        plan = plan_of(made, case["variants"][0])
+        assert [kernel.label for kernel in plan.kernels] == (
+            ["first", "second"] if len(plan.kernels) > 1 else ["times"]
+        )
+        found = run_case(device, made, case, _class_of(device))
+        for output in case["outputs"]:
+            assert wrong(output, found[output["name"]]) is None, case
+            assert wrong(output, bytes(len(found[output["name"]]))) is not None
+    assert json.loads(json.dumps(made)) == made
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "gw.Benchmark(run, {",
+            "gw.Benchmark(lambda encoder, **_: None, {",
+            "a page runs gw.Kernels, .* not a function",
+        ),
+        (
+            "3}, right, rtol=1e-6",
+            "3}, rtol=1e-6",
+            "it has no reference=, so a page cannot check its results; give one",
+        ),
+        ("rtol=1e-6", "restore='y'", "a page puts nothing back between trials"),
+        (
+            "3 * x[5:]",
+            "3 * x[5:] + (np.inf if kind == 'f32' else 0)",
+            "y has numbers that are not finite, which a page cannot compare",
+        ),
+        ("3 * x[5:]", "3.5 * x[5:]", "the reference of y has items that are none of uint32"),
+        ("right = ", "1 / 0 #", "line 24: ZeroDivisionError"),
+    ],
+)
+def test_what_a_page_cannot_run_is_told_in_a_line(device, own_sweeps_of, old, new, message):
+    text = OWN.replace(old, new, 1)
+    assert text != OWN
+    with pytest.raises(gw.ArgumentError, match=rf"mine\.one kind=(u32|f32) n=200: .*{message}"):
+        bundle_of(own_sweeps_of(text, ["one"]), BENCH_PROTOCOL, device=device)
+
+
+def test_arguments_that_are_too_large_for_a_page_are_refused(device, own_sweeps_of, monkeypatch):
+    monkeypatch.setattr("gridwise_py.bench.browser.own.MOST_OWN_BYTES", 2399)
+    with pytest.raises(gw.LimitError, match=r"mine\.one kind=u32 n=200: its arguments have over .* take a smaller n"):
+        bundle_of(own_sweeps_of(names=["one"]), BENCH_PROTOCOL, device=device)
 
 
 # ---- the page

@@ -16,10 +16,13 @@ from gridwise_py.bench.browser.classes import CLASSES
 from gridwise_py.bench.browser.data import STEPS, Recipe
 from gridwise_py.bench.browser.page import PAGE_FOLDER
 from gridwise_py.bench.cases.names import case_name
+from gridwise_py.bench.cases.own_files import load_benchmarks
 from gridwise_py.bench.results.reader import read_results
+from gridwise_py.bench.sweep.suite import own_sweeps
 from gridwise_py.display.quantities import format_time
 from helpers.chromium import browser, find_chromium
-from helpers.measuring_page import changed, small_bundle, visit
+from helpers.measuring_page import changed, small, small_bundle, visit
+from helpers.paths import ROOT
 from helpers.tint import WEBGPU_FLAGS
 
 pytestmark = [pytest.mark.browser, pytest.mark.tint, pytest.mark.needs("chromium")]
@@ -113,6 +116,28 @@ def test_dispatches_are_repeated_until_the_gpus_clock_says_that_they_last(
         f"}}, null, 1.1e6, {most}); }})()"
     )
     assert found in wanted
+
+
+def test_kernels_of_a_user_are_measured_and_checked(new_page, device, tmp_path):
+    found = load_benchmarks(ROOT / "examples" / "my_kernels.py")
+    sweeps = own_sweeps([found["total"], found["matmul"]], ["n=64", "groups=16", "tile=8"], {})
+    bundle = small(sweeps, device)
+    made = visit(new_page, tmp_path, bundle)
+    assert [row[5] for row in made.rows()] == ["right"] * 2
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(made.raw))
+    results = {result.primitive: result for result in read_results(path).results}
+    assert list(results) == ["my_kernels.total", "my_kernels.matmul"]
+    assert [kernel.name for kernel in results["my_kernels.total"].kernels] == ["partial sums", "total"]
+    assert all(result.correct and result.checked and result.gpu_span for result in results.values())
+
+    def spoil(copy):
+        for case in copy["cases"]:
+            case["outputs"][0]["atol"] = case["outputs"][0]["rtol"] = 0.0
+            case["outputs"][0]["base64"] = base64.b64encode(bytes(case["outputs"][0]["bytes"])).decode()
+
+    spoilt = visit(new_page, tmp_path, changed(bundle, spoil))
+    assert all("items of" in result["checks"][0]["wrong"] for result in spoilt.raw["results"])
 
 
 def test_every_mode_is_measured_as_its_name_says(new_page, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from gridwise_py.bench.sweep.axes import collect_axes
 from gridwise_py.bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, Sweep
 from helpers.chromium import Page
 
-__all__ = ["DONE", "READY", "Visit", "changed", "small_bundle", "visit"]
+__all__ = ["DONE", "READY", "Visit", "changed", "small", "small_bundle", "visit"]
 
 READY = "document.documentElement?.dataset.ready == 'yes'"
 DONE = "document.documentElement.dataset.done == 'yes'"
@@ -27,9 +27,14 @@ _PROTOCOL = replace(
 
 
 def small_bundle(primitives: str, n: str = "2^12", mode: str = "batch", datatype: str = "u32") -> dict[str, Any]:
-    """Return a bundle of a few quick cases, whose self-test of look-back is short."""
+    """Return a bundle of a few quick cases."""
     axes = collect_axes((), {"n": n, "datatype": datatype, "mode": mode}, DEFAULT_AXES)
-    bundle = bundle_of((Sweep(tuple(primitives.split()), axes),), _PROTOCOL, suite="small")
+    return small((Sweep(tuple(primitives.split()), axes),))
+
+
+def small(sweeps: Iterable[Sweep], device: Any = None) -> dict[str, Any]:
+    """Return a bundle of sweeps, whose self-test of look-back is short."""
+    bundle = bundle_of(sweeps, _PROTOCOL, suite="small", device=device)
     bundle["lookback"] |= {"dispatches": 1, "stalled_dispatches": 1}
     bundle["ceilings"] = [one for one in bundle["ceilings"] if one["array_bytes"] <= 1 << 18]
     return bundle

@@ -34,11 +34,12 @@ Format, version 1. Times are in ns, sizes in bytes, unless a name says otherwise
 ``ceilings``
     For each array size, and software or not: ``array_bytes``, and the plans ``copy`` and ``triad``.
 ``cases``
-    Each: ``primitive``, ``n``, ``axes``; ``inputs`` with ``name``, ``bytes`` and ``recipe`` (`Recipe.to_json`);
-    ``outputs`` with ``name``, ``capacity_bytes`` (of the buffer) and ``bytes`` (how many of these are the result), and
-    either ``sha256`` of the result, or ``datatype``, ``values`` and ``errors``: each item may differ from its value by
-    the error; ``work`` (`Work.totals`); ``variants``: for each class the number of its plan, or null if the primitive
-    cannot run on such a device.
+    Each: ``primitive``, ``n``, ``axes``; ``inputs`` with ``name``, ``bytes`` and ``recipe`` (`Recipe.to_json`, or
+    ``base64``: the bytes); ``outputs`` with ``name``, ``capacity_bytes`` (of the buffer) and ``bytes`` (how many of
+    these are the result), and either ``sha256`` of the result, or ``datatype``, ``values`` and ``errors``: each item
+    may differ from its value by the error; or the values as ``base64``, with ``rtol`` and ``atol``. An output that is
+    an input, too, begins as that. ``work`` (`Work.totals`); ``variants``: for each class the number of its plan, or
+    null if the primitive cannot run on such a device.
 ``jobs``
     In the order to run: ``case`` (an index), ``mode``, ``position``, ``round``.
 """
@@ -52,6 +53,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import wgpu
 
 from ..._version import __version__
 from ...errors import ArgumentError, GridwiseError, LimitError
@@ -73,6 +75,7 @@ from ..sampling.protocol import SamplingProtocol
 from ..sweep.suite import Sweep, in_rounds, plan_jobs
 from .classes import CLASSES, MOST_BUFFER_BYTES, device_classes, own_class
 from .data import Recipe, recipe_for
+from .own import own_case
 
 __all__ = ["SCHEMA", "SCHEMA_VERSION", "bundle_of"]
 
@@ -323,6 +326,7 @@ def bundle_of(
     rounds: int = 1,
     suite: str | None = None,
     progress: Callable[[str], None] = lambda step: None,
+    device: wgpu.GPUDevice | None = None,
 ) -> dict[str, Any]:
     """Return the bundle of a page, as JSON data in the format that this module describes.
 
@@ -337,6 +341,8 @@ def bundle_of(
         The name of the suite.
     progress : callable
         Called with the name of each case.
+    device : wgpu.GPUDevice, optional
+        To plan the kernels of users' benchmarks; of other sweeps none is needed.
 
     Raises
     ------
@@ -354,9 +360,15 @@ def bundle_of(
     cases = list(dict.fromkeys(job.case for job in sorted(jobs, key=lambda job: job.position)))
     plans = _Plans()
     made: list[dict[str, Any]] = []
+    modes = {job.case: job.mode.value for job in jobs}
     for case in cases:
         progress(str(case))
-        made.append(_case_json(plans, case, protocol.seed))
+        if case.own_workload is None:
+            made.append(_case_json(plans, case, protocol.seed))
+            continue
+        assert device is not None, "the kernels of users' benchmarks are planned with a device"
+        plan, entry = own_case(case, device, modes[case], protocol.seed)
+        made.append({**entry, "variants": [plans.add(plan)] * len(list(device_classes()))})
     numbers = {case: i for i, case in enumerate(cases)}
     return {
         "schema": SCHEMA,
@@ -369,7 +381,7 @@ def bundle_of(
         "subgroup_probe": prologue("tint", SUBGROUP_PROBE) + SUBGROUP_PROBE,
         "own": _own(plans),
         "lookback": _lookback(plans),
-        "ceilings": _ceilings(plans, cases),
+        "ceilings": _ceilings(plans, {_array_bytes(case, entry) for case, entry in zip(cases, made, strict=True)}),
         "cases": made,
         "jobs": [
             {"case": numbers[job.case], "mode": job.mode.value, "position": job.position, "round": job.round}
@@ -410,13 +422,19 @@ def _lookback(plans: _Plans) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _ceilings(plans: _Plans, cases: Sequence[Case]) -> list[dict[str, Any]]:
+def _array_bytes(case: Case, entry: Mapping[str, Any]) -> int:
+    """Return the bytes of a case's longest array; of a user's kernel, of the array whose copy moves as many bytes."""
+    if case.own_workload is None:
+        return 4 * array_items(case.primitive, case.n)
+    return max(4096, (entry["work"]["read_bytes"] + entry["work"]["write_bytes"]) // 8 * 4)
+
+
+def _ceilings(plans: _Plans, sizes: Iterable[int]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    sizes = sorted({4 * array_items(case.primitive, case.n) for case in cases})
     for software in (False, True):
         capabilities = own_class(software=software).capabilities()
         copy, triad = Copy(None, "u32", capabilities=capabilities), Triad(None, "u32", capabilities=capabilities)
-        for size in sizes:
+        for size in sorted(sizes):
             n = size // 4
             found.append(
                 {

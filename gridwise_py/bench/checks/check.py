@@ -118,17 +118,24 @@ def difference(
     return _first(wrong, output, expected, argument)
 
 
+def tolerances(
+    expected: np.ndarray, rtol: float | None, atol: float | None, dtype: np.dtype[Any] | None = None
+) -> tuple[float, float]:
+    """Return `rtol` and `atol` of `difference` as they are in force; `dtype` is that of the output, if it differs."""
+    if rtol is not None or atol is not None:
+        return rtol or 0.0, atol or 0.0
+    size = np.abs(expected)
+    relative = _RTOL.get(expected.dtype if dtype is None else dtype, _RTOL_COMPLEX)
+    return relative, relative / 100 * float(size[np.isfinite(size)].max(initial=0.0))
+
+
 def _beyond(output: np.ndarray, expected: np.ndarray, rtol: float | None, atol: float | None) -> np.ndarray:
     """Return which floats differ by more than is allowed."""
     wide = np.complex128 if output.dtype.kind == "c" else np.float64
     x, y = output.astype(wide), expected.astype(wide)
-    size = np.abs(y)
-    if rtol is None and atol is None:
-        largest = float(size[np.isfinite(size)].max(initial=0.0))
-        rtol = _RTOL.get(output.dtype, _RTOL_COMPLEX)
-        atol = rtol / 100 * largest
+    relative, absolute = tolerances(y, rtol, atol, output.dtype)
     with np.errstate(invalid="ignore", over="ignore"):
-        near = np.abs(x - y) <= (atol or 0.0) + (rtol or 0.0) * size
+        near = np.abs(x - y) <= absolute + relative * np.abs(y)
     # What is near an infinity is none of the finite numbers.
     return ~((near & np.isfinite(y)) | (x == y) | (np.isnan(x) & np.isnan(y)))
 

@@ -18,7 +18,7 @@ from ..checks.check import Mismatch, difference, mismatch
 from ..checks.oracle import Oracle
 from .subjects import Subject, Submitted
 
-__all__ = ["Check", "Checker", "checker_of"]
+__all__ = ["Check", "Checker", "checker_of", "expected_results"]
 
 Check: TypeAlias = bool | Callable[[Any], Mismatch | None]
 
@@ -54,6 +54,18 @@ def checker_of(
         return Checker(run, subject, True)
     own_check = OwnCheck(subject, benchmark, guarded, is_new=is_new)
     return Checker(None, subject, own_check, compares=own_check.compares)
+
+
+def expected_results(subject: Subject, benchmark: Benchmark) -> dict[str, np.ndarray]:
+    """Return the right outputs by name, by a benchmark's reference, before its first run.
+
+    Raises
+    ------
+    ArgumentError
+        If the reference does not fit the outputs.
+    """
+    check = OwnCheck(subject, benchmark, lambda call: call(), is_new=True)
+    return check.wanted(_downloaded(subject.outputs))
 
 
 class Checker:
@@ -188,7 +200,7 @@ class OwnCheck:
 
     def _mismatch(self, got: Mapping[str, np.ndarray]) -> Mismatch | None:
         if self._expected is None:
-            self._expected = self._wanted(got)
+            self._expected = self.wanted(got)
         for key, right in self._expected.items():
             argument = key if len(got) > 1 else ""
             found = difference(got[key], right, self._benchmark.rtol, self._benchmark.atol, argument)
@@ -196,7 +208,7 @@ class OwnCheck:
                 return found
         return None
 
-    def _wanted(self, got: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def wanted(self, got: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the right outputs by name, in the shapes of the outputs."""
         name, given = self._subject.name, self._benchmark.reference
         if callable(given):

@@ -1,8 +1,8 @@
 "use strict";
 // Inputs from recipes (gridwise_py/bench/browser/data.py makes the same items), and the check of outputs.
 
-/** @typedef {{words: number, steps: [string, ...number[]][], as: string, scale?: number, offset?: number}} Recipe */
-/** @typedef {{name: string, bytes: number, sha256?: string, values?: number[], errors?: number[]}} Output */
+/** @typedef {{words: number, steps: [string, ...number[]][], as: string, scale?: number, offset?: number, base64?: string}} Recipe */
+/** @typedef {{name: string, bytes: number, sha256?: string, values?: number[], errors?: number[], base64?: string, rtol?: number, atol?: number}} Output */
 
 const GOLDEN = 0x9E3779B9;
 const ARRAYS = {u8: Uint8Array, u16: Uint16Array};
@@ -58,8 +58,14 @@ const STEPS = {
   last: (x, value) => x.fill(value, Math.max(0, x.length - 1)),
 };
 
+/** @param {string} text @returns {Uint8Array} */
+function bytesOfBase64(text) {
+  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+}
+
 /** @param {Recipe} recipe @returns {Uint8Array|Uint16Array|Uint32Array|Float32Array} */
 function itemsOf(recipe) {
+  if (recipe.base64 !== undefined) return bytesOfBase64(recipe.base64);
   const x = new Uint32Array(recipe.words);
   for (let i = 0; i < x.length; ++i) x[i] = i;
   for (const [name, ...numbers] of recipe.steps) STEPS[name](x, ...numbers);
@@ -92,9 +98,13 @@ async function mismatchOf(output, bytes) {
     return `the sha256 of ${output.name} is ${found.slice(0, 16)}…, and should be ${output.sha256.slice(0, 16)}…`;
   }
   const items = new Float32Array(bytes);
-  const wrong = output.values.flatMap((value, i) => (Math.abs(items[i] - value) <= output.errors[i] ? [] : [i]));
+  const values = output.values ?? new Float32Array(bytesOfBase64(output.base64).buffer);
+  if (values.length !== items.length) return `${output.name} has ${items.length} items, and should have ${values.length}`;
+  const errorOf = (i) => output.errors?.[i] ?? output.atol + output.rtol * Math.abs(values[i]);
+  const wrong = [];
+  values.forEach((value, i) => Math.abs(items[i] - value) <= errorOf(i) || wrong.push(i));
   if (!wrong.length) return null;
   const i = wrong[0];
   return `${wrong.length} of ${items.length} items of ${output.name} are wrong: item ${i} is ${items[i]}, and should be ` +
-    `${output.values[i]} ± ${output.errors[i]}`;
+    `${values[i]} ± ${errorOf(i)}`;
 }

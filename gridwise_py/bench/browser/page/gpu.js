@@ -173,11 +173,11 @@ class Gpu {
     const {STORAGE, COPY_SRC, COPY_DST} = GPUBufferUsage;
     const size = Math.max(16, 16 * Math.ceil(size_bytes / 16));
     const made = this.device.createBuffer({size, usage: STORAGE | COPY_SRC | COPY_DST});
-    if (data?.byteLength) this.#write(made, data);
+    if (data?.byteLength) this.write(made, data);
     return made;
   }
 
-  #write(buffer, data) {
+  write(buffer, data) {
     const whole = data.byteLength - data.byteLength % 4;  // writes are of whole words
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     this.device.queue.writeBuffer(buffer, 0, bytes, 0, whole);

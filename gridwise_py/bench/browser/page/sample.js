@@ -78,7 +78,7 @@ class CaseRun {
     if (gpu.pipelines.size > compiled) found.cold_start = nsOf(now() - begin);
     await this.#check(given);
     // So that the second check sees what the samples wrote, not the first run.
-    gpu.submit(gpu.commands((encoder) => this.case.outputs.forEach(({name}) => encoder.clearBuffer(given[name]))));
+    this.#beginAgain(given);
     const trial_ns = await this.#warmUp();
     await this.#sample(await this.#sizes(trial_ns));
     await this.#check(given);
@@ -104,8 +104,16 @@ class CaseRun {
     /** @type {Record<string, GPUBuffer>} */
     const given = {};
     for (const {name, bytes, recipe} of this.case.inputs) given[name] = this.#keep(this.gpu.buffer(bytes, itemsOf(recipe)));
-    for (const {name, capacity_bytes} of this.case.outputs) given[name] = this.#keep(this.gpu.buffer(capacity_bytes));
+    for (const {name, capacity_bytes} of this.case.outputs) given[name] ??= this.#keep(this.gpu.buffer(capacity_bytes));
     return given;
+  }
+
+  /** Outputs are as they were before the first run. */
+  #beginAgain(given) {
+    const {gpu} = this, {inputs, outputs} = this.case;
+    const began = new Map(inputs.map(({name, recipe}) => [name, recipe]));
+    gpu.submit(gpu.commands((encoder) => outputs.forEach(({name}) => began.has(name) || encoder.clearBuffer(given[name]))));
+    for (const {name} of outputs) if (began.has(name)) gpu.write(given[name], itemsOf(began.get(name)));
   }
 
   #keep(buffer) {
