@@ -204,7 +204,7 @@ def checked_mode(benchmark: Benchmark, mode: str | None, usual: str) -> Mode:
         return Mode(asked)
     if mode not in (None, Mode.LATENCY.value):
         raise ArgumentError(
-            f"mode {mode!r} is not for a function that submits by itself, which is timed call by call: use mode "
+            f"mode {str(mode)!r} is not for a function that submits by itself, which is timed call by call: use mode "
             f"'latency', or let it record on an encoder"
         )
     return Mode.LATENCY
