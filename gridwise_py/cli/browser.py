@@ -82,7 +82,7 @@ def _own(axes: tuple[str, ...], words: tuple[str, ...]) -> tuple[tuple[Any, ...]
     from ..bench.sweep.suite import BENCH_PROTOCOL
     from .bench import benchmarks_of_files
 
-    short = dict.fromkeys(("n", "datatype", "op", "mode"))
+    short: dict[str, str | None] = {"n": None, "datatype": None, "op": None, "mode": None}
     return benchmarks_of_files(words, axes, short, with_baselines=False), BENCH_PROTOCOL
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -17,8 +17,8 @@ import wgpu
 
 from ...errors import ArgumentError, GridwiseError, LimitError
 from ...planning.layout import Layout
+from ...planning.plan import BufferSpec, Plan, Work
 from ...planning.plan import Kernel as PlanKernel
-from ...planning.plan import Plan, Work
 from ...primitives.custom_kernel import Kernel
 from ...runtime.array import Array
 from ..cases.case import Case
@@ -55,8 +55,9 @@ def own_case(case: Case, device: wgpu.GPUDevice, mode: str, seed: int) -> tuple[
 def _made(case: Case, device: wgpu.GPUDevice, mode: str, seed: int) -> tuple[Plan, dict[str, Any]]:
     benchmark = case.benchmark(device, mode, seed)
     run: Any = benchmark.run
-    several = run.values() if isinstance(run, Mapping) else run if isinstance(run, (list, tuple)) else [run]
-    kernels = list(cast("list[Any]", several))
+    named: dict[str, Any] = dict(cast(Mapping[str, Any], run)) if isinstance(run, Mapping) else {}
+    kernels: list[Any] = list(cast(Sequence[Any], run)) if isinstance(run, (list, tuple)) else [run]
+    kernels = list(named.values()) or kernels
     other = next((one for one in kernels if not isinstance(one, Kernel)), None)
     if other is not None:
         raise ArgumentError(
@@ -74,11 +75,8 @@ def _made(case: Case, device: wgpu.GPUDevice, mode: str, seed: int) -> tuple[Pla
         raise LimitError(
             f"its arguments have over {MOST_OWN_BYTES >> 20} MiB, which a page does not carry; take a smaller n"
         )
-    plan = _joined(
-        case.primitive,
-        [_plan(kernel, arrays, benchmark.inputs) for kernel in kernels],
-        list(run) if isinstance(run, Mapping) else [],
-    )
+    plans = [_plan(kernel, arrays, benchmark.inputs) for kernel in kernels]
+    plan = _joined(case.primitive, plans, list(named))
     work = subject.work or (plan.work if len(kernels) == 1 else Work(0, 0, 0)).totals()
     return plan, {
         "primitive": case.primitive, "n": case.n, "axes": case.axes,
@@ -109,7 +107,7 @@ def _plan(kernel: Kernel, arrays: Mapping[str, np.ndarray], inputs: Mapping[str,
 
 def _joined(name: str, plans: list[Plan], labels: list[str]) -> Plan:
     """Return one plan of kernels that run one after the other."""
-    buffers = {}
+    buffers: dict[str, BufferSpec] = {}
     steps: list[PlanKernel] = []
     for i, plan in enumerate(plans):
         called = {

@@ -140,7 +140,7 @@ class Subject:
                 array.copy_from(pattern.reshape(array.shape))
 
 
-def benchmark_of(caller: str, subject: Any, inputs: Mapping[str, Any], **options: Any) -> Benchmark:
+def benchmark_of(caller: str, subject: object, inputs: Mapping[str, Any], **options: Any) -> Benchmark:
     """Return a benchmark that runs a subject; of a `Benchmark` itself, which has its inputs.
 
     Raises
@@ -153,8 +153,7 @@ def benchmark_of(caller: str, subject: Any, inputs: Mapping[str, Any], **options
         if told:
             raise ArgumentError(f"{caller}: {told[0]}= is part of the gw.Benchmark that it is given; put it there")
         return subject
-    several = isinstance(subject, (Mapping, Sequence)) and not isinstance(subject, str)
-    if isinstance(subject, OnGpu) or not (several or isinstance(subject, (Callable, *_OF_LIBRARY))):
+    if isinstance(subject, (str, OnGpu)) or not isinstance(subject, (Mapping, Sequence, Callable, *_OF_LIBRARY)):
         raise DatatypeError(
             f"{caller} takes a gw.Kernel or another primitive with its arguments, several of them, a gw.Sequence, a "
             f"function, or a gw.Benchmark, not {type(subject).__name__}"
