@@ -37,8 +37,8 @@ def _run(scan, device, x, **options):
 
 @given(x=items("i32"), strategy=st.sampled_from(TWO))
 def test_integers_that_wrap(device, strategy, x):
-    for op, kind in (("add", "inclusive"), ("multiply", "exclusive")):
-        assert_same(_run(_make(device, op, "i32", kind, strategy), device, x), scan_reference(op, x, kind))
+    assert_same(_run(_make(device, "multiply", "i32", "exclusive", strategy), device, x),
+                scan_reference("multiply", x, "exclusive"))  # fmt: skip
 
 
 @given(x=items("f32"), strategy=st.sampled_from(TWO))
