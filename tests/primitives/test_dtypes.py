@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import gridwise_py as gw
 from gridwise_py.runtime.context import context_of
+from helpers.strategies import quick_first
 
 pytestmark = pytest.mark.needs("float64")
 
@@ -83,7 +84,8 @@ def test_add_takes_dtypes_of_every_size(device):
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [("uint8", "int8"), ("uint32", "int32"), ("bool", "float16"), ("int64", "float32")]
+    ("first", "second"),
+    quick_first([("uint32", "int32"), ("bool", "float16")], [("uint8", "int8"), ("int64", "float32")]),
 )
 def test_add_promotes_as_numpy_does(device, first, second):
     x, y = _items(first, 77), _items(second, 77, 1)
@@ -96,7 +98,7 @@ def test_add_promotes_as_numpy_does(device, first, second):
 # ---- dtype=
 
 
-@pytest.mark.parametrize(("items", "dtype"), [("int16", "uint8"), ("float64", "int64")])
+@pytest.mark.parametrize(("items", "dtype"), quick_first([("int16", "uint8")], [("float64", "int64")]))
 def test_a_dtype_is_what_items_become_before_they_are_combined(device, items, dtype):
     x = _items(items, TILE + 5)
     if np.dtype(dtype).kind == "f":
@@ -224,7 +226,7 @@ def test_arrays_of_lists_and_numbers(device):
 # ---- streams and windows
 
 
-@pytest.mark.parametrize(("items", "result"), [("uint8", "uint64"), ("float16", "float16")])
+@pytest.mark.parametrize(("items", "result"), quick_first([("uint8", "uint64")], [("float16", "float16")]))
 def test_streams_of_any_dtype(device, items, result):
     chunks = [_items(items, n, seed) for seed, n in enumerate((5, 0, 1, 1001, 7, 4099))]
     x = np.concatenate(chunks)

@@ -32,6 +32,7 @@ from helpers.strategies import (
     items,
     make_primitive,
     plan_from,
+    quick_first,
     strategy_options,
 )
 
@@ -382,7 +383,7 @@ def test_plain_sums_are_within_their_bounds(device):
             assert abs(float(run.output.to_numpy()[0]) - exact(x)[0]) <= plain_bound(x, chain), options
 
 
-@pytest.mark.parametrize("strategy", ["deterministic", "reduce_then_scan", "lookback-u32x2"])
+@pytest.mark.parametrize("strategy", quick_first(["deterministic", "lookback-u32x2"], ["reduce_then_scan"]))
 def test_prefixes_are_within_their_bounds(device, strategy):
     x = ill_conditioned(20 * TILE + 5, 1e6)
     options = {"deterministic": True} if strategy == "deterministic" else strategy_options(strategy)

@@ -130,11 +130,11 @@ def test_the_state_is_left_ready_for_the_next_dispatch(device, make, state, tick
 
 
 @pytest.mark.parametrize("stall_every", [0, 1, 3])
-def test_every_so_many_tiles_and_no_others_never_post(device, make, state, stall_every):
+def test_every_so_many_tiles_and_no_others_never_post(device, make, stall_every):
     """Other tests could not tell: whatever is missing is computed again."""
     # Of a length of its own, so that no other test has used the state.
     tiles = 33
-    scan = make(state, stall_every=stall_every, spin_limit=2)
+    scan = make(stall_every=stall_every, spin_limit=2)
     plan = scan.execute(input=gw.asarray(exact_items("affine", "u32", TILE * tiles - 7), device)).plan
     words = gw.Array(context_of(device).executor._plans[plan].own["states"], "u32").to_numpy()[: 2 * tiles]
     posted = words.reshape(tiles, 2).any(axis=1)

@@ -81,10 +81,8 @@ def test_every_kernel(device, options):
 
 
 def test_totals_of_many_parts_are_scanned_in_parts(device):
-    for shape, axis in (((40_001, 2), 0), ((2, 40_001), 1)):
-        x = _items(np.uint32, shape)
-        run = _check(device, x, axis, **{**SMALL, "max_blocks": 1 << 20})
-        assert len(run.plan.kernels) >= 5
+    run = _check(device, _items(np.uint32, (2, 40_001)), 1, **{**SMALL, "max_blocks": 1 << 20})
+    assert len(run.plan.kernels) >= 5
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -123,7 +121,7 @@ def test_rows_that_share_a_word_are_written_by_atomics():
 
 @pytest.mark.parametrize(
     ("mode", "shape", "axis"),
-    quick_first([("native", (6, 1001), 1), ("none", (1001, 6), 0)], [("emulated", (6, 1001), 1)]),
+    quick_first([("native", (6, 1001), 1)], [("none", (1001, 6), 0), ("emulated", (6, 1001), 1)]),
 )
 def test_order_is_kept(device, require, mode, shape, axis):
     if mode == "native":

@@ -62,7 +62,7 @@ def kind_of(kind):
 @pytest.mark.parametrize(
     ("name", "kind"),
     quick_first(
-        [("argmax", "u32"), ("argmin", "i32"), ("argmin", "f32"), ("argmax", "f32")],
+        [("argmin", "i32"), ("argmax", "f32")],
         itertools.product(ARG, ["u32", "i32", "f32"]),
     ),
 )
@@ -599,5 +599,5 @@ def test_what_is_refused(device):
 
 def test_lists(device):
     assert gw.argmax([1.5, 2.5, 2.5], device=device) == 1
-    assert gw.any([[0, 0], [0, 1]], device=device)
-    assert isinstance(gw.argmin([3, 1], device=device), np.intp)
+    assert gw.any([[0.0, 0], [0, 1]], device=device)
+    assert isinstance(gw.argmax([3.0, 1], device=device), np.intp)
