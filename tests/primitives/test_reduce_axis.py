@@ -57,7 +57,7 @@ def _check(device, x, axis, op="add", result=None, offset=3, **options):
 @pytest.mark.parametrize("axis", [0, 1])
 def test_rows_and_columns_of_any_length(device, axis):
     for n in WIDTHS:
-        for shape in ((1, n), (n, 1), (37, n)):
+        for shape in ((37, n), *(((1, n), (n, 1)) if n in (1, 33, 1000) else ())):
             _check(device, _items("add", np.uint32, shape), axis, **SMALL)
 
 

@@ -24,7 +24,6 @@ QUICK = [
     dict(zip(FACTORS, case, strict=True))
     for case in (
         ("keys", "u32", "onesweep", "none", False, 1),
-        ("pairs", "i8", "reduce_then_scan", "native", True, 2),
         ("pairs of 8", "f16", "onesweep", "native", False, 1),
     )
 ]
