@@ -67,10 +67,10 @@ def made(device, bits, keys=K, cls=Tabled, capabilities=None, **aggregates):
     return cls(device, keys, aggregates, key_bits=bits, capabilities=capabilities)
 
 
-@pytest.mark.parametrize("at", quick_first([1, 2], range(4)))
+@pytest.mark.parametrize("at", quick_first([0, 9], [3, 6]))
 def test_every_operator(device, at):
     """Three in each table."""
-    group = made(device, 9, **dict(list(EVERY_OPERATOR.items())[at::4]))
+    group = made(device, 9, **dict(list(EVERY_OPERATOR.items())[at : at + 3]))
     run = check(group, device, rows_of(3000, 400))
     assert run.plan.parameters["by"] == "tables"
     check(group, device, {each: items[:1] for each, items in rows_of(5, 400).items()})
