@@ -22,12 +22,14 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
+from gridwise_py.runtime import device as device_module
 from gridwise_py.runtime import gpu_clock, lookback_selftest
+from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.device import expect_software
 from gridwise_py.runtime.pipelines import PipelineCache
 from gridwise_py.runtime.transfers import usable_cpus
 from helpers import costs, needs
-from helpers.renewed import renewed
+from helpers.renewed import KeptPipelines, renewed
 
 # Seeded, as all random inputs are, and without a deadline: the first example compiles shaders. Where slow tests are
 # left out, tests that name no number of examples run fewer.
@@ -163,8 +165,10 @@ def _has_adapter() -> bool:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what needs an adapter where there is none, and what declares a need that is not met here."""
-    if item.get_closest_marker("gpu") and not _has_adapter():
-        pytest.skip("no GPU adapter on this machine (a software one: Debian's mesa-vulkan-drivers)")
+    if item.get_closest_marker("gpu"):
+        if not _has_adapter():
+            pytest.skip("no GPU adapter on this machine (a software one: Debian's mesa-vulkan-drivers)")
+        _shared_device()
     _skip_without(*(name for mark in item.iter_markers("needs") for name in mark.args))
 
 
@@ -182,7 +186,11 @@ def _make_device() -> wgpu.GPUDevice:
 
 @functools.cache
 def _shared_device() -> wgpu.GPUDevice:
-    return _make_device()
+    device = _make_device()
+    # What one test has compiled, another finds, however many plans came between, and whether it names the device.
+    context_of(device).executor.pipelines = KeptPipelines(device)
+    device_module._default[:] = [device]
+    return device
 
 
 @pytest.fixture(scope="session")

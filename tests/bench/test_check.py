@@ -74,7 +74,8 @@ def test_right_results_are_right(device):
         (["products", "products that a partial product may overflow in", "products that vanish"], ["reduce", "scan"]),
         (["sums"], ["rows"]),
         (["own sums", "probabilities"], ["reduce"]),
-        (["logarithms", "norms", "selected"], ["exclusive scan"]),
+        (["logarithms", "selected"], ["exclusive scan"]),
+        (["norms"], ["reduce"]),
     ):
         for name, form in itertools.product(names, forms):
             op, items = CASES[name]
@@ -84,7 +85,7 @@ def test_right_results_are_right(device):
 
 
 def test_right_complex_results_are_right(device):
-    for form, op in (("reduce", gw.Add), ("rows", gw.Add), ("reduce", gw.Multiply), ("exclusive scan", gw.Multiply)):
+    for form, op in (("rows", gw.Add), ("exclusive scan", gw.Multiply)):
         primitive = MAKE[form](device, "complex64", op)
         for name in (name for name, (other, _) in COMPLEX.items() if other is op):
             x = COMPLEX[name][1].astype(np.complex64)
@@ -93,9 +94,9 @@ def test_right_complex_results_are_right(device):
 
 
 def test_integers_that_are_combined_as_floats_may_round(device):
-    kinds = [(_small_reduce, "u32", "f32"), (_small_scan, "i32", "f32"), (_small_reduce, "i16", "f32")]
+    kinds = [(_small_scan, "i32", "f32"), (_small_reduce, "i16", "f32")]
     if "shader-f64" in device.features:
-        kinds += [(_small_scan, "u64", "f64"), (_small_reduce, "i64", "f64")]
+        kinds += [(_small_reduce, "u64", "f64")]
     for make, datatype, result in kinds:
         dtype = gw.STORAGE_DATATYPES[datatype].dtype
         limits = np.iinfo(dtype)

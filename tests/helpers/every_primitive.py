@@ -45,11 +45,12 @@ _OTHER_SHAPES = {
 #: Around whole vec4, subgroups, workgroups, tiles of the small shapes, and blocks of them.
 LENGTHS = (0, 1, 3, 4, 5, 17, 255, 256, 257, 513, 1_025, 4_099, 17_003)
 #: Where a binding holds little more than 1,024 items, and where arguments are cut: each number of bindings has a text.
-_PARTED_LENGTHS = {"windows": (1_100, 1_499, 2_047), "chunks": (1_100,)}
+_PARTED_LENGTHS = {"windows": (1_100, 2_047), "chunks": (1_100,)}
 #: Those whose outputs lie in one binding.
 _ONE_BINDING = ("repeat",)
-#: Tunings of primitives that reach their items by the same code.
+#: Tunings of primitives that reach their items by the same code; those of one kernel, which has the forms, too.
 _OF_ONE_CODE = (gw.ScanTuning, gw.SortTuning, gw.StreamTuning)
+OF_ONE_KERNEL = (gw.SortTuning, gw.StreamTuning)
 _MOST_MATRIX_ITEMS = 1 << 14
 _SENTINEL = 0x5A
 _OFFSETS = {"aligned": (0, 16, 64), "unaligned": (1, 2, 3, 77)}
@@ -118,7 +119,8 @@ def _pairs(row: Row, *, of_each: bool) -> Iterator[Pair]:
     # Primitives of one tuning share the text that their strategies and subgroups change.
     cls = tuning_of(REGISTRY[row["name"]])
     family = ("family", cls)
-    apart = ("form", "place") if cls in _OF_ONE_CODE else ("datatype", "form", "place")
+    apart = () if cls in OF_ONE_KERNEL else ("form", "place") if cls in _OF_ONE_CODE else ("datatype", "form", "place")
+    yield frozenset({name})
     for item in own.items():
         yield frozenset({name if of_each or item[0] in apart else family, item})
     yield from (frozenset((*pair, name) if of_each else pair) for pair in itertools.combinations(own.items(), 2))

@@ -1,4 +1,4 @@
-"""The device that tests share, as if it were new: a device of a test's own would compile all of its kernels again."""
+"""The device that tests share: it compiles each kernel once, and can be as if new for a test that needs that."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEY = "pipelines of tests"
 
 
 class KeptPipelines(PipelineCache):
-    """Asks for, counts and forgets pipelines as on a new device, and yet has each compiled once."""
+    """Asks for, counts and forgets pipelines as any other, and yet has each compiled once for its device."""
 
     def __init__(self, device: wgpu.GPUDevice) -> None:
         super().__init__(device)
@@ -41,9 +41,6 @@ def renewed(device: wgpu.GPUDevice) -> Iterator[wgpu.GPUDevice]:
     """Let a device have no memory, plans, pipelines and queries inside; only what was measured of it stays."""
     state, old = state_of(device), context_of(device)
     kept = {"capabilities": old.capabilities, _KEY: old.cached(_KEY, dict)}
-    # Others of the same, so that the device's own still go: it counts them, and drops its plans where there are many.
-    known = old.executor.pipelines._pipelines.items()
-    kept[_KEY].update({order: replace(pipeline) for order, pipeline in known if order not in kept[_KEY]})
     ends = list(state.end.afterwards)
     state.context = None
     try:

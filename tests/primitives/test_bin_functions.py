@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
+from helpers.strategies import quick_first
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=1000)
@@ -20,8 +21,14 @@ def _same(found, expected):
 
 @pytest.mark.parametrize(
     "x",
-    [X, np.round(X, 1).astype(np.float32), X.astype(np.float16), (100 * X).astype(np.int64), NUMBERS.astype(np.uint8)],
-    ids=["float64", "tenths", "float16", "int64", "uint8"],
+    [
+        X,
+        np.round(X, 1).astype(np.float32),
+        NUMBERS.astype(np.uint8),
+        pytest.param(X.astype(np.float16), marks=pytest.mark.slow),
+        pytest.param((100 * X).astype(np.int64), marks=pytest.mark.slow),
+    ],
+    ids=["float64", "tenths", "uint8", "float16", "int64"],
 )
 def test_histograms_are_numpys(device, x):
     x = x.reshape(10, -1)
@@ -172,7 +179,7 @@ def test_integers_that_numpy_makes_floats_of_stay_integers(device, require):
         gw.scatter_add(np.zeros(3, np.uint64), [1, 2], [1, 2**64], device=device)
 
 
-@pytest.mark.parametrize("dtype", [np.uint32, np.float32, np.int64])
+@pytest.mark.parametrize("dtype", quick_first([np.float32, np.int64], [np.uint32]))
 def test_scatter_add_is_add_at(device, require, dtype):
     if dtype is np.int64:
         require("shader-int64")

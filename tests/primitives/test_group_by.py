@@ -227,6 +227,7 @@ INTEGERS = (
 )
 OF_COLUMNS = {
     "floats": {f"x_{how}": ("x", how, *(1,) * (how in ("var", "std"))) for how in EVERY},
+    "few floats": {f"x_{how}": ("x", how) for how in ("sum", "min", "last", "any")},
     "doubles": {f"w_{how}": ("w", how) for how in NO_SPREAD},
     "integers": {name: tuple(name.split("_")) for name in INTEGERS.split()},
 }
@@ -259,8 +260,9 @@ def _by_numpy(how, items):
 @pytest.mark.parametrize(
     ("columns", "skipna"),
     [
-        ("floats", False), ("floats", True), pytest.param("doubles", True, marks=pytest.mark.slow),
-        pytest.param("doubles", False, marks=pytest.mark.slow), pytest.param("integers", False, marks=pytest.mark.slow),
+        ("few floats", False), ("floats", True), pytest.param("doubles", True, marks=pytest.mark.slow),
+        pytest.param("floats", False, marks=pytest.mark.slow), pytest.param("doubles", False, marks=pytest.mark.slow),
+        pytest.param("integers", False, marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_every_aggregate_against_pandas_or_numpy(device, rng, columns, skipna):
@@ -347,7 +349,7 @@ def test_columns_on_both_sides(device):
             gw.group_by(key, wrong=(x, how))
 
 
-@pytest.mark.parametrize("dtype", [">i8", ">f4"])
+@pytest.mark.parametrize("dtype", [">i8", pytest.param(">f4", marks=pytest.mark.slow)])
 def test_columns_in_another_order_of_bytes(device, dtype):
     keys, items = np.array([3, 1, 3], dtype), np.array([1, 2, 4], dtype)
     found = gw.group_by(keys, total=(items, "sum"), first=(items, "first"), device=device)
@@ -355,7 +357,7 @@ def test_columns_in_another_order_of_bytes(device, dtype):
     assert (found.keys.tolist(), found.total.tolist(), found.first.tolist()) == ([1, 3], [2, 5], [2, 1])
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+@pytest.mark.parametrize("dtype", [np.int64, pytest.param(np.uint64, marks=pytest.mark.slow)])
 def test_means_of_large_integers_do_not_wrap(device, rng, dtype):
     limits = np.iinfo(dtype)
     keys = np.arange(60) // 12

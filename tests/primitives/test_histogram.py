@@ -78,7 +78,7 @@ def test_datatypes_have_the_bins_of_numpy(device, dtype, bins, limits):
         ("f32", 33, (-0.1, 0.7)),
         ("f32", 1000, (0.1, 0.9)),
         ("u32", 7000, (3, 4e9)),
-        ("i32", 999, (-5, 1)),
+        pytest.param("i32", 999, (-5, 1), marks=pytest.mark.slow),
     ],
 )
 def test_items_at_and_beside_the_edges_of_even_bins(device, dtype, bins, limits):
@@ -139,7 +139,7 @@ def test_every_variant_counts_alike(device, merge, copies, words):
         np.testing.assert_array_equal(_run(histogram, input=x), _numpy(x, 100, (0, 100)))
 
 
-@pytest.mark.parametrize("dtype", ["f32", "i64"])
+@pytest.mark.parametrize("dtype", quick_first(["f32"], ["i64"]))
 def test_edges_of_any_width(device, dtype):
     kind = gw.STORAGE_DATATYPES[dtype].dtype
     edges = np.array([1, 2, 2, 5, 9, 70, 100], dtype=kind)
@@ -242,7 +242,7 @@ def test_a_plan_that_includes_others_survives_json():
 @pytest.mark.parametrize(
     ("dtype", "op"),
     quick_first(
-        [("u32", gw.Xor), ("f32", gw.Max), ("i8", gw.Min)],
+        [("u32", gw.Xor), ("f32", gw.Max)],
         itertools.product(("u32", "i32", "f32", "u8", "f16"), (gw.Add, gw.Min, gw.Max)),
     ),
 )

@@ -52,7 +52,7 @@ def _items(datatype, n, seed=0):
 @pytest.mark.parametrize(
     ("op", "datatype"),
     quick_first(
-        [("negate", "i32"), ("negate", "f32"), ("abs", "i32"), ("abs", "f32"), ("square", "u32")],
+        [("negate", "f32"), ("abs", "i32"), ("square", "u32")],
         itertools.product(WANTED, DATATYPES),
     ),
 )

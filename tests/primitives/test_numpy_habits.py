@@ -13,8 +13,8 @@ import gridwise_py as gw
 
 F = np.array([[1.5, -2.5, 4.0], [np.nan, 0.5, 9.0]], np.float32)
 N = ~np.isnan(F)
-I = np.array([[3, -1, 4], [1, -5, 9]], np.int32)  # noqa: E741
-L = I.astype(np.int64)
+L = np.array([[3, -1, 4], [1, -5, 9]])
+I = L.astype(np.int32)  # noqa: E741  # for what is computed in expressions
 D = F.astype(np.float64)
 U = np.array([3, 200, 255], np.uint8)
 
@@ -58,17 +58,17 @@ def _same(got, want):
 
 CALLS = """
 m.sum(L, 0)
-m.sum(I, 1, None, None, True, 5, I > 0)
+m.sum(L, 1, None, None, True, 5, L > 0)
 m.sum(L, out=np.zeros((), np.uint8))
 m.sum(L, 0, out=np.zeros((3, 2), np.int64)[:, 1])
 m.max(L * 100, out=np.zeros((), np.int8))
 m.sum(abs(F[:1]), 1, out=np.zeros(1, ">i4"))
 m.sum([1, -1], out=np.zeros((), bool))
 m.sum(L[0, 0], -1)
-m.max(I, 0, None, True, 3)
-m.max(I, initial=2, where=[True, False, True], axis=0)
+m.max(L, 0, None, True, 3)
+m.max(L, initial=2, where=[True, False, True], axis=0)
 m.max(np.zeros((2, 0), np.int32), axis=1, initial=4)
-m.prod(I, where=I > 0)
+m.prod(L, where=L > 0)
 m.cumsum(L, 0, np.uint8)
 m.cumsum(L, out=np.zeros(12, np.int64)[::2])
 m.cumprod(L[0, 0], 0)
@@ -80,23 +80,23 @@ m.mean(F[:, 1:], 0, None, np.zeros(4)[::2])
 m.mean(np.complex64([1j, 2]))
 m.var(F, 0, None, None, 1)
 m.var(np.float32([[np.nan], [np.inf], [3]]), axis=1)
-m.any(I, 0, np.zeros(3, np.int32))
+m.any(L, 0, np.zeros(3, np.int32))
 m.all(F, 1, None, True, where=F > 0)
 m.argmax(F, 0)
-m.argmin(I, 1, np.zeros(2, np.uint32))
+m.argmin(L, 1, np.zeros(2, np.uint32))
 m.argmax([1, 1 + 1e-12])
 m.any([1e-300])
 m.count_nonzero([1e-300, 0])
-m.count_nonzero(I, 0)
+m.count_nonzero(L, 0)
 m.add(1, 2.5)
 m.add(L, 1, np.zeros((3, 2), np.int64).T)
-m.take(I, [1], 0, np.zeros((3, 1), np.int32).T)
+m.take(L, [1], 0, np.zeros((3, 1), np.int64).T)
 m.sqrt(F)
 m.floor([2])
 m.floor(I.astype(">i4"))
 m.absolute(I)
 m.absolute([-(2**31)])
-m.absolute(I > 0)
+m.absolute(L > 0)
 m.isnan(F)
 m.isnan(L)
 m.round(F)
@@ -110,12 +110,12 @@ m.where(L > 0, L, D.astype(">f8"))
 m.where([True, False])[0]
 m.average(L, 1, [1, 2, 3])
 m.average(L, 0, [1, 2.5], True)[1]
-m.diff(I > 0)
+m.diff(L > 0)
 m.diff(L, 0, None)
 m.diff(np.zeros(0, ">i8"))
 m.diff(L, prepend=0, append=[[1], [2]])
 m.ediff1d(L, [5, 6], 1)
-m.quantile(I, [0, 0.3, 1], 1)
+m.quantile(L, [0, 0.3, 1], 1)
 m.quantile(U, [0, 1])
 m.percentile(D, 25, keepdims=True)
 m.nanmedian(F, 1)
@@ -198,7 +198,7 @@ def test_a_call_on_an_array_stays_on_the_gpu_and_gives_what_it_gives_of_numpys(d
 
 def test_results_are_cast_to_out_on_the_gpu(device):
     for call, items, dtype, shape in (
-        (lambda m, x, out: m.max(x, 1, out), I * 100, np.int8, 2),
+        (lambda m, x, out: m.max(x, 1, out), L * 100, np.int8, 2),
         (lambda m, x, out: m.mean(x, 0, out=out), abs(F[:1]), np.float16, 3),
     ):
         out = gw.empty(shape, np.dtype(dtype), device)
@@ -223,15 +223,15 @@ def test_functions_of_items_take_arrays_beside_numpy_arrays(device):
 
 
 ERRORS = """
-m.take(I, [99])
-m.take(I, [0], 5)
-m.sum(I, axis=5)
-m.sum(I, axis=(0, 0))
-m.cumsum(I, 5)
-m.argmax(I, axis=5)
-m.sum(I, axis=1.0)
-m.mean(I, axis=1.0)
-m.max(I, where=I > 0)
+m.take(L, [99])
+m.take(L, [0], 5)
+m.sum(L, axis=5)
+m.sum(L, axis=(0, 0))
+m.cumsum(L, 5)
+m.argmax(L, axis=5)
+m.sum(L, axis=1.0)
+m.mean(L, axis=1.0)
+m.max(L, where=L > 0)
 m.quantile(F, 2.0)
 m.quantile(F, 0.5, method="unknown")
 m.nanargmax(F[1:, :1])
@@ -243,7 +243,7 @@ m.std(F, out=np.zeros((), int))
 m.argmax(F, out=np.zeros((), np.uint64))
 m.sum(L[0, 0], (0,))
 m.ediff1d([True, False])
-m.average(I, weights=[1, 2])
+m.average(L, weights=[1, 2])
 m.average(L, weights=L * 0)
 m.put(L.copy(), [99], 1)
 m.put([1, 2], [0], 1)
@@ -264,22 +264,22 @@ m.delete(L, 9)
 m.histogram(L, 3.5)
 m.histogram(L, range=10)
 m.bincount(L)
-m.sum(I, keepdims=0.5)
-m.min(I, keepdims="yes")
+m.sum(L, keepdims=0.5)
+m.min(L, keepdims="yes")
 m.unique(U, return_index=np.array([1.0, 2.0]))
 m.digitize(U, [1, 2], right=np.array([1, 2]))
-m.mean(I, axis="")
-m.cumsum(I, (0,))
+m.mean(L, axis="")
+m.cumsum(L, (0,))
 m.bincount([1], weights=[[1, 2], [3]])
-m.histogram(I, [[1, 2], [3]])
-m.histogram(I, range=[[1], [2, 3]])
-m.flip(I, np.float32)
-m.flip(I, axes=0)
-m.roll(I, [[1, 2], [3]])
-m.roll(I, "")
+m.histogram(L, [[1, 2], [3]])
+m.histogram(L, range=[[1], [2, 3]])
+m.flip(L, np.float32)
+m.flip(L, axes=0)
+m.roll(L, [[1, 2], [3]])
+m.roll(L, "")
 m.var(F, ddof=np.zeros(0), correction=1)
-m.roll(I, np.zeros((1, 2), int))
-m.transpose(I, [[0], [1, 1]])
+m.roll(L, np.zeros((1, 2), int))
+m.transpose(L, [[0], [1, 1]])
 m.sort(L, kind=0.5)
 m.take(L, [0], mode=int)
 m.searchsorted(U, 1, side=3)
@@ -287,8 +287,8 @@ m.partition(L[0], [])
 m.argpartition(L[0], [[0], [1, 1]])
 m.round(F, [0, 1])
 m.put(F.copy(), [0], 1j)
-m.put(I.copy(), [0], np.nan)
-m.put(I.copy(), [0], np.inf)
+m.put(L.copy(), [0], np.nan)
+m.put(L.copy(), [0], np.inf)
 """
 
 
@@ -309,10 +309,10 @@ def test_what_cannot_be_computed_has_a_remedy(device):
     for call, remedy in (
         (lambda: gw.sqrt(D, device=device), r"x\.astype\(np\.float32\)"),
         (lambda: gw.mean(gw.asarray(D, device)), r"gw\.sum\(x\)\.item\(\) / x\.size"),
-        (lambda: gw.mean(I, dtype=int), "f16, f32, f64"),
+        (lambda: gw.mean(L, dtype=int), "f16, f32, f64"),
         (lambda: gw.var(F, ddof=1, correction=1), "one number"),
-        (lambda: gw.sum(I, where=I), "compare it"),
-        (lambda: gw.sum(wide, 0, where=I > 0), r"gw\.compress\(where, x\)"),
+        (lambda: gw.sum(L, where=L), "compare it"),
+        (lambda: gw.sum(wide, 0, where=L > 0), r"gw\.compress\(where, x\)"),
         (lambda: gw.round(F, 2), r"gw\.rint"),
         (lambda: gw.nanmedian(gw.asarray(F, device)), "to_numpy"),
         (lambda: gw.arange(0, 300, 7, dtype="bool"), "2 of them"),
@@ -320,12 +320,12 @@ def test_what_cannot_be_computed_has_a_remedy(device):
         (lambda: gw.arange(3, dtype=[]), "no field"),
         (lambda: gw.asarray([[1], [2, 3]], device), "numpy makes no array"),
         (lambda: gw.full(3, [[1], [2, 3]], device=device), "numpy makes no array"),
-        (lambda: gw.add([[1], [2, 3]], I, device=device), "numpy makes no array"),
-        (lambda: gw.histogram(I, range=np.complex64([1, 2]), device=device), "two numbers"),
-        (lambda: gw.sort(I, descending=[1.0], device=device), "True or False"),
+        (lambda: gw.add([[1], [2, 3]], L, device=device), "numpy makes no array"),
+        (lambda: gw.histogram(L, range=np.complex64([1, 2]), device=device), "two numbers"),
+        (lambda: gw.sort(L, descending=[1.0], device=device), "True or False"),
         (lambda: gw.nanmax(F, [0, 2], device=device), "out of bounds"),
-        (lambda: gw.segmented_sort_pairs(I[0], None, [0, 3], device=device), "gw.segmented_sort sorts"),
-        (lambda: gw.reduce_by_index(I[0] * 0, None, length=2, device=device), "gw.bincount counts"),
+        (lambda: gw.segmented_sort_pairs(L[0], None, [0, 3], device=device), "gw.segmented_sort sorts"),
+        (lambda: gw.reduce_by_index(L[0] * 0, None, length=2, device=device), "gw.bincount counts"),
         (lambda: gw.bitcast(np.zeros(2), gw.asarray(F, device)), "u32, i32 or f32"),
         (lambda: gw.average(gw.asarray(F[0], device), 0, gw.asarray(F, device)), "weights has shape"),
         (lambda: gw.stream(gw.Reduce(device, "i32"), np.arange(5, dtype=np.int32)), "array_split"),

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import gridwise_py as gw
 from gridwise_py.primitives.one_shot import kept_primitive
-from helpers.strategies import assert_same, make_primitive, mode_for, operator
+from helpers.strategies import assert_same, make_primitive, mode_for, operator, quick_first
 
 #: Kernels with small parts, so that small arrays have several of them.
 SMALL = {"workgroup_size": 32, "max_blocks": 8}
-WIDTHS = (1, 4, 5, 31, 32, 33, 127, 128, 129, 1000)
+WIDTHS = (1, 4, 31, 32, 33, 127, 128, 129, 1000)
 UFUNCS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
@@ -36,7 +36,7 @@ def _items(op, dtype, shape, seed=0):
     return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
 
 
-def _check(device, x, axis, op="add", result=None, offset=0, **options):
+def _check(device, x, axis, op="add", result=None, offset=3, **options):
     """Compare with numpy's reduction; `x` lies in a view that begins at an item."""
     whole = gw.asarray(np.concatenate([np.zeros(offset, x.dtype), x.ravel()]), device)
     reduction = make_primitive(
@@ -57,37 +57,36 @@ def _check(device, x, axis, op="add", result=None, offset=0, **options):
 @pytest.mark.parametrize("axis", [0, 1])
 def test_rows_and_columns_of_any_length(device, axis):
     for n in WIDTHS:
-        for shape in ((1, n), (n, 1), (37, n)):
+        for shape in ((37, n), *(((1, n), (n, 1)) if n in (1, 33, 1000) else ())):
             _check(device, _items("add", np.uint32, shape), axis, **SMALL)
 
 
-@pytest.mark.parametrize("options", [{}, SMALL], ids=["usual", "small"])
+@pytest.mark.parametrize("options", [SMALL, pytest.param({}, marks=pytest.mark.slow)], ids=["small", "usual"])
 def test_every_kernel(device, options):
     for shape, axis, kind in (
         ((40_000, 4), 1, "rows"), ((40_001, 3), 0, "narrow"), ((5, 40_001), 0, "columns"), ((3, 40_001), 1, "rows"),
         ((700, 301), 0, "columns"), ((5, 64, 12), 1, "narrow"),
     ):  # fmt: skip
-        run = _check(device, _items("add", np.uint32, shape), axis, offset=3, **options)
+        run = _check(device, _items("add", np.uint32, shape), axis, **options)
         assert run.plan.parameters["kind"] == kind
         # Small kernels combine long axes in parts.
         assert run.plan.parameters["parts"] > 1 or shape[axis] < 40_000 or not options
 
 
 def test_any_axes(device):
-    x = _items("add", np.int32, (3, 5, 2, 4))
+    x = _items("add", np.uint32, (3, 5, 2, 4))
     neighbours = [axes for k in range(5) for axes in itertools.combinations(range(4), k) if axes == tuple(
         range(axes[0], axes[0] + k) if k else ())]  # fmt: skip
     assert len(neighbours) == 11
     for axis in (None, -1, -4, *neighbours):
-        _check(device, x, axis)
+        _check(device, x, axis, **SMALL)
 
 
 def test_no_items(device):
     for shape, axis in (((0, 3), 0), ((3, 0), 1), ((3, 0), 0), ((0, 3), 1), ((2, 0, 3), 1), ((0,), 0), ((0, 0), None)):
-        _check(device, np.zeros(shape, np.uint32), axis)
-        _check(device, np.zeros(shape, np.uint8), axis, result="uint64")
-        _check(device, np.zeros(shape, np.complex64), axis)
-        _check(device, np.ones(shape, np.float32), axis, op="multiply")
+        _check(device, np.zeros(shape, np.uint32), axis, **SMALL)
+        _check(device, np.zeros(shape, np.uint8), axis, result="uint64", **SMALL)
+        _check(device, np.ones(shape, np.float32), axis, op="multiply", **SMALL)
     with pytest.raises(gw.EmptyReductionError):
         gw.ReduceAxis(device, "f32", "min", shape=(3, 0), axis=1).execute(input=gw.empty(0, "f32", device))
     _check(device, np.zeros((3, 0), np.float32), 0, op="min")  # no results, so nothing that has none
@@ -107,7 +106,7 @@ def test_the_next_shape_of_a_view(device):
 
 @pytest.mark.parametrize(
     ("name", "result", "shape"),
-    [("u8", "u64", (40, 129)), ("c64", None, (40, 129)), ("f16", "f32", (2500, 4)),
+    [("u8", "u64", (40, 129)), ("f16", "f32", (2500, 4)), pytest.param("c64", None, (40, 129), marks=pytest.mark.slow),
      *(pytest.param(*case, (3, 90, 5), marks=pytest.mark.slow) for case in (
          ("u32", None), ("f32", None), ("i64", None), ("u8", "u64"), ("i8", None), ("f16", "f32"), ("bool", "i64"),
          ("c64", None), ("i16", "i32")))],
@@ -116,12 +115,18 @@ def test_datatypes(device, name, result, shape):
     dtype = np.dtype(np.complex64) if name == "c64" else gw.STORAGE_DATATYPES[name].dtype
     wanted = None if result is None else gw.STORAGE_DATATYPES[result].dtype
     for axis in range(len(shape)):
-        _check(device, _items("add", dtype, shape), axis, result=wanted, offset=1, **SMALL)
-        if name == "f16":
-            _check(device, _items("max", dtype, shape), axis, op="max", **SMALL)
+        op = "max" if name == "f16" and axis else "add"
+        _check(device, _items(op, dtype, shape), axis, op, result=wanted, **SMALL)
 
 
-@pytest.mark.parametrize(("mode", "shape"), [("native", (6, 1001)), ("none", (1001, 6)), ("emulated", (2, 130, 40))])
+@pytest.mark.parametrize(
+    ("mode", "shape"),
+    [
+        ("native", (6, 1001)),
+        pytest.param("none", (1001, 6), marks=pytest.mark.slow),
+        pytest.param("emulated", (2, 130, 40), marks=pytest.mark.slow),
+    ],
+)
 def test_order_is_kept(device, require, mode, shape):
     if mode == "native":
         require("subgroup")
@@ -169,8 +174,11 @@ def test_deterministic_sums_are_the_same_everywhere(device, shape, axis):
 
 @pytest.mark.parametrize(
     ("shape", "axis", "name", "op", "result"),
-    [((3, 30_001), 1, "f32", "add", None), ((50_000, 3), 0, "u8", "add", "i64"), ((7, 101, 100), 1, "i64", "max", None),
-     ((300, 301), 0, "c64", "add", None)],
+    quick_first(
+        [((3, 30_001), 1, "f32", "add", None), ((50_000, 3), 0, "u8", "add", "i64"),
+         ((7, 101, 100), 1, "i64", "max", None)],
+        [((300, 301), 0, "c64", "add", None)],
+    ),
     ids=str,
 )  # fmt: skip
 def test_in_windows(device, shape, axis, name, op, result):
@@ -258,16 +266,16 @@ def test_the_kind_of_a_result(device):
 LAYOUTS = {
     "transposed": lambda x: x.T,
     "strided": lambda x: x[::2, ::-1],
-    "big-endian": lambda x: x.astype(">i4"),
+    "big-endian": lambda x: x.astype(">f4"),
     "F order": np.asfortranarray,
 }
 
 
 def test_any_layout_in_memory(device):
     for arranged, axis in itertools.product(LAYOUTS.values(), (0, 1)):
-        x = arranged(_items("add", np.int32, (9, 14)))
+        x = arranged(_items("add", np.float32, (9, 14)))
         _same(gw.sum(x, axis=axis, device=device), x.sum(axis=axis))
-        _same(gw.reduce(x, "max", axis=axis, device=device), x.max(axis=axis).astype(np.int32))
+        _same(gw.reduce(x, "max", axis=axis, device=device), x.max(axis=axis).astype(np.float32))
 
 
 def test_where_results_are_put(device):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from helpers.strategies import assert_same, make_primitive, mode_for, operator
+from helpers.strategies import assert_same, make_primitive, mode_for, operator, quick_first
 
 #: Kernels with small tiles and parts, so that small arrays have several of them.
 SMALL = {"workgroup_size": 32, "vecs": 1, "max_blocks": 8}
@@ -42,7 +42,7 @@ def _expected(x, axis, op, dtype, kind, initial):
     return both if initial else both.take(range(x.shape[axis]), axis=axis)
 
 
-def _check(device, x, axis, op="add", result=None, offset=0, kind="inclusive", initial=False, **options):
+def _check(device, x, axis, op="add", result=None, offset=3, kind="inclusive", initial=False, **options):
     """Compare with numpy's; input and output lie in views that begin at an item, and nothing else is written."""
     wanted = x.dtype if result is None else np.dtype(result)
     expected = _expected(x, axis, op, wanted, kind, initial)
@@ -66,24 +66,23 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [{}, SMALL], ids=["usual", "small"])
+@pytest.mark.parametrize("options", [SMALL, pytest.param({}, marks=pytest.mark.slow)], ids=["small", "usual"])
 def test_every_kernel(device, options):
     for number, (shape, axis, kind, parts) in enumerate(SHAPES[:: 2 if options else 1]):
         x = _items(np.uint32, shape)
-        run = _check(device, x, axis, offset=3, **options)
-        assert run.plan.parameters["kind"] == kind or options
-        assert (run.plan.parameters["parts"] > 1) == (parts > 1) or options
+        _check(device, x, axis, **options)
+        usual = gw.ScanAxis(device, shape=shape, axis=axis).plan(gw.Layout.separate(input=x.size, output=x.size))
+        assert usual.parameters["kind"] == kind
+        assert (usual.parameters["parts"] > 1) == (parts > 1)
         if options and number % 2:
             _check(device, x, axis, kind="exclusive", **options)
         elif options:
-            _check(device, x, axis, initial=True, offset=1, **options)
+            _check(device, x, axis, initial=True, **options)
 
 
 def test_totals_of_many_parts_are_scanned_in_parts(device):
-    for shape, axis in (((40_001, 2), 0), ((2, 40_001), 1)):
-        x = _items(np.uint32, shape)
-        run = _check(device, x, axis, kind="exclusive", workgroup_size=32, vecs=1, max_blocks=1 << 20)
-        assert len(run.plan.kernels) >= 5
+    run = _check(device, _items(np.uint32, (2, 40_001)), 1, **{**SMALL, "max_blocks": 1 << 20})
+    assert len(run.plan.kernels) >= 5
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -109,10 +108,7 @@ def test_no_items(device):
 def test_datatypes(device, name, result, shape, axis):
     dtype = np.dtype(np.complex64) if name == "c64" else gw.STORAGE_DATATYPES[name].dtype
     wanted = None if result is None else gw.STORAGE_DATATYPES[result].dtype
-    _check(device, _items(dtype, shape), axis, result=wanted, offset=1, **SMALL)
-    if name == "i8":
-        _check(device, _items(dtype, shape), axis, offset=1, initial=True, **SMALL)
-        _check(device, _items(dtype, shape), axis, op="max", **SMALL)
+    _check(device, _items(dtype, shape), axis, result=wanted, initial=name == "i8", **SMALL)
 
 
 def test_rows_that_share_a_word_are_written_by_atomics():
@@ -124,7 +120,8 @@ def test_rows_that_share_a_word_are_written_by_atomics():
 
 
 @pytest.mark.parametrize(
-    ("mode", "shape", "axis"), [("native", (6, 1001), 1), ("none", (1001, 6), 0), ("emulated", (6, 1001), 1)]
+    ("mode", "shape", "axis"),
+    quick_first([("native", (6, 1001), 1)], [("none", (1001, 6), 0), ("emulated", (6, 1001), 1)]),
 )
 def test_order_is_kept(device, require, mode, shape, axis):
     if mode == "native":
@@ -140,7 +137,7 @@ def test_order_is_kept(device, require, mode, shape, axis):
     assert_same(run.output.to_numpy(), np.moveaxis(np.stack(parts), 0, axis).ravel())
 
 
-@pytest.mark.parametrize(("shape", "axis"), [((3, 1001), 1), ((501, 3), 0), ((50, 130), 1)], ids=str)
+@pytest.mark.parametrize(("shape", "axis"), quick_first([((3, 1001), 1), ((501, 3), 0)], [((50, 130), 1)]), ids=str)
 def test_in_place(device, shape, axis):
     x = _items(np.uint32, shape)
     array = gw.asarray(np.concatenate([x.ravel(), x.ravel()]), device)
@@ -156,19 +153,18 @@ def test_in_place(device, shape, axis):
 def test_special_floats_stay_in_their_row_and_part(device):
     x = np.ones((4, 600), np.float32)
     x[0, 5], x[1, 300], x[2, 599] = np.nan, np.inf, -np.inf
-    for axis, op in ((0, "add"), (1, "add"), (1, "min")):
+    for axis, op in ((0, "add"), (1, "min")):
         _check(device, x, axis, op=op, **SMALL)
 
 
 def test_deterministic_sums_depend_on_the_shape_alone(device):
     x = np.random.default_rng(0).random((3, 5000), np.float32)
-    for axis in (0, 1):
-        scan = gw.ScanAxis(device, "f32", shape=x.shape, axis=axis, deterministic=True)
-        first = scan.execute(input=gw.asarray(x, device)).output.to_numpy()
-        caps = replace(gw.capabilities(device), adapter_type="DiscreteGPU", subgroup_min_size=32)
-        other = gw.ScanAxis(device, "f32", shape=x.shape, axis=axis, deterministic=True, capabilities=caps)
-        assert_same(other.execute(input=gw.asarray(x, device)).output.to_numpy(), first)
-        np.testing.assert_allclose(first, np.cumsum(x, axis=axis, dtype=np.float64).ravel(), rtol=1e-5)
+    scan = gw.ScanAxis(device, "f32", shape=x.shape, axis=1, deterministic=True)
+    first = scan.execute(input=gw.asarray(x, device)).output.to_numpy()
+    caps = replace(gw.capabilities(device), adapter_type="DiscreteGPU", subgroup_min_size=32)
+    other = gw.ScanAxis(device, "f32", shape=x.shape, axis=1, deterministic=True, capabilities=caps)
+    assert_same(other.execute(input=gw.asarray(x, device)).output.to_numpy(), first)
+    np.testing.assert_allclose(first, np.cumsum(x, axis=1, dtype=np.float64).ravel(), rtol=1e-5)
 
 
 def test_items_past_a_binding(device):
@@ -189,12 +185,12 @@ def test_items_past_a_binding(device):
 @given(data=st.data())
 def test_the_functions_are_numpys(device, data):
     shape = tuple(data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4)))
-    dtype = data.draw(st.sampled_from([np.uint8, np.float32]))
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    cases = [(np.uint8, gw.cumsum, np.cumsum), (np.float32, gw.cumprod, np.cumprod)]
+    dtype, function, twin = data.draw(st.sampled_from(cases))
     x = _items(dtype, shape)
     if data.draw(st.booleans()):
         x = x.T
-    function, twin = data.draw(st.sampled_from([(gw.cumsum, np.cumsum), (gw.cumprod, np.cumprod)]))
     given = gw.asarray(x, device) if data.draw(st.booleans()) else x
     got = function(given, axis, device=device)
     assert isinstance(got, gw.Array) == isinstance(given, gw.Array)
@@ -205,7 +201,7 @@ def test_the_functions_are_numpys(device, data):
 
 @pytest.mark.parametrize("initial", [False, True])
 def test_the_functions_of_the_array_api(device, initial):
-    x = _items(np.int16, (4, 5))
+    x = _items(np.int64, (4, 5))
     for shape, axis in (((20,), None), ((20,), 0), ((4, 5), 1), ((4, 5), -2)):
         y = x.reshape(shape)
         for function, op in ((gw.cumulative_sum, "add"), (gw.cumulative_prod, "multiply")):
@@ -247,7 +243,7 @@ def test_a_single_item_is_scanned_as_one(device):
         for initial in (False, True):
             expected = np.array([first, 5] if initial else [5])
             assert_same(function(np.array(5), include_initial=initial, device=device), expected)
-            found = function(gw.full((), 5, "i32", device), include_initial=initial)
+            found = function(gw.full((), 5, "i64", device), include_initial=initial)
             assert_same(found.to_numpy(), expected)
 
 

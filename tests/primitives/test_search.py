@@ -162,7 +162,7 @@ def test_digitize(device, right):
     assert type(gw.digitize(3.5, [1.0, 2.0], device=device)) is type(np.digitize(3.5, [1.0, 2.0]))
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("side", quick_first(["left"], ["right"]))
 def test_numbers_of_other_types_are_compared_as_they_are(device, side):
     """numpy converts keys of float32 to float64 where a query is; here the query lies between the same keys."""
     tenths = np.float32([0.1, 0.2, 0.3, np.inf, np.nan])

@@ -104,7 +104,9 @@ def test_every_share_at_every_size(device, kind, form, strategy):
     [
         # A subgroup has two rows in a round, and three in a tile: rounds go on where the last one ended.
         ("runs", {"subgroups": "emulated-8", "stage": 512, "order": "subgroup"}),
-        ("partition in 3", {"subgroups": "emulated-8", "stage": 512, "order": "subgroup"}),
+        pytest.param(
+            "partition in 3", {"subgroups": "emulated-8", "stage": 512, "order": "subgroup"}, marks=pytest.mark.slow
+        ),
         ("unique by key", {"workgroup_size": 16, "vecs": 9, "subgroups": False}),
     ],
 )
@@ -134,7 +136,7 @@ def test_zeros_are_equal_and_nan_as_asked(device):
 # ---- how it goes
 
 
-@pytest.mark.parametrize(("kind", "every"), [("select 8 bytes", 1), ("unique by key", 3), ("runs", 1)])
+@pytest.mark.parametrize(("kind", "every"), quick_first([("select 8 bytes", 1), ("unique by key", 3)], [("runs", 1)]))
 def test_tiles_that_never_publish_are_recounted(device, kind, every):
     cls, own = KINDS[kind]
     primitive = make_primitive(faulty(cls, stall_every=every), device, spin_limit=4, **SMALL, **own)
@@ -216,7 +218,7 @@ def test_silent_tiles_without_items_would_be_seen(device, spoilt):
     assert _wrong_calls(_make(device, "runs", strategy="lookback", tickets=False, spin_limit=2)) > 0
 
 
-@pytest.mark.parametrize(("kind", "strategy"), [("partition in 3", "lookback"), ("runs", "lookback")])
+@pytest.mark.parametrize(("kind", "strategy"), quick_first([("runs", "lookback")], [("partition in 3", "lookback")]))
 def test_what_does_not_fit_is_counted_and_nothing_is_written_behind_the_room(device, kind, strategy):
     for size in (0, 1, 100):
         primitive = _make(device, kind, strategy=strategy, size=size)

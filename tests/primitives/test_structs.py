@@ -156,7 +156,7 @@ def _form(name, require):
 @pytest.mark.parametrize(
     ("words", "name", "kind"),
     quick_first(
-        [(3, "lookback-u32x2", "exclusive"), (4, "reduce_then_scan", "inclusive")],
+        [(3, "lookback-u32x2", "exclusive")],
         itertools.product(CASES, FORMS, ("inclusive", "exclusive")),
     ),
 )  # fmt: skip
