@@ -1,4 +1,4 @@
-"""What functions of several inputs share: the arrays of a call by the names of arguments, and where they lie."""
+"""Arguments in the one datatype that numpy promotes them to, and exact sums of integers."""
 
 from __future__ import annotations
 
@@ -10,23 +10,19 @@ import wgpu
 
 from ..errors import DatatypeError
 from ..primitives.array_methods import value_words
-from ..primitives.fusion import flat_of
 from ..primitives.one_shot import (
     argument_array,
     argument_datatype,
-    check_one_length,
     device_of,
     is_weak,
-    stored_leaves,
     without_doubles,
 )
-from ..runtime.array import Array, asarray, default_float
+from ..runtime.array import default_float
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
-from ..types.program import Flat
 
-__all__ = ["Inputs", "Promoted", "in_datatype", "of_sums", "sums_may_wrap", "two_words", "weak_items"]
+__all__ = ["Promoted", "in_datatype", "of_sums", "sums_may_wrap", "two_words", "weak_items"]
 
 _LOW_WORD = 0xFFFFFFFF
 
@@ -168,72 +164,3 @@ def in_datatype(call: str, name: str, items: Any, datatype: Datatype) -> Any:
             f"the other argument"
         )
     return items.astype(datatype.dtype)
-
-
-class Inputs:
-    """The inputs of a call: of each a datatype or a program, and the arrays by the names of arguments.
-
-    Parameters
-    ----------
-    call : str
-        For messages.
-    device : wgpu.GPUDevice or None
-        The caller's.
-    shown : mapping from str to str, optional
-        What messages call arguments, where the function has other names than the primitive.
-    """
-
-    def __init__(self, call: str, device: wgpu.GPUDevice | None, shown: Mapping[str, str] | None = None):
-        self._call = call
-        self._shown: Mapping[str, str] = shown or {}
-        self._device = device
-        self._sizes: dict[str, int] = {}
-        #: By the names of arguments; those of an expression by its argument's name and their own.
-        self.arrays: dict[str, Any] = {}
-        #: Whether an input is on the GPU, so that results stay there.
-        self.on_gpu: bool = False
-
-    def take_expression(self, name: str, value: Any) -> Flat:
-        """Take an argument that is an expression of Arrays; return its program.
-
-        Raises
-        ------
-        ArgumentError
-            If a leaf is no Array.
-        """
-        flat = flat_of(value)
-        stored = stored_leaves(self._call, flat)
-        names = {leaf: f"{name}_{leaf}" for leaf in stored}
-        self.arrays |= {names[leaf]: array for leaf, array in stored.items()}
-        self.on_gpu = True
-        return flat.renamed(names).without_arrays()
-
-    def take_items(self, name: str, value: Any, items: Any, known: Mapping[str, Datatype]) -> Datatype:
-        """Take the items that were made of an argument; return their datatype, which is one of the known ones."""
-        if isinstance(items, Array):
-            self.on_gpu = True
-        else:
-            items = without_doubles(value, items, self.device)
-        datatype = argument_datatype(self._call, self._shown.get(name, name), value, items.dtype, known)
-        self.arrays[name] = items
-        self._sizes[name] = items.size
-        return datatype
-
-    def size_of(self, name: str) -> int | None:
-        """Return the number of items of an argument; None for an expression, which has as many as its Arrays."""
-        return self._sizes.get(name)
-
-    def check_lengths(self, *names: str) -> None:
-        """Raise LengthError where arrays have different lengths: those of some arguments, or all."""
-        given = (name for name in names or self._sizes if name in self._sizes)
-        check_one_length(self._call, {self._shown.get(name, name): self._sizes[name] for name in given})
-
-    @property
-    def device(self) -> wgpu.GPUDevice:
-        """The device of the call."""
-        return device_of(*self.arrays.values(), device=self._device)
-
-    def outputs(self, primitive: Any, **more: Array) -> dict[str, Array]:
-        """Return the outputs of a primitive; what is not on the GPU is uploaded."""
-        arrays = {name: asarray(items, primitive.device) for name, items in self.arrays.items()}
-        return primitive.bind(**arrays, **more).execute().outputs

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
+from ..types.options import MOST_U32, integer
 from ..types.program import Flat
 from .base import Primitive
 from .engines.elementwise import Elementwise
@@ -26,7 +28,7 @@ from .engines.operator import OperatorPrimitive, check_conversion
 from .fusion import EXPRESSIONS, flat_of
 
 __all__ = [
-    "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",
+    "REMEDIES", "Call", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",
     "check_gpu_out", "check_not_chunked", "check_one_dimension", "check_one_length", "checked", "delivered",
     "device_of", "index_array", "is_weak", "kept_primitive", "numpy_result", "one_shot", "raveled", "read_into",
     "stored_leaves", "without_doubles",
@@ -50,6 +52,8 @@ _OF_ROWS = {"gw.sort_pairs()": "gw.segmented_sort_pairs"}
 _ONE_DIMENSION = "it works along the one dimension of {x}"
 _ROWS = "; for rows, call it once for each, or use numpy; for all items give {x}.ravel()"
 _STABLE = "every sort here is stable; leave it out"
+#: What functions call their first argument.
+_SHOWN = {"input": "x", "items": "x"}
 # What numpy's functions take and these do not.
 REMEDIES = {
     "axis": _ONE_DIMENSION + _ROWS,
@@ -174,7 +178,7 @@ def check_one_length(call: str, sizes: Mapping[str, int], items: str = "items") 
         raise LengthError(f"{call}: lengths differ: {described}; slice them to one length")
 
 
-def _check_dimension(call: str, name: str, items: Any, others: Mapping[str, Any]) -> None:
+def _check_dimension(call: str, name: str, items: Any, others: Mapping[str, Any] = MappingProxyType({})) -> None:
     """Raise where an argument is a single number, or has several dimensions."""
     if items.ndim == 1:
         return
@@ -643,3 +647,186 @@ def check_gpu_out(
         if len(shape) == len(out.shape) == 1:
             raise LengthError(f"{call}: out has {out.size} items, but the result has {shape[0]}; {make}, or a slice")
         raise LengthError(f"{call}: out has shape {out.shape}, but the result has {shape}; {make}")
+
+
+# ---- a call
+
+
+class Call:
+    """A call of a one-shot function: its arguments, where they lie, and how its results become the caller's.
+
+    Every function goes the same way, and uploads nothing before all is checked::
+
+        call = Call("gw.square()", device)
+        kind = call.take("input", x, Square.datatypes)
+        return call.results(call.primitive(Square, kind))["output"]
+
+    1. `take` each input by the name that the primitive has for it. It returns what the primitive's constructor takes
+       for it: a datatype, or the program of an expression. `items` does the first half of it, for functions that
+       look at the items before: what is on the GPU as it is, all else as numpy makes an array of it; `hold` the second.
+    2. Compare: `check_lengths`.
+    3. `primitive` returns one that is kept with the device. The device is that of the Arrays among the arguments, or
+       the caller's; two are refused.
+    4. `take_out` checks what the caller gave as ``out=``.
+    5. `results` uploads, computes, and returns the outputs by their names as the caller gets them: in numpy where all
+       inputs came from the host, else as Arrays, of which nothing is read back; in ``out=`` where there is one. `run`
+       returns them on the GPU, for functions that go on with them, and `result` and `delivered` hand over what these
+       made of them.
+
+    Messages begin with the function's name, which ``str()`` of a call is, and call arguments as the caller does.
+
+    Parameters
+    ----------
+    name : str
+        ``"gw.sum()"``.
+    device : wgpu.GPUDevice, optional
+        The caller's.
+    shown : mapping from str to str, optional
+        What messages call arguments, where the function has other names than the primitive.
+    """
+
+    def __init__(self, name: str, device: wgpu.GPUDevice | None = None, shown: Mapping[str, str] | None = None):
+        self.name = name
+        #: By the names of the primitive's arguments; those of an expression by its argument's name and their own.
+        self.arrays: dict[str, Any] = {}
+        #: Whether an input is on the GPU, so that results stay there.
+        self.on_gpu: bool = False
+        self._shown: Mapping[str, str] = _SHOWN if shown is None else shown
+        self._asked = device
+        #: Of arrays, how many items they have; not of expressions, which have as many as their Arrays.
+        self.sizes: dict[str, int] = {}
+        self._places: dict[tuple[Any, ...], str] = {}
+        self._outs: dict[str, Any] = {}
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device of the call, as far as its arguments are taken."""
+        return device_of(*self.arrays.values(), device=self._asked)
+
+    # ---- inputs
+
+    def items(self, name: str, value: Any, *, chunked: bool = False) -> Any:
+        """Return what is on the GPU as it is, and all else as numpy makes an array of it.
+
+        Raises
+        ------
+        ArgumentError
+            If it is an expression, a `ChunkedArray` without `chunked`, or nothing that numpy makes an array of.
+        """
+        if isinstance(value, Items):
+            if not chunked:
+                check_not_chunked(self.name, self.shown(name), value)
+            return value
+        if isinstance(value, EXPRESSIONS):
+            shown = self.shown(name)
+            raise ArgumentError(f"{self}: {shown} is an expression; store it first, with gw.asarray({shown})")
+        return argument_array(self.name, self.shown(name), value)
+
+    def hold(self, name: str, items: Any, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> Datatype:
+        """Take the items that were made of what a caller gave; return their datatype, which is one of the known ones."""
+        if isinstance(items, Items):
+            self.on_gpu = True
+            datatype = items.datatype
+            if known.get(datatype.name) is not datatype:
+                datatype = argument_datatype(self.name, self.shown(name), value, items.dtype, known)
+        else:
+            if items.dtype == np.float64 and is_python(value):
+                items = without_doubles(value, items, self.device)
+            datatype = argument_datatype(self.name, self.shown(name), value, items.dtype, known)
+        self.arrays[name] = items
+        self.sizes[name] = items.size
+        return datatype
+
+    def take(
+        self, name: str, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES, *, flat: bool = False,
+        fuses: bool = True, chunked: bool = False, shares: bool = False,
+    ) -> Any:  # fmt: skip
+        """Take an input; return its datatype, or the program of an expression.
+
+        Parameters
+        ----------
+        known : mapping from str to Datatype
+            What its items may be.
+        flat : bool
+            Whether several dimensions are taken as all items in C order; otherwise they are refused.
+        fuses : bool
+            Whether it may be an expression.
+        chunked : bool
+            Whether it may be a `ChunkedArray`.
+        shares : bool
+            Whether an Array that an expression reads is bound as the input that shows the same items. For primitives
+            that read these once.
+        """
+        if fuses and isinstance(value, EXPRESSIONS):
+            return self.take_expression(name, value, shares=shares)
+        items = self.items(name, value, chunked=chunked)
+        if items.ndim != 1:
+            if flat:
+                items = items.ravel()
+            else:
+                self.check_dimension(name, items)
+        if shares and isinstance(items, Array):
+            self._places[items.place()] = name
+        return self.hold(name, items, value, known)
+
+    def take_expression(self, name: str, value: Any, *, shares: bool = False) -> Flat:
+        """Take an argument that is an expression of Arrays; return its program.
+
+        Raises
+        ------
+        ArgumentError
+            If a leaf is no Array.
+        """
+        flat = flat_of(value)
+        self.on_gpu = True
+        names = {leaf: leaf if name == "input" else f"{name}_{leaf}" for leaf, _ in flat.arrays}
+        stored = stored_leaves(self.name, flat)
+        if shares:
+            names = {leaf: self._places.setdefault(array.place(), names[leaf]) for leaf, array in stored.items()}
+        for leaf, array in stored.items():
+            self.arrays[names[leaf]] = array
+        return (flat if name == "input" and not shares else flat.renamed(names)).without_arrays()
+
+    def shown(self, name: str) -> str:
+        """Return what messages call an argument."""
+        return self._shown.get(name, name)
+
+    def check_dimension(self, name: str, items: Any) -> None:
+        """Raise where an argument is a single number, or has several dimensions."""
+        _check_dimension(self.name, self.shown(name), items)
+
+    def check_lengths(self, *names: str, of: str = "items") -> None:
+        """Raise LengthError where inputs have different lengths: those of some arguments, or all."""
+        given = (name for name in names or self.sizes if name in self.sizes)
+        check_one_length(self.name, {self.shown(name): self.sizes[name] for name in given}, of)
+
+    def integer(self, name: str, value: Any, least: int | None = None, most: int | None = MOST_U32) -> int:
+        """Return a number as an int, which a kernel gets as a u32; raise where it is none, or out of bounds."""
+        return integer(f"{self}: {name}", value, least, most)
+
+    # ---- computing
+
+    def primitive(self, cls: type[PrimitiveT], *key: Any, **options: Any) -> PrimitiveT:
+        """Return a primitive that is kept with the device of the call."""
+        return kept_primitive(cls, self.device, *key, **options)
+
+    def run(self, primitive: Primitive, **more: Any) -> dict[str, Any]:
+        """Upload what is not on the GPU, compute, and return the outputs there by their names."""
+        device = primitive.device
+        arrays = {n: v if isinstance(v, Items) else asarray(v, device) for n, v in self.arrays.items()}
+        # Bound, not executed: the primitive is kept, and must not keep the caller's arrays.
+        return primitive.bind(**arrays, **more).execute().outputs
+
+    def results(self, primitive: Primitive, **more: Any) -> dict[str, Any]:
+        """Compute, and return the outputs by their names as the caller gets them."""
+        return {name: self.result(output) for name, output in self.run(primitive, **more).items()}
+
+    def result(self, output: Any, dtype: Any = None) -> Any:
+        """Return an output as the caller gets it: in numpy, there also of another dtype, or as it is."""
+        if self.on_gpu:
+            return output
+        items = output.to_numpy()
+        return items if dtype is None else items.astype(dtype, copy=False)
