@@ -30,7 +30,7 @@ from ..primitives.reduce_by_index import ReduceByIndex
 from ..primitives.vector_add import VectorAdd
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.context import context_of
-from ..types.datatype import Datatype
+from ..types.datatype import STORAGE_DATATYPES, Datatype
 from ..types.expression import f32
 from ..types.expression_functions import StructExpression
 from ..types.operators import Add, BinOpLike
@@ -71,7 +71,7 @@ class _Edges:
         self, call: str, name: str, bins: Any, given: Any, items: np.ndarray | None, kind: Any,
         even: Callable[[int, Any, Any], np.ndarray] | None = None,
     ):  # fmt: skip
-        own: np.dtype = (kind if isinstance(kind, Datatype) else kind.datatype).dtype
+        own: np.dtype = (kind if isinstance(kind, Datatype) else STORAGE_DATATYPES[kind.types[0]]).dtype
         self._even: Callable[[int, Any, Any], np.ndarray] = even or partial(even_edges, own)
         self._dtype = _read_as(kind)
         self._given: Any = None

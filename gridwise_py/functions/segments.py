@@ -27,6 +27,7 @@ from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
 from ..primitives.top_k import TopKMode
 from ..runtime.array import Array, asarray, empty
+from ..runtime.chunked_array import Items
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, VALUE_DATATYPES, Datatype
 from ..types.expression import Expression
 from ..types.operators import Add, BinOpLike
@@ -84,7 +85,7 @@ class _Call(Call):
 
     def take_offsets(self, offsets: Any, items: int | None) -> int:
         """Take offsets; return the number of segments."""
-        if not isinstance(offsets, (Array, *EXPRESSIONS)):
+        if not isinstance(offsets, (Items, *EXPRESSIONS)):
             offsets = _checked_offsets(self.name, index_array(self.name, "offsets", offsets), items)
             self.longest_segment = int(np.diff(offsets).max(initial=0)) if offsets.ndim == 1 else None
         self.take("offsets", offsets, _U32, fuses=False)

@@ -726,7 +726,7 @@ class Call:
         return argument_array(self.name, self.shown(name), value)
 
     def hold(self, name: str, items: Any, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> Datatype:
-        """Take the items that were made of what a caller gave; return their datatype, which is one of the known ones."""
+        """Take the items that were made of what a caller gave; return their datatype, one of the known ones."""
         if isinstance(items, Items):
             self.on_gpu = True
             datatype = items.datatype
