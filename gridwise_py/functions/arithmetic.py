@@ -17,11 +17,11 @@ from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import MatMul, VectorAdd
 from ..primitives.one_shot import (
     REMEDIES,
+    Call,
     HostItems,
     argument_array,
     argument_datatype,
     check_not_chunked,
-    one_shot,
     raveled,
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
@@ -86,10 +86,16 @@ def add(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None
     array([[ 1,  2,  3],
            [11, 12, 13]], dtype=int32)
     """
-    call = "gw.add()"
     if is_broadcast(a, b):
-        return add_broadcast(call, a, b, out, device)
-    return one_result(call, VectorAdd, (), device, {"a": a, "b": b}, out, keep_shape=True)
+        return add_broadcast("gw.add()", a, b, out, device)
+    call = Call("gw.add()", device)
+    kind = call.take("a", a, VectorAdd.datatypes, shape="any", computes=True, fuses=False, chunked=True)
+    call.take("b", b, VectorAdd.datatypes, shape="any", computes=True, fuses=False, chunked=True)
+    call.check_one_datatype("b", "a")
+    call.check_lengths()
+    primitive = call.primitive(VectorAdd, kind)
+    call.take_out(primitive, out, call.arrays["a"].shape, casting="same_kind")
+    return one_result(call, primitive, out)
 
 
 @explained()
@@ -275,25 +281,24 @@ def matmul(
     array([[1., 2.],
            [3., 4.]], dtype=float32)
     """
-    call = "gw.matmul()"
-    given = {n: v if isinstance(v, Items) else argument_array(call, n, v) for n, v in {"a": a, "b": b}.items()}
+    call = Call("gw.matmul()", device)
+    given = {name: call.items(name, value, chunked=True) for name, value in (("a", a), ("b", b))}
     sizes = _matrix_sizes(given, {"m": m, "n": n, "k": k})
-    for name, value in {"a": a, "b": b}.items():
-        argument_datatype(call, name, value, given[name].dtype, MatMul.datatypes)
-    items = {name: value.ravel() for name, value in given.items()}
+    kind, _ = (call.take(name, value, MatMul.datatypes, shape="flat", chunked=True) for name, value in given.items())
+    call.check_one_datatype("b", "a")
+    primitive = call.primitive(MatMul, kind, **sizes)
+    primitive.signature.check_lengths(call.sizes)
     shape = tuple(sizes[size] for name, size in (("a", "m"), ("b", "n")) if given[name].ndim == 2)
-    on_gpu = any(isinstance(value, Items) for value in given.values())
     # Arrays of one dimension are matrices row by row, and so is their product.
-    flat = on_gpu and len(shape) != 2
+    flat = call.on_gpu and len(shape) != 2
     given_out = out.ravel() if isinstance(out, Array) and out.shape == shape else out
-    (result,) = one_shot(
-        call, MatMul, (), device, items, given_out, out_shape=None if flat or on_gpu else shape, **sizes
-    )
+    call.take_out(primitive, given_out, None if call.on_gpu else shape)
+    result = call.results(primitive)["output"]
     if out is not None:
         return out
     if flat or isinstance(result, ChunkedArray):
         return result
-    return result.reshape(shape) if on_gpu else result.reshape(shape)[()]
+    return result.reshape(shape) if call.on_gpu else result.reshape(shape)[()]
 
 
 def _matrix_sizes(given: Mapping[str, Any], asked: Mapping[str, int | None]) -> dict[str, int]:

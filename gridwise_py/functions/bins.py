@@ -47,7 +47,7 @@ def _take(call: Call, name: str, value: Any) -> Any:
     """Take an argument of any shape, of numbers; return its datatype, or the program of an expression."""
     if isinstance(value, StructExpression):
         raise DatatypeError(f"{call}: {call.shown(name)} is a struct, but takes numbers; give one field of it")
-    return call.take(name, value, flat=True)
+    return call.take(name, value, shape="flat", computes=True)
 
 
 class _Edges:
@@ -602,7 +602,7 @@ def scatter_add(
     array([1., 0., 2.], dtype=float32)
     """
     call = Call("gw.scatter_add()", device)
-    onto = call.take("x", x, fuses=False)
+    onto = call.take("x", x, fuses=False, computes=True)
     on_gpu = any(isinstance(each, (Array, *EXPRESSIONS)) for each in (x, indices, values))
     target = call.arrays["x"]
     if not isinstance(indices, (Array, *EXPRESSIONS)):

@@ -5,8 +5,8 @@ A result has the type of the input: numpy array, Array or ChunkedArray.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod as product
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
 
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import Reduce, ReduceAxis
+from ..primitives.engines.operator import check_conversion
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
+    Call,
     HostItems,
-    Results,
     argument_array,
-    checked,
     delivered,
     device_of,
     numpy_result,
@@ -32,9 +32,17 @@ from ..primitives.reduce_axis import axes_of, is_together
 from ..runtime.array import Array, asarray, check_numpy_out, empty
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types import expression_functions
-from ..types.datatype import ITEM_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
+from ..types.datatype import (
+    ITEM_DATATYPES,
+    STORAGE_DATATYPES,
+    Datatype,
+    ItemDatatypeLike,
+    Struct,
+    as_datatype,
+)  # fmt: skip
 from ..types.expression import Expression
 from ..types.operators import Add, BinOp, BinOpLike, Max, Min, Multiply, as_binop
+from ..types.program import Flat
 from .windowed import one_result
 
 __all__ = ["AxisLike", "max", "min", "prod", "reduce", "sum"]
@@ -299,6 +307,86 @@ class _Extreme(Protocol):
     ) -> OutT: ...
 
 
+@dataclass(frozen=True)
+class Results:
+    """The datatype that a caller of a reduction or a scan gets.
+
+    Attributes
+    ----------
+    asked : object
+        What the caller gave as ``dtype=``, or None.
+    widens : bool
+        Whether integers and bools become numbers of 64 bits, as in numpy's sums.
+    takes_out : bool
+        Whether without ``dtype=`` items are converted to the datatype of ``out=`` as they are read, and combined in it:
+        not where items are compared.
+    """
+
+    asked: Any = None
+    widens: bool = False
+    takes_out: bool = True
+
+    def datatype(self, items: Datatype, out: Any) -> Datatype:
+        """Return it, for items of a datatype and what the caller gave as ``out=``."""
+        if self.asked is not None:
+            return as_datatype(self.asked, ITEM_DATATYPES)
+        dtype = getattr(out, "dtype", None)
+        if self.takes_out and isinstance(dtype, np.dtype) and _combines_in(items.dtype, dtype):
+            native = dtype.newbyteorder("=")
+            known = next((each for each in STORAGE_DATATYPES.values() if each.dtype == native), None)
+            if known is not None:
+                return known
+        if self.widens and items.dtype.kind in "biu":
+            return STORAGE_DATATYPES["u64" if items.dtype.kind == "u" else "i64"]
+        return items
+
+
+def _combines_in(dtype: np.dtype[Any], out: np.dtype[Any]) -> bool:
+    """Whether a sum of items of a dtype is the same in the dtype of ``out=``, but for its rounding and its range."""
+    if dtype.kind in "Vc":  # these are combined as they are
+        return False
+    if out.kind == "b" or dtype.kind == "b":
+        return out == dtype or out.kind in "iuf"
+    return (dtype.kind in "iu" and out.kind in "iu") or np.can_cast(dtype, out, "same_kind")
+
+
+def take_combined(
+    call: Call, x: Any, known: Mapping[str, Datatype], results: Results, out: Any, *, computes: bool = True
+) -> tuple[Any, Datatype]:
+    """Take all items that are combined, in C order; return their kind, and the datatype of the results.
+
+    Items that no kernel combines in that datatype are converted before, where they are.
+    """
+    kind = call.take("input", x, known, shape="flat", computes=computes, chunked=True)
+    if isinstance(kind, Flat):
+        # Kernels read conditions as u32, but a sum of bools is of i64, as numpy's.
+        counts = results.widens and kind.types == ("bool",)
+        result = results.datatype(STORAGE_DATATYPES["bool"] if counts else kind.datatype, out)
+        if _are_combined(kind.datatype, result):
+            return kind, result
+        call.arrays.clear()
+        return take_combined(call, asarray(x, call.device), known, results, out)
+    result = results.datatype(kind, out)
+    if _are_combined(kind, result):
+        return kind, result
+    items: Any = call.arrays["input"]
+    # numpy would drop imaginary parts, or every field but one.
+    if isinstance(items, ChunkedArray) or kind.is_several or isinstance(result, Struct):
+        check_conversion(kind, result)  # raises
+    with np.errstate(all="ignore"):
+        call.arrays["input"] = cast(Any, items).astype(result.dtype)
+    return result, result
+
+
+def _are_combined(datatype: Datatype, result: Datatype) -> bool:
+    """Whether kernels combine items of a datatype as another one."""
+    try:
+        check_conversion(datatype, result)
+    except DatatypeError:
+        return False
+    return True
+
+
 @typed_as(_Reduce)
 @explained()
 def reduce(
@@ -509,12 +597,12 @@ def _reduce(
         # Numpy brings the axes together, on the way into the order that is uploaded.
         others = [k for k in range(items.ndim) if k not in axes]
         items, axes = items.transpose(*others, *axes), tuple(range(len(others), items.ndim))
-    of_axes: dict[str, Any] = {"shape": items.shape, "axis": axes, **options}
-    made = checked(
-        call, ReduceAxis, (op,), device, {"input": items}, out, results=results, flatten=True,
-        out_shape=shape, **of_axes,
-    )  # fmt: skip
-    result = made.run()[0]
+    made = Call(call, device)
+    kind, datatype = take_combined(made, items, ReduceAxis.datatypes, results, out)
+    of_axes: dict[str, Any] = {"shape": items.shape, "axis": axes, "result_dtype": datatype, **options}
+    primitive = made.primitive(ReduceAxis, kind, op, **of_axes)
+    made.take_out(primitive, out, shape, casting="unsafe")
+    result = made.results(primitive)["output"]
     if out is not None:
         return out
     result = result.reshape(shape)
@@ -577,9 +665,11 @@ def _reduce_behind(
 def _reduce_all(
     call: str, x: Any, op: BinOp, results: Results, out: Any, device: wgpu.GPUDevice | None, **options: bool
 ) -> Any:
-    result = one_result(
-        call, Reduce, (op,), device, {"input": x}, out, results=results, flatten=True, out_shape=(), **options
-    )
+    made = Call(call, device)
+    kind, datatype = take_combined(made, x, Reduce.datatypes, results, out)
+    primitive = made.primitive(Reduce, kind, op, result_dtype=datatype, **options)
+    made.take_out(primitive, out, (), casting="unsafe")
+    result = one_result(made, primitive, out)
     if isinstance(result, Array):
         return result if out is not None else result.viewed_as(())
     if out is None:

@@ -18,12 +18,10 @@ from ..primitives import Scan, ScanAxis
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
     REMEDIES,
-    CheckedCall,
+    Call,
     HostItems,
-    Results,
     argument_array,
     check_gpu_out,
-    checked,
     device_of,
     without_doubles,
 )  # fmt: skip
@@ -31,10 +29,9 @@ from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
 from ..runtime.array import Array, empty
 from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
-from ..streaming import in_windows, takes_windows
-from ..types.datatype import ItemDatatypeLike
+from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, Multiply, as_binop
-from .reductions import Initial, first_value
+from .reductions import Initial, Results, first_value, take_combined
 from .windowed import one_result
 
 __all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "scan"]
@@ -149,18 +146,14 @@ def _scan(
     initial: Any = None,
     **options: bool,
 ) -> Any:
-    key, inputs = (as_binop(op), kind), {"input": x}
-    if key[0].key is not None:  # items are compared as they are
+    op, made = as_binop(op), Call(call, device)
+    if op.key is not None:  # items are compared as they are
         results = replace(results, takes_out=False)
-    of_scan: dict[str, Any] = {"results": results, "flatten": True, **options}
-    if initial is None:
-        return one_result(call, Scan, key, device, inputs, out, **of_scan)
-    made = checked(call, Scan, key, device, inputs, out, **of_scan)
-    assert isinstance(made.primitive, Scan), "what `checked` was asked for"
-    start = first_value(call, made.primitive.op, made.primitive.result_datatype, made.primitive.device, initial)
-    if not made.on_gpu and takes_windows(made.primitive, list(made.inputs.values()), out):
-        return in_windows(made.primitive.with_initial, list(made.inputs.values()), out, initial=start)
-    return replace(made, primitive=made.primitive.with_initial, inputs={**made.inputs, "initial": start}).run()[0]
+    of, datatype = take_combined(made, x, Scan.datatypes, results, out)
+    primitive = made.primitive(Scan, of, op, kind, result_dtype=datatype, **options)
+    made.take_out(primitive, out, casting="unsafe")
+    start = None if initial is None else first_value(call, op, datatype, primitive.device, initial)
+    return one_result(made, primitive, out, start)
 
 
 @overload
@@ -473,26 +466,21 @@ def _cumulative(
     return _scan_along(call, x, op, results, out, device, axis, include_initial)
 
 
-def _goes_behind(made: CheckedCall) -> bool:
+def _goes_behind(call: Call, datatype: Datatype) -> bool:
     """Whether prefix sums can be written behind the item that they begin with, into one array."""
-    scan = made.primitive
-    assert isinstance(scan, Scan), "what `checked` was asked for"
-    counted = any(getattr(array, "count", None) is not None for array in made.inputs.values())
-    datatype = scan.result_datatype
+    counted = any(getattr(array, "count", None) is not None for array in call.arrays.values())
     return datatype.itemsize_bytes >= 4 and not datatype.is_several and not counted
 
 
-def _behind_initial(call: str, made: CheckedCall, out: Any) -> Any:
+def _behind_initial(call: Call, scan: Scan, out: Any) -> Any:
     """Return the initial item and the prefix sums of a flat array or an expression on the GPU, read once."""
-    scan = made.primitive
-    assert isinstance(scan, Scan), "what `checked` was asked for"
-    lengths = {name: int(array.size) for name, array in made.inputs.items()}
+    lengths = {name: int(array.size) for name, array in call.arrays.items()}
     shape = ((scan.signature.output_length("output", lengths) or 0) + 1,)
     if out is not None:
-        check_gpu_out(call, out, shape, scan.result_datatype, scan.device)
+        check_gpu_out(call.name, out, shape, scan.result_datatype, scan.device)
     output = empty(shape, scan.result_datatype, scan.device) if out is None else out
     if shape[0] > 1:
-        replace(made, outs={"output": output[1:]}).run()
+        call.run(scan, output=output[1:])
     output[:1].fill(scan.op.identity_for(scan.result_datatype))  # last: the scan refuses an output that overlaps x
     return output
 
@@ -514,9 +502,11 @@ def _scan_along(
     if include_initial and (isinstance(x, EXPRESSIONS) or (isinstance(x, Array) and x.ndim == 1)):
         if axis is not None:
             one_axis(call, axis, 1)
-        made = checked(call, Scan, (as_binop(op), "inclusive"), device, {"input": x}, results=results, flatten=True)
-        if _goes_behind(made):
-            return _behind_initial(call, made, out)
+        made = Call(call, device)
+        of, datatype = take_combined(made, x, Scan.datatypes, results, None)
+        primitive = made.primitive(Scan, of, as_binop(op), "inclusive", result_dtype=datatype)
+        if _goes_behind(made, datatype):
+            return _behind_initial(made, primitive, out)
         if isinstance(x, EXPRESSIONS):
             raise ArgumentError(
                 f"{call}: include_initial=True does not take a counted expression, or one with results of 1 or 2 "
@@ -541,12 +531,12 @@ def _scan_along(
             f"dimensions; leave out one of the two, or give dtype=np.float64 where the device computes with it"
         )
     shape = tuple(size + (include_initial and k == along) for k, size in enumerate(items.shape))
+    made = Call(call, device)
+    of, datatype = take_combined(made, items, ScanAxis.datatypes, results, out)
     of_axis: dict[str, Any] = {
-        "shape": items.shape, "axis": along, "include_initial": include_initial, **options,
+        "shape": items.shape, "axis": along, "include_initial": include_initial, "result_dtype": datatype, **options,
     }  # fmt: skip
-    made = checked(
-        call, ScanAxis, (as_binop(op), "inclusive"), device, {"input": items}, out, results=results, flatten=True,
-        out_shape=shape, **of_axis,
-    )  # fmt: skip
-    result = made.run()[0]
+    primitive = made.primitive(ScanAxis, of, as_binop(op), "inclusive", **of_axis)
+    made.take_out(primitive, out, shape, casting="unsafe")
+    result = made.results(primitive)["output"]
     return out if out is not None else result.reshape(shape)

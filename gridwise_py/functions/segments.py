@@ -77,7 +77,7 @@ class _Call(Call):
             if isinstance(items, np.ndarray):
                 self._dtypes[name] = items.dtype.newbyteorder("=")
                 items = items.astype(_WIDENED[items.dtype.kind])
-        return self.hold(name, items, value, known)
+        return self.hold(name, items, value, known, computes=fuses)
 
     def narrowed(self, name: str, items: Any) -> Any:
         """Return a result in numpy in the dtype that an argument had before it was made wider."""
@@ -461,16 +461,15 @@ def repeat(
     """
     call = _Call("gw.repeat()", device, {"values": "x", "counts": "repeats"})
     size = None if size is None else call.integer("size", size, 0)
-    items = x if isinstance(x, EXPRESSIONS) else call.items("values", x)
+    items: Any = x if isinstance(x, EXPRESSIONS) else call.items("values", x)
+    ndim = 1 if isinstance(items, EXPRESSIONS) else items.ndim
     if axis is not None:
-        ndim = 1 if isinstance(items, EXPRESSIONS) else items.ndim
         along = one_axis(call.name, axis, ndim)
         if ndim > 1:
             return _repeated_along(call.name, items, repeats, along, size, device)
     if isinstance(x, Array) and x.datatype.itemsize_bytes < 4 and x.count is None and not isinstance(repeats, Array):
         return _repeated_along(call.name, x.ravel(), repeats, 0, size, device)
-    flat = isinstance(items, EXPRESSIONS) or items.ndim == 1
-    kind = call.take_wide("values", x if flat else items.ravel(), ITEM_DATATYPES, fuses=False)
+    kind = call.take_wide("values", x if ndim == 1 else cast(Any, items).ravel(), ITEM_DATATYPES, fuses=False)
     length = call.sizes.get("values")
     if isinstance(repeats, Array):
         if size is None:

@@ -157,10 +157,10 @@ def compress(
         along = one_axis(call, axis, 1 if isinstance(items, EXPRESSIONS) else items.ndim)
         if not isinstance(items, EXPRESSIONS) and items.ndim > 1:
             return delivered(call, _compressed_along(call, flags, items, along, device), out, "back")
-    if not isinstance(items, EXPRESSIONS) and items.ndim == 0:
+    if not isinstance(items, EXPRESSIONS) and items.ndim != 1:
+        if not isinstance(flags, EXPRESSIONS) and items.ndim and flags.shape == items.shape:
+            flags = flags.ravel()
         items = items.ravel()
-    elif not isinstance(items, EXPRESSIONS) and not isinstance(flags, EXPRESSIONS) and items.ndim > 1:
-        flags, items = flags.ravel() if flags.shape == items.shape else flags, items.ravel()
     items, flags = _of_one_length(call, items, flags)
     made = Call(call, device, {"input": "x", "flags": "condition"})
     kinds = _taken(made, {"input": items, "flags": flags})
@@ -340,7 +340,7 @@ def flatnonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
     array([1, 3])
     """
     call = Call("gw.flatnonzero()", device)
-    kind = call.take("input", x, flat=True, chunked=True)
+    kind = call.take("input", x, shape="flat", chunked=True)
     return call.result(call.run(call.primitive(FlatNonzero, kind))["output"], np.intp)
 
 
@@ -455,7 +455,7 @@ def _unique(
     """Return the sorted unique items, and what else is asked for."""
     made = Call(call, device)
     items = made.items("x", x)
-    shape, dtype = items.shape, made.take("x", items, flat=True)
+    shape, dtype = items.shape, made.take("x", items, shape="flat")
     device, on_gpu = made.device, made.on_gpu
     keys = asarray(made.arrays["x"], device)
     found: dict[str, Any] = {}

@@ -19,21 +19,20 @@ from ..primitives.engines.merge_order import Less
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
     REMEDIES,
+    Call,
     HostItems,
     argument_array,
     argument_datatype,
     delivered,
     device_of,
-    one_shot,
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..runtime.array import Array, asarray
-from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
+from ..runtime.chunked_array import ChunkedArray, ItemsT
 from ..types.datatype import STORAGE_DATATYPES, VALUE_DATATYPES
 from ..types.options import one_of
 from .arrays import zeros
 from .orders import row_places, rows_sorted, with_last, with_last_at
-from .windowed import one_result
 
 __all__ = ["SortKind", "along_one", "argsort", "at_least_1d", "check_kind", "sort", "sort_pairs"]
 
@@ -152,9 +151,16 @@ def sort(
         )
     if along is not None:
         return delivered(call, _sorted_along(call, items, along, device, descending=descending, indices=False), out)
+    made = Call(call, device)
+    primitive: MergeSort | Sort
     if less is not None:
-        return one_shot(call, MergeSort, (), device, {"input": items}, out, descending=descending, less=less)[0]
-    return one_result(call, Sort, (), device, {"input": items}, out, descending=descending)
+        kind = made.take("input", items, MergeSort.datatypes, chunked=True)
+        primitive = made.primitive(MergeSort, kind, descending=descending, less=less)
+    else:
+        kind = made.take("input", items, Sort.datatypes, chunked=True)
+        primitive = made.primitive(Sort, kind, descending=descending)
+    made.take_out(primitive, out)
+    return made.results(primitive)["output"]
 
 
 def check_kind(call: str, kind: Any, order: Any, known: Sequence[str]) -> None:
@@ -271,9 +277,12 @@ def argsort(
     items, along = along_one(call, at_least_1d(call, x), axis)
     if along is not None:
         return delivered(call, _sorted_along(call, items, along, device, descending=descending, indices=True), out)
-    options = {"out_dtype": np.dtype(np.intp), "descending": descending}
-    (result,) = one_shot(call, ArgSort, (), device, {"input": items}, out, **options)
-    return result if isinstance(result, Items) else result.astype(np.intp, copy=False)
+    made = Call(call, device)
+    kind = made.take("input", items, ArgSort.datatypes, chunked=True)
+    primitive = made.primitive(ArgSort, kind, descending=descending)
+    made.take_out(primitive, out, dtype=np.dtype(np.intp))
+    result = made.results(primitive)["output"]
+    return result if made.on_gpu else result.astype(np.intp, copy=False)
 
 
 def at_least_1d(call: str, x: Any) -> Any:
@@ -359,8 +368,12 @@ def sort_pairs(
     >>> keys, values
     (array([1, 2, 3], dtype=uint32), array([0.1, 0.2, 0.3], dtype=float32))
     """
-    call = "gw.sort_pairs()"
-    dtype = values.dtype if isinstance(values, Items) else argument_array(call, "values", values).dtype
-    value_datatype = argument_datatype(call, "values", values, dtype, VALUE_DATATYPES)
-    inputs = {"keys": keys, "values": values}
-    return one_shot(call, SortPairs, (value_datatype.name,), device, inputs, out, descending=descending)
+    call = Call("gw.sort_pairs()", device)
+    kinds = (
+        call.take("keys", keys, SortPairs.datatypes, chunked=True),
+        call.take("values", values, VALUE_DATATYPES, fuses=False, chunked=True),
+    )
+    call.check_lengths()
+    primitive = call.primitive(SortPairs, *kinds, descending=descending)
+    call.take_out(primitive, out)
+    return tuple(call.results(primitive).values())
