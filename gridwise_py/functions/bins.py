@@ -23,6 +23,7 @@ from ..primitives.one_shot import (
     index_array,
     kept_primitive,
     stored_leaves,
+    weak_items,
     without_doubles,
 )
 from ..primitives.reduce import Reduce
@@ -36,11 +37,44 @@ from ..types.expression_functions import StructExpression
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
 from .arrays import take, zeros
-from .inputs import of_sums, sums_may_wrap, two_words, weak_items
 
-__all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "reduce_by_index", "scatter_add"]
+__all__ = [
+    "bincount",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "of_sums",
+    "reduce_by_index",
+    "scatter_add",
+    "sums_may_wrap",
+    "two_words",
+]
 
 _MOST_LENGTH = (1 << 31) - 1
+_LOW_WORD = 0xFFFFFFFF
+
+
+# ---- sums of 8 bytes that do not wrap
+
+
+def sums_may_wrap(items: np.ndarray) -> bool:
+    """Whether sums of integers of 8 bytes may leave their range."""
+    if items.dtype.kind not in "iu" or not items.size:
+        return False
+    return max(-int(items.min()), int(items.max())) * items.size > np.iinfo(items.dtype).max
+
+
+def two_words(items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the high and the low words of integers of 8 bytes, of their dtype: sums of fewer than 2^31 do not wrap."""
+    return items >> 32, items & _LOW_WORD
+
+
+def of_sums(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """Return the sums of integers, in float64, from those of their high and of their low words."""
+    return (high + (low >> 32)) * 2.0**32 + (low & _LOW_WORD)
+
+
+# ---- bins
 
 
 def _take(call: Call, name: str, value: Any) -> Any:

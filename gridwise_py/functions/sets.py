@@ -24,6 +24,7 @@ from ..primitives.one_shot import (
     check_not_chunked,
     device_of,
     kept_primitive,
+    weak_items,
 )
 from ..primitives.search import SEARCHED_DATATYPES, IsIn
 from ..runtime.array import Array, asarray, is_python
@@ -38,7 +39,6 @@ from ..types.datatype import (
 )
 from ..types.options import one_of
 from .arrays import arange, full
-from .inputs import weak_items
 from .selections import compress, unique
 from .sorts import sort
 

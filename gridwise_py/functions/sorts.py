@@ -22,14 +22,12 @@ from ..primitives.one_shot import (
     Call,
     HostItems,
     argument_array,
-    argument_datatype,
     delivered,
-    device_of,
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray, ItemsT
-from ..types.datatype import STORAGE_DATATYPES, VALUE_DATATYPES
+from ..types.datatype import VALUE_DATATYPES
 from ..types.options import one_of
 from .arrays import zeros
 from .orders import row_places, rows_sorted, with_last, with_last_at
@@ -191,17 +189,15 @@ def _sorted_along(
     call: str, items: Any, axis: int, device: wgpu.GPUDevice | None, *, descending: bool, indices: bool
 ) -> Any:
     """Return the items of an array of several dimensions in order along an axis, or their indices along it."""
-    datatype = argument_datatype(call, "x", items, items.dtype, STORAGE_DATATYPES)
-    rows = asarray(with_last(items, axis), device_of(items, device=device))
+    made = Call(call, device)
+    datatype = made.take("x", items, shape="any")
+    rows = asarray(with_last(items, axis), made.device)
     if not rows.size:
         found = zeros(rows.shape, "u32", rows.device) if indices else rows.copy()
     else:
         found = rows_sorted(rows, datatype, row_places(rows) if indices else None, descending=descending)
         found = found.reshape(rows.shape)
-    if isinstance(items, Array):
-        return with_last_at(found, axis)
-    result = with_last_at(found.to_numpy(), axis)
-    return result.astype(np.intp) if indices else result
+    return with_last_at(made.result(found, np.intp if indices else None), axis)
 
 
 @overload

@@ -12,20 +12,29 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, OverlapError
-from ..runtime.array import Array, asarray, check_numpy_out, host_array, is_python, without_complex128
+from ..runtime.array import (
+    Array,
+    asarray,
+    check_numpy_out,
+    default_float,
+    host_array,
+    is_python,
+    without_complex128,
+)  # fmt: skip
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
-from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype, value_words
 from ..types.options import MOST_U32, integer
 from ..types.program import Flat
 from .base import Primitive
 from .fusion import EXPRESSIONS, flat_of
 
 __all__ = [
-    "REMEDIES", "Call", "HostItems", "argument_array", "argument_datatype", "check_gpu_out", "check_not_chunked", "check_one_dimension", "check_one_length", "delivered",
-    "device_of", "index_array", "is_weak", "kept_primitive", "numpy_result", "raveled", "read_into",
-    "stored_leaves", "without_doubles",
+    "REMEDIES", "Call", "HostItems", "argument_array", "argument_datatype", "check_gpu_out", "check_host_out",
+    "check_not_chunked", "check_not_counted", "check_one_dimension", "check_one_length", "delivered", "device_of",
+    "in_datatype", "index_array", "is_weak", "kept_primitive", "numpy_result", "raveled", "stored_leaves", "weak_items",
+    "without_doubles",
 ]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
@@ -144,6 +153,12 @@ def check_not_chunked(call: str, name: str, value: Any) -> None:
         raise ArgumentError(f"{call}: {name} is {value!r}, but must be one Array; work on its chunks one by one")
 
 
+def check_not_counted(call: str, items: Any) -> None:
+    """Raise ArgumentError where only the GPU knows how many items an Array has."""
+    if items.count is not None:
+        raise ArgumentError(f"{call}: only the GPU knows how many items {items!r} has; give x.trim(), which reads it")
+
+
 def check_one_length(call: str, sizes: Mapping[str, int], items: str = "items") -> None:
     """Raise LengthError unless all arguments have the same number of items, or of what these are called."""
     if len(set(sizes.values())) > 1:
@@ -185,7 +200,7 @@ def numpy_result(items: np.ndarray) -> Any:
     return items if items.ndim else items[()]
 
 
-def read_into(out: np.ndarray, result: Any) -> np.ndarray:
+def _read_into(out: np.ndarray, result: Any) -> np.ndarray:
     """Copy the items of an array on the GPU into a checked numpy array: of any strides, and of another dtype."""
     if out.dtype == result.dtype and out.flags.c_contiguous:
         result.ravel().to_numpy(out=out.reshape(-1))  # a view
@@ -241,6 +256,44 @@ def without_doubles(value: Any, items: Any, device: wgpu.GPUDevice) -> Any:
     if is_python(value) and items.dtype == np.float64 and not context_of(device).has_float64:
         return items.astype(np.float32)
     return items
+
+
+def weak_items(call: str, name: str, value: Any, datatype: Datatype) -> np.ndarray:
+    """Return an array of Python's numbers, in the datatype of other items; floats keep theirs beside integers.
+
+    Raises
+    ------
+    DatatypeError
+        If one is an integer that the datatype does not hold.
+    """
+    items = argument_array(call, name, value)
+    argument_datatype(call, name, value, items.dtype, ITEM_DATATYPES)
+    if not items.size:
+        return items.astype(datatype.dtype)  # of no numbers numpy makes floats
+    if items.dtype.kind == "f" and datatype.dtype.kind in "iu":
+        whole = np.array(value, dtype=object)
+        if all(isinstance(each, int) for each in whole.flat):  # of which numpy makes floats where int64 ends
+            for end in (whole.min(), whole.max()):
+                value_words(int(end), datatype, f"{call}: {name}")
+            return whole.astype(datatype.dtype)
+    if items.dtype.kind in "iu" and datatype.dtype.kind in "iu":
+        for end in (items.min(), items.max()):
+            value_words(int(end), datatype, f"{call}: {name}")
+    takes = datatype.dtype.kind == "f" or (items.dtype.kind in "biu" and datatype.dtype.kind in "iu")
+    with np.errstate(all="ignore"):
+        return items.astype(datatype.dtype) if takes else items
+
+
+def in_datatype(call: str, name: str, items: Any, datatype: Datatype) -> Any:
+    """Return the items of an argument in a datatype, converted where they are; chunks cannot be."""
+    if items.dtype.newbyteorder("=") == datatype.dtype:
+        return items
+    if isinstance(items, ChunkedArray):
+        raise DatatypeError(
+            f"{call}: {name} is a ChunkedArray of {items.datatype}, but is read as {datatype}; convert its chunks, or "
+            f"the other argument"
+        )
+    return items.astype(datatype.dtype)
 
 
 def stored_leaves(call: str, flat: Flat) -> dict[str, Any]:
@@ -357,7 +410,12 @@ class Call:
         #: Whether an input is on the GPU, so that results stay there.
         self.on_gpu: bool = False
         self._shown: Mapping[str, str] = _SHOWN if shown is None else shown
+        #: Python's numbers, by the names of arguments; see `promote`.
+        self.numbers: dict[str, Any] = {}
+        #: Of arrays, and of what is promoted.
+        self.datatypes: dict[str, Datatype] = {}
         self._asked = device
+        self._device: wgpu.GPUDevice | None = None
         #: Of arrays, how many items they have; not of expressions, which have as many as their Arrays.
         self.sizes: dict[str, int] = {}
         self._places: dict[tuple[Any, ...], str] = {}
@@ -369,7 +427,9 @@ class Call:
     @property
     def device(self) -> wgpu.GPUDevice:
         """The device of the call, as far as its arguments are taken."""
-        return device_of(*self.arrays.values(), device=self._asked)
+        if self._device is None:
+            self._device = device_of(*self.arrays.values(), device=self._asked)
+        return self._device
 
     # ---- inputs
 
@@ -440,8 +500,8 @@ class Call:
             if computes and items.dtype == np.float64 and is_python(value):
                 items = without_doubles(value, items, self.device)
             datatype = argument_datatype(self.name, self.shown(name), value, items.dtype, known)
-        self.arrays[name] = items
-        self.sizes[name] = items.size
+        self.arrays[name], self.sizes[name], self.datatypes[name] = items, items.size, datatype
+        self._device = None
         return datatype
 
     def take_expression(self, name: str, value: Any, *, flat: bool = False, shares: bool = False) -> Flat:
@@ -466,7 +526,59 @@ class Call:
             arrays = {names[leaf]: array for leaf, array in arrays.items()}
             program = program.renamed(names)
         self.arrays |= arrays
+        self._device = None
         return program.without_arrays()
+
+    def uploaded(self, name: str, value: Any) -> Array:
+        """Take an array of any shape and datatype, whose items are moved; return it on the GPU."""
+        self.take(name, value, ITEM_DATATYPES, shape="any", fuses=False)
+        items = self.arrays[name]
+        if isinstance(items, Array):
+            device_of(items, device=self._asked)  # raises where they are two
+            check_not_counted(self.name, items)
+        return asarray(items, self.device)
+
+    def promote(
+        self, given: Mapping[str, Any], known: Mapping[str, Datatype] = STORAGE_DATATYPES, *, computes: bool = True
+    ) -> Datatype:
+        """Take inputs of any shape; return the one datatype that numpy promotes them to.
+
+        Python's numbers are weak, as in NumPy 2, and go to `numbers`.
+
+        Parameters
+        ----------
+        given : mapping from str to object
+            Arrays of any kind and numbers, by the names of arguments.
+        known : mapping from str to Datatype
+            What the items, and the promoted ones, may be.
+        computes : bool
+            As for `take`; a kernel that only compares takes float64 on any device.
+        """
+        self.numbers = {name: value for name, value in given.items() if is_weak(value)}
+        arrays = {name: value for name, value in given.items() if name not in self.numbers}
+        for name in sorted(arrays, key=lambda name: not isinstance(arrays[name], Items)):  # those that say where first
+            self.take(name, arrays[name], known, shape="any", computes=computes, fuses=False, chunked=True)
+        found = np.result_type(*(self.datatypes[name].dtype for name in arrays)) if arrays else np.dtype(np.bool_)
+        for value in self.numbers.values():
+            kind = "b" if isinstance(value, bool) else "i" if isinstance(value, int) else "f"
+            if "biufc".index(found.kind) < "biufc".index(kind):
+                double = default_float(context_of(self.device)).dtype if computes else np.dtype(np.float64)
+                found = double if kind == "f" else np.dtype(np.int64)
+        return as_datatype(found, known)
+
+    def converted(self, name: str, datatype: Datatype) -> Any:
+        """Return an argument that was promoted in a datatype, a number as an array of shape ().
+
+        Raises
+        ------
+        DatatypeError
+            If the datatype does not hold a number.
+        """
+        if name not in self.numbers:
+            return in_datatype(self.name, self.shown(name), self.arrays[name], datatype)
+        value_words(self.numbers[name], datatype, self.name)
+        with np.errstate(all="ignore"):
+            return np.array(self.numbers[name], dtype=datatype.dtype)
 
     def shown(self, name: str) -> str:
         """Return what messages call an argument."""
@@ -569,7 +681,7 @@ class Call:
             return {name: self.result(output) for name, output in self.run(primitive, **more).items()}
         if not self.on_gpu:
             found = self.run(primitive, **more)
-            return {name: read_into(self._outs[name], output) for name, output in found.items()}
+            return {name: _read_into(self._outs[name], output) for name, output in found.items()}
         of = primitive.signature.datatype
         written = {name: out for name, out in self._outs.items() if out.datatype == of(name)}
         found = self.run(primitive, **written, **more)
