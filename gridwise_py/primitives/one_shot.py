@@ -608,15 +608,15 @@ class Call:
 
     def check_one_datatype(self, name: str, like: str) -> None:
         """Raise DatatypeError where an input is of another datatype than a second one."""
-        items, wanted = self.arrays[name], as_datatype(self.arrays[like].dtype.newbyteorder("="), ITEM_DATATYPES)
-        if items.dtype.newbyteorder("=") == wanted.dtype:
+        own, wanted = self.datatypes[name], self.datatypes[like]
+        if own == wanted:
             return
         shown, numpy_name = self.shown(name), wanted.numpy_name
-        on_gpu = isinstance(items, Items)
+        on_gpu = isinstance(self.arrays[name], Items)
         convert = f"{shown}.astype(np.{numpy_name})" if on_gpu else f"np.asarray({shown}, dtype=np.{numpy_name})"
         raise DatatypeError(
-            f"{self}: {shown} is of {items.dtype}, but {self.shown(like)} of {wanted} (numpy {numpy_name}); convert "
-            f"one of the two, for example with {convert} where that loses nothing"
+            f"{self}: {shown} is of {own} (numpy {own.numpy_name}), but {self.shown(like)} of {wanted} (numpy "
+            f"{numpy_name}); convert one of the two, for example with {convert} where that loses nothing"
         )
 
     def integer(self, name: str, value: Any, least: int | None = None, most: int | None = MOST_U32) -> int:
