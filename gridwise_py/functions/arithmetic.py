@@ -21,7 +21,6 @@ from ..primitives.one_shot import (
     HostItems,
     argument_array,
     argument_datatype,
-    check_not_chunked,
     raveled,
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
@@ -131,8 +130,7 @@ def diff(
     times = integer(f"{call}: n", n, 0)
     if isinstance(x, Expression):
         x = asarray(x, device)
-    check_not_chunked(call, "x", x)
-    items: Any = x if isinstance(x, Array) else argument_array(call, "x", x)
+    items: Any = Call(call).items("x", x)
     if times == 0:
         return items
     if items.ndim == 0:

@@ -19,9 +19,9 @@ from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.one_shot import (
     Call,
     argument_array,
-    argument_datatype,
     check_gpu_out,
     check_host_out,
+    check_not_chunked,
     delivered,
     device_of,
     in_datatype,
@@ -324,25 +324,23 @@ def take(
     >>> gw.take(x, gw.argsort(x)).to_numpy()
     array([10, 20, 30], dtype=int32)
     """
-    call = "gw.take()"
+    made = Call("gw.take()", device)
+    call = made.name
     if mode is not None:
         one_of(f"{call}: mode", mode, ("raise", "wrap", "clip"))
-    for name, value in (("x", x), ("indices", indices)):
-        if isinstance(value, ChunkedArray):
-            raise ArgumentError(f"{call}: {name} is {value!r}, but must be one Array; take from its chunks one by one")
-    device = device_of(x, indices, device=device)
-    on_gpu = isinstance(x, Array) or isinstance(indices, Array)
+    made.take("x", x, ITEM_DATATYPES, shape="any", fuses=False)
+    check_not_chunked(call, "indices", indices)
+    items = made.arrays["x"]
+    on_gpu = made.on_gpu or isinstance(indices, Array)
+    device = device_of(items, indices, device=device)
     if isinstance(indices, EXPRESSIONS):
         indices = asarray(indices, device)
     elif not isinstance(indices, Array):
         indices = index_array(call, "indices", indices)
     elif indices.dtype.kind == "b":
         indices = indices.astype(np.uint32)
-    items = x if isinstance(x, Array) else argument_array(call, "x", x)
-    if not isinstance(items, Array) and items.dtype.names is None:  # asarray() tells what a struct may be
-        argument_datatype(call, "x", x, items.dtype, ITEM_DATATYPES)
     axis = None if axis is None else one_axis(call, axis, items.ndim)
-    source = items if isinstance(items, Array) else asarray(items, device)
+    source = asarray(items, device)
     if mode == "raise" and isinstance(indices, Array) and indices.size:
         indices = _checked_indices(call, source, indices, axis)
     shape = indices.shape if axis is None else (*source.shape[:axis], *indices.shape, *source.shape[axis + 1 :])

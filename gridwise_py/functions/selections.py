@@ -21,7 +21,6 @@ from ..primitives.one_shot import (
     Call,
     HostItems,
     argument_array,
-    check_not_chunked,
     check_one_dimension,
     delivered,
     device_of,
@@ -284,8 +283,7 @@ def delete(x: HostItems | Array, indices: Any, axis: int | None = None, *, devic
     array([6, 7])
     """
     call = "gw.delete()"
-    check_not_chunked(call, "x", x)
-    items = x if isinstance(x, Array) else argument_array(call, "x", x)
+    items = Call(call).items("x", x)
     if axis is None:
         items, along = items.ravel(), 0
     else:
@@ -355,7 +353,7 @@ def nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> tuple[Any
         flat = flat_of(x)
         check_one_dimension(call, flat, stored_leaves(call, flat))
         return (flatnonzero(x, device=device),)
-    shape = x.shape if isinstance(x, (Array, ChunkedArray)) else argument_array(call, "x", x).shape
+    shape = Call(call).items("x", x, chunked=True).shape
     if not shape:
         raise ArgumentError(f"{call}: x is a single item; give an array of one dimension or more")
     found = flatnonzero(x, device=device)
