@@ -6,11 +6,10 @@ A result has the type of the input: numpy array, Array or ChunkedArray.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import numpy as np
 import wgpu
-from numpy.typing import NDArray
 
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
@@ -18,42 +17,28 @@ from ..primitives import MatMul, VectorAdd
 from ..primitives.one_shot import (
     REMEDIES,
     Call,
-    HostItems,
     argument_array,
     argument_datatype,
     raveled,
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..runtime.array import Array, asarray
-from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
+from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression
 from ..types.operators import Xor
 from ..types.options import integer
 from .arrays import add_broadcast, is_broadcast, take
 from .reductions import reduce
+from .signatures import AddCall, MatMulCall, typed_as
 from .windowed import one_result
 
 __all__ = ["add", "diff", "ediff1d", "matmul"]
 
-ScalarT = TypeVar("ScalarT", bound=np.number[Any])
 _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
 
 
-@overload
-def add(
-    a: ItemsT, b: ItemsT | HostItems, out: ItemsT | None = None, *, device: wgpu.GPUDevice | None = None
-) -> ItemsT: ...
-@overload
-def add(a: HostItems, b: ItemsT, out: ItemsT | None = None, *, device: wgpu.GPUDevice | None = None) -> ItemsT: ...
-@overload
-def add(
-    a: NDArray[ScalarT], b: HostItems, out: NDArray[ScalarT] | None = None, *, device: wgpu.GPUDevice | None = None
-) -> NDArray[ScalarT]: ...
-@overload
-def add(
-    a: HostItems, b: HostItems, out: NDArray[Any] | None = None, *, device: wgpu.GPUDevice | None = None
-) -> NDArray[Any]: ...
+@typed_as(AddCall)
 @explained(REMEDIES)
 def add(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return ``a + b``, item by item; integers wrap, as in numpy.
@@ -199,39 +184,7 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GP
     return np.concatenate([ends[0], found, ends[1]]).astype(found.dtype)
 
 
-@overload
-def matmul(
-    a: ItemsT,
-    b: ItemsT | HostItems,
-    out: ItemsT | None = ...,
-    *,
-    m: int | None = ...,
-    n: int | None = ...,
-    k: int | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def matmul(
-    a: HostItems,
-    b: ItemsT,
-    out: ItemsT | None = ...,
-    *,
-    m: int | None = ...,
-    n: int | None = ...,
-    k: int | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def matmul(
-    a: HostItems,
-    b: HostItems,
-    out: NDArray[Any] | None = ...,
-    *,
-    m: int | None = ...,
-    n: int | None = ...,
-    k: int | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> Any: ...  # two vectors give a number, as in numpy
+@typed_as(MatMulCall)
 @explained(REMEDIES)
 def matmul(
     a: Any,

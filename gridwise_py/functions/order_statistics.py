@@ -31,8 +31,9 @@ from ..types.expression_functions import isnan, where
 from ..types.options import one_of
 from .arrays import take
 from .orders import transpose
-from .reductions import AxisLike, max, min
+from .reductions import max, min
 from .segments import segmented_sort
+from .signatures import AxisLike
 from .sorts import sort
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "ptp", "quantile"]

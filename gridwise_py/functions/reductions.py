@@ -5,14 +5,13 @@ A result has the type of the input: numpy array, Array or ChunkedArray.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod as product
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, cast
 
 import numpy as np
 import wgpu
-from numpy.typing import NDArray
 
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
@@ -21,7 +20,6 @@ from ..primitives.engines.operator import check_conversion
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
     Call,
-    HostItems,
     argument_array,
     delivered,
     device_of,
@@ -43,268 +41,10 @@ from ..types.datatype import (
 from ..types.expression import Expression
 from ..types.operators import Add, BinOp, BinOpLike, Max, Min, Multiply, as_binop
 from ..types.program import Flat
+from .signatures import AxisLike, ExtremeCall, ReduceCall, SumCall, typed_as
 from .windowed import one_result
 
-__all__ = ["AxisLike", "max", "min", "prod", "reduce", "sum"]
-
-#: The axes that a reduction combines items along; None means all.
-AxisLike: TypeAlias = int | Sequence[int] | None
-#: What is combined in front of all items.
-Initial: TypeAlias = complex | np.generic | tuple[Any, ...] | NDArray[Any] | Array
-#: Which items count.
-Where: TypeAlias = bool | HostItems | Array | Expression
-OutT = TypeVar("OutT", bound=np.ndarray)
-ScalarT = TypeVar("ScalarT", bound=np.number[Any])
-FloatT = TypeVar("FloatT", bound=np.floating[Any])
-ProtocolT = TypeVar("ProtocolT")
-
-
-def typed_as(_kind: type[ProtocolT]) -> Callable[[Callable[..., Any]], ProtocolT]:
-    """Give a function the signatures of a Protocol, for type checkers; it stays itself."""
-
-    def decorate(function: Callable[..., Any]) -> ProtocolT:
-        return cast(ProtocolT, function)
-
-    return decorate
-
-
-class _Options(TypedDict, total=False):
-    """What has no place among numpy's first arguments, or is seldom given there."""
-
-    initial: Initial | None
-    where: Where
-    device: wgpu.GPUDevice | None
-
-
-class _SumOptions(_Options, total=False):
-    deterministic: bool
-    compensated: bool
-
-
-class _ReduceOptions(_SumOptions, total=False):
-    dtype: ItemDatatypeLike | None
-
-
-class _ExtremeOptions(_Options, total=False):
-    dtype: ItemDatatypeLike | None
-
-
-class _Reduce(Protocol):
-    """`reduce`."""
-
-    @overload
-    def __call__(
-        self,
-        x: Items,
-        op: BinOpLike = ...,
-        *,
-        axis: AxisLike = ...,
-        keepdims: bool = ...,
-        out: Array | None = ...,
-        **options: Unpack[_ReduceOptions],
-    ) -> Array: ...
-    @overload
-    def __call__(  # pyright: ignore[reportOverlappingOverload]  # HostItems has structured arrays, too
-        self,
-        x: NDArray[np.void],
-        op: BinOpLike = ...,
-        *,
-        axis: None = ...,
-        keepdims: Literal[False] = ...,
-        out: None = ...,
-        **options: Unpack[_SumOptions],
-    ) -> np.void: ...
-    @overload
-    def __call__(
-        self,
-        x: NDArray[ScalarT],
-        op: BinOpLike = ...,
-        *,
-        axis: None = ...,
-        keepdims: Literal[False] = ...,
-        out: None = ...,
-        **options: Unpack[_SumOptions],
-    ) -> ScalarT: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        op: BinOpLike = ...,
-        *,
-        axis: None = ...,
-        keepdims: Literal[False] = ...,
-        out: None = ...,
-        **options: Unpack[_ReduceOptions],
-    ) -> np.number[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        op: BinOpLike = ...,
-        *,
-        axis: int | Sequence[int],
-        keepdims: bool = ...,
-        out: None = ...,
-        **options: Unpack[_ReduceOptions],
-    ) -> NDArray[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        op: BinOpLike = ...,
-        *,
-        axis: None = ...,
-        keepdims: Literal[True],
-        out: None = ...,
-        **options: Unpack[_ReduceOptions],
-    ) -> NDArray[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        op: BinOpLike = ...,
-        *,
-        axis: AxisLike = ...,
-        keepdims: bool = ...,
-        out: OutT,
-        **options: Unpack[_ReduceOptions],
-    ) -> OutT: ...
-
-
-class _Sum(Protocol):
-    """`sum` and `prod`."""
-
-    @overload
-    def __call__(
-        self,
-        x: Items,
-        axis: AxisLike = ...,
-        dtype: ItemDatatypeLike | None = ...,
-        out: Array | None = ...,
-        keepdims: bool = ...,
-        **options: Unpack[_SumOptions],
-    ) -> Array: ...
-    @overload
-    def __call__(
-        self,
-        x: NDArray[FloatT],
-        axis: None = ...,
-        dtype: None = ...,
-        out: None = ...,
-        keepdims: Literal[False] = ...,
-        **options: Unpack[_SumOptions],
-    ) -> FloatT: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: None = ...,
-        dtype: ItemDatatypeLike | None = ...,
-        out: None = ...,
-        keepdims: Literal[False] = ...,
-        **options: Unpack[_SumOptions],
-    ) -> np.number[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: int | Sequence[int],
-        dtype: ItemDatatypeLike | None = ...,
-        out: None = ...,
-        keepdims: bool = ...,
-        **options: Unpack[_SumOptions],
-    ) -> NDArray[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: None = ...,
-        dtype: ItemDatatypeLike | None = ...,
-        out: None = ...,
-        *,
-        keepdims: Literal[True],
-        **options: Unpack[_SumOptions],
-    ) -> NDArray[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: AxisLike,
-        dtype: ItemDatatypeLike | None,
-        out: OutT,
-        keepdims: bool = ...,
-        **options: Unpack[_SumOptions],
-    ) -> OutT: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: AxisLike = ...,
-        dtype: ItemDatatypeLike | None = ...,
-        *,
-        out: OutT,
-        keepdims: bool = ...,
-        **options: Unpack[_SumOptions],
-    ) -> OutT: ...
-
-
-class _Extreme(Protocol):
-    """`min` and `max`."""
-
-    @overload
-    def __call__(
-        self,
-        x: Items,
-        axis: AxisLike = ...,
-        out: Array | None = ...,
-        keepdims: bool = ...,
-        **options: Unpack[_ExtremeOptions],
-    ) -> Array: ...
-    @overload
-    def __call__(
-        self,
-        x: NDArray[ScalarT],
-        axis: None = ...,
-        out: None = ...,
-        keepdims: Literal[False] = ...,
-        **options: Unpack[_Options],
-    ) -> ScalarT: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: None = ...,
-        out: None = ...,
-        keepdims: Literal[False] = ...,
-        **options: Unpack[_ExtremeOptions],
-    ) -> np.number[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: int | Sequence[int],
-        out: None = ...,
-        keepdims: bool = ...,
-        **options: Unpack[_ExtremeOptions],
-    ) -> NDArray[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: None = ...,
-        out: None = ...,
-        *,
-        keepdims: Literal[True],
-        **options: Unpack[_ExtremeOptions],
-    ) -> NDArray[Any]: ...
-    @overload
-    def __call__(
-        self, x: HostItems, axis: AxisLike, out: OutT, keepdims: bool = ..., **options: Unpack[_ExtremeOptions]
-    ) -> OutT: ...
-    @overload
-    def __call__(
-        self, x: HostItems, axis: AxisLike = ..., *, out: OutT, keepdims: bool = ..., **options: Unpack[_ExtremeOptions]
-    ) -> OutT: ...
+__all__ = ["max", "min", "prod", "reduce", "sum"]
 
 
 @dataclass(frozen=True)
@@ -387,7 +127,7 @@ def _are_combined(datatype: Datatype, result: Datatype) -> bool:
     return True
 
 
-@typed_as(_Reduce)
+@typed_as(ReduceCall)
 @explained()
 def reduce(
     x: Any,
@@ -679,7 +419,7 @@ def _reduce_all(
     return out
 
 
-@typed_as(_Sum)
+@typed_as(SumCall)
 @explained()
 def sum(
     x: Any,
@@ -752,7 +492,7 @@ def sum(
     )  # fmt: skip
 
 
-@typed_as(_Sum)
+@typed_as(SumCall)
 @explained()
 def prod(
     x: Any,
@@ -826,7 +566,7 @@ def prod(
     )  # fmt: skip
 
 
-@typed_as(_Extreme)
+@typed_as(ExtremeCall)
 @explained()
 def min(
     x: Any,
@@ -886,7 +626,7 @@ def min(
     return _reduce("gw.min()", x, Min, Results(dtype), out, device, axis, keepdims, initial, where)
 
 
-@typed_as(_Extreme)
+@typed_as(ExtremeCall)
 @explained()
 def max(
     x: Any,

@@ -6,11 +6,9 @@ A result has the type of the input: numpy array, Array or ChunkedArray.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeVar, overload
+from typing import Any
 
-import numpy as np
 import wgpu
-from numpy.typing import NDArray
 
 from ..call_errors import explained
 from ..errors import ArgumentError
@@ -19,7 +17,6 @@ from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
     REMEDIES,
     Call,
-    HostItems,
     argument_array,
     check_gpu_out,
     device_of,
@@ -28,60 +25,21 @@ from ..primitives.one_shot import (
 from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
 from ..runtime.array import Array, empty
-from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
+from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, Multiply, as_binop
-from .reductions import Initial, Results, first_value, take_combined
+from .reductions import Results, first_value, take_combined
+from .signatures import CumProdCall, CumSumCall, CumulativeCall, ScanCall, typed_as
 from .windowed import one_result
 
 __all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "scan"]
 
-ScalarT = TypeVar("ScalarT", bound=np.number[Any])
-FloatT = TypeVar("FloatT", bound=np.floating[Any])
 _INITIAL = {
     "include_initial": "gw.cumulative_sum and gw.cumulative_prod have it", "initial": "gw.scan has it",
 }  # fmt: skip
 
 
-@overload
-def scan(
-    x: ItemsT,
-    op: BinOpLike = ...,
-    kind: ScanKind = ...,
-    *,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    initial: Initial | None = ...,
-    out: ItemsT | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def scan(
-    x: NDArray[ScalarT],
-    op: BinOpLike = ...,
-    kind: ScanKind = ...,
-    *,
-    dtype: None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    initial: Initial | None = ...,
-    out: NDArray[ScalarT] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[ScalarT]: ...
-@overload
-def scan(
-    x: HostItems,
-    op: BinOpLike = ...,
-    kind: ScanKind = ...,
-    *,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    initial: Initial | None = ...,
-    out: NDArray[Any] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
+@typed_as(ScanCall)
 @explained({name: remedy for name, remedy in REMEDIES.items() if name != "initial"})
 def scan(
     x: Any,
@@ -156,39 +114,7 @@ def _scan(
     return one_result(made, primitive, out, start)
 
 
-@overload
-def cumsum(
-    x: ItemsT,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: ItemsT | None = ...,
-    *,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def cumsum(
-    x: NDArray[FloatT],
-    axis: int | None = ...,
-    dtype: None = ...,
-    out: NDArray[FloatT] | None = ...,
-    *,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[FloatT]: ...
-@overload
-def cumsum(
-    x: HostItems,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: NDArray[Any] | None = ...,
-    *,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
+@typed_as(CumSumCall)
 @explained(REMEDIES | _INITIAL)
 def cumsum(
     x: Any,
@@ -241,36 +167,7 @@ def cumsum(
     )  # fmt: skip
 
 
-@overload
-def cumprod(
-    x: ItemsT,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: ItemsT | None = ...,
-    *,
-    deterministic: bool = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def cumprod(
-    x: NDArray[FloatT],
-    axis: int | None = ...,
-    dtype: None = ...,
-    out: NDArray[FloatT] | None = ...,
-    *,
-    deterministic: bool = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[FloatT]: ...
-@overload
-def cumprod(
-    x: HostItems,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: NDArray[Any] | None = ...,
-    *,
-    deterministic: bool = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
+@typed_as(CumProdCall)
 @explained(REMEDIES | _INITIAL)
 def cumprod(
     x: Any,
@@ -321,26 +218,7 @@ def cumprod(
     )
 
 
-@overload
-def cumulative_sum(
-    x: ItemsT,
-    *,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    include_initial: bool = ...,
-    out: ItemsT | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def cumulative_sum(
-    x: HostItems,
-    *,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    include_initial: bool = ...,
-    out: NDArray[Any] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
+@typed_as(CumulativeCall)
 @explained(REMEDIES)
 def cumulative_sum(
     x: Any,
@@ -381,26 +259,7 @@ def cumulative_sum(
     return _cumulative("gw.cumulative_sum()", x, Add, Results(dtype, widens=True), out, device, axis, include_initial)
 
 
-@overload
-def cumulative_prod(
-    x: ItemsT,
-    *,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    include_initial: bool = ...,
-    out: ItemsT | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def cumulative_prod(
-    x: HostItems,
-    *,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    include_initial: bool = ...,
-    out: NDArray[Any] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
+@typed_as(CumulativeCall)
 @explained(REMEDIES)
 def cumulative_prod(
     x: Any,

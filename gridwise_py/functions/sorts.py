@@ -6,11 +6,10 @@ A result has the type of the input: numpy array, Array or ChunkedArray.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
+from typing import Any, get_args
 
 import numpy as np
 import wgpu
-from numpy.typing import NDArray
 
 from ..call_errors import explained
 from ..errors import ArgumentError
@@ -20,67 +19,24 @@ from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
     REMEDIES,
     Call,
-    HostItems,
     argument_array,
     delivered,
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..runtime.array import Array, asarray
-from ..runtime.chunked_array import ChunkedArray, ItemsT
+from ..runtime.chunked_array import ChunkedArray
 from ..types.datatype import VALUE_DATATYPES
 from ..types.options import one_of
 from .arrays import zeros
 from .orders import row_places, rows_sorted, with_last, with_last_at
+from .signatures import ArgSortCall, SortCall, SortKind, SortPairsCall, typed_as
 
-__all__ = ["SortKind", "along_one", "argsort", "at_least_1d", "check_kind", "sort", "sort_pairs"]
+__all__ = ["along_one", "argsort", "at_least_1d", "check_kind", "sort", "sort_pairs"]
 
-#: What numpy calls ways to sort, all of which are one here.
-SortKind: TypeAlias = Literal["quicksort", "heapsort", "mergesort", "stable"]
 _KINDS = get_args(SortKind)
 
-ScalarT = TypeVar("ScalarT", bound=np.number[Any])
-SecondT = TypeVar("SecondT", bound=np.generic)
 
-
-@overload
-def sort(
-    x: ItemsT,
-    axis: int | None = ...,
-    kind: SortKind | None = ...,
-    order: None = ...,
-    *,
-    stable: bool | None = ...,
-    descending: bool = ...,
-    less: Less | None = ...,
-    out: ItemsT | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def sort(
-    x: NDArray[ScalarT],
-    axis: int | None = ...,
-    kind: SortKind | None = ...,
-    order: None = ...,
-    *,
-    stable: bool | None = ...,
-    descending: bool = ...,
-    less: Less | None = ...,
-    out: NDArray[ScalarT] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[ScalarT]: ...
-@overload
-def sort(
-    x: HostItems,
-    axis: int | None = ...,
-    kind: SortKind | None = ...,
-    order: None = ...,
-    *,
-    stable: bool | None = ...,
-    descending: bool = ...,
-    less: Less | None = ...,
-    out: NDArray[Any] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
+@typed_as(SortCall)
 @explained(REMEDIES)
 def sort(
     x: Any,
@@ -200,30 +156,7 @@ def _sorted_along(
     return with_last_at(made.result(found, np.intp if indices else None), axis)
 
 
-@overload
-def argsort(
-    x: ItemsT,
-    axis: int | None = ...,
-    kind: SortKind | None = ...,
-    order: None = ...,
-    *,
-    stable: bool | None = ...,
-    descending: bool = ...,
-    out: ItemsT | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def argsort(
-    x: HostItems | float,
-    axis: int | None = ...,
-    kind: SortKind | None = ...,
-    order: None = ...,
-    *,
-    stable: bool | None = ...,
-    descending: bool = ...,
-    out: NDArray[np.intp] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[np.intp]: ...
+@typed_as(ArgSortCall)
 @explained(REMEDIES)
 def argsort(
     x: Any,
@@ -289,42 +222,7 @@ def at_least_1d(call: str, x: Any) -> Any:
     return items.reshape(1) if items.ndim == 0 else x
 
 
-@overload
-def sort_pairs(
-    keys: ItemsT,
-    values: ItemsT | HostItems,
-    *,
-    descending: bool = ...,
-    out: tuple[ItemsT, ItemsT] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> tuple[ItemsT, ItemsT]: ...
-@overload
-def sort_pairs(
-    keys: HostItems,
-    values: ItemsT,
-    *,
-    descending: bool = ...,
-    out: tuple[ItemsT, ItemsT] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> tuple[ItemsT, ItemsT]: ...
-@overload
-def sort_pairs(
-    keys: NDArray[ScalarT],
-    values: NDArray[SecondT],
-    *,
-    descending: bool = ...,
-    out: tuple[NDArray[ScalarT], NDArray[SecondT]] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> tuple[NDArray[ScalarT], NDArray[SecondT]]: ...
-@overload
-def sort_pairs(
-    keys: HostItems,
-    values: HostItems,
-    *,
-    descending: bool = ...,
-    out: tuple[NDArray[Any], NDArray[Any]] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> tuple[NDArray[Any], NDArray[Any]]: ...
+@typed_as(SortPairsCall)
 @explained(REMEDIES)
 def sort_pairs(
     keys: Any, values: Any, *, descending: bool = False, out: Any = None, device: wgpu.GPUDevice | None = None

@@ -37,8 +37,9 @@ from ..types.operators import Add, And, BinOp, Max, Min, Or
 from ..types.options import integer
 from ..types.struct_operators import ArgMax, ArgMin, ArgRank, MinMax, Moments
 from .arrays import full_like, zeros
-from .reductions import AxisLike, Where, mask_of, masked_items, reduce, sum
+from .reductions import mask_of, masked_items, reduce, sum
 from .selections import count_selected
+from .signatures import AxisLike, Where
 
 __all__ = [
     "MinAndMax",
