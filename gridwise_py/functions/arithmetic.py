@@ -17,9 +17,7 @@ from ..primitives import MatMul, VectorAdd
 from ..primitives.one_shot import (
     REMEDIES,
     Call,
-    argument_array,
     argument_datatype,
-    raveled,
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..runtime.array import Array, asarray
@@ -167,9 +165,9 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GP
     -------
     numpy.ndarray or Array
     """
-    call = "gw.ediff1d()"
-    items = raveled(call, "x", x)
-    given: Any = items if isinstance(items, (Array, Expression)) else argument_array(call, "x", items)
+    call = Call("gw.ediff1d()")
+    items = call.raveled("x", x)
+    given: Any = items if isinstance(items, (Array, Expression)) else call.items("x", items)
     if (given.type if isinstance(given, Expression) else given.dtype.name) == "bool":
         raise DatatypeError(f"{call}: x is of bool, which has no differences; gw.diff(x) says where neighbours differ")
     found = diff(items, device=device)

@@ -65,7 +65,10 @@ class _Call(Call):
         self.longest_segment: int | None = None
 
     def take_wide(self, name: str, value: Any, known: Mapping[str, Datatype], *, fuses: bool = True) -> Any:
-        """Take an input of 4 or 8 bytes; smaller items are read as 4, of an Array with ``fuses`` without a copy."""
+        """Take an input of 4 or 8 bytes; smaller items are read as 4, of an Array with ``fuses`` without a copy.
+
+        Kernels add items, and compare or move all others.
+        """
         if isinstance(value, EXPRESSIONS):
             return self.take_expression(name, value)
         items = self.items(name, value)
@@ -77,7 +80,7 @@ class _Call(Call):
             if isinstance(items, np.ndarray):
                 self._dtypes[name] = items.dtype.newbyteorder("=")
                 items = items.astype(_WIDENED[items.dtype.kind])
-        return self.hold(name, items, value, known, computes=fuses)
+        return self.hold(name, items, value, known, computes=name == "items")
 
     def narrowed(self, name: str, items: Any) -> Any:
         """Return a result in numpy in the dtype that an argument had before it was made wider."""
@@ -461,7 +464,7 @@ def repeat(
     """
     call = _Call("gw.repeat()", device, {"values": "x", "counts": "repeats"})
     size = None if size is None else call.integer("size", size, 0)
-    items: Any = x if isinstance(x, EXPRESSIONS) else call.items("values", x)
+    items = call.items("values", x, fuses=True)
     ndim = 1 if isinstance(items, EXPRESSIONS) else items.ndim
     if axis is not None:
         along = one_axis(call.name, axis, ndim)

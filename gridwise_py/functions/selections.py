@@ -25,8 +25,6 @@ from ..primitives.one_shot import (
     delivered,
     device_of,
     index_array,
-    kept_primitive,
-    raveled,
     stored_leaves,
 )
 from ..primitives.reduce_axis import one_axis
@@ -145,13 +143,9 @@ def compress(
     array([[1],
            [3]])
     """
-    call = "gw.compress()"
-    items: Any
-    flags: Any
-    items, flags = (
-        each if isinstance(each, (*EXPRESSIONS, Items)) else argument_array(call, name, each)
-        for name, each in (("x", x), ("condition", condition))
-    )
+    made = Call("gw.compress()", device, {"input": "x", "flags": "condition"})
+    call, items = made.name, made.items("input", x, chunked=True, fuses=True)
+    flags = made.items("flags", condition, chunked=True, fuses=True)
     if axis is not None:
         along = one_axis(call, axis, 1 if isinstance(items, EXPRESSIONS) else items.ndim)
         if not isinstance(items, EXPRESSIONS) and items.ndim > 1:
@@ -161,7 +155,6 @@ def compress(
             flags = flags.ravel()
         items = items.ravel()
     items, flags = _of_one_length(call, items, flags)
-    made = Call(call, device, {"input": "x", "flags": "condition"})
     kinds = _taken(made, {"input": items, "flags": flags})
     options = {"where": kinds["flags"]} if isinstance(kinds["flags"], Flat) else {"flag_dtype": kinds["flags"]}
     primitive = made.primitive(Select, kinds["input"], **options)
@@ -243,8 +236,8 @@ def extract(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | No
     numpy.ndarray or Array
         Of one dimension; an Array carries its count.
     """
-    call = "gw.extract()"
-    return compress(raveled(call, "condition", condition), raveled(call, "x", x), device=device)
+    call = Call("gw.extract()")
+    return compress(call.raveled("condition", condition), call.raveled("x", x), device=device)
 
 
 @explained()
@@ -454,36 +447,30 @@ def _unique(
     made = Call(call, device)
     items = made.items("x", x)
     shape, dtype = items.shape, made.take("x", items, shape="flat")
-    device, on_gpu = made.device, made.on_gpu
-    keys = asarray(made.arrays["x"], device)
+    keys = asarray(made.arrays["x"], made.device)
     found: dict[str, Any] = {}
     if index or inverse:
-        pairs = kept_primitive(SortPairs, device, dtype, "u32")
-        order = arange(keys.size, dtype="u32", device=device)
+        pairs = made.primitive(SortPairs, dtype, "u32")
+        order = arange(keys.size, dtype="u32", device=made.device)
         run = pairs.bind(keys=keys, values=order).execute().outputs
         ordered, places = run["output_keys"], run["output_values"]
     else:
-        ordered, places = kept_primitive(Sort, device, dtype).bind(input=keys).execute().output, None
+        ordered, places = made.primitive(Sort, dtype).bind(input=keys).execute().output, None
     if index:
-        unique_pairs = kept_primitive(Unique, device, dtype, "u32", equal_nan=equal_nan)
+        unique_pairs = made.primitive(Unique, dtype, "u32", equal_nan=equal_nan)
         run = unique_pairs.bind(keys=ordered, values=places).execute().outputs
         found |= {"values": run["output_keys"], "indices": run["output_values"]}
     else:
-        primitive = kept_primitive(Unique, device, dtype, equal_nan=equal_nan)
+        primitive = made.primitive(Unique, dtype, equal_nan=equal_nan)
         found["values"] = primitive.bind(keys=ordered).execute().outputs["output"]
     if inverse:
-        numbers = kept_primitive(RunNumbers, device, dtype, equal_nan=equal_nan)
+        numbers = made.primitive(RunNumbers, dtype, equal_nan=equal_nan)
         output = numbers.bind(keys=ordered, places=places).execute().outputs["output"]
         found["inverse_indices"] = output.viewed_as(shape) if len(shape) != 1 else output
     if counts:
-        lengths = kept_primitive(RunLength, device, dtype, outputs=("lengths",), equal_nan=equal_nan)
+        lengths = made.primitive(RunLength, dtype, outputs=("lengths",), equal_nan=equal_nan)
         found["counts"] = lengths.bind(keys=ordered).execute().outputs["lengths"]
-    if on_gpu:
-        return found
-    return {
-        name: array.to_numpy() if name == "values" else array.to_numpy().astype(np.intp)
-        for name, array in found.items()
-    }
+    return {name: made.result(output, None if name == "values" else np.intp) for name, output in found.items()}
 
 
 @explained()

@@ -33,7 +33,7 @@ from .fusion import EXPRESSIONS, flat_of
 __all__ = [
     "REMEDIES", "Call", "HostItems", "argument_array", "argument_datatype", "check_gpu_out", "check_host_out",
     "check_not_chunked", "check_not_counted", "check_one_dimension", "check_one_length", "delivered", "device_of",
-    "in_datatype", "index_array", "is_weak", "kept_primitive", "numpy_result", "raveled", "stored_leaves", "weak_items",
+    "in_datatype", "index_array", "is_weak", "kept_primitive", "numpy_result", "stored_leaves", "weak_items",
     "without_doubles",
 ]  # fmt: skip
 
@@ -134,17 +134,6 @@ def index_array(call: str, name: str, value: Any) -> np.ndarray:
         remedy = f"{name}.astype(np.intp)" if hasattr(value, "astype") else f"np.asarray({name}, dtype=np.intp)"
         raise DatatypeError(f"{call}: {name} is of {items.dtype}; give integers, for example {remedy}")
     return items
-
-
-def raveled(call: str, name: str, value: Any) -> Any:
-    """Return all items of an array of several dimensions in C order, as numpy's functions without an axis take them.
-
-    What has one dimension, or is an expression, is returned as it is.
-    """
-    if isinstance(value, (*EXPRESSIONS, ChunkedArray)):
-        return value
-    items = value if isinstance(value, Array) else argument_array(call, name, value)
-    return value if items.ndim == 1 else items.ravel()
 
 
 def check_not_chunked(call: str, name: str, value: Any) -> None:
@@ -433,14 +422,17 @@ class Call:
 
     # ---- inputs
 
-    def items(self, name: str, value: Any, *, chunked: bool = False) -> Any:
+    def items(self, name: str, value: Any, *, chunked: bool = False, fuses: bool = False) -> Any:
         """Return what is on the GPU as it is, and all else as numpy makes an array of it.
 
         Raises
         ------
         ArgumentError
-            If it is an expression, a `ChunkedArray` without `chunked`, or nothing that numpy makes an array of.
+            If it is an expression without `fuses`, a `ChunkedArray` without `chunked`, or nothing that numpy makes an
+            array of.
         """
+        if fuses and isinstance(value, EXPRESSIONS):
+            return value
         if isinstance(value, Items):
             if not chunked:
                 check_not_chunked(self.name, self.shown(name), value)
@@ -485,6 +477,14 @@ class Call:
         if shares and isinstance(items, Array):
             self._places[items.place()] = name
         return self.hold(name, items, value, known, computes=computes)
+
+    def raveled(self, name: str, value: Any) -> Any:
+        """Return all items of an array of several dimensions in C order, as numpy takes them without an axis.
+
+        Other arguments are returned as they are.
+        """
+        items = self.items(name, value, chunked=True, fuses=True)
+        return value if isinstance(items, EXPRESSIONS) or items.ndim == 1 else items.ravel()
 
     def hold(
         self, name: str, items: Any, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES, *,
