@@ -24,7 +24,6 @@ from ..primitives.one_shot import (
     delivered,
     device_of,
     numpy_result,
-    without_doubles,
 )  # fmt: skip
 from ..primitives.reduce_axis import axes_of, is_together
 from ..runtime.array import Array, asarray, check_numpy_out, empty
@@ -226,7 +225,7 @@ def mask_of(call: str, where: Any) -> Any:
     """Return ``where=`` as numpy, an Array or an expression of bool; None for all items."""
     if where is True or where is None:
         return None
-    mask = where if isinstance(where, (*EXPRESSIONS, Array)) else argument_array(call, "where", where)
+    mask = Call(call).items("where", where, fuses=True, chunked=True)
     kind = mask.type if isinstance(mask, Expression) else getattr(mask, "dtype", np.dtype(bool)).name
     if kind != "bool":
         raise DatatypeError(f"{call}: where is of {kind}, but must be of bool; compare it, for example where != 0")
@@ -315,7 +314,7 @@ def _reduce(
         return _reduce_all(call, x, op, results, out, device, **options)
     if axis is None and not keepdims:
         return _reduce_all(call, x, op, results, out, device, **options)
-    items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+    items = Call(call, device).items("x", x, computes=True, chunked=True)
     axes, shape = _axes_and_shape(call, axis, items, keepdims)
     if len(axes) == items.ndim:
         item = out
@@ -370,8 +369,7 @@ def _reduce_behind(
     """Return reductions whose results are combined behind a first value."""
     if isinstance(initial, Array) and not isinstance(x, (*EXPRESSIONS, Items)):
         x = asarray(x, device_of(initial, device=device))
-    if not isinstance(x, (*EXPRESSIONS, Items)):
-        x = without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+    x = Call(call, device).items("x", x, computes=True, fuses=True, chunked=True)
     if isinstance(x, (Array, np.ndarray)):
         axes, shape = _axes_and_shape(call, axis, x, keepdims)
         if not op.empty and not product(x.shape[k] for k in axes):  # without items the first value is the result

@@ -17,15 +17,12 @@ from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
     REMEDIES,
     Call,
-    argument_array,
     check_gpu_out,
-    device_of,
-    without_doubles,
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
 from ..runtime.array import Array, empty
-from ..runtime.chunked_array import ChunkedArray, Items
+from ..runtime.chunked_array import ChunkedArray
 from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, Multiply, as_binop
 from .reductions import Results, first_value, take_combined
@@ -314,7 +311,7 @@ def _cumulative(
 ) -> Any:
     if isinstance(x, EXPRESSIONS):
         return _scan_along(call, x, op, results, out, device, axis, include_initial)
-    items = x if isinstance(x, Items) else argument_array(call, "x", x)
+    items = Call(call).items("x", x, chunked=True)
     if axis is None and items.ndim == 0:  # as in numpy
         x = items.ravel()
     elif axis is None and items.ndim != 1:
@@ -373,7 +370,7 @@ def _scan_along(
             )
     if axis is None:
         return _scan(call, x, op, "inclusive", results, out, device, **options)
-    items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+    items = Call(call, device).items("x", x, computes=True, chunked=True)
     if not items.ndim:  # as numpy has it
         items = items.ravel()
     along = one_axis(call, axis, items.ndim)

@@ -71,7 +71,7 @@ class _Call(Call):
         """
         if isinstance(value, EXPRESSIONS):
             return self.take_expression(name, value)
-        items = self.items(name, value)
+        items = self.items(name, value, computes=name == "items")
         self.check_dimension(name, items)
         if items.dtype.kind in _WIDENED and items.dtype.itemsize < 4:
             if isinstance(items, Array) and fuses:
@@ -80,7 +80,7 @@ class _Call(Call):
             if isinstance(items, np.ndarray):
                 self._dtypes[name] = items.dtype.newbyteorder("=")
                 items = items.astype(_WIDENED[items.dtype.kind])
-        return self.hold(name, items, value, known, computes=name == "items")
+        return self.hold(name, items, value, known)
 
     def narrowed(self, name: str, items: Any) -> Any:
         """Return a result in numpy in the dtype that an argument had before it was made wider."""

@@ -422,8 +422,10 @@ class Call:
 
     # ---- inputs
 
-    def items(self, name: str, value: Any, *, chunked: bool = False, fuses: bool = False) -> Any:
-        """Return what is on the GPU as it is, and all else as numpy makes an array of it.
+    def items(
+        self, name: str, value: Any, *, computes: bool = False, fuses: bool = False, chunked: bool = False
+    ) -> Any:
+        """Return what is on the GPU as it is, and all else as numpy makes an array of it; see `take`.
 
         Raises
         ------
@@ -431,16 +433,19 @@ class Call:
             If it is an expression without `fuses`, a `ChunkedArray` without `chunked`, or nothing that numpy makes an
             array of.
         """
-        if fuses and isinstance(value, EXPRESSIONS):
-            return value
         if isinstance(value, Items):
             if not chunked:
                 check_not_chunked(self.name, self.shown(name), value)
             return value
         if isinstance(value, EXPRESSIONS):
+            if fuses:
+                return value
             shown = self.shown(name)
             raise ArgumentError(f"{self}: {shown} is an expression; store it first, with gw.asarray({shown})")
-        return argument_array(self.name, self.shown(name), value)
+        items = argument_array(self.name, self.shown(name), value)
+        if computes and items.dtype == np.float64 and is_python(value):
+            return without_doubles(value, items, self.device)
+        return items
 
     def take(
         self, name: str, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES, *,
@@ -468,7 +473,7 @@ class Call:
         """
         if fuses and isinstance(value, EXPRESSIONS):
             return self.take_expression(name, value, flat=shape == "flat", shares=shares)
-        items = self.items(name, value, chunked=chunked)
+        items = self.items(name, value, computes=computes, chunked=chunked)
         if items.ndim != 1:
             if shape == "flat":
                 items = items.ravel()
@@ -476,7 +481,7 @@ class Call:
                 self.check_dimension(name, items)
         if shares and isinstance(items, Array):
             self._places[items.place()] = name
-        return self.hold(name, items, value, known, computes=computes)
+        return self.hold(name, items, value, known)
 
     def raveled(self, name: str, value: Any) -> Any:
         """Return all items of an array of several dimensions in C order, as numpy takes them without an axis.
@@ -486,19 +491,11 @@ class Call:
         items = self.items(name, value, chunked=True, fuses=True)
         return value if isinstance(items, EXPRESSIONS) or items.ndim == 1 else items.ravel()
 
-    def hold(
-        self, name: str, items: Any, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES, *,
-        computes: bool = False,
-    ) -> Datatype:  # fmt: skip
+    def hold(self, name: str, items: Any, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> Datatype:
         """Take the items that were made of what a caller gave; return their datatype, one of the known ones."""
-        if isinstance(items, Items):
-            self.on_gpu = True
-            datatype = items.datatype
-            if known.get(datatype.name) is not datatype:
-                datatype = argument_datatype(self.name, self.shown(name), value, items.dtype, known)
-        else:
-            if computes and items.dtype == np.float64 and is_python(value):
-                items = without_doubles(value, items, self.device)
+        datatype = items.datatype if isinstance(items, Items) else None
+        self.on_gpu |= datatype is not None
+        if datatype is None or known.get(datatype.name) is not datatype:
             datatype = argument_datatype(self.name, self.shown(name), value, items.dtype, known)
         self.arrays[name], self.sizes[name], self.datatypes[name] = items, items.size, datatype
         self._device = None
