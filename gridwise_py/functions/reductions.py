@@ -119,6 +119,8 @@ def take_combined(
 
 def _are_combined(datatype: Datatype, result: Datatype) -> bool:
     """Whether kernels combine items of a datatype as another one."""
+    if datatype is result:
+        return True
     try:
         check_conversion(datatype, result)
     except DatatypeError:
