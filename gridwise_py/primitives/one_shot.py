@@ -362,23 +362,24 @@ def check_gpu_out(
 class Call:
     """A call of a one-shot function: its arguments, where they lie, and how its results become the caller's.
 
-    Every function goes the same way, and uploads nothing before all is checked::
+    Functions go the same way, and upload nothing before all is checked::
 
         call = Call("gw.square()", device)
         kind = call.take("input", x, Square.datatypes)
         return call.results(call.primitive(Square, kind))["output"]
 
     1. `take` each input by the name that the primitive has for it. It returns what the primitive's constructor takes
-       for it: a datatype, or the program of an expression. `items` does the first half of it, for functions that
-       look at the items before: what is on the GPU as it is, all else as numpy makes an array of it; `hold` the second.
-    2. Compare: `check_lengths`.
-    3. `primitive` returns one that is kept with the device. The device is that of the Arrays among the arguments, or
-       the caller's; two are refused.
+       for it: a datatype, or the program of an expression. A function that looks at the items before takes them in two
+       halves: `items` returns what is on the GPU as it is, and all else as numpy makes an array of it; `hold` takes
+       what became of them. `promote` takes several that numpy brings to one datatype, `uploaded` one whose items are
+       only moved.
+    2. Compare and bound: `check_lengths`, `check_one_datatype`; `integer` for every number that a kernel gets.
+    3. `primitive` returns one that is kept with the device: that of the Arrays among the arguments, or the caller's;
+       two are refused.
     4. `take_out` checks what the caller gave as ``out=``.
     5. `results` uploads, computes, and returns the outputs by their names as the caller gets them: in numpy where all
        inputs came from the host, else as Arrays, of which nothing is read back; in ``out=`` where there is one. `run`
-       returns them on the GPU, for functions that go on with them, and `result` and `delivered` hand over what these
-       made of them.
+       returns them on the GPU, for functions that go on with them. `result` and `delivered` hand over what these made.
 
     Messages begin with the function's name, which ``str()`` of a call is, and call arguments as the caller does.
 
