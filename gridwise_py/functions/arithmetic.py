@@ -6,55 +6,37 @@ A result has the type of the input: numpy array, Array or ChunkedArray.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import numpy as np
 import wgpu
-from numpy.typing import NDArray
 
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import MatMul, VectorAdd
 from ..primitives.one_shot import (
     REMEDIES,
-    HostItems,
-    argument_array,
+    Call,
     argument_datatype,
-    check_not_chunked,
-    one_shot,
-    raveled,
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..runtime.array import Array, asarray
-from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
+from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression
 from ..types.operators import Xor
 from ..types.options import integer
 from .arrays import add_broadcast, is_broadcast, take
 from .reductions import reduce
+from .signatures import AddCall, MatMulCall, typed_as
 from .windowed import one_result
 
 __all__ = ["add", "diff", "ediff1d", "matmul"]
 
-ScalarT = TypeVar("ScalarT", bound=np.number[Any])
 _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
 
 
-@overload
-def add(
-    a: ItemsT, b: ItemsT | HostItems, out: ItemsT | None = None, *, device: wgpu.GPUDevice | None = None
-) -> ItemsT: ...
-@overload
-def add(a: HostItems, b: ItemsT, out: ItemsT | None = None, *, device: wgpu.GPUDevice | None = None) -> ItemsT: ...
-@overload
-def add(
-    a: NDArray[ScalarT], b: HostItems, out: NDArray[ScalarT] | None = None, *, device: wgpu.GPUDevice | None = None
-) -> NDArray[ScalarT]: ...
-@overload
-def add(
-    a: HostItems, b: HostItems, out: NDArray[Any] | None = None, *, device: wgpu.GPUDevice | None = None
-) -> NDArray[Any]: ...
+@typed_as(AddCall)
 @explained(REMEDIES)
 def add(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return ``a + b``, item by item; integers wrap, as in numpy.
@@ -86,10 +68,16 @@ def add(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None
     array([[ 1,  2,  3],
            [11, 12, 13]], dtype=int32)
     """
-    call = "gw.add()"
     if is_broadcast(a, b):
-        return add_broadcast(call, a, b, out, device)
-    return one_result(call, VectorAdd, (), device, {"a": a, "b": b}, out, keep_shape=True)
+        return add_broadcast("gw.add()", a, b, out, device)
+    call = Call("gw.add()", device)
+    kind = call.take("a", a, VectorAdd.datatypes, shape="any", computes=True, fuses=False, chunked=True)
+    call.take("b", b, VectorAdd.datatypes, shape="any", computes=True, fuses=False, chunked=True)
+    call.check_one_datatype("b", "a")
+    call.check_lengths()
+    primitive = call.primitive(VectorAdd, kind)
+    call.take_out(primitive, out, call.arrays["a"].shape, casting="same_kind")
+    return one_result(call, primitive, out)
 
 
 @explained()
@@ -125,8 +113,7 @@ def diff(
     times = integer(f"{call}: n", n, 0)
     if isinstance(x, Expression):
         x = asarray(x, device)
-    check_not_chunked(call, "x", x)
-    items: Any = x if isinstance(x, Array) else argument_array(call, "x", x)
+    items: Any = Call(call).items("x", x)
     if times == 0:
         return items
     if items.ndim == 0:
@@ -178,9 +165,9 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GP
     -------
     numpy.ndarray or Array
     """
-    call = "gw.ediff1d()"
-    items = raveled(call, "x", x)
-    given: Any = items if isinstance(items, (Array, Expression)) else argument_array(call, "x", items)
+    call = Call("gw.ediff1d()")
+    items = call.raveled("x", x)
+    given: Any = items if isinstance(items, (Array, Expression)) else call.items("x", items)
     if (given.type if isinstance(given, Expression) else given.dtype.name) == "bool":
         raise DatatypeError(f"{call}: x is of bool, which has no differences; gw.diff(x) says where neighbours differ")
     found = diff(items, device=device)
@@ -195,39 +182,7 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GP
     return np.concatenate([ends[0], found, ends[1]]).astype(found.dtype)
 
 
-@overload
-def matmul(
-    a: ItemsT,
-    b: ItemsT | HostItems,
-    out: ItemsT | None = ...,
-    *,
-    m: int | None = ...,
-    n: int | None = ...,
-    k: int | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def matmul(
-    a: HostItems,
-    b: ItemsT,
-    out: ItemsT | None = ...,
-    *,
-    m: int | None = ...,
-    n: int | None = ...,
-    k: int | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def matmul(
-    a: HostItems,
-    b: HostItems,
-    out: NDArray[Any] | None = ...,
-    *,
-    m: int | None = ...,
-    n: int | None = ...,
-    k: int | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> Any: ...  # two vectors give a number, as in numpy
+@typed_as(MatMulCall)
 @explained(REMEDIES)
 def matmul(
     a: Any,
@@ -275,25 +230,24 @@ def matmul(
     array([[1., 2.],
            [3., 4.]], dtype=float32)
     """
-    call = "gw.matmul()"
-    given = {n: v if isinstance(v, Items) else argument_array(call, n, v) for n, v in {"a": a, "b": b}.items()}
+    call = Call("gw.matmul()", device)
+    given = {name: call.items(name, value, chunked=True) for name, value in (("a", a), ("b", b))}
     sizes = _matrix_sizes(given, {"m": m, "n": n, "k": k})
-    for name, value in {"a": a, "b": b}.items():
-        argument_datatype(call, name, value, given[name].dtype, MatMul.datatypes)
-    items = {name: value.ravel() for name, value in given.items()}
+    kind, _ = (call.take(name, value, MatMul.datatypes, shape="flat", chunked=True) for name, value in given.items())
+    call.check_one_datatype("b", "a")
+    primitive = call.primitive(MatMul, kind, **sizes)
+    primitive.signature.check_lengths(call.sizes)
     shape = tuple(sizes[size] for name, size in (("a", "m"), ("b", "n")) if given[name].ndim == 2)
-    on_gpu = any(isinstance(value, Items) for value in given.values())
     # Arrays of one dimension are matrices row by row, and so is their product.
-    flat = on_gpu and len(shape) != 2
+    flat = call.on_gpu and len(shape) != 2
     given_out = out.ravel() if isinstance(out, Array) and out.shape == shape else out
-    (result,) = one_shot(
-        call, MatMul, (), device, items, given_out, out_shape=None if flat or on_gpu else shape, **sizes
-    )
+    call.take_out(primitive, given_out, None if call.on_gpu else shape)
+    result = call.results(primitive)["output"]
     if out is not None:
         return out
     if flat or isinstance(result, ChunkedArray):
         return result
-    return result.reshape(shape) if on_gpu else result.reshape(shape)[()]
+    return result.reshape(shape) if call.on_gpu else result.reshape(shape)[()]
 
 
 def _matrix_sizes(given: Mapping[str, Any], asked: Mapping[str, int | None]) -> dict[str, int]:

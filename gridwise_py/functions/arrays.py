@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import ceil, isfinite
 from typing import Any, Literal, TypeAlias, cast, get_args
@@ -12,17 +12,19 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
-from ..primitives.array_methods import fill, taken, value_words
+from ..primitives.array_methods import fill, taken
 from ..primitives.broadcast_add import BroadcastAdd, broadcast_shapes
 from ..primitives.fill import Arange
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.one_shot import (
+    Call,
     argument_array,
-    argument_datatype,
     check_gpu_out,
     check_host_out,
+    check_not_chunked,
     delivered,
     device_of,
+    in_datatype,
     index_array,
     is_weak,
     kept_primitive,
@@ -43,10 +45,10 @@ from ..types.datatype import (
     Datatype,
     ItemDatatypeLike,
     as_datatype,
+    value_words,
 )
 from ..types.operators import Max, Min
 from ..types.options import one_of
-from .inputs import Promoted, in_datatype
 
 __all__ = ["add_broadcast", "arange", "digitize", "full", "full_like", "is_broadcast", "ones", "ones_like",
            "searchsorted", "take", "zeros", "zeros_like"]  # fmt: skip
@@ -322,25 +324,23 @@ def take(
     >>> gw.take(x, gw.argsort(x)).to_numpy()
     array([10, 20, 30], dtype=int32)
     """
-    call = "gw.take()"
+    made = Call("gw.take()", device)
+    call = made.name
     if mode is not None:
         one_of(f"{call}: mode", mode, ("raise", "wrap", "clip"))
-    for name, value in (("x", x), ("indices", indices)):
-        if isinstance(value, ChunkedArray):
-            raise ArgumentError(f"{call}: {name} is {value!r}, but must be one Array; take from its chunks one by one")
-    device = device_of(x, indices, device=device)
-    on_gpu = isinstance(x, Array) or isinstance(indices, Array)
+    made.take("x", x, ITEM_DATATYPES, shape="any", fuses=False)
+    check_not_chunked(call, "indices", indices)
+    items = made.arrays["x"]
+    on_gpu = made.on_gpu or isinstance(indices, Array)
+    device = device_of(items, indices, device=device)
     if isinstance(indices, EXPRESSIONS):
         indices = asarray(indices, device)
     elif not isinstance(indices, Array):
         indices = index_array(call, "indices", indices)
     elif indices.dtype.kind == "b":
         indices = indices.astype(np.uint32)
-    items = x if isinstance(x, Array) else argument_array(call, "x", x)
-    if not isinstance(items, Array) and items.dtype.names is None:  # asarray() tells what a struct may be
-        argument_datatype(call, "x", x, items.dtype, ITEM_DATATYPES)
     axis = None if axis is None else one_axis(call, axis, items.ndim)
-    source = items if isinstance(items, Array) else asarray(items, device)
+    source = asarray(items, device)
     if mode == "raise" and isinstance(indices, Array) and indices.size:
         indices = _checked_indices(call, source, indices, axis)
     shape = indices.shape if axis is None else (*source.shape[:axis], *indices.shape, *source.shape[axis + 1 :])
@@ -457,20 +457,22 @@ def searchsorted(
     )
     if isinstance(x2, np.ndarray) and x1.dtype.kind == "f":
         x2 = _between_the_same(x2, x1.dtype, side)
-    (keys, queries), datatype = _sortable(call, {"x1": x1, "x2": x2}, device)
+    made = Call(call, device)
+    found = made.promote({"x1": x1, "x2": x2}, computes=False).dtype
+    if found.kind in "bui" and found.itemsize < 4:  # small integers are sorted as wider ones
+        found = np.dtype(np.int32 if found.kind == "i" else np.uint32)
+    datatype = as_datatype(found, SEARCHED_DATATYPES)
+    keys, queries = (made.converted(name, datatype) for name in ("x1", "x2"))
     if keys.ndim != 1:
         raise ArgumentError(
             f"{call}: x1 has shape {keys.shape}, but must have one dimension, in which its items ascend; x2 may have "
             f"any number"
         )
     indices = {} if sorter is None else {"sorter": _sorter(call, sorter, keys.size)}
-    search = kept_primitive(Search, device, datatype.name, side=side, sorter=sorter is not None)
-    arrays = {"sorted": keys, "queries": queries, **indices}
-    uploaded = {name: items if isinstance(items, Items) else asarray(items, device) for name, items in arrays.items()}
-    found = search.bind(**uploaded).execute().output
-    if any(isinstance(each, Items) for each in (x1, x2, sorter)):
-        return found
-    return numpy_result(found.to_numpy().astype(np.intp, copy=False))
+    made.arrays = {"sorted": keys, "queries": queries, **indices}
+    made.on_gpu |= isinstance(sorter, Items)
+    found = made.results(kept_primitive(Search, device, datatype.name, side=side, sorter=sorter is not None))["output"]
+    return found if made.on_gpu else numpy_result(found.astype(np.intp, copy=False))
 
 
 def _between_the_same(queries: np.ndarray, keys: np.dtype, side: SearchSide) -> np.ndarray:
@@ -588,16 +590,6 @@ def _direction(bins: np.ndarray) -> int:
     return 0 if (rest > before).any() else -1
 
 
-def _sortable(call: str, given: Mapping[str, Any], device: wgpu.GPUDevice) -> tuple[list[Any], Datatype]:
-    """Return arguments in the one datatype that numpy promotes them to; small integers, which no sort takes, wider."""
-    promoted = Promoted(call, given, device, has_doubles=True)
-    found = promoted.datatype.dtype
-    if found.kind in "bui" and found.itemsize < 4:
-        found = np.dtype(np.int32 if found.kind == "i" else np.uint32)
-    datatype = as_datatype(found, SEARCHED_DATATYPES)
-    return [promoted.converted(name, datatype) for name in given], datatype
-
-
 def _sorter(call: str, sorter: Any, length: int) -> Any:
     """Return indices that sort keys, as u32; raise where they are no such indices, as far as the host can tell."""
     items = sorter if isinstance(sorter, Items) else argument_array(call, "sorter", sorter)
@@ -638,19 +630,18 @@ def _dtype_of(value: Any) -> np.dtype:
 
 def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | None) -> Any:
     """Return ``a + b`` of arrays and numbers of any shapes, by numpy's rules of shapes and datatypes."""
-    names = ("a", "b")
-    given = Promoted(call, {"a": a, "b": b}, device)
-    datatype, device, arrays = given.datatype, given.device, given.arrays
-    shape = broadcast_shapes(call, *(arrays[name].shape if name in arrays else () for name in names))
-    target = _written_directly(call, out, shape, datatype, device if given.on_gpu else None, "same_kind")
-    numbers = {name: given.number(name) for name in given.numbers}
-    primitive = kept_primitive(
-        BroadcastAdd, device, datatype.name, given.datatype_of("a").name, given.datatype_of("b").name,
-        a_shape=arrays["a"].shape if "a" in arrays else (), b_shape=arrays["b"].shape if "b" in arrays else (),
-    )  # fmt: skip
-    uploaded = {name: asarray(arrays[name] if name in arrays else numbers[name], device) for name in names}
-    result = primitive.bind(**uploaded, output=target).execute().outputs["output"]
+    made = Call(call, device)
+    datatype = made.promote({"a": a, "b": b})
+    shapes = {name: made.arrays[name].shape if name in made.arrays else () for name in ("a", "b")}
+    shape = broadcast_shapes(call, *shapes.values())
+    target = _written_directly(call, out, shape, datatype, made.device if made.on_gpu else None, "same_kind")
+    kinds = {name: made.datatypes.get(name, datatype).name for name in ("a", "b")}
+    primitive = made.primitive(
+        BroadcastAdd, datatype.name, kinds["a"], kinds["b"], a_shape=shapes["a"], b_shape=shapes["b"]
+    )
+    made.arrays |= {name: made.converted(name, datatype) for name in made.numbers}
+    result = made.run(primitive, output=target)["output"]
     if target is not None:
         return target
     result = result.viewed_as(shape)
-    return delivered(call, result if given.on_gpu else numpy_result(result.to_numpy()), out)
+    return delivered(call, result if made.on_gpu else numpy_result(result.to_numpy()), out)

@@ -15,14 +15,15 @@ from ..primitives.binned import even_edges, thresholds
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.histogram import EvenRange, Histogram, Histogram2D
 from ..primitives.one_shot import (
+    Call,
     HostItems,
     argument_array,
-    check_not_chunked,
     check_one_dimension,
     device_of,
     index_array,
     kept_primitive,
     stored_leaves,
+    weak_items,
     without_doubles,
 )
 from ..primitives.reduce import Reduce
@@ -31,38 +32,56 @@ from ..primitives.vector_add import VectorAdd
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.context import context_of
 from ..types.datatype import STORAGE_DATATYPES, Datatype
-from ..types.expression import Expression, f32
+from ..types.expression import f32
 from ..types.expression_functions import StructExpression
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
 from .arrays import take, zeros
-from .inputs import Inputs, of_sums, sums_may_wrap, two_words, weak_items
 
-__all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "reduce_by_index", "scatter_add"]
+__all__ = [
+    "bincount",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "of_sums",
+    "reduce_by_index",
+    "scatter_add",
+    "sums_may_wrap",
+    "two_words",
+]
 
 _MOST_LENGTH = (1 << 31) - 1
+_LOW_WORD = 0xFFFFFFFF
 
 
-class _Inputs(Inputs):
-    """Inputs of any shape, whose items are numbers."""
+# ---- sums of 8 bytes that do not wrap
 
-    def take(self, name: str, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> Any:
-        """Take an argument; return its datatype, or the program of an expression."""
-        shown = self._shown.get(name, name)
-        if isinstance(value, StructExpression):
-            raise DatatypeError(f"{self._call}: {shown} is a struct, but takes numbers; give one field of it")
-        if isinstance(value, Expression):
-            return self.take_expression(name, value)
-        check_not_chunked(self._call, shown, value)
-        if isinstance(value, Array):
-            items = value if value.ndim == 1 else value.reshape(-1)
-        else:
-            items = argument_array(self._call, shown, value).ravel()
-        return self.take_items(name, value, items, known)
 
-    def run(self, primitive: Any, **more: Array) -> Array:
-        """Return the output of a primitive; what is not on the GPU is uploaded."""
-        return self.outputs(primitive, **more)["output"]
+def sums_may_wrap(items: np.ndarray) -> bool:
+    """Whether sums of integers of 8 bytes may leave their range."""
+    if items.dtype.kind not in "iu" or not items.size:
+        return False
+    return max(-int(items.min()), int(items.max())) * items.size > np.iinfo(items.dtype).max
+
+
+def two_words(items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the high and the low words of integers of 8 bytes, of their dtype: sums of fewer than 2^31 do not wrap."""
+    return items >> 32, items & _LOW_WORD
+
+
+def of_sums(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """Return the sums of integers, in float64, from those of their high and of their low words."""
+    return (high + (low >> 32)) * 2.0**32 + (low & _LOW_WORD)
+
+
+# ---- bins
+
+
+def _take(call: Call, name: str, value: Any) -> Any:
+    """Take an argument of any shape, of numbers; return its datatype, or the program of an expression."""
+    if isinstance(value, StructExpression):
+        raise DatatypeError(f"{call}: {call.shown(name)} is a struct, but takes numbers; give one field of it")
+    return call.take(name, value, shape="flat", computes=True)
 
 
 class _Edges:
@@ -86,7 +105,7 @@ class _Edges:
         self, call: str, name: str, bins: Any, given: Any, items: np.ndarray | None, kind: Any,
         even: Callable[[int, Any, Any], np.ndarray] | None = None,
     ):  # fmt: skip
-        own: np.dtype = (kind if isinstance(kind, Datatype) else kind.datatype).dtype
+        own: np.dtype = (kind if isinstance(kind, Datatype) else STORAGE_DATATYPES[kind.types[0]]).dtype
         self._even: Callable[[int, Any, Any], np.ndarray] = even or partial(even_edges, own)
         self._dtype = _read_as(kind)
         self._given: Any = None
@@ -242,26 +261,24 @@ def histogram(
     >>> gw.histogram(x, 2, range=(0, 1))[0].to_numpy()
     array([2, 1], dtype=uint32)
     """
-    call = "gw.histogram()"
-    inputs = _Inputs(call, _device_of_bins(device, bins))
-    kind = inputs.take("input", x)
-    options = {} if weights is None else {"weights": inputs.take("weights", weights)}
-    inputs.check_lengths()
-    inputs.on_gpu |= isinstance(bins, Array)
-    items = inputs.arrays.get("input")
+    call = Call("gw.histogram()", _device_of_bins(device, bins))
+    kind = _take(call, "input", x)
+    options = {} if weights is None else {"weights": _take(call, "weights", weights)}
+    call.check_lengths()
+    call.on_gpu |= isinstance(bins, Array)
+    items = call.arrays.get("input")
     host = items if isinstance(items, np.ndarray) else None
     if isinstance(bins, str) and weights is not None:
         raise DatatypeError(f"{call}: bins={bins!r} is a rule that knows of no weights; give a number, or edges")
-    edges = _Edges(call, "x", bins, range, host, kind)
+    edges = _Edges(call.name, "x", bins, range, host, kind)
     if edges.range is not None:
         ends = EvenRange.of(*edges.range)
-        primitive = kept_primitive(Histogram, inputs.device, kind, edges.bins, range=ends, **options)
-        counts = inputs.run(primitive)
+        counts = call.run(call.primitive(Histogram, kind, edges.bins, range=ends, **options))["output"]
     else:
-        limits = edges.on_gpu(inputs.device)
-        primitive = kept_primitive(Histogram, inputs.device, kind, limits.size - 1, edges=True, **options)
-        counts = _padded(inputs, primitive, edges.bins, edges=limits)
-    dtype = None if inputs.on_gpu else _result_dtype(weights)
+        limits = edges.on_gpu(call.device)
+        primitive = call.primitive(Histogram, kind, limits.size - 1, edges=True, **options)
+        counts = _padded(call, primitive, edges.bins, edges=limits)
+    dtype = None if call.on_gpu else _result_dtype(weights)
     return _counted(counts, dtype, edges.edges if density else None), edges.edges
 
 
@@ -287,11 +304,10 @@ def histogram_bin_edges(x: Any, bins: Any = 10, range: tuple[float, float] | Non
     >>> gw.histogram_bin_edges(np.array([0, 1, 4]), 2)
     array([0., 2., 4.])
     """
-    call = "gw.histogram_bin_edges()"
-    inputs = _Inputs(call, None)
-    kind = inputs.take("x", x)
-    items = inputs.arrays.get("x")
-    return _Edges(call, "x", bins, range, items if isinstance(items, np.ndarray) else None, kind).edges
+    call = Call("gw.histogram_bin_edges()")
+    kind = _take(call, "x", x)
+    items = call.arrays.get("x")
+    return _Edges(call.name, "x", bins, range, items if isinstance(items, np.ndarray) else None, kind).edges
 
 
 def _device_of_bins(device: wgpu.GPUDevice | None, *bins: Any) -> wgpu.GPUDevice | None:
@@ -300,12 +316,12 @@ def _device_of_bins(device: wgpu.GPUDevice | None, *bins: Any) -> wgpu.GPUDevice
     return on_gpu[0] if on_gpu and device is None else device
 
 
-def _padded(inputs: _Inputs, primitive: Any, length: int, **more: Array) -> Array:
+def _padded(call: Call, primitive: Any, length: int, **more: Array) -> Array:
     """Return the output of a primitive, with zeros behind it."""
     if primitive.bins == length:
-        return inputs.run(primitive, **more)
+        return call.run(primitive, **more)["output"]
     output = zeros(length, primitive.result_datatype.name, primitive.device)
-    inputs.run(primitive, **more, output=output[: primitive.bins])
+    call.run(primitive, **more, output=output[: primitive.bins])
     return output
 
 
@@ -367,18 +383,18 @@ def histogram2d(
     array([[1., 1.],
            [0., 1.]])
     """
-    call = "gw.histogram2d()"
+    name = "gw.histogram2d()"
     if not any(isinstance(each, (Array, *EXPRESSIONS)) for each in (x, y)):
-        x, y = argument_array(call, "x", x), argument_array(call, "y", y)
+        x, y = argument_array(name, "x", x), argument_array(name, "y", y)
         both = np.result_type(x, y)
         x, y = x.astype(both, copy=False), y.astype(both, copy=False)
     is_list = isinstance(bins, (tuple, list)) or (isinstance(bins, np.ndarray) and bins.ndim > 0)
     several: list[Any] = list(cast(Sequence[Any], bins)) if is_list else []
     each_bins: list[Any] = several if len(several) == 2 else [bins, bins]
-    inputs = _Inputs(call, _device_of_bins(device, *each_bins))
-    kinds = (inputs.take("x", x), inputs.take("y", y))
-    options = {} if weights is None else {"weights": inputs.take("weights", weights)}
-    inputs.check_lengths()
+    call = Call(name, _device_of_bins(device, *each_bins))
+    kinds = (_take(call, "x", x), _take(call, "y", y))
+    options = {} if weights is None else {"weights": _take(call, "weights", weights)}
+    call.check_lengths()
     ranges = (None, None) if range is None else tuple(range) if np.iterable(range) else ()
     if len(ranges) != 2:
         raise ArgumentError(f"{call}: range={range!r}, but must be a pair of pairs")
@@ -386,21 +402,21 @@ def histogram2d(
     for name, kind, own_bins, own_range in zip(("x", "y"), kinds, each_bins, ranges, strict=True):
         if isinstance(own_bins, str):
             raise DatatypeError(f"{call}: bins={own_bins!r}, but a rule is for one argument; give a number, or edges")
-        inputs.on_gpu |= isinstance(own_bins, Array)
-        items = inputs.arrays.get(name)
+        call.on_gpu |= isinstance(own_bins, Array)
+        items = call.arrays.get(name)
         host = items if isinstance(items, np.ndarray) else None
-        found.append(_Edges(call, name, own_bins, own_range, host, kind, _even_of_pairs))
-    limits = [edges.on_gpu(inputs.device) for edges in found]
+        found.append(_Edges(call.name, name, own_bins, own_range, host, kind, _even_of_pairs))
+    limits = [edges.on_gpu(call.device) for edges in found]
     shape, counted = (found[0].bins, found[1].bins), (limits[0].size - 1, limits[1].size - 1)
-    primitive = kept_primitive(Histogram2D, inputs.device, kinds, counted, edges=True, **options)
+    primitive = call.primitive(Histogram2D, kinds, counted, edges=True, **options)
     is_cut = counted != shape
-    counts = _padded(inputs, primitive, primitive.bins + is_cut, x_edges=limits[0], y_edges=limits[1])
+    counts = _padded(call, primitive, primitive.bins + is_cut, x_edges=limits[0], y_edges=limits[1])
     if is_cut:  # bins above all items have the zero that is the last one
         places = np.full(shape, primitive.bins, np.uint32)
         places[: counted[0], : counted[1]] = np.arange(primitive.bins, dtype=np.uint32).reshape(counted)
         counts = take(counts, places)
     x_edges, y_edges = found[0].edges, found[1].edges
-    if inputs.on_gpu:
+    if call.on_gpu:
         if density:
             raise ArgumentError(f"{call}: density= is for numpy arrays; divide the Array of counts")
         return counts.reshape(shape), x_edges, y_edges
@@ -568,15 +584,12 @@ def _by_index(
     shown: Mapping[str, str] | None = None,
 ) -> Any:  # fmt: skip
     """Return the results for each index."""
-    inputs = _Inputs(call, device, shown or {"items": "x"})
-    kind = inputs.take("indices", indices)
-    items = None if x is None else inputs.take("items", x)
-    inputs.check_lengths()
-    primitive = kept_primitive(
-        ReduceByIndex, inputs.device, kind, items, op, size=length, deterministic=bool(deterministic)
-    )
-    output = inputs.run(primitive)
-    return output if inputs.on_gpu else output.to_numpy()
+    made = Call(call, device, shown)
+    kind = _take(made, "indices", indices)
+    items = None if x is None else _take(made, "items", x)
+    made.check_lengths()
+    primitive = made.primitive(ReduceByIndex, kind, items, op, size=length, deterministic=bool(deterministic))
+    return made.results(primitive)["output"]
 
 
 @explained()
@@ -622,23 +635,17 @@ def scatter_add(
     >>> gw.scatter_add(x, np.array([2, 0, 2]), np.ones(3, dtype=np.float32))
     array([1., 0., 2.], dtype=float32)
     """
-    call = "gw.scatter_add()"
-    inputs = _Inputs(call, device)
-    if isinstance(x, EXPRESSIONS):
-        raise ArgumentError(f"{call}: x is an expression; store it first, with gw.asarray(x)")
-    onto = inputs.take("x", x)
-    shape = x.shape if isinstance(x, Array) else argument_array(call, "x", x).shape
-    if len(shape) != 1:
-        raise ArgumentError(f"{call}: x has shape {shape}, but must have one dimension; give x.ravel()")
+    call = Call("gw.scatter_add()", device)
+    onto = call.take("x", x, fuses=False, computes=True)
     on_gpu = any(isinstance(each, (Array, *EXPRESSIONS)) for each in (x, indices, values))
-    target = inputs.arrays["x"]
+    target = call.arrays["x"]
     if not isinstance(indices, (Array, *EXPRESSIONS)):
-        indices = _checked_indices(call, "indices", indices, target.size)
+        indices = _checked_indices(call.name, "indices", indices, target.size)
     if is_python(values):
-        values = weak_items(call, "values", values, onto)
+        values = weak_items(call.name, "values", values, onto)
     if isinstance(values, (np.ndarray, np.generic)) and values.ndim == 0 and not isinstance(indices, EXPRESSIONS):
         values = np.full(indices.size, values)
-    added = inputs.take("values", values)
+    added = _take(call, "values", values)
     given = added if isinstance(added, Datatype) else added.datatype
     if given != onto or onto.itemsize_bytes < 4:
         raise DatatypeError(
@@ -646,12 +653,12 @@ def scatter_add(
             f"convert them"
         )
     if not target.size:
-        return target.copy() if not on_gpu else zeros(0, onto.name, inputs.device)
-    values = values if isinstance(values, (Array, *EXPRESSIONS)) else inputs.arrays["values"]
+        return target.copy() if not on_gpu else zeros(0, onto.name, call.device)
+    values = values if isinstance(values, (Array, *EXPRESSIONS)) else call.arrays["values"]
     bound = [array for each in (indices, values) if isinstance(each, EXPRESSIONS) for _, array in flat_of(each).arrays]
     device = device_of(*bound, *(each for each in (x, indices, values) if isinstance(each, Array)), device=device)
     shown = {"items": "values"}
-    sums = _by_index(call, indices, values, Add, target.size, device, deterministic=deterministic, shown=shown)
+    sums = _by_index(call.name, indices, values, Add, target.size, device, deterministic=deterministic, shown=shown)
     if not on_gpu:
         return target + sums
     total = kept_primitive(VectorAdd, device, onto.name)

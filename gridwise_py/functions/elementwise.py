@@ -15,7 +15,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives.fusion import flat_of
-from ..primitives.one_shot import argument_array, argument_datatype, delivered, device_of, is_weak, numpy_result
+from ..primitives.one_shot import Call, argument_array, argument_datatype, delivered, device_of, is_weak, numpy_result
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..types import expression_functions as expressions
@@ -25,7 +25,6 @@ from ..types.expression_functions import StructExpression
 from ..types.operations import NUMPY_TYPES
 from ..types.operators import BinOp, Max, Min
 from ..types.options import integer
-from .inputs import Promoted
 from .reductions import reduce
 from .selections import nonzero
 from .summaries import narrowed
@@ -256,11 +255,12 @@ def _pick(call: str, op: BinOp, function: Callable[..., Any], a: Any, b: Any, ou
     """Return the smaller or the larger of two items, of numpy's promoted dtype."""
     if _is_later(a, b):
         return _stored(call, function(*_beside(call, (a, b))), out)
-    given = Promoted(call, {"a": a, "b": b}, device, has_doubles=True)
-    if given.on_gpu:
+    made = Call(call, device)
+    datatype = made.promote({"a": a, "b": b}, computes=False)
+    if made.on_gpu:
         raise ArgumentError(f"{call}: an argument is a ChunkedArray; give its chunks one by one")
-    first, second = (np.asarray(given.converted(name)) for name in ("a", "b"))
-    dtype = given.datatype.dtype
+    first, second = (np.asarray(made.converted(name, datatype)) for name in ("a", "b"))
+    dtype = datatype.dtype
     if dtype.itemsize == 8 or dtype.kind == "b":  # what expressions do not compare is combined along an axis
         try:
             both = np.stack(np.broadcast_arrays(first, second))
@@ -388,9 +388,10 @@ def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevic
             condition = argument_array(call, "condition", condition) != 0
         return expressions.where(*_beside(call, (condition, a, b)))
     chosen = argument_array(call, "condition", condition) != 0
-    given = Promoted(call, {"a": a, "b": b}, device, ITEM_DATATYPES, has_doubles=True)
-    first, second = (np.asarray(given.converted(name)) for name in ("a", "b"))
-    dtype, function = given.datatype.dtype, cast(Any, expressions.where)
+    made = Call(call, device)
+    datatype = made.promote({"a": a, "b": b}, ITEM_DATATYPES, computes=False)
+    first, second = (np.asarray(made.converted(name, datatype)) for name in ("a", "b"))
+    dtype, function = datatype.dtype, cast(Any, expressions.where)
     if dtype.itemsize == 8:  # two words each
         try:
             chosen, first, second = np.broadcast_arrays(chosen, first, second)

@@ -37,7 +37,7 @@ from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
 from ..types.expression_functions import StructExpression, where
 from ..types.operators import Add, BinOp, Max, Min, Multiply
 from ..types.options import integer
-from .inputs import of_sums, sums_may_wrap, two_words
+from .bins import of_sums, sums_may_wrap, two_words
 from .labels import Labels, labels_of, numbered
 
 __all__ = ["Groups", "group_by"]

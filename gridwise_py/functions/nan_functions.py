@@ -22,7 +22,8 @@ from ..runtime.array import Array, asarray
 from ..types import expression_functions as expressions
 from ..types.datatype import ItemDatatypeLike
 from ..types.expression import LEAF_DATATYPES, Expression, f32
-from .reductions import AxisLike, Where, mask_of, masked_items, max, min, prod, sum
+from .reductions import mask_of, masked_items, max, min, prod, sum
+from .signatures import AxisLike, Where
 from .summaries import any, argmax, argmin, mean, narrowed, spread
 
 __all__ = ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]

@@ -16,24 +16,24 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
 from ..primitives.one_shot import (
+    Call,
     argument_array,
     argument_datatype,
-    check_not_chunked,
+    check_not_counted,
     delivered,
-    device_of,
     numpy_result,
-    without_doubles,
 )
 from ..primitives.reduce_axis import axes_of
 from ..runtime.array import Array, asarray, empty
 from ..types.datatype import STORAGE_DATATYPES
-from ..types.expression import LEAF_DATATYPES, Expression, f32
-from ..types.expression_functions import StructExpression, isnan, where
+from ..types.expression import LEAF_DATATYPES, f32
+from ..types.expression_functions import isnan, where
 from ..types.options import one_of
 from .arrays import take
 from .orders import transpose
-from .reductions import AxisLike, max, min
+from .reductions import max, min
 from .segments import segmented_sort
+from .signatures import AxisLike
 from .sorts import sort
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "ptp", "quantile"]
@@ -99,17 +99,13 @@ class _Rows:
     """
 
     def __init__(self, call: str, x: Any, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None):
-        check_not_chunked(call, "x", x)
-        if isinstance(x, (Expression, StructExpression)):
-            raise ArgumentError(f"{call}: x is an expression, but is sorted; store it with gw.asarray(x)")
-        self.on_gpu: bool = isinstance(x, Array)
-        if isinstance(x, Array) and x.count is not None:
-            raise ArgumentError(f"{call}: only the GPU knows how many items {x!r} has; give x.trim(), which reads it")
-        items: Any = (
-            x if isinstance(x, Array) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
-        )
-        known = LEAF_DATATYPES if self.on_gpu else STORAGE_DATATYPES
-        argument_datatype(call, "x", x, items.dtype, known)
+        made = Call(call, device)
+        is_array = isinstance(x, Array)
+        made.take("x", x, LEAF_DATATYPES if is_array else STORAGE_DATATYPES, shape="any", computes=True, fuses=False)
+        items: Any = made.arrays["x"]
+        if is_array:
+            check_not_counted(call, items)
+        self.on_gpu: bool = made.on_gpu
         if items.dtype.kind == "b":
             raise DatatypeError(f"{call}: x is of bool, which has no differences; give x.astype(np.uint8)")
         axes = axes_of(call, axis, items.ndim)
@@ -121,7 +117,7 @@ class _Rows:
         self.length: int = prod(items.shape[k] for k in axes)
         if (*others, *axes) != tuple(range(items.ndim)):
             items = transpose(items, (*others, *axes)) if self.on_gpu else items.transpose(*others, *axes)
-        self.device: wgpu.GPUDevice = device_of(x, device=device)
+        self.device: wgpu.GPUDevice = made.device
         self.dtype: np.dtype[Any] = items.dtype.newbyteorder("=")
         if self.rows and not self.length:
             raise ArgumentError(f"{call}: x has no items along axis={axis!r}, so there is no such number; give some")

@@ -18,13 +18,14 @@ from ..primitives import ArgSort, Scatter, SegmentedSort, SortPairs, Transpose
 from ..primitives.array_methods import taken
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
+    Call,
     argument_array,
     argument_datatype,
-    check_not_chunked,
     device_of,
     index_array,
     kept_primitive,
     numpy_result,
+    weak_items,
 )
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
@@ -37,33 +38,12 @@ from ..types.expression import LEAF_DATATYPES, index
 from ..types.operators import Max, Min
 from ..types.options import integer, one_of
 from .arrays import arange, full, zeros
-from .inputs import weak_items
 
 __all__ = [
     "flip", "lexsort", "put", "roll", "row_places", "rows_sorted", "transpose", "with_last", "with_last_at",
 ]  # fmt: skip
 
 PutMode: TypeAlias = Literal["raise", "wrap", "clip", "drop"]
-
-
-def _uploaded(call: str, x: Any, device: wgpu.GPUDevice | None) -> tuple[Array, bool]:
-    """Return an array on the GPU, and whether it was there."""
-    if isinstance(x, EXPRESSIONS):
-        raise ArgumentError(f"{call}: x is an expression; store it first, with gw.asarray(x)")
-    check_not_chunked(call, "x", x)
-    if isinstance(x, Array):
-        device_of(x, device=device)  # raises where they are two
-        if x.count is not None:
-            raise ArgumentError(f"{call}: only the GPU knows how many items {x!r} has; give x.trim(), which reads it")
-        return x, True
-    items = argument_array(call, "x", x)
-    if items.dtype.names is None:  # asarray() tells what a struct may be
-        argument_datatype(call, "x", x, items.dtype, ITEM_DATATYPES)
-    return asarray(items, device_of(device=device)), False
-
-
-def _returned(result: Array, on_gpu: bool) -> Any:
-    return result if on_gpu else result.to_numpy()
 
 
 def _moved_as(call: str, x: Array) -> Datatype:
@@ -121,8 +101,8 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
            [2, 5],
            [3, 6]])
     """
-    call = "gw.transpose()"
-    array, on_gpu = _uploaded(call, x, device)
+    made = Call("gw.transpose()", device)
+    call, array = made.name, made.uploaded("x", x)
     order = tuple(reversed(range(array.ndim))) if axes is None else _axes(call, axes, array.ndim)
     if sorted(order) != list(range(array.ndim)):
         raise ArgumentError(f"{call}: axes={axes} must have each of the {array.ndim} dimensions of x once")
@@ -147,7 +127,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
         outer *= array.shape[axis]
     if not copied:
         result = result.copy()
-    found = _returned(_viewed(result, array.datatype, tuple(lengths)), on_gpu)
+    found = made.result(_viewed(result, array.datatype, tuple(lengths)))
     return found[()] if isinstance(x, np.generic) else found
 
 
@@ -237,11 +217,12 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
     array([[2, 1],
            [4, 3]])
     """
-    call = "gw.flip()"
+    made = Call("gw.flip()", device)
+    call = made.name
     is_readable = isinstance(x, Array) and x.ndim == 1 and x.datatype.name in LEAF_DATATYPES
     if axis is None and (isinstance(x, EXPRESSIONS) or is_readable):
         return expression_functions.flip(x)
-    array, on_gpu = _uploaded(call, x, device)
+    array = made.uploaded("x", x)
     axes = (None,) if axis is None else _axes(call, axis, array.ndim)
     if len(set(axes)) < len(axes):
         raise AxisError(f"{call}: axis={axis!r} names an axis twice; name each once")
@@ -250,7 +231,7 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
     result = array.copy() if not axes else array
     for each in axes:
         result = _reordered(call, result, each, None)
-    return result if on_gpu else numpy_result(result.to_numpy())  # without dimensions a scalar, unlike roll's
+    return result if made.on_gpu else numpy_result(result.to_numpy())  # without dimensions a scalar, unlike roll's
 
 
 @explained()
@@ -288,8 +269,8 @@ def roll(
     >>> gw.roll(np.arange(5), 2)
     array([3, 4, 0, 1, 2])
     """
-    call = "gw.roll()"
-    array, on_gpu = _uploaded(call, x, device)
+    made = Call("gw.roll()", device)
+    call, array = made.name, made.uploaded("x", x)
     given: Any = shift if _is_several(shift) else [shift]
     if getattr(given, "ndim", 1) > 1:
         raise ArgumentError(f"{call}: shift must be a number, or one for each axis, not {shift!r:.60}")
@@ -310,7 +291,7 @@ def roll(
     result = array.copy() if not totals else array
     for each, places in totals.items():
         result = _reordered(call, result, each, places)
-    return _returned(result, on_gpu)
+    return made.result(result)
 
 
 # ---- put
@@ -367,7 +348,7 @@ def put(
     if isinstance(x, np.ndarray) and not x.flags.writeable:
         raise ArgumentError(f"{call}: x is written in place, but is read-only; give a copy")
     device = device_of(x, indices, values, device=device)
-    array, _ = _uploaded(call, x, device)
+    array = Call(call, device).uploaded("x", x)
     datatype = _moved_as(call, array)
     places = _places(call, indices, array.size, mode, device)
     items = _values(call, values, array, places.size)
@@ -495,12 +476,10 @@ def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) 
     given: list[Any] = list(keys) if np.iterable(keys) else []
     if not given:
         raise DatatypeError(f"{call} needs at least one key")
-    device = device_of(*given, device=device)
+    made = Call(call, device_of(*given, device=device))
     arrays: list[Array] = []
-    on_gpu = False
     for number, key in enumerate(given):
-        array, there = _uploaded(call, key, device)
-        on_gpu |= there
+        array = made.uploaded(f"key {number}", key)
         if arrays and array.shape != arrays[0].shape:
             raise LengthError(f"{call}: key {number} has shape {array.shape}, but key 0 has {arrays[0].shape}")
         as_datatype(array.dtype, STORAGE_DATATYPES)
@@ -512,11 +491,11 @@ def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) 
     first, *others = arrays
     # Stable sorts, the key that counts most last.
     if ndim == 0 or not first.size:
-        order = zeros(first.shape, "u32", device)
+        order = zeros(first.shape, "u32", made.device)
     elif ndim == 1:
-        order = kept_primitive(ArgSort, device, first.datatype.name).bind(input=first).execute().output
+        order = made.primitive(ArgSort, first.datatype.name).bind(input=first).execute().output
         for key in others:
-            sort = kept_primitive(SortPairs, device, key.datatype.name, "u32")
+            sort = made.primitive(SortPairs, key.datatype.name, "u32")
             chosen = taken(call, key, order, None, "clip")
             order = sort.bind(keys=chosen, values=order).execute().outputs["output_values"]
     else:
@@ -527,7 +506,5 @@ def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) 
             chosen = taken(call, key, places, None, "clip").reshape(first.shape)
             order = rows_sorted(chosen, key.datatype, order)
         order = order.reshape(first.shape)
-    if on_gpu:
-        return with_last_at(order, along) if ndim > 1 else order
-    found = order.to_numpy().astype(np.intp)
-    return with_last_at(found, along) if ndim > 1 else numpy_result(found)
+    found = made.result(order, np.intp)
+    return with_last_at(found, along) if ndim > 1 else found if made.on_gpu else numpy_result(found)

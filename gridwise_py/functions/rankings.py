@@ -10,22 +10,17 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
-from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
+    Call,
     HostItems,
     argument_array,
-    argument_datatype,
-    check_one_dimension,
-    device_of,
-    kept_primitive,
-    stored_leaves,
 )
 from ..primitives.reduce_axis import one_axis
 from ..primitives.top_k import TopK, TopKMode
-from ..runtime.array import Array, asarray
-from ..runtime.chunked_array import ChunkedArray
+from ..runtime.array import Array
 from ..types.expression import Expression
-from ..types.options import MOST_U32, integer
+from ..types.options import integer
 from .orders import with_last, with_last_at
 from .sorts import along_one, argsort, at_least_1d, check_kind, sort
 
@@ -95,42 +90,30 @@ def top_k(
     >>> gw.top_k(np.array([3, 9, 2, 9, 5], dtype=np.uint32), 3)
     TopItems(values=array([9, 9, 5], dtype=uint32), indices=array([1, 3, 4]))
     """
-    call = "gw.top_k()"
-    k = integer(f"{call}: k", k, 0, MOST_U32)
+    call = Call("gw.top_k()", device)
+    k = call.integer("k", k, 0)
     options: dict[str, Any] = {"mode": mode, "sorted": bool(sorted)}
     if isinstance(x, EXPRESSIONS):
-        one_axis(call, axis, 1)
-        flat = flat_of(x)
-        arrays = stored_leaves(call, flat)
-        check_one_dimension(call, flat, arrays)
-        primitive = kept_primitive(
-            TopK, device_of(*arrays.values(), device=device), flat.without_arrays(), k, **options
-        )
-        return TopItems(**primitive.bind(**arrays).execute().outputs)
-    if isinstance(x, ChunkedArray):
-        raise ArgumentError(f"{call}: x is {x!r}, but must be one Array; find the best of each chunk, then of these")
-    items = x if isinstance(x, Array) else argument_array(call, "x", x)
+        one_axis(call.name, axis, 1)
+        return TopItems(**call.results(call.primitive(TopK, call.take("input", x), k, **options)))
+    items = call.items("input", x)
     if items.ndim == 0:
         raise ArgumentError(f"{call}: x is a single item; give an array of one dimension or more")
-    axis = one_axis(call, axis, items.ndim)
+    axis = one_axis(call.name, axis, items.ndim)
     items = with_last(items, axis)
-    length = items.shape[-1]
+    shape, length = (*items.shape[:-1], k), items.shape[-1]
     if k > length:
         raise LengthError(
             f"{call}: k={k}, but x has {length} items{' a row' if items.ndim > 1 else ''}; give a smaller k"
         )
-    dtype = argument_datatype(call, "x", x, items.dtype, TopK.datatypes)
     if items.ndim > 1 and length:
         options["row_length"] = length
-    primitive = kept_primitive(TopK, device_of(x, device=device), dtype, k, **options)
-    given = asarray(items if items.ndim == 1 else items.reshape(-1), primitive.device)
-    outputs = primitive.bind(input=given).execute().outputs
-    shape = (*items.shape[:-1], k)
-    if isinstance(x, Array):
-        found = (each if each.shape == shape else each.reshape(shape) for each in outputs.values())
-        return TopItems(*(with_last_at(each, axis) for each in found))
-    values, indices = (with_last_at(each.to_numpy().reshape(shape), axis) for each in outputs.values())
-    return TopItems(values, indices.astype(np.intp))
+    kind = call.hold("input", items.reshape(-1) if items.ndim > 1 else items, x, TopK.datatypes)
+    values, indices = (
+        with_last_at(each if each.shape == shape else each.reshape(shape), axis)
+        for each in call.results(call.primitive(TopK, kind, k, **options)).values()
+    )
+    return TopItems(values, indices if call.on_gpu else indices.astype(np.intp))
 
 
 @explained()

@@ -5,301 +5,130 @@ A result has the type of the input: numpy array, Array or ChunkedArray.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import prod as product
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, cast
 
 import numpy as np
 import wgpu
-from numpy.typing import NDArray
 
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import Reduce, ReduceAxis
+from ..primitives.engines.operator import check_conversion
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
-    HostItems,
-    Results,
+    Call,
     argument_array,
-    checked,
     delivered,
     device_of,
     numpy_result,
-    without_doubles,
 )  # fmt: skip
 from ..primitives.reduce_axis import axes_of, is_together
 from ..runtime.array import Array, asarray, check_numpy_out, empty
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types import expression_functions
-from ..types.datatype import ITEM_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
+from ..types.datatype import (
+    ITEM_DATATYPES,
+    STORAGE_DATATYPES,
+    Datatype,
+    ItemDatatypeLike,
+    Struct,
+    as_datatype,
+)  # fmt: skip
 from ..types.expression import Expression
 from ..types.operators import Add, BinOp, BinOpLike, Max, Min, Multiply, as_binop
+from ..types.program import Flat
+from .signatures import AxisLike, ExtremeCall, ReduceCall, SumCall, typed_as
 from .windowed import one_result
 
-__all__ = ["AxisLike", "max", "min", "prod", "reduce", "sum"]
-
-#: The axes that a reduction combines items along; None means all.
-AxisLike: TypeAlias = int | Sequence[int] | None
-#: What is combined in front of all items.
-Initial: TypeAlias = complex | np.generic | tuple[Any, ...] | NDArray[Any] | Array
-#: Which items count.
-Where: TypeAlias = bool | HostItems | Array | Expression
-OutT = TypeVar("OutT", bound=np.ndarray)
-ScalarT = TypeVar("ScalarT", bound=np.number[Any])
-FloatT = TypeVar("FloatT", bound=np.floating[Any])
-ProtocolT = TypeVar("ProtocolT")
+__all__ = ["max", "min", "prod", "reduce", "sum"]
 
 
-def typed_as(_kind: type[ProtocolT]) -> Callable[[Callable[..., Any]], ProtocolT]:
-    """Give a function the signatures of a Protocol, for type checkers; it stays itself."""
+@dataclass(frozen=True)
+class Results:
+    """The datatype that a caller of a reduction or a scan gets.
 
-    def decorate(function: Callable[..., Any]) -> ProtocolT:
-        return cast(ProtocolT, function)
+    Attributes
+    ----------
+    asked : object
+        What the caller gave as ``dtype=``, or None.
+    widens : bool
+        Whether integers and bools become numbers of 64 bits, as in numpy's sums.
+    takes_out : bool
+        Whether without ``dtype=`` items are converted to the datatype of ``out=`` as they are read, and combined in it:
+        not where items are compared.
+    """
 
-    return decorate
+    asked: Any = None
+    widens: bool = False
+    takes_out: bool = True
 
-
-class _Options(TypedDict, total=False):
-    """What has no place among numpy's first arguments, or is seldom given there."""
-
-    initial: Initial | None
-    where: Where
-    device: wgpu.GPUDevice | None
-
-
-class _SumOptions(_Options, total=False):
-    deterministic: bool
-    compensated: bool
-
-
-class _ReduceOptions(_SumOptions, total=False):
-    dtype: ItemDatatypeLike | None
-
-
-class _ExtremeOptions(_Options, total=False):
-    dtype: ItemDatatypeLike | None
-
-
-class _Reduce(Protocol):
-    """`reduce`."""
-
-    @overload
-    def __call__(
-        self,
-        x: Items,
-        op: BinOpLike = ...,
-        *,
-        axis: AxisLike = ...,
-        keepdims: bool = ...,
-        out: Array | None = ...,
-        **options: Unpack[_ReduceOptions],
-    ) -> Array: ...
-    @overload
-    def __call__(  # pyright: ignore[reportOverlappingOverload]  # HostItems has structured arrays, too
-        self,
-        x: NDArray[np.void],
-        op: BinOpLike = ...,
-        *,
-        axis: None = ...,
-        keepdims: Literal[False] = ...,
-        out: None = ...,
-        **options: Unpack[_SumOptions],
-    ) -> np.void: ...
-    @overload
-    def __call__(
-        self,
-        x: NDArray[ScalarT],
-        op: BinOpLike = ...,
-        *,
-        axis: None = ...,
-        keepdims: Literal[False] = ...,
-        out: None = ...,
-        **options: Unpack[_SumOptions],
-    ) -> ScalarT: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        op: BinOpLike = ...,
-        *,
-        axis: None = ...,
-        keepdims: Literal[False] = ...,
-        out: None = ...,
-        **options: Unpack[_ReduceOptions],
-    ) -> np.number[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        op: BinOpLike = ...,
-        *,
-        axis: int | Sequence[int],
-        keepdims: bool = ...,
-        out: None = ...,
-        **options: Unpack[_ReduceOptions],
-    ) -> NDArray[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        op: BinOpLike = ...,
-        *,
-        axis: None = ...,
-        keepdims: Literal[True],
-        out: None = ...,
-        **options: Unpack[_ReduceOptions],
-    ) -> NDArray[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        op: BinOpLike = ...,
-        *,
-        axis: AxisLike = ...,
-        keepdims: bool = ...,
-        out: OutT,
-        **options: Unpack[_ReduceOptions],
-    ) -> OutT: ...
+    def datatype(self, items: Datatype, out: Any) -> Datatype:
+        """Return it, for items of a datatype and what the caller gave as ``out=``."""
+        if self.asked is not None:
+            return as_datatype(self.asked, ITEM_DATATYPES)
+        dtype = getattr(out, "dtype", None)
+        if self.takes_out and isinstance(dtype, np.dtype) and _combines_in(items.dtype, dtype):
+            native = dtype.newbyteorder("=")
+            known = next((each for each in STORAGE_DATATYPES.values() if each.dtype == native), None)
+            if known is not None:
+                return known
+        if self.widens and items.dtype.kind in "biu":
+            return STORAGE_DATATYPES["u64" if items.dtype.kind == "u" else "i64"]
+        return items
 
 
-class _Sum(Protocol):
-    """`sum` and `prod`."""
-
-    @overload
-    def __call__(
-        self,
-        x: Items,
-        axis: AxisLike = ...,
-        dtype: ItemDatatypeLike | None = ...,
-        out: Array | None = ...,
-        keepdims: bool = ...,
-        **options: Unpack[_SumOptions],
-    ) -> Array: ...
-    @overload
-    def __call__(
-        self,
-        x: NDArray[FloatT],
-        axis: None = ...,
-        dtype: None = ...,
-        out: None = ...,
-        keepdims: Literal[False] = ...,
-        **options: Unpack[_SumOptions],
-    ) -> FloatT: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: None = ...,
-        dtype: ItemDatatypeLike | None = ...,
-        out: None = ...,
-        keepdims: Literal[False] = ...,
-        **options: Unpack[_SumOptions],
-    ) -> np.number[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: int | Sequence[int],
-        dtype: ItemDatatypeLike | None = ...,
-        out: None = ...,
-        keepdims: bool = ...,
-        **options: Unpack[_SumOptions],
-    ) -> NDArray[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: None = ...,
-        dtype: ItemDatatypeLike | None = ...,
-        out: None = ...,
-        *,
-        keepdims: Literal[True],
-        **options: Unpack[_SumOptions],
-    ) -> NDArray[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: AxisLike,
-        dtype: ItemDatatypeLike | None,
-        out: OutT,
-        keepdims: bool = ...,
-        **options: Unpack[_SumOptions],
-    ) -> OutT: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: AxisLike = ...,
-        dtype: ItemDatatypeLike | None = ...,
-        *,
-        out: OutT,
-        keepdims: bool = ...,
-        **options: Unpack[_SumOptions],
-    ) -> OutT: ...
+def _combines_in(dtype: np.dtype[Any], out: np.dtype[Any]) -> bool:
+    """Whether a sum of items of a dtype is the same in the dtype of ``out=``, but for its rounding and its range."""
+    if dtype.kind in "Vc":  # these are combined as they are
+        return False
+    if out.kind == "b" or dtype.kind == "b":
+        return out == dtype or out.kind in "iuf"
+    return (dtype.kind in "iu" and out.kind in "iu") or np.can_cast(dtype, out, "same_kind")
 
 
-class _Extreme(Protocol):
-    """`min` and `max`."""
+def take_combined(
+    call: Call, x: Any, known: Mapping[str, Datatype], results: Results, out: Any, *, computes: bool = True
+) -> tuple[Any, Datatype]:
+    """Take all items that are combined, in C order; return their kind, and the datatype of the results.
 
-    @overload
-    def __call__(
-        self,
-        x: Items,
-        axis: AxisLike = ...,
-        out: Array | None = ...,
-        keepdims: bool = ...,
-        **options: Unpack[_ExtremeOptions],
-    ) -> Array: ...
-    @overload
-    def __call__(
-        self,
-        x: NDArray[ScalarT],
-        axis: None = ...,
-        out: None = ...,
-        keepdims: Literal[False] = ...,
-        **options: Unpack[_Options],
-    ) -> ScalarT: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: None = ...,
-        out: None = ...,
-        keepdims: Literal[False] = ...,
-        **options: Unpack[_ExtremeOptions],
-    ) -> np.number[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: int | Sequence[int],
-        out: None = ...,
-        keepdims: bool = ...,
-        **options: Unpack[_ExtremeOptions],
-    ) -> NDArray[Any]: ...
-    @overload
-    def __call__(
-        self,
-        x: HostItems,
-        axis: None = ...,
-        out: None = ...,
-        *,
-        keepdims: Literal[True],
-        **options: Unpack[_ExtremeOptions],
-    ) -> NDArray[Any]: ...
-    @overload
-    def __call__(
-        self, x: HostItems, axis: AxisLike, out: OutT, keepdims: bool = ..., **options: Unpack[_ExtremeOptions]
-    ) -> OutT: ...
-    @overload
-    def __call__(
-        self, x: HostItems, axis: AxisLike = ..., *, out: OutT, keepdims: bool = ..., **options: Unpack[_ExtremeOptions]
-    ) -> OutT: ...
+    Items that no kernel combines in that datatype are converted before, where they are.
+    """
+    kind = call.take("input", x, known, shape="flat", computes=computes, chunked=True)
+    if isinstance(kind, Flat):
+        # Kernels read conditions as u32, but a sum of bools is of i64, as numpy's.
+        counts = results.widens and kind.types == ("bool",)
+        result = results.datatype(STORAGE_DATATYPES["bool"] if counts else kind.datatype, out)
+        if _are_combined(kind.datatype, result):
+            return kind, result
+        call.arrays.clear()
+        return take_combined(call, asarray(x, call.device), known, results, out)
+    result = results.datatype(kind, out)
+    if _are_combined(kind, result):
+        return kind, result
+    items: Any = call.arrays["input"]
+    # numpy would drop imaginary parts, or every field but one.
+    if isinstance(items, ChunkedArray) or kind.is_several or isinstance(result, Struct):
+        check_conversion(kind, result)  # raises
+    with np.errstate(all="ignore"):
+        call.arrays["input"] = cast(Any, items).astype(result.dtype)
+    return result, result
 
 
-@typed_as(_Reduce)
+def _are_combined(datatype: Datatype, result: Datatype) -> bool:
+    """Whether kernels combine items of a datatype as another one."""
+    if datatype is result:
+        return True
+    try:
+        check_conversion(datatype, result)
+    except DatatypeError:
+        return False
+    return True
+
+
+@typed_as(ReduceCall)
 @explained()
 def reduce(
     x: Any,
@@ -398,7 +227,7 @@ def mask_of(call: str, where: Any) -> Any:
     """Return ``where=`` as numpy, an Array or an expression of bool; None for all items."""
     if where is True or where is None:
         return None
-    mask = where if isinstance(where, (*EXPRESSIONS, Array)) else argument_array(call, "where", where)
+    mask = Call(call).items("where", where, fuses=True, chunked=True)
     kind = mask.type if isinstance(mask, Expression) else getattr(mask, "dtype", np.dtype(bool)).name
     if kind != "bool":
         raise DatatypeError(f"{call}: where is of {kind}, but must be of bool; compare it, for example where != 0")
@@ -487,7 +316,7 @@ def _reduce(
         return _reduce_all(call, x, op, results, out, device, **options)
     if axis is None and not keepdims:
         return _reduce_all(call, x, op, results, out, device, **options)
-    items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+    items = Call(call, device).items("x", x, computes=True, chunked=True)
     axes, shape = _axes_and_shape(call, axis, items, keepdims)
     if len(axes) == items.ndim:
         item = out
@@ -509,12 +338,12 @@ def _reduce(
         # Numpy brings the axes together, on the way into the order that is uploaded.
         others = [k for k in range(items.ndim) if k not in axes]
         items, axes = items.transpose(*others, *axes), tuple(range(len(others), items.ndim))
-    of_axes: dict[str, Any] = {"shape": items.shape, "axis": axes, **options}
-    made = checked(
-        call, ReduceAxis, (op,), device, {"input": items}, out, results=results, flatten=True,
-        out_shape=shape, **of_axes,
-    )  # fmt: skip
-    result = made.run()[0]
+    made = Call(call, device)
+    kind, datatype = take_combined(made, items, ReduceAxis.datatypes, results, out)
+    of_axes: dict[str, Any] = {"shape": items.shape, "axis": axes, "result_dtype": datatype, **options}
+    primitive = made.primitive(ReduceAxis, kind, op, **of_axes)
+    made.take_out(primitive, out, shape, casting="unsafe")
+    result = made.results(primitive)["output"]
     if out is not None:
         return out
     result = result.reshape(shape)
@@ -542,8 +371,7 @@ def _reduce_behind(
     """Return reductions whose results are combined behind a first value."""
     if isinstance(initial, Array) and not isinstance(x, (*EXPRESSIONS, Items)):
         x = asarray(x, device_of(initial, device=device))
-    if not isinstance(x, (*EXPRESSIONS, Items)):
-        x = without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+    x = Call(call, device).items("x", x, computes=True, fuses=True, chunked=True)
     if isinstance(x, (Array, np.ndarray)):
         axes, shape = _axes_and_shape(call, axis, x, keepdims)
         if not op.empty and not product(x.shape[k] for k in axes):  # without items the first value is the result
@@ -577,9 +405,11 @@ def _reduce_behind(
 def _reduce_all(
     call: str, x: Any, op: BinOp, results: Results, out: Any, device: wgpu.GPUDevice | None, **options: bool
 ) -> Any:
-    result = one_result(
-        call, Reduce, (op,), device, {"input": x}, out, results=results, flatten=True, out_shape=(), **options
-    )
+    made = Call(call, device)
+    kind, datatype = take_combined(made, x, Reduce.datatypes, results, out)
+    primitive = made.primitive(Reduce, kind, op, result_dtype=datatype, **options)
+    made.take_out(primitive, out, (), casting="unsafe")
+    result = one_result(made, primitive, out)
     if isinstance(result, Array):
         return result if out is not None else result.viewed_as(())
     if out is None:
@@ -589,7 +419,7 @@ def _reduce_all(
     return out
 
 
-@typed_as(_Sum)
+@typed_as(SumCall)
 @explained()
 def sum(
     x: Any,
@@ -662,7 +492,7 @@ def sum(
     )  # fmt: skip
 
 
-@typed_as(_Sum)
+@typed_as(SumCall)
 @explained()
 def prod(
     x: Any,
@@ -736,7 +566,7 @@ def prod(
     )  # fmt: skip
 
 
-@typed_as(_Extreme)
+@typed_as(ExtremeCall)
 @explained()
 def min(
     x: Any,
@@ -796,7 +626,7 @@ def min(
     return _reduce("gw.min()", x, Min, Results(dtype), out, device, axis, keepdims, initial, where)
 
 
-@typed_as(_Extreme)
+@typed_as(ExtremeCall)
 @explained()
 def max(
     x: Any,

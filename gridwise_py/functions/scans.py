@@ -6,11 +6,9 @@ A result has the type of the input: numpy array, Array or ChunkedArray.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeVar, overload
+from typing import Any
 
-import numpy as np
 import wgpu
-from numpy.typing import NDArray
 
 from ..call_errors import explained
 from ..errors import ArgumentError
@@ -18,73 +16,27 @@ from ..primitives import Scan, ScanAxis
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
     REMEDIES,
-    CheckedCall,
-    HostItems,
-    Results,
-    argument_array,
+    Call,
     check_gpu_out,
-    checked,
-    device_of,
-    without_doubles,
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
 from ..runtime.array import Array, empty
-from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
-from ..streaming import in_windows, takes_windows
-from ..types.datatype import ItemDatatypeLike
+from ..runtime.chunked_array import ChunkedArray
+from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, Multiply, as_binop
-from .reductions import Initial, first_value
+from .reductions import Results, first_value, take_combined
+from .signatures import CumProdCall, CumSumCall, CumulativeCall, ScanCall, typed_as
 from .windowed import one_result
 
 __all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "scan"]
 
-ScalarT = TypeVar("ScalarT", bound=np.number[Any])
-FloatT = TypeVar("FloatT", bound=np.floating[Any])
 _INITIAL = {
     "include_initial": "gw.cumulative_sum and gw.cumulative_prod have it", "initial": "gw.scan has it",
 }  # fmt: skip
 
 
-@overload
-def scan(
-    x: ItemsT,
-    op: BinOpLike = ...,
-    kind: ScanKind = ...,
-    *,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    initial: Initial | None = ...,
-    out: ItemsT | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def scan(
-    x: NDArray[ScalarT],
-    op: BinOpLike = ...,
-    kind: ScanKind = ...,
-    *,
-    dtype: None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    initial: Initial | None = ...,
-    out: NDArray[ScalarT] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[ScalarT]: ...
-@overload
-def scan(
-    x: HostItems,
-    op: BinOpLike = ...,
-    kind: ScanKind = ...,
-    *,
-    dtype: ItemDatatypeLike | None = ...,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    initial: Initial | None = ...,
-    out: NDArray[Any] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
+@typed_as(ScanCall)
 @explained({name: remedy for name, remedy in REMEDIES.items() if name != "initial"})
 def scan(
     x: Any,
@@ -149,53 +101,17 @@ def _scan(
     initial: Any = None,
     **options: bool,
 ) -> Any:
-    key, inputs = (as_binop(op), kind), {"input": x}
-    if key[0].key is not None:  # items are compared as they are
+    op, made = as_binop(op), Call(call, device)
+    if op.key is not None:  # items are compared as they are
         results = replace(results, takes_out=False)
-    of_scan: dict[str, Any] = {"results": results, "flatten": True, **options}
-    if initial is None:
-        return one_result(call, Scan, key, device, inputs, out, **of_scan)
-    made = checked(call, Scan, key, device, inputs, out, **of_scan)
-    assert isinstance(made.primitive, Scan), "what `checked` was asked for"
-    start = first_value(call, made.primitive.op, made.primitive.result_datatype, made.primitive.device, initial)
-    if not made.on_gpu and takes_windows(made.primitive, list(made.inputs.values()), out):
-        return in_windows(made.primitive.with_initial, list(made.inputs.values()), out, initial=start)
-    return replace(made, primitive=made.primitive.with_initial, inputs={**made.inputs, "initial": start}).run()[0]
+    of, datatype = take_combined(made, x, Scan.datatypes, results, out)
+    primitive = made.primitive(Scan, of, op, kind, result_dtype=datatype, **options)
+    made.take_out(primitive, out, casting="unsafe")
+    start = None if initial is None else first_value(call, op, datatype, primitive.device, initial)
+    return one_result(made, primitive, out, start)
 
 
-@overload
-def cumsum(
-    x: ItemsT,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: ItemsT | None = ...,
-    *,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def cumsum(
-    x: NDArray[FloatT],
-    axis: int | None = ...,
-    dtype: None = ...,
-    out: NDArray[FloatT] | None = ...,
-    *,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[FloatT]: ...
-@overload
-def cumsum(
-    x: HostItems,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: NDArray[Any] | None = ...,
-    *,
-    deterministic: bool = ...,
-    compensated: bool = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
+@typed_as(CumSumCall)
 @explained(REMEDIES | _INITIAL)
 def cumsum(
     x: Any,
@@ -248,36 +164,7 @@ def cumsum(
     )  # fmt: skip
 
 
-@overload
-def cumprod(
-    x: ItemsT,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: ItemsT | None = ...,
-    *,
-    deterministic: bool = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def cumprod(
-    x: NDArray[FloatT],
-    axis: int | None = ...,
-    dtype: None = ...,
-    out: NDArray[FloatT] | None = ...,
-    *,
-    deterministic: bool = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[FloatT]: ...
-@overload
-def cumprod(
-    x: HostItems,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    out: NDArray[Any] | None = ...,
-    *,
-    deterministic: bool = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
+@typed_as(CumProdCall)
 @explained(REMEDIES | _INITIAL)
 def cumprod(
     x: Any,
@@ -328,26 +215,7 @@ def cumprod(
     )
 
 
-@overload
-def cumulative_sum(
-    x: ItemsT,
-    *,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    include_initial: bool = ...,
-    out: ItemsT | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def cumulative_sum(
-    x: HostItems,
-    *,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    include_initial: bool = ...,
-    out: NDArray[Any] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
+@typed_as(CumulativeCall)
 @explained(REMEDIES)
 def cumulative_sum(
     x: Any,
@@ -388,26 +256,7 @@ def cumulative_sum(
     return _cumulative("gw.cumulative_sum()", x, Add, Results(dtype, widens=True), out, device, axis, include_initial)
 
 
-@overload
-def cumulative_prod(
-    x: ItemsT,
-    *,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    include_initial: bool = ...,
-    out: ItemsT | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def cumulative_prod(
-    x: HostItems,
-    *,
-    axis: int | None = ...,
-    dtype: ItemDatatypeLike | None = ...,
-    include_initial: bool = ...,
-    out: NDArray[Any] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
+@typed_as(CumulativeCall)
 @explained(REMEDIES)
 def cumulative_prod(
     x: Any,
@@ -462,7 +311,7 @@ def _cumulative(
 ) -> Any:
     if isinstance(x, EXPRESSIONS):
         return _scan_along(call, x, op, results, out, device, axis, include_initial)
-    items = x if isinstance(x, Items) else argument_array(call, "x", x)
+    items = Call(call).items("x", x, chunked=True)
     if axis is None and items.ndim == 0:  # as in numpy
         x = items.ravel()
     elif axis is None and items.ndim != 1:
@@ -473,26 +322,21 @@ def _cumulative(
     return _scan_along(call, x, op, results, out, device, axis, include_initial)
 
 
-def _goes_behind(made: CheckedCall) -> bool:
+def _goes_behind(call: Call, datatype: Datatype) -> bool:
     """Whether prefix sums can be written behind the item that they begin with, into one array."""
-    scan = made.primitive
-    assert isinstance(scan, Scan), "what `checked` was asked for"
-    counted = any(getattr(array, "count", None) is not None for array in made.inputs.values())
-    datatype = scan.result_datatype
+    counted = any(getattr(array, "count", None) is not None for array in call.arrays.values())
     return datatype.itemsize_bytes >= 4 and not datatype.is_several and not counted
 
 
-def _behind_initial(call: str, made: CheckedCall, out: Any) -> Any:
+def _behind_initial(call: Call, scan: Scan, out: Any) -> Any:
     """Return the initial item and the prefix sums of a flat array or an expression on the GPU, read once."""
-    scan = made.primitive
-    assert isinstance(scan, Scan), "what `checked` was asked for"
-    lengths = {name: int(array.size) for name, array in made.inputs.items()}
+    lengths = {name: int(array.size) for name, array in call.arrays.items()}
     shape = ((scan.signature.output_length("output", lengths) or 0) + 1,)
     if out is not None:
-        check_gpu_out(call, out, shape, scan.result_datatype, scan.device)
+        check_gpu_out(call.name, out, shape, scan.result_datatype, scan.device)
     output = empty(shape, scan.result_datatype, scan.device) if out is None else out
     if shape[0] > 1:
-        replace(made, outs={"output": output[1:]}).run()
+        call.run(scan, output=output[1:])
     output[:1].fill(scan.op.identity_for(scan.result_datatype))  # last: the scan refuses an output that overlaps x
     return output
 
@@ -514,9 +358,11 @@ def _scan_along(
     if include_initial and (isinstance(x, EXPRESSIONS) or (isinstance(x, Array) and x.ndim == 1)):
         if axis is not None:
             one_axis(call, axis, 1)
-        made = checked(call, Scan, (as_binop(op), "inclusive"), device, {"input": x}, results=results, flatten=True)
-        if _goes_behind(made):
-            return _behind_initial(call, made, out)
+        made = Call(call, device)
+        of, datatype = take_combined(made, x, Scan.datatypes, results, None)
+        primitive = made.primitive(Scan, of, as_binop(op), "inclusive", result_dtype=datatype)
+        if _goes_behind(made, datatype):
+            return _behind_initial(made, primitive, out)
         if isinstance(x, EXPRESSIONS):
             raise ArgumentError(
                 f"{call}: include_initial=True does not take a counted expression, or one with results of 1 or 2 "
@@ -524,7 +370,7 @@ def _scan_along(
             )
     if axis is None:
         return _scan(call, x, op, "inclusive", results, out, device, **options)
-    items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+    items = Call(call, device).items("x", x, computes=True, chunked=True)
     if not items.ndim:  # as numpy has it
         items = items.ravel()
     along = one_axis(call, axis, items.ndim)
@@ -541,12 +387,12 @@ def _scan_along(
             f"dimensions; leave out one of the two, or give dtype=np.float64 where the device computes with it"
         )
     shape = tuple(size + (include_initial and k == along) for k, size in enumerate(items.shape))
+    made = Call(call, device)
+    of, datatype = take_combined(made, items, ScanAxis.datatypes, results, out)
     of_axis: dict[str, Any] = {
-        "shape": items.shape, "axis": along, "include_initial": include_initial, **options,
+        "shape": items.shape, "axis": along, "include_initial": include_initial, "result_dtype": datatype, **options,
     }  # fmt: skip
-    made = checked(
-        call, ScanAxis, (as_binop(op), "inclusive"), device, {"input": items}, out, results=results, flatten=True,
-        out_shape=shape, **of_axis,
-    )  # fmt: skip
-    result = made.run()[0]
+    primitive = made.primitive(ScanAxis, of, as_binop(op), "inclusive", **of_axis)
+    made.take_out(primitive, out, shape, casting="unsafe")
+    result = made.results(primitive)["output"]
     return out if out is not None else result.reshape(shape)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -19,18 +18,13 @@ from ..errors import ArgumentError, BoundsError, LengthError
 from ..primitives import Partition, RunLength, Select, Sort, SortPairs, Unique
 from ..primitives.fusion import EXPRESSIONS, FUSED, flat_of
 from ..primitives.one_shot import (
+    Call,
     HostItems,
     argument_array,
-    argument_datatype,
-    argument_items,
-    check_not_chunked,
     check_one_dimension,
-    check_one_length,
     delivered,
     device_of,
     index_array,
-    kept_primitive,
-    raveled,
     stored_leaves,
 )
 from ..primitives.reduce_axis import one_axis
@@ -38,7 +32,7 @@ from ..primitives.select import FlatNonzero
 from ..primitives.unique import RunNumbers
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray, Items
-from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES
 from ..types.expression import Expression
 from ..types.program import Flat
 from .arrays import arange, ones, take
@@ -86,72 +80,17 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
-class _Inputs:
-    """The inputs of a call: for each a datatype or a program, and the arrays by the names of arguments.
+def _taken(call: Call, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Take the inputs of a selection; return their kinds by their names.
 
-    Parameters
-    ----------
-    call : str
-        For messages.
-    given : mapping from str to (object, mapping)
-        By the names of the primitive's inputs: what the caller gave, and the datatypes that are known.
-    shown : mapping from str to str, optional
-        What messages call the inputs.
+    What an expression reads of the others, too, is bound once, so Arrays come first.
     """
-
-    def __init__(
-        self,
-        call: str,
-        given: Mapping[str, tuple[Any, Mapping[str, Datatype]]],
-        shown: Mapping[str, str] = MappingProxyType({"input": "x", "keys": "x", "flags": "condition"}),
-    ):
-        self.kinds: dict[str, Any] = {}
-        self._arrays: dict[str, Any] = {}
-        places: dict[tuple[Any, ...], str] = {}
-        for name, (value, known) in given.items():
-            if isinstance(value, FUSED) and not isinstance(value, Array):
-                continue
-            items = argument_items(call, shown[name], value, chunked=True)
-            self.kinds[name] = argument_datatype(call, shown[name], value, items.dtype, known)
-            self._arrays[name] = items
-            if isinstance(items, Array):
-                places[items.place()] = name
-        for name, (value, _) in given.items():
-            if isinstance(value, FUSED) and not isinstance(value, Array):
-                self.kinds[name] = self._program(call, name, value, places)
-        check_one_length(call, {shown[name]: items.size for name, items in self._arrays.items() if name in given})
-
-    def _program(self, call: str, name: str, value: Any, places: dict[tuple[Any, ...], str]) -> Flat:
-        """Return an expression whose Arrays are arguments of the primitive, those that are inputs already as such."""
-        flat = flat_of(value)
-        stored = stored_leaves(call, flat)
-        names = {leaf: places.setdefault(array.place(), f"{name}_{leaf}") for leaf, array in stored.items()}
-        self._arrays |= {names[leaf]: array for leaf, array in stored.items()}
-        return flat.renamed(names).without_arrays()
-
-    @property
-    def on_gpu(self) -> bool:
-        """Whether results stay on the GPU, because an input is there."""
-        return any(isinstance(items, (Array, ChunkedArray)) for items in self._arrays.values())
-
-    def device(self, device: wgpu.GPUDevice | None) -> wgpu.GPUDevice:
-        """Return the device of the call."""
-        return device_of(*self._arrays.values(), device=device)
-
-    def run(self, primitive: Any, **more: Any) -> dict[str, Array]:
-        """Return the outputs of a primitive; what is not on the GPU is uploaded."""
-        arrays = {
-            name: items if isinstance(items, ChunkedArray) else asarray(items, primitive.device)
-            for name, items in self._arrays.items()
-        }
-        return primitive.bind(**arrays, **more).execute().outputs
-
-    def result(self, output: Array, *, index: bool = False) -> Any:
-        """Return an output as the caller gets it."""
-        if self.on_gpu:
-            return output
-        items = output.to_numpy()
-        return items.astype(np.intp) if index else items
+    kinds: dict[str, Any] = dict.fromkeys(given)
+    for name in sorted(given, key=lambda name: isinstance(given[name], EXPRESSIONS)):
+        known = ITEM_DATATYPES if name == "input" else STORAGE_DATATYPES
+        kinds[name] = call.take(name, given[name], known, chunked=True, shares=True)
+    call.check_lengths()
+    return kinds
 
 
 @explained()
@@ -204,35 +143,28 @@ def compress(
     array([[1],
            [3]])
     """
-    call = "gw.compress()"
-    items: Any
-    flags: Any
-    items, flags = (
-        each if isinstance(each, (*EXPRESSIONS, Items)) else argument_array(call, name, each)
-        for name, each in (("x", x), ("condition", condition))
-    )
+    made = Call("gw.compress()", device, {"input": "x", "flags": "condition"})
+    call, items = made.name, made.items("input", x, chunked=True, fuses=True)
+    flags = made.items("flags", condition, chunked=True, fuses=True)
     if axis is not None:
         along = one_axis(call, axis, 1 if isinstance(items, EXPRESSIONS) else items.ndim)
         if not isinstance(items, EXPRESSIONS) and items.ndim > 1:
             return delivered(call, _compressed_along(call, flags, items, along, device), out, "back")
-    if not isinstance(items, EXPRESSIONS) and items.ndim == 0:
+    if not isinstance(items, EXPRESSIONS) and items.ndim != 1:
+        if not isinstance(flags, EXPRESSIONS) and items.ndim and flags.shape == items.shape:
+            flags = flags.ravel()
         items = items.ravel()
-    elif not isinstance(items, EXPRESSIONS) and not isinstance(flags, EXPRESSIONS) and items.ndim > 1:
-        flags, items = flags.ravel() if flags.shape == items.shape else flags, items.ravel()
     items, flags = _of_one_length(call, items, flags)
-    inputs = _Inputs(call, {"input": (items, ITEM_DATATYPES), "flags": (flags, STORAGE_DATATYPES)})
-    kind = inputs.kinds["flags"]
-    options = {"where": kind} if isinstance(kind, Flat) else {"flag_dtype": kind}
-    primitive = kept_primitive(Select, inputs.device(device), inputs.kinds["input"], **options)
-    if not inputs.on_gpu:
-        return delivered(call, inputs.result(inputs.run(primitive)["output"]), out, "back")
-    if out is None:
-        return inputs.run(primitive)["output"]
-    if not isinstance(out, Array):
+    kinds = _taken(made, {"input": items, "flags": flags})
+    options = {"where": kinds["flags"]} if isinstance(kinds["flags"], Flat) else {"flag_dtype": kinds["flags"]}
+    primitive = made.primitive(Select, kinds["input"], **options)
+    if not made.on_gpu:
+        return delivered(call, made.results(primitive)["output"], out, "back")
+    if out is not None and not isinstance(out, Array):
         raise ArgumentError(
             f"{call}: out is {type(out).__name__}, but the result stays on the GPU, as an input is there; give an Array"
         )
-    return inputs.run(primitive, output=out)["output"]
+    return made.run(primitive, output=out)["output"]
 
 
 def _of_one_length(call: str, items: Any, flags: Any) -> tuple[Any, Any]:
@@ -304,8 +236,8 @@ def extract(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | No
     numpy.ndarray or Array
         Of one dimension; an Array carries its count.
     """
-    call = "gw.extract()"
-    return compress(raveled(call, "condition", condition), raveled(call, "x", x), device=device)
+    call = Call("gw.extract()")
+    return compress(call.raveled("condition", condition), call.raveled("x", x), device=device)
 
 
 @explained()
@@ -344,8 +276,7 @@ def delete(x: HostItems | Array, indices: Any, axis: int | None = None, *, devic
     array([6, 7])
     """
     call = "gw.delete()"
-    check_not_chunked(call, "x", x)
-    items = x if isinstance(x, Array) else argument_array(call, "x", x)
+    items = Call(call).items("x", x)
     if axis is None:
         items, along = items.ravel(), 0
     else:
@@ -399,10 +330,9 @@ def flatnonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
     >>> gw.flatnonzero(np.array([0, 7, 0, 2], dtype=np.uint32))
     array([1, 3])
     """
-    call = "gw.flatnonzero()"
-    inputs = _Inputs(call, {"input": (raveled(call, "x", x), STORAGE_DATATYPES)})
-    primitive = kept_primitive(FlatNonzero, inputs.device(device), inputs.kinds["input"])
-    return inputs.result(inputs.run(primitive)["output"], index=True)
+    call = Call("gw.flatnonzero()", device)
+    kind = call.take("input", x, shape="flat", chunked=True)
+    return call.result(call.run(call.primitive(FlatNonzero, kind))["output"], np.intp)
 
 
 @explained()
@@ -416,7 +346,7 @@ def nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> tuple[Any
         flat = flat_of(x)
         check_one_dimension(call, flat, stored_leaves(call, flat))
         return (flatnonzero(x, device=device),)
-    shape = x.shape if isinstance(x, (Array, ChunkedArray)) else argument_array(call, "x", x).shape
+    shape = Call(call).items("x", x, chunked=True).shape
     if not shape:
         raise ArgumentError(f"{call}: x is a single item; give an array of one dimension or more")
     found = flatnonzero(x, device=device)
@@ -430,10 +360,10 @@ def nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> tuple[Any
 
 def count_selected(call: str, x: Selectable, device: wgpu.GPUDevice | None) -> Any:
     """Return how many items of one dimension are not 0: an int, or an Array of one u32 where `x` is on the GPU."""
-    inputs = _Inputs(call, {"input": (x, STORAGE_DATATYPES)})
-    primitive = kept_primitive(FlatNonzero, inputs.device(device), inputs.kinds["input"], size=0)
-    count = inputs.run(primitive)["count"]
-    return count.reshape(()) if inputs.on_gpu else int(count.item())
+    made = Call(call, device)
+    kind = made.take("input", x, chunked=True)
+    count = made.run(made.primitive(FlatNonzero, kind, size=0))["count"]
+    return count.reshape(()) if made.on_gpu else int(count.item())
 
 
 @explained()
@@ -467,15 +397,11 @@ def partition_by(
     conditions = where if isinstance(where, tuple) else (where,)
     if not 1 <= len(conditions) <= 2:
         raise ArgumentError(f"{call}: where has {len(conditions)} conditions; give one, or a tuple of two")
-    names = ("flags", "second_flags")[: len(conditions)]
-    given = {name: (each, STORAGE_DATATYPES) for name, each in zip(names, conditions, strict=True)}
-    inputs = _Inputs(
-        call, {"input": (x, ITEM_DATATYPES), **given}, {"input": "x", "flags": "where", "second_flags": "where[1]"}
-    )
-    flags = tuple(inputs.kinds[name] for name in names)
-    primitive = kept_primitive(Partition, inputs.device(device), inputs.kinds["input"], where=flags)
-    outputs = inputs.run(primitive)
-    return tuple(inputs.result(outputs[name]) for name in primitive.fields[0].outputs)
+    made = Call(call, device, {"input": "x", "flags": "where", "second_flags": "where[1]"})
+    kinds = _taken(made, {"input": x} | dict(zip(("flags", "second_flags"), conditions, strict=False)))
+    primitive = made.primitive(Partition, kinds.pop("input"), where=tuple(kinds.values()))
+    outputs = made.results(primitive)
+    return tuple(outputs[name] for name in primitive.fields[0].outputs)
 
 
 @explained()
@@ -497,14 +423,11 @@ def run_length_encode(x: Selectable, *, equal_nan: bool = True, device: wgpu.GPU
         ``values``, ``starts`` and ``lengths``; the last two of intp for numpy, of u32 for Arrays, which carry their
         count.
     """
-    inputs = _Inputs("gw.run_length_encode()", {"keys": (x, STORAGE_DATATYPES)})
-    primitive = kept_primitive(RunLength, inputs.device(device), inputs.kinds["keys"], equal_nan=bool(equal_nan))
-    outputs = inputs.run(primitive)
-    return RunLengths(
-        inputs.result(outputs["values"]),
-        inputs.result(outputs["starts"], index=True),
-        inputs.result(outputs["lengths"], index=True),
-    )
+    call = Call("gw.run_length_encode()", device, {"keys": "x"})
+    kind = call.take("keys", x, chunked=True)
+    outputs = call.run(call.primitive(RunLength, kind, equal_nan=bool(equal_nan)))
+    starts, lengths = (call.result(outputs[name], np.intp) for name in ("starts", "lengths"))
+    return RunLengths(call.result(outputs["values"]), starts, lengths)
 
 
 # ---- unique items, of sorted ones
@@ -521,44 +444,33 @@ def _unique(
     counts: bool = False,
 ) -> dict[str, Any]:
     """Return the sorted unique items, and what else is asked for."""
-    on_gpu = isinstance(x, Array)
-    if isinstance(x, FUSED) and not on_gpu:
-        raise ArgumentError(f"{call}: x is an expression, and a sort moves items; give {call[:-1]}gw.asarray(x))")
-    items = x if on_gpu else argument_array(call, "x", x)
-    if isinstance(items, ChunkedArray):
-        raise ArgumentError(f"{call}: x is {x!r}, but must be one Array")
-    shape = items.shape
-    dtype = argument_datatype(call, "x", x, items.dtype, Sort.datatypes)
-    device = device_of(x, device=device)
-    keys = asarray(items if items.ndim == 1 else items.ravel(), device)
+    made = Call(call, device)
+    items = made.items("x", x)
+    shape, dtype = items.shape, made.take("x", items, shape="flat")
+    keys = asarray(made.arrays["x"], made.device)
     found: dict[str, Any] = {}
     if index or inverse:
-        pairs = kept_primitive(SortPairs, device, dtype, "u32")
-        order = arange(keys.size, dtype="u32", device=device)
+        pairs = made.primitive(SortPairs, dtype, "u32")
+        order = arange(keys.size, dtype="u32", device=made.device)
         run = pairs.bind(keys=keys, values=order).execute().outputs
         ordered, places = run["output_keys"], run["output_values"]
     else:
-        ordered, places = kept_primitive(Sort, device, dtype).bind(input=keys).execute().output, None
+        ordered, places = made.primitive(Sort, dtype).bind(input=keys).execute().output, None
     if index:
-        unique_pairs = kept_primitive(Unique, device, dtype, "u32", equal_nan=equal_nan)
+        unique_pairs = made.primitive(Unique, dtype, "u32", equal_nan=equal_nan)
         run = unique_pairs.bind(keys=ordered, values=places).execute().outputs
         found |= {"values": run["output_keys"], "indices": run["output_values"]}
     else:
-        primitive = kept_primitive(Unique, device, dtype, equal_nan=equal_nan)
+        primitive = made.primitive(Unique, dtype, equal_nan=equal_nan)
         found["values"] = primitive.bind(keys=ordered).execute().outputs["output"]
     if inverse:
-        numbers = kept_primitive(RunNumbers, device, dtype, equal_nan=equal_nan)
+        numbers = made.primitive(RunNumbers, dtype, equal_nan=equal_nan)
         output = numbers.bind(keys=ordered, places=places).execute().outputs["output"]
         found["inverse_indices"] = output.viewed_as(shape) if len(shape) != 1 else output
     if counts:
-        lengths = kept_primitive(RunLength, device, dtype, outputs=("lengths",), equal_nan=equal_nan)
+        lengths = made.primitive(RunLength, dtype, outputs=("lengths",), equal_nan=equal_nan)
         found["counts"] = lengths.bind(keys=ordered).execute().outputs["lengths"]
-    if on_gpu:
-        return found
-    return {
-        name: array.to_numpy() if name == "values" else array.to_numpy().astype(np.intp)
-        for name, array in found.items()
-    }
+    return {name: made.result(output, None if name == "values" else np.intp) for name, output in found.items()}
 
 
 @explained()

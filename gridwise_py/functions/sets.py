@@ -6,24 +6,21 @@ carry their count, and so does a merge of counted Arrays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, DatatypeError, LengthError
+from ..errors import ArgumentError
 from ..primitives import Merge, RunLength, Sort, SortPairs, Unique
 from ..primitives.engines.merge_order import Less
-from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
+    Call,
     HostItems,
-    argument_array,
     argument_datatype,
-    check_not_chunked,
-    device_of,
-    kept_primitive,
+    weak_items,
 )
 from ..primitives.search import SEARCHED_DATATYPES, IsIn
 from ..runtime.array import Array, asarray, is_python
@@ -38,7 +35,6 @@ from ..types.datatype import (
 )
 from ..types.options import one_of
 from .arrays import arange, full
-from .inputs import weak_items
 from .selections import compress, unique
 from .sorts import sort
 
@@ -55,56 +51,26 @@ class MergedPairs(NamedTuple):
     values: Any
 
 
-def _given(call: str, name: str, value: Any) -> Any:
-    """Return an argument as an Array, a ChunkedArray or a numpy array."""
-    if isinstance(value, Items):
-        return value
-    if isinstance(value, EXPRESSIONS):
-        raise ArgumentError(f"{call}: {name} is an expression, and its items are moved; give gw.asarray({name})")
-    return argument_array(call, name, value)
-
-
 def _count(items: Any) -> Array | None:
     """Return how many items count, where only the GPU knows."""
     return items.count if isinstance(items, Array) else None
 
 
-def _of_one_kind(call: str, items: dict[str, Any], given: Sequence[Any]) -> dict[str, Any]:
-    """Return two arguments, of which Python's numbers take the datatype of the other, if that holds them."""
-    names, found = list(items), list(items.values())
-    for k, value in enumerate(given):
-        other = found[1 - k]
-        if is_python(value) and not is_python(given[1 - k]):
-            datatype = argument_datatype(call, names[1 - k], other, other.dtype, ITEM_DATATYPES)
-            found[k] = weak_items(call, names[k], value, datatype)
-        elif is_python(value) and not found[k].size:  # numpy makes floats of it
-            found[k] = found[k].astype(other.dtype)
-    return dict(zip(items, found, strict=True))
-
-
-def _same_datatype(call: str, names: tuple[str, str], items: tuple[Any, Any], known: Any) -> Datatype:
-    """Return the one datatype of two arguments."""
-    first, second = (
-        argument_datatype(call, name, each, each.dtype, known) for name, each in zip(names, items, strict=True)
-    )
-    if first != second:
-        raise DatatypeError(
-            f"{call}: {names[0]} is of {first}, but {names[1]} of {second}; convert one of the two, for example "
-            f"{names[1]}.astype(np.{first.numpy_name})"
-        )
-    return first
-
-
-def _promoted(call: str, given: dict[str, Any]) -> tuple[Datatype, dict[str, Any]]:
-    """Return the datatype to which numpy promotes two arguments, and these converted to it."""
-    for name, items in given.items():
-        check_not_chunked(call, name, items)
-        argument_datatype(call, name, items, items.dtype, STORAGE_DATATYPES)
-    datatype = as_datatype(np.result_type(*(items.dtype for items in given.values())), STORAGE_DATATYPES)
-    return datatype, {
-        name: items if items.dtype.newbyteorder("=") == datatype.dtype else items.astype(datatype.dtype)
-        for name, items in given.items()
-    }
+def _take_pair(call: Call, given: Mapping[str, Any], known: Mapping[str, Datatype]) -> Datatype:
+    """Take two inputs of one datatype; Python's numbers take that of the other, if it holds them."""
+    items = {name: call.items(name, value, chunked=True) for name, value in given.items()}
+    first, second = given
+    for name, other in ((first, second), (second, first)):
+        if is_python(given[name]) and not is_python(given[other]):
+            datatype = argument_datatype(call.name, other, items[other], items[other].dtype, ITEM_DATATYPES)
+            items[name] = weak_items(call.name, name, given[name], datatype)
+        elif is_python(given[name]) and not items[name].size:  # numpy makes floats of it
+            items[name] = items[name].astype(items[other].dtype)
+        call.check_dimension(name, items[name])
+    datatype = call.hold(first, items[first], given[first], known)
+    call.hold(second, items[second], given[second], known)
+    call.check_one_datatype(second, first)
+    return datatype
 
 
 def _rounds(first: Any, second: Any) -> bool:
@@ -156,59 +122,41 @@ def merge(
     >>> gw.merge(np.array([1, 4, 4], dtype=np.uint32), np.array([2, 4, 9], dtype=np.uint32))
     array([1, 2, 4, 4, 4, 9], dtype=uint32)
     """
-    call = "gw.merge()"
-    keys = _of_one_kind(call, {name: _given(call, name, value) for name, value in (("a", a), ("b", b))}, (a, b))
-    known = STORAGE_DATATYPES if less is None else ITEM_DATATYPES
-    datatype = _same_datatype(call, ("a", "b"), (keys["a"], keys["b"]), known)
-    moved: dict[str, Any] = {}
+    call = Call("gw.merge()", device)
+    datatype = _take_pair(call, {"a": a, "b": b}, STORAGE_DATATYPES if less is None else ITEM_DATATYPES)
+    options: dict[str, Any] = {} if less is None else {"less": less}
+    counts: dict[str, Array] = {}
+    if any(_count(items) is not None for items in call.arrays.values()):
+        counts = {f"{name}_count": _count_of(call, name) for name in ("a", "b")}
+        options["counted"] = True
     value_datatype: Datatype | None = None
     if values is not None:
         if not isinstance(values, tuple) or len(values) != 2:
             raise ArgumentError(f"{call}: values must be a tuple of those of a and those of b")
-        names = ("a_values", "b_values")
-        moved = {name: _given(call, name, value) for name, value in zip(names, values, strict=True)}
-        moved = _of_one_kind(call, moved, values)
-        value_datatype = _same_datatype(call, names, (moved["a_values"], moved["b_values"]), VALUE_DATATYPES)
-    for name, items in (keys | moved).items():
-        if items.ndim != 1:
-            raise ArgumentError(f"{call}: {name} has shape {items.shape}, but must have one dimension")
-        if name in moved and items.size != keys[name[0]].size:
-            raise LengthError(
-                f"{call}: {name} has {items.size} items, but {name[0]} has {keys[name[0]].size}; every key needs one "
-                f"value"
-            )
-    device = device_of(*keys.values(), *moved.values(), device=device)
-    counted = any(isinstance(items, Array) and items.count is not None for items in keys.values())
-    arrays: dict[str, Any] = {
-        name: items if isinstance(items, Items) else asarray(items, device) for name, items in keys.items()
-    }
-    options: dict[str, Any] = {} if less is None else {"less": less}
-    if counted:
-        arrays |= {f"{name}_count": _count_of(call, name, arrays[name], device) for name in ("a", "b")}
-        options["counted"] = True
-    primitive = kept_primitive(Merge, device, datatype, value_datatype, descending=bool(descending), **options)
-    arrays |= {name: items if isinstance(items, Items) else asarray(items, device) for name, items in moved.items()}
-    outputs = primitive.bind(**arrays).execute().outputs
-    on_gpu = any(isinstance(items, Items) for items in (*keys.values(), *moved.values()))
-    found = [outputs[name] for name in ("output", "output_values") if name in outputs]
-    results = found if on_gpu else [output.to_numpy() for output in found]
-    return results[0] if value_datatype is None else MergedPairs(*results)
+        value_datatype = _take_pair(call, {"a_values": values[0], "b_values": values[1]}, VALUE_DATATYPES)
+        for name in ("a", "b"):
+            call.check_lengths(name, f"{name}_values")
+    primitive = call.primitive(Merge, datatype, value_datatype, descending=bool(descending), **options)
+    outputs = call.results(primitive, **counts)
+    return outputs["output"] if value_datatype is None else MergedPairs(outputs["output"], outputs["output_values"])
 
 
-def _count_of(call: str, name: str, items: Any, device: wgpu.GPUDevice) -> Array:
-    """Return how many items count, as an Array of one u32."""
+def _count_of(call: Call, name: str) -> Array:
+    """Return how many items of an argument count, as an Array of one u32."""
+    items = call.arrays[name]
     if isinstance(items, ChunkedArray):
         raise ArgumentError(
             f"{call}: {name} is a ChunkedArray, and the other array is counted on the GPU; trim that one"
         )
-    return items.count if items.count is not None else full(1, items.size, "u32", device)
+    count = _count(items)
+    return full(1, items.size, "u32", call.device) if count is None else count
 
 
 # ---- sets
 
 
 class _Sets:
-    """The arguments of a set function.
+    """The arguments of a set function, of any shape and in the one datatype that numpy promotes them to.
 
     Parameters
     ----------
@@ -219,18 +167,21 @@ class _Sets:
     """
 
     def __init__(self, call: str, ar1: Any, ar2: Any, device: wgpu.GPUDevice | None):
-        given = {name: _given(call, name, value) for name, value in (("ar1", ar1), ("ar2", ar2))}
-        self.datatype, given = _promoted(call, given)
-        self.on_gpu = any(isinstance(items, Array) for items in given.values())
-        self.device = device_of(*given.values(), device=device)
-        self._arrays = [asarray(items if items.ndim == 1 else items.ravel(), self.device) for items in given.values()]
+        self.call: Call = Call(call, device)
+        # As arrays of numpy: beside others, numbers have a datatype of their own here.
+        given = {name: self.call.items(name, value) for name, value in (("ar1", ar1), ("ar2", ar2))}
+        self.datatype: Datatype = self.call.promote(given, computes=False)
+        self.device: wgpu.GPUDevice = self.call.device
+        self._arrays: list[Array] = [
+            asarray(self.call.converted(name, self.datatype).ravel(), self.device) for name in given
+        ]
 
     def sorted(self, number: int, *, unique: bool) -> Array:
         """Return an argument's items in order; if asked for each of them once, counted."""
-        items = kept_primitive(Sort, self.device, self.datatype).bind(input=self._arrays[number]).execute().output
+        items = self.call.primitive(Sort, self.datatype).bind(input=self._arrays[number]).execute().output
         if not unique:
             return items
-        return kept_primitive(Unique, self.device, self.datatype).bind(keys=items).execute().outputs["output"]
+        return self.call.primitive(Unique, self.datatype).bind(keys=items).execute().outputs["output"]
 
     def merged(self, *, unique: bool, tags: bool = False) -> tuple[Array, Array | None]:
         """Return the items of both arguments in order, counted or not, and for each the argument that it is from."""
@@ -243,9 +194,7 @@ class _Sets:
 
     def runs(self, merged: Array) -> tuple[Array, Array]:
         """Return each item once, and how often it is there; every NaN is one of its own."""
-        primitive = kept_primitive(
-            RunLength, self.device, self.datatype, outputs=("values", "lengths"), equal_nan=False
-        )
+        primitive = self.call.primitive(RunLength, self.datatype, outputs=("values", "lengths"), equal_nan=False)
         outputs = primitive.bind(keys=merged).execute().outputs
         return outputs["values"], outputs["lengths"]
 
@@ -253,14 +202,14 @@ class _Sets:
         """Return an argument's items in order, and where each is; if asked for each of them once, counted."""
         items = self._arrays[number]
         order = arange(items.size, dtype="u32", device=self.device)
-        sort = kept_primitive(SortPairs, self.device, self.datatype, "u32")
+        sort = self.call.primitive(SortPairs, self.datatype, "u32")
         found = sort.bind(keys=items, values=order).execute().outputs
         pairs = found["output_keys"], found["output_values"]
         return self.firsts(*pairs) if unique else pairs
 
     def firsts(self, keys: Array, values: Array) -> tuple[Array, Array]:
         """Return each key of sorted ones once, and the value of the first of its equals; both are counted."""
-        primitive = kept_primitive(Unique, self.device, self.datatype, "u32", equal_nan=False)
+        primitive = self.call.primitive(Unique, self.datatype, "u32", equal_nan=False)
         found = primitive.bind(keys=keys, values=values).execute().outputs
         return found["output_keys"], found["output_values"]
 
@@ -279,14 +228,8 @@ class _Sets:
             chosen = (items, first) if not found else (first,)
             found += [compress(lengths == 2, each.counted_by(lengths.count)) for each in chosen]
         items, *indices = found
-        if self.on_gpu:
-            return items, indices[0], indices[1]
-        first, second = (each.to_numpy().astype(np.intp) for each in indices)
-        return items.to_numpy(), first, second
-
-    def result(self, items: Array) -> Any:
-        """Return a result as the caller gets it."""
-        return items if self.on_gpu else items.to_numpy()
+        first, second = (self.call.result(each, np.intp) for each in indices)
+        return self.call.result(items), first, second
 
 
 @explained()
@@ -315,7 +258,7 @@ def union1d(ar1: SetItems, ar2: SetItems, *, device: wgpu.GPUDevice | None = Non
     """
     sets = _Sets("gw.union1d()", ar1, ar2, device)
     merged, _ = sets.merged(unique=False)
-    return sets.result(kept_primitive(Unique, sets.device, sets.datatype).bind(keys=merged).execute().outputs["output"])
+    return sets.call.result(sets.call.primitive(Unique, sets.datatype).bind(keys=merged).execute().outputs["output"])
 
 
 @explained()
@@ -357,7 +300,7 @@ def intersect1d(
         return sets.common(unique=not assume_unique)
     merged, _ = sets.merged(unique=not assume_unique)
     items, lengths = sets.runs(merged)
-    return sets.result(compress(lengths == 2, items))
+    return sets.call.result(compress(lengths == 2, items))
 
 
 @explained()
@@ -383,7 +326,7 @@ def setxor1d(ar1: SetItems, ar2: SetItems, assume_unique: bool = False, *, devic
     sets = _Sets("gw.setxor1d()", ar1, ar2, device)
     merged, _ = sets.merged(unique=not assume_unique)
     items, lengths = sets.runs(merged)
-    return sets.result(compress(lengths == 1, items))
+    return sets.call.result(compress(lengths == 1, items))
 
 
 @explained()
@@ -412,21 +355,20 @@ def setdiff1d(
     >>> gw.setdiff1d(np.array([3, 1, 3], dtype=np.uint32), np.array([2, 3], dtype=np.uint32))
     array([1], dtype=uint32)
     """
-    call = "gw.setdiff1d()"
-    first, second = _given(call, "ar1", ar1), _given(call, "ar2", ar2)
+    call = Call("gw.setdiff1d()", device)
+    first, second = call.items("ar1", ar1), call.items("ar2", ar2)
     if first.dtype.newbyteorder("=") != second.dtype.newbyteorder("=") and _count(second) is None:
         # The items of the result are those of ar1, not what they are compared as.
-        for name, items in (("ar1", first), ("ar2", second)):
-            check_not_chunked(call, name, items)
-            argument_datatype(call, name, items, items.dtype, STORAGE_DATATYPES)
+        call.take("ar1", first, shape="any")
+        call.take("ar2", second, shape="any")
         if isinstance(second, Array):
-            first = asarray(first, device_of(first, second, device=device))
+            first = asarray(first, call.device)
         items = sort(first.ravel(), device=device) if assume_unique else unique(first, device=device)
         count = _count(items)
         # What has no count is searched for, with items of no meaning at its end.
         found = isin(items if count is None else items.viewed_as(items.shape), second, invert=True, device=device)
         return compress(found if count is None else found.counted_by(count), items, device=device)
-    sets = _Sets(call, first, second, device)
+    sets = _Sets(call.name, first, second, device)
     merged, numbers = sets.merged(unique=not assume_unique, tags=True)
     items, lengths = sets.runs(merged)
     # Of each item the first array that has it: in a merge those of ar1 come first.
@@ -434,7 +376,7 @@ def setdiff1d(
     _, number = sets.firsts(merged, numbers)
     assert lengths.count is not None, "there are as many runs as lengths"
     number = number.counted_by(lengths.count)
-    return sets.result(compress((lengths == 1) & (number == 0), items))
+    return sets.call.result(compress((lengths == 1) & (number == 0), items))
 
 
 @explained()
@@ -476,33 +418,23 @@ def isin(
     >>> gw.isin(np.array([0, 3, 5], dtype=np.uint32), np.array([3, 4, 0], dtype=np.uint32))
     array([ True,  True, False])
     """
-    call = "gw.isin()"
+    call = Call("gw.isin()", device)
     if kind is not None:
         one_of(f"{call}: kind", kind, ("sort", "table"))
-    given = {
-        name: _given(call, name, value) for name, value in (("element", element), ("test_elements", test_elements))
-    }
+    first, second = call.items("element", element), call.items("test_elements", test_elements)
     negative = None
-    first, second = given.values()
     if _rounds(first, second) or _rounds(second, first):
         if first.dtype.kind == "i" and second.dtype.kind == "u":  # numpy promotes them to float64, but compares exactly
-            negative, given["element"] = first < 0, first.astype(np.uint64)
+            negative, first = first < 0, first.astype(np.uint64)
         elif first.dtype.kind == "u" and second.dtype.kind == "i":
-            given["test_elements"] = second[second >= 0].astype(np.uint64)
-    datatype, given = _promoted(call, given)
-    device = device_of(*given.values(), device=device)
+            second = second[second >= 0].astype(np.uint64)
+    datatype = call.promote({"element": first, "test_elements": second}, computes=False)
     if datatype.name not in SEARCHED_DATATYPES:
         datatype = as_datatype("i32" if datatype.dtype.kind == "i" else "u32", DATATYPES)
-        given = {name: items.astype(datatype.dtype) for name, items in given.items()}
-    arrays = {name: asarray(items, device) for name, items in given.items()}
-    others = arrays["test_elements"].ravel()
-    ordered = kept_primitive(Sort, device, datatype).bind(input=others).execute().output
-    search = kept_primitive(IsIn, device, datatype)
-    found = search.bind(sorted=ordered, queries=arrays["element"]).execute().output
-    result = asarray(found == 0 if invert else found != 0)
-    if any(isinstance(value, Array) for value in (element, test_elements)):
-        return result
-    items = result.to_numpy()
+    queries, others = (asarray(call.converted(name, datatype), call.device) for name in ("element", "test_elements"))
+    ordered = call.primitive(Sort, datatype).bind(input=others.ravel()).execute().output
+    found = call.primitive(IsIn, datatype).bind(sorted=ordered, queries=queries).execute().output
+    items = call.result(asarray(found == 0 if invert else found != 0))
     if negative is not None:
         items[negative] = invert
     return items

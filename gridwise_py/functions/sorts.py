@@ -6,11 +6,10 @@ A result has the type of the input: numpy array, Array or ChunkedArray.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
+from typing import Any, get_args
 
 import numpy as np
 import wgpu
-from numpy.typing import NDArray
 
 from ..call_errors import explained
 from ..errors import ArgumentError
@@ -19,71 +18,25 @@ from ..primitives.engines.merge_order import Less
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.one_shot import (
     REMEDIES,
-    HostItems,
+    Call,
     argument_array,
-    argument_datatype,
     delivered,
-    device_of,
-    one_shot,
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..runtime.array import Array, asarray
-from ..runtime.chunked_array import ChunkedArray, Items, ItemsT
-from ..types.datatype import STORAGE_DATATYPES, VALUE_DATATYPES
+from ..runtime.chunked_array import ChunkedArray
+from ..types.datatype import VALUE_DATATYPES
 from ..types.options import one_of
 from .arrays import zeros
 from .orders import row_places, rows_sorted, with_last, with_last_at
-from .windowed import one_result
+from .signatures import ArgSortCall, SortCall, SortKind, SortPairsCall, typed_as
 
-__all__ = ["SortKind", "along_one", "argsort", "at_least_1d", "check_kind", "sort", "sort_pairs"]
+__all__ = ["along_one", "argsort", "at_least_1d", "check_kind", "sort", "sort_pairs"]
 
-#: What numpy calls ways to sort, all of which are one here.
-SortKind: TypeAlias = Literal["quicksort", "heapsort", "mergesort", "stable"]
 _KINDS = get_args(SortKind)
 
-ScalarT = TypeVar("ScalarT", bound=np.number[Any])
-SecondT = TypeVar("SecondT", bound=np.generic)
 
-
-@overload
-def sort(
-    x: ItemsT,
-    axis: int | None = ...,
-    kind: SortKind | None = ...,
-    order: None = ...,
-    *,
-    stable: bool | None = ...,
-    descending: bool = ...,
-    less: Less | None = ...,
-    out: ItemsT | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def sort(
-    x: NDArray[ScalarT],
-    axis: int | None = ...,
-    kind: SortKind | None = ...,
-    order: None = ...,
-    *,
-    stable: bool | None = ...,
-    descending: bool = ...,
-    less: Less | None = ...,
-    out: NDArray[ScalarT] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[ScalarT]: ...
-@overload
-def sort(
-    x: HostItems,
-    axis: int | None = ...,
-    kind: SortKind | None = ...,
-    order: None = ...,
-    *,
-    stable: bool | None = ...,
-    descending: bool = ...,
-    less: Less | None = ...,
-    out: NDArray[Any] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[Any]: ...
+@typed_as(SortCall)
 @explained(REMEDIES)
 def sort(
     x: Any,
@@ -152,9 +105,16 @@ def sort(
         )
     if along is not None:
         return delivered(call, _sorted_along(call, items, along, device, descending=descending, indices=False), out)
+    made = Call(call, device)
+    primitive: MergeSort | Sort
     if less is not None:
-        return one_shot(call, MergeSort, (), device, {"input": items}, out, descending=descending, less=less)[0]
-    return one_result(call, Sort, (), device, {"input": items}, out, descending=descending)
+        kind = made.take("input", items, MergeSort.datatypes, chunked=True)
+        primitive = made.primitive(MergeSort, kind, descending=descending, less=less)
+    else:
+        kind = made.take("input", items, Sort.datatypes, chunked=True)
+        primitive = made.primitive(Sort, kind, descending=descending)
+    made.take_out(primitive, out)
+    return made.results(primitive)["output"]
 
 
 def check_kind(call: str, kind: Any, order: Any, known: Sequence[str]) -> None:
@@ -185,43 +145,18 @@ def _sorted_along(
     call: str, items: Any, axis: int, device: wgpu.GPUDevice | None, *, descending: bool, indices: bool
 ) -> Any:
     """Return the items of an array of several dimensions in order along an axis, or their indices along it."""
-    datatype = argument_datatype(call, "x", items, items.dtype, STORAGE_DATATYPES)
-    rows = asarray(with_last(items, axis), device_of(items, device=device))
+    made = Call(call, device)
+    datatype = made.take("x", items, shape="any")
+    rows = asarray(with_last(items, axis), made.device)
     if not rows.size:
         found = zeros(rows.shape, "u32", rows.device) if indices else rows.copy()
     else:
         found = rows_sorted(rows, datatype, row_places(rows) if indices else None, descending=descending)
         found = found.reshape(rows.shape)
-    if isinstance(items, Array):
-        return with_last_at(found, axis)
-    result = with_last_at(found.to_numpy(), axis)
-    return result.astype(np.intp) if indices else result
+    return with_last_at(made.result(found, np.intp if indices else None), axis)
 
 
-@overload
-def argsort(
-    x: ItemsT,
-    axis: int | None = ...,
-    kind: SortKind | None = ...,
-    order: None = ...,
-    *,
-    stable: bool | None = ...,
-    descending: bool = ...,
-    out: ItemsT | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> ItemsT: ...
-@overload
-def argsort(
-    x: HostItems | float,
-    axis: int | None = ...,
-    kind: SortKind | None = ...,
-    order: None = ...,
-    *,
-    stable: bool | None = ...,
-    descending: bool = ...,
-    out: NDArray[np.intp] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> NDArray[np.intp]: ...
+@typed_as(ArgSortCall)
 @explained(REMEDIES)
 def argsort(
     x: Any,
@@ -271,9 +206,12 @@ def argsort(
     items, along = along_one(call, at_least_1d(call, x), axis)
     if along is not None:
         return delivered(call, _sorted_along(call, items, along, device, descending=descending, indices=True), out)
-    options = {"out_dtype": np.dtype(np.intp), "descending": descending}
-    (result,) = one_shot(call, ArgSort, (), device, {"input": items}, out, **options)
-    return result if isinstance(result, Items) else result.astype(np.intp, copy=False)
+    made = Call(call, device)
+    kind = made.take("input", items, ArgSort.datatypes, chunked=True)
+    primitive = made.primitive(ArgSort, kind, descending=descending)
+    made.take_out(primitive, out, dtype=np.dtype(np.intp))
+    result = made.results(primitive)["output"]
+    return result if made.on_gpu else result.astype(np.intp, copy=False)
 
 
 def at_least_1d(call: str, x: Any) -> Any:
@@ -284,42 +222,7 @@ def at_least_1d(call: str, x: Any) -> Any:
     return items.reshape(1) if items.ndim == 0 else x
 
 
-@overload
-def sort_pairs(
-    keys: ItemsT,
-    values: ItemsT | HostItems,
-    *,
-    descending: bool = ...,
-    out: tuple[ItemsT, ItemsT] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> tuple[ItemsT, ItemsT]: ...
-@overload
-def sort_pairs(
-    keys: HostItems,
-    values: ItemsT,
-    *,
-    descending: bool = ...,
-    out: tuple[ItemsT, ItemsT] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> tuple[ItemsT, ItemsT]: ...
-@overload
-def sort_pairs(
-    keys: NDArray[ScalarT],
-    values: NDArray[SecondT],
-    *,
-    descending: bool = ...,
-    out: tuple[NDArray[ScalarT], NDArray[SecondT]] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> tuple[NDArray[ScalarT], NDArray[SecondT]]: ...
-@overload
-def sort_pairs(
-    keys: HostItems,
-    values: HostItems,
-    *,
-    descending: bool = ...,
-    out: tuple[NDArray[Any], NDArray[Any]] | None = ...,
-    device: wgpu.GPUDevice | None = ...,
-) -> tuple[NDArray[Any], NDArray[Any]]: ...
+@typed_as(SortPairsCall)
 @explained(REMEDIES)
 def sort_pairs(
     keys: Any, values: Any, *, descending: bool = False, out: Any = None, device: wgpu.GPUDevice | None = None
@@ -359,8 +262,12 @@ def sort_pairs(
     >>> keys, values
     (array([1, 2, 3], dtype=uint32), array([0.1, 0.2, 0.3], dtype=float32))
     """
-    call = "gw.sort_pairs()"
-    dtype = values.dtype if isinstance(values, Items) else argument_array(call, "values", values).dtype
-    value_datatype = argument_datatype(call, "values", values, dtype, VALUE_DATATYPES)
-    inputs = {"keys": keys, "values": values}
-    return one_shot(call, SortPairs, (value_datatype.name,), device, inputs, out, descending=descending)
+    call = Call("gw.sort_pairs()", device)
+    kinds = (
+        call.take("keys", keys, SortPairs.datatypes, chunked=True),
+        call.take("values", values, VALUE_DATATYPES, fuses=False, chunked=True),
+    )
+    call.check_lengths()
+    primitive = call.primitive(SortPairs, *kinds, descending=descending)
+    call.take_out(primitive, out)
+    return tuple(call.results(primitive).values())

@@ -18,9 +18,9 @@ from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import Map, Reduce, ReduceAxis
 from ..primitives.fusion import flat_of
 from ..primitives.one_shot import (
+    Call,
     HostItems,
     argument_array,
-    argument_datatype,
     delivered,
     device_of,
     kept_primitive,
@@ -30,15 +30,16 @@ from ..primitives.reduce_axis import axes_of, is_together
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray
 from ..runtime.context import context_of
-from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, ItemDatatypeLike, as_datatype
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, ItemDatatypeLike, as_datatype
 from ..types.expression import LEAF_DATATYPES, Expression, Later, Operators, f32, index, scalar, stored, u32
 from ..types.expression_functions import StructExpression, bitcast, moments, result, sqrt, struct, truth, where
 from ..types.operators import Add, And, BinOp, Max, Min, Or
 from ..types.options import integer
 from ..types.struct_operators import ArgMax, ArgMin, ArgRank, MinMax, Moments
 from .arrays import full_like, zeros
-from .reductions import AxisLike, Where, mask_of, masked_items, reduce, sum
+from .reductions import mask_of, masked_items, reduce, sum
 from .selections import count_selected
+from .signatures import AxisLike, Where
 
 __all__ = [
     "MinAndMax",
@@ -169,11 +170,12 @@ class _Items:
             self.value: Expression = x.as_expression()
             self.shape = _shape_of(self.value)
             return
-        given: Any = x if isinstance(x, Array) else argument_array(call, "x", x)
+        made = Call(call, self._device)
+        datatype = made.take("x", x, shape="any")
+        given: Any = made.arrays["x"]
         self.shape, self.dtype = given.shape, given.dtype.newbyteorder("=")
-        datatype = argument_datatype(call, "x", x, given.dtype, STORAGE_DATATYPES)
         if isinstance(given, np.ndarray):
-            self._device = device_of(device=self._device)
+            self._device = made.device
             given = asarray(given.reshape(-1), self._device)
         #: The items on the GPU.
         self.array: Array = given

@@ -9,36 +9,16 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError, BoundsError, DatatypeError
+from ..errors import BoundsError, DatatypeError
 from ..runtime.array import Array, asarray, host_array, new_array
 from ..runtime.context import context_of
-from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, as_datatype
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, as_datatype, value_words
 from .convert import Convert
 from .fill import Fill
-from .one_shot import kept_primitive
+from .one_shot import check_not_counted, kept_primitive
 from .take import Take
 
-__all__ = ["METHODS", "converted", "fill", "taken", "value_words"]
-
-
-def value_words(value: Any, datatype: Datatype, what: str) -> tuple[int, int]:
-    """Return a number as the words of an item, the second one 0 for items of up to 4 bytes.
-
-    Raises
-    ------
-    DatatypeError
-        If it is no number, or a Python integer that the datatype does not hold.
-    """
-    try:
-        item = np.asarray(value)
-        if item.ndim or item.dtype.kind not in "biufO":
-            raise TypeError(f"{value!r} is not a number")
-        with np.errstate(all="ignore"):
-            item = np.array(value, dtype=datatype.dtype) if type(value) is int else item.astype(datatype.dtype)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise DatatypeError(f"{what}: the items are of {datatype}, which does not hold {value!r}: {error}") from error
-    low, high = np.frombuffer(item.tobytes().ljust(8, b"\0"), np.uint32).tolist()
-    return (low, high)
+__all__ = ["METHODS", "converted", "fill", "taken"]
 
 
 def _words_of(array: Array) -> Array:
@@ -109,8 +89,7 @@ def taken(
     output: Array | None = None,
 ) -> Array:
     """Return the items, or rows, of an Array that indices choose along a checked axis; see `functions.take`."""
-    if source.count is not None:
-        raise ArgumentError(f"{call}: only the GPU knows how many items {source!r} has; give x.trim(), which reads it")
+    check_not_counted(call, source)
     viewed = source.ravel() if axis is None else source
     dimension = 0 if axis is None else axis
     if source.datatype.is_several:

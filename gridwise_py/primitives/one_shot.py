@@ -1,35 +1,40 @@
-"""What one-shot functions share: from a numpy array to a primitive that is kept with the device, and back.
+"""What one-shot functions share: from what a caller gives to a primitive that is kept with the device, and back.
 
-Every check comes before anything is uploaded: `checked` returns a call that can only fail on the device.
+`Call` is the one way. Every check comes before anything is uploaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, OverlapError
-from ..planning.signature import Signature
-from ..runtime.array import Array, asarray, check_numpy_out, host_array, is_python, without_complex128
+from ..runtime.array import (
+    Array,
+    asarray,
+    check_numpy_out,
+    default_float,
+    host_array,
+    is_python,
+    without_complex128,
+)  # fmt: skip
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
-from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype, value_words
+from ..types.options import MOST_U32, integer
 from ..types.program import Flat
 from .base import Primitive
-from .engines.elementwise import Elementwise
-from .engines.operator import OperatorPrimitive, check_conversion
 from .fusion import EXPRESSIONS, flat_of
 
 __all__ = [
-    "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "argument_items",
-    "check_gpu_out", "check_not_chunked", "check_one_dimension", "check_one_length", "checked", "delivered",
-    "device_of", "index_array", "is_weak", "kept_primitive", "numpy_result", "one_shot", "raveled", "read_into",
-    "stored_leaves", "without_doubles",
+    "REMEDIES", "Call", "HostItems", "argument_array", "argument_datatype", "check_gpu_out", "check_host_out",
+    "check_not_chunked", "check_not_counted", "check_one_dimension", "check_one_length", "delivered", "device_of",
+    "in_datatype", "index_array", "is_weak", "kept_primitive", "numpy_result", "stored_leaves", "weak_items",
+    "without_doubles",
 ]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
@@ -45,11 +50,11 @@ _Number: TypeAlias = float | np.number[Any] | np.bool_
 #: One dimension or more on the host. A number is none.
 HostItems: TypeAlias = np.ndarray | _SupportsArray | Sequence[_Number] | Sequence[Sequence[_Number]]
 
-# Of functions that have another for rows of one length.
-_OF_ROWS = {"gw.sort_pairs()": "gw.segmented_sort_pairs"}
 _ONE_DIMENSION = "it works along the one dimension of {x}"
 _ROWS = "; for rows, call it once for each, or use numpy; for all items give {x}.ravel()"
 _STABLE = "every sort here is stable; leave it out"
+#: What functions call their first argument.
+_SHOWN = {"input": "x", "items": "x"}
 # What numpy's functions take and these do not.
 REMEDIES = {
     "axis": _ONE_DIMENSION + _ROWS,
@@ -110,25 +115,6 @@ def argument_array(call: str, name: str, value: Any) -> np.ndarray:
         ) from error
 
 
-def argument_items(call: str, name: str, value: Any, *, chunked: bool = False) -> Any:
-    """Return an argument of one dimension: what is on the GPU as it is, all else as numpy makes an array of it.
-
-    Raises
-    ------
-    ArgumentError
-        If it has another number of dimensions, or is a `ChunkedArray` without `chunked`.
-    """
-    if not chunked:
-        check_not_chunked(call, name, value)
-    items = value if isinstance(value, Items) else argument_array(call, name, value)
-    if items.ndim != 1:
-        raise ArgumentError(
-            f"{call}: {name} has shape {items.shape}, but {call} works along one dimension; for all items give "
-            f"{name}.ravel()"
-        )
-    return items
-
-
 def index_array(call: str, name: str, value: Any) -> np.ndarray:
     """Return indices, counts or offsets on the host as numpy makes an array of them.
 
@@ -150,21 +136,16 @@ def index_array(call: str, name: str, value: Any) -> np.ndarray:
     return items
 
 
-def raveled(call: str, name: str, value: Any) -> Any:
-    """Return all items of an array of several dimensions in C order, as numpy's functions without an axis take them.
-
-    What has one dimension, or is an expression, is returned as it is.
-    """
-    if isinstance(value, (*EXPRESSIONS, ChunkedArray)):
-        return value
-    items = value if isinstance(value, Array) else argument_array(call, name, value)
-    return value if items.ndim == 1 else items.ravel()
-
-
 def check_not_chunked(call: str, name: str, value: Any) -> None:
     """Raise ArgumentError where an argument is a `ChunkedArray`, but must lie in one buffer."""
     if isinstance(value, ChunkedArray):
         raise ArgumentError(f"{call}: {name} is {value!r}, but must be one Array; work on its chunks one by one")
+
+
+def check_not_counted(call: str, items: Any) -> None:
+    """Raise ArgumentError where only the GPU knows how many items an Array has."""
+    if items.count is not None:
+        raise ArgumentError(f"{call}: only the GPU knows how many items {items!r} has; give x.trim(), which reads it")
 
 
 def check_one_length(call: str, sizes: Mapping[str, int], items: str = "items") -> None:
@@ -172,33 +153,6 @@ def check_one_length(call: str, sizes: Mapping[str, int], items: str = "items") 
     if len(set(sizes.values())) > 1:
         described = ", ".join(f"{name} has {size} {items}" for name, size in sizes.items())
         raise LengthError(f"{call}: lengths differ: {described}; slice them to one length")
-
-
-def _check_dimension(call: str, name: str, items: Any, others: Mapping[str, Any]) -> None:
-    """Raise where an argument is a single number, or has several dimensions."""
-    if items.ndim == 1:
-        return
-    if items.ndim == 0 and isinstance(items, Items):
-        raise ArgumentError(f"{call}: {name} is an Array of shape (), one item; give {name}.reshape(1)")
-    if items.ndim == 0:
-        item = items.item()
-        other, like = next(((o, value) for o, value in others.items() if np.ndim(value) == 1), ("", None))
-        if like is None:
-            remedy = "give an array of one dimension"
-        elif isinstance(like, Items):
-            remedy = f"nothing is broadcast here; give np.full({other}.size, {item!r}, {other}.dtype)"
-        else:
-            remedy = f"nothing is broadcast here; give np.full_like({other}, {item!r})"
-        raise ArgumentError(f"{call}: {name} is a single item ({item!r}) and no array; {remedy}")
-    raise ArgumentError(
-        f"{call}: {name} has shape {items.shape}, but {call} works along one dimension, and has no axis= yet; for all "
-        f"items give {name}.ravel(); for rows, "
-        + (
-            f"{_OF_ROWS[call]}(…, length={items.shape[-1]}) of them sorts each"
-            if call in _OF_ROWS
-            else "call it once for each, or use numpy"
-        )
-    )
 
 
 def argument_datatype(call: str, name: str, value: Any, dtype: np.dtype, known: Mapping[str, Datatype]) -> Datatype:
@@ -214,94 +168,6 @@ def argument_datatype(call: str, name: str, value: Any, dtype: np.dtype, known: 
         return as_datatype(dtype, known, convert=convert)
     except DatatypeError as error:
         raise DatatypeError(f"{call}: {name}: {made}{error}") from None
-
-
-@dataclass(frozen=True)
-class CheckedCall:
-    """A call of a one-shot function whose arguments fit.
-
-    Attributes
-    ----------
-    primitive : Primitive
-    inputs : dict from str to numpy.ndarray, Array or ChunkedArray
-    outs : dict from str to numpy.ndarray, Array or ChunkedArray
-        By the names of the outputs; empty if the caller gave none.
-    on_gpu : bool
-        Whether the results stay on the GPU, because an input is there.
-    """
-
-    primitive: Primitive
-    inputs: dict[str, Any]
-    outs: dict[str, Any]
-    on_gpu: bool
-
-    def run(self) -> tuple[Any, ...]:
-        """Upload what is not on the GPU, compute, and return the outputs as arrays of the inputs' kind, shape (n,)."""
-        primitive, device = self.primitive, self.primitive.device
-        arrays = {n: v if isinstance(v, ChunkedArray) else asarray(v, device) for n, v in self.inputs.items()}
-        of = primitive.signature.datatype
-        given = {n: out for n, out in self.outs.items() if out.datatype == of(n)} if self.on_gpu else {}
-        # Bound, not executed: the primitive is kept, and must not keep the caller's arrays.
-        outputs = primitive.bind(**arrays, **given).execute().outputs
-        if self.on_gpu:
-            for name, out in self.outs.items():
-                if name not in given:
-                    _copy_on_gpu(out, outputs[name].reshape(out.shape))
-            # What is counted is a view of the caller's array, which itself stays as it is.
-            return tuple(
-                output if isinstance(output, Array) and output.count is not None else self.outs.get(name, output)
-                for name, output in outputs.items()
-            )
-        return tuple(self._to_numpy(name, output) for name, output in outputs.items())
-
-    def _to_numpy(self, name: str, output: Items) -> np.ndarray:
-        out = self.outs.get(name)
-        if out is None:
-            return output.to_numpy()
-        return read_into(out, output)
-
-
-@dataclass(frozen=True)
-class Results:
-    """The datatype that a caller of a reduction or a scan gets.
-
-    Attributes
-    ----------
-    asked : object
-        What the caller gave as ``dtype=``, or None.
-    widens : bool
-        Whether integers and bools become numbers of 64 bits, as in numpy's sums.
-    takes_out : bool
-        Whether without ``dtype=`` items are converted to the datatype of ``out=`` as they are read, and combined in it:
-        not where items are compared.
-    """
-
-    asked: Any = None
-    widens: bool = False
-    takes_out: bool = True
-
-    def datatype(self, items: Datatype, out: Any) -> Datatype:
-        """Return it, for items of a datatype and what the caller gave as ``out=``."""
-        if self.asked is not None:
-            return as_datatype(self.asked, ITEM_DATATYPES)
-        dtype = getattr(out, "dtype", None)
-        if self.takes_out and isinstance(dtype, np.dtype) and _combines_in(items.dtype, dtype):
-            native = dtype.newbyteorder("=")
-            known = next((each for each in STORAGE_DATATYPES.values() if each.dtype == native), None)
-            if known is not None:
-                return known
-        if self.widens and items.dtype.kind in "biu":
-            return STORAGE_DATATYPES["u64" if items.dtype.kind == "u" else "i64"]
-        return items
-
-
-def _combines_in(dtype: np.dtype[Any], out: np.dtype[Any]) -> bool:
-    """Whether a sum of items of a dtype is the same in the dtype of ``out=``, but for its rounding and its range."""
-    if dtype.kind in "Vc":  # these are combined as they are
-        return False
-    if out.kind == "b" or dtype.kind == "b":
-        return out == dtype or out.kind in "iuf"
-    return (dtype.kind in "iu" and out.kind in "iu") or np.can_cast(dtype, out, "same_kind")
 
 
 def _out_dtype(out: Any, dtype: np.dtype[Any], casting: Any) -> np.dtype[Any]:
@@ -323,7 +189,7 @@ def numpy_result(items: np.ndarray) -> Any:
     return items if items.ndim else items[()]
 
 
-def read_into(out: np.ndarray, result: Any) -> np.ndarray:
+def _read_into(out: np.ndarray, result: Any) -> np.ndarray:
     """Copy the items of an array on the GPU into a checked numpy array: of any strides, and of another dtype."""
     if out.dtype == result.dtype and out.flags.c_contiguous:
         result.ravel().to_numpy(out=out.reshape(-1))  # a view
@@ -381,115 +247,42 @@ def without_doubles(value: Any, items: Any, device: wgpu.GPUDevice) -> Any:
     return items
 
 
-def _combinable(items: Any, datatype: Datatype, result: Datatype) -> tuple[Any, Datatype]:
-    """Return items that a kernel combines as `result`, and their datatype: converted before where it does not do so."""
-    if _are_combined(datatype, result):
-        return items, datatype
-    # numpy would drop imaginary parts, or every field but one.
-    if isinstance(items, ChunkedArray) or datatype.is_several or isinstance(result, Struct):
-        check_conversion(datatype, result)  # raises
-    with np.errstate(all="ignore"):
-        return cast(Any, items).astype(result.dtype), result
+def weak_items(call: str, name: str, value: Any, datatype: Datatype) -> np.ndarray:
+    """Return an array of Python's numbers, in the datatype of other items; floats keep theirs beside integers.
 
-
-def _are_combined(datatype: Datatype, result: Datatype) -> bool:
-    """Whether kernels combine items of a datatype as another one."""
-    try:
-        check_conversion(datatype, result)
-    except DatatypeError:
-        return False
-    return True
-
-
-def checked(
-    call: str,
-    cls: type[Primitive],
-    key: tuple[Any, ...],
-    device: wgpu.GPUDevice | None,
-    inputs: dict[str, Any],
-    out: Any = None,
-    *,
-    results: Results | None = None,
-    flatten: bool = False,
-    any_shape: bool = False,
-    out_shape: tuple[int, ...] | None = None,
-    out_dtype: np.dtype | None = None,
-    **options: Any,
-) -> CheckedCall:
-    """Check a call; upload nothing.
-
-    Parameters
-    ----------
-    call : str
-        For messages: ``"gw.sum()"``.
-    cls, key, **options
-        The primitive's class, and its arguments behind the datatype.
-    device : wgpu.GPUDevice or None
-    inputs : dict from str to object
-    out : object
-        What the caller gave, or None; a tuple where there are several outputs.
-    results : Results, optional
-        Of a primitive that combines items, and gives results of another datatype than theirs.
-    flatten : bool
-        Whether inputs of other than one dimension are taken as all their items in C order.
-    any_shape : bool
-        Whether the primitive takes inputs of several dimensions.
-    out_shape, out_dtype : optional
-        Of results in numpy, where they are not those of the primitive's output.
+    Raises
+    ------
+    DatatypeError
+        If one is an integer that the datatype does not hold.
     """
-    if any(isinstance(value, EXPRESSIONS) for value in inputs.values()):
-        return _checked_fused(call, cls, key, device, inputs, out, results, flatten, out_shape, options)
-    given: dict[str, Any] = {}
-    for name, value in inputs.items():
-        shown = "x" if name == "input" else name
-        given[name] = value if isinstance(value, Items) else argument_array(call, shown, value)
-        if flatten:
-            given[name] = given[name].ravel()
-        elif not any_shape or (given[name].ndim == 0 and not isinstance(value, Items)):
-            _check_dimension(call, shown, given[name], inputs)
-    first = next(iter(inputs))
-    shown = "x" if first == "input" else first
-    datatype = argument_datatype(call, shown, inputs[first], given[first].dtype, cls.datatypes)
-    device = device_of(*inputs.values(), device=device)
-    if issubclass(cls, (OperatorPrimitive, Elementwise)):
-        given = {name: without_doubles(inputs[name], items, device) for name, items in given.items()}
-        datatype = as_datatype(given[first].dtype.newbyteorder("="), cls.datatypes)
-    if results is not None:
-        result = results.datatype(datatype, out)
-        given[first], datatype = _combinable(given[first], datatype, result)
-        options["result_dtype"] = result
-    primitive = kept_primitive(cls, device, datatype, *key, **options)
-    signature = primitive.signature
-    for name, items in given.items():
-        wanted = signature.datatype(name)
-        if not isinstance(items, Items) and wanted is not None and items.dtype.newbyteorder("=") != wanted.dtype:
-            raise DatatypeError(
-                f"{call}: {name} is of {items.dtype}, but {first} of {datatype} (numpy {datatype.numpy_name}); "
-                f"convert one of the two, for example with np.asarray({name}, dtype=np.{wanted.numpy_name}) where that "
-                f"loses nothing"
-            )
-    if any_shape and on_several_dimensions(given):
-        out_shape = next(iter(given.values())).shape
-    lengths = {name: int(items.size) for name, items in given.items()}
-    signature.check_lengths(lengths)
-    on_gpu = any(isinstance(value, Items) for value in inputs.values())
-    outs = _named_outs(call, signature.outputs, out)
-    casting = _casting(cls, results, given)
-    for value, shape, wanted in _wanted(signature, outs, lengths, out_shape):
-        if on_gpu:
-            check_gpu_out(call, value, shape, wanted, device, casting)
-        else:
-            check_host_out(call, value, shape, wanted.dtype if out_dtype is None else out_dtype, casting)
-    if not on_gpu and len(outs) > 1 and np.may_share_memory(*outs.values()):
-        raise OverlapError(f"{call}: the arrays of out= share memory; give separate ones")
-    return CheckedCall(primitive, given, outs, on_gpu)
+    items = argument_array(call, name, value)
+    argument_datatype(call, name, value, items.dtype, ITEM_DATATYPES)
+    if not items.size:
+        return items.astype(datatype.dtype)  # of no numbers numpy makes floats
+    if items.dtype.kind == "f" and datatype.dtype.kind in "iu":
+        whole = np.array(value, dtype=object)
+        if all(isinstance(each, int) for each in whole.flat):  # of which numpy makes floats where int64 ends
+            for end in (whole.min(), whole.max()):
+                value_words(int(end), datatype, f"{call}: {name}")
+            return whole.astype(datatype.dtype)
+    if items.dtype.kind in "iu" and datatype.dtype.kind in "iu":
+        for end in (items.min(), items.max()):
+            value_words(int(end), datatype, f"{call}: {name}")
+    takes = datatype.dtype.kind == "f" or (items.dtype.kind in "biu" and datatype.dtype.kind in "iu")
+    with np.errstate(all="ignore"):
+        return items.astype(datatype.dtype) if takes else items
 
 
-def _casting(cls: type[Primitive], results: Results | None, given: Mapping[str, Any]) -> str:
-    """Return how numpy casts results to the dtype of ``out=``; of counted and chunked ones they are written there."""
-    if [x for x in given.values() if isinstance(x, ChunkedArray) or getattr(x, "count", None) is not None]:
-        return "equiv"
-    return "unsafe" if results is not None else "same_kind" if issubclass(cls, Elementwise) else "equiv"
+def in_datatype(call: str, name: str, items: Any, datatype: Datatype) -> Any:
+    """Return the items of an argument in a datatype, converted where they are; chunks cannot be."""
+    if items.dtype.newbyteorder("=") == datatype.dtype:
+        return items
+    if isinstance(items, ChunkedArray):
+        raise DatatypeError(
+            f"{call}: {name} is a ChunkedArray of {items.datatype}, but is read as {datatype}; convert its chunks, or "
+            f"the other argument"
+        )
+    return items.astype(datatype.dtype)
 
 
 def stored_leaves(call: str, flat: Flat) -> dict[str, Any]:
@@ -510,59 +303,6 @@ def stored_leaves(call: str, flat: Flat) -> dict[str, Any]:
     return arrays
 
 
-def _checked_fused(
-    call: str,
-    cls: type[Primitive],
-    key: tuple[Any, ...],
-    device: wgpu.GPUDevice | None,
-    inputs: dict[str, Any],
-    out: Any,
-    results: Results | None,
-    flatten: bool,
-    out_shape: tuple[int, ...] | None,
-    options: dict[str, Any],
-) -> CheckedCall:
-    """Check a call whose first input is an expression of Arrays."""
-    first, *others = inputs.values()
-    host = next((name for name, value in inputs.items() if not isinstance(value, (*EXPRESSIONS, Items))), None)
-    if host is not None or not isinstance(first, EXPRESSIONS) or any(isinstance(v, EXPRESSIONS) for v in others):
-        raise ArgumentError(
-            f"{call} takes one expression, and Arrays for the rest; store an expression with gw.asarray(expression), "
-            f"and upload what is on the host with gw.asarray(x)"
-        )
-    flat = flat_of(first)
-    arrays = stored_leaves(call, flat)
-    if flatten:
-        arrays = {name: array.ravel() for name, array in arrays.items()}
-    else:
-        check_one_dimension(call, flat, arrays)
-    device = device_of(*arrays.values(), *others, device=device)
-    if results is not None:
-        # Kernels read conditions as u32, but a sum of bools is of i64, as numpy's.
-        counts = results.widens and flat.types == ("bool",)
-        result = results.datatype(STORAGE_DATATYPES["bool"] if counts else flat.datatype, out)
-        if not _are_combined(flat.datatype, result):  # stored, and converted as an Array is
-            inputs = {name: asarray(value, device) if value is first else value for name, value in inputs.items()}
-            return checked(
-                call, cls, key, device, inputs, out, results=results, flatten=flatten, out_shape=out_shape, **options
-            )
-        options["result_dtype"] = result
-    primitive = kept_primitive(cls, device, flat.without_arrays(), *key, **options)
-    given = {**arrays, **{name: value for name, value in inputs.items() if value is not first}}
-    signature = primitive.signature
-    lengths = {name: int(given[name].size) for name in signature.inputs}
-    signature.check_lengths(lengths)
-    outs = _named_outs(call, signature.outputs, out)
-    if not outs and any(signature.output_length(name, lengths) is None for name in signature.outputs):
-        raise ArgumentError(
-            f"{call}: no leaf of the expression says how many items it has; give out=, or store it with "
-            f"gw.asarray(x, size=…)"
-        )
-    for value, shape, wanted in _wanted(signature, outs, lengths, out_shape):
-        check_gpu_out(call, value, shape, wanted, device, _casting(cls, results, given))
-    return CheckedCall(primitive, given, outs, on_gpu=True)
-
-
 def check_one_dimension(call: str, flat: Flat, arrays: Mapping[str, Any]) -> None:
     """Raise ArgumentError where an expression of Arrays has several dimensions."""
     shapes = [arrays[flat.names[k]].shape for k in flat.program.aligned]
@@ -572,35 +312,6 @@ def check_one_dimension(call: str, flat: Flat, arrays: Mapping[str, Any]) -> Non
             f"{call}: the expression has shape {several}, but {call} works along one dimension of it; store it with "
             f"gw.asarray(x), or for all items make it of x.ravel()"
         )
-
-
-def _wanted(
-    signature: Signature, outs: Mapping[str, Any], lengths: Mapping[str, int], out_shape: tuple[int, ...] | None
-) -> Iterator[tuple[Any, tuple[int, ...], Datatype]]:
-    """Yield what a caller gave for each output, and the shape and datatype that it must have."""
-    for name, value in outs.items():
-        length, datatype = signature.output_length(name, lengths), signature.datatype(name)
-        assert length is not None, "the outputs of one-shot functions have a length"
-        assert datatype is not None, "and a datatype"
-        yield value, (length,) if out_shape is None else out_shape, datatype
-
-
-def on_several_dimensions(given: Mapping[str, Any]) -> bool:
-    """Whether an input has other than one dimension."""
-    return any(items.ndim != 1 for items in given.values())
-
-
-def one_shot(
-    call: str,
-    cls: type[Primitive],
-    key: tuple[Any, ...],
-    device: wgpu.GPUDevice | None,
-    inputs: dict[str, Any],
-    out: Any = None,
-    **options: Any,
-) -> tuple[Any, ...]:
-    """Return the outputs, as arrays of the inputs' kind; see `checked`."""
-    return checked(call, cls, key, device, inputs, out, **options).run()
 
 
 def _named_outs(call: str, names: Sequence[str], out: Any) -> dict[str, Any]:
@@ -643,3 +354,347 @@ def check_gpu_out(
         if len(shape) == len(out.shape) == 1:
             raise LengthError(f"{call}: out has {out.size} items, but the result has {shape[0]}; {make}, or a slice")
         raise LengthError(f"{call}: out has shape {out.shape}, but the result has {shape}; {make}")
+
+
+# ---- a call
+
+
+class Call:
+    """A call of a one-shot function: its arguments, where they lie, and how its results become the caller's.
+
+    Functions go the same way, and upload nothing before all is checked::
+
+        call = Call("gw.square()", device)
+        kind = call.take("input", x, Square.datatypes)
+        return call.results(call.primitive(Square, kind))["output"]
+
+    1. `take` each input by the name that the primitive has for it. It returns what the primitive's constructor takes
+       for it: a datatype, or the program of an expression. A function that looks at the items before takes them in two
+       halves: `items` returns what is on the GPU as it is, and all else as numpy makes an array of it; `hold` takes
+       what became of them. `promote` takes several that numpy brings to one datatype, `uploaded` one whose items are
+       only moved.
+    2. Compare and bound: `check_lengths`, `check_one_datatype`; `integer` for every number that a kernel gets.
+    3. `primitive` returns one that is kept with the device: that of the Arrays among the arguments, or the caller's;
+       two are refused.
+    4. `take_out` checks what the caller gave as ``out=``.
+    5. `results` uploads, computes, and returns the outputs by their names as the caller gets them: in numpy where all
+       inputs came from the host, else as Arrays, of which nothing is read back; in ``out=`` where there is one. `run`
+       returns them on the GPU, for functions that go on with them. `result` and `delivered` hand over what these made.
+
+    Messages begin with the function's name, which ``str()`` of a call is, and call arguments as the caller does.
+
+    Parameters
+    ----------
+    name : str
+        ``"gw.sum()"``.
+    device : wgpu.GPUDevice, optional
+        The caller's.
+    shown : mapping from str to str, optional
+        What messages call arguments, where the function has other names than the primitive.
+    """
+
+    def __init__(self, name: str, device: wgpu.GPUDevice | None = None, shown: Mapping[str, str] | None = None):
+        self.name = name
+        #: By the names of the primitive's arguments; those of an expression by its argument's name and their own.
+        self.arrays: dict[str, Any] = {}
+        #: Whether an input is on the GPU, so that results stay there.
+        self.on_gpu: bool = False
+        self._shown: Mapping[str, str] = _SHOWN if shown is None else shown
+        #: Python's numbers, by the names of arguments; see `promote`.
+        self.numbers: dict[str, Any] = {}
+        #: Of arrays, and of what is promoted.
+        self.datatypes: dict[str, Datatype] = {}
+        self._asked = device
+        self._device: wgpu.GPUDevice | None = None
+        #: Of arrays, how many items they have; not of expressions, which have as many as their Arrays.
+        self.sizes: dict[str, int] = {}
+        self._places: dict[tuple[Any, ...], str] = {}
+        self._outs: dict[str, Any] = {}
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device of the call, as far as its arguments are taken."""
+        if self._device is None:
+            self._device = device_of(*self.arrays.values(), device=self._asked)
+        return self._device
+
+    # ---- inputs
+
+    def items(
+        self, name: str, value: Any, *, computes: bool = False, fuses: bool = False, chunked: bool = False
+    ) -> Any:
+        """Return what is on the GPU as it is, and all else as numpy makes an array of it; see `take`.
+
+        Raises
+        ------
+        ArgumentError
+            If it is an expression without `fuses`, a `ChunkedArray` without `chunked`, or nothing that numpy makes an
+            array of.
+        """
+        if isinstance(value, Items):
+            if not chunked:
+                check_not_chunked(self.name, self.shown(name), value)
+            return value
+        if isinstance(value, EXPRESSIONS):
+            if fuses:
+                return value
+            shown = self.shown(name)
+            raise ArgumentError(f"{self}: {shown} is an expression; store it first, with gw.asarray({shown})")
+        items = argument_array(self.name, self.shown(name), value)
+        if computes and items.dtype == np.float64 and is_python(value):
+            return without_doubles(value, items, self.device)
+        return items
+
+    def take(
+        self, name: str, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES, *,
+        shape: Literal["one", "flat", "any"] = "one", computes: bool = False, fuses: bool = True,
+        chunked: bool = False, shares: bool = False,
+    ) -> Any:  # fmt: skip
+        """Take an input; return its datatype, or the program of an expression.
+
+        Parameters
+        ----------
+        known : mapping from str to Datatype
+            What its items may be.
+        shape : {"one", "flat", "any"}
+            Several dimensions are refused, taken as all items in C order, or taken as they are.
+        computes : bool
+            Whether the kernel computes with items, and not only moves or compares them: then Python's floats are
+            float32 where the device does not compute with float64.
+        fuses : bool
+            Whether it may be an expression.
+        chunked : bool
+            Whether it may be a `ChunkedArray`.
+        shares : bool
+            Whether an Array that an expression reads is bound as the input that shows the same items. For primitives
+            that read these once.
+        """
+        if fuses and isinstance(value, EXPRESSIONS):
+            return self.take_expression(name, value, flat=shape == "flat", shares=shares)
+        items = self.items(name, value, computes=computes, chunked=chunked)
+        if items.ndim != 1:
+            if shape == "flat":
+                items = items.ravel()
+            elif shape == "one":
+                self.check_dimension(name, items)
+        if shares and isinstance(items, Array):
+            self._places[items.place()] = name
+        return self.hold(name, items, value, known)
+
+    def raveled(self, name: str, value: Any) -> Any:
+        """Return all items of an array of several dimensions in C order, as numpy takes them without an axis.
+
+        Other arguments are returned as they are.
+        """
+        items = self.items(name, value, chunked=True, fuses=True)
+        return value if isinstance(items, EXPRESSIONS) or items.ndim == 1 else items.ravel()
+
+    def hold(self, name: str, items: Any, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> Datatype:
+        """Take the items that were made of what a caller gave; return their datatype, one of the known ones."""
+        datatype = items.datatype if isinstance(items, Items) else None
+        self.on_gpu |= datatype is not None
+        if datatype is None or known.get(datatype.name) is not datatype:
+            datatype = argument_datatype(self.name, self.shown(name), value, items.dtype, known)
+        self.arrays[name], self.sizes[name], self.datatypes[name] = items, items.size, datatype
+        self._device = None
+        return datatype
+
+    def take_expression(self, name: str, value: Any, *, flat: bool = False, shares: bool = False) -> Flat:
+        """Take an argument that is an expression of Arrays; return its program.
+
+        Raises
+        ------
+        ArgumentError
+            If a leaf is no Array, or has several dimensions, unless these are taken as all items.
+        """
+        program = flat_of(value)
+        arrays = stored_leaves(self.name, program)
+        self.on_gpu = True
+        if flat:
+            arrays = {leaf: array.ravel() for leaf, array in arrays.items()}
+        else:
+            check_one_dimension(self.name, program, arrays)
+        if name != "input" or shares:
+            names = {leaf: leaf if name == "input" else f"{name}_{leaf}" for leaf in arrays}
+            if shares:
+                names = {leaf: self._places.setdefault(array.place(), names[leaf]) for leaf, array in arrays.items()}
+            arrays = {names[leaf]: array for leaf, array in arrays.items()}
+            program = program.renamed(names)
+        self.arrays |= arrays
+        self._device = None
+        return program.without_arrays()
+
+    def uploaded(self, name: str, value: Any) -> Array:
+        """Take an array of any shape and datatype, whose items are moved; return it on the GPU."""
+        self.take(name, value, ITEM_DATATYPES, shape="any", fuses=False)
+        items = self.arrays[name]
+        if isinstance(items, Array):
+            device_of(items, device=self._asked)  # raises where they are two
+            check_not_counted(self.name, items)
+        return asarray(items, self.device)
+
+    def promote(
+        self, given: Mapping[str, Any], known: Mapping[str, Datatype] = STORAGE_DATATYPES, *, computes: bool = True
+    ) -> Datatype:
+        """Take inputs of any shape; return the one datatype that numpy promotes them to.
+
+        Python's numbers are weak, as in NumPy 2, and go to `numbers`.
+
+        Parameters
+        ----------
+        given : mapping from str to object
+            Arrays of any kind and numbers, by the names of arguments.
+        known : mapping from str to Datatype
+            What the items, and the promoted ones, may be.
+        computes : bool
+            As for `take`; a kernel that only compares takes float64 on any device.
+        """
+        self.numbers = {name: value for name, value in given.items() if is_weak(value)}
+        arrays = {name: value for name, value in given.items() if name not in self.numbers}
+        for name in sorted(arrays, key=lambda name: not isinstance(arrays[name], Items)):  # those that say where first
+            self.take(name, arrays[name], known, shape="any", computes=computes, fuses=False, chunked=True)
+        found = np.result_type(*(self.datatypes[name].dtype for name in arrays)) if arrays else np.dtype(np.bool_)
+        for value in self.numbers.values():
+            kind = "b" if isinstance(value, bool) else "i" if isinstance(value, int) else "f"
+            if "biufc".index(found.kind) < "biufc".index(kind):
+                double = default_float(context_of(self.device)).dtype if computes else np.dtype(np.float64)
+                found = double if kind == "f" else np.dtype(np.int64)
+        return as_datatype(found, known)
+
+    def converted(self, name: str, datatype: Datatype) -> Any:
+        """Return an argument that was promoted in a datatype, a number as an array of shape ().
+
+        Raises
+        ------
+        DatatypeError
+            If the datatype does not hold a number.
+        """
+        if name not in self.numbers:
+            return in_datatype(self.name, self.shown(name), self.arrays[name], datatype)
+        value_words(self.numbers[name], datatype, self.name)
+        with np.errstate(all="ignore"):
+            return np.array(self.numbers[name], dtype=datatype.dtype)
+
+    def shown(self, name: str) -> str:
+        """Return what messages call an argument."""
+        return self._shown.get(name, name)
+
+    def check_dimension(self, name: str, items: Any) -> None:
+        """Raise ArgumentError where an argument is a single number, or has several dimensions."""
+        if items.ndim == 1:
+            return
+        shown = self.shown(name)
+        if items.ndim:
+            raise ArgumentError(
+                f"{self}: {shown} has shape {items.shape}, but {self} works along one dimension; for all items give "
+                f"{shown}.ravel(), and for rows call it once for each"
+            )
+        if isinstance(items, Items):
+            raise ArgumentError(f"{self}: {shown} is an Array of shape (), one item; give {shown}.reshape(1)")
+        raise ArgumentError(
+            f"{self}: {shown} is a single item ({items.item()!r}) and no array, and nothing is broadcast here; give an "
+            f"array of one dimension, such as np.full(n, {items.item()!r})"
+        )
+
+    def check_lengths(self, *names: str, of: str = "items") -> None:
+        """Raise LengthError where inputs have different lengths: those of some arguments, or all."""
+        given = (name for name in names or self.sizes if name in self.sizes)
+        check_one_length(self.name, {self.shown(name): self.sizes[name] for name in given}, of)
+
+    def check_one_datatype(self, name: str, like: str) -> None:
+        """Raise DatatypeError where an input is of another datatype than a second one."""
+        own, wanted = self.datatypes[name], self.datatypes[like]
+        if own == wanted:
+            return
+        shown, numpy_name = self.shown(name), wanted.numpy_name
+        on_gpu = isinstance(self.arrays[name], Items)
+        convert = f"{shown}.astype(np.{numpy_name})" if on_gpu else f"np.asarray({shown}, dtype=np.{numpy_name})"
+        raise DatatypeError(
+            f"{self}: {shown} is of {own} (numpy {own.numpy_name}), but {self.shown(like)} of {wanted} (numpy "
+            f"{numpy_name}); convert one of the two, for example with {convert} where that loses nothing"
+        )
+
+    def integer(self, name: str, value: Any, least: int | None = None, most: int | None = MOST_U32) -> int:
+        """Return a number as an int, which a kernel gets as a u32; raise where it is none, or out of bounds."""
+        return integer(f"{self}: {name}", value, least, most)
+
+    # ---- computing
+
+    def primitive(self, cls: type[PrimitiveT], *key: Any, **options: Any) -> PrimitiveT:
+        """Return a primitive that is kept with the device of the call."""
+        return kept_primitive(cls, self.device, *key, **options)
+
+    def take_out(
+        self, primitive: Primitive, out: Any, shape: tuple[int, ...] | None = None, *,
+        dtype: np.dtype[Any] | None = None, casting: str = "equiv",
+    ) -> None:  # fmt: skip
+        """Check what the caller gave as ``out=``, before anything is uploaded: results go there.
+
+        Parameters
+        ----------
+        out : numpy.ndarray, Array, ChunkedArray, tuple of them or None
+            A tuple where the primitive has several outputs.
+        shape, dtype : optional
+            Of results, where they are not those of the primitive's output.
+        casting : {"equiv", "same_kind", "unsafe", "back"}
+            See `delivered`. Counted and chunked results are of one datatype.
+        """
+        if out is None and self.sizes:
+            return
+        signature, lengths = primitive.signature, {name: int(items.size) for name, items in self.arrays.items()}
+        if out is None:
+            if any(signature.output_length(name, lengths) is None for name in signature.outputs):
+                raise ArgumentError(
+                    f"{self}: no leaf of the expression says how many items it has; give out=, or store it with "
+                    f"gw.asarray(x, size=…)"
+                )
+            return
+        if any(isinstance(x, ChunkedArray) or getattr(x, "count", None) is not None for x in self.arrays.values()):
+            casting = "equiv"
+        for name, value in _named_outs(self.name, signature.outputs, out).items():
+            length, datatype = signature.output_length(name, lengths), signature.datatype(name)
+            assert datatype is not None, "the outputs of one-shot functions have a datatype"
+            own = shape if shape is not None else (value.size if length is None else length,)
+            if self.on_gpu:
+                check_gpu_out(self.name, value, own, datatype, primitive.device, casting)
+            else:
+                check_host_out(self.name, value, own, datatype.dtype if dtype is None else dtype, casting)
+            self._outs[name] = value
+        if not self.on_gpu and len(self._outs) > 1 and np.may_share_memory(*self._outs.values()):
+            raise OverlapError(f"{self}: the arrays of out= share memory; give separate ones")
+
+    def run(self, primitive: Primitive, **more: Any) -> dict[str, Any]:
+        """Upload what is not on the GPU, compute, and return the outputs there by their names."""
+        device = primitive.device
+        arrays = {n: v if isinstance(v, Items) else asarray(v, device) for n, v in self.arrays.items()}
+        # Bound, not executed: the primitive is kept, and must not keep the caller's arrays.
+        return primitive.bind(**arrays, **more).execute().outputs
+
+    def results(self, primitive: Primitive, **more: Any) -> dict[str, Any]:
+        """Compute, and return the outputs by their names as the caller gets them."""
+        if not self._outs:
+            return {name: self.result(output) for name, output in self.run(primitive, **more).items()}
+        if not self.on_gpu:
+            found = self.run(primitive, **more)
+            return {name: _read_into(self._outs[name], output) for name, output in found.items()}
+        of = primitive.signature.datatype
+        written = {name: out for name, out in self._outs.items() if out.datatype == of(name)}
+        found = self.run(primitive, **written, **more)
+        for name, out in self._outs.items():
+            if name not in written:
+                _copy_on_gpu(out, found[name].reshape(out.shape))
+        # What is counted is a view of the caller's array, which itself stays as it is.
+        return {
+            name: output if isinstance(output, Array) and output.count is not None else self._outs[name]
+            for name, output in found.items()
+        }
+
+    def result(self, output: Any, dtype: Any = None) -> Any:
+        """Return an output as the caller gets it: in numpy, there also of another dtype, or as it is."""
+        if self.on_gpu:
+            return output
+        items = output.to_numpy()
+        return items if dtype is None else items.astype(dtype, copy=False)

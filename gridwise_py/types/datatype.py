@@ -16,7 +16,7 @@ from .wgsl_words import RESERVED_WORDS
 __all__ = [
     "COMPLEX", "DATATYPES", "ITEM_DATATYPES", "MATMUL_DATATYPES", "MOST_STRUCT_WORDS",
     "STORAGE_DATATYPES", "VALUE_DATATYPES", "ComputeDatatypeLike", "Datatype", "ItemDatatypeLike", "KeyDatatypeLike",
-    "MatMulDatatypeLike", "Struct", "ValueDatatypeLike", "as_datatype", "numpy_text",
+    "MatMulDatatypeLike", "Struct", "ValueDatatypeLike", "as_datatype", "numpy_text", "value_words",
 ]  # fmt: skip
 
 #: The most words of an item that kernels combine: those of a vec4.
@@ -438,6 +438,26 @@ def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES, *, conver
     names = ", ".join(f"{d.name} (numpy {d.numpy_name})" for d in everything)
     message = f"datatype {shown!r} is not supported here; supported are {names}."
     raise DatatypeError(message if dtype is None else f"{message} {_remedy(dtype, known, convert)}")
+
+
+def value_words(value: Any, datatype: Datatype, what: str) -> tuple[int, int]:
+    """Return a number as the words of an item, the second one 0 for items of up to 4 bytes.
+
+    Raises
+    ------
+    DatatypeError
+        If it is no number, or a Python integer that the datatype does not hold.
+    """
+    try:
+        item = np.asarray(value)
+        if item.ndim or item.dtype.kind not in "biufO":
+            raise TypeError(f"{value!r} is not a number")
+        with np.errstate(all="ignore"):
+            item = np.array(value, dtype=datatype.dtype) if type(value) is int else item.astype(datatype.dtype)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise DatatypeError(f"{what}: the items are of {datatype}, which does not hold {value!r}: {error}") from error
+    low, high = np.frombuffer(item.tobytes().ljust(8, b"\0"), np.uint32).tolist()
+    return (low, high)
 
 
 def _several(value: Any) -> Datatype | None:

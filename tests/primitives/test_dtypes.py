@@ -197,6 +197,11 @@ def test_python_floats_are_single_where_the_device_has_no_doubles(device, monkey
     monkeypatch.setattr(context_of(device), "has_float64", False)
     _same(gw.sum([0.5, 2.0], device=device), np.float32(2.5))
     _same(gw.cumsum([0.5, 2.0], device=device), np.array([0.5, 2.5], np.float32))
+    keys, sums = gw.reduce_by_key([0.1, 0.1], [0.5, 2.0], device=device)
+    _same(sums, np.array([2.5], np.float32))
+    moved = np.array([0.1])  # what is not computed with stays as it is
+    for found in (keys, gw.repeat([0.1], 1, device=device), gw.segmented_sort([0.1], [0, 1], device=device)):
+        _same(found, moved)
     assert gw.asarray([0.5], device).dtype == np.float32
     assert gw.asarray(np.array([0.5]), device).dtype == np.float64
     assert gw.asarray([5], device).dtype == np.int64

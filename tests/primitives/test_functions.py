@@ -180,7 +180,7 @@ def test_two_datatypes_are_refused_before_anything_is_uploaded(device, monkeypat
     x = gw.asarray(F, device)
     monkeypatch.setattr(type(device), "create_buffer", lambda *a, **k: made.append(1), raising=False)
     message = _refusal(lambda: gw.matmul(x.reshape(2, 2), np.ones((2, 2), np.float16)), gw.DatatypeError)
-    assert "b is of float16, but a of f32" in message
+    assert "b is of f16 (numpy float16), but a of f32" in message
     assert "np.asarray(b, dtype=np.float32)" in message
     assert not made
 

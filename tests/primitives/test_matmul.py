@@ -344,7 +344,7 @@ def test_what_numpy_refuses_is_refused(device):
         gw.matmul(np.ones((2, 3, 4), np.float32), b, device=device)
     with pytest.raises(gw.DatatypeError, match=r"float64.*a\.astype\(np\.float32\)"):
         gw.matmul(a.astype(np.float64), a.T.astype(np.float64), device=device)
-    with pytest.raises(gw.DatatypeError, match="b is of float16, but a of f32"):
+    with pytest.raises(gw.DatatypeError, match=r"b is of f16 \(numpy float16\), but a of f32"):
         gw.matmul(a, a.T.astype(np.float16), device=device)
 
 

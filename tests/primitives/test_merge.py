@@ -336,7 +336,7 @@ def _one(device, dtype="u32"):
         (lambda d: gw.MergeSort(d, less=lambda a: a), gw.ArgumentError, "a function of two items, .*too many"),
         (lambda d: gw.MergeSort(d, Place), gw.DatatypeError, r"less=lambda a, b: a\.x < b\.x"),
         (lambda d: gw.MergeSort(d, less=lambda a, b: a < b, descending=True), gw.ArgumentError, "exchange a and b"),
-        (lambda d: gw.merge(_one(d), _one(d, "i32")), gw.DatatypeError, "a is of u32, but b of i32"),
+        (lambda d: gw.merge(_one(d), _one(d, "i32")), gw.DatatypeError, r"b is of i32 \(numpy int32\), but a of u32"),
         (lambda d: gw.merge(_one(d), _one(d) + 1), gw.ArgumentError, r"gw\.asarray\(b\)"),
         (lambda d: gw.merge(_one(d), _one(d), values=_one(d)), gw.ArgumentError, "tuple"),
         (lambda d: gw.merge(_one(d), _one(d), values=(_one(d), _one(d)[:2])), gw.LengthError, "b_values has 2"),

@@ -30,7 +30,7 @@ def windows(monkeypatch):
     seen = []
     run = streaming.in_windows
     functions = importlib.import_module("gridwise_py.functions.windowed")
-    monkeypatch.setattr(functions, "in_windows", lambda *args: (seen.append(args[1]), run(*args))[1])
+    monkeypatch.setattr(functions, "in_windows", lambda *args, **more: (seen.append(args[1]), run(*args, **more))[1])
     return seen
 
 

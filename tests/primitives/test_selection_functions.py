@@ -126,7 +126,10 @@ def test_several_dimensions_are_taken_in_c_order(device, shape):
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(two.to_numpy(), other)
-    for found in (gw.compress(x > 1, x, device=device), gw.compress(gw.asarray(array > 1), array)):
+    for found in (
+        gw.compress(x > 1, x, device=device), gw.compress(gw.asarray(array > 1), array),
+        gw.compress(array.ravel() > 1, array),
+    ):  # fmt: skip
         np.testing.assert_array_equal(_numpy(found), x[x > 1])
     for found in (gw.repeat(x, 3, device=device), gw.repeat(array, 3), gw.repeat(x, [3], device=device)):
         np.testing.assert_array_equal(_numpy(found), np.repeat(x, 3))
@@ -203,5 +206,7 @@ def test_what_does_not_fit_is_refused(device):
         gw.compress(gw.u32("k") > 2, x)
     with pytest.raises(gw.ArgumentError, match=r"gw\.asarray"):
         gw.unique(x + 1)
+    with pytest.raises(gw.ArgumentError, match=r"gw\.unique\(\): x is ChunkedArray.* must be one Array"):
+        gw.unique(gw.ChunkedArray([x, x]))
     with pytest.raises(gw.ArgumentError, match="3 conditions"):
         gw.partition_by(x, (x > 1, x > 2, x > 3))
