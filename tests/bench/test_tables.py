@@ -289,7 +289,7 @@ def test_shares_of_copy_are_of_equal_bytes():
     found = [shares[result.key] for result in made.results]
     assert found == [1, 1, 1, *(pytest.approx(rates[i] / rates[of]) for i, of in ((3, 1), (4, 0), (5, 2))), None]
     ranks = compare(made, made, across=True).ranks
-    assert [rank.copy_share for rank in ranks[::2]] == found
+    assert [rank.quantities["copy_share"] for rank in ranks[::2]] == found
 
 
 def test_small_rates_are_no_zeros():

@@ -11,9 +11,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from ...display.quantities import format_number, format_percent, format_uncertainty
+from ...display.quantities import format_number, format_uncertainty
 from ...display.terminal import clean
-from ..analysis.compare import Comparison, Rank, Row
+from ..analysis.compare import RANKED, Comparison, QuantityRow, Rank, Row
 from ..stats.verdict import Cause, Verdict, VerdictKind
 from .console import make_console
 from .export import Table, as_markdown
@@ -31,13 +31,16 @@ SCHEMA = "gridwise.compare"
 SCHEMA_VERSION = 2
 
 HEADINGS = ("case", "part", "old", "new", "new / old", "interval", "verdict")
-RANK_HEADINGS = ("case", "file", "time", "times as fast", "GB/s", "of own copy", "GB/s per W")
+RANK_HEADINGS = ("case", "file", "time", "times as fast", *(one.rank_heading or one.heading for one in RANKED))
 # Causes by which an interval is too wide: a line per case says by how much.
 _SPREADS = (
     Cause.CLOCK_STEP, Cause.PROCESSES_DIFFER, Cause.ROUNDS_DIFFER, Cause.TIMES_WANDER, Cause.UNTESTED, Cause.NOISE,
     Cause.NEAR_THRESHOLD, Cause.WIDE_INTERVAL,
 )  # fmt: skip
-_STYLES = {"faster": "bold green", "slower": "bold red", "same": "", "ambiguous": "yellow"}
+_STYLES = {
+    "faster": "bold green", "slower": "bold red", "less": "bold green", "more": "bold red", "same": "",
+    "ambiguous": "yellow",
+}  # fmt: skip
 _NOTHING = "–"
 #: For a file, and for a pipe of unknown width.
 _FILE_WIDTH = 140
@@ -54,12 +57,16 @@ def render(comparison: Comparison, form: str) -> str:
     return FORMATS[form](comparison)
 
 
-def row_cells(row: Row) -> tuple[str, ...]:
+def row_cells(row: Row | QuantityRow) -> tuple[str, ...]:
     """Return the texts of a row, one for each of `HEADINGS`."""
-    old, new = row.times()
+    old, new = row.texts()
     part = row.name if row.part == "whole" else f"  {row.name}"
     if row.verdict is None:
         return tuple(map(clean, (row.case, part, old, new, _NOTHING, _NOTHING, row.note)))
+    if isinstance(row, QuantityRow):
+        v = row.verdict
+        ends = f"{v.low:.3f} – {v.high:.3f}"
+        return tuple(map(clean, (row.case, part, old, new, f"{v.ratio:.3f}", ends, v.verdict)))
     v = row.verdict
     kind = f"{v.kind.value}, past the gate" if row.past_gate else v.kind.value
     mark = "" if v.statistic == "median" else " *"
@@ -80,10 +87,7 @@ def rank_cells(comparison: Comparison) -> list[tuple[str, ...]]:
         tuple(
             map(
                 clean,
-                (
-                    r.case, r.file, r.time(), format_number(r.speedup), format_number(r.gbytes_per_s),
-                    format_percent(r.copy_share), format_number(r.gbytes_per_j),
-                ),
+                (r.case, r.file, r.time(), format_number(r.speedup), *r.quantity_texts),
             )
         )
         for r in comparison.ranks
@@ -286,9 +290,10 @@ def _tables(comparison: Comparison) -> Iterator[TextTable]:
         columns = {i: Column(RANK_HEADINGS[i], right=i > 1) for i in shown}
         least = {i: Column(RANK_HEADINGS[i], right=i > 1, priority=max(i - 3, 0)) for i in shown}
     else:
-        cells = [_terminal_cells(row) for row in comparison.rows]
-        styles = ["dim" if row.verdict is None else _STYLES[row.verdict.kind.value] for row in comparison.rows]
-        parts = any(row.name != "gpu_span" for row in comparison.rows)
+        rows = comparison.all_rows
+        cells = [_terminal_cells(row) for row in rows]
+        styles = ["dim" if row.verdict is None else _STYLES[row.word] for row in rows]
+        parts = any(row.name != "gpu_span" for row in rows)
         columns = {i: Column(HEADINGS[i], right=1 < i < 6, wraps=i == 6) for i in range(1 if parts else 2, 7)}
         least = {**columns, 5: Column(HEADINGS[5], right=True, priority=1)}
     title = comparison_title(comparison)
@@ -304,7 +309,7 @@ def _tables(comparison: Comparison) -> Iterator[TextTable]:
         yield _below_cases(title, least, plain, styles)
 
 
-def _terminal_cells(row: Row) -> tuple[str, ...]:
+def _terminal_cells(row: Row | QuantityRow) -> tuple[str, ...]:
     """Return the cells of a row; reasons for a missing verdict are below the table."""
     cells = row_cells(row)
     return cells if row.verdict is not None else (*cells[:-1], "not judged")
@@ -362,8 +367,8 @@ def comparison_table(comparison: Comparison) -> Table:
     return Table(
         comparison_title(c),
         RANK_HEADINGS if c.ranks else HEADINGS,
-        rank_cells(c) or [row_cells(row) for row in c.rows],
-        [asdict(rank) for rank in c.ranks] or [_record(row) for row in c.rows],
+        rank_cells(c) or [row_cells(row) for row in c.all_rows],
+        [_rank_record(rank) for rank in c.ranks] or [_record(row) for row in c.all_rows],
         comparison_remarks(c),
         comparison_conclusion(c),
     )
@@ -376,7 +381,28 @@ _OF_VERDICT = (
 )  # fmt: skip
 
 
-def _record(row: Row) -> dict[str, Any]:
+def _rank_record(rank: Rank) -> dict[str, Any]:
+    """Return a rank as JSON data."""
+    data = asdict(rank)
+    del data["quantity_texts"]
+    return {**data, **data.pop("quantities")}
+
+
+def _record(row: Row | QuantityRow) -> dict[str, Any]:
+    if isinstance(row, QuantityRow):
+        v = row.verdict
+        return {
+            "case": row.case,
+            "part": row.part,
+            "name": row.name,
+            "verdict": None if v is None else v.verdict,
+            "old": row.old,
+            "new": row.new,
+            **{name: getattr(v, name, None) for name in ("ratio", "low", "high")},
+            "gated": False,
+            "past_gate": False,
+            "reason": row.note,
+        }
     v = row.verdict
     return {
         "case": row.case,
@@ -414,7 +440,8 @@ def _json(comparison: Comparison) -> str:
         "broken": c.broken,
         "notes": c.notes,
         "rows": [asdict(row) for row in c.rows],
-        "ranks": [asdict(rank) for rank in c.ranks],
+        "quantities": [_record(row) for row in c.quantities],
+        "ranks": [_rank_record(rank) for rank in c.ranks],
     }
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
 

@@ -16,6 +16,7 @@ from ..analysis.remarks import Remark, remarks
 from ..analysis.roofline import Point
 from ..cases.names import n_text
 from ..results.model import Host, Result, Results
+from ..results.quantities import QUANTITIES, Quantity, Shares, shown
 from ..results.shares import copy_shares
 from ..stats.series import Series
 from .comparison import (
@@ -274,30 +275,33 @@ def _host(host: Host) -> str:
 # ---- results
 
 
-_COLUMNS = (
-    "case", "n", "file", "part", "GPU time", "CPU wall", "GB/s", "G items/s", "of copy", "of peak", "samples", "result",
-)  # fmt: skip
-_NUMERIC = ("n", "GPU time", "CPU wall", "GB/s", "G items/s", "of copy", "of peak", "samples")
-
-
 def results_table(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table:
     """Return the table of all pooled results: one row per result, and one per kernel.
 
     Surplus rows are left out, with a note in `left_out`.
     """
+    found = {one.heading for document in documents for one, _ in shown(document)}
+    quantities = [one for one in QUANTITIES if one.heading in found]
     rows: list[Row] = []
     for document, name in zip(documents, names, strict=True):
         shares = copy_shares(document)
         for result in document.results:
-            rows += _result_rows(document, name, result, shares[result.key])
-    columns = list(_COLUMNS)
+            rows += _result_rows(document, name, result, [_quantity_cell(one, result, shares) for one in quantities])
+    headings = [one.heading for one in quantities]
+    columns = ["case", "n", "file", "part", "GPU time", "CPU wall", *headings, "samples", "result"]
     if len(documents) == 1:
         columns.remove("file")
         rows = [[*row[:2], *row[3:]] for row in rows]
-    return make_table(columns, _NUMERIC, rows, "The table of results", left_out)
+    numeric = ("n", "GPU time", "CPU wall", *headings, "samples")
+    return make_table(columns, numeric, rows, "The table of results", left_out)
 
 
-def _result_rows(document: Results, name: str, result: Result, share: float | None) -> list[Row]:
+def _quantity_cell(quantity: Quantity, result: Result, shares: Shares) -> Cell:
+    value = quantity.value(result, shares)
+    return make_cell(quantity.shown_text(result, value), value)
+
+
+def _result_rows(document: Results, name: str, result: Result, quantities: list[Cell]) -> list[Row]:
     head = [make_cell(result.name), make_cell(n_text(result.n), result.n or None), make_cell(name)]
     empty = make_cell("–")
 
@@ -309,23 +313,28 @@ def _result_rows(document: Results, name: str, result: Result, share: float | No
         summary = None if series is None else series.summary
         return empty if summary is None else make_cell(f"{summary.count:,}", summary.count)
 
-    rates, gpu, cpu = result.rates, result.gpu_span, result.cpu_wall
+    gpu, cpu = result.gpu_span, result.cpu_wall
     wall = None if cpu is None else cpu.summary
     if result.error is not None:
         verdict = make_cell("failed", kind="bad")
     else:
         right = make_cell("right", kind="good") if result.checked else make_cell("not checked")
         verdict = right if result.correct else make_cell("WRONG", kind="bad")
-    peak = rates.share_of_peak
     whole = [
         *head, make_cell("whole", kind="whole"), of_gpu(gpu),
         empty if wall is None else make_cell(wall.text(), wall.median_ns),
-        make_cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s),
-        make_cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
-        make_cell(format_percent(share), share), make_cell(format_percent(peak), peak), count(gpu or cpu), verdict,
+        *quantities, count(gpu or cpu), verdict,
     ]  # fmt: skip
     kernels = [
-        [*head, make_cell(kernel.name, kind="kernel"), of_gpu(kernel), *[empty] * 5, count(kernel), make_cell("")]
+        [
+            *head,
+            make_cell(kernel.name, kind="kernel"),
+            of_gpu(kernel),
+            empty,
+            *[empty] * len(quantities),
+            count(kernel),
+            make_cell(""),
+        ]
         for kernel in result.kernels
     ]
     # A single kernel is the whole; its row would repeat the result's.
@@ -336,7 +345,7 @@ def _result_rows(document: Results, name: str, result: Result, share: float | No
 
 
 def _rank_values(rank: Rank) -> tuple[float | None, ...]:
-    return None, None, rank.time_ns, rank.speedup, rank.gbytes_per_s, rank.copy_share, rank.gbytes_per_j
+    return None, None, rank.time_ns, rank.speedup, *rank.quantities.values()
 
 
 def comparison_table(comparison: Comparison, label: str, left_out: list[str]) -> dict[str, Any]:
@@ -350,12 +359,16 @@ def comparison_table(comparison: Comparison, label: str, left_out: list[str]) ->
         headings, numeric = RANK_HEADINGS, RANK_HEADINGS[2:]
     else:
         rows = []
-        for row in comparison.rows:
+        for row in comparison.all_rows:
             cells, v = row_cells(row), row.verdict
-            values = (None,) * 7 if v is None else (None, None, v.old_ns, v.new_ns, v.ratio, v.high - v.low, None)
+            values = (
+                (None,) * 7
+                if v is None or row.values is None
+                else (None, None, *row.values, v.ratio, v.high - v.low, None)
+            )
             made = [make_cell(text.strip(), value) for text, value in zip(cells, values, strict=True)]
             made[1]["kind"] = row.part
-            made[-1]["kind"] = "" if v is None else f"verdict {v.kind.value}"
+            made[-1]["kind"] = "" if v is None else f"verdict {row.word}"
             rows.append(made)
         headings, numeric = HEADINGS, ("old", "new", "new / old", "interval")
     return {

@@ -9,15 +9,15 @@ from typing import TypeAlias
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ...display.quantities import format_number, format_percent, format_time
+from ...display.quantities import format_number, format_time
 from ...display.terminal import clean
 from ..analysis.remarks import CLOCK_WORDS, DIFFER_MARK, Remark, listed, remarks
 from ..cases.mode import Mode
 from ..cases.names import n_text
 from ..results.dataframe import records_of
 from ..results.model import CaseKey, Kernel, Result, Results
+from ..results.quantities import QUANTITIES, Quantity, Shares, shown
 from ..results.rounds import pooled
-from ..results.shares import copy_shares, peak_problem
 from ..stats.series import Series
 from .export import Table
 from .text_table import Column, TextTable
@@ -138,7 +138,6 @@ _Cells: TypeAlias = tuple[Column, Callable[[Result], str | Text], Callable[[Kern
 def _columns(document: Results) -> list[_Cells]:
     """Return the columns that are not empty: each with its cell for a case, and for a kernel or None."""
     results = document.results
-    shares = copy_shares(document)
     on_gpu = any(result.whole.gpu_span_ns for result in results) or not any(
         result.whole.cpu_wall_ns for result in results
     )
@@ -172,34 +171,21 @@ def _columns(document: Results) -> list[_Cells]:
                 None,
             )
         )
-    rates: list[_Cells] = [
-        (Column("GB/s", right=True, priority=2), lambda result: format_number(result.rates.gbytes_per_s), None),
-        (
-            Column("G items/s", right=True, priority=5),
-            lambda result: format_number(result.rates.gitems_per_s),
-            None,
-        ),
-        (Column("of copy", right=True, priority=4), lambda result: format_percent(shares[result.key]), None),
-    ]
     of_baseline = _of_baseline(results, headline)
     if of_baseline:
         # In front of the rates: who names a baseline wants to see it.
         columns.append(
             (Column("/ baseline", right=True, priority=0), lambda result: of_baseline.get(result.key, ""), None)
         )
-    if not any(share is not None for share in shares.values()):
-        rates.pop()  # no copy kernel ran
-    columns += rates
-    peaks = any(result.rates.share_of_peak is not None for result in results)
-    if peaks and peak_problem(document) is None:
-        columns.append(
-            (
-                Column("of peak", right=True, priority=6),
-                lambda result: format_percent(result.rates.share_of_peak),
-                None,
-            )
-        )
+    columns += [_quantity_column(quantity, shares) for quantity, shares in shown(document)]
     return [*columns, (Column("result"), _verdict, None)]
+
+
+def _quantity_column(quantity: Quantity, shares: Shares) -> _Cells:
+    def cell(result: Result) -> str:
+        return quantity.shown_text(result, quantity.value(result, shares))
+
+    return Column(quantity.heading, right=True, priority=quantity.priority), cell, None
 
 
 def _of_baseline(results: Sequence[Result], series_of: Callable[[Result], Series | None]) -> dict[CaseKey, str]:
@@ -268,16 +254,11 @@ def _how(document: Results, columns: Sequence[_Cells]) -> str:
     headings = [column.heading for column, _, _ in columns]
     if "/ baseline" in headings:
         text += "\n/ baseline: the time by that of the baseline, in this run; `gridwise ab` judges which is faster."
-    if any(result.rates.gbytes_per_s for result in results):
-        shares = {
-            "of copy": "Of copy: GB/s over that of the copy kernel with an array of as many bytes.",
-            "of peak": "Of peak: over the fastest copy or triad of this size.",
-        }
-        said = [words for heading, words in shares.items() if heading in headings]
-        text += "\n" * bool(said) + " ".join(said)
+    said = [one.legend for one in QUANTITIES if one.heading in headings and one.legend]
+    if said and any(result.correct for result in results):
+        text += f"\n{' '.join(said)}"
     if document.context.clock in CLOCK_WORDS:
         text += f"\n{CLOCK_WORDS[document.context.clock]}"
-    problem = peak_problem(document)
-    if problem:
-        text += f"\n{problem}"
+    problems = (one.problem(document) for one in QUANTITIES if one.problem is not None)
+    text += "".join(f"\n{problem}" for problem in problems if problem)
     return f"{text}\ndocs/reference/gridwise-bench.md explains the columns; --quiet leaves these lines out."

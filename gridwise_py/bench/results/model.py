@@ -17,6 +17,7 @@ from ...storage.schemas import Limits
 from ..calibrate.canary import CanaryTime, settled
 from ..cases.mode import Mode
 from ..cases.names import case_name
+from ..stats.energy import EnergyResult
 from ..stats.series import Count, Difference, Positive, Series, StopReason, Summary, Time
 
 __all__ = [
@@ -459,6 +460,8 @@ class Result(Record):
         Before and after each block, also of those that were left out.
     warnings : tuple of str
     observations : Observations
+    energy : EnergyResult or None
+        Of a trial; None if it was not asked for.
     baseline : BaselineCase or None
         What its times are shown relative to; None if nothing was named, or it is the baseline.
     other_load : float or None
@@ -496,6 +499,7 @@ class Result(Record):
     canary_ns: tuple[Annotated[float, Limits(above=0, at_most=1e24)], ...]
     warnings: tuple[str, ...]
     observations: Observations
+    energy: EnergyResult | None = left_out()
     baseline: BaselineCase | None = left_out()
     other_load: Annotated[float, Limits(at_least=0, at_most=1)] | None = left_out()
     tick_period_ns: _Period | None

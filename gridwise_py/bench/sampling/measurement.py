@@ -12,6 +12,7 @@ from ...display.terminal import clean
 from ..cases.mode import Mode
 from ..cases.names import case_name
 from ..checks.check import Mismatch
+from ..stats.energy import EnergyResult
 from ..stats.series import Series, StopReason
 
 __all__ = ["Measurement"]
@@ -59,6 +60,8 @@ class Measurement:
     ticks : tuple
         Raw timestamps: per sample, per kernel, begin and end.
     tick_period_ns : float or None
+    energy : EnergyResult or None
+        Of a trial; None if it was not asked for.
     begun_ns : int or None
         When its first sample was taken, on the clock of its process (``time.perf_counter_ns()``).
     error : str or None
@@ -85,6 +88,7 @@ class Measurement:
     observations: Mapping[str, Any] = field(default_factory=dict[str, Any])
     ticks: tuple[tuple[tuple[int, int], ...], ...] = ()
     tick_period_ns: float | None = None
+    energy: EnergyResult | None = None
     begun_ns: int | None = None
     error: str | None = None
 
