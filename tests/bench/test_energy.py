@@ -22,7 +22,6 @@ from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.report import page_tables
 from gridwise_py.bench.report.comparison import comparison_table, render
 from gridwise_py.bench.report.console import make_console
-from gridwise_py.bench.report.export import as_csv, as_markdown
 from gridwise_py.bench.report.table import results_export, results_table
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.results.rounds import pooled
@@ -335,8 +334,8 @@ def test_a_run_with_energy_has_a_column_of_it_everywhere(sensed, tmp_path):
     assert format_energy(second.joules) in text
     assert re.search(r"No energy of scan .*cold.*: in mode cold the caches are emptied", " ".join(text.split()))
     export = results_export(made)
-    assert format_energy(first.joules) in as_markdown(export)
-    rows = list(csv.DictReader(io.StringIO(as_csv(export))))
+    assert format_energy(first.joules) in export.markdown()
+    rows = list(csv.DictReader(io.StringIO(export.csv())))
     assert {row["joules"] for row in rows if row["primitive"] == "copy"} == {repr(first.joules)}
     frame = gw.to_dataframe(made)
     assert set(frame[frame["primitive"] == "copy"]["joules"]) == {first.joules}
@@ -369,7 +368,7 @@ def test_joules_of_two_files_are_judged_by_their_windows():
             assert "joules" in text or "1.01 J" in text or "1.005" in text, form
         data = json.loads(render(found, "json"))["quantities"][0]
         assert (data["name"], data["verdict"], data["gated"]) == ("energy", verdict, False)
-        records = list(csv.DictReader(io.StringIO(as_csv(comparison_table(found)))))
+        records = list(csv.DictReader(io.StringIO(comparison_table(found).csv())))
         assert records[-1]["verdict"] == verdict
         page = page_tables.comparison_table(found, "", [])
         assert page["table"]["rows"][-1][-1]["kind"] == f"verdict {verdict}"

@@ -22,7 +22,7 @@ from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.cases.names import case_name
 from gridwise_py.bench.report.roofline import ceilings_text, roofline_table
 from gridwise_py.bench.report.table import results_table
-from gridwise_py.bench.report.text_table import Column, TextTable
+from gridwise_py.bench.report.text_table import TextTable
 from gridwise_py.bench.report.timers import timers_table
 from gridwise_py.bench.results.model import CalibrationData
 from gridwise_py.bench.results.rounds import pooled
@@ -32,6 +32,7 @@ from gridwise_py.bench.sweep.timers import TIMERS
 from gridwise_py.cli import main
 from gridwise_py.cli.output import showing_progress
 from gridwise_py.display.quantities import format_time
+from gridwise_py.display.table import Column
 from gridwise_py.storage.json_files import write_json
 from helpers.results import DEVICE, document, loaded, measurement, series
 

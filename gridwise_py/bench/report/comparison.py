@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from ...display.quantities import format_number, format_uncertainty
+from ...display.table import Cell, Column, Table
 from ...display.terminal import clean
 from ..analysis.compare import RANKED, Comparison, QuantityRow, Rank, Row
 from ..stats.verdict import Cause, Verdict, VerdictKind
 from .console import make_console
-from .export import Table, as_markdown
-from .text_table import Column, TextTable
+from .text_table import TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,10 +37,6 @@ _SPREADS = (
     Cause.CLOCK_STEP, Cause.PROCESSES_DIFFER, Cause.ROUNDS_DIFFER, Cause.TIMES_WANDER, Cause.UNTESTED, Cause.NOISE,
     Cause.NEAR_THRESHOLD, Cause.WIDE_INTERVAL,
 )  # fmt: skip
-_STYLES = {
-    "faster": "bold green", "slower": "bold red", "less": "bold green", "more": "bold red", "same": "",
-    "ambiguous": "yellow",
-}  # fmt: skip
 _NOTHING = "–"
 #: For a file, and for a pipe of unknown width.
 _FILE_WIDTH = 140
@@ -286,27 +282,27 @@ def _tables(comparison: Comparison) -> Iterator[TextTable]:
     if comparison.ranks:
         cells = rank_cells(comparison)
         shown = [i for i in range(1, len(RANK_HEADINGS)) if any(row[i] != _NOTHING for row in cells)]
-        styles = [""] * len(cells)
+        kinds = [""] * len(cells)
         columns = {i: Column(RANK_HEADINGS[i], right=i > 1) for i in shown}
         least = {i: Column(RANK_HEADINGS[i], right=i > 1, priority=max(i - 3, 0)) for i in shown}
     else:
         rows = comparison.all_rows
         cells = [_terminal_cells(row) for row in rows]
-        styles = ["dim" if row.verdict is None else _STYLES[row.word] for row in rows]
+        kinds = ["dim" if row.verdict is None else row.word for row in rows]
         parts = any(row.name != "gpu_span" for row in rows)
         columns = {i: Column(HEADINGS[i], right=1 < i < 6, wraps=i == 6) for i in range(1 if parts else 2, 7)}
         least = {**columns, 5: Column(HEADINGS[5], right=True, priority=1)}
     title = comparison_title(comparison)
-    yield _with_case_column(title, columns, cells, styles)
+    yield _with_case_column(title, columns, cells, kinds)
     cells = [(*row[:-1], row[-1].replace(", past the gate", "!")) for row in cells]
-    yield _with_case_column(title, least, cells, styles)
-    yield _below_cases(title, columns, cells, styles)
-    yield _below_cases(title, least, cells, styles)
+    yield _with_case_column(title, least, cells, kinds)
+    yield _below_cases(title, columns, cells, kinds)
+    yield _below_cases(title, least, cells, kinds)
     if not comparison.ranks:
         plain = [(*row[:2], *(re.sub(r" ±.*", "", text) for text in row[2:4]), *row[4:]) for row in cells]
-        yield _below_cases(title, least, plain, styles)
+        yield _below_cases(title, least, plain, kinds)
         least.pop(1, None)
-        yield _below_cases(title, least, plain, styles)
+        yield _below_cases(title, least, plain, kinds)
 
 
 def _terminal_cells(row: Row | QuantityRow) -> tuple[str, ...]:
@@ -316,34 +312,30 @@ def _terminal_cells(row: Row | QuantityRow) -> tuple[str, ...]:
 
 
 def _with_case_column(
-    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], styles: Sequence[str]
+    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], kinds: Sequence[str]
 ) -> TextTable:
-    from rich.text import Text
-
     table = TextTable([Column("case"), *columns.values()], title)
     last = None
-    for row, style in zip(cells, styles, strict=True):
+    for row, kind in zip(cells, kinds, strict=True):
         texts = [row[i] for i in columns]
-        table.add_row("" if row[0] == last else row[0], *texts[:-1], Text(texts[-1], style=style))
+        table.add_row("" if row[0] == last else row[0], *texts[:-1], Cell(texts[-1], kind=kind))
         last = row[0]
     return table
 
 
 def _below_cases(
-    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], styles: Sequence[str]
+    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], kinds: Sequence[str]
 ) -> TextTable:
     """Return a table in which each case is a separate line above its rows."""
-    from rich.text import Text
-
     table = TextTable(list(columns.values()), title)
     last = None
-    for row, style in zip(cells, styles, strict=True):
+    for row, kind in zip(cells, kinds, strict=True):
         if row[0] != last:
             table.add_heading(row[0])
         if 1 not in columns and any(row[1].strip() != "gpu_span" for row in cells):
             table.add_heading(f"  {row[1]}")
         texts = [row[i] for i in columns]
-        table.add_row(f"  {texts[0]}", *texts[1:-1], Text(texts[-1], style=style))
+        table.add_row(f"  {texts[0]}", *texts[1:-1], Cell(texts[-1], kind=kind))
         last = row[0]
     return table
 
@@ -358,20 +350,23 @@ def _table(comparison: Comparison) -> str:
 
 
 def _markdown(comparison: Comparison) -> str:
-    return as_markdown(comparison_table(comparison))
+    return comparison_table(comparison).markdown()
 
 
 def comparison_table(comparison: Comparison) -> Table:
     """Return a comparison as a table for files."""
     c = comparison
-    return Table(
+    headings = RANK_HEADINGS if c.ranks else HEADINGS
+    table = Table(
+        [Column(heading) for heading in headings],
         comparison_title(c),
-        RANK_HEADINGS if c.ranks else HEADINGS,
-        rank_cells(c) or [row_cells(row) for row in c.all_rows],
-        [_rank_record(rank) for rank in c.ranks] or [_record(row) for row in c.all_rows],
-        comparison_remarks(c),
-        comparison_conclusion(c),
+        records=[_rank_record(rank) for rank in c.ranks] or [_record(row) for row in c.all_rows],
+        remarks=comparison_remarks(c),
+        conclusion=comparison_conclusion(c),
     )
+    for cells in rank_cells(c) or map(row_cells, c.all_rows):
+        table.add_row(*cells)
+    return table
 
 
 #: What a line of CSV has of a verdict.

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from ...display.quantities import format_number, format_percent, format_time
+from ...display.table import Cell
 from ...display.terminal import clean
 from ..analysis.compare import Comparison, Rank
 from ..analysis.lines import gpu_text, timed_text
@@ -32,7 +33,7 @@ from .roofline import HEADINGS as ROOFLINE_HEADINGS
 from .roofline import PEAKS, point_cells
 
 __all__ = [
-    "comparison_table", "device_card", "devices_table", "headlines", "make_cell", "make_table", "page_warnings",
+    "comparison_table", "device_card", "devices_table", "headlines", "page_table", "page_warnings",
     "results_table", "roofline_table",
 ]  # fmt: skip
 
@@ -42,19 +43,14 @@ _MOST_CASES = 40
 # Columns that stay visible while the others scroll sideways, and their position.
 _STAYING = {"case": "stays first", "n": "stays second"}
 
-Cell: TypeAlias = dict[str, Any]
 Row: TypeAlias = list[Cell]
 Table: TypeAlias = dict[str, Any]
 
 
-def make_cell(text: str, value: float | None = None, kind: str = "") -> Cell:
-    """Return a cell: its text, its sort key, and its style class."""
-    return {"text": clean(text), "sort": value, "kind": kind}
-
-
-def make_table(
+def page_table(
     columns: Iterable[str], numeric: Iterable[str], rows: Sequence[Row], label: str, left_out: list[str]
 ) -> Table:
+    """Return a table as JSON data for the page; what is too long is left out, with a note in `left_out`."""
     if len(rows) > _MOST_ROWS:
         left_out.append(f"{label}: {len(rows) - _MOST_ROWS:,} of {len(rows):,} rows.")
     numeric = set(numeric)
@@ -63,8 +59,12 @@ def make_table(
             {"title": title, "kind": " ".join([*["number"] * (title in numeric), _STAYING.get(title, "")]).strip()}
             for title in columns
         ],
-        "rows": rows[:_MOST_ROWS],
+        "rows": [[_in_json(cell) for cell in row] for row in rows[:_MOST_ROWS]],
     }
+
+
+def _in_json(cell: Cell) -> dict[str, Any]:
+    return {"text": clean(cell.text), "sort": cell.value, "kind": cell.kind}
 
 
 # ---- summary
@@ -88,18 +88,18 @@ def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list
             rates, share, timed = result.rates, shares[result.key], result.timed
             # Rows of one primitive are adjacent.
             rows.setdefault(primitive, []).append([
-                make_cell(result.name), make_cell(n_text(result.n), result.n or None), make_cell(name),
-                make_cell(timed_text(document, result), None if timed is None else timed.median_ns),
-                make_cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s, "headline"),
-                make_cell(format_percent(share), share, "headline"),
-                make_cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
+                Cell(result.name), Cell(n_text(result.n), result.n or None), Cell(name),
+                Cell(timed_text(document, result), None if timed is None else timed.median_ns),
+                Cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s, "headline"),
+                Cell(format_percent(share), share, "headline"),
+                Cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
             ])  # fmt: skip
     found = [row for of_primitive in rows.values() for row in of_primitive]
     columns = ["case", "n", "file", "time", "GB/s", "of copy", "G items/s"]
     if len(documents) == 1:
         columns.remove("file")
         found = [[*row[:2], *row[3:]] for row in found]
-    return make_table(columns, ("n", "time", "GB/s", "of copy", "G items/s"), found, "The summary", left_out)
+    return page_table(columns, ("n", "time", "GB/s", "of copy", "G items/s"), found, "The summary", left_out)
 
 
 def devices_table(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table | None:
@@ -128,13 +128,13 @@ def devices_table(documents: Sequence[Results], names: Sequence[str], left_out: 
     titles = {primitive: f"{primitive} {n_text(n)}" for primitive, n in largest.items()}
     rows: list[Row] = []
     for document, name in zip(documents, names, strict=True):
-        row = [make_cell(document.device.title), make_cell(document.device.backend), make_cell(name)]
+        row = [Cell(document.device.title), Cell(document.device.backend), Cell(name)]
         for primitive, n in largest.items():
             of_size = [result for result in document.results if (result.primitive, result.n) == (primitive, n)]
             row.append(_speed_cell(of_size))
         rows.append(row)
     columns = ["GPU", "by", "file", *titles.values()]
-    return make_table(columns, titles.values(), rows, "The table of devices", left_out)
+    return page_table(columns, titles.values(), rows, "The table of devices", left_out)
 
 
 def _speed_cell(results: Sequence[Result]) -> Cell:
@@ -142,8 +142,8 @@ def _speed_cell(results: Sequence[Result]) -> Cell:
     right = _fastest(results)
     if right:
         (fastest,) = right.values()
-        return make_cell(format_number(fastest.rates.gbytes_per_s), fastest.rates.gbytes_per_s)
-    return make_cell("WRONG" if any(result.is_wrong for result in results) else "–")
+        return Cell(format_number(fastest.rates.gbytes_per_s), fastest.rates.gbytes_per_s)
+    return Cell("WRONG" if any(result.is_wrong for result in results) else "–")
 
 
 def _fastest(results: Sequence[Result]) -> dict[str, Result]:
@@ -293,47 +293,47 @@ def results_table(documents: Sequence[Results], names: Sequence[str], left_out: 
         columns.remove("file")
         rows = [[*row[:2], *row[3:]] for row in rows]
     numeric = ("n", "GPU time", "CPU wall", *headings, "samples")
-    return make_table(columns, numeric, rows, "The table of results", left_out)
+    return page_table(columns, numeric, rows, "The table of results", left_out)
 
 
 def _quantity_cell(quantity: Quantity, result: Result, shares: Shares) -> Cell:
     value = quantity.value(result, shares)
-    return make_cell(quantity.shown_text(result, value), value)
+    return Cell(quantity.shown_text(result, value), value)
 
 
 def _result_rows(document: Results, name: str, result: Result, quantities: list[Cell]) -> list[Row]:
-    head = [make_cell(result.name), make_cell(n_text(result.n), result.n or None), make_cell(name)]
-    empty = make_cell("–")
+    head = [Cell(result.name), Cell(n_text(result.n), result.n or None), Cell(name)]
+    empty = Cell("–")
 
     def of_gpu(series: Series | None) -> Cell:
         summary = None if series is None else series.summary
-        return empty if summary is None else make_cell(gpu_text(document, result, summary), summary.median_ns)
+        return empty if summary is None else Cell(gpu_text(document, result, summary), summary.median_ns)
 
     def count(series: Series | None) -> Cell:
         summary = None if series is None else series.summary
-        return empty if summary is None else make_cell(f"{summary.count:,}", summary.count)
+        return empty if summary is None else Cell(f"{summary.count:,}", summary.count)
 
     gpu, cpu = result.gpu_span, result.cpu_wall
     wall = None if cpu is None else cpu.summary
     if result.error is not None:
-        verdict = make_cell("failed", kind="bad")
+        verdict = Cell("failed", kind="bad")
     else:
-        right = make_cell("right", kind="good") if result.checked else make_cell("not checked")
-        verdict = right if result.correct else make_cell("WRONG", kind="bad")
+        right = Cell("right", kind="good") if result.checked else Cell("not checked")
+        verdict = right if result.correct else Cell("WRONG", kind="bad")
     whole = [
-        *head, make_cell("whole", kind="whole"), of_gpu(gpu),
-        empty if wall is None else make_cell(wall.text(), wall.median_ns),
+        *head, Cell("whole", kind="whole"), of_gpu(gpu),
+        empty if wall is None else Cell(wall.text(), wall.median_ns),
         *quantities, count(gpu or cpu), verdict,
     ]  # fmt: skip
     kernels = [
         [
             *head,
-            make_cell(kernel.name, kind="kernel"),
+            Cell(kernel.name, kind="kernel"),
             of_gpu(kernel),
             empty,
             *[empty] * len(quantities),
             count(kernel),
-            make_cell(""),
+            Cell(""),
         ]
         for kernel in result.kernels
     ]
@@ -353,7 +353,7 @@ def comparison_table(comparison: Comparison, label: str, left_out: list[str]) ->
     rows: list[Row]
     if comparison.ranks:
         rows = [
-            [make_cell(text, value) for text, value in zip(cells, _rank_values(rank), strict=True)]
+            [Cell(text, value) for text, value in zip(cells, _rank_values(rank), strict=True)]
             for cells, rank in zip(rank_cells(comparison), comparison.ranks, strict=True)
         ]
         headings, numeric = RANK_HEADINGS, RANK_HEADINGS[2:]
@@ -366,16 +366,15 @@ def comparison_table(comparison: Comparison, label: str, left_out: list[str]) ->
                 if v is None or row.values is None
                 else (None, None, *row.values, v.ratio, v.high - v.low, None)
             )
-            made = [make_cell(text.strip(), value) for text, value in zip(cells, values, strict=True)]
-            made[1]["kind"] = row.part
-            made[-1]["kind"] = "" if v is None else f"verdict {row.word}"
-            rows.append(made)
+            kinds = ("", row.part, "", "", "", "", "" if v is None else f"verdict {row.word}")
+            texts = map(str.strip, cells)
+            rows.append([Cell(*one) for one in zip(texts, values, kinds, strict=True)])
         headings, numeric = HEADINGS, ("old", "new", "new / old", "interval")
     return {
         "title": comparison_title(comparison),
         "conclusion": comparison_conclusion(comparison),
         "remarks": comparison_remarks(comparison),
-        "table": make_table(headings, numeric, rows, label, left_out),
+        "table": page_table(headings, numeric, rows, label, left_out),
     }
 
 
@@ -383,7 +382,7 @@ def roofline_table(found: Sequence[Point], label: str, left_out: list[str]) -> T
     """Return the table of predicted and measured times."""
     rows: list[Row] = []
     for p in found:
-        values = (None, p.n, p.intensity, p.predicted_ns, p.measured_ns, p.share, None, None)
-        rows.append([make_cell(text, value) for text, value in zip(point_cells(p), values, strict=True)])
-        rows[-1][-1]["kind"] = "prose"
-    return make_table(ROOFLINE_HEADINGS, ROOFLINE_HEADINGS[1:6], rows, label, left_out)
+        values = (None, p.n, p.intensity, p.predicted_ns, p.measured_ns, p.share, None)
+        *cells, why = point_cells(p)
+        rows.append([*map(Cell, cells, values), Cell(why, kind="prose")])
+    return page_table(ROOFLINE_HEADINGS, ROOFLINE_HEADINGS[1:6], rows, label, left_out)

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...display.quantities import format_number, format_time
-from ...display.terminal import clean
+from ...display.table import Cell, Column, Table
 from ..analysis.remarks import CLOCK_WORDS, DIFFER_MARK, Remark, listed, remarks
 from ..cases.mode import Mode
 from ..cases.names import n_text
@@ -19,8 +19,7 @@ from ..results.model import CaseKey, Kernel, Result, Results
 from ..results.quantities import QUANTITIES, Quantity, Shares, shown
 from ..results.rounds import pooled
 from ..stats.series import Series
-from .export import Table
-from .text_table import Column, TextTable
+from .text_table import TextTable
 
 __all__ = ["result_line", "results_export", "results_table"]
 
@@ -45,19 +44,19 @@ def _uncertainty(series: Series | None, step_ns: float) -> str:
     return "" if summary is None else summary.uncertainty_text(step_ns)
 
 
-def _verdict(result: Result) -> Text:
+def _verdict(result: Result) -> Cell:
     if result.error is not None:
-        return Text("failed", style="bold red")
+        return Cell("failed", kind="bad")
     if not result.correct:
-        return Text("WRONG", style="bold red")
-    return Text("right", style="green") if result.checked else Text("not checked")
+        return Cell("WRONG", kind="bad")
+    return Cell("right", kind="good") if result.checked else Cell("not checked")
 
 
 def result_line(result: Result) -> str:
     """Return a result in one line, shown before the table."""
     measured = [series for series in (result.gpu_span, result.cpu_wall) if series is not None and series.summary]
     summary = measured[0].summary if measured else None
-    words = [format_time(None) if summary is None else summary.text(), _verdict(result).plain]
+    words = [format_time(None) if summary is None else summary.text(), _verdict(result).text]
     return f"{result.name_with_n}: {' '.join(word for word in words if word)}"
 
 
@@ -71,19 +70,8 @@ def results_table(document: Results, *, quiet: bool = False) -> RenderableType:
         Whether to leave out all text below the table but failures and wrong results.
     """
     document = pooled(document)
-    device, results = document.device, document.results
     columns = _columns(document)
-    table = TextTable([column for column, _, _ in columns], _title(document))
-    groups = list(_groups(results))
-    is_sweep = any(len(group) > 1 for group in groups)
-    for group in groups:
-        for result in group:
-            first = is_sweep and result is group[0]
-            table.add_row(*(of_case(result) for _, of_case, _ in columns), begins_group=first)
-            for kernel in result.kernels if len(result.kernels) > 1 else ():
-                cells = (Text("") if of_kernel is None else of_kernel(kernel, result) for _, _, of_kernel in columns)
-                table.add_row(*cells, style="dim")
-    said = remarks(device, results)
+    table, said = _table(document, columns), remarks(document.device, document.results)
     if quiet:
         said = [remark for remark in said if remark.kind == "error"]
     notes = Group(*_said(said))
@@ -93,26 +81,28 @@ def results_table(document: Results, *, quiet: bool = False) -> RenderableType:
 def results_export(document: Results) -> Table:
     """Return the table of a run for files; CSV has a line for each series of times."""
     document = pooled(document)
-    columns = _columns(document)
-    cells: list[list[str]] = []
-    for group in _groups(document.results):
-        for result in group:
-            cells.append([_plain(of_case(result)) for _, of_case, _ in columns])
-            for kernel in result.kernels if len(result.kernels) > 1 else ():
-                cells.append(["" if of is None else _plain(of(kernel, result)) for _, _, of in columns])
+    table = _table(document, _columns(document))
     # A pooled result is of all processes and rounds.
-    records = [
+    table.records = [
         {name: value for name, value in record.items() if name not in ("process", "round")}
         for record in records_of(document)
     ]
-    return Table(
-        _title(document), [column.heading for column, _, _ in columns], cells, records,
-        [line.plain for line in _said(remarks(document.device, document.results))],
-    )  # fmt: skip
+    table.remarks = [line.plain for line in _said(remarks(document.device, document.results))]
+    return table
 
 
-def _plain(cell: str | Text) -> str:
-    return clean(cell.plain if isinstance(cell, Text) else cell)
+def _table(document: Results, columns: Sequence[_Cells]) -> TextTable:
+    table = TextTable([column for column, _, _ in columns], _title(document))
+    groups = list(_groups(document.results))
+    is_sweep = any(len(group) > 1 for group in groups)
+    for group in groups:
+        for result in group:
+            first = is_sweep and result is group[0]
+            table.add_row(*(of_case(result) for _, of_case, _ in columns), begins_group=first)
+            for kernel in result.kernels if len(result.kernels) > 1 else ():
+                cells = ("" if of_kernel is None else of_kernel(kernel, result) for _, _, of_kernel in columns)
+                table.add_row(*cells, kind="dim")
+    return table
 
 
 def _title(document: Results) -> str:
@@ -132,7 +122,7 @@ def _groups(results: Sequence[Result]) -> Iterator[list[Result]]:
 
 
 #: A column, its cell of a case, and that of a kernel of the case, or None where a kernel has none.
-_Cells: TypeAlias = tuple[Column, Callable[[Result], str | Text], Callable[[Kernel, Result], str | Text] | None]
+_Cells: TypeAlias = tuple[Column, Callable[[Result], str | Cell], Callable[[Kernel, Result], str | Cell] | None]
 
 
 def _columns(document: Results) -> list[_Cells]:
@@ -148,8 +138,8 @@ def _columns(document: Results) -> list[_Cells]:
     columns: list[_Cells] = [
         (
             Column("primitive, kernel"),
-            lambda result: Text(result.name, style="bold"),
-            lambda kernel, _: Text(f"  {kernel.name}"),
+            lambda result: Cell(result.name, kind="name"),
+            lambda kernel, _: f"  {kernel.name}",
         ),
         (Column("n", right=True), lambda result: n_text(result.n), None),
         (

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...display.html_table import html_table
 from ...display.quantities import format_number
+from ...display.table import table_of
 from ...display.terminal import clean
 from ..cases.mode import Mode
 from ..cases.names import case_name
@@ -140,7 +140,7 @@ class Measurement:
             rates = ((self.gbytes_per_s, "GB/s"), (self.gitems_per_s, "G items/s"))
             known = [f"{format_number(rate)} {unit}" for rate, unit in rates if rate is not None]
             notes[:0] = [f"{', '.join(known)} by the {_QUANTITIES[series.name]}"] if known else []
-        return html_table(f"{self._title()}: {self._verdict()}", headings, rows, texts=(0, 5), notes=notes)
+        return table_of(f"{self._title()}: {self._verdict()}", headings, rows, texts=(0, 5), remarks=notes).html()
 
     def _title(self) -> str:
         return clean(case_name(self.primitive, self.case, self.mode, self.n))
