@@ -173,7 +173,7 @@ def _cells(one: Any) -> tuple[str, ...]:
 def _export(title: str, points: Sequence[Any]) -> Any:
     """Return the table for files, a row for each variant."""
     from ..bench.cases.benchmarked import axis_text
-    from ..bench.report.export import Table
+    from ..display.table import table_of
 
     cells: list[list[str]] = []
     records: list[dict[str, Any]] = []
@@ -191,7 +191,9 @@ def _export(title: str, points: Sequence[Any]) -> Any:
                     **{key: value for key, value in variant.items() if key not in left_out},
                 }
             )
-    return Table(title, ["benchmark", "values", "time", "slower by", "95 %", "verdict", "why"], cells, records)
+    table = table_of(title, ["benchmark", "values", "time", "slower by", "95 %", "verdict", "why"], cells)
+    table.records = records
+    return table
 
 
 def _slower(ratio: float) -> str:

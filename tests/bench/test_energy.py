@@ -345,6 +345,14 @@ def test_a_run_with_energy_has_a_column_of_it_everywhere(sensed, tmp_path):
     assert table["rows"][0][at]["sort"] == first.joules
 
 
+def test_what_a_function_submits_by_itself_has_energy_too(sensed):
+    x = gw.asarray(np.arange(1000, dtype=np.uint32), sensed)
+    protocol = gw.SamplingProtocol(samples=3, warmup_s=0, max_warmup_s=0.01, energy_windows=3, energy_window_s=0.02)
+    found = gw.measure(lambda: gw.cumsum(x), protocol=protocol, device=sensed)
+    assert found.energy.joules > 0
+    assert len(found.energy.windows) == 3
+
+
 def test_a_run_without_energy_has_no_column_of_it():
     made = loaded(document([measurement()]))
     assert made.results[0].energy is None

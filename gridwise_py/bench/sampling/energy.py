@@ -28,7 +28,7 @@ from ...runtime.sequence import Sequence as Captured
 from ...types.options import integer
 from ..stats.energy import LEAST_WINDOWS, EnergyResult, EnergyVerdict, EnergyWindow, energy_of, judged
 from .returned import UsedDevices
-from .subjects import Subject, uploaded
+from .subjects import Runnable, Subject, Submitted, uploaded
 
 __all__ = [
     "EnergyComparison",
@@ -214,14 +214,7 @@ def compare_energy(
 
 def subject_energy(subject: Subject, windows: int, window_s: float) -> EnergyResult:
     """Return the energy of a subject whose trials run one after the other, as those of mode batch do."""
-    device = subject.device
-
-    def submitted(count: int) -> None:
-        encoder = device.create_command_encoder()
-        subject.runnable.encode(encoder, trials=count)
-        submit(device, [encoder.finish()], subject.runnable.title)
-
-    prepared = _Prepared(device, submitted, lambda: wait_idle(device))
+    prepared = _of_runnable(subject.device, subject.runnable)
     (found,) = _measured({"": prepared}, window_s, windows, None)
     return found
 
@@ -286,6 +279,18 @@ def _prepared(here: str, name: str, call: Work, device: wgpu.GPUDevice | None, a
     devices = UsedDevices(device)
     of = device if device is not None else devices.first(call())
     return _repeated(of, call, lambda: [wait_idle(used) for used in devices.used()])
+
+
+def _of_runnable(device: wgpu.GPUDevice, runnable: Runnable | Submitted) -> _Prepared:
+    if isinstance(runnable, Submitted):
+        return _repeated(device, runnable, runnable.wait)
+
+    def submitted(count: int) -> None:
+        encoder = device.create_command_encoder()
+        runnable.encode(encoder, trials=count)
+        submit(device, [encoder.finish()], runnable.title)
+
+    return _Prepared(device, submitted, lambda: wait_idle(device))
 
 
 def _repeated(device: wgpu.GPUDevice, call: Callable[[], Any], wait: Callable[[], object] | None = None) -> _Prepared:

@@ -349,7 +349,7 @@ def _sampled(unsampled: Measurement, ready: Ready, protocol: SamplingProtocol) -
     )
 
 
-def _energy(ready: _Ready, protocol: SamplingProtocol) -> EnergyResult | None:
+def _energy(ready: Ready, protocol: SamplingProtocol) -> EnergyResult | None:
     """Return the energy of a trial if the protocol asks for it; with a reason where its trials cannot be repeated."""
     if not protocol.energy_windows:
         return None
