@@ -19,6 +19,7 @@ from .plot import plot
 from .report import report
 from .reproduce import reproduce
 from .roofline import roofline
+from .schema import schema
 from .timers import timers
 from .trace import trace
 from .tune import tune
@@ -46,6 +47,7 @@ main.add_command(plot)
 main.add_command(report)
 main.add_command(reproduce)
 main.add_command(roofline)
+main.add_command(schema)
 main.add_command(timers)
 main.add_command(trace)
 main.add_command(tune)

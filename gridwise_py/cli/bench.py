@@ -120,6 +120,10 @@ class _Bench(RawArguments):
     help="How often each case is measured in a process.",
 )  # fmt: skip
 @click.option(
+    "--energy", is_flag=True,
+    help="Measure the joules of a trial, too, where the GPU's driver has a sensor: 12 s a case in windows of 2 s.",
+)  # fmt: skip
+@click.option(
     "--isolate", is_flag=True,
     help="Run each case in a separate process, so that a crash fails only that case. Slower.",
 )  # fmt: skip
@@ -159,7 +163,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     With --adapter all, adapters run one after the other, each with its own results file: NAME.adapter0.json.
     """
     from ..bench.sweep.axes import axis_hint
-    from ..bench.sweep.runner import DEFAULT_BUDGET_S, Request
+    from ..bench.sweep.runner import DEFAULT_BUDGET_S, ENERGY_WINDOWS, Request
     from ..bench.sweep.suite import in_rounds, need_datatypes, plan_jobs, with_n
     from ..runtime.device import list_adapters
     from ..storage.files import is_stream
@@ -184,6 +188,8 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         # A resumed run may overwrite its file: the finished cases stay in it.
         _check_json(json_path, overwrite=options["overwrite"] or json_path == resume, resume=resume)
     sweeps, protocol, processes = what_to_run(ctx, options)
+    if options["energy"]:
+        protocol = replace(protocol, energy_windows=ENERGY_WINDOWS)
     order_seed = protocol.seed if options["order"] == "random" else None
     need_datatypes(sweeps)
     quiet = options["quiet"]

@@ -60,9 +60,10 @@ def _learn(device: Any, adapter: str | None, form: str) -> None:
     from dataclasses import asdict
 
     from ..bench.report.console import make_console
-    from ..bench.report.text_table import Column, TextTable
+    from ..bench.report.text_table import TextTable
     from ..bench.sweep.repeatability import learn_repeatability
     from ..display.quantities import format_time, format_uncertainty
+    from ..display.table import Column
     from .progress import BenchProgress
 
     with BenchProgress(make_console(stderr=True)) as progress:
@@ -83,8 +84,9 @@ def _show(found: Any) -> None:
     from rich.markup import escape
 
     from ..bench.report.roofline import PEAKS
-    from ..bench.report.text_table import Column, TextTable
+    from ..bench.report.text_table import TextTable
     from ..display.quantities import format_number, format_time
+    from ..display.table import Column
 
     console = table_console(120)
     check = found.tick_check

@@ -20,7 +20,8 @@ def info(adapter: str | None, form: str) -> None:
     """List the adapters, and measure the capabilities of the chosen one."""
     import gridwise_py as gw
 
-    from ..bench.report.text_table import Column, TextTable
+    from ..bench.report.text_table import TextTable
+    from ..display.table import Column
     from ..runtime.lookback_selftest import lookback_verdict
 
     adapters = gw.list_adapters()

@@ -8,17 +8,15 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from .. import settings
+from ..display.table import Table
 from ..display.terminal import clean_lines
 from ..storage import files
 from .exit_codes import BAD_INPUT, NO_READER
-
-if TYPE_CHECKING:
-    from ..bench.report.export import Table
 
 #: How long a command that reads and draws may be silent in a pipe.
 PATIENCE_S = 2.0
@@ -132,10 +130,8 @@ def write_tables(options: Mapping[str, Any], make: Callable[[], Table]) -> None:
     """Write the files of ``--csv`` and ``--markdown``, as far as they are asked for."""
     if options["csv"] is None and options["markdown"] is None:
         return
-    from ..bench.report.export import as_csv, as_markdown
-
     table = make()
-    for name, text_of in (("csv", as_csv), ("markdown", as_markdown)):
+    for name, text_of in (("csv", Table.csv), ("markdown", Table.markdown)):
         path = options[name]
         if path is not None:
             write_whole(path, text_of(table), f"--{name}")

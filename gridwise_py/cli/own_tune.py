@@ -130,10 +130,9 @@ def _give(points: Sequence[Any], adapter: Mapping[str, Any], rounds: int, option
 
 def _show(console: Any, points: Sequence[Any], for_all: tuple[Mapping[str, Any], float] | None) -> None:
     """Print a table of the points of one benchmark."""
-    from rich.text import Text
-
     from ..bench.cases.benchmarked import axis_text
-    from ..bench.report.text_table import Column, TextTable
+    from ..bench.report.text_table import TextTable
+    from ..display.table import Column
 
     axes = points[0].contest.tuned
     table = TextTable(
@@ -143,10 +142,10 @@ def _show(console: Any, points: Sequence[Any], for_all: tuple[Mapping[str, Any],
         ]
     )  # fmt: skip
     for point in points:
-        table.add_heading(Text(clean_lines(str(point.contest))))
+        table.add_heading(clean_lines(str(point.contest)))
         for one in point.variants:
-            style = {"best": "green", "wrong": "red", "failed": "red"}.get(str(one.standing), "")
-            table.add_row(*(axis_text(one.values[axis]) for axis in axes), *_cells(one), style=style)
+            kind = {"best": "good", "wrong": "bad", "failed": "bad"}.get(str(one.standing), "")
+            table.add_row(*(axis_text(one.values[axis]) for axis in axes), *_cells(one), kind=kind)
     console.print(table)
     if for_all is not None:
         values, ratio = for_all
@@ -174,7 +173,7 @@ def _cells(one: Any) -> tuple[str, ...]:
 def _export(title: str, points: Sequence[Any]) -> Any:
     """Return the table for files, a row for each variant."""
     from ..bench.cases.benchmarked import axis_text
-    from ..bench.report.export import Table
+    from ..display.table import table_of
 
     cells: list[list[str]] = []
     records: list[dict[str, Any]] = []
@@ -192,7 +191,9 @@ def _export(title: str, points: Sequence[Any]) -> Any:
                     **{key: value for key, value in variant.items() if key not in left_out},
                 }
             )
-    return Table(title, ["benchmark", "values", "time", "slower by", "95 %", "verdict", "why"], cells, records)
+    table = table_of(title, ["benchmark", "values", "time", "slower by", "95 %", "verdict", "why"], cells)
+    table.records = records
+    return table
 
 
 def _slower(ratio: float) -> str:

@@ -160,7 +160,8 @@ def _shown(choices: Sequence[dict[str, Any]]) -> tuple[list[tuple[str, ...]], li
 def _show(key: dict[str, str], rows: Sequence[tuple[str, ...]], wrong: Sequence[str]) -> None:
     from rich.markup import escape
 
-    from ..bench.report.text_table import Column, TextTable
+    from ..bench.report.text_table import TextTable
+    from ..display.table import Column
 
     console = table_console(120)
     console.print(f"[bold]{escape(key['adapter'])}[/bold] ({escape(key['driver'])})")

@@ -10,6 +10,7 @@ import math
 
 __all__ = [
     "format_count",
+    "format_energy",
     "format_number",
     "format_percent",
     "format_time",
@@ -18,6 +19,7 @@ __all__ = [
 ]
 
 _NOTHING = "–"
+_ENERGY_UNITS = ((1.0, "J"), (1e3, "mJ"), (1e6, "µJ"))
 _TIME_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
@@ -45,6 +47,14 @@ def format_time(time_ns: float | None, missing: str = _NOTHING) -> str:
 def format_number(value: float | None, suffix: str = "") -> str:
     """Return a number with three significant digits, and all digits before the point; "–" for None."""
     return _NOTHING if value is None else f"{_three_digits(value)}{suffix}"
+
+
+def format_energy(joules: float | None) -> str:
+    """Return an energy with three significant digits and its unit: ``"1.55 mJ"``; "–" for None."""
+    if joules is None:
+        return _NOTHING
+    scale, unit = next((one for one in _ENERGY_UNITS if abs(joules) * one[0] >= 0.9995), (1e9, "nJ"))
+    return f"{_three_digits(joules * scale)} {unit}"
 
 
 def format_percent(share: float | None) -> str:

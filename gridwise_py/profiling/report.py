@@ -10,9 +10,8 @@ from typing import Any, overload
 
 import wgpu
 
-from ..display.html_table import html_table
-from ..display.plain_table import COLUMN_GAP, fold, plain_table, text_width
 from ..display.quantities import format_time
+from ..display.table import COLUMN_GAP, fold, table_of, text_width
 from ..display.terminal import clean, clean_lines
 from ..errors import ArgumentError
 from ..runtime.context import context_of
@@ -109,7 +108,7 @@ _SORT_KEYS = {
 
 
 _HEADINGS = ("name", "kind", "self CPU", "CPU total", "self GPU", "GPU total", "calls", "allocated", "shapes")
-_TEXTS = ("name", "kind", "shapes")
+_TEXT_COLUMNS = [_HEADINGS.index(heading) for heading in ("name", "kind", "shapes")]
 # These are folded into several lines where a table is narrow, but not below so many characters.
 _NARROWEST = {"name": 16, "shapes": 18}
 # Where that is not enough, these are left out, in this order.
@@ -188,7 +187,8 @@ class KeyAverages(Sequence[KeyAverage]):
         shown = rows if row_limit == -1 else rows[:row_limit]
         cells = [{heading: clean_lines(text) for heading, text in _cells(row).items()} for row in shown]
         widths = _column_widths(cells, width)
-        lines = [*fold(clean_lines(self._title), width), *plain_table(widths, cells, left=_TEXTS)]
+        table = table_of("", _HEADINGS, [tuple(row.values()) for row in cells], texts=_TEXT_COLUMNS)
+        lines = [*fold(clean_lines(self._title), width), *table.lines(widths)]
         left_out = [heading for heading in _HEADINGS if heading not in widths]
         if left_out:
             enough = _total_width(_least_widths(cells))
@@ -204,8 +204,7 @@ class KeyAverages(Sequence[KeyAverage]):
 
     def _repr_html_(self) -> str:
         rows = [tuple(_cells(row).values()) for row in self.sorted_by("gpu_time_total")]
-        texts = [_HEADINGS.index(heading) for heading in _TEXTS]
-        return html_table(self._title, _HEADINGS, rows, texts=texts, notes=self.warnings)
+        return table_of(self._title, _HEADINGS, rows, texts=_TEXT_COLUMNS, remarks=self.warnings).html()
 
     def __str__(self) -> str:
         return self.table()

@@ -26,7 +26,7 @@ from ..backend.mapped_memory import shares_memory
 from ..backend.submission_marks import read_words
 from ..backend.timeout import set_timeout_s
 from ..backend.wgpu_native import create_shader_module, parse_types_alone, submit, tick_period_ns
-from ..display.html_table import html_table
+from ..display.table import table_of
 from ..errors import AdapterError
 from ..timing.queries import TimingHelper
 from ..tuning.store import load_tuning
@@ -95,7 +95,7 @@ class AdapterDescription:
             ("type", self.type), ("backend", self.backend), ("vendor", self.vendor), ("driver", self.driver),
             ("features", ", ".join(self.features)),
         ]  # fmt: skip
-        return html_table(f"[{self.index}] {self.name}", (), rows, texts=(0, 1))
+        return table_of(f"[{self.index}] {self.name}", ("", ""), rows, texts=(0, 1)).html()
 
 
 def _type_rank(adapter: wgpu.GPUAdapter) -> int:

@@ -9,10 +9,11 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["Record", "key", "left_out"]
+__all__ = ["FieldInFile", "Record", "fields_in_file", "key", "left_out", "may_lack"]
 
 _KEY = "json key"
 _LEFT_OUT = "left out"
+_MAY_LACK = "may lack"
 
 
 def key(name: str | None) -> Mapping[str, str | None]:
@@ -28,11 +29,17 @@ def left_out(default: Any = None) -> Any:
     return field(default=default, metadata={_LEFT_OUT: True})
 
 
+def may_lack(default: Any = None) -> Any:
+    """Return a dataclass field that is always written, and that older files may lack."""
+    return field(default=default, metadata={_MAY_LACK: True})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Record:
     """A JSON object. The types of a subclass's fields say how their values are read and written.
 
-    Values are not checked here, but earlier, by a schema.
+    Values are not checked here, but earlier, by the schema of the class (`schemas.schema_of`). A file must have each
+    field that is not made by `left_out` or `may_lack`, also those with a default.
 
     Attributes
     ----------
@@ -86,32 +93,47 @@ Convert = Callable[[Any], Any] | None
 
 
 @dataclass(frozen=True)
-class _Field:
+class FieldInFile:
+    """A field of a record: its name, key and type, and whether a file may lack it."""
+
     name: str
     key: str
+    hint: Any
     default: Any
     left_out: bool
+    may_lack: bool
     read: Convert
     write: Convert
 
 
 @dataclass(frozen=True)
 class _Form:
-    fields: tuple[_Field, ...]
+    fields: tuple[FieldInFile, ...]
     keys: frozenset[str]
+
+
+def fields_in_file(cls: type[Record]) -> tuple[FieldInFile, ...]:
+    """Return the fields of a record that are keys in a file, in the order in which they are written."""
+    return _form(cls).fields
 
 
 @cache
 def _form(cls: type[Record]) -> _Form:
-    hints = get_type_hints(cls)
-    found: list[_Field] = []
+    hints, limited = get_type_hints(cls), get_type_hints(cls, include_extras=True)
+    found: list[FieldInFile] = []
     for one in fields(cls):
         name = one.metadata.get(_KEY, one.name)
         if name is None or one.name in ("unknown", "absent"):
             continue
         default = one.default_factory() if one.default_factory is not MISSING else one.default
+        is_left_out = _LEFT_OUT in one.metadata
         read, write = _conversions(hints[one.name])
-        found.append(_Field(one.name, name, default, _LEFT_OUT in one.metadata, read, write))
+        found.append(
+            FieldInFile(
+                name=one.name, key=name, hint=limited[one.name], default=default, left_out=is_left_out,
+                may_lack=is_left_out or _MAY_LACK in one.metadata, read=read, write=write,
+            )
+        )  # fmt: skip
     return _Form(tuple(found), frozenset(one.key for one in found))
 
 

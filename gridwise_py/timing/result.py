@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..display.html_table import html_table
 from ..display.quantities import format_time
+from ..display.table import table_of
 from ..display.terminal import clean
 from ..errors import TimingUnavailable
 from ..planning.plan import Work
@@ -195,7 +195,8 @@ class TimingResult:
         per = self.per_trial
         rows = [*self._rows(), ("GPU span", per.gpu_span_ns), ("CPU wall", per.cpu_total_time_ns)]
         caption = f"per trial, {self.trials} trial{'s' if self.trials != 1 else ''}"
-        return html_table(caption, (), [(label, _format_ns(value)) for label, value in rows], notes=self.warnings)
+        texts = [(label, _format_ns(value)) for label, value in rows]
+        return table_of(caption, ("", ""), texts, remarks=self.warnings).html()
 
 
 def _format_ns(time_ns: float | None) -> str:

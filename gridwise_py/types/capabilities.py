@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ..display.html_table import html_table
 from ..display.quantities import format_time
+from ..display.table import table_of
 from ..errors import ArgumentError
 
 __all__ = ["Capabilities", "LookbackVerdict", "SubgroupMode", "SubgroupsLike"]
@@ -211,7 +211,7 @@ class Capabilities:
             *((name, f"{self.limits[name]:,}") for name in _DEFAULT_LIMITS),
         ]  # fmt: skip
         notes = ["Software on the CPU: its figures say nothing about any GPU."] if self.is_cpu else []
-        return html_table(self.adapter, (), rows, texts=(0, 1), notes=notes)
+        return table_of(self.adapter, ("", ""), rows, texts=(0, 1), remarks=notes).html()
 
     def _subgroups(self) -> str:
         return "no subgroups" if self.subgroup_size is None else f"subgroups of {self.subgroup_size}"

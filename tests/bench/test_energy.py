@@ -1,8 +1,13 @@
 """Joules per call, by an invented sensor and clock; the sensors that drivers have; what cannot be measured."""
 
+import csv
+import io
+import json
 import math
+import re
 import sys
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +16,22 @@ import gridwise_py as gw
 from gridwise_py.backend import observers
 from gridwise_py.backend.gpu import EnergySensor, Gpu
 from gridwise_py.backend.sysfs_observers import sysfs_gpus
+from gridwise_py.bench.analysis.compare import compare
+from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report import page_tables
+from gridwise_py.bench.report.comparison import comparison_table, render
+from gridwise_py.bench.report.console import make_console
+from gridwise_py.bench.report.table import results_export, results_table
+from gridwise_py.bench.results.reader import read_results
+from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.sampling import energy as energy_module
-from gridwise_py.bench.sampling.energy import EnergyWindow, Meter, in_turns, judged, window_of
+from gridwise_py.bench.sampling.energy import Meter, in_turns, window_of
+from gridwise_py.bench.stats.energy import EnergyResult, EnergyWindow, energy_of, judged, pooled_energy
+from gridwise_py.bench.sweep.runner import Request, _in_numbers, run_jobs
+from gridwise_py.bench.sweep.suite import Job, in_rounds
+from gridwise_py.display.quantities import format_energy
+from helpers.results import document, loaded, measurement
 
 STEP_S = 0.1
 
@@ -279,6 +298,127 @@ def test_bad_input_is_one_line_with_the_remedy(device):
     ):
         with pytest.raises(error, match=words):
             call()
+
+
+# ---- a column of results
+
+
+def _file(joules, windows=6, **fields):
+    """A document of one case whose trials took about so many joules; None: a sensor that did not step."""
+    taken = (
+        [EnergyWindow(joules * (1 + 0.002 * k) * 1000, 2.0, 1000, 20, 50.0) for k in range(windows)] if joules else []
+    )
+    energy = energy_of(taken, "a sensor") if joules else EnergyResult(reason="below the sensor's resolution")
+    return loaded(document([measurement(energy=energy, **fields)]))
+
+
+def test_a_run_with_energy_has_a_column_of_it_everywhere(sensed, tmp_path):
+    protocol = gw.SamplingProtocol(
+        samples=3, warmup_s=0, max_warmup_s=0.01, batch_trials=2, energy_windows=3, energy_window_s=0.02,
+        check_unit=False,
+    )  # fmt: skip
+    jobs = [Job(Case.build(name, 1000, "u32", op), Mode(mode), k) for k, (name, op, mode) in enumerate(
+        [("copy", None, "batch"), ("scan", "add", "hot"), ("scan", "add", "cold")]
+    )]  # fmt: skip
+    path = tmp_path / "run.json"
+    made = run_jobs(Request(jobs, protocol), "cpu", json_path=path)
+    assert read_results(path).results == made.results
+    first, second, cold = (result.energy for result in made.results)
+    for energy in (first, second):
+        assert (len(energy.windows), energy.reason) == (3, None)
+        assert energy.low_j < energy.joules < energy.high_j
+    assert cold.joules is None
+    assert "caches are emptied" in cold.reason
+    assert made.results[0].correct, "it is right after the windows, too"
+    text = _printed(results_table(made))
+    assert format_energy(second.joules) in text
+    assert re.search(r"No energy of scan .*cold.*: in mode cold the caches are emptied", " ".join(text.split()))
+    export = results_export(made)
+    assert format_energy(first.joules) in export.markdown()
+    rows = list(csv.DictReader(io.StringIO(export.csv())))
+    assert {row["joules"] for row in rows if row["primitive"] == "copy"} == {repr(first.joules)}
+    frame = gw.to_dataframe(made)
+    assert set(frame[frame["primitive"] == "copy"]["joules"]) == {first.joules}
+    table = page_tables.results_table([pooled(made)], ["a"], [])
+    at = [column["title"] for column in table["columns"]].index("energy")
+    assert table["columns"][at]["kind"] == "number"
+    assert table["rows"][0][at]["sort"] == first.joules
+
+
+def test_what_a_function_submits_by_itself_has_energy_too(sensed):
+    x = gw.asarray(np.arange(1000, dtype=np.uint32), sensed)
+    protocol = gw.SamplingProtocol(samples=3, warmup_s=0, max_warmup_s=0.01, energy_windows=3, energy_window_s=0.02)
+    found = gw.measure(lambda: gw.cumsum(x), protocol=protocol, device=sensed)
+    assert found.energy.joules > 0
+    assert len(found.energy.windows) == 3
+
+
+def test_a_run_without_energy_has_no_column_of_it():
+    made = loaded(document([measurement()]))
+    assert made.results[0].energy is None
+    assert "energy" not in document([measurement()])["results"][0]
+    assert "energy" not in _printed(results_table(made))
+    assert "energy" not in [one["title"] for one in page_tables.results_table([made], ["a"], [])["columns"]]
+
+
+def test_joules_of_two_files_are_judged_by_their_windows():
+    old = _file(1.0)
+    for joules, verdict in ((1.1, "more"), (0.9, "less"), (1.0, "same")):
+        found = compare(old, _file(joules), threshold=0.02)
+        (row,) = found.quantities
+        assert (row.name, row.verdict.verdict, row.old) == ("energy", verdict, old.results[0].energy.joules)
+        assert row.verdict.ratio == pytest.approx(joules)
+        assert row.verdict.low <= joules <= row.verdict.high
+        assert not found.regressed, "the gate is on times"
+        for form in ("table", "markdown", "json"):
+            text = render(found, form)
+            assert verdict in text
+            assert "joules" in text or "1.01 J" in text or "1.005" in text, form
+        data = json.loads(render(found, "json"))["quantities"][0]
+        assert (data["name"], data["verdict"], data["gated"]) == ("energy", verdict, False)
+        records = list(csv.DictReader(io.StringIO(comparison_table(found).csv())))
+        assert records[-1]["verdict"] == verdict
+        page = page_tables.comparison_table(found, "", [])
+        assert page["table"]["rows"][-1][-1]["kind"] == f"verdict {verdict}"
+    few = compare(old, _file(1.1, windows=2))
+    assert few.quantities[0].verdict is None
+    assert "2 windows of a side" in render(few, "markdown")
+    assert compare(old, _file(None)).quantities == ()
+    assert compare(old, loaded(document([measurement()]))).quantities == ()
+    ranks = compare(old, _file(2.0), across=True)
+    assert [rank.quantities["joules"] for rank in ranks.ranks] == [
+        old.results[0].energy.joules if rank.file == "A" else 2 * old.results[0].energy.joules for rank in ranks.ranks
+    ]
+    assert "2.01 J" in render(ranks, "markdown")
+
+
+def test_visits_of_a_case_are_pooled():
+    visits = [_file(joules, 3).results[0].energy for joules in (1.0, 3.0)]
+    found = pooled_energy([EnergyResult(reason="silent"), *visits])
+    assert found.joules == pytest.approx(2.0, rel=0.01)
+    assert (len(found.windows), found.reason) == (6, None)
+    assert pooled_energy([EnergyResult(reason="silent")] * 2).reason == "silent"
+    assert pooled_energy([]) is None
+    rounds = [measurement(energy=energy) for energy in visits]
+    made = loaded(document(rounds))
+    both = tuple(replace(result, round=k) for k, result in enumerate(made.results))
+    assert pooled(replace(made, results=both)).results[0].energy.joules == found.joules
+
+
+def test_windows_are_shared_by_processes_and_rounds():
+    for processes, rounds, each in ((1, 1, 6), (5, 1, 2), (2, 3, 1), (50, 1, 1)):
+        jobs = in_rounds([Job(Case.build("copy", 8, "u32", None), Mode.HOT, 0)], rounds, None)
+        request = Request(jobs, gw.SamplingProtocol(energy_windows=6), processes=processes)
+        assert _in_numbers(request, on_cpu=False).protocol.energy_windows == each
+    for options, words in (({"energy_windows": -1}, "energy_windows"), ({"energy_window_s": 0}, "energy_window_s=0")):
+        with pytest.raises(gw.ArgumentError, match=words):
+            gw.SamplingProtocol(**options)
+
+
+def _printed(table):
+    console = make_console(width=100, record=True, file=io.StringIO())
+    console.print(table)
+    return console.export_text()
 
 
 # ---- the drivers' sensors

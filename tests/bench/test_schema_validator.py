@@ -8,11 +8,12 @@ import jsonschema
 import pytest
 from jsonschema.exceptions import best_match
 
-from gridwise_py.bench.results.schema import SCHEMA_FILE
+from gridwise_py.bench.results.model import Results
+from gridwise_py.bench.results.schema import json_schema
 from gridwise_py.bench.results.validator import quick_validator
 from helpers.results import document, measurement
 
-SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+SCHEMA = json_schema(Results)
 WRONG = (None, True, -1, -0.5, 1.5, 2.0, "text", [], {}, [1, "a"], {"a": 1})
 
 

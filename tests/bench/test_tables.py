@@ -22,7 +22,7 @@ from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.cases.names import case_name
 from gridwise_py.bench.report.roofline import ceilings_text, roofline_table
 from gridwise_py.bench.report.table import results_table
-from gridwise_py.bench.report.text_table import Column, TextTable
+from gridwise_py.bench.report.text_table import TextTable
 from gridwise_py.bench.report.timers import timers_table
 from gridwise_py.bench.results.model import CalibrationData
 from gridwise_py.bench.results.rounds import pooled
@@ -32,6 +32,7 @@ from gridwise_py.bench.sweep.timers import TIMERS
 from gridwise_py.cli import main
 from gridwise_py.cli.output import showing_progress
 from gridwise_py.display.quantities import format_time
+from gridwise_py.display.table import Column
 from gridwise_py.storage.json_files import write_json
 from helpers.results import DEVICE, document, loaded, measurement, series
 
@@ -289,7 +290,7 @@ def test_shares_of_copy_are_of_equal_bytes():
     found = [shares[result.key] for result in made.results]
     assert found == [1, 1, 1, *(pytest.approx(rates[i] / rates[of]) for i, of in ((3, 1), (4, 0), (5, 2))), None]
     ranks = compare(made, made, across=True).ranks
-    assert [rank.copy_share for rank in ranks[::2]] == found
+    assert [rank.quantities["copy_share"] for rank in ranks[::2]] == found
 
 
 def test_small_rates_are_no_zeros():

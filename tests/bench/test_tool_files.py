@@ -19,8 +19,9 @@ import gridwise_py as gw
 from gridwise_py.bench.analysis.compare import compare
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.report.page import read_sources, report_html
+from gridwise_py.bench.results.model import Results
 from gridwise_py.bench.results.reader import read_results, read_tool_run
-from gridwise_py.bench.results.schema import SCHEMA_FILE
+from gridwise_py.bench.results.schema import json_schema
 from gridwise_py.bench.results.tool_files import UNITS_NS, ToolFormat, numbers_run, tool_of
 from gridwise_py.bench.stats.verdict import Cause, VerdictKind
 from gridwise_py.cli import main, options
@@ -197,7 +198,7 @@ def test_times_of_0_are_left_out_and_counted(tmp_path):
 )
 def test_each_is_a_results_document(name, tmp_path):
     found = read_results(FILES / name)
-    jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))).validate(found.to_json())
+    jsonschema.Draft202012Validator(json_schema(Results)).validate(found.to_json())
     assert _run("import", FILES / name, "-o", tmp_path / "out.json").exit_code == 0
     again = read_results(tmp_path / "out.json")
     assert again.to_json() == found.to_json()

@@ -486,6 +486,7 @@ def test_no_ending_is_taken_for_a_verdict(run, monkeypatch):
     """Each command has one of the errors, and one has them all."""
     needed = {
         "ab": ["ab", ".", "."], "import": ["import", "raw.json", "-o", "out.json"], "worker": ["worker", "tls://head:1"],
+        "schema": ["schema", "bench"],
     }  # fmt: skip
     cases = [*zip(sorted(main.commands), itertools.cycle(ENDINGS)), *(("compare", ending) for ending in ENDINGS)]
     for command, (error, code, said) in cases:

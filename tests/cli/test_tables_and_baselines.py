@@ -6,9 +6,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from gridwise_py.bench.report.export import Table, as_csv, as_markdown
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.cli import main
+from gridwise_py.display.table import Column, Table
 from gridwise_py.storage.json_files import write_json
 from helpers.results import document, measure_here, measurement
 
@@ -38,17 +38,17 @@ def _records(path):
 
 
 def test_a_table_as_csv_and_markdown():
-    table = Table(
-        "a|b", ["case", "time"], [["x_1, \"y\"", "1.5 ms"], ["two\nlines", "–"]],
-        [{"case": 'x_1, "y"', "time_ns": 1.5e6, "right": True}, {"case": "two\x1b[1m", "time_ns": None, "n": 7}],
-        ["a <remark>"], "All done.",
-    )  # fmt: skip
-    assert list(csv.reader(as_csv(table).splitlines())) == [
+    records = [{"case": 'x_1, "y"', "time_ns": 1.5e6, "right": True}, {"case": "two\x1b[1m", "time_ns": None, "n": 7}]
+    columns = [Column("case"), Column("time")]
+    table = Table(columns, "a|b", records=records, remarks=["a <remark>"], conclusion="All done.")
+    table.add_row('x_1, "y"', "1.5 ms")
+    table.add_row("two\nlines", "–")
+    assert list(csv.reader(table.csv().splitlines())) == [
         ["case", "time_ns", "right", "n"],
         ['x_1, "y"', "1500000.0", "true", ""],
         ["two�[1m", "", "", "7"],
     ]
-    assert as_markdown(table).splitlines() == [
+    assert table.markdown().splitlines() == [
         "### a\\|b", "", "| case | time |", "| --- | --- |", '| x\\_1, "y" | 1.5 ms |', "| two lines | – |", "",
         "- a \\<remark\\>", "", "All done.",
     ]  # fmt: skip

@@ -13,7 +13,7 @@ import wgpu
 from rich.cells import cell_len
 
 import gridwise_py as gw
-from gridwise_py.display.plain_table import fold, plain_table
+from gridwise_py.display.table import fold, table_of
 from gridwise_py.profiling.report import KeyAverage, KeyAverages
 from gridwise_py.runtime.context import context_of
 from helpers.traces import load
@@ -371,8 +371,7 @@ def test_a_table_with_wide_and_combining_characters_is_as_wide_as_it_says(width)
         lines = fold(text, width)
         assert "".join(lines).replace(" ", "") == text.replace(" ", "")
         assert all(cell_len(line) <= width for line in lines)
-    rows = [{"name": text, "calls": "1"} for text in texts]
-    lines = plain_table({"name": width, "calls": 5}, rows, left=["name"])
+    lines = table_of("", ["name", "calls"], [(text, "1") for text in texts]).lines({"name": width, "calls": 5})
     figures = [line for line in lines if line.endswith(" 1")]
     assert len(figures) == len(texts)
     assert {cell_len(line) for line in figures} == {width + 2 + 5}

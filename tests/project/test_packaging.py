@@ -56,12 +56,10 @@ def test_the_wheel_holds_every_module_and_shader_and_nothing_else(wheel):
     shaders = {f"gridwise_py/_{name}" for name in _files_below("shaders", "*.wgsl")}
     held = {name for name in _names(wheel) if ".dist-info/" not in name}
     suites = {f"gridwise_py/_suites/{Path(name).name}" for name in _files_below("benchmarks/suites", "*.toml")}
-    schemas = _files_below("gridwise_py", "*.schema.json")
     assert suites
-    assert schemas
     pages = {path for kind in ("html", "css", "js") for path in _files_below("gridwise_py/bench", f"*.{kind}")}
     assert {"gridwise_py/bench/report/assets/report.js", "gridwise_py/bench/browser/page/runner.js"} <= pages
-    assert held == modules | shaders | suites | schemas | pages | {"gridwise_py/py.typed"}
+    assert held == modules | shaders | suites | pages | {"gridwise_py/py.typed"}
     assert "gridwise_py/_shaders/scan.wgsl" in held
     assert "gridwise_py/_shaders/lib/subgroup.wgsl" in held
 
@@ -91,10 +89,9 @@ def test_the_wheel_works_alone_in_an_empty_folder(wheel, tmp_path):
         "lengths = {'input': 9, 'output': 9}\n"
         "plan = gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths=lengths, dtype='u32')\n"
         "assert plan.kernels\n"
-        "from gridwise_py.bench.results.schema import SCHEMA_FILE\n"
         "from gridwise_py.bench.sweep.suite import load_suite\n"
         "from gridwise_py.bench.report.page import PAGE_FOLDER\n"
-        "assert SCHEMA_FILE.is_file() and load_suite('quick').sweeps\n"
+        "assert load_suite('quick').sweeps\n"
         "assert (PAGE_FOLDER / 'report.html').is_file()\n"
         "print(gw.__file__, shader_directory(), sep='\\n')"
     )

@@ -9,16 +9,15 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
 from ...display.quantities import format_time
+from ...display.table import Cell, Column, Table
 from ...display.terminal import clean, clean_lines
-from ..report.export import Table
-from ..report.text_table import Column, TextTable
+from ..report.text_table import TextTable
 from ..stats.verdict import VerdictKind
 from .judged import Judged, JudgedRow
 from .taken import SIDES
 
 __all__ = ["JudgedTable"]
 
-_STYLES = {"faster": "bold green", "slower": "bold red", "same": "", "ambiguous": "yellow"}
 _COLUMNS = (
     Column("case", wraps=True),
     Column("time"),
@@ -63,10 +62,7 @@ class JudgedTable:
             yield Text(clean(f"STOPPED EARLY, this is a part of what was asked: {judged.stopped}"), style="yellow")
             yield Text("")
         if judged.rows:
-            table = TextTable(_COLUMNS)
-            for row in judged.rows:
-                table.add_row(*_cells(row))
-            yield table
+            yield self._rows()
             yield Text("")
         for remark in self._remarks():
             yield Text(clean_lines(remark))  # a compiler's message has lines
@@ -76,14 +72,18 @@ class JudgedTable:
 
     def to_table(self) -> Table:
         """Return it for files."""
-        rows = self._judged.rows
-        cells = [[cell.plain if isinstance(cell, Text) else cell for cell in _cells(row)] for row in rows]
-        remarks = [*map(self._side, SIDES), *self._remarks()]
-        title = "gridwise ab" if self._judged.stopped is None else f"gridwise ab, stopped early: {self._judged.stopped}"
-        return Table(
-            title, [column.heading for column in _COLUMNS], cells, [_record(row) for row in rows],
-            [clean(remark) for remark in remarks], self._conclusion(),
-        )  # fmt: skip
+        stopped = self._judged.stopped
+        table = self._rows("gridwise ab" if stopped is None else f"gridwise ab, stopped early: {stopped}")
+        table.records = [_record(row) for row in self._judged.rows]
+        table.remarks = [clean(remark) for remark in (*map(self._side, SIDES), *self._remarks())]
+        table.conclusion = self._conclusion()
+        return table
+
+    def _rows(self, title: str = "") -> TextTable:
+        table = TextTable(_COLUMNS, title)
+        for row in self._judged.rows:
+            table.add_row(*_cells(row))
+        return table
 
     def _side(self, side: str) -> str:
         said = self._judged.measured.sides[side]
@@ -124,7 +124,7 @@ def _pairs(judged: Judged) -> str:
     return f"{fewest} of {asked} pairs" if fewest == most else f"{fewest} to {most} of {asked} pairs"
 
 
-def _cells(row: JudgedRow) -> tuple[str | Text, ...]:
+def _cells(row: JudgedRow) -> tuple[str | Cell, ...]:
     verdict = row.verdict
     kind = f"{verdict.kind.value}, past the gate" if row.past_gate else verdict.kind.value
     return (
@@ -134,7 +134,7 @@ def _cells(row: JudgedRow) -> tuple[str | Text, ...]:
         format_time(row.new_ns),
         _difference(verdict.ratio),
         "too noisy" if verdict.too_noisy else f"{_difference(verdict.low)} to {_difference(verdict.high)}",
-        Text(kind, style=_STYLES[verdict.kind.value]),
+        Cell(kind, kind=verdict.kind.value),
     )
 
 

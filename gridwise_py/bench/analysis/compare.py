@@ -15,14 +15,19 @@ from ..calibrate.canary import clock_log_ratio
 from ..calibrate.repeatability import LearntSpread, spread_for
 from ..cases.mode import Mode
 from ..results.model import CaseKey, Device, Result, Results
+from ..results.quantities import QUANTITIES
 from ..results.rounds import by_case, pooled, pooled_series
 from ..results.shares import copy_shares
 from ..results.tool_files import UNKNOWN_MACHINE
+from ..stats.energy import Judged
 from ..stats.levels import Repeatability
 from ..stats.series import Series
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
 
-__all__ = ["Comparison", "Rank", "Row", "compare", "differences_of_devices"]
+__all__ = ["RANKED", "Comparison", "QuantityRow", "Rank", "Row", "compare", "differences_of_devices"]
+
+#: What ranks show beside times.
+RANKED = tuple(one for one in QUANTITIES if one.in_ranks)
 
 #: What messages call the files: two versions on one device, or two devices, of which none is older.
 VERSIONS, ACROSS = ("OLD", "NEW"), ("A", "B")
@@ -63,13 +68,66 @@ class Row:
     old_uncertainty: float | None = None
     new_uncertainty: float | None = None
 
-    def times(self) -> tuple[str, str]:
+    @property
+    def word(self) -> str:
+        """The verdict; empty without one."""
+        return "" if self.verdict is None else self.verdict.kind.value
+
+    @property
+    def values(self) -> tuple[float, float] | None:
+        """Both medians in ns; None without a verdict."""
+        return None if self.verdict is None else (self.verdict.old_ns, self.verdict.new_ns)
+
+    def texts(self) -> tuple[str, str]:
         """Return both medians, each with its uncertainty."""
         if self.verdict is None:
             return format_time(None), format_time(None)
         v = self.verdict
         old = _with_uncertainty(v.old_ns, self.old_uncertainty, v.old_count)
         return old, _with_uncertainty(v.new_ns, self.new_uncertainty, v.new_count)
+
+
+@dataclass(frozen=True)
+class QuantityRow:
+    """A quantity of one case in both files, such as its energy. The gate is on times only.
+
+    Attributes
+    ----------
+    case : str
+    name : str
+        Of the quantity.
+    old, new : float
+    old_text, new_text : str
+    verdict : Judged or None
+    note : str
+        Why there is no verdict.
+    part : str
+        ``"quantity"``.
+    """
+
+    case: str
+    name: str
+    old: float
+    new: float
+    old_text: str
+    new_text: str
+    verdict: Judged | None
+    note: str = ""
+    part: str = "quantity"
+
+    @property
+    def word(self) -> str:
+        """The verdict; empty without one."""
+        return "" if self.verdict is None else self.verdict.verdict
+
+    @property
+    def values(self) -> tuple[float, float]:
+        """The numbers of both files."""
+        return self.old, self.new
+
+    def texts(self) -> tuple[str, str]:
+        """Return both numbers, each with its uncertainty."""
+        return self.old_text, self.new_text
 
 
 def _with_uncertainty(time_ns: float, uncertainty: float | None, count: int) -> str:
@@ -98,11 +156,10 @@ class Rank:
         By time, 1 is the fastest.
     speedup : float
         The time of the slowest adapter divided by this one's: 1 for the slowest.
-    gbytes_per_s : float or None
-    copy_share : float or None
-        Share of the speed of the copy kernel of the same file, mode and bytes; see `copy_shares`.
-    gbytes_per_j : float or None
-        GB/s per observed watt.
+    quantities : mapping from str to float or None
+        Those of `QUANTITIES` that ranks show, by name.
+    quantity_texts : tuple of str
+        The same for people.
     """
 
     case: str
@@ -113,9 +170,8 @@ class Rank:
     count: int
     rank: int
     speedup: float
-    gbytes_per_s: float | None
-    copy_share: float | None
-    gbytes_per_j: float | None
+    quantities: Mapping[str, float | None]
+    quantity_texts: tuple[str, ...]
 
     def time(self) -> str:
         """Return the median with its uncertainty."""
@@ -136,6 +192,8 @@ class Comparison:
     remedy : str
         What to do about the obstacles.
     rows : tuple of Row
+    quantities : tuple of QuantityRow
+        Other quantities than times that both files have.
     ranks : tuple of Rank
         With `across`.
     wrong : tuple of str
@@ -157,6 +215,7 @@ class Comparison:
     gate: float
     obstacles: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
+    quantities: tuple[QuantityRow, ...] = ()
     ranks: tuple[Rank, ...] = ()
     wrong: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
@@ -165,6 +224,12 @@ class Comparison:
     same_measurement: bool = False
     same_file: bool = False
     sides: tuple[str, str] = VERSIONS
+
+    @property
+    def all_rows(self) -> list[Row | QuantityRow]:
+        """The rows of times and quantities, those of a case one below the other."""
+        cases = dict.fromkeys(row.case for row in self.rows)
+        return [row for case in cases for row in (*self.rows, *self.quantities) if row.case == case]
 
     @property
     def comparable(self) -> bool:
@@ -274,6 +339,7 @@ def compare(
         threshold,
         gate,
         rows=rows,
+        quantities=tuple(_quantity_rows(old, new, threshold)),
         wrong=wrong,
         broken=broken,
         notes=(*forced, *notes),
@@ -546,6 +612,22 @@ def _rows(
     return tuple(done), tuple(broken), tuple(notes), same
 
 
+def _quantity_rows(old: Results, new: Results, threshold: float) -> Iterator[QuantityRow]:
+    """Yield a row for each quantity that is judged and that a case has in both files."""
+    sides = [by_case([one for one in file.in_order() if not one.error and one.correct]) for file in (old, new)]
+    pools = [{result.key: result for result in pooled(file).results} for file in (old, new)]
+    for key in sides[0]:
+        for one in QUANTITIES if key in sides[1] else ():
+            values = [one.value(pool[key], {}) for pool in pools] if one.judge is not None else []
+            found = None if one.judge is None else one.judge(sides[0][key], sides[1][key], threshold)
+            if found is None or None in values:
+                continue
+            before, after = (value for value in values if value is not None)
+            verdict, note = (None, found) if isinstance(found, str) else (found, "")
+            old_text, new_text = (one.shown_text(pool[key], value) for pool, value in zip(pools, values, strict=True))
+            yield QuantityRow(pools[0][key].name_with_n, one.heading, before, after, old_text, new_text, verdict, note)
+
+
 def _parts(old: list[Result], new: list[Result], case: str, notes: list[str]) -> list[_Part]:
     """Return the series that both sides have: of the whole, and of each kernel unless a single one is the whole."""
 
@@ -622,7 +704,7 @@ def _ranks(files: Mapping[str, Results]) -> list[Rank]:
         times = sorted((results[key].time_ns or math.inf, file) for file, results in by_file.items())
         for rank, (time_ns, file) in enumerate(times, start=1):
             result = by_file[file][key]
-            rate, power_w = result.rates.gbytes_per_s, result.power_w
+            values = {one.name: one.value(result, shares[file]) for one in RANKED}
             ranks.append(
                 Rank(
                     case=result.name_with_n,
@@ -633,9 +715,8 @@ def _ranks(files: Mapping[str, Results]) -> list[Rank]:
                     count=0 if result.timed is None else result.timed.count,
                     rank=rank,
                     speedup=times[-1][0] / time_ns,
-                    gbytes_per_s=rate,
-                    copy_share=shares[file][key],
-                    gbytes_per_j=rate / power_w if rate and power_w else None,
+                    quantities=values,
+                    quantity_texts=tuple(one.shown_text(result, values[one.name]) for one in RANKED),
                 )
             )
     return ranks

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ...display.quantities import format_time
 from ..results.model import Device, Result
+from ..results.quantities import QUANTITIES
 from ..sampling.samples import CLOCK_MOVED, LEFT_OUT
 from ..stats.series import LEAST_FOR_INTERVAL
 
@@ -34,9 +35,10 @@ class Remark(NamedTuple):
     Attributes
     ----------
     kind : str
-        ``"error"`` (a case failed or is wrong), ``"warning"`` (of a result itself), ``"trials"`` (not as many as asked
-        for), ``"unchecked"`` (without a reference), ``"clock"``, ``"processes"`` (that differ), ``"load"`` (other work
-        on the machine), ``"software"`` (the adapter is no GPU) or ``"no GPU"`` (times).
+        ``"error"`` (a case failed or is wrong), ``"warning"`` (of a result itself), ``"missing"`` (a quantity that was
+        asked for), ``"trials"`` (not as many as asked for), ``"unchecked"`` (without a reference), ``"clock"``,
+        ``"processes"`` (that differ), ``"load"`` (other work on the machine), ``"software"`` (the adapter is no GPU) or
+        ``"no GPU"`` (times).
     text : str
     cases : tuple of str
         The names with n of the results that it is about; empty for all.
@@ -78,7 +80,7 @@ def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
             if not (CLOCK_MOVED in warning or LEFT_OUT in warning or _CUT.match(warning) or _LONG_TRIAL.match(warning)):
                 by_warning.setdefault(warning, []).append(where)
     found += [Remark("warning", warning, tuple(by_warning[warning])) for warning in sorted(by_warning)]
-    found += _trials(results)
+    found += _missing(results) + _trials(results)
     # On a CPU adapter, the canary shows other work of the machine rather than a clock.
     on_cpu = device.is_cpu
     if moved:
@@ -117,6 +119,21 @@ def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
     if device.tick_period_ns is None and device.limits:
         text = "No GPU times: the adapter has no timestamps. Rates are from the CPU wall."
         found.append(Remark("no GPU", text))
+    return found
+
+
+def _missing(results: Sequence[Result]) -> list[Remark]:
+    """Return a remark for each reason why a quantity that was asked for has no number."""
+    found: list[Remark] = []
+    for one in QUANTITIES:
+        by_reason: dict[str, list[str]] = {}
+        for result in results:
+            reason = None if one.reason is None else one.reason(result)
+            if reason is not None:
+                by_reason.setdefault(reason, []).append(result.name_with_n)
+        for reason, names in by_reason.items():
+            text = f"No {one.heading} of {listed(names)}: {reason}."
+            found.append(Remark("missing", text, tuple(names)))
     return found
 
 

@@ -22,7 +22,7 @@ from ..cases.mode import Mode
 from ..results.model import CalibrationData, Result, Results, Work
 from ..results.reader import content_of, parse_json
 from ..results.rounds import pooled
-from ..results.schema import check_part
+from ..results.schema import check_calibration
 
 __all__ = ["Ceilings", "Point", "ceilings_of", "is_of_device", "points", "read_calibration"]
 
@@ -142,7 +142,7 @@ def read_calibration(path: str | Path) -> CalibrationData:
         raise BadResultsFile(
             f"{path.name} is not a calibration; make one with: gridwise calibrate --format json > {path.name}"
         )
-    check_part(content, "calibration", path.name)
+    check_calibration(content, path.name)
     return CalibrationData.from_json(content)
 
 

@@ -17,14 +17,12 @@ from typing import Any, TypeAlias, cast
 
 from ...errors import ArgumentError, BadResultsFile
 from ..results.reader import LARGEST, SMALLEST, content_of, document_of, parse_json
-from ..results.schema import remembering_validator
-from ..results.validator import Validator, first_error, problem_of, quick_validator
+from ..results.schema import check_fields, check_version, remembering_validator
+from ..results.validator import Validator
 from .members import failed_member, fleet_of, host_of, merged
-from .model import SCHEMA, SCHEMA_VERSION, Fleet
+from .model import SCHEMA, Fleet
 
-__all__ = ["SCHEMA_FILE", "is_fleet", "member_path", "names_of", "parse_fleet", "read_fleet"]
-
-SCHEMA_FILE = Path(__file__).resolve().with_name("gridwise.fleet.schema.json")
+__all__ = ["is_fleet", "member_path", "names_of", "parse_fleet", "read_fleet"]
 
 _MIB = 1 << 20
 _MOST_RESULTS_BYTES = 32 * _MIB
@@ -196,16 +194,8 @@ def parse_fleet(data: Any, name: str) -> Fleet:
 
     if not is_fleet(data):
         raise bad("$.schema", f"this is no fleet of gridwise fleet, whose 'schema' is {SCHEMA!r}")
-    version = cast(Mapping[str, Any], data).get("schema_version")
-    if version != SCHEMA_VERSION or isinstance(version, bool):
-        raise bad(
-            "$.schema_version",
-            f"{version!r:.40} is not {SCHEMA_VERSION}, which this gridwise_py reads; update gridwise_py, or run "
-            f"gridwise fleet again",
-        )
-    error = first_error(_validator(), data)
-    if error is not None:
-        raise bad(*problem_of(error))
+    check_version(data, Fleet, name)
+    check_fields(data, Fleet, name, remembering_validator(Fleet))  # its members are much alike
     fleet = Fleet.from_json(cast(Mapping[str, Any], data))
     for i, member in enumerate(fleet.members):
         places = [each.case for each in member.measured]
@@ -263,8 +253,3 @@ def _moved(fleet: Fleet, before: Path, folder: Path | None) -> Fleet:
         for member in fleet.members
     ]
     return replace(fleet, members=tuple(members))
-
-
-def _validator() -> Validator:
-    """Return a validator for one document, whose members are much alike."""
-    return quick_validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")), remembers=True)

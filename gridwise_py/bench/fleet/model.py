@@ -1,8 +1,8 @@
 """A fleet document, written by `gridwise fleet` and read by `gridwise report`. docs/howto/fleet.md describes it.
 
-The names of the fields are the keys of the file; `gridwise.fleet.schema.json` defines their values. What is not known
-is None. A document has of each device the medians of its cases and no more, so fleets are put together and judged again
-without the devices' own results files.
+The names of the fields are the keys of the file, and their types say what a file may have. What is not known is None. A
+document has of each device the medians of its cases and no more, so fleets are put together and judged again without
+the devices' own results files.
 """
 
 from __future__ import annotations
@@ -10,18 +10,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated, Final, Literal
 
 from ...storage.files import write_whole
 from ...storage.json_files import json_text
 from ...storage.records import Record, left_out
+from ...storage.schemas import Limits
+from ..cases.mode import Mode
+from ..results.model import Sha256
+from ..stats.series import Count
 
 __all__ = [
     "ACCUSED", "SCHEMA", "SCHEMA_VERSION", "Fleet", "FleetCase", "Group", "GroupCase", "Measured", "Member", "Status",
     "Verdict",
 ]  # fmt: skip
 
-SCHEMA = "gridwise.fleet"
-SCHEMA_VERSION = 1
+SCHEMA: Final = "gridwise.fleet"
+SCHEMA_VERSION: Final = 1
+
+_Text40 = Annotated[str, Limits(most=40)]
+_Text300 = Annotated[str, Limits(most=300)]
+_Text500 = Annotated[str, Limits(most=500)]
+_ShortSha256 = Annotated[str, Limits(pattern="^[0-9a-f]{16}$")]
+_Least0 = Annotated[float, Limits(at_least=0)]
+#: A time or a ratio.
+_Above0 = Annotated[float, Limits(above=0)]
+_Reasons = Annotated[tuple[_Text300, ...], Limits(most=32)]
+_MOST_CASES = 100_000
 
 
 class Status(StrEnum):
@@ -63,10 +78,10 @@ class FleetCase(Record):
         Bytes that must be read or written.
     """
 
-    name: str
-    mode: str
-    form: str
-    moved_bytes: int | None = None
+    name: _Text500
+    mode: Annotated[str, Limits(one_of=Mode)]
+    form: _ShortSha256
+    moved_bytes: Count | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,12 +104,12 @@ class Measured(Record):
         Its time while no other device of the host was at work, where the run measured both.
     """
 
-    case: int
-    rounds_ns: tuple[float, ...] = ()
-    half: float | None = None
+    case: Count
+    rounds_ns: Annotated[tuple[_Above0, ...], Limits(most=10_000)] = ()
+    half: _Least0 | None = None
     wrong: bool = left_out(False)
-    error: str | None = left_out()
-    alone_ns: float | None = left_out()
+    error: _Text300 | None = left_out()
+    alone_ns: _Above0 | None = left_out()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,31 +150,31 @@ class Member(Record):
         What the measurements say about the cause; the first is a word of ``CAUSES``.
     """
 
-    id: str
-    host: str
-    adapter: str | None = None
-    adapter_type: str | None = None
-    backend: str | None = None
-    driver: str | None = None
-    gridwise_py: str | None = None
-    group: str | None = None
+    id: _Text300
+    host: _Text300
+    adapter: _Text300 | None = None
+    adapter_type: _Text300 | None = None
+    backend: _Text300 | None = None
+    driver: _Text300 | None = None
+    gridwise_py: _Text300 | None = None
+    group: _ShortSha256 | None = None
     status: Status
-    attempts: int = 1
-    error: str | None = None
-    file: str | None = None
-    sha256: str | None = None
-    wall_s: float | None = None
-    canary_ns: float | None = None
-    throttle_reasons: tuple[str, ...] = left_out(())
-    measured: tuple[Measured, ...] = ()
+    attempts: Count = 1
+    error: _Text300 | None = None
+    file: Annotated[str, Limits(most=1000)] | None = None
+    sha256: Sha256 | None = None
+    wall_s: _Least0 | None = None
+    canary_ns: _Above0 | None = None
+    throttle_reasons: _Reasons = left_out(())
+    measured: Annotated[tuple[Measured, ...], Limits(most=_MOST_CASES)] = ()
     verdict: Verdict | None = None
-    ratio: float | None = None
-    low: float | None = None
-    high: float | None = None
-    cases: int = 0
-    cases_slow: int = 0
-    cases_wrong: int = 0
-    because: tuple[str, ...] = ()
+    ratio: _Above0 | None = None
+    low: _Above0 | None = None
+    high: _Above0 | None = None
+    cases: Count = 0
+    cases_slow: Count = 0
+    cases_wrong: Count = 0
+    because: _Reasons = ()
 
     @property
     def is_accused(self) -> bool:
@@ -189,13 +204,13 @@ class GroupCase(Record):
         The 1st and the 99th percentile of the ratios to the median.
     """
 
-    case: str
-    form: str
-    count: int
-    median_ns: float
-    mad: float
-    low: float
-    high: float
+    case: _Text500
+    form: _ShortSha256
+    count: Count
+    median_ns: _Above0
+    mad: _Least0
+    low: _Above0
+    high: _Above0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,17 +233,17 @@ class Group(Record):
     cases : tuple of GroupCase
     """
 
-    group: str
-    adapter: str
-    adapter_type: str
-    backend: str
-    driver: str
-    gridwise_py: str
-    count: int
+    group: _ShortSha256
+    adapter: _Text300
+    adapter_type: _Text300
+    backend: _Text300
+    driver: _Text300
+    gridwise_py: _Text300
+    count: Count
     has_baseline: bool = False
-    expected_false: float = 0.0
-    canary_ns: float | None = None
-    cases: tuple[GroupCase, ...] = ()
+    expected_false: _Least0 = 0.0
+    canary_ns: _Above0 | None = None
+    cases: Annotated[tuple[GroupCase, ...], Limits(most=_MOST_CASES)] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,17 +275,17 @@ class Fleet(Record):
     groups : tuple of Group
     """
 
-    schema: str = SCHEMA
-    schema_version: int = SCHEMA_VERSION
-    run: str | None = None
-    suite: str | None = None
-    rounds: int = 1
+    schema: Literal["gridwise.fleet"] = SCHEMA
+    schema_version: Literal[1] = SCHEMA_VERSION
+    run: _Text300 | None = None
+    suite: _Text300 | None = None
+    rounds: Count = 1
     complete: bool = True
-    planned: tuple[str, ...] = ()
-    gate: float = 0.03
-    baseline: str | None = None
-    request: str | None = left_out()
-    cases: tuple[FleetCase, ...] = ()
+    planned: tuple[_Text300, ...] = ()
+    gate: Annotated[float, Limits(at_least=0, below=1)] = 0.03
+    baseline: Sha256 | None = None
+    request: _Text40 | None = left_out()
+    cases: Annotated[tuple[FleetCase, ...], Limits(most=_MOST_CASES)] = ()
     members: tuple[Member, ...] = ()
     groups: tuple[Group, ...] = ()
 

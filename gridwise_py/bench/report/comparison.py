@@ -11,13 +11,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from ...display.quantities import format_number, format_percent, format_uncertainty
+from ...display.quantities import format_number, format_uncertainty
+from ...display.table import Cell, Column, Table
 from ...display.terminal import clean
-from ..analysis.compare import Comparison, Rank, Row
+from ..analysis.compare import RANKED, Comparison, QuantityRow, Rank, Row
 from ..stats.verdict import Cause, Verdict, VerdictKind
 from .console import make_console
-from .export import Table, as_markdown
-from .text_table import Column, TextTable
+from .text_table import TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,13 +31,12 @@ SCHEMA = "gridwise.compare"
 SCHEMA_VERSION = 2
 
 HEADINGS = ("case", "part", "old", "new", "new / old", "interval", "verdict")
-RANK_HEADINGS = ("case", "file", "time", "times as fast", "GB/s", "of own copy", "GB/s per W")
+RANK_HEADINGS = ("case", "file", "time", "times as fast", *(one.rank_heading or one.heading for one in RANKED))
 # Causes by which an interval is too wide: a line per case says by how much.
 _SPREADS = (
     Cause.CLOCK_STEP, Cause.PROCESSES_DIFFER, Cause.ROUNDS_DIFFER, Cause.TIMES_WANDER, Cause.UNTESTED, Cause.NOISE,
     Cause.NEAR_THRESHOLD, Cause.WIDE_INTERVAL,
 )  # fmt: skip
-_STYLES = {"faster": "bold green", "slower": "bold red", "same": "", "ambiguous": "yellow"}
 _NOTHING = "–"
 #: For a file, and for a pipe of unknown width.
 _FILE_WIDTH = 140
@@ -54,12 +53,16 @@ def render(comparison: Comparison, form: str) -> str:
     return FORMATS[form](comparison)
 
 
-def row_cells(row: Row) -> tuple[str, ...]:
+def row_cells(row: Row | QuantityRow) -> tuple[str, ...]:
     """Return the texts of a row, one for each of `HEADINGS`."""
-    old, new = row.times()
+    old, new = row.texts()
     part = row.name if row.part == "whole" else f"  {row.name}"
     if row.verdict is None:
         return tuple(map(clean, (row.case, part, old, new, _NOTHING, _NOTHING, row.note)))
+    if isinstance(row, QuantityRow):
+        v = row.verdict
+        ends = f"{v.low:.3f} – {v.high:.3f}"
+        return tuple(map(clean, (row.case, part, old, new, f"{v.ratio:.3f}", ends, v.verdict)))
     v = row.verdict
     kind = f"{v.kind.value}, past the gate" if row.past_gate else v.kind.value
     mark = "" if v.statistic == "median" else " *"
@@ -80,10 +83,7 @@ def rank_cells(comparison: Comparison) -> list[tuple[str, ...]]:
         tuple(
             map(
                 clean,
-                (
-                    r.case, r.file, r.time(), format_number(r.speedup), format_number(r.gbytes_per_s),
-                    format_percent(r.copy_share), format_number(r.gbytes_per_j),
-                ),
+                (r.case, r.file, r.time(), format_number(r.speedup), *r.quantity_texts),
             )
         )
         for r in comparison.ranks
@@ -282,63 +282,60 @@ def _tables(comparison: Comparison) -> Iterator[TextTable]:
     if comparison.ranks:
         cells = rank_cells(comparison)
         shown = [i for i in range(1, len(RANK_HEADINGS)) if any(row[i] != _NOTHING for row in cells)]
-        styles = [""] * len(cells)
+        kinds = [""] * len(cells)
         columns = {i: Column(RANK_HEADINGS[i], right=i > 1) for i in shown}
         least = {i: Column(RANK_HEADINGS[i], right=i > 1, priority=max(i - 3, 0)) for i in shown}
     else:
-        cells = [_terminal_cells(row) for row in comparison.rows]
-        styles = ["dim" if row.verdict is None else _STYLES[row.verdict.kind.value] for row in comparison.rows]
-        parts = any(row.name != "gpu_span" for row in comparison.rows)
+        rows = comparison.all_rows
+        cells = [_terminal_cells(row) for row in rows]
+        kinds = ["dim" if row.verdict is None else row.word for row in rows]
+        parts = any(row.name != "gpu_span" for row in rows)
         columns = {i: Column(HEADINGS[i], right=1 < i < 6, wraps=i == 6) for i in range(1 if parts else 2, 7)}
         least = {**columns, 5: Column(HEADINGS[5], right=True, priority=1)}
     title = comparison_title(comparison)
-    yield _with_case_column(title, columns, cells, styles)
+    yield _with_case_column(title, columns, cells, kinds)
     cells = [(*row[:-1], row[-1].replace(", past the gate", "!")) for row in cells]
-    yield _with_case_column(title, least, cells, styles)
-    yield _below_cases(title, columns, cells, styles)
-    yield _below_cases(title, least, cells, styles)
+    yield _with_case_column(title, least, cells, kinds)
+    yield _below_cases(title, columns, cells, kinds)
+    yield _below_cases(title, least, cells, kinds)
     if not comparison.ranks:
         plain = [(*row[:2], *(re.sub(r" ±.*", "", text) for text in row[2:4]), *row[4:]) for row in cells]
-        yield _below_cases(title, least, plain, styles)
+        yield _below_cases(title, least, plain, kinds)
         least.pop(1, None)
-        yield _below_cases(title, least, plain, styles)
+        yield _below_cases(title, least, plain, kinds)
 
 
-def _terminal_cells(row: Row) -> tuple[str, ...]:
+def _terminal_cells(row: Row | QuantityRow) -> tuple[str, ...]:
     """Return the cells of a row; reasons for a missing verdict are below the table."""
     cells = row_cells(row)
     return cells if row.verdict is not None else (*cells[:-1], "not judged")
 
 
 def _with_case_column(
-    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], styles: Sequence[str]
+    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], kinds: Sequence[str]
 ) -> TextTable:
-    from rich.text import Text
-
     table = TextTable([Column("case"), *columns.values()], title)
     last = None
-    for row, style in zip(cells, styles, strict=True):
+    for row, kind in zip(cells, kinds, strict=True):
         texts = [row[i] for i in columns]
-        table.add_row("" if row[0] == last else row[0], *texts[:-1], Text(texts[-1], style=style))
+        table.add_row("" if row[0] == last else row[0], *texts[:-1], Cell(texts[-1], kind=kind))
         last = row[0]
     return table
 
 
 def _below_cases(
-    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], styles: Sequence[str]
+    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], kinds: Sequence[str]
 ) -> TextTable:
     """Return a table in which each case is a separate line above its rows."""
-    from rich.text import Text
-
     table = TextTable(list(columns.values()), title)
     last = None
-    for row, style in zip(cells, styles, strict=True):
+    for row, kind in zip(cells, kinds, strict=True):
         if row[0] != last:
             table.add_heading(row[0])
         if 1 not in columns and any(row[1].strip() != "gpu_span" for row in cells):
             table.add_heading(f"  {row[1]}")
         texts = [row[i] for i in columns]
-        table.add_row(f"  {texts[0]}", *texts[1:-1], Text(texts[-1], style=style))
+        table.add_row(f"  {texts[0]}", *texts[1:-1], Cell(texts[-1], kind=kind))
         last = row[0]
     return table
 
@@ -353,20 +350,23 @@ def _table(comparison: Comparison) -> str:
 
 
 def _markdown(comparison: Comparison) -> str:
-    return as_markdown(comparison_table(comparison))
+    return comparison_table(comparison).markdown()
 
 
 def comparison_table(comparison: Comparison) -> Table:
     """Return a comparison as a table for files."""
     c = comparison
-    return Table(
+    headings = RANK_HEADINGS if c.ranks else HEADINGS
+    table = Table(
+        [Column(heading) for heading in headings],
         comparison_title(c),
-        RANK_HEADINGS if c.ranks else HEADINGS,
-        rank_cells(c) or [row_cells(row) for row in c.rows],
-        [asdict(rank) for rank in c.ranks] or [_record(row) for row in c.rows],
-        comparison_remarks(c),
-        comparison_conclusion(c),
+        records=[_rank_record(rank) for rank in c.ranks] or [_record(row) for row in c.all_rows],
+        remarks=comparison_remarks(c),
+        conclusion=comparison_conclusion(c),
     )
+    for cells in rank_cells(c) or map(row_cells, c.all_rows):
+        table.add_row(*cells)
+    return table
 
 
 #: What a line of CSV has of a verdict.
@@ -376,7 +376,28 @@ _OF_VERDICT = (
 )  # fmt: skip
 
 
-def _record(row: Row) -> dict[str, Any]:
+def _rank_record(rank: Rank) -> dict[str, Any]:
+    """Return a rank as JSON data."""
+    data = asdict(rank)
+    del data["quantity_texts"]
+    return {**data, **data.pop("quantities")}
+
+
+def _record(row: Row | QuantityRow) -> dict[str, Any]:
+    if isinstance(row, QuantityRow):
+        v = row.verdict
+        return {
+            "case": row.case,
+            "part": row.part,
+            "name": row.name,
+            "verdict": None if v is None else v.verdict,
+            "old": row.old,
+            "new": row.new,
+            **{name: getattr(v, name, None) for name in ("ratio", "low", "high")},
+            "gated": False,
+            "past_gate": False,
+            "reason": row.note,
+        }
     v = row.verdict
     return {
         "case": row.case,
@@ -414,7 +435,8 @@ def _json(comparison: Comparison) -> str:
         "broken": c.broken,
         "notes": c.notes,
         "rows": [asdict(row) for row in c.rows],
-        "ranks": [asdict(rank) for rank in c.ranks],
+        "quantities": [_record(row) for row in c.quantities],
+        "ranks": [_rank_record(rank) for rank in c.ranks],
     }
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
 

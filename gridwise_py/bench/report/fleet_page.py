@@ -12,13 +12,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...display.quantities import format_time
+from ...display.table import Cell
 from ...display.terminal import clean
 from ...errors import BadResultsFile
 from ..fleet.files import member_path
 from ..fleet.model import Fleet, Group, Member
 from ..results.reader import content_of
 from .fleet_table import HEADINGS, cells_of, fleet_counts, fleet_remarks, group_text, what_happened
-from .page_tables import make_cell, make_table
+from .page_tables import page_table
 from .vega import COLOURS, GREY, SHAPES, Datasets, Spec, load_altair, tips
 
 __all__ = ["FleetSource", "accused_files", "fleet_section"]
@@ -114,27 +115,25 @@ def fleet_section(source: FleetSource, number: int, chart: AddChart, left_out: l
 
 
 def _accused_table(fleet: Fleet, label: str, left_out: list[str]) -> dict[str, Any]:
-    rows: list[list[dict[str, Any]]] = []
+    rows: list[list[Cell]] = []
     for member in fleet.outliers:
         values = (None, None, member.ratio, None, float(member.cases_slow), None)
-        row = [make_cell(text, value) for text, value in zip(cells_of(member), values, strict=True)]
-        row[1]["kind"] = "verdict slower"
-        row[-1]["kind"] = "prose"
-        rows.append(row)
-    return make_table(HEADINGS, HEADINGS[2:5], rows, label, left_out)
+        kinds = ("", "verdict slower", "", "", "", "prose")
+        rows.append([Cell(*one) for one in zip(cells_of(member), values, kinds, strict=True)])
+    return page_table(HEADINGS, HEADINGS[2:5], rows, label, left_out)
 
 
 def _spread_table(group: Group, label: str, left_out: list[str]) -> dict[str, Any]:
     rows = [
         [
-            make_cell(case.case), make_cell(f"{case.count:,}", case.count),
-            make_cell(format_time(case.median_ns), case.median_ns), make_cell(f"±{100 * case.mad:.2f} %", case.mad),
-            make_cell(f"{case.low:.3f}", case.low), make_cell(f"{case.high:.3f}", case.high),
+            Cell(case.case), Cell(f"{case.count:,}", case.count),
+            Cell(format_time(case.median_ns), case.median_ns), Cell(f"±{100 * case.mad:.2f} %", case.mad),
+            Cell(f"{case.low:.3f}", case.low), Cell(f"{case.high:.3f}", case.high),
         ]
         for case in group.cases
     ]  # fmt: skip
     columns = ("case", "devices", "median", "spread", "1 %", "99 %")
-    return make_table(columns, columns[1:], rows, label, left_out)
+    return page_table(columns, columns[1:], rows, label, left_out)
 
 
 def _stragglers_table(fleet: Fleet, label: str, left_out: list[str]) -> dict[str, Any] | None:
@@ -145,34 +144,34 @@ def _stragglers_table(fleet: Fleet, label: str, left_out: list[str]) -> dict[str
     usual = float(np.median([wall_s for wall_s, _ in timed]))
     rows = [
         [
-            make_cell(member.id), make_cell(f"{wall_s:.0f} s", wall_s),
-            make_cell(f"{wall_s / usual:.2f}", wall_s / usual),
-            make_cell(what_happened(member)), make_cell(f"{member.attempts}", member.attempts),
+            Cell(member.id), Cell(f"{wall_s:.0f} s", wall_s),
+            Cell(f"{wall_s / usual:.2f}", wall_s / usual),
+            Cell(what_happened(member)), Cell(f"{member.attempts}", member.attempts),
         ]
         for wall_s, member in timed[:8]
     ]  # fmt: skip
     columns = ("device", "wall time", "of the median", "verdict", "attempts")
-    return make_table(columns, ("wall time", "of the median", "attempts"), rows, label, left_out)
+    return page_table(columns, ("wall time", "of the median", "attempts"), rows, label, left_out)
 
 
 def _troubles_table(fleet: Fleet, label: str, left_out: list[str]) -> dict[str, Any] | None:
     """Return retries and errors, each device on its own; None without any."""
-    rows: list[list[dict[str, Any]]] = []
+    rows: list[list[Cell]] = []
     for member in fleet.members:
         texts = [member.error] if member.error else []
         texts += [f"{fleet.cases[each.case].name}: {each.error}" for each in member.measured if each.error]
         if texts or member.attempts > 1:
             rows.append(
                 [
-                    make_cell(member.id), make_cell(member.status.value),
-                    make_cell(f"{member.attempts}", member.attempts), make_cell(f"{member.errors}", member.errors),
-                    make_cell("; ".join(texts[:3]) or "–", kind="prose"),
+                    Cell(member.id), Cell(member.status.value),
+                    Cell(f"{member.attempts}", member.attempts), Cell(f"{member.errors}", member.errors),
+                    Cell("; ".join(texts[:3]) or "–", kind="prose"),
                 ]
             )  # fmt: skip
     if not rows:
         return None
     columns = ("device", "status", "attempts", "failed cases", "what it said")
-    return make_table(columns, ("attempts", "failed cases"), rows, label, left_out)
+    return page_table(columns, ("attempts", "failed cases"), rows, label, left_out)
 
 
 # ---- charts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ...display.plain_table import plain_table, text_width
 from ...display.quantities import format_count, format_number
+from ...display.table import table_of, text_width
 from ...display.terminal import clean
 from ..fleet.judge import LEAST_PEERS
 from ..fleet.model import Fleet, Group, Member, Status, Verdict
@@ -135,8 +135,8 @@ def _table(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
         widths[heading] = min(widths[heading], most)
     rest = width - sum(widths.values()) - 2 * (len(widths) - 1)
     widths["because"] = max(24, widths["because"] + min(rest, 0))
-    made: list[dict[str, str]] = [dict(zip(HEADINGS, row, strict=True)) for row in rows]
-    return plain_table(widths, made, left=("device", "verdict", "because"))
+    texts = [HEADINGS.index(heading) for heading in ("device", "verdict", "because")]
+    return table_of("", HEADINGS, rows, texts=texts).lines(widths)
 
 
 def _plural(count: int, one: str, several: str | None = None) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from ...display.quantities import format_number, format_percent, format_time
+from ...display.table import Cell
 from ...display.terminal import clean
 from ..analysis.compare import Comparison, Rank
 from ..analysis.lines import gpu_text, timed_text
@@ -16,6 +17,7 @@ from ..analysis.remarks import Remark, remarks
 from ..analysis.roofline import Point
 from ..cases.names import n_text
 from ..results.model import Host, Result, Results
+from ..results.quantities import QUANTITIES, Quantity, Shares, shown
 from ..results.shares import copy_shares
 from ..stats.series import Series
 from .comparison import (
@@ -31,7 +33,7 @@ from .roofline import HEADINGS as ROOFLINE_HEADINGS
 from .roofline import PEAKS, point_cells
 
 __all__ = [
-    "comparison_table", "device_card", "devices_table", "headlines", "make_cell", "make_table", "page_warnings",
+    "comparison_table", "device_card", "devices_table", "headlines", "page_table", "page_warnings",
     "results_table", "roofline_table",
 ]  # fmt: skip
 
@@ -41,19 +43,14 @@ _MOST_CASES = 40
 # Columns that stay visible while the others scroll sideways, and their position.
 _STAYING = {"case": "stays first", "n": "stays second"}
 
-Cell: TypeAlias = dict[str, Any]
 Row: TypeAlias = list[Cell]
 Table: TypeAlias = dict[str, Any]
 
 
-def make_cell(text: str, value: float | None = None, kind: str = "") -> Cell:
-    """Return a cell: its text, its sort key, and its style class."""
-    return {"text": clean(text), "sort": value, "kind": kind}
-
-
-def make_table(
+def page_table(
     columns: Iterable[str], numeric: Iterable[str], rows: Sequence[Row], label: str, left_out: list[str]
 ) -> Table:
+    """Return a table as JSON data for the page; what is too long is left out, with a note in `left_out`."""
     if len(rows) > _MOST_ROWS:
         left_out.append(f"{label}: {len(rows) - _MOST_ROWS:,} of {len(rows):,} rows.")
     numeric = set(numeric)
@@ -62,8 +59,12 @@ def make_table(
             {"title": title, "kind": " ".join([*["number"] * (title in numeric), _STAYING.get(title, "")]).strip()}
             for title in columns
         ],
-        "rows": rows[:_MOST_ROWS],
+        "rows": [[_in_json(cell) for cell in row] for row in rows[:_MOST_ROWS]],
     }
+
+
+def _in_json(cell: Cell) -> dict[str, Any]:
+    return {"text": clean(cell.text), "sort": cell.value, "kind": cell.kind}
 
 
 # ---- summary
@@ -87,18 +88,18 @@ def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list
             rates, share, timed = result.rates, shares[result.key], result.timed
             # Rows of one primitive are adjacent.
             rows.setdefault(primitive, []).append([
-                make_cell(result.name), make_cell(n_text(result.n), result.n or None), make_cell(name),
-                make_cell(timed_text(document, result), None if timed is None else timed.median_ns),
-                make_cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s, "headline"),
-                make_cell(format_percent(share), share, "headline"),
-                make_cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
+                Cell(result.name), Cell(n_text(result.n), result.n or None), Cell(name),
+                Cell(timed_text(document, result), None if timed is None else timed.median_ns),
+                Cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s, "headline"),
+                Cell(format_percent(share), share, "headline"),
+                Cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
             ])  # fmt: skip
     found = [row for of_primitive in rows.values() for row in of_primitive]
     columns = ["case", "n", "file", "time", "GB/s", "of copy", "G items/s"]
     if len(documents) == 1:
         columns.remove("file")
         found = [[*row[:2], *row[3:]] for row in found]
-    return make_table(columns, ("n", "time", "GB/s", "of copy", "G items/s"), found, "The summary", left_out)
+    return page_table(columns, ("n", "time", "GB/s", "of copy", "G items/s"), found, "The summary", left_out)
 
 
 def devices_table(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table | None:
@@ -127,13 +128,13 @@ def devices_table(documents: Sequence[Results], names: Sequence[str], left_out: 
     titles = {primitive: f"{primitive} {n_text(n)}" for primitive, n in largest.items()}
     rows: list[Row] = []
     for document, name in zip(documents, names, strict=True):
-        row = [make_cell(document.device.title), make_cell(document.device.backend), make_cell(name)]
+        row = [Cell(document.device.title), Cell(document.device.backend), Cell(name)]
         for primitive, n in largest.items():
             of_size = [result for result in document.results if (result.primitive, result.n) == (primitive, n)]
             row.append(_speed_cell(of_size))
         rows.append(row)
     columns = ["GPU", "by", "file", *titles.values()]
-    return make_table(columns, titles.values(), rows, "The table of devices", left_out)
+    return page_table(columns, titles.values(), rows, "The table of devices", left_out)
 
 
 def _speed_cell(results: Sequence[Result]) -> Cell:
@@ -141,8 +142,8 @@ def _speed_cell(results: Sequence[Result]) -> Cell:
     right = _fastest(results)
     if right:
         (fastest,) = right.values()
-        return make_cell(format_number(fastest.rates.gbytes_per_s), fastest.rates.gbytes_per_s)
-    return make_cell("WRONG" if any(result.is_wrong for result in results) else "–")
+        return Cell(format_number(fastest.rates.gbytes_per_s), fastest.rates.gbytes_per_s)
+    return Cell("WRONG" if any(result.is_wrong for result in results) else "–")
 
 
 def _fastest(results: Sequence[Result]) -> dict[str, Result]:
@@ -274,58 +275,66 @@ def _host(host: Host) -> str:
 # ---- results
 
 
-_COLUMNS = (
-    "case", "n", "file", "part", "GPU time", "CPU wall", "GB/s", "G items/s", "of copy", "of peak", "samples", "result",
-)  # fmt: skip
-_NUMERIC = ("n", "GPU time", "CPU wall", "GB/s", "G items/s", "of copy", "of peak", "samples")
-
-
 def results_table(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table:
     """Return the table of all pooled results: one row per result, and one per kernel.
 
     Surplus rows are left out, with a note in `left_out`.
     """
+    found = {one.heading for document in documents for one, _ in shown(document)}
+    quantities = [one for one in QUANTITIES if one.heading in found]
     rows: list[Row] = []
     for document, name in zip(documents, names, strict=True):
         shares = copy_shares(document)
         for result in document.results:
-            rows += _result_rows(document, name, result, shares[result.key])
-    columns = list(_COLUMNS)
+            rows += _result_rows(document, name, result, [_quantity_cell(one, result, shares) for one in quantities])
+    headings = [one.heading for one in quantities]
+    columns = ["case", "n", "file", "part", "GPU time", "CPU wall", *headings, "samples", "result"]
     if len(documents) == 1:
         columns.remove("file")
         rows = [[*row[:2], *row[3:]] for row in rows]
-    return make_table(columns, _NUMERIC, rows, "The table of results", left_out)
+    numeric = ("n", "GPU time", "CPU wall", *headings, "samples")
+    return page_table(columns, numeric, rows, "The table of results", left_out)
 
 
-def _result_rows(document: Results, name: str, result: Result, share: float | None) -> list[Row]:
-    head = [make_cell(result.name), make_cell(n_text(result.n), result.n or None), make_cell(name)]
-    empty = make_cell("–")
+def _quantity_cell(quantity: Quantity, result: Result, shares: Shares) -> Cell:
+    value = quantity.value(result, shares)
+    return Cell(quantity.shown_text(result, value), value)
+
+
+def _result_rows(document: Results, name: str, result: Result, quantities: list[Cell]) -> list[Row]:
+    head = [Cell(result.name), Cell(n_text(result.n), result.n or None), Cell(name)]
+    empty = Cell("–")
 
     def of_gpu(series: Series | None) -> Cell:
         summary = None if series is None else series.summary
-        return empty if summary is None else make_cell(gpu_text(document, result, summary), summary.median_ns)
+        return empty if summary is None else Cell(gpu_text(document, result, summary), summary.median_ns)
 
     def count(series: Series | None) -> Cell:
         summary = None if series is None else series.summary
-        return empty if summary is None else make_cell(f"{summary.count:,}", summary.count)
+        return empty if summary is None else Cell(f"{summary.count:,}", summary.count)
 
-    rates, gpu, cpu = result.rates, result.gpu_span, result.cpu_wall
+    gpu, cpu = result.gpu_span, result.cpu_wall
     wall = None if cpu is None else cpu.summary
     if result.error is not None:
-        verdict = make_cell("failed", kind="bad")
+        verdict = Cell("failed", kind="bad")
     else:
-        right = make_cell("right", kind="good") if result.checked else make_cell("not checked")
-        verdict = right if result.correct else make_cell("WRONG", kind="bad")
-    peak = rates.share_of_peak
+        right = Cell("right", kind="good") if result.checked else Cell("not checked")
+        verdict = right if result.correct else Cell("WRONG", kind="bad")
     whole = [
-        *head, make_cell("whole", kind="whole"), of_gpu(gpu),
-        empty if wall is None else make_cell(wall.text(), wall.median_ns),
-        make_cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s),
-        make_cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
-        make_cell(format_percent(share), share), make_cell(format_percent(peak), peak), count(gpu or cpu), verdict,
+        *head, Cell("whole", kind="whole"), of_gpu(gpu),
+        empty if wall is None else Cell(wall.text(), wall.median_ns),
+        *quantities, count(gpu or cpu), verdict,
     ]  # fmt: skip
     kernels = [
-        [*head, make_cell(kernel.name, kind="kernel"), of_gpu(kernel), *[empty] * 5, count(kernel), make_cell("")]
+        [
+            *head,
+            Cell(kernel.name, kind="kernel"),
+            of_gpu(kernel),
+            empty,
+            *[empty] * len(quantities),
+            count(kernel),
+            Cell(""),
+        ]
         for kernel in result.kernels
     ]
     # A single kernel is the whole; its row would repeat the result's.
@@ -336,7 +345,7 @@ def _result_rows(document: Results, name: str, result: Result, share: float | No
 
 
 def _rank_values(rank: Rank) -> tuple[float | None, ...]:
-    return None, None, rank.time_ns, rank.speedup, rank.gbytes_per_s, rank.copy_share, rank.gbytes_per_j
+    return None, None, rank.time_ns, rank.speedup, *rank.quantities.values()
 
 
 def comparison_table(comparison: Comparison, label: str, left_out: list[str]) -> dict[str, Any]:
@@ -344,25 +353,28 @@ def comparison_table(comparison: Comparison, label: str, left_out: list[str]) ->
     rows: list[Row]
     if comparison.ranks:
         rows = [
-            [make_cell(text, value) for text, value in zip(cells, _rank_values(rank), strict=True)]
+            [Cell(text, value) for text, value in zip(cells, _rank_values(rank), strict=True)]
             for cells, rank in zip(rank_cells(comparison), comparison.ranks, strict=True)
         ]
         headings, numeric = RANK_HEADINGS, RANK_HEADINGS[2:]
     else:
         rows = []
-        for row in comparison.rows:
+        for row in comparison.all_rows:
             cells, v = row_cells(row), row.verdict
-            values = (None,) * 7 if v is None else (None, None, v.old_ns, v.new_ns, v.ratio, v.high - v.low, None)
-            made = [make_cell(text.strip(), value) for text, value in zip(cells, values, strict=True)]
-            made[1]["kind"] = row.part
-            made[-1]["kind"] = "" if v is None else f"verdict {v.kind.value}"
-            rows.append(made)
+            values = (
+                (None,) * 7
+                if v is None or row.values is None
+                else (None, None, *row.values, v.ratio, v.high - v.low, None)
+            )
+            kinds = ("", row.part, "", "", "", "", "" if v is None else f"verdict {row.word}")
+            texts = map(str.strip, cells)
+            rows.append([Cell(*one) for one in zip(texts, values, kinds, strict=True)])
         headings, numeric = HEADINGS, ("old", "new", "new / old", "interval")
     return {
         "title": comparison_title(comparison),
         "conclusion": comparison_conclusion(comparison),
         "remarks": comparison_remarks(comparison),
-        "table": make_table(headings, numeric, rows, label, left_out),
+        "table": page_table(headings, numeric, rows, label, left_out),
     }
 
 
@@ -370,7 +382,7 @@ def roofline_table(found: Sequence[Point], label: str, left_out: list[str]) -> T
     """Return the table of predicted and measured times."""
     rows: list[Row] = []
     for p in found:
-        values = (None, p.n, p.intensity, p.predicted_ns, p.measured_ns, p.share, None, None)
-        rows.append([make_cell(text, value) for text, value in zip(point_cells(p), values, strict=True)])
-        rows[-1][-1]["kind"] = "prose"
-    return make_table(ROOFLINE_HEADINGS, ROOFLINE_HEADINGS[1:6], rows, label, left_out)
+        values = (None, p.n, p.intensity, p.predicted_ns, p.measured_ns, p.share, None)
+        *cells, why = point_cells(p)
+        rows.append([*map(Cell, cells, values), Cell(why, kind="prose")])
+    return page_table(ROOFLINE_HEADINGS, ROOFLINE_HEADINGS[1:6], rows, label, left_out)

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...display.quantities import format_count, format_number, format_percent, format_time
+from ...display.table import Column
 from ...errors import ArgumentError
 from ..analysis.roofline import Ceilings, Point
 from ..results.model import Results
 from .charts import roofline_chart
 from .picture import check_picture, still, titled, write_picture
-from .text_table import Column, TextTable
+from .text_table import TextTable
 from .vega import Spec
 
 __all__ = ["HEADINGS", "PEAKS", "ceilings_text", "plot_roofline", "point_cells", "roofline_picture", "roofline_table"]

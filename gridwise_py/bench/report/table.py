@@ -9,18 +9,17 @@ from typing import TypeAlias
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ...display.quantities import format_number, format_percent, format_time
-from ...display.terminal import clean
+from ...display.quantities import format_number, format_time
+from ...display.table import Cell, Column, Table
 from ..analysis.remarks import CLOCK_WORDS, DIFFER_MARK, Remark, listed, remarks
 from ..cases.mode import Mode
 from ..cases.names import n_text
 from ..results.dataframe import records_of
 from ..results.model import CaseKey, Kernel, Result, Results
+from ..results.quantities import QUANTITIES, Quantity, Shares, shown
 from ..results.rounds import pooled
-from ..results.shares import copy_shares, peak_problem
 from ..stats.series import Series
-from .export import Table
-from .text_table import Column, TextTable
+from .text_table import TextTable
 
 __all__ = ["result_line", "results_export", "results_table"]
 
@@ -45,19 +44,19 @@ def _uncertainty(series: Series | None, step_ns: float) -> str:
     return "" if summary is None else summary.uncertainty_text(step_ns)
 
 
-def _verdict(result: Result) -> Text:
+def _verdict(result: Result) -> Cell:
     if result.error is not None:
-        return Text("failed", style="bold red")
+        return Cell("failed", kind="bad")
     if not result.correct:
-        return Text("WRONG", style="bold red")
-    return Text("right", style="green") if result.checked else Text("not checked")
+        return Cell("WRONG", kind="bad")
+    return Cell("right", kind="good") if result.checked else Cell("not checked")
 
 
 def result_line(result: Result) -> str:
     """Return a result in one line, shown before the table."""
     measured = [series for series in (result.gpu_span, result.cpu_wall) if series is not None and series.summary]
     summary = measured[0].summary if measured else None
-    words = [format_time(None) if summary is None else summary.text(), _verdict(result).plain]
+    words = [format_time(None) if summary is None else summary.text(), _verdict(result).text]
     return f"{result.name_with_n}: {' '.join(word for word in words if word)}"
 
 
@@ -71,19 +70,8 @@ def results_table(document: Results, *, quiet: bool = False) -> RenderableType:
         Whether to leave out all text below the table but failures and wrong results.
     """
     document = pooled(document)
-    device, results = document.device, document.results
     columns = _columns(document)
-    table = TextTable([column for column, _, _ in columns], _title(document))
-    groups = list(_groups(results))
-    is_sweep = any(len(group) > 1 for group in groups)
-    for group in groups:
-        for result in group:
-            first = is_sweep and result is group[0]
-            table.add_row(*(of_case(result) for _, of_case, _ in columns), begins_group=first)
-            for kernel in result.kernels if len(result.kernels) > 1 else ():
-                cells = (Text("") if of_kernel is None else of_kernel(kernel, result) for _, _, of_kernel in columns)
-                table.add_row(*cells, style="dim")
-    said = remarks(device, results)
+    table, said = _table(document, columns), remarks(document.device, document.results)
     if quiet:
         said = [remark for remark in said if remark.kind == "error"]
     notes = Group(*_said(said))
@@ -93,26 +81,28 @@ def results_table(document: Results, *, quiet: bool = False) -> RenderableType:
 def results_export(document: Results) -> Table:
     """Return the table of a run for files; CSV has a line for each series of times."""
     document = pooled(document)
-    columns = _columns(document)
-    cells: list[list[str]] = []
-    for group in _groups(document.results):
-        for result in group:
-            cells.append([_plain(of_case(result)) for _, of_case, _ in columns])
-            for kernel in result.kernels if len(result.kernels) > 1 else ():
-                cells.append(["" if of is None else _plain(of(kernel, result)) for _, _, of in columns])
+    table = _table(document, _columns(document))
     # A pooled result is of all processes and rounds.
-    records = [
+    table.records = [
         {name: value for name, value in record.items() if name not in ("process", "round")}
         for record in records_of(document)
     ]
-    return Table(
-        _title(document), [column.heading for column, _, _ in columns], cells, records,
-        [line.plain for line in _said(remarks(document.device, document.results))],
-    )  # fmt: skip
+    table.remarks = [line.plain for line in _said(remarks(document.device, document.results))]
+    return table
 
 
-def _plain(cell: str | Text) -> str:
-    return clean(cell.plain if isinstance(cell, Text) else cell)
+def _table(document: Results, columns: Sequence[_Cells]) -> TextTable:
+    table = TextTable([column for column, _, _ in columns], _title(document))
+    groups = list(_groups(document.results))
+    is_sweep = any(len(group) > 1 for group in groups)
+    for group in groups:
+        for result in group:
+            first = is_sweep and result is group[0]
+            table.add_row(*(of_case(result) for _, of_case, _ in columns), begins_group=first)
+            for kernel in result.kernels if len(result.kernels) > 1 else ():
+                cells = ("" if of_kernel is None else of_kernel(kernel, result) for _, _, of_kernel in columns)
+                table.add_row(*cells, kind="dim")
+    return table
 
 
 def _title(document: Results) -> str:
@@ -132,13 +122,12 @@ def _groups(results: Sequence[Result]) -> Iterator[list[Result]]:
 
 
 #: A column, its cell of a case, and that of a kernel of the case, or None where a kernel has none.
-_Cells: TypeAlias = tuple[Column, Callable[[Result], str | Text], Callable[[Kernel, Result], str | Text] | None]
+_Cells: TypeAlias = tuple[Column, Callable[[Result], str | Cell], Callable[[Kernel, Result], str | Cell] | None]
 
 
 def _columns(document: Results) -> list[_Cells]:
     """Return the columns that are not empty: each with its cell for a case, and for a kernel or None."""
     results = document.results
-    shares = copy_shares(document)
     on_gpu = any(result.whole.gpu_span_ns for result in results) or not any(
         result.whole.cpu_wall_ns for result in results
     )
@@ -149,8 +138,8 @@ def _columns(document: Results) -> list[_Cells]:
     columns: list[_Cells] = [
         (
             Column("primitive, kernel"),
-            lambda result: Text(result.name, style="bold"),
-            lambda kernel, _: Text(f"  {kernel.name}"),
+            lambda result: Cell(result.name, kind="name"),
+            lambda kernel, _: f"  {kernel.name}",
         ),
         (Column("n", right=True), lambda result: n_text(result.n), None),
         (
@@ -172,34 +161,21 @@ def _columns(document: Results) -> list[_Cells]:
                 None,
             )
         )
-    rates: list[_Cells] = [
-        (Column("GB/s", right=True, priority=2), lambda result: format_number(result.rates.gbytes_per_s), None),
-        (
-            Column("G items/s", right=True, priority=5),
-            lambda result: format_number(result.rates.gitems_per_s),
-            None,
-        ),
-        (Column("of copy", right=True, priority=4), lambda result: format_percent(shares[result.key]), None),
-    ]
     of_baseline = _of_baseline(results, headline)
     if of_baseline:
         # In front of the rates: who names a baseline wants to see it.
         columns.append(
             (Column("/ baseline", right=True, priority=0), lambda result: of_baseline.get(result.key, ""), None)
         )
-    if not any(share is not None for share in shares.values()):
-        rates.pop()  # no copy kernel ran
-    columns += rates
-    peaks = any(result.rates.share_of_peak is not None for result in results)
-    if peaks and peak_problem(document) is None:
-        columns.append(
-            (
-                Column("of peak", right=True, priority=6),
-                lambda result: format_percent(result.rates.share_of_peak),
-                None,
-            )
-        )
+    columns += [_quantity_column(quantity, shares) for quantity, shares in shown(document)]
     return [*columns, (Column("result"), _verdict, None)]
+
+
+def _quantity_column(quantity: Quantity, shares: Shares) -> _Cells:
+    def cell(result: Result) -> str:
+        return quantity.shown_text(result, quantity.value(result, shares))
+
+    return Column(quantity.heading, right=True, priority=quantity.priority), cell, None
 
 
 def _of_baseline(results: Sequence[Result], series_of: Callable[[Result], Series | None]) -> dict[CaseKey, str]:
@@ -268,16 +244,11 @@ def _how(document: Results, columns: Sequence[_Cells]) -> str:
     headings = [column.heading for column, _, _ in columns]
     if "/ baseline" in headings:
         text += "\n/ baseline: the time by that of the baseline, in this run; `gridwise ab` judges which is faster."
-    if any(result.rates.gbytes_per_s for result in results):
-        shares = {
-            "of copy": "Of copy: GB/s over that of the copy kernel with an array of as many bytes.",
-            "of peak": "Of peak: over the fastest copy or triad of this size.",
-        }
-        said = [words for heading, words in shares.items() if heading in headings]
-        text += "\n" * bool(said) + " ".join(said)
+    said = [one.legend for one in QUANTITIES if one.heading in headings and one.legend]
+    if said and any(result.correct for result in results):
+        text += f"\n{' '.join(said)}"
     if document.context.clock in CLOCK_WORDS:
         text += f"\n{CLOCK_WORDS[document.context.clock]}"
-    problem = peak_problem(document)
-    if problem:
-        text += f"\n{problem}"
+    problems = (one.problem(document) for one in QUANTITIES if one.problem is not None)
+    text += "".join(f"\n{problem}" for problem in problems if problem)
     return f"{text}\ndocs/reference/gridwise-bench.md explains the columns; --quiet leaves these lines out."

@@ -7,77 +7,27 @@ below the table names them. If it is still too wide, names are broken between wo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
-__all__ = ["Column", "TextTable"]
+from ...display.table import COLUMN_GAP, Cell, Row, Table
 
-_GAP = 2
+__all__ = ["TextTable"]
+
 _INDENT = 2
 #: Prose in a narrower column is hard to read: it goes below its row.
 _MIN_PROSE_WIDTH = 30
+#: How terminals show kinds of cells and rows: by the last word.
+_STYLES = {
+    "name": "bold", "dim": "dim", "good": "green", "bad": "bold red", "faster": "bold green", "less": "bold green",
+    "slower": "bold red", "more": "bold red", "ambiguous": "yellow",
+}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column.
-
-    Attributes
-    ----------
-    heading : str
-    right : bool
-        Whether its cells end at the same place: numbers.
-    priority : int
-        0: never left out. Of the others, the one with the largest number is left out first.
-    prose : bool
-        Whether its cells are sentences, which may be broken between words.
-    wraps : bool
-        Whether its cells may be broken between words inside the column.
-    """
-
-    heading: str
-    right: bool = False
-    priority: int = 0
-    prose: bool = False
-    wraps: bool = False
-
-
-@dataclass(frozen=True)
-class _Row:
-    cells: tuple[Text, ...]
-    style: str
-    begins_group: bool
-    is_heading: bool = False
-
-
-class TextTable:
-    """A table that fits the console that prints it.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-        The first holds the names of the rows.
-    title : str
-    """
-
-    def __init__(self, columns: Sequence[Column], title: str = "") -> None:
-        self.columns = columns
-        self.title = title
-        self._rows: list[_Row] = []
-
-    def add_row(self, *cells: str | Text, style: str = "", begins_group: bool = False) -> None:
-        """Add a row: a cell per column; an empty line goes before one that begins a group."""
-        if len(cells) != len(self.columns):
-            raise ValueError(f"a row of {len(cells)} cells does not fit {len(self.columns)} columns")
-        texts = tuple(cell if isinstance(cell, Text) else Text(cell) for cell in cells)
-        self._rows.append(_Row(texts, style, begins_group and bool(self._rows)))
-
-    def add_heading(self, text: str | Text) -> None:
-        """Add a line over the rows that follow: their common name, which no column has to hold."""
-        self._rows.append(_Row((text if isinstance(text, Text) else Text(text),), "bold", False, is_heading=True))
+class TextTable(Table):
+    """A table that fits the console that prints it."""
 
     def fits(self, width: int) -> bool:
         """Return whether all columns of priority 0 fit, if only breakable cells are broken."""
@@ -86,20 +36,20 @@ class TextTable:
             for i, column in enumerate(self.columns)
             if not column.prose and not column.priority
         ]
-        return sum(least) + _GAP * (len(least) - 1) <= width
+        return sum(least) + COLUMN_GAP * (len(least) - 1) <= width
 
     # ---- how wide things are
 
     @property
-    def _full_rows(self) -> list[_Row]:
-        return [row for row in self._rows if not row.is_heading]
+    def _full_rows(self) -> list[Row]:
+        return [row for row in self.rows if not row.is_heading]
 
     def _natural(self, i: int) -> int:
         """Return the width at which no cell of a column is broken."""
-        return max([cell_len(self.columns[i].heading), *(row.cells[i].cell_len for row in self._full_rows)])
+        return max([cell_len(self.columns[i].heading), *(cell_len(row.cells[i].text) for row in self._full_rows)])
 
     def _longest_word(self, i: int) -> int:
-        texts = [self.columns[i].heading, *(row.cells[i].plain for row in self._full_rows)]
+        texts = [self.columns[i].heading, *(row.cells[i].text for row in self._full_rows)]
         return max((cell_len(word) for text in texts for word in text.split()), default=1)
 
     def _layout(self, width: int) -> tuple[dict[int, int], list[int]] | None:
@@ -108,10 +58,10 @@ class TextTable:
         widths = {i: self._natural(i) for i in range(len(self.columns)) if i not in prose}
 
         def room() -> int:
-            return width - sum(widths.values()) - _GAP * (len(widths) - 1)
+            return width - sum(widths.values()) - COLUMN_GAP * (len(widths) - 1)
 
         if prose:
-            each = (room() - _GAP * len(prose)) // len(prose)
+            each = (room() - COLUMN_GAP * len(prose)) // len(prose)
             least = [min(self._natural(i), max(_MIN_PROSE_WIDTH, self._longest_word(i))) for i in prose]
             if each >= max(least):
                 return widths | {i: min(each, self._natural(i)) for i in prose}, []
@@ -136,16 +86,16 @@ class TextTable:
             yield from self._as_lists(console, width)
             return
         widths, below = found
-        yield from self._line(tuple(Text(column.heading) for column in self.columns), widths, below, console, width)
-        yield Text("─" * min(width, max(sum(widths.values()) + _GAP * (len(widths) - 1), 1)), style="dim")
-        for row in self._rows:
+        yield from self._line([Text(column.heading) for column in self.columns], widths, below, console, width)
+        yield Text("─" * min(width, max(sum(widths.values()) + COLUMN_GAP * (len(widths) - 1), 1)), style="dim")
+        for row in self.rows:
             if row.begins_group:
                 yield Text("")
             if row.is_heading:
-                yield from _wrapped(Text(row.cells[0].plain, style=row.style), console, width)
+                yield from _wrapped(Text(row.cells[0].text, style=_style(row.kind)), console, width)
                 continue
-            for line in self._line(row.cells, widths, below, console, width):
-                line.stylize_before(row.style)
+            for line in self._line(list(map(_text, row.cells)), widths, below, console, width):
+                line.stylize_before(_style(row.kind))
                 yield line
         left_out = [column.heading for i, column in enumerate(self.columns) if i not in widths and i not in below]
         if left_out:
@@ -165,7 +115,7 @@ class TextTable:
                 space = " " * (widths[i] - cell.cell_len)
                 line.append_text(Text(space) + cell if self.columns[i].right else cell)
                 if i != last:
-                    line.append(" " * _GAP if self.columns[i].right else space + " " * _GAP)
+                    line.append(" " * COLUMN_GAP if self.columns[i].right else space + " " * COLUMN_GAP)
             line.rstrip()
             yield line
         for i in below:
@@ -173,14 +123,22 @@ class TextTable:
                 yield from _wrapped(cells[i], console, width, _INDENT)
 
     def _as_lists(self, console: Console, width: int) -> Iterator[Text]:
-        for row in self._rows:
+        for row in self.rows:
             yield Text("")
-            yield from _wrapped(row.cells[0], console, width)
+            yield from _wrapped(_text(row.cells[0]), console, width)
             if row.is_heading:
                 continue
             for column, cell in zip(self.columns[1:], row.cells[1:], strict=True):
-                if cell.plain:
-                    yield from _wrapped(Text(f"{column.heading}: ") + cell, console, width, _INDENT)
+                if cell.text:
+                    yield from _wrapped(Text(f"{column.heading}: ") + _text(cell), console, width, _INDENT)
+
+
+def _style(kind: str) -> str:
+    return _STYLES.get(kind.rpartition(" ")[2], "")
+
+
+def _text(cell: Cell) -> Text:
+    return Text(cell.text, style=_style(cell.kind))
 
 
 def _wrapped(text: Text, console: Console, width: int, indent: int = 0) -> Iterator[Text]:

@@ -10,8 +10,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...display.quantities import format_count, format_time
+from ...display.table import Column
 from .picture import below, check_picture, still, titled, write_picture
-from .text_table import Column, TextTable
+from .text_table import TextTable
 from .vega import COLOURS, GREY, SECONDS, Datasets, Spec, load_altair, quantity
 
 __all__ = ["device_line", "plot_timers", "timers_chart", "timers_markdown", "timers_picture", "timers_table"]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..calibrate.calibration import Calibration
 from ..calibrate.probes import Passes, TickCheck, cache_knee_bytes, floors_from, fma_flops, speed_from
+from .browser_model import FmaPasses, PageCalibration
+from .browser_model import Passes as PagePasses
 
 __all__ = ["PERIOD_NS", "WAIT_METHOD", "absolute", "calibration_of_page"]
 
@@ -28,13 +29,12 @@ def absolute(pairs: Sequence[Sequence[int | None]], base: int) -> NDArray[np.uin
     return np.array(counts, dtype=np.uint64).reshape(-1, 2)
 
 
-def calibration_of_page(found: Mapping[str, Any], base: int, now_step_ns: float) -> Calibration | None:
+def calibration_of_page(found: PageCalibration, base: int, now_step_ns: float) -> Calibration | None:
     """Return the calibration of a page's file.
 
     Parameters
     ----------
-    found : mapping
-        The file's ``calibration``.
+    found : PageCalibration
     base : int
         What timestamps are relative to.
     now_step_ns : float
@@ -46,20 +46,20 @@ def calibration_of_page(found: Mapping[str, Any], base: int, now_step_ns: float)
         None if no check of the tick has timestamps.
     """
 
-    def judged(passes: Mapping[str, Any]) -> Passes:
-        ticks = absolute(passes["ticks"], base)[:, None, :]
-        return Passes.judged(ticks, passes["wall"] + now_step_ns, PERIOD_NS)
+    def judged(passes: PagePasses) -> Passes:
+        ticks = absolute(passes.ticks, base)[:, None, :]
+        return Passes.judged(ticks, passes.wall + now_step_ns, PERIOD_NS)
 
-    check = _tick_check(found["tick_checks"], base)
+    check = _tick_check(found.tick_checks, base)
     if check is None:
         return None
-    step_ns, floors = found["tick_step"], found["floors"]
-    submissions = floors["submissions"]
+    step_ns, floors = found.tick_step, found.floors
+    submissions = floors.submissions
     speeds: dict[str, list[dict[str, float]]] = {"copy": [], "triad": []}
-    for ceiling in sorted(found["ceilings"], key=lambda ceiling: ceiling["array_bytes"]):
-        times = [float(ns) / passes["trials"] for passes in ceiling["passes"] for ns in judged(passes).lengths_ns]
+    for ceiling in sorted(found.ceilings, key=lambda ceiling: ceiling.array_bytes):
+        times = [float(ns) / passes.trials for passes in ceiling.passes for ns in judged(passes).lengths_ns]
         if times:
-            name, size = ceiling["name"], ceiling["array_bytes"]
+            name, size = ceiling.name, ceiling.array_bytes
             speeds[name].append(speed_from(size, _MOVED_ARRAYS[name] * size, float(np.median(times))))
     return Calibration(
         device={},
@@ -67,7 +67,7 @@ def calibration_of_page(found: Mapping[str, Any], base: int, now_step_ns: float)
         tick_step_ns=step_ns,
         tick_check=check,
         floors_ns=floors_from(
-            judged(floors["one"]), judged(floors["many"]), max(2, floors["many"]["trials"]), submissions, step_ns
+            judged(floors.one), judged(floors.many), max(2, floors.many.trials), submissions, step_ns
         ),
         synchronising_ns={
             "submit": _median([submit for submit, _ in submissions]),
@@ -79,23 +79,23 @@ def calibration_of_page(found: Mapping[str, Any], base: int, now_step_ns: float)
         copy=tuple(speeds["copy"]),
         triad=tuple(speeds["triad"]),
         cache_bytes=cache_knee_bytes(speeds["copy"]),
-        fma_gflops=_fma_gflops(found["fma"], judged),
+        fma_gflops=_fma_gflops(found.fma, judged),
     )
 
 
-def _tick_check(checks: Sequence[Mapping[str, Any]], base: int) -> TickCheck | None:
+def _tick_check(checks: Sequence[PagePasses], base: int) -> TickCheck | None:
     """Return the first good check of the tick, else the last one."""
     found: list[TickCheck] = []
     for check in checks:
-        stamps = absolute(check["ticks"], base)
+        stamps = absolute(check.ticks, base)
         # Not compared with the wall, unlike all other spans: this comparison is the result.
         if len(stamps) and stamps[0, 0] and stamps[0, 1] > stamps[0, 0]:
-            found.append(TickCheck(float(stamps[0, 1] - stamps[0, 0]) * PERIOD_NS, float(check["wall"])))
+            found.append(TickCheck(float(stamps[0, 1] - stamps[0, 0]) * PERIOD_NS, float(check.wall)))
     return next((check for check in found if check.ok), found[-1] if found else None)
 
 
-def _fma_gflops(runs: Sequence[Mapping[str, Any]], judged: Any) -> float | None:
-    speeds = [fma_flops(run["workgroups"]) * run["trials"] / float(ns) for run in runs for ns in judged(run).lengths_ns]
+def _fma_gflops(runs: Sequence[FmaPasses], judged: Callable[[PagePasses], Passes]) -> float | None:
+    speeds = [fma_flops(run.workgroups) * run.trials / float(ns) for run in runs for ns in judged(run).lengths_ns]
     return _median(speeds)
 
 

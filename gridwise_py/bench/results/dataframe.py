@@ -7,6 +7,7 @@ from typing import Any
 from ...errors import ArgumentError, DatatypeError
 from ..stats.series import Series
 from .model import Result, Results
+from .quantities import QUANTITIES
 
 __all__ = ["records_of", "to_dataframe"]
 
@@ -24,8 +25,8 @@ def to_dataframe(document: Results, kind: str = "pandas") -> Any:
     -------
     pandas.DataFrame or polars.DataFrame
         Columns: primitive, n, mode, process, round, the axes of the cases, adapter, part (``"whole"`` or
-        ``"kernel"``), series, the statistics in ns, invalid (a count), gbytes_per_s, gitems_per_s and share_of_peak of
-        the case, checked, correct, error. A case without times has one row.
+        ``"kernel"``), series, the statistics in ns, invalid (a count), gbytes_per_s, gitems_per_s, share_of_peak and
+        joules (of a trial) of the case, checked, correct, error. A case without times has one row.
 
     Raises
     ------
@@ -82,9 +83,7 @@ def _rows(result: Result, adapter: str) -> list[dict[str, Any]]:
             "series": name,
             **{key: None if series is None else getattr(series.summary, key, None) for key in _STATISTICS},
             "invalid": 0 if series is None else sum(series.invalid.values()),
-            "gbytes_per_s": result.rates.gbytes_per_s,
-            "gitems_per_s": result.rates.gitems_per_s,
-            "share_of_peak": result.rates.share_of_peak,
+            **{one.name: one.value(result, {}) for one in QUANTITIES if one.in_records},
             "checked": result.checked,
             "correct": result.correct,
             "error": result.error,

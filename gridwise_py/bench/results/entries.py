@@ -94,6 +94,7 @@ def result_of(m: Measurement, *, position: int = 0, round_number: int = 0, proce
         "canary_ns": m.canary_ns,
         "warnings": m.warnings,
         "observations": m.observations,
+        **({} if m.energy is None else {"energy": m.energy.to_json()}),
         "tick_period_ns": m.tick_period_ns,
         "ticks": None,
         "samples": _totals(m, trials),

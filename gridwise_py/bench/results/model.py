@@ -1,25 +1,26 @@
 """A results document, written by `gridwise bench` and read by all other commands.
 
-docs/reference/results-file.md describes it. The names of the fields are the keys of the file;
-`gridwise.bench.schema.json` defines their values. Values that were not measured are None.
+docs/reference/results-file.md describes it. The names of the fields are the keys of the file, and their types say what
+a file may have: `gridwise schema bench` prints that as a JSON Schema. Values that were not measured are None.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from ...storage.records import Record, key, left_out
+from ...storage.records import Record, key, left_out, may_lack
+from ...storage.schemas import Limits
 from ..calibrate.canary import CanaryTime, settled
 from ..cases.mode import Mode
 from ..cases.names import case_name
-from ..stats.series import Series, StopReason, Summary
+from ..stats.energy import EnergyResult
+from ..stats.series import Count, Difference, Positive, Series, StopReason, Summary, Time
 
 __all__ = [
-    "OLDEST_VERSION",
     "SCHEMA",
     "SCHEMA_VERSION",
     "BaselineCase",
@@ -38,20 +39,34 @@ __all__ = [
     "Result",
     "Results",
     "Sample",
+    "Sha256",
     "Speed",
     "Spread",
     "TicksReference",
+    "Timed",
     "Whole",
     "Work",
 ]  # fmt: skip
 
-SCHEMA = "gridwise.bench"
-SCHEMA_VERSION = 3
-#: The oldest version that is read: version 3 has null for an interval or a deviation of too few samples.
-OLDEST_VERSION = 2
+SCHEMA: Final = "gridwise.bench"
+SCHEMA_VERSION: Final = 3
 
 # Other processes that use less of the machine hardly change the times of a CPU adapter.
 _LOADED = 0.1
+
+Sha256 = Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
+#: ns of a tick.
+_Period = Annotated[float, Limits(above=0, at_most=1e9)]
+_Rate = Annotated[float, Limits(above=0)]
+_Bytes = Annotated[float, Limits(at_least=1)]
+_Amount = Annotated[int, Limits(at_least=0, at_most=1e40)]
+_Deviation = Annotated[float, Limits(at_least=0, at_most=1000)]
+#: The series that stands for a case.
+Timed = Literal["gpu_span", "cpu_wall"]
+#: Values of axes.
+_Axis = str | float | bool | None
+_Floors = Mapping[str, Difference | None]
+_Stamp = Annotated[int, Limits(at_least=0, at_most=(1 << 64) - 1)]
 
 
 # ---- the run
@@ -61,7 +76,7 @@ _LOADED = 0.1
 class Git(Record):
     """The checkout that gridwise_py ran from."""
 
-    commit: str
+    commit: Annotated[str, Limits(pattern="^[0-9a-f]{40,64}$")]
     dirty: bool
 
 
@@ -106,15 +121,15 @@ class Context(Record):
     """
 
     time: str
-    versions: Mapping[str, str | None]
+    versions: Annotated[Mapping[str, str | None], Limits(needs=("gridwise_py", "wgpu", "numpy", "python"))]
     host: Host
-    byteorder: str | None = left_out()
+    byteorder: Literal["little", "big"] | None = left_out()
     git: Git | None
-    seed: int
+    seed: Count
     command: tuple[str, ...] | None
-    suite: str | None = None
+    suite: str | None = may_lack()
     resumed: tuple[str, ...] = left_out(())
-    clock: str | None = left_out()
+    clock: Literal["held", "not held", "not applicable"] | None = left_out()
     settings: Mapping[str, bool] | None = left_out()
     tool: str | None = left_out()
 
@@ -131,9 +146,9 @@ class Context(Record):
 class Speed(Record):
     """How fast a copy or a triad of one size was."""
 
-    array_bytes: float | None = left_out()
-    moved_bytes: float
-    gbytes_per_s: float
+    array_bytes: _Bytes | None = left_out()
+    moved_bytes: _Bytes
+    gbytes_per_s: _Rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,14 +171,14 @@ class CalibrationData(Record):
     """
 
     device: Mapping[str, Any] | None = left_out()
-    tick_check: Mapping[str, Any] | None = None
-    floors_ns: Mapping[str, float | None] | None = None
-    synchronising_ns: Mapping[str, float | None] | None = None
-    copy: tuple[Speed, ...] = ()
-    triad: tuple[Speed, ...] = ()
-    cache_bytes: int | None = None
-    fma_gflops: float | None = None
-    peaks_gops: Mapping[str, float] | None = left_out()
+    tick_check: Mapping[str, Any] | None = may_lack()
+    floors_ns: _Floors | None = may_lack()
+    synchronising_ns: _Floors | None = may_lack()
+    copy: tuple[Speed, ...] = may_lack(())
+    triad: tuple[Speed, ...] = may_lack(())
+    cache_bytes: Positive | None = may_lack()
+    fma_gflops: _Rate | None = may_lack()
+    peaks_gops: Mapping[str, Annotated[float, Limits(above=0, at_most=1e18)]] | None = left_out()
 
     def of_device(self, name: str) -> Any:
         """Return a value about its device; None if it has none."""
@@ -186,10 +201,10 @@ class Spread(Record):
     """
 
     mode: str
-    series: str
-    below_ns: float | None
-    log_std: float
-    degrees: float
+    series: Timed
+    below_ns: _Rate | None
+    log_std: Annotated[float, Limits(above=0, at_most=100)]
+    degrees: Annotated[float, Limits(at_least=1, at_most=1_000_000)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,14 +241,14 @@ class Device(Record):
     features: tuple[str, ...]
     limits: Mapping[str, int]
     subgroup_size: int | None
-    subgroup_min_size: int | None = None
-    tick_period_ns: float | None
+    subgroup_min_size: int | None = may_lack()
+    tick_period_ns: _Period | None
     tick_step_ns: float | None
-    lookback: Mapping[str, Any] | None = None
-    tuning: Mapping[str, Any] | None = None
+    lookback: Mapping[str, Any] | None = may_lack()
+    tuning: Mapping[str, Any] | None = may_lack()
     tick_period_source: str | None
     wait_method: str
-    floors: Mapping[str, float | None] | None
+    floors: _Floors | None
     calibration: CalibrationData | None
     repeatability: tuple[Spread, ...] = left_out(())
 
@@ -265,15 +280,15 @@ class Kernel(Series):
     """The times of one kernel; `name` is the key `label` in the file."""
 
     name: str = field(metadata=key("label"))
-    gpu_ns: float | None = field(default=None, kw_only=True)
+    gpu_ns: Time | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Whole(Record):
     """The times of all kernels together: the medians of two series, and the series by name."""
 
-    gpu_span_ns: float | None
-    cpu_wall_ns: float | None
+    gpu_span_ns: Time | None
+    cpu_wall_ns: Time | None
     series: Mapping[str, Series]
 
 
@@ -281,10 +296,10 @@ class Whole(Record):
 class Work(Record):
     """The necessary work of a primitive: each input read once, each output written once."""
 
-    items: int
-    read_bytes: int
-    write_bytes: int
-    flops: int | None = None
+    items: _Amount
+    read_bytes: _Amount
+    write_bytes: _Amount
+    flops: _Amount | None = may_lack()
 
     @property
     def moved_bytes(self) -> int:
@@ -308,9 +323,9 @@ class Rates(Record):
 
     gbytes_per_s: float | None
     gitems_per_s: float | None
-    peak_gbytes_per_s: float | None = None
-    share_of_peak: float | None = None
-    share_of_fma: float | None = None
+    peak_gbytes_per_s: float | None = may_lack()
+    share_of_peak: float | None = may_lack()
+    share_of_fma: float | None = may_lack()
 
     def scaled(self, factor: float) -> Rates:
         """Return the rates of the same work at another speed; the peak stays, since it is the device's."""
@@ -331,28 +346,28 @@ class Rates(Record):
 class Observation(Record):
     """One observation of the GPU by its driver."""
 
-    sm_clock_mhz: int | None = None
-    max_sm_clock_mhz: int | None = None
-    memory_clock_mhz: int | None = None
-    power_w: float | None = None
-    temperature_c: int | None = None
-    memory_used_bytes: int | None = None
-    throttle_reasons: tuple[str, ...] | None = None
+    sm_clock_mhz: int | None = may_lack()
+    max_sm_clock_mhz: int | None = may_lack()
+    memory_clock_mhz: int | None = may_lack()
+    power_w: float | None = may_lack()
+    temperature_c: int | None = may_lack()
+    memory_used_bytes: int | None = may_lack()
+    throttle_reasons: tuple[str, ...] | None = may_lack()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedBlock(Record):
     """The GPU before and after a block of samples."""
 
-    before: Observation | None = None
-    after: Observation | None = None
+    before: Observation | None = may_lack()
+    after: Observation | None = may_lack()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Observations(Record):
     """What was observed while a case was measured."""
 
-    blocks: tuple[ObservedBlock, ...] | None = None
+    blocks: tuple[ObservedBlock, ...] | None = may_lack()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -360,7 +375,7 @@ class TicksReference(Record):
     """The place of a result's timestamps in the second file, and the sha256 of their content."""
 
     array: str
-    sha256: str
+    sha256: Sha256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -376,12 +391,12 @@ class Sample(Record):
         Begin and end per kernel; None where they are in the second file.
     """
 
-    gpu_total_ns: tuple[float | None, ...] | None
-    gpu_span_ns: float | None
-    cpu_total_ns: float | None
-    submit_ns: float | None
-    encode_ns: float | None
-    ticks: tuple[tuple[int, int], ...] | None = left_out()
+    gpu_total_ns: tuple[Time | None, ...] | None
+    gpu_span_ns: Time | None
+    cpu_total_ns: Time | None
+    submit_ns: Time | None
+    encode_ns: Time | None
+    ticks: tuple[tuple[_Stamp, _Stamp], ...] | None = left_out()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -396,7 +411,7 @@ class BaselineCase(Record):
     """
 
     primitive: str
-    case: Mapping[str, Any]
+    case: Mapping[str, _Axis]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -445,6 +460,8 @@ class Result(Record):
         Before and after each block, also of those that were left out.
     warnings : tuple of str
     observations : Observations
+    energy : EnergyResult or None
+        Of a trial; None if it was not asked for.
     baseline : BaselineCase or None
         What its times are shown relative to; None if nothing was named, or it is the baseline.
     other_load : float or None
@@ -456,35 +473,36 @@ class Result(Record):
     """
 
     primitive: str
-    n: int
+    n: Annotated[int, Limits(at_least=0, at_most=1 << 64)]
     mode: Mode
     datatype: str | None
     op: str | None
-    case: Mapping[str, Any]
-    position: int
-    process: int = 0
-    round: int = 0
+    case: Mapping[str, _Axis]
+    position: Count
+    process: Count = may_lack(0)
+    round: Count = may_lack(0)
     checked: bool = left_out(True)
     correct: bool
     mismatch: str | None
     error: str | None
-    trials: int
+    trials: Positive
     kernels: tuple[Kernel, ...]
     whole: Whole
-    cold_start_ns: float | None
+    cold_start_ns: Time | None
     work: Work | None
     rates: Rates
     parameters: Mapping[str, Any] | None
     protocol: Mapping[str, Any]
-    shaders_sha256: tuple[str, ...]
+    shaders_sha256: tuple[Sha256, ...]
     stop_reason: StopReason | None
     clock_moved: bool
-    canary_ns: tuple[float, ...]
+    canary_ns: tuple[Annotated[float, Limits(above=0, at_most=1e24)], ...]
     warnings: tuple[str, ...]
     observations: Observations
-    baseline: BaselineCase | None = left_out()  # noqa: RUF009  # it makes a field
-    other_load: float | None = left_out()
-    tick_period_ns: float | None
+    energy: EnergyResult | None = left_out()
+    baseline: BaselineCase | None = left_out()
+    other_load: Annotated[float, Limits(at_least=0, at_most=1)] | None = left_out()
+    tick_period_ns: _Period | None
     ticks: TicksReference | None
     samples: tuple[Sample, ...]
 
@@ -631,18 +649,18 @@ class CaseLevels(Record):
         Rounds of a process and samples of a round that spend time best.
     """
 
-    position: int
-    series: str
-    processes: int
-    visits: int
-    samples: int
-    process_std: float | None
-    round_std: float | None
-    sample_std: float
-    dominant: str | None
-    half_interval: float | None
-    rounds_advised: int
-    samples_advised: int
+    position: Count
+    series: Timed
+    processes: Annotated[int, Limits(at_least=2)]
+    visits: Annotated[int, Limits(at_least=2)]
+    samples: Positive
+    process_std: _Deviation | None
+    round_std: _Deviation | None
+    sample_std: _Deviation
+    dominant: Literal["process", "round"] | None
+    half_interval: Annotated[float, Limits(at_least=0)] | None
+    rounds_advised: Positive
+    samples_advised: Positive
 
 
 # ---- the document
@@ -671,14 +689,14 @@ class Results(Record):
         In the order in which they were measured.
     """
 
-    schema: str = SCHEMA
-    schema_version: int = SCHEMA_VERSION
+    schema: Literal["gridwise.bench"] = SCHEMA
+    schema_version: Literal[2, 3] = SCHEMA_VERSION
     context: Context
     device: Device
     protocol: Mapping[str, Any]
     complete: bool = True
-    ticks_file: str | None = None
-    planned: int | None = left_out()
+    ticks_file: Annotated[str, Limits(pattern=r"^(?!\.{1,2}$)[^/\\\u0000]+$")] | None = None
+    planned: Count | None = left_out()
     levels: tuple[CaseLevels, ...] = left_out(())
     results: tuple[Result, ...] = ()
 

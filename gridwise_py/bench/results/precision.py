@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...display.quantities import format_uncertainty
 from ..stats.levels import advised, components, mean_level, process_errors, process_levels
 from ..stats.series import LEAST_FOR_INTERVAL
-from .model import CaseLevels, Result
+from .model import CaseLevels, Result, Timed
 from .rounds import by_case, pooled_series
 
 __all__ = ["TARGET", "half_interval", "levels_of", "precision_line"]
@@ -92,7 +92,7 @@ def _timed(visits: Sequence[Result]) -> tuple[list[NDArray[np.float64]], list[in
     return [np.array(visit.positive_ns(name)) for visit in timed], [visit.process for visit in timed], timed
 
 
-def _series_of(done: Sequence[Result]) -> str:
+def _series_of(done: Sequence[Result]) -> Timed:
     return "gpu_span" if any(visit.positive_ns("gpu_span") for visit in done) else "cpu_wall"
 
 

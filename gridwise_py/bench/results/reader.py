@@ -10,7 +10,8 @@ from typing import Any, cast
 
 from ...errors import ArgumentError, BadResultsFile
 from .browser_document import results_of_page
-from .browser_file import BROWSER_SCHEMA, check_browser_file, with_integers
+from .browser_file import page_of
+from .browser_model import BROWSER_SCHEMA
 from .model import Results
 from .schema import check_document
 from .tool_document import results_of_tool
@@ -74,9 +75,7 @@ def document_of(data: Any, name: str, validator: Validator | None = None, *, fol
         check_document(document.to_json(), name)
         return document
     if isinstance(data, dict) and cast(dict[str, Any], data).get("schema") == BROWSER_SCHEMA:
-        found = with_integers(data)
-        check_browser_file(found, name)
-        document = results_of_page(found)
+        document = results_of_page(page_of(cast(dict[str, Any], data), name))
         check_document(document.to_json(), name)
         return document
     check_document(data, name, validator)

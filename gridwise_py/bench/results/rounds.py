@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from ..stats.energy import pooled_energy
 from ..stats.levels import mean_level, process_errors, process_levels
 from ..stats.series import Series, Summary
 from ..stats.statistics import summarize
@@ -63,6 +64,7 @@ def _pool(rounds: Sequence[Result]) -> Result:
         work=done[0].work,
         rates=_rates(done[0], span or wall),
         cold_start_ns=next((result.cold_start_ns for result in done if result.cold_start_ns is not None), None),
+        energy=pooled_energy([result.energy for result in done if result.energy is not None]),
         clock_moved=any(result.clock_moved for result in done),
         other_load=max((result.other_load for result in done if result.other_load is not None), default=None),
         canary_ns=tuple(time for result in done for time in result.canary_ns),

@@ -1,25 +1,91 @@
-"""Checks JSON data against the schema of results files, and for contradictions that a schema cannot express."""
+"""Checks JSON data against the schemas of files, and results files for contradictions that a schema cannot express."""
 
 from __future__ import annotations
 
-import json
 import reprlib
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, cast, get_args, get_type_hints
 
 from ...errors import BadResultsFile
-from .model import OLDEST_VERSION, SCHEMA, SCHEMA_VERSION
+from ...storage.records import Record
+from ...storage.schemas import schema_of
+from .model import SCHEMA, CalibrationData, Results
 from .validator import Validator, first_error, problem_of, quick_validator
 
-__all__ = ["SCHEMA_FILE", "check_document", "check_part", "remembering_validator"]
-
-SCHEMA_FILE = Path(__file__).resolve().with_name("gridwise.bench.schema.json")
+__all__ = [
+    "check_calibration", "check_document", "check_fields", "check_version", "json_schema", "remembering_validator",
+]  # fmt: skip
 
 # Rates are computed from these, and from their intervals.
 _TIMED = ("gpu_span", "cpu_wall")
 _ROUNDING = 1e-6
+
+
+# ---- of any record that is a file
+
+
+def json_schema(cls: type[Record]) -> dict[str, Any]:
+    """Return the JSON Schema of a file; the last schema version that it may have is in its name."""
+    hints = get_type_hints(cls)
+    if "schema" not in hints:
+        return schema_of(cls)
+    name, newest = get_args(hints["schema"])[0], max(get_args(hints["schema_version"]))
+    return schema_of(cls, f"A file of {name.replace('.', ' ')}", f"urn:{name.replace('.', ':')}:{newest}")
+
+
+def check_version(data: Mapping[str, Any], cls: type[Record], name: str, writer: str = "") -> None:
+    """Raise BadResultsFile unless JSON data has a version of a record's file that is read.
+
+    Parameters
+    ----------
+    data : mapping
+    cls : type of Record
+        Whose field ``schema_version`` has the versions in its type.
+    name : str
+        Of the file.
+    writer : str
+        Who wrote the file, if that is known.
+    """
+    read = get_args(get_type_hints(cls)["schema_version"])
+    oldest, newest, found = min(read), max(read), data.get("schema_version")
+    all_read = f"{oldest} to {newest}" if oldest < newest else str(newest)
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        problem = f"{reprlib.repr(found)} is not a version; this gridwise_py reads {all_read}"
+    elif found > newest:
+        problem = f"{found} is newer than {newest}, the newest one that this gridwise_py reads; update gridwise_py"
+    elif found < oldest:
+        problem = (
+            f"{found} is older than {oldest}, the oldest one that this gridwise_py reads; "
+            f"{writer or 'an earlier gridwise_py'} wrote the file; measure again"
+        )
+    else:
+        return
+    raise BadResultsFile(f"{name}: $.schema_version: {problem}")
+
+
+def check_fields(value: Any, cls: type[Record], name: str, validator: Validator | None = None) -> None:
+    """Raise BadResultsFile unless JSON data, from the file `name`, is as the schema of a record says."""
+    error = first_error(validator or _validator(cls), value)
+    if error is not None:
+        where, problem = problem_of(error)
+        raise BadResultsFile(f"{name}: {where}: {problem}")
+
+
+@lru_cache(maxsize=4)
+def _validator(cls: type[Record]) -> Validator:
+    return quick_validator(json_schema(cls))
+
+
+def remembering_validator(cls: type[Record] = Results) -> Validator:
+    """Return a validator for `check_document` and `check_fields`, which remembers what was right in earlier documents.
+
+    It keeps the texts of what it checked: let it go after some tens of MiB.
+    """
+    return quick_validator(json_schema(cls), remembers=True)
+
+
+# ---- of results
 
 
 def check_document(document: Any, name: str, validator: Validator | None = None) -> None:
@@ -41,68 +107,25 @@ def check_document(document: Any, name: str, validator: Validator | None = None)
     if document.get("schema") != SCHEMA:
         found = repr(document["schema"])[:40] if "schema" in document else "missing"
         fail("$.schema", f"{found}: {other_tool}")
-    version: Any = document.get("schema_version")
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        fail(
-            "$.schema_version",
-            f"{reprlib.repr(version)} is not a version; this gridwise_py reads {OLDEST_VERSION} to {SCHEMA_VERSION}",
-        )
-    if version > SCHEMA_VERSION:
-        fail(
-            "$.schema_version",
-            f"{version} is newer than {SCHEMA_VERSION}, the newest one that this gridwise_py reads; update gridwise_py",
-        )
-    if version < OLDEST_VERSION:
-        fail(
-            "$.schema_version",
-            f"{version} is older than {OLDEST_VERSION}, the oldest one that this gridwise_py reads; "
-            f"{_writer(document)} wrote the file; measure again",
-        )
-    where, problem = _schema_problem(document, None, validator)
-    if not problem:
-        where, problem = _contradiction(document)
+    check_version(document, Results, name, _writer(document))
+    check_fields(document, Results, name, validator)
+    where, problem = _contradiction(document)
     if problem:
         fail(where, problem)
 
 
 def _writer(document: Mapping[str, Any]) -> str:
-    """Return which gridwise_py wrote a document; the document may be malformed."""
+    """Return which gridwise_py wrote a document; empty if it does not say so."""
     try:
         context = document["context"]
         return f"gridwise_py {context['versions']['gridwise_py']!s:.40} ({context['time']!s:.40})"
     except (LookupError, TypeError):
-        return "an earlier gridwise_py"
+        return ""
 
 
-def check_part(value: Any, part: str, name: str) -> None:
-    """Check a value against a definition of the schema, such as ``"calibration"``; raise BadResultsFile."""
-    where, problem = _schema_problem(value, part)
-    if problem:
-        raise BadResultsFile(f"{name}: {where}: {problem}")
-
-
-def _schema_problem(value: Any, part: str | None, validator: Validator | None = None) -> tuple[str, str]:
-    """Return where and how a value violates the schema; two empty texts if it does not."""
-    error = first_error(validator or _validator(part), value)
-    if error is None:
-        return "", ""
-    return problem_of(error)
-
-
-def remembering_validator() -> Validator:
-    """Return a validator of whole documents for `check_document`, which remembers what was right in earlier ones.
-
-    It keeps the texts of what it checked: let it go after some tens of MiB.
-    """
-    return quick_validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")), remembers=True)
-
-
-@lru_cache(maxsize=4)
-def _validator(part: str | None) -> Validator:
-    schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
-    if part is not None:
-        schema = {"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]}
-    return quick_validator(schema)
+def check_calibration(value: Any, name: str) -> None:
+    """Raise BadResultsFile unless JSON data, from the file `name`, is a calibration."""
+    check_fields(value, CalibrationData, name)
 
 
 def _contradiction(document: Mapping[str, Any]) -> tuple[str, str]:

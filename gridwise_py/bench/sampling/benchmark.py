@@ -10,8 +10,8 @@ from typing import Any
 import wgpu
 
 from ...backend.wgpu_native import wait_idle, wait_method
-from ...display.html_table import html_table
 from ...display.quantities import format_time
+from ...display.table import table_of
 from ...display.terminal import clean
 from ...errors import ArgumentError, DatatypeError
 from ...runtime.run import bracket
@@ -96,7 +96,7 @@ class BenchmarkResult:
             rows.append((name, *shown, "0" if s is None else str(s.count)))
         headings = ("per call", "median", "mean", "standard deviation", "least", "samples")
         caption = f"{self.n_iters} call{'s' if self.n_iters != 1 else ''} after {self.n_warmup} to warm up"
-        return html_table(caption, headings, rows, notes=self.warnings)
+        return table_of(caption, headings, rows, remarks=self.warnings).html()
 
 
 def benchmark(

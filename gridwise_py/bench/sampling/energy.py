@@ -8,19 +8,16 @@ and where a window holds too few steps there is no number.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import fmean
-from typing import Any, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
-import numpy as np
 import wgpu
 
 from ...backend.gpu import EnergySensor
-from ...backend.wgpu_native import wait_idle
-from ...display.quantities import format_number, format_time
+from ...backend.wgpu_native import submit, wait_idle
+from ...display.quantities import format_time
 from ...errors import ArgumentError, DatatypeError
 from ...primitives.base import Primitive
 from ...runtime.batch import batch
@@ -29,121 +26,32 @@ from ...runtime.gpu_clock import clock_held, observe
 from ...runtime.gpu_identity import gpu_of
 from ...runtime.sequence import Sequence as Captured
 from ...types.options import integer
-from ..stats.levels import mean_level
+from ..stats.energy import LEAST_WINDOWS, EnergyResult, EnergyVerdict, EnergyWindow, energy_of, judged
 from .returned import UsedDevices
-from .subjects import uploaded
+from .subjects import Runnable, Subject, Submitted, uploaded
 
 __all__ = [
     "EnergyComparison",
     "EnergyResult",
-    "EnergyVerdict",
     "EnergyWindow",
-    "Judged",
     "Meter",
     "compare_energy",
     "in_turns",
-    "judged",
     "measure_energy",
+    "subject_energy",
     "window_of",
 ]
 
 #: Of the sensor, in a window: with fewer, its steps decide the number.
 _LEAST_STEPS = 10
-_LEAST_WINDOWS = 3
 #: One submission takes about so long: short beside a window, long beside the CPU's part of it.
 _CHUNK_S = 0.01
 _MOST_CALLS = 1 << 14  # of a submission
 #: The work goes on for so many steps more to find one.
 _PATIENCE = 5
 _WARM_S = 1.0
-#: Power depends on the temperature: leakage rises by some percent over 10 °C.
-_DRIFT_C = 5.0
-_CONFIDENCE = 0.95
 
 Work: TypeAlias = BoundCall[Any] | Captured | Primitive | Callable[[], Any]
-
-
-@dataclass(frozen=True)
-class EnergyWindow:
-    """A stretch of time, full of calls.
-
-    Attributes
-    ----------
-    energy_j : float
-        That the whole GPU took, its idle power and other processes included.
-    duration_s : float
-    calls : int
-    steps : int
-        How often the sensor stepped.
-    temperature_c : float or None
-        At its end.
-    """
-
-    energy_j: float
-    duration_s: float
-    calls: int
-    steps: int
-    temperature_c: float | None
-
-    @property
-    def power_w(self) -> float | None:
-        """Mean power."""
-        return self.energy_j / self.duration_s if self.duration_s else None
-
-
-@dataclass(frozen=True)
-class EnergyResult:
-    """The energy of a call; `measure_energy` returns it.
-
-    Attributes
-    ----------
-    name : str
-    joules : float or None
-        Of one call: the mean of the windows. None if it could not be measured: `reason` says why.
-    low_j, high_j : float or None
-        The 95 % interval of that mean; None with fewer than three windows.
-    power_w : float or None
-        Mean power while it ran.
-    windows : tuple of EnergyWindow
-    sensor : str or None
-    reason : str or None
-        Why there is no number; else None.
-    warnings : tuple of str
-        Reasons to doubt the number.
-    """
-
-    name: str
-    joules: float | None
-    low_j: float | None
-    high_j: float | None
-    power_w: float | None
-    windows: tuple[EnergyWindow, ...]
-    sensor: str | None
-    reason: str | None
-    warnings: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"EnergyResult({self.name}: {self._said()}{''.join(f'; doubtful: {text}' for text in self.warnings)})"
-
-    def _said(self) -> str:
-        if self.joules is None:
-            return f"not measured: {self.reason}"
-        ends = "" if self.low_j is None else f" ({_joules(self.low_j)} to {_joules(self.high_j or 0.0)})"
-        power = "" if self.power_w is None else f" at {self.power_w:.0f} W"
-        count = len(self.windows)
-        return f"{_joules(self.joules)} per call{ends}{power}, {count} window{'s' if count != 1 else ''}"
-
-
-EnergyVerdict: TypeAlias = Literal["less", "more", "same", "ambiguous"]
-
-
-class Judged(NamedTuple):
-    """A ratio of energies, the ends of its interval, and the verdict."""
-
-    ratio: float
-    low: float
-    high: float
-    verdict: EnergyVerdict
 
 
 @dataclass(frozen=True)
@@ -286,7 +194,7 @@ def compare_energy(
     first = next(iter(calls)) if baseline is None else baseline
     if first not in calls:
         raise ArgumentError(f"{here}: baseline={first!r} is none of {', '.join(calls)}")
-    integer(f"{here}: rounds", rounds, _LEAST_WINDOWS)
+    integer(f"{here}: rounds", rounds, LEAST_WINDOWS)
     if not 0 < threshold < 1:
         raise ArgumentError(f"{here}: threshold is {threshold!r}; it is a share between 0 and 1: 0.02 for 2 %")
     _check_options(here, window_s, None)
@@ -302,6 +210,13 @@ def compare_energy(
         {name: None if one is None else (one.ratio, one.low, one.high) for name, one in found.items()},
         {name: None if one is None else one.verdict for name, one in found.items()},
     )
+
+
+def subject_energy(subject: Subject, windows: int, window_s: float) -> EnergyResult:
+    """Return the energy of a subject whose trials run one after the other, as those of mode batch do."""
+    prepared = _of_runnable(subject.device, subject.runnable)
+    (found,) = _measured({"": prepared}, window_s, windows, None)
+    return found
 
 
 # ---- what is run
@@ -364,6 +279,18 @@ def _prepared(here: str, name: str, call: Work, device: wgpu.GPUDevice | None, a
     devices = UsedDevices(device)
     of = device if device is not None else devices.first(call())
     return _repeated(of, call, lambda: [wait_idle(used) for used in devices.used()])
+
+
+def _of_runnable(device: wgpu.GPUDevice, runnable: Runnable | Submitted) -> _Prepared:
+    if isinstance(runnable, Submitted):
+        return _repeated(device, runnable, runnable.wait)
+
+    def submitted(count: int) -> None:
+        encoder = device.create_command_encoder()
+        runnable.encode(encoder, trials=count)
+        submit(device, [encoder.finish()], runnable.title)
+
+    return _Prepared(device, submitted, lambda: wait_idle(device))
 
 
 def _repeated(device: wgpu.GPUDevice, call: Callable[[], Any], wait: Callable[[], object] | None = None) -> _Prepared:
@@ -480,7 +407,7 @@ def _measured(prepared: Mapping[str, _Prepared], window_s: float, rounds: int, c
     sensor = None if gpu is None else gpu.energy_sensor()
     if sensor is None:
         reason = _no_sensor(device, known=gpu is not None)
-        return [EnergyResult(name, None, None, None, None, (), None, reason) for name in prepared]
+        return [EnergyResult(name=name, reason=reason) for name in prepared]
     with clock_held(device):
         runs = {name: _runner(one) if calls is None else _once(one, calls) for name, one in prepared.items()}
         once = calls is not None
@@ -572,7 +499,7 @@ def _result(name: str, windows: Sequence[EnergyWindow], sensor: EnergySensor, *,
     kept = tuple(windows)
 
     def none(reason: str) -> EnergyResult:
-        return EnergyResult(name, None, None, None, None, kept, sensor.name, reason)
+        return EnergyResult(name=name, windows=kept, sensor=sensor.name, reason=reason)
 
     if failed or not kept:
         return none(f"{sensor.name} did not answer in every window, or began anew")
@@ -583,51 +510,6 @@ def _result(name: str, windows: Sequence[EnergyWindow], sensor: EnergySensor, *,
             f"{format_time(fewest.duration_s * 1e9)}, and a number needs {_LEAST_STEPS} (its step is about "
             f"{format_time(sensor.step_s * 1e9)}); repeat the call in longer windows"
         )
-    each = [window.energy_j / window.calls for window in kept]
-    if min(each) <= 0:
+    if min(window.energy_j for window in kept) <= 0:
         return none(f"{sensor.name} counted nothing in a window of {format_time(fewest.duration_s * 1e9)}")
-    low = high = None
-    if len(each) >= _LEAST_WINDOWS:
-        estimate = mean_level(np.array(each))
-        reach = float(estimate.reach(_CONFIDENCE))
-        low, high = estimate.value - reach, estimate.value + reach
-    power = sum(window.energy_j for window in kept) / sum(window.duration_s for window in kept)
-    return EnergyResult(name, fmean(each), low, high, power, kept, sensor.name, None, _warnings(kept))
-
-
-def _warnings(windows: Sequence[EnergyWindow]) -> tuple[str, ...]:
-    known = [window.temperature_c for window in windows if window.temperature_c is not None]
-    if len(known) > 1 and max(known) - min(known) > _DRIFT_C:
-        return (
-            f"the GPU was at {known[0]:g} °C after the first window and at {known[-1]:g} °C after the last "
-            f"({min(known):g} to {max(known):g}), and power depends on the temperature; warm up for longer, or "
-            f"compare in turns",
-        )
-    return ()
-
-
-def judged(old: EnergyResult, new: EnergyResult, threshold: float) -> Judged | None:
-    """Return the ratio of two that were measured in turns, with its interval; None where one was not measured."""
-    if old.joules is None or new.joules is None:
-        return None
-    logs = [
-        math.log((b.energy_j / b.calls) / (a.energy_j / a.calls)) for a, b in zip(old.windows, new.windows, strict=True)
-    ]
-    estimate, limit = mean_level(np.array(logs)), math.log1p(threshold)
-    reach = float(estimate.reach(_CONFIDENCE))
-    low, high = estimate.value - reach, estimate.value + reach
-    verdict: EnergyVerdict = "ambiguous"
-    if high < -limit:
-        verdict = "less"
-    elif low > limit:
-        verdict = "more"
-    elif -limit < low and high < limit:
-        verdict = "same"
-    return Judged(math.exp(estimate.value), math.exp(low), math.exp(high), verdict)
-
-
-def _joules(value: float) -> str:
-    for factor, unit in ((1.0, "J"), (1e3, "mJ"), (1e6, "µJ")):
-        if abs(value) * factor >= 1:
-            return f"{format_number(value * factor)} {unit}"
-    return f"{format_number(value * 1e9)} nJ"
+    return replace(energy_of(kept, sensor.name), name=name)

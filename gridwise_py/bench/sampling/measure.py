@@ -21,9 +21,11 @@ from ..cases.benchmarked import Benchmark, Measurable
 from ..cases.case import Case
 from ..cases.mode import MODES, Mode, ModeLike
 from ..cases.own_files import OwnCodeError
+from ..stats.energy import EnergyResult
 from ..stats.series import StopReason
 from .checker import Check, Checker, checker_of
 from .conditions import Conditions
+from .energy import subject_energy
 from .measurement import Measurement
 from .pristine import Pristine, to_restore
 from .protocol import SamplingProtocol
@@ -310,6 +312,7 @@ def _sampled(unsampled: Measurement, ready: Ready, protocol: SamplingProtocol) -
     samples = Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial), on_cpu=on_cpu)
     begun_ns = time.perf_counter_ns()
     ended = _sample(sampler, protocol, samples)
+    energy = _energy(ready, protocol)
     mismatches = unsampled.mismatches + ready.checker.wrong()
     if samples.settled.canary is not None:
         note_canary(device, samples.settled.canary.median_ns)
@@ -340,9 +343,21 @@ def _sampled(unsampled: Measurement, ready: Ready, protocol: SamplingProtocol) -
         warnings=tuple(warnings),
         observations=ended.observations,
         ticks=samples.ticks(),
+        energy=energy,
         tick_period_ns=context.timing_helper.tick_period_ns if context.has_timestamps else None,
         begun_ns=begun_ns,
     )
+
+
+def _energy(ready: Ready, protocol: SamplingProtocol) -> EnergyResult | None:
+    """Return the energy of a trial if the protocol asks for it; with a reason where its trials cannot be repeated."""
+    if not protocol.energy_windows:
+        return None
+    if ready.mode is Mode.COLD:
+        return EnergyResult(reason="in mode cold the caches are emptied between trials, which takes energy, too")
+    if ready.restored or ready.subject.in_place:
+        return EnergyResult(reason="its inputs are restored before each trial, which takes energy, too")
+    return subject_energy(ready.subject, protocol.energy_windows, protocol.energy_window_s)
 
 
 class _Ended(NamedTuple):

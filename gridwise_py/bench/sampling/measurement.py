@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...display.html_table import html_table
 from ...display.quantities import format_number
+from ...display.table import table_of
 from ...display.terminal import clean
 from ..cases.mode import Mode
 from ..cases.names import case_name
 from ..checks.check import Mismatch
+from ..stats.energy import EnergyResult
 from ..stats.series import Series, StopReason
 
 __all__ = ["Measurement"]
@@ -59,6 +60,8 @@ class Measurement:
     ticks : tuple
         Raw timestamps: per sample, per kernel, begin and end.
     tick_period_ns : float or None
+    energy : EnergyResult or None
+        Of a trial; None if it was not asked for.
     begun_ns : int or None
         When its first sample was taken, on the clock of its process (``time.perf_counter_ns()``).
     error : str or None
@@ -85,6 +88,7 @@ class Measurement:
     observations: Mapping[str, Any] = field(default_factory=dict[str, Any])
     ticks: tuple[tuple[tuple[int, int], ...], ...] = ()
     tick_period_ns: float | None = None
+    energy: EnergyResult | None = None
     begun_ns: int | None = None
     error: str | None = None
 
@@ -136,7 +140,7 @@ class Measurement:
             rates = ((self.gbytes_per_s, "GB/s"), (self.gitems_per_s, "G items/s"))
             known = [f"{format_number(rate)} {unit}" for rate, unit in rates if rate is not None]
             notes[:0] = [f"{', '.join(known)} by the {_QUANTITIES[series.name]}"] if known else []
-        return html_table(f"{self._title()}: {self._verdict()}", headings, rows, texts=(0, 5), notes=notes)
+        return table_of(f"{self._title()}: {self._verdict()}", headings, rows, texts=(0, 5), remarks=notes).html()
 
     def _title(self) -> str:
         return clean(case_name(self.primitive, self.case, self.mode, self.n))

@@ -59,6 +59,11 @@ class SamplingProtocol:
         Runs of the canary before and after each block.
     check_unit : bool
         Whether the unit of the tick is checked, once per device and process.
+    energy_windows : int
+        Windows of the GPU's energy sensor, after the samples; see `measure_energy`. By default 0: none, since each
+        takes seconds.
+    energy_window_s : float
+        Length of such a window.
     seed : int
         For random data that the measurement makes.
     """
@@ -79,14 +84,16 @@ class SamplingProtocol:
     flush_bytes: int | None = None
     canary_passes: int = 9
     check_unit: bool = True
+    energy_windows: int = 0
+    energy_window_s: float = 2.0
     seed: int = 0
 
     def __post_init__(self) -> None:
         # Within these limits a run ends, and the numbers in its results file neither overflow nor underflow.
         counts = ("samples", "min_samples", "max_samples", "plateau_samples", "block_trials", "submission_trials")
-        for name in (*counts, "batch_trials", "flush_bytes", "canary_passes"):
+        for name in (*counts, "batch_trials", "flush_bytes", "canary_passes", "energy_windows"):
             value = getattr(self, name)
-            least = _LEAST_FLUSH_BYTES if name == "flush_bytes" else 1
+            least = {"flush_bytes": _LEAST_FLUSH_BYTES, "energy_windows": 0}.get(name, 1)
             good = isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST
             if value is not None and not good:
                 raise ArgumentError(f"{name} is {_short(value)}, but must be an integer from {least:,} to {_MOST:,}")
@@ -97,6 +104,7 @@ class SamplingProtocol:
             "max_warmup_s",
             "max_clock_warmup_s",
             "max_submission_gpu_s",
+            "energy_window_s",
         ):
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -108,11 +116,10 @@ class SamplingProtocol:
             raise ArgumentError(f"check_unit is {self.check_unit!r}, but must be true or false")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed <= _MOST:
             raise ArgumentError(f"seed is {_short(self.seed)}, but must be an integer from 0 to {_MOST:,}")
-        if not (self.relative_interval and self.timeout_s and self.max_submission_gpu_s):
-            raise ArgumentError(
-                f"relative_interval={self.relative_interval}, timeout_s={self.timeout_s} and max_submission_gpu_s="
-                f"{self.max_submission_gpu_s} must be more than 0, or sampling would never or always stop"
-            )
+        stopping = ("relative_interval", "timeout_s", "max_submission_gpu_s", "energy_window_s")
+        if not all(getattr(self, name) for name in stopping):
+            given = ", ".join(f"{name}={getattr(self, name)}" for name in stopping)
+            raise ArgumentError(f"{given}: all must be more than 0, or sampling would never or always stop")
 
     def stopping(self) -> Stopping:
         """Return the stopping rule of one measurement."""

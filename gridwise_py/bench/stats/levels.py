@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,11 +214,11 @@ class Components:
     sample: float
 
     @property
-    def dominant(self) -> str | None:
+    def dominant(self) -> Literal["process", "round"] | None:
         """The level that adds most to the interval of a run; None if there is one process."""
         if self.process is None:
             return None
-        return max(("process", self.process), ("round", self.round or 0.0), key=lambda pair: pair[1])[0]
+        return "process" if self.process >= (self.round or 0.0) else "round"
 
 
 def components(blocks: Sequence[NDArray[np.float64]], processes: Sequence[int]) -> Components:

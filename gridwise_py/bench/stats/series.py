@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
 from ...display.quantities import format_time, format_uncertainty, relative_uncertainty
 from ...storage.records import Record, key, left_out
+from ...storage.schemas import Limits
 
-__all__ = ["LEAST_FOR_INTERVAL", "SampleClass", "Series", "StopReason", "Summary"]
+__all__ = [
+    "LEAST_FOR_INTERVAL", "Count", "Difference", "Positive", "SampleClass", "Series", "StopReason", "Summary", "Time",
+]  # fmt: skip
+
+# Of files, which may be of strangers: with larger times arithmetic could overflow.
+_LONGEST_NS = 1e24
+#: ns.
+Time = Annotated[float, Limits(at_least=0, at_most=_LONGEST_NS)]
+#: ns; a gap or a difference can be negative.
+Difference = Annotated[float, Limits(at_least=-_LONGEST_NS, at_most=_LONGEST_NS)]
+Count = Annotated[int, Limits(at_least=0)]
+Positive = Annotated[int, Limits(at_least=1)]
 
 #: With fewer samples there is no 95 % interval of a median: all n lie on one side of it with probability 2·(1/2)^n, so
 #: even the whole range of five samples misses it in 6 % of cases.
@@ -62,18 +75,18 @@ class Summary(Record):
         file has none, as it keeps processes apart.
     """
 
-    median_ns: float
-    ci_low_ns: float | None
-    ci_high_ns: float | None
-    min_ns: float
-    q1_ns: float
-    q3_ns: float
-    mean_ns: float
-    std_ns: float | None
-    mad_ns: float | None
-    count: int
-    outliers: int = 0
-    levels_ns: tuple[float, ...] = left_out(())
+    median_ns: Difference
+    ci_low_ns: Difference | None
+    ci_high_ns: Difference | None
+    min_ns: Difference
+    q1_ns: Difference
+    q3_ns: Difference
+    mean_ns: Difference
+    std_ns: Difference | None
+    mad_ns: Difference | None
+    count: Positive
+    outliers: Count = 0
+    levels_ns: tuple[Difference, ...] = left_out(())
 
     @property
     def levels_differ(self) -> bool:
@@ -128,9 +141,9 @@ class Series(Record):
     """
 
     name: str = field(metadata=key(None))
-    samples_ns: tuple[float, ...]
+    samples_ns: tuple[Difference, ...]
     summary: Summary | None
-    invalid: Mapping[str, int] = field(default_factory=dict[str, int])
+    invalid: Mapping[Annotated[str, Limits(one_of=SampleClass)], Count] = field(default_factory=dict[str, int])
 
     @property
     def median_ns(self) -> float | None:

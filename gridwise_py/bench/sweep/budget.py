@@ -113,7 +113,9 @@ class CostModel:
         # Sampling ends after a whole block, which untimed work precedes.
         process_s = _PROCESS_S if self.isolated else 0.0
         host_s = _CASE_S + _HOST_ITEM_S * array_items(job.case.primitive, job.case.n)
-        return process_s + host_s + 3 * trial_s + warmup_s + max(protocol.timeout_s, sample_s + trial_s)
+        # A CPU has no sensor.
+        energy_s = protocol.energy_windows * protocol.energy_window_s if self.copy_item_ns is None else 0.0
+        return process_s + host_s + 3 * trial_s + warmup_s + max(protocol.timeout_s, sample_s + trial_s) + energy_s
 
     def learn(self, job: Job, seconds: float, compile_s: float | None) -> None:
         """Update the model with the total time of a case, and its compile time."""

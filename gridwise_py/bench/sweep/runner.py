@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -38,12 +39,15 @@ from .suite import Job, in_processes
 from .worker import Worker, WorkerError, files_of_cases, measure_isolated, measure_job
 
 __all__ = [
-    "DEFAULT_BUDGET_S", "MOST_PROCESSES", "PROCESSES", "PROCESSES_ON_CPU", "Request", "RunProgress", "UnwrittenResults",
-    "run_jobs",
+    "DEFAULT_BUDGET_S", "ENERGY_WINDOWS", "MOST_PROCESSES", "PROCESSES", "PROCESSES_ON_CPU", "Request", "RunProgress",
+    "UnwrittenResults", "run_jobs",
 ]  # fmt: skip
 
 #: Of a run whose n is chosen.
 DEFAULT_BUDGET_S = 60.0
+
+#: Of the energy sensor, in all visits of a case together.
+ENERGY_WINDOWS = 6
 
 #: Processes of a run whose request leaves the number open: on a GPU, and on a CPU adapter, where each takes longer.
 PROCESSES, PROCESSES_ON_CPU = 5, 3
@@ -284,7 +288,9 @@ def _narrow(results: Sequence[Result], settled: Collection[int]) -> list[int]:
 def _in_numbers(request: Request, *, on_cpu: bool) -> Request:
     """Return a request with its number of processes, which share the time of a case."""
     processes = request.processes or (PROCESSES_ON_CPU if on_cpu else PROCESSES)
-    protocol = replace(request.protocol, timeout_s=request.protocol.timeout_s / processes)
+    rounds = 1 + max((job.round for job in request.jobs), default=0)
+    windows = math.ceil(request.protocol.energy_windows / (processes * rounds))
+    protocol = replace(request.protocol, timeout_s=request.protocol.timeout_s / processes, energy_windows=windows)
     if on_cpu:
         # Each process of a GPU must raise its clock again; here there is none to raise.
         protocol = replace(protocol, warmup_s=protocol.warmup_s / processes)

@@ -208,13 +208,13 @@ const bindableBytes = (gpu) => Math.min(gpu.device.limits.maxBufferSize, gpu.dev
 /**
  * @param {Gpu} gpu
  * @param {(what: string) => void} say  may throw to stop
- * @returns {Promise<object>} the raw file's `calibration`; empty without timestamps
+ * @returns {Promise<object|null>} the raw file's `calibration`; null without timestamps
  */
 async function calibrate(gpu, say) {
   say("Warming up the GPU");
   gpu.canary = await gpu.bind(gpu.plan(gpu.bundle.own.canary));
   await keepBusy(gpu);
-  if (!gpu.hasTimestamps) return {};
+  if (!gpu.hasTimestamps) return null;
   say("Finding the step of the GPU's clock");
   gpu.tickStep = await tickStepOf(gpu);
   gpu.canaryTrials = await gpu.trialsFor(gpu.canary, LEAST_STEPS * (gpu.tickStep ?? 1), 1 << 16);

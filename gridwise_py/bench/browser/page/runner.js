@@ -1,6 +1,6 @@
 "use strict";
 // Runs a bundle (gridwise_py/bench/browser/bundle.py describes it) and returns the raw file's content
-// (gridwise.browser.schema.json). Needs no page: Node runs it, too.
+// (bench/results/browser_model.py). Needs no page: Node runs it, too.
 
 /**
  * The surroundings of the runner.
