@@ -135,7 +135,7 @@ def test_fills_and_copies_keep_their_place_between_dispatches(device, monkeypatc
         raw.run(trials)
         np.testing.assert_array_equal(x.to_numpy(), wanted_x)
         np.testing.assert_array_equal(y.to_numpy(), wanted_y)
-    both = raw_commands.joined([(raw, 2), (raw, 1)])
+    both = raw_commands.reordered([(raw, 2), (raw, 1)], range(2 * len(steps)))
     native, fills = raw_commands._native(), []
     clear = native.clear
     monkeypatch.setattr(native, "clear", lambda *a: (fills.append(1), clear(*a))[1])

@@ -115,7 +115,8 @@ def test_sequences_several_kernels_and_functions_are_measured(timed, device, sca
     }
     assert [m.primitive for m in found.values()] == [*list(found)[:-1], "lambda"]
     assert [m.mode.value for m in found.values()] == ["hot", "hot", "batch", "latency", "latency"]
-    assert [len(m.kernels) for m in found.values()] == [4, 4, 1, 1, 1]
+    of_calls = sum(len(call.plan.kernels) for call, _ in calls.calls)
+    assert [len(m.kernels) for m in found.values()] == [of_calls, 4, 1, 1, 1]
     assert [m.kernels[0].median_ns is not None for m in found.values()] == [True, True, True, False, True]
     assert found["prefix + total"].kernels[-1].name == "total"
     assert [m.whole["cpu_wall"].summary.count for m in found.values()] == [2, 2, 3, 3, 3]  # per submission
@@ -175,10 +176,10 @@ def test_a_batch_is_one_submission_whose_span_is_about_its_wall(timed, device):
 
 
 def test_the_size_of_a_batch_is_chosen(timed, device):
-    m = gw.measure(gw.Copy(device), mode="batch", protocol=_protocol(samples=2), input=X[:64])
-    (sample, _) = m.ticks
+    copy = gw.Copy(device)
     # On a busy machine one trial may take as long as a batch should.
-    assert m.protocol["batch_trials"] > 1 or (sample[0][1] - sample[0][0]) * m.tick_period_ns > 1e5
+    found = (gw.measure(copy, mode="batch", protocol=_protocol(samples=2), input=X[:64]) for _ in range(5))
+    assert any(m.protocol["batch_trials"] > 1 for m in found)
 
 
 def test_the_gpu_time_of_a_submission_is_capped(timed, scan):
