@@ -187,6 +187,7 @@ def _make_device() -> wgpu.GPUDevice:
 @functools.cache
 def _shared_device() -> wgpu.GPUDevice:
     device = _make_device()
+    gw.capabilities(device)  # measured now, whatever the first test replaces
     # What one test has compiled, another finds, however many plans came between, and whether it names the device.
     context_of(device).executor.pipelines = KeptPipelines(device)
     device_module._default[:] = [device]
