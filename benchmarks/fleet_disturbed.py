@@ -27,11 +27,11 @@ from steps import Steps
 
 import gridwise_py as gw
 import gridwise_py.dask as gwd
-from gridwise_py.bench.fleet.judge import LEAST_PEERS, judge
-from gridwise_py.bench.fleet.model import Fleet
 from gridwise_py.bench.sweep.axes import collect_axes
 from gridwise_py.bench.sweep.suite import DEFAULT_AXES, Sweep
-from gridwise_py.dask.fleet import request_of
+from gridwise_py.fleet.judge import LEAST_PEERS, judge
+from gridwise_py.fleet.model import Fleet
+from gridwise_py.fleet.run import request_of
 
 
 def keep_at_work(adapter: int, items: int, ready: Any, stop: Any) -> None:

@@ -14,7 +14,7 @@ import gridwise_py as gw
 import gridwise_py.dask as gwd
 from gridwise_py.bench.sweep.axes import collect_axes
 from gridwise_py.bench.sweep.suite import DEFAULT_AXES, Sweep
-from gridwise_py.dask.fleet import request_of
+from gridwise_py.fleet.run import request_of
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ from .. import extras as _extras
 from .. import namespace as _namespace
 
 if _typing.TYPE_CHECKING:
+    from ..fleet.run import run_fleet
     from .cluster import GpuClient, connect, local_cluster
     from .collections import (
         argsort,
@@ -39,7 +40,6 @@ if _typing.TYPE_CHECKING:
         top_k,
         unique,
     )
-    from .fleet import run_fleet
     from .worker import DeviceIdentity, GpuPlugin, identities
 
 _LOADED_LATE = {

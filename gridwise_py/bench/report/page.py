@@ -17,20 +17,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..._version import __version__
+from ... import __version__
 from ...display.own_page import content_policy, inline_text
 from ...display.terminal import clean
 from ...errors import ArgumentError
+from ...fleet.chapter import FleetSource, accused_files, fleet_section
+from ...fleet.files import is_fleet, parse_fleet
 from ..analysis.compare import compare
 from ..analysis.lines import result_lines, yardsticks
 from ..analysis.roofline import ceilings_of, is_of_device, points
 from ..cases.case import YARDSTICK
-from ..fleet.files import is_fleet, parse_fleet
 from ..results.model import CalibrationData, Results
 from ..results.reader import content_of, document_of, parse, parse_json
 from ..results.rounds import pooled
 from .charts import drift_chart, primitive_charts, roofline_chart, verdict_chart
-from .fleet_page import FleetSource, accused_files, fleet_section
 from .page_tables import (
     comparison_table,
     device_card,

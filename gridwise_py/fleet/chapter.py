@@ -11,16 +11,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...display.quantities import format_time
-from ...display.table import Cell
-from ...display.terminal import clean
-from ...errors import BadResultsFile
-from ..fleet.files import member_path
-from ..fleet.model import Fleet, Group, Member
-from ..results.reader import content_of
-from .fleet_table import HEADINGS, cells_of, fleet_counts, fleet_remarks, group_text, what_happened
-from .page_tables import page_table
-from .vega import COLOURS, GREY, SHAPES, Datasets, Spec, load_altair, tips
+from ..bench.report.page_tables import page_table
+from ..bench.report.vega import COLOURS, GREY, SHAPES, Datasets, Spec, load_altair, tips
+from ..bench.results.reader import content_of
+from ..display.quantities import format_time
+from ..display.table import Cell
+from ..display.terminal import clean
+from ..errors import BadResultsFile
+from .files import member_path
+from .model import Fleet, Group, Member
+from .table import HEADINGS, cells_of, fleet_counts, fleet_remarks, group_text, what_happened
 
 __all__ = ["FleetSource", "accused_files", "fleet_section"]
 

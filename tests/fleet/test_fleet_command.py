@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from gridwise_py.bench.fleet.judge import judge
-from gridwise_py.bench.fleet.model import Fleet
 from gridwise_py.bench.report.page import FleetSource, report_html
 from gridwise_py.cli import main
+from gridwise_py.fleet.judge import judge
+from gridwise_py.fleet.model import Fleet
 from gridwise_py.storage.json_files import json_text
 from helpers.chromium import browser, find_chromium
 from helpers.fleets import fleet, results
