@@ -293,6 +293,11 @@ class _Gone:
         return types.SimpleNamespace(status="cancelled", cancel=lambda: None)
 
 
+def test_what_is_no_client_is_named():
+    with pytest.raises(gw.ArgumentError, match=r"a client is needed .*such as gwd\.connect\(…\), not 'tcp://x'"):
+        run_fleet("tcp://x")
+
+
 def test_without_its_scheduler_a_run_ends_and_says_how_to_go_on(monkeypatch, request_, tmp_path):
     monkeypatch.setattr(fleet_module, "identities", lambda client: [_identity("h/0", "a")])
     monkeypatch.setattr(fleet_module, "_GONE_S", 0.3)
