@@ -30,7 +30,7 @@ export MESA_SHADER_CACHE_DIR ?= $(CURDIR)/.make/mesa
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help bench docs test test-all test-swiftshader validate soak peers soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
+.PHONY: help bench docs test test-core test-bench test-browser test-fleet test-dask test-all test-swiftshader validate soak peers soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 25
@@ -51,6 +51,21 @@ test:  ## the tests, with part of each costly grid; without ARGS, some of them a
 	@$(SETUP) dev adapter
 	$(PYTEST) $(SUITE) $(ARGS)
 	$(if $(ARGS),,$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(SECOND),@echo $(NO_SWIFTSHADER)))
+
+# Parts of it; tests/project has the rest.
+test-core: PART := backend display planning primitives profiling runtime storage timing tuning types
+test-core:  ## the tests of the library without its applications
+test-bench: PART := bench cli
+test-bench:  ## those of measurements, results and reports, and of the command
+test-browser: PART := browser
+test-browser:  ## those of the page for browsers
+test-fleet: PART := fleet
+test-fleet:  ## those of fleets
+test-dask: PART := clusters
+test-dask:  ## those of clusters and dask arrays
+test-core test-bench test-browser test-fleet test-dask:
+	@$(SETUP) dev adapter
+	$(PYTEST) $(SUITE) $(addprefix tests/,$(PART)) $(ARGS)
 
 test-swiftshader:  ## the tests on SwiftShader's Vulkan, which Chromium brings; ARGS="tests/primitives/test_scan.py"
 	@$(SETUP) dev adapter

@@ -27,11 +27,11 @@ from steps import Steps
 
 import gridwise_py as gw
 import gridwise_py.dask as gwd
-from gridwise_py.bench.fleet.judge import LEAST_PEERS, judge
-from gridwise_py.bench.fleet.model import Fleet
 from gridwise_py.bench.sweep.axes import collect_axes
 from gridwise_py.bench.sweep.suite import DEFAULT_AXES, Sweep
-from gridwise_py.dask.fleet import request_of
+from gridwise_py.fleet import request_of, run_fleet
+from gridwise_py.fleet.judge import LEAST_PEERS, judge
+from gridwise_py.fleet.model import Fleet
 
 
 def keep_at_work(adapter: int, items: int, ready: Any, stop: Any) -> None:
@@ -94,7 +94,7 @@ def main() -> int:
 
     def measured(name: str, baseline: Fleet | None = None) -> Fleet:
         path = None if options.json is None else options.json.with_name(f"{options.json.stem}.{name}.fleet.json")
-        fleet = gwd.run_fleet(client, request, baseline=baseline, path=path, device_timeout_s=90)
+        fleet = run_fleet(client, request, baseline=baseline, path=path, device_timeout_s=90)
         document[name] = shown(fleet)
         for member in fleet.members:
             ratio = "" if member.ratio is None else f" {member.ratio:.3f}"

@@ -22,8 +22,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from gridwise_py.bench.fleet.judge import judge  # noqa: E402
-from gridwise_py.bench.fleet.model import Fleet, Verdict  # noqa: E402
+from gridwise_py.fleet.judge import judge  # noqa: E402
+from gridwise_py.fleet.model import Fleet, Verdict  # noqa: E402
 from helpers.fleets import fleet  # noqa: E402
 
 ROWS: tuple[tuple[int, float, str | None, float], ...] = (

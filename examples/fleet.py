@@ -14,7 +14,7 @@ import gridwise_py as gw
 import gridwise_py.dask as gwd
 from gridwise_py.bench.sweep.axes import collect_axes
 from gridwise_py.bench.sweep.suite import DEFAULT_AXES, Sweep
-from gridwise_py.dask.fleet import request_of
+from gridwise_py.fleet import request_of, run_fleet
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
         gwd.local_cluster("all" if is_gpu else [0, 0]) as cluster,
         gwd.connect(cluster) as client,
     ):
-        fleet = gwd.run_fleet(client, request, path=Path(folder, "today.fleet.json"))
+        fleet = run_fleet(client, request, path=Path(folder, "today.fleet.json"))
         print(f"{len(fleet.members)} devices, {len(fleet.cases)} cases, complete: {fleet.complete}")
         for device in fleet.members:
             print(f"{device.id}: {device.verdict}, results in {device.file}")

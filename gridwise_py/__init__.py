@@ -39,7 +39,6 @@ array([3, 4, 6])
 array([3, 2, 1], dtype=int32)
 """
 
-import importlib as _importlib
 import typing as _typing
 
 from . import extras as _extras
@@ -536,9 +535,4 @@ if not _typing.TYPE_CHECKING:  # a type checker would take every name for one th
     if not _extras.bench_is_installed():  # `from gridwise_py import *`, help() and completion work without
         __all__ = [name for name in __all__ if name not in _LOADED_LATE]
 
-    def __getattr__(name: str) -> object:
-        if name not in _LOADED_LATE:
-            raise _namespace.no_such_name(__name__, name)
-        _extras.check_bench_is_installed(f"gridwise_py.{name}")
-        value = globals()[name] = getattr(_importlib.import_module(f"{__name__}.{_LOADED_LATE[name]}"), name)
-        return value
+    __getattr__ = _namespace.loaded_late(__name__, _LOADED_LATE, _extras.check_bench_is_installed)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from collections.abc import Callable, Mapping
 from typing import NoReturn, TypeVar
 
-__all__ = ["ATTRIBUTES_INSTEAD", "INSTEAD", "no_such_name", "with_answers"]
+__all__ = ["ATTRIBUTES_INSTEAD", "INSTEAD", "loaded_late", "no_such_name", "with_answers"]
 
 _ClassT = TypeVar("_ClassT")
 
@@ -121,3 +124,29 @@ def no_such_name(package: str, name: str) -> AttributeError:
     """Return what to raise for a name that the package does not have; Python itself finds similar names."""
     remedy = f": {INSTEAD[name].format(name=name)}" if name in INSTEAD else ""
     return AttributeError(f"module {package!r} has no attribute {name!r}{remedy}")
+
+
+def loaded_late(
+    package: str, places: Mapping[str, str], check_is_installed: Callable[[str], None]
+) -> Callable[[str], object]:
+    """Return the ``__getattr__`` of a package with names that are loaded when they are first used.
+
+    Parameters
+    ----------
+    package : str
+        Its full name.
+    places : mapping
+        For each name the module that has it, below the package.
+    check_is_installed : callable
+        Takes the full name of what is used; raises ImportError where the extra that it needs is missing.
+    """
+
+    def __getattr__(name: str) -> object:
+        if name not in places:
+            raise no_such_name(package, name)
+        check_is_installed(f"{package}.{name}")
+        value = getattr(importlib.import_module(f"{package}.{places[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return __getattr__

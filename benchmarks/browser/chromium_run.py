@@ -13,9 +13,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from gridwise_py.bench.browser.bundle import bundle_of
 from gridwise_py.bench.sweep.axes import collect_axes
 from gridwise_py.bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, Sweep
+from gridwise_py.browser.bundle import bundle_of
 from helpers.chromium import browser, find_chromium
 from helpers.measuring_page import visit
 from helpers.tint import WEBGPU_FLAGS

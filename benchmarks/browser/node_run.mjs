@@ -16,7 +16,7 @@ import vm from "node:vm";
 import {inflateSync} from "node:zlib";
 
 const SCRIPTS = ["data.js", "gpu.js", "calibrate.js", "format.js", "sample.js", "runner.js"];
-const FOLDER = path.join(path.dirname(fileURLToPath(import.meta.url)), "../../gridwise_py/bench/browser/page");
+const FOLDER = path.join(path.dirname(fileURLToPath(import.meta.url)), "../../gridwise_py/browser/page");
 
 function dawnOf(where) {
   const file = statSync(where).isDirectory() ? path.join(where, `dist/${process.platform}-${process.arch}/dawn.node`) : where;

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from .._version import __version__
-from ..runtime.device import expect_software
+from .. import __version__
+from ..internals import expect_software
 from .ab import ab
 from .bench import bench
 from .browser import browser

@@ -162,10 +162,10 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
 
     With --adapter all, adapters run one after the other, each with its own results file: NAME.adapter0.json.
     """
+    from .. import list_adapters
     from ..bench.sweep.axes import axis_hint
     from ..bench.sweep.runner import DEFAULT_BUDGET_S, ENERGY_WINDOWS, Request
     from ..bench.sweep.suite import in_rounds, need_datatypes, plan_jobs, with_n
-    from ..runtime.device import list_adapters
     from ..storage.files import is_stream
 
     json_path, resume = options["json_path"], options["resume"]

@@ -54,9 +54,9 @@ def browser(
     Of a FILE.py of your own benchmarks, the page runs those whose run= is a gw.Kernel, or several, and that have a
     reference. It has their arguments as they are, so take sizes of some MiB.
     """
-    from ..bench.browser.bundle import bundle_of
-    from ..bench.browser.page import page_html
-    from ..runtime.device import request_device
+    from .. import request_device
+    from ..browser.bundle import bundle_of
+    from ..browser.page import page_html
 
     check_output(out, "--out")
     if out.suffix.lower() not in (".html", ".htm"):

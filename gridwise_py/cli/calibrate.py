@@ -42,7 +42,7 @@ def calibrate(adapter: str | None, refresh: bool, repeatability: bool, form: str
     """
     from .. import request_device
     from ..bench.calibrate.calibration import calibrate as run
-    from ..runtime.gpu_clock import clock_held
+    from ..internals import clock_held
 
     device = request_device(adapter)
     if repeatability:

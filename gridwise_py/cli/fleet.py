@@ -28,8 +28,8 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from ..bench.fleet.model import Fleet
-    from ..dask.fleet import DeviceState
+    from ..fleet.model import Fleet
+    from ..fleet.run import DeviceState
 
 __all__ = ["fleet"]
 
@@ -95,8 +95,8 @@ def fleet(ctx: click.Context, /, **options: Any) -> None:
     Exits with 4 if a result is wrong, 6 if a device was lost or failed, 1 if one is slow, 2 for bad input, 5 if no
     worker has a GPU, else 0.
     """
-    from ..bench.report.fleet_table import fleet_lines
     from ..display.terminal import clean_lines
+    from ..fleet.table import fleet_lines
 
     files, scheduler, json_path = options["files"], options["scheduler"], options["json_path"]
     if (scheduler is None) == (not files):
@@ -126,16 +126,16 @@ def fleet(ctx: click.Context, /, **options: Any) -> None:
 
 
 def _baseline(path: Path | None, gate: float) -> Fleet | None:
-    from ..bench.fleet.files import read_fleet
-    from ..bench.fleet.judge import judge
+    from ..fleet.files import read_fleet
+    from ..fleet.judge import judge
 
     return None if path is None else judge(read_fleet([path]), gate=gate)
 
 
 def _from_files(options: dict[str, Any], baseline: Fleet | None) -> Fleet:
     """Return the judged fleet of the files."""
-    from ..bench.fleet.files import read_fleet
-    from ..bench.fleet.judge import judge
+    from ..fleet.files import read_fleet
+    from ..fleet.judge import judge
 
     files, json_path = options["files"], options["json_path"]
     with showing_progress(PATIENCE_S, LINE_EVERY_S) as say:
@@ -150,7 +150,7 @@ def _from_files(options: dict[str, Any], baseline: Fleet | None) -> Fleet:
 
 def _exit_code(found: Fleet) -> int:
     """Return the code of a judged fleet: what is worst decides."""
-    from ..bench.fleet.model import Status, Verdict
+    from ..fleet.model import Status, Verdict
 
     verdicts = {member.verdict for member in found.members}
     if Verdict.WRONG in verdicts:
@@ -174,8 +174,8 @@ def _on_cluster(ctx: click.Context, options: dict[str, Any], baseline: Fleet | N
     from ..bench.sweep.runner import Request
     from ..bench.sweep.suite import in_rounds, need_datatypes, plan_jobs
     from ..dask.cluster import connect
-    from ..dask.fleet import run_fleet
     from ..errors import ClusterError
+    from ..fleet.run import run_fleet
 
     certificates = tuple(options[name] for name in ("tls_ca", "tls_cert", "tls_key"))
     if any(certificates) and not all(certificates):

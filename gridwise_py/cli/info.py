@@ -22,7 +22,7 @@ def info(adapter: str | None, form: str) -> None:
 
     from ..bench.report.text_table import TextTable
     from ..display.table import Column
-    from ..runtime.lookback_selftest import lookback_verdict
+    from ..internals import lookback_verdict
 
     adapters = gw.list_adapters()
     device = gw.request_device(adapter)

@@ -42,7 +42,7 @@ def tune_files(words: Sequence[str], options: Mapping[str, Any]) -> None:
     from .. import request_device
     from ..bench.sweep.own_tune import OWN_TUNE_PROTOCOL, EachRoundInAProcess, contests_of, tuned
     from ..bench.sweep.worker import files_of_cases
-    from ..runtime.gpu_clock import clock_held
+    from ..internals import clock_held
 
     processes: int | None = options["processes"]
     if processes and options["rounds"]:

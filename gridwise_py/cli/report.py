@@ -38,6 +38,7 @@ def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_lim
     """
     from ..bench.analysis.roofline import read_calibration
     from ..bench.report.page import read_sources, report_html
+    from ..fleet.chapter import fleet_chapter
 
     inputs = (*files, *([] if calibration is None else [calibration]))
     check_output(out, "--out", inputs)
@@ -47,8 +48,8 @@ def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_lim
     given = None if calibration is None else read_calibration(calibration)
     with showing_progress(PATIENCE_S) as say:
         say(f"reading {', '.join(file.name for file in files)}")
-        sources, fleets, missing = read_sources(files)
+        sources, chapters, missing = read_sources(files, fleet_chapter)
         say(f"drawing {out.name}")
-        page = report_html(sources, fleets=fleets, missing=missing, calibration=given, raw_limit_mib=raw_limit)
+        page = report_html(sources, chapters=chapters, missing=missing, calibration=given, raw_limit_mib=raw_limit)
     write_whole(out, page, "--out")
     note(f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB)")

@@ -56,6 +56,7 @@ def reproduce(
     whatever the verdicts are. docs/concepts/claims.md explains the experiments; `gridwise timers` takes more samples of
     the first ones, and draws them. After Ctrl-C, what was shown before is printed and written.
     """
+    from .. import request_device
     from ..bench.report.picture import check_picture
     from ..bench.reproduce.lab import Lab
     from ..bench.reproduce.picture import plot_claims
@@ -63,7 +64,6 @@ def reproduce(
     from ..bench.reproduce.run import reproduce as run
     from ..bench.reproduce.table import claims, outcomes
     from ..bench.results.writer import check_results_path
-    from ..runtime.device import request_device
     from ..storage.json_files import write_json
 
     for name in names:

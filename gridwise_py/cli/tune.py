@@ -96,10 +96,8 @@ def _tune_library(
     clear: bool,
 ) -> None:  # fmt: skip
     from .. import request_device
-    from ..runtime.device import device_key
-    from ..runtime.gpu_clock import clock_held
+    from ..internals import TUNING_FORMAT, TUNING_KIND, clock_held, device_key
     from ..storage import cache
-    from ..tuning.store import TUNING_FORMAT, TUNING_KIND
 
     if show and clear:
         raise click.UsageError("--show and --clear exclude each other")

@@ -13,7 +13,6 @@
 docs/howto/distributed.md says when this is worth it. Nothing of Dask is imported before a name is used.
 """
 
-import importlib as _importlib
 import typing as _typing
 
 from .. import extras as _extras
@@ -39,7 +38,6 @@ if _typing.TYPE_CHECKING:
         top_k,
         unique,
     )
-    from .fleet import run_fleet
     from .worker import DeviceIdentity, GpuPlugin, identities
 
 _LOADED_LATE = {
@@ -49,7 +47,6 @@ _LOADED_LATE = {
     "connect": "cluster",
     "identities": "worker",
     "local_cluster": "cluster",
-    "run_fleet": "fleet",
     **dict.fromkeys(
         (
             "argsort",
@@ -89,7 +86,6 @@ __all__ = [
     "on_gpu",
     "prod",
     "reduce",
-    "run_fleet",
     "scan",
     "sort",
     "sort_pairs",
@@ -106,10 +102,4 @@ def __dir__() -> list[str]:
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that is there
-
-    def __getattr__(name: str) -> object:
-        if name not in _LOADED_LATE:
-            raise _namespace.no_such_name(__name__, name)
-        _extras.check_dask_is_installed(f"gridwise_py.dask.{name}")
-        value = globals()[name] = getattr(_importlib.import_module(f"{__name__}.{_LOADED_LATE[name]}"), name)
-        return value
+    __getattr__ = _namespace.loaded_late(__name__, _LOADED_LATE, _extras.check_dask_is_installed)

@@ -13,16 +13,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 import wgpu
 
+from .. import Add, Array, BinOp, Multiply, asarray, group_by, histogram, reduce, scan, sort, sort_pairs, top_k, unique
 from ..errors import LengthError, LimitError
-from ..functions.bins import histogram
-from ..functions.groups import group_by
-from ..functions.rankings import top_k
-from ..functions.reductions import reduce
-from ..functions.scans import scan
-from ..functions.selections import unique
-from ..functions.sorts import sort, sort_pairs
-from ..runtime.array import Array, asarray
-from ..types.operators import Add, BinOp, Multiply
 
 __all__ = [
     "Candidates",

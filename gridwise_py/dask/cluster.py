@@ -30,10 +30,9 @@ from distributed.scheduler import NoValidWorkerError
 from distributed.system import MEMORY_LIMIT
 from distributed.worker_memory import parse_memory_limit
 
-from .. import settings
+from .. import AdapterDescription, list_adapters, settings
 from ..errors import AdapterError, ArgumentError, ClusterError
-from ..runtime.device import AdapterDescription, list_adapters
-from ..types.options import integer
+from ..internals import integer
 from .spill import GpuSpill
 from .worker import (
     RESOURCE,

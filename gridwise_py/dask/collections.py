@@ -18,10 +18,9 @@ import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
 
+from .. import STORAGE_DATATYPES, Add, Datatype, Max, Min, Multiply
 from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
-from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, as_datatype
-from ..types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
-from ..types.options import integer
+from ..internals import ITEM_DATATYPES, VALUE_DATATYPES, BinOpLike, as_binop, as_datatype, integer
 from . import chunks, splitters
 from .chunks import How
 from .exchange import check_room, chosen, exchanged

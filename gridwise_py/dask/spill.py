@@ -21,8 +21,7 @@ import zict
 from dask.sizeof import sizeof
 from distributed.protocol.serialize import deserialize_bytes, serialize_bytelist
 
-from ..runtime.array import Array, asarray
-from ..runtime.device import default_device
+from .. import Array, asarray, default_device
 
 __all__ = ["GpuSpill"]
 

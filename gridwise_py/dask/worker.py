@@ -26,14 +26,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from distributed import Client, Worker, WorkerPlugin, default_client, get_worker
 
-from .. import settings
-from .._version import __version__
+from .. import Array, __version__, asarray, default_device, empty_cache, settings
 from ..errors import ArgumentError, ClusterError, DeviceMemoryError, GridwiseError
-from ..runtime.array import Array, asarray
-from ..runtime.context import empty_cache
-from ..runtime.device import default_device, device_key, expect_software
-from ..runtime.gpu_identity import pci_of
-from ..runtime.memory import Lease
+from ..internals import Lease, device_key, expect_software, pci_of
 from .spill import GpuSpill
 
 __all__ = [

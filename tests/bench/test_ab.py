@@ -795,7 +795,11 @@ def test_the_clock_is_held_by_the_process_that_waits(fake, monkeypatch):
         def release(self):
             held.append("released")
 
-    monkeypatch.setattr(turns.clock, "hold", lambda info, *, pci: held.append((info["device"], pci())) or Held())
+    def hold(info, *, pci):
+        held.append((info["device"], pci()))
+        return Held()
+
+    monkeypatch.setattr(turns, "hold_adapters_clock", hold)
     assert _measured(Settings(pairs=2, rounds=1)).clock == "held"
     fake.said["NEW", "hello"]["pci"] = "0000:1b:00.0"  # an older version does not tell
     assert _measured(Settings(pairs=2, rounds=1)).clock == "held"

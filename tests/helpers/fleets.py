@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from gridwise_py.bench.cases.mode import Mode
-from gridwise_py.bench.fleet.model import Fleet, FleetCase, Measured, Member, Status
+from gridwise_py.fleet.model import Fleet, FleetCase, Measured, Member, Status
 from helpers.results import CONTEXT, DEVICE, document, measurement
 
 KINDS = ("memory", "other", "host")

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gridwise_py.bench.browser.bundle import bundle_of
-from gridwise_py.bench.browser.page import page_html
 from gridwise_py.bench.sweep.axes import collect_axes
 from gridwise_py.bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, Sweep
+from gridwise_py.browser.bundle import bundle_of
+from gridwise_py.browser.page import page_html
 from helpers.chromium import Page
 
 __all__ = ["DONE", "READY", "Visit", "changed", "small", "small_bundle", "visit"]

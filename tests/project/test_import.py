@@ -33,7 +33,7 @@ heavy = {
     "scipy", "altair", "vl_convert", "jsonschema", "pandas", "polars", "click", "rich", "pygfx",
     "hypothesis", "pytest",
 }
-late = ("gridwise_py.bench", "gridwise_py.cli")
+late = tuple(f"gridwise_py.{name}" for name in ("bench", "browser", "cli", "dask", "fleet", "internals"))
 assert {name for name in sys.modules if name.partition(".")[0] in heavy or name.startswith(late)} == set()
 plan = gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths={"input": 10**6, "output": 10**6})
 assert plan.kernels

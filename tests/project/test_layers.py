@@ -36,9 +36,27 @@ def _lint(folder):
         ),
         ("runtime/executor.py", "def f():\n    from .context import context_of\n    return context_of\n", "circle"),
         ("new.py", "", "new"),
+        (
+            "fleet/judge.py",
+            "def f():\n    from ..planning.layout import Layout\n    return Layout\n",
+            "gridwise_py.fleet is not allowed to import gridwise_py.planning",
+        ),
+        (
+            "browser/data.py",
+            "from ..fleet import model\n",
+            "gridwise_py.browser is not allowed to import gridwise_py.fleet",
+        ),
         ("display/terminal.py", "def f():\n    import rich\n    return rich\n", "rich"),
     ],
-    ids=["nested", "TYPE_CHECKING", "circle", "a module that is on no floor", "a package of an extra"],
+    ids=[
+        "nested",
+        "TYPE_CHECKING",
+        "circle",
+        "a module that is on no floor",
+        "an application, of the core's internals",
+        "an application, of another one",
+        "a package of an extra",
+    ],
 )
 def test_a_module_that_breaks_it_fails(tmp_path, module, text, said):
     shutil.copytree(PACKAGE, tmp_path / "gridwise_py", ignore=shutil.ignore_patterns("__pycache__"))

@@ -57,8 +57,10 @@ def test_the_wheel_holds_every_module_and_shader_and_nothing_else(wheel):
     held = {name for name in _names(wheel) if ".dist-info/" not in name}
     suites = {f"gridwise_py/_suites/{Path(name).name}" for name in _files_below("benchmarks/suites", "*.toml")}
     assert suites
-    pages = {path for kind in ("html", "css", "js") for path in _files_below("gridwise_py/bench", f"*.{kind}")}
-    assert {"gridwise_py/bench/report/assets/report.js", "gridwise_py/bench/browser/page/runner.js"} <= pages
+    pages = {path for kind in ("html", "css", "js") for path in _files_below("gridwise_py", f"*.{kind}")}
+    assert {"bench/report/assets/report.js", "browser/page/runner.js", "fleet/chapter.html"} <= {
+        path.removeprefix("gridwise_py/") for path in pages
+    }
     assert held == modules | shaders | suites | pages | {"gridwise_py/py.typed"}
     assert "gridwise_py/_shaders/scan.wgsl" in held
     assert "gridwise_py/_shaders/lib/subgroup.wgsl" in held

@@ -157,7 +157,10 @@ def test_a_picture_has_a_mark_for_each_case_at_its_largest_n(peers):
 @pytest.mark.parametrize(
     ("container", "known"),
     [
-        ("gridwise_py", {("cli", "bench"), ("primitives", "runtime"), ("runtime", "backend"), ("types", "errors")}),
+        (
+            "gridwise_py",
+            {("cli", "bench"), ("fleet", "dask"), ("bench", "internals"), ("runtime", "backend"), ("types", "errors")},
+        ),
         ("gridwise_py.bench", {("report", "analysis"), ("sampling", "calibrate")}),
     ],
 )

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 import jsonschema
 import pytest
 
-from gridwise_py.bench.fleet.model import Fleet
 from gridwise_py.bench.results.browser_model import PageFile
+from gridwise_py.fleet.model import Fleet
 from gridwise_py.storage.records import Record, key, left_out, may_lack
 from gridwise_py.storage.schemas import Limits, schema_of
 

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ...backend import clock
+from ... import Capabilities, Primitive
 from ...errors import ArgumentError, GridwiseWarning
-from ...primitives.base import Primitive
-from ...types.capabilities import Capabilities
+from ...internals import hold_adapters_clock
 from ..cases.case import Case
 from ..cases.mode import Mode
 from ..checks.check import mismatch
@@ -256,7 +255,7 @@ def _held(stack: ExitStack, adapter: Mapping[str, Any], pci: str | None) -> str:
         return "not applicable"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GridwiseWarning)  # "not held" says it
-        held = clock.hold(adapter, pci=lambda: pci)
+        held = hold_adapters_clock(adapter, pci=lambda: pci)
     if held is None:
         return "not held"
     stack.callback(held.release)

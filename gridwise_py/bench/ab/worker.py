@@ -73,7 +73,7 @@ class _Worker:
     def _pci(self) -> str | None:
         """Return the PCI address of the device's GPU; None if it is not certain, or this version does not know."""
         try:
-            return importlib.import_module("gridwise_py.runtime.gpu_identity").pci_of(self._device)
+            return importlib.import_module("gridwise_py.internals").pci_of(self._device)
         except (ImportError, AttributeError):
             return None
 

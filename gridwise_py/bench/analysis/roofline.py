@@ -17,7 +17,7 @@ import numpy as np
 
 from ...display.quantities import format_time
 from ...errors import ArgumentError, BadResultsFile
-from ...primitives import REGISTRY
+from ...internals import REGISTRY
 from ..cases.mode import Mode
 from ..results.model import CalibrationData, Result, Results, Work
 from ..results.reader import content_of, parse_json

@@ -13,10 +13,8 @@ from typing import Any, TypedDict
 import numpy as np
 import wgpu
 
-from ...backend.wgpu_native import wait_method
 from ...errors import TimingUnavailable
-from ...runtime.context import context_of
-from ...runtime.device import device_key
+from ...internals import context_of, device_key, wait_method
 from ...storage import cache
 from . import probes
 from .canary import CLOCK_TOLERANCE

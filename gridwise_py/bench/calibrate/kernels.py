@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import wgpu
 
-from ...runtime.context import context_of
-from ...runtime.executor import BoundPlan, BufferRange
-from ...runtime.internal_kernels import bind_own, own_plan
+from ...internals import BoundPlan, BufferRange, bind_own, context_of, own_plan
 
 __all__ = ["bind_canary", "bind_flush", "bind_own", "own_plan"]
 

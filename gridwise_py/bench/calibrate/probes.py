@@ -11,14 +11,17 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
-from ...backend.wgpu_native import wait_idle
-from ...primitives import Copy
-from ...primitives.engines.elementwise import Elementwise, elementwise_arguments
-from ...runtime.array import Array, asarray
-from ...runtime.context import context_of
-from ...runtime.executor import BoundPlan
-from ...runtime.internal_kernels import bind_nothing, bind_own
-from ...runtime.run import bracket
+from ... import Array, Copy, asarray
+from ...internals import (
+    BoundPlan,
+    Elementwise,
+    bind_nothing,
+    bind_own,
+    bracket,
+    context_of,
+    elementwise_arguments,
+    wait_idle,
+)
 from .classify import classify
 
 __all__ = [

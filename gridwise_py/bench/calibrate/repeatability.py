@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import wgpu
 
-from ...runtime.device import device_key
+from ...internals import device_key
 from ...storage import cache
 from ..stats.levels import Repeatability
 

@@ -12,10 +12,9 @@ from typing import Any, TypeAlias, TypeVar, cast
 import numpy as np
 import wgpu
 
+from ... import Primitive, Work
+from ... import Sequence as CapturedSequence
 from ...errors import ArgumentError
-from ...planning.plan import Work
-from ...primitives.base import Primitive
-from ...runtime.sequence import Sequence as CapturedSequence
 from .mode import MODES
 
 __all__ = ["AxisValue", "Benchmark", "Declared", "Measurable", "Run", "axis_text", "benchmarked", "collecting"]

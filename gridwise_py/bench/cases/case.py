@@ -11,13 +11,9 @@ from typing import Any, cast
 import numpy as np
 import wgpu
 
-from ...backend.wgpu_native import wait_idle
+from ... import BoundCall, Capabilities, Datatype, Multiply, Primitive
 from ...errors import LimitError
-from ...primitives.base import Primitive
-from ...runtime.bound_call import BoundCall
-from ...types.capabilities import Capabilities
-from ...types.datatype import Datatype, as_datatype
-from ...types.operators import Multiply
+from ...internals import as_datatype, wait_idle
 from .benchmarked import AxisValue, Benchmark
 from .distributions import UNIFORM, random_input
 from .names import case_name

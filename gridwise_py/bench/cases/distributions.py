@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from ... import Argument
 from ...errors import ArgumentError
-from ...planning.signature import Argument
 
 __all__ = ["DISTRIBUTIONS", "UNIFORM", "random_input", "random_items"]
 

@@ -7,11 +7,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ...primitives.group_by import GroupBy
-from ...types.capabilities import Capabilities
-from ...types.datatype import DATATYPES
-from ...types.expression import leaf
-from ...types.operators import Add
+from ... import DATATYPES, Add, Capabilities, GroupBy, leaf
 
 __all__ = ["GroupSums"]
 

@@ -16,7 +16,7 @@ import numpy as np
 import wgpu
 
 from ...errors import ArgumentError, DeviceError, GridwiseError, ShaderError
-from ...planning.shaders import where_in_shader
+from ...internals import where_in_shader
 from .benchmarked import AxisValue, Benchmark, Declared, axis_text, collecting
 
 __all__ = [

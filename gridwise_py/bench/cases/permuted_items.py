@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...planning.signature import Argument, SameAs
-from ...primitives.scatter import Scatter
+from ... import Argument, SameAs, Scatter
 
 __all__ = ["PermutedItems"]
 

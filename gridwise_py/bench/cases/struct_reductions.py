@@ -8,14 +8,25 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ...primitives.base import Primitive
-from ...primitives.reduce import Reduce
-from ...types.capabilities import Capabilities
-from ...types.datatype import DATATYPES
-from ...types.expression import Expression, f32, index, leaf, u32
-from ...types.expression_functions import result, sqrt, struct
-from ...types.operators import Add
-from ...types.struct_operators import ArgMax, ArgMin, MinMax, Moments
+from ... import (
+    DATATYPES,
+    Add,
+    ArgMax,
+    ArgMin,
+    Capabilities,
+    Expression,
+    MinMax,
+    Moments,
+    Primitive,
+    Reduce,
+    f32,
+    index,
+    leaf,
+    result,
+    sqrt,
+    struct,
+    u32,
+)
 
 __all__ = ["STRUCT_REDUCTIONS"]
 

@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ...primitives import REGISTRY, SegmentedTopK
-from ...primitives.base import Primitive
-from ...primitives.engines.operator import OperatorPrimitive
-from ...primitives.sort import SortPrimitive
-from ...types.datatype import Datatype
+from ... import Datatype, Primitive, SegmentedTopK
+from ...internals import REGISTRY, OperatorPrimitive, SortPrimitive
 from .data import Maker, equal_segments, flags, permutation, random_counts, random_indices, random_runs, scattered_keys
 from .distributions import UNIFORM
 from .group_sums import GroupSums

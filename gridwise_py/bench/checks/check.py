@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...planning.layout import COUNT
-from ...primitives.base import Primitive
+from ... import Primitive
+from ...internals import COUNT
 from .error_bounds import ErrorBound, error_bound, parts_of
 from .oracle import Oracle
 

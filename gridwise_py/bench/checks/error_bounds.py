@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...primitives.base import Primitive
-from ...primitives.engines.operator import wider
-from ...primitives.reduce import fold
-from ...types.operators import BinOp
-from ...types.unary_operators import UnaryOp, ulps_of
+from ... import BinOp, Primitive, UnaryOp
+from ...internals import fold, ulps_of, wider
 from .oracle import Oracle
 
 __all__ = ["ErrorBound", "error_bound", "parts_of"]

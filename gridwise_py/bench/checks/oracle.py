@@ -8,10 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...primitives.base import Primitive
-from ...types.datatype import Datatype
-from ...types.operators import BinOp
-from ...types.unary_operators import UnaryOp
+from ... import BinOp, Datatype, Primitive, UnaryOp
 
 __all__ = ["Oracle"]
 

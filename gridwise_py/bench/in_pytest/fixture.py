@@ -11,11 +11,10 @@ from typing import Any, NoReturn, TypeVar
 import pytest
 import wgpu
 
+from ... import Primitive
 from ...display.quantities import format_time
 from ...errors import ArgumentError
-from ...primitives.base import Primitive
-from ...runtime.context import context_of
-from ...types.options import integer
+from ...internals import context_of, integer
 from ..analysis.compare import Comparison
 from ..cases.benchmarked import Measurable
 from ..cases.mode import Mode, ModeLike

@@ -14,10 +14,11 @@ from typing import Any, cast
 
 import pytest
 
+from ... import list_adapters
 from ...display.terminal import clean
 from ...errors import ArgumentError, GridwiseError
 from ...extras import check_bench_is_installed
-from ...runtime.device import expect_software, list_adapters
+from ...internals import expect_software
 from ...storage.cache import cache_folder
 from ..results.model import Result
 from .fixture import GpuBenchmark

@@ -12,7 +12,7 @@ import pytest
 import wgpu
 
 from ...errors import ArgumentError
-from ...runtime.gpu_clock import clock_held
+from ...internals import clock_held
 from ..analysis.compare import differences_of_devices
 from ..results.context import run_header
 from ..results.model import Result, Results

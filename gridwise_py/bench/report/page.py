@@ -11,13 +11,13 @@ import base64
 import gzip
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from ..._version import __version__
+from ... import __version__
 from ...display.own_page import content_policy, inline_text
 from ...display.terminal import clean
 from ...errors import ArgumentError
@@ -25,12 +25,11 @@ from ..analysis.compare import compare
 from ..analysis.lines import result_lines, yardsticks
 from ..analysis.roofline import ceilings_of, is_of_device, points
 from ..cases.case import YARDSTICK
-from ..fleet.files import is_fleet, parse_fleet
 from ..results.model import CalibrationData, Results
 from ..results.reader import content_of, document_of, parse, parse_json
 from ..results.rounds import pooled
+from .chapter import AddChart, Chapter, ChapterOf
 from .charts import drift_chart, primitive_charts, roofline_chart, verdict_chart
-from .fleet_page import FleetSource, accused_files, fleet_section
 from .page_tables import (
     comparison_table,
     device_card,
@@ -47,15 +46,12 @@ from .vega import ALL, COLOURS, Spec, javascript, load_altair
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["PAGE_FOLDER", "FleetSource", "Source", "read_sources", "report_html"]
+__all__ = ["PAGE_FOLDER", "Source", "read_sources", "report_html"]
 
 # Black is invisible on a dark page. The light blue is easier to see there than the dark one, the first colour of most
 # charts.
 _ON_DARK = {COLOURS[0]: COLOURS[5], COLOURS[5]: COLOURS[0], "#000000": "#ffffff"}
 _DARK_COLOURS = tuple(_ON_DARK.get(colour, colour) for colour in COLOURS)
-
-#: Takes the name of a place in the page and the chart for it, and returns the name.
-AddChart: TypeAlias = Callable[[str, Spec], str]
 
 PAGE_FOLDER = Path(__file__).resolve().parent / "assets"
 
@@ -79,20 +75,28 @@ class Source:
     file_name: str
     content: bytes
     document: Results
-    #: Whether it is of a member of a fleet, which is judged against the others and not against a file.
-    is_member: bool = False
+    #: Whether it belongs to a chapter: it is not compared with other files.
+    of_chapter: bool = False
 
 
-def read_sources(paths: Sequence[Path]) -> tuple[list[Source], list[FleetSource], list[str]]:
-    """Read and check results files and fleet documents.
+def read_sources(
+    paths: Sequence[Path], chapter_of: ChapterOf | None = None
+) -> tuple[list[Source], list[Chapter], list[str]]:
+    """Read and check results files and documents of other kinds.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    chapter_of : callable, optional
+        Makes chapters of documents that are no results files.
 
     Returns
     -------
     sources : list of Source
-        The results files, and those of accused members of the fleets.
-    fleets : list of FleetSource
+        The results files, and those of the chapters.
+    chapters : list of Chapter
     left_out : list of str
-        Files of members that are not there any more.
+        Files of chapters that cannot be shown.
 
     Raises
     ------
@@ -100,24 +104,25 @@ def read_sources(paths: Sequence[Path]) -> tuple[list[Source], list[FleetSource]
         If a file is not valid; the message has the place.
     """
     sources: list[Source] = []
-    fleets: list[FleetSource] = []
+    chapters: list[Chapter] = []
     left_out: list[str] = []
     for path, name in zip(paths, _names(paths), strict=True):
         content = content_of(path)
         data = parse_json(content, path.name)
-        if is_fleet(data):
-            fleets.append(FleetSource(clean(name), path, content, parse_fleet(data, path.name)))
+        chapter = None if chapter_of is None else chapter_of(clean(name), path, content, data)
+        if chapter is not None:
+            chapters.append(chapter)
         else:
             sources.append(
                 Source(clean(name), clean(path.name), content, document_of(data, path.name, folder=path.parent))
             )
     taken = {source.name for source in sources}
-    for fleet in fleets:
-        for identifier, path, content in accused_files(fleet, left_out):
-            name = clean(identifier) if clean(identifier) not in taken else f"{fleet.name}: {clean(identifier)}"
+    for chapter in chapters:
+        for identifier, path, content in chapter.files(left_out):
+            name = clean(identifier) if clean(identifier) not in taken else f"{chapter.name}: {clean(identifier)}"
             taken.add(name)
-            sources.append(Source(name, clean(path.name), content, parse(content, path.name), is_member=True))
-    return sources, fleets, left_out
+            sources.append(Source(name, clean(path.name), content, parse(content, path.name), of_chapter=True))
+    return sources, chapters, left_out
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
@@ -133,7 +138,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
 def report_html(
     sources: Sequence[Source],
     *,
-    fleets: Sequence[FleetSource] = (),
+    chapters: Sequence[Chapter] = (),
     missing: Sequence[str] = (),
     calibration: CalibrationData | None = None,
     raw_limit_mib: float = 8.0,
@@ -144,7 +149,7 @@ def report_html(
     ----------
     sources : sequence of Source
         The first is compared with each of the others.
-    fleets : sequence of FleetSource
+    chapters : sequence of Chapter
     missing : sequence of str
         What could not be read, for the list of what is left out.
     calibration : CalibrationData, optional
@@ -167,7 +172,7 @@ def report_html(
         raise ArgumentError(f"the limit for raw files is {raw_limit_mib} MiB; it is at least 0, which leaves all out")
     if calibration is not None and not any(is_of_device(calibration, source.document) for source in sources):
         if not sources:
-            raise ArgumentError("--calibration is for results files, but only fleets were given")
+            raise ArgumentError("--calibration is for results files, but none was given")
         ceilings_of(sources[0].document, calibration)  # raises, and names the difference
     names = [source.name for source in sources]
     documents = [_in_order(pooled(source.document)) for source in sources]
@@ -178,16 +183,16 @@ def report_html(
         charts[identifier] = made
         return identifier
 
-    plain = [source for source in sources if not source.is_member]
-    fleet_sections = [fleet_section(fleet, i, chart, left_out) for i, fleet in enumerate(fleets)]
-    raws = _raws([*fleets, *sources], raw_limit_mib, left_out)
+    plain = [source for source in sources if not source.of_chapter]
+    parts = _parts(chapters, chart, left_out)
+    raws = _raws([*chapters, *sources], raw_limit_mib, left_out)
     samples = samples_by_case(sources, documents, left_out)
     warnings = page_warnings(documents, names)
     context = {
         "version": __version__,
-        "titles": [fleet.name for fleet in fleets] + [source.name for source in plain],
+        "titles": [chapter.name for chapter in chapters] + [source.name for source in plain],
         "names": names,
-        "fleets": fleet_sections,
+        "parts": parts,
         "all": ALL,
         "modes": list(dict.fromkeys(result.mode.value for document in documents for result in document.results)),
         "headlines": headlines(documents, names, left_out),
@@ -217,6 +222,22 @@ def _in_order(document: Results) -> Results:
     return replace(document, results=tuple(document.in_order()))
 
 
+def _parts(chapters: Sequence[Chapter], chart: AddChart, left_out: list[str]) -> list[dict[str, Any]]:
+    """Return for each kind of chapters its place in the page, its template, and what that shows."""
+    kinds: dict[type[Chapter], list[Chapter]] = {}
+    for chapter in chapters:
+        kinds.setdefault(type(chapter), []).append(chapter)
+    return [
+        {
+            "id": kind.KIND,
+            "title": kind.TITLE,
+            "template": _environment().from_string(kind.TEMPLATE.read_text(encoding="utf-8")),
+            "sections": [chapter.section(i, chart, left_out) for i, chapter in enumerate(members)],
+        }
+        for kind, members in kinds.items()
+    ]
+
+
 def _devices(documents: Sequence[Results], names: Sequence[str]) -> list[dict[str, Any]]:
     """Return for each file its device, in one line, and the number of right cases."""
     return [
@@ -232,12 +253,12 @@ def _devices(documents: Sequence[Results], names: Sequence[str]) -> list[dict[st
     ]
 
 
-def _raws(sources: Sequence[Source | FleetSource], limit_mib: float, left_out: list[str]) -> list[dict[str, Any]]:
+def _raws(sources: Sequence[Source | Chapter], limit_mib: float, left_out: list[str]) -> list[dict[str, Any]]:
     """Return the compressed files, up to the limit."""
     room = limit_mib * 2**20
     raws: list[dict[str, Any]] = []
     for source in sources:
-        file_name = clean(source.path.name) if isinstance(source, FleetSource) else source.file_name
+        file_name = clean(source.path.name) if isinstance(source, Chapter) else source.file_name
         # Without a time stamp, so that identical files make identical reports.
         packed = base64.b64encode(gzip.compress(source.content, mtime=0)).decode("ascii")
         fits = len(packed) <= room

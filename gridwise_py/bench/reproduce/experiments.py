@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...primitives import Copy, MatMul, Sort, VectorAdd
-from ...runtime.array import asarray
-from ...runtime.event import synchronize
-from ...runtime.run import bracket
+from ... import Copy, MatMul, Sort, VectorAdd, asarray, synchronize
+from ...internals import bracket
 from ..sampling.measure import measure
 from ..sampling.protocol import SamplingProtocol
 from ..sweep.timers import TIMERS, TimedJob, Workload

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 
+from ... import VectorAdd, request_device
 from ...errors import GridwiseError
-from ...primitives import VectorAdd
-from ...runtime.device import expect_software, request_device
+from ...internals import expect_software
 from .lab import Lab, known
 
 __all__ = ["main"]

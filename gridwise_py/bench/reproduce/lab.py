@@ -13,13 +13,9 @@ from typing import Any, cast
 import numpy as np
 import wgpu
 
+from ... import Array, Primitive, TimingResult, asarray, request_device, synchronize
 from ...errors import DeviceError
-from ...primitives.base import Primitive
-from ...runtime.array import Array, asarray
-from ...runtime.context import context_of
-from ...runtime.device import request_device
-from ...runtime.event import synchronize
-from ...timing.result import TimingResult
+from ...internals import context_of
 from .model import Facts
 
 __all__ = ["Lab", "known"]

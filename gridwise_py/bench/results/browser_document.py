@@ -8,10 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..._version import __version__
-from ...runtime.lookback_selftest import ProbeCounts, verdict_of
+from ... import STORAGE_DATATYPES, __version__
+from ...internals import ProbeCounts, verdict_of
 from ...storage.json_files import json_data
-from ...types.datatype import STORAGE_DATATYPES
 from ..calibrate.calibration import Calibration, unit_problems
 from ..calibrate.canary import CanaryTime, canary_time
 from ..cases.mode import Mode

@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ... import settings
-from ..._version import __version__
-from ...backend.wgpu_native import wait_method
-from ...runtime.context import capabilities, context_of
+from ... import __version__, capabilities, settings
+from ...internals import context_of, wait_method
 from ...storage.json_files import json_data
 from ..calibrate.repeatability import known_spreads
 from .model import SCHEMA, SCHEMA_VERSION, Results

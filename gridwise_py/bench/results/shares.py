@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ... import STORAGE_DATATYPES
+from ...internals import MATMUL_DATATYPES, as_datatype
 from ...storage.json_files import json_data
-from ...types.datatype import MATMUL_DATATYPES, STORAGE_DATATYPES, as_datatype
 from ..calibrate.calibration import Calibration
 from ..cases.case import YARDSTICK, array_items
 from ..cases.mode import Mode

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..._version import __version__
+from ... import __version__
 from ...storage.json_files import json_data
 from ..stats.statistics import summarize
 from .model import SCHEMA, SCHEMA_VERSION, Result, Results

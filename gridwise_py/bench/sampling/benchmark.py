@@ -9,13 +9,12 @@ from typing import Any
 
 import wgpu
 
-from ...backend.wgpu_native import wait_idle, wait_method
+from ... import Span
 from ...display.quantities import format_time
 from ...display.table import table_of
 from ...display.terminal import clean
 from ...errors import ArgumentError, DatatypeError
-from ...runtime.run import bracket
-from ...timing.result import Span
+from ...internals import bracket, wait_idle, wait_method
 from ..calibrate.classify import WALL_SLACK
 from ..stats.series import SampleClass, Series, Summary
 from .returned import Moments, Stamped, UsedDevices, doubts_of, spans_of, timings_of

@@ -8,11 +8,9 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from ... import Array, ChunkedArray, Primitive, Run
 from ...errors import ArgumentError
-from ...primitives.base import Primitive
-from ...runtime.array import Array, OnGpu
-from ...runtime.chunked_array import ChunkedArray
-from ...runtime.run import Run
+from ...internals import OnGpu
 from ..cases.benchmarked import Benchmark
 from ..checks.check import Mismatch, difference, mismatch
 from ..checks.oracle import Oracle

@@ -9,11 +9,10 @@ from typing import Any
 
 import wgpu
 
+from ... import Array, Primitive
 from ...display.quantities import format_time
 from ...errors import ArgumentError
-from ...primitives.base import Primitive
-from ...runtime.array import Array
-from ...types.options import integer
+from ...internals import integer
 from ..cases.benchmarked import Benchmark, Measurable
 from ..cases.mode import Mode, ModeLike
 from ..stats.verdict import Verdict, judge_all

@@ -15,17 +15,11 @@ from typing import Any, TypeAlias
 
 import wgpu
 
-from ...backend.gpu import EnergySensor
-from ...backend.wgpu_native import submit, wait_idle
+from ... import BoundCall, Primitive, batch
+from ... import Sequence as Captured
 from ...display.quantities import format_time
 from ...errors import ArgumentError, DatatypeError
-from ...primitives.base import Primitive
-from ...runtime.batch import batch
-from ...runtime.bound_call import BoundCall
-from ...runtime.gpu_clock import clock_held, observe
-from ...runtime.gpu_identity import gpu_of
-from ...runtime.sequence import Sequence as Captured
-from ...types.options import integer
+from ...internals import EnergySensor, clock_held, gpu_of, integer, observe, submit, wait_idle
 from ..stats.energy import LEAST_WINDOWS, EnergyResult, EnergyVerdict, EnergyWindow, energy_of, judged
 from .returned import UsedDevices
 from .subjects import Runnable, Subject, Submitted, uploaded

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import wgpu
 
+from ... import DATATYPES, Array, Primitive, asarray, empty
 from ...errors import ArgumentError
-from ...primitives.base import Primitive
-from ...runtime.array import Array, asarray, empty
-from ...types.datatype import DATATYPES
 from ..cases.benchmarked import Measurable
 from ..cases.case import Case
 from ..cases.distributions import UNIFORM, random_input

@@ -9,12 +9,8 @@ from typing import Any, NamedTuple
 
 import wgpu
 
-from ...backend.wgpu_native import wait_idle, wait_method
 from ...errors import GridwiseError, TimingUnavailable
-from ...runtime.chunked_array import parts
-from ...runtime.compile_threads import compile_threads
-from ...runtime.context import context_of
-from ...runtime.gpu_clock import observe
+from ...internals import compile_threads, context_of, observe, parts, wait_idle, wait_method
 from ..calibrate.calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
 from ..calibrate.kernels import bind_flush
 from ..cases.benchmarked import Benchmark, Measurable

@@ -6,11 +6,8 @@ from collections.abc import Mapping
 
 import wgpu
 
-from ...backend.wgpu_native import wait_idle
-from ...runtime.chunked_array import parts
-from ...runtime.context import context_of
-from ...runtime.run import bracket
-from ...timing.result import TimingResult
+from ... import TimingResult
+from ...internals import bracket, context_of, parts, wait_idle
 from ..cases.mode import Mode
 from ..cases.own_files import OwnWorkload
 from .checker import checker_of

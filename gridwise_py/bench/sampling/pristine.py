@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import wgpu
 
+from ... import Array
 from ...errors import ArgumentError, OverlapError
-from ...runtime.array import Array
 from ..cases.mode import Mode
 from .subjects import Subject
 

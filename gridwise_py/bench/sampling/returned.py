@@ -9,15 +9,9 @@ from weakref import WeakKeyDictionary
 
 import wgpu
 
-from ...backend.device_state import queue_uses
-from ...backend.wgpu_native import guard_queue
+from ... import Event, Run, Span, TimingResult, TimingSession
 from ...errors import ArgumentError
-from ...runtime.array import OnGpu
-from ...runtime.chunked_array import Items
-from ...runtime.event import Event
-from ...runtime.run import Run, Timed
-from ...timing.queries import TimingSession
-from ...timing.result import Span, TimingResult
+from ...internals import Items, OnGpu, Timed, guard_queue, queue_uses
 
 __all__ = ["Moments", "Stamped", "UsedDevices", "doubts_of", "spans_of", "timings_of"]
 

@@ -12,11 +12,9 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
-from ...backend.wgpu_native import submit, wait_idle
+from ... import TimingSession
 from ...errors import ArgumentError
-from ...runtime.context import context_of
-from ...runtime.run import bracket
-from ...timing.queries import MAX_PAIRS, TimingSession
+from ...internals import MAX_PAIRS, bracket, context_of, submit, wait_idle
 from ..calibrate.canary import CanaryTime, canary_time, is_slower
 from ..calibrate.kernels import bind_canary
 from ..cases.mode import Mode

@@ -16,17 +16,10 @@ from typing import Any, Protocol, cast
 import numpy as np
 import wgpu
 
-from ...backend.wgpu_native import submit, wait_idle, write_timestamp
+from ... import Array, BoundCall, ChunkedArray, Primitive, TimingSession, asarray
+from ... import Sequence as CapturedSequence
 from ...errors import ArgumentError, DatatypeError
-from ...primitives.base import Primitive
-from ...runtime.array import Array, OnGpu, asarray
-from ...runtime.bound_call import BoundCall
-from ...runtime.chunked_array import ChunkedArray
-from ...runtime.context import context_of
-from ...runtime.encodable import Spans
-from ...runtime.internal_kernels import bind_nothing
-from ...runtime.sequence import Sequence as CapturedSequence
-from ...timing.queries import Edges, TimingSession
+from ...internals import Edges, OnGpu, Spans, bind_nothing, context_of, submit, wait_idle, write_timestamp
 from ..cases.benchmarked import Benchmark, Run
 from ..cases.mode import MODES, Mode
 from .returned import UsedDevices, spans_of, timings_of

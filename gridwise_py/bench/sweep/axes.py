@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TypeAlias
 
+from ... import STORAGE_DATATYPES
 from ...errors import ArgumentError
-from ...types.datatype import STORAGE_DATATYPES
 from ..cases.distributions import DISTRIBUTIONS
 from ..cases.mode import MODES
 

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import wgpu
 
-from ...backend.device_errors import is_lost
 from ...errors import ArgumentError
+from ...internals import is_lost
 from ..cases.benchmarked import AxisValue
 from ..cases.case import Case
 from ..cases.mode import Mode

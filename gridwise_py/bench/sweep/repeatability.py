@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import wgpu
 
-from ...runtime.context import context_of
+from ...internals import context_of
 from ..calibrate.repeatability import LearntSpread, store_spreads, time_class_ns
 from ..cases.case import Case
 from ..cases.mode import MODES, Mode

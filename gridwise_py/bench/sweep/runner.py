@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import wgpu
 
+from ... import request_device
 from ...errors import ArgumentError, GridwiseError
-from ...runtime.context import context_of
-from ...runtime.device import request_device
-from ...runtime.gpu_clock import clock_held
+from ...internals import clock_held, context_of
 from ...storage.records import Record
 from ..calibrate.calibration import Calibration, calibrate_run
 from ..calibrate.probes import copy_item_ns

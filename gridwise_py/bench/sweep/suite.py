@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...errors import ArgumentError
-from ...primitives import REGISTRY
+from ...internals import REGISTRY
 from ..cases.benchmarked import axis_text
 from ..cases.case import YARDSTICK, Case
 from ..cases.mode import MODES, Mode

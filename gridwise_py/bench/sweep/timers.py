@@ -17,12 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 import wgpu
 
+from ... import Array, Event, VectorAdd, asarray, empty_like, request_device, synchronize
 from ...errors import TimingUnavailable
-from ...primitives import VectorAdd
-from ...runtime.array import Array, asarray, empty_like
-from ...runtime.context import context_of
-from ...runtime.device import request_device
-from ...runtime.event import Event, synchronize
+from ...internals import context_of
 from ..results.context import run_context
 from ..stats.statistics import summarize
 

@@ -9,11 +9,12 @@ from typing import Any, cast
 import numpy as np
 import wgpu
 
-from ...errors import ArgumentError
-from ...primitives import (
+from ... import (
+    Capabilities,
     Histogram,
     Merge,
     Partition,
+    Primitive,
     Reduce,
     ReduceByKey,
     Scan,
@@ -25,14 +26,20 @@ from ...primitives import (
     Transpose,
     VectorAdd,
 )
-from ...primitives.base import Primitive
-from ...primitives.select import FlatNonzero
-from ...runtime.context import context_of
-from ...runtime.device import device_key
+from ...errors import ArgumentError
+from ...internals import (
+    TUNING_FORMAT,
+    TUNING_KIND,
+    FlatNonzero,
+    Shape,
+    candidates_for,
+    context_of,
+    device_key,
+    findings_of,
+    shapes_for,
+    tuning_of,
+)
 from ...storage import cache
-from ...tuning.shapes import Shape, candidates_for, shapes_for, tuning_of
-from ...tuning.store import TUNING_FORMAT, TUNING_KIND, findings_of
-from ...types.capabilities import Capabilities
 from ..sampling.interleave import checker, interleaved, pair_in_turns, random_arguments, samples_ns
 from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol

@@ -177,7 +177,8 @@ def _main() -> None:
 
 
 def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    from ...runtime.device import expect_software, request_device
+    from ... import request_device
+    from ...internals import expect_software
 
     def answer(data: Mapping[str, Any]) -> None:
         answers.write(json.dumps(data, allow_nan=False).encode() + b"\n")

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ...types.capabilities import Capabilities, LookbackVerdict
+from .. import Capabilities, LookbackVerdict
 
 __all__ = ["CLASSES", "MOST_BUFFER_BYTES", "DeviceClass", "device_classes", "own_class"]
 

@@ -55,24 +55,27 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ..._version import __version__
-from ...errors import ArgumentError, GridwiseError, LimitError
-from ...planning.layout import Layout
-from ...planning.plan import Plan
-from ...planning.shaders import prologue
-from ...primitives import Copy
-from ...primitives.base import Primitive
-from ...runtime.device import SUBGROUP_PROBE
-from ...runtime.internal_kernels import own_plan
-from ...runtime.lookback_selftest import AGAIN_AT_MOST, DISPATCHES, STALLED, STALLED_DISPATCHES, TILES, probe_plan
-from ..calibrate.probes import FMA_ROUNDS, MOST_FMA_WORKGROUPS, TICK_ROUNDS, Triad, fma_flops
-from ..cases.case import Case, array_items
-from ..cases.distributions import UNIFORM
-from ..cases.mode import Mode
-from ..checks.error_bounds import error_bound
-from ..checks.oracle import Oracle
-from ..sampling.protocol import SamplingProtocol
-from ..sweep.suite import Sweep, in_rounds, plan_jobs
+from .. import Copy, Layout, Plan, Primitive, __version__
+from ..bench.calibrate.probes import FMA_ROUNDS, MOST_FMA_WORKGROUPS, TICK_ROUNDS, Triad, fma_flops
+from ..bench.cases.case import Case, array_items
+from ..bench.cases.distributions import UNIFORM
+from ..bench.cases.mode import Mode
+from ..bench.checks.error_bounds import error_bound
+from ..bench.checks.oracle import Oracle
+from ..bench.sampling.protocol import SamplingProtocol
+from ..bench.sweep.suite import Sweep, in_rounds, plan_jobs
+from ..errors import ArgumentError, GridwiseError, LimitError
+from ..internals import (
+    AGAIN_AT_MOST,
+    DISPATCHES,
+    STALLED,
+    STALLED_DISPATCHES,
+    SUBGROUP_PROBE,
+    TILES,
+    own_plan,
+    probe_plan,
+    prologue,
+)
 from .classes import CLASSES, MOST_BUFFER_BYTES, device_classes, own_class
 from .data import Recipe, recipe_for
 from .own import own_case

@@ -14,17 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.bench.browser import bundle as bundle_module
-from gridwise_py.bench.browser.bundle import bundle_of
-from gridwise_py.bench.browser.classes import device_classes
-from gridwise_py.bench.browser.data import STEPS, Recipe, recipe_for
-from gridwise_py.bench.browser.page import page_html
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.distributions import DISTRIBUTIONS
 from gridwise_py.bench.cases.own_files import load_benchmarks
 from gridwise_py.bench.cases.workloads import USUAL_AXES, WORKLOADS
 from gridwise_py.bench.sweep.axes import collect_axes
 from gridwise_py.bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, Sweep, load_suite, own_sweeps
+from gridwise_py.browser import bundle as bundle_module
+from gridwise_py.browser.bundle import bundle_of
+from gridwise_py.browser.classes import device_classes
+from gridwise_py.browser.data import STEPS, Recipe, recipe_for
+from gridwise_py.browser.page import page_html
 from gridwise_py.cli import main
 from gridwise_py.planning.shaders import prologue, sha256
 from gridwise_py.planning.signature import Argument
@@ -113,7 +113,7 @@ def test_distributions_are_of_the_same_kind_as_those_of_numpy(name):
 
 
 def test_every_maker_of_data_has_a_recipe_of_its_kind():
-    """A new maker needs one, beside the others in bench/browser/data.py."""
+    """A new maker needs one, beside the others in browser/data.py."""
     for name in [name for name, workload in WORKLOADS.items() if workload.data]:
         case = Case.build(name, N, "u32", **{**USUAL_AXES, "share": "0.2"})
         primitive = case.make(None, gw.Capabilities())
@@ -409,7 +409,7 @@ def test_what_a_page_cannot_run_is_told_in_a_line(device, own_sweeps_of, old, ne
 
 
 def test_arguments_that_are_too_large_for_a_page_are_refused(device, own_sweeps_of, monkeypatch):
-    monkeypatch.setattr("gridwise_py.bench.browser.own.MOST_OWN_BYTES", 2399)
+    monkeypatch.setattr("gridwise_py.browser.own.MOST_OWN_BYTES", 2399)
     with pytest.raises(gw.LimitError, match=r"mine\.one kind=u32 n=200: its arguments have over .* take a smaller n"):
         bundle_of(own_sweeps_of(names=["one"]), BENCH_PROTOCOL, device=device)
 

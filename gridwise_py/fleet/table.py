@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ...display.quantities import format_count, format_number
-from ...display.table import table_of, text_width
-from ...display.terminal import clean
-from ..fleet.judge import LEAST_PEERS
-from ..fleet.model import Fleet, Group, Member, Status, Verdict
+from ..display.quantities import format_count, format_number
+from ..display.table import table_of, text_width
+from ..display.terminal import clean
+from .judge import LEAST_PEERS
+from .model import Fleet, Group, Member, Status, Verdict
 
 __all__ = [
     "HEADINGS", "cells_of", "fleet_counts", "fleet_lines", "fleet_remarks", "group_text", "interval_text", "ratio_text",

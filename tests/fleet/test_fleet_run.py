@@ -15,14 +15,14 @@ pytest.importorskip("distributed")
 import gridwise_py as gw
 import gridwise_py.dask as gwd
 from gridwise_py.bench.cases.mode import Mode
-from gridwise_py.bench.fleet.model import Fleet, Status, Verdict
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.sweep.axes import collect_axes
 from gridwise_py.bench.sweep.suite import DEFAULT_AXES, Sweep
 from gridwise_py.cli import main
-from gridwise_py.dask import fleet as fleet_module
-from gridwise_py.dask.fleet import request_of, run_fleet
 from gridwise_py.dask.worker import gpu_workers
+from gridwise_py.fleet import run as fleet_module
+from gridwise_py.fleet.model import Fleet, Status, Verdict
+from gridwise_py.fleet.run import request_of, run_fleet
 from helpers import clusters, fleet_faults
 
 pytestmark = [pytest.mark.dask, pytest.mark.gpu]
@@ -291,6 +291,11 @@ class _Gone:
 
     def submit(self, *given, **options):
         return types.SimpleNamespace(status="cancelled", cancel=lambda: None)
+
+
+def test_what_is_no_client_is_named():
+    with pytest.raises(gw.ArgumentError, match=r"a client is needed .*such as gwd\.connect\(…\), not 'tcp://x'"):
+        run_fleet("tcp://x")
 
 
 def test_without_its_scheduler_a_run_ends_and_says_how_to_go_on(monkeypatch, request_, tmp_path):

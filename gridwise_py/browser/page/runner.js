@@ -1,5 +1,5 @@
 "use strict";
-// Runs a bundle (gridwise_py/bench/browser/bundle.py describes it) and returns the raw file's content
+// Runs a bundle (gridwise_py/browser/bundle.py describes it) and returns the raw file's content
 // (bench/results/browser_model.py). Needs no page: Node runs it, too.
 
 /**

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...display.terminal import clean
-from ..cases.mode import Mode
-from ..results.model import CaseKey, Result, Results
-from ..results.rounds import by_case
+from ..bench.cases.mode import Mode
+from ..bench.results.model import CaseKey, Result, Results
+from ..bench.results.rounds import by_case
+from ..display.terminal import clean
 from .model import Fleet, FleetCase, Measured, Member, Status
 
 __all__ = ["failed_member", "fleet_of", "host_of", "merged"]

@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from gridwise_py.bench.fleet.judge import judge
-from gridwise_py.bench.fleet.model import Fleet
-from gridwise_py.bench.report.page import FleetSource, report_html
+from gridwise_py.bench.report.page import report_html
 from gridwise_py.cli import main
+from gridwise_py.fleet.chapter import FleetChapter
+from gridwise_py.fleet.judge import judge
+from gridwise_py.fleet.model import Fleet
 from gridwise_py.storage.json_files import json_text
 from helpers.chromium import browser, find_chromium
 from helpers.fleets import fleet, results
@@ -137,18 +138,18 @@ def test_a_document_cannot_make_a_report_read_what_is_outside_of_its_folder(fold
 def _source(made, tmp_path):
     judged = judge(made)
     content = json_text(judged.to_json()).encode("utf-8", "replace")
-    return FleetSource("today", tmp_path / "today.fleet.json", content, judged)
+    return FleetChapter("today", tmp_path / "today.fleet.json", content, judged)
 
 
 def test_a_fleet_without_devices_and_one_of_many_groups_have_pages(tmp_path):
     pytest.importorskip("altair")
-    assert "nobody accused" in report_html([], fleets=[_source(Fleet(), tmp_path)])
+    assert "nobody accused" in report_html([], chapters=[_source(Fleet(), tmp_path)])
     members = tuple(
         member for k in range(6) for member in fleet(2, k, group=f"{k:016}", prefix=f"g{k}-").members
     )  # fmt: skip
-    page = report_html([], fleets=[_source(Fleet(cases=fleet(1).cases, members=members), tmp_path)])
+    page = report_html([], chapters=[_source(Fleet(cases=fleet(1).cases, members=members), tmp_path)])
     assert "The charts of 2 of 6 groups" in page
-    large = report_html([], fleets=[_source(fleet(230, cases=3, sick={7: ("all", 0.2)}), tmp_path)])
+    large = report_html([], chapters=[_source(fleet(230, cases=3, sick={7: ("all", 0.2)}), tmp_path)])
     assert "30 of 230 devices in a heat map" in large
 
 
@@ -165,7 +166,7 @@ def _wild(tmp_path):
 def test_labels_of_a_fleet_are_text(tmp_path):
     """Outside of scripts, whose data are JSON in which markup is escaped, no label makes an element."""
     pytest.importorskip("altair")
-    page = report_html([], fleets=[_wild(tmp_path)])
+    page = report_html([], chapters=[_wild(tmp_path)])
     markup = re.sub(r"(?s)<script.*?</script>", "", page)
     assert "window.pwned" in markup  # the labels are there
     assert not re.search(r"<(img|svg|iframe)", markup)
@@ -183,7 +184,7 @@ def test_the_charts_of_a_fleet_are_drawn_and_no_label_runs(tmp_path):
     with browser(path) as new:
         for name, source in pages.items():
             file = tmp_path / f"{name}.html"
-            file.write_text(report_html([], fleets=[source]), encoding="utf-8")
+            file.write_text(report_html([], chapters=[source]), encoding="utf-8")
             page = new()
             page.look()
             page.open(file, DRAWN)

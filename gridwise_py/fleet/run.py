@@ -26,21 +26,21 @@ from distributed import Client, KilledWorker, get_worker
 
 from .. import settings
 from ..bench.cases.mode import Mode
-from ..bench.fleet.files import member_path, parse_fleet
-from ..bench.fleet.judge import judge
-from ..bench.fleet.members import fleet_of, merged
-from ..bench.fleet.model import Fleet, Member, Status
 from ..bench.results.model import Result, Results
 from ..bench.results.reader import content_of, parse, parse_json
 from ..bench.results.writer import partial_path
 from ..bench.sweep.budget import Schedule
 from ..bench.sweep.runner import Request, RunProgress, UnwrittenResults, run_jobs
 from ..bench.sweep.suite import BENCH_PROTOCOL, Job, Sweep, in_rounds, load_suite, plan_jobs
+from ..dask.worker import RESOURCE, DeviceIdentity, identities, run_on_gpu
 from ..errors import ArgumentError, BadResultsFile, ClusterError
 from ..storage.cache import cache_folder
 from ..storage.files import write_whole
 from ..storage.json_files import json_text
-from .worker import RESOURCE, DeviceIdentity, identities, run_on_gpu
+from .files import member_path, parse_fleet
+from .judge import judge
+from .members import fleet_of, merged
+from .model import Fleet, Member, Status
 
 __all__ = ["DeviceState", "request_of", "run_fleet"]
 

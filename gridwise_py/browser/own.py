@@ -15,16 +15,14 @@ from typing import Any, cast
 import numpy as np
 import wgpu
 
-from ...errors import ArgumentError, GridwiseError, LimitError
-from ...planning.layout import Layout
-from ...planning.plan import BufferSpec, Plan, Work
-from ...planning.plan import Kernel as PlanKernel
-from ...primitives.custom_kernel import Kernel
-from ...runtime.array import Array
-from ..cases.case import Case
-from ..checks.check import tolerances
-from ..sampling.checker import expected_results
-from ..sampling.subjects import subject_of
+from .. import Array, Kernel, Layout, Plan, Work
+from ..bench.cases.case import Case
+from ..bench.checks.check import tolerances
+from ..bench.sampling.checker import expected_results
+from ..bench.sampling.subjects import subject_of
+from ..errors import ArgumentError, GridwiseError, LimitError
+from ..internals import BufferSpec
+from ..internals import PlannedKernel as PlanKernel
 
 __all__ = ["MOST_OWN_BYTES", "own_case"]
 

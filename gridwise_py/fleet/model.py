@@ -12,13 +12,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from ...storage.files import write_whole
-from ...storage.json_files import json_text
-from ...storage.records import Record, left_out
-from ...storage.schemas import Limits
-from ..cases.mode import Mode
-from ..results.model import Sha256
-from ..stats.series import Count
+from ..bench.cases.mode import Mode
+from ..bench.results.model import Sha256
+from ..bench.stats.series import Count
+from ..storage.files import write_whole
+from ..storage.json_files import json_text
+from ..storage.records import Record, left_out
+from ..storage.schemas import Limits
 
 __all__ = [
     "ACCUSED", "SCHEMA", "SCHEMA_VERSION", "Fleet", "FleetCase", "Group", "GroupCase", "Measured", "Member", "Status",

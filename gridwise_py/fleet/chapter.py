@@ -1,31 +1,29 @@
-"""The section of a report about a fleet: who is accused and why, all devices case by case, the spread of each group."""
+"""The chapter of a report about a fleet: who is accused and why, all devices case by case, the spread of each group."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from ...display.quantities import format_time
-from ...display.table import Cell
-from ...display.terminal import clean
-from ...errors import BadResultsFile
-from ..fleet.files import member_path
-from ..fleet.model import Fleet, Group, Member
-from ..results.reader import content_of
-from .fleet_table import HEADINGS, cells_of, fleet_counts, fleet_remarks, group_text, what_happened
-from .page_tables import page_table
-from .vega import COLOURS, GREY, SHAPES, Datasets, Spec, load_altair, tips
+from ..bench.report.chapter import AddChart, Chapter
+from ..bench.report.page_tables import page_table
+from ..bench.report.vega import COLOURS, GREY, SHAPES, Datasets, Spec, load_altair, tips
+from ..bench.results.reader import content_of
+from ..display.quantities import format_time
+from ..display.table import Cell
+from ..display.terminal import clean
+from ..errors import BadResultsFile
+from .files import is_fleet, member_path, parse_fleet
+from .model import Fleet, Group, Member
+from .table import HEADINGS, cells_of, fleet_counts, fleet_remarks, group_text, what_happened
 
-__all__ = ["FleetSource", "accused_files", "fleet_section"]
-
-#: Takes the name of a place in the page and the chart for it, and returns the name.
-AddChart: TypeAlias = Callable[[str, Spec], str]
+__all__ = ["FleetChapter", "fleet_chapter"]
 
 #: Devices whose files become part of the report.
 _MOST_FILES = 6
@@ -41,74 +39,73 @@ _COOL_TO_WARM = (COLOURS[0], "#c9ced4", COLOURS[1])
 
 
 @dataclass(frozen=True)
-class FleetSource:
-    """A fleet document.
+class FleetChapter(Chapter):
+    """A fleet document in a report.
 
     Attributes
     ----------
-    name : str
-        Its unique name in the report.
-    path : Path
-    content : bytes
     fleet : Fleet
     """
 
-    name: str
-    path: Path
-    content: bytes
+    KIND, TITLE = "fleet", "Fleet"
+    TEMPLATE = Path(__file__).resolve().with_name("chapter.html")
+
     fleet: Fleet
 
+    def files(self, left_out: list[str]) -> list[tuple[str, Path, bytes]]:
+        """Return id, path and content of the files of accused members: what a report shows of single devices.
 
-def accused_files(source: FleetSource, left_out: list[str]) -> list[tuple[str, Path, bytes]]:
-    """Return id, path and content of the files of accused members: what a report shows of single devices.
+        A file that is not there, or not the one that was judged, is named in `left_out`.
+        """
+        found: list[tuple[str, Path, bytes]] = []
+        wanted = [member for member in self.fleet.outliers if member.file is not None and member.measured]
+        for member in wanted[:_MOST_FILES]:
+            try:
+                path = member_path(self.path, member.file or "")
+                content = content_of(path)
+            except BadResultsFile as error:
+                left_out.append(f"The file of {clean(member.id)}: {clean(str(error))}.")
+                continue
+            if hashlib.sha256(content).hexdigest() != member.sha256:
+                left_out.append(f"The file of {clean(member.id)}: it is not the one that the fleet was judged by.")
+                continue
+            found.append((member.id, path, content))
+        more = len(wanted) - _MOST_FILES
+        if more > 0:
+            left_out.append(f"The files of {more:,} more accused devices of {self.name}; give them to gridwise report.")
+        return found
 
-    A file that is not there, or not the one that was judged, is named in `left_out`.
-    """
-    found: list[tuple[str, Path, bytes]] = []
-    wanted = [member for member in source.fleet.outliers if member.file is not None and member.measured]
-    for member in wanted[:_MOST_FILES]:
-        try:
-            path = member_path(source.path, member.file or "")
-            content = content_of(path)
-        except BadResultsFile as error:
-            left_out.append(f"The file of {clean(member.id)}: {clean(str(error))}.")
-            continue
-        if hashlib.sha256(content).hexdigest() != member.sha256:
-            left_out.append(f"The file of {clean(member.id)}: it is not the one that the fleet was judged by.")
-            continue
-        found.append((member.id, path, content))
-    more = len(wanted) - _MOST_FILES
-    if more > 0:
-        left_out.append(f"The files of {more:,} more accused devices of {source.name}; give them to gridwise report.")
-    return found
+    def section(self, number: int, chart: AddChart, left_out: list[str]) -> dict[str, Any]:
+        """Return what the template shows of a fleet."""
+        fleet, name = self.fleet, self.name
+        groups = sorted(fleet.groups, key=lambda group: (-group.count, group.group))
+        if len(groups) > _MOST_GROUPS:
+            left_out.append(f"The charts of {len(groups) - _MOST_GROUPS} of {len(groups)} groups of {name}.")
+        return {
+            "name": name,
+            "counts": fleet_counts(fleet),
+            "bad": len(fleet.outliers),
+            "remarks": fleet_remarks(fleet),
+            "accused": _accused_table(fleet, f"The accused devices of {name}", left_out),
+            "groups": [
+                {
+                    "title": group_text(group),
+                    "strips": chart(f"fleet-{number}-strips-{k}", _strips(fleet, group)) if k < _MOST_GROUPS else None,
+                    "map": chart(f"fleet-{number}-map-{k}", _heat_map(fleet, group, name, left_out))
+                    if k < _MOST_GROUPS
+                    else None,
+                    "spread": _spread_table(group, f"The spread of a group of {name}", left_out),
+                }
+                for k, group in enumerate(groups)
+            ],
+            "stragglers": _stragglers_table(fleet, f"The stragglers of {name}", left_out),
+            "troubles": _troubles_table(fleet, f"Retries and errors of {name}", left_out),
+        }
 
 
-def fleet_section(source: FleetSource, number: int, chart: AddChart, left_out: list[str]) -> dict[str, Any]:
-    """Return what the template shows of a fleet."""
-    fleet, name = source.fleet, source.name
-    groups = sorted(fleet.groups, key=lambda group: (-group.count, group.group))
-    if len(groups) > _MOST_GROUPS:
-        left_out.append(f"The charts of {len(groups) - _MOST_GROUPS} of {len(groups)} groups of {name}.")
-    return {
-        "name": name,
-        "counts": fleet_counts(fleet),
-        "bad": len(fleet.outliers),
-        "remarks": fleet_remarks(fleet),
-        "accused": _accused_table(fleet, f"The accused devices of {name}", left_out),
-        "groups": [
-            {
-                "title": group_text(group),
-                "strips": chart(f"fleet-{number}-strips-{k}", _strips(fleet, group)) if k < _MOST_GROUPS else None,
-                "map": chart(f"fleet-{number}-map-{k}", _heat_map(fleet, group, name, left_out))
-                if k < _MOST_GROUPS
-                else None,
-                "spread": _spread_table(group, f"The spread of a group of {name}", left_out),
-            }
-            for k, group in enumerate(groups)
-        ],
-        "stragglers": _stragglers_table(fleet, f"The stragglers of {name}", left_out),
-        "troubles": _troubles_table(fleet, f"Retries and errors of {name}", left_out),
-    }
+def fleet_chapter(name: str, path: Path, content: bytes, data: Any) -> FleetChapter | None:
+    """Return the chapter of a fleet document; None if `data`, its JSON, is none."""
+    return FleetChapter(name, path, content, parse_fleet(data, path.name)) if is_fleet(data) else None
 
 
 # ---- tables

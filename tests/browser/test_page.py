@@ -12,13 +12,13 @@ import zlib
 import numpy as np
 import pytest
 
-from gridwise_py.bench.browser.classes import CLASSES
-from gridwise_py.bench.browser.data import STEPS, Recipe
-from gridwise_py.bench.browser.page import PAGE_FOLDER
 from gridwise_py.bench.cases.names import case_name
 from gridwise_py.bench.cases.own_files import load_benchmarks
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.sweep.suite import own_sweeps
+from gridwise_py.browser.classes import CLASSES
+from gridwise_py.browser.data import STEPS, Recipe
+from gridwise_py.browser.page import PAGE_FOLDER
 from gridwise_py.display.quantities import format_time
 from helpers.chromium import browser, find_chromium
 from helpers.measuring_page import changed, small, small_bundle, visit

@@ -15,10 +15,10 @@ from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias, cast
 
-from ...errors import ArgumentError, BadResultsFile
-from ..results.reader import LARGEST, SMALLEST, content_of, document_of, parse_json
-from ..results.schema import check_fields, check_version, remembering_validator
-from ..results.validator import Validator
+from ..bench.results.reader import LARGEST, SMALLEST, content_of, document_of, parse_json
+from ..bench.results.schema import check_fields, check_version, remembering_validator
+from ..bench.results.validator import Validator
+from ..errors import ArgumentError, BadResultsFile
 from .members import failed_member, fleet_of, host_of, merged
 from .model import SCHEMA, Fleet
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..._version import __version__
-from ...display.own_page import content_policy, inline_text
+from .. import __version__
+from ..display.own_page import content_policy, inline_text
 
 __all__ = ["PAGE_FOLDER", "page_html"]
 

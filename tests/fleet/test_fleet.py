@@ -9,13 +9,13 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.mode import Mode
-from gridwise_py.bench.fleet import files as fleet_files
-from gridwise_py.bench.fleet.files import member_path, names_of, parse_fleet, read_fleet
-from gridwise_py.bench.fleet.judge import LEAST_PEERS, judge
-from gridwise_py.bench.fleet.members import fleet_of, host_of, merged
-from gridwise_py.bench.fleet.model import Fleet, Status, Verdict
-from gridwise_py.bench.report.fleet_table import fleet_counts, fleet_lines
 from gridwise_py.bench.results.model import Results
+from gridwise_py.fleet import files as fleet_files
+from gridwise_py.fleet.files import member_path, names_of, parse_fleet, read_fleet
+from gridwise_py.fleet.judge import LEAST_PEERS, judge
+from gridwise_py.fleet.members import fleet_of, host_of, merged
+from gridwise_py.fleet.model import Fleet, Status, Verdict
+from gridwise_py.fleet.table import fleet_counts, fleet_lines
 from gridwise_py.storage.json_files import json_text
 from helpers.fleets import fleet, results
 from helpers.fuzz_results import mutate
@@ -463,7 +463,7 @@ def test_what_is_said_about_chance_and_about_one_visit():
 
 
 def test_numbers_in_ids_are_in_order():
-    from gridwise_py.bench.report.fleet_page import _by_number
+    from gridwise_py.fleet.chapter import _by_number
 
     assert sorted(["node10", "node2", "node", "node2a", "x\N{SUPERSCRIPT TWO}"], key=_by_number) == [
         "node",

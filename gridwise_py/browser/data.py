@@ -14,10 +14,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError
-from ...planning.signature import Argument
-from ...types.operators import Multiply
-from ..cases.data import (
+from .. import Argument, Multiply
+from ..bench.cases.data import (
     Maker,
     equal_segments,
     flags,
@@ -27,7 +25,8 @@ from ..cases.data import (
     random_runs,
     scattered_keys,
 )
-from ..cases.distributions import UNIFORM
+from ..bench.cases.distributions import UNIFORM
+from ..errors import ArgumentError
 
 __all__ = ["STEPS", "Recipe", "recipe_for"]
 

@@ -1,5 +1,5 @@
 "use strict";
-// Inputs from recipes (gridwise_py/bench/browser/data.py makes the same items), and the check of outputs.
+// Inputs from recipes (gridwise_py/browser/data.py makes the same items), and the check of outputs.
 
 /** @typedef {{words: number, steps: [string, ...number[]][], as: string, scale?: number, offset?: number, base64?: string}} Recipe */
 /** @typedef {{name: string, bytes: number, sha256?: string, values?: number[], errors?: number[], base64?: string, rtol?: number, atol?: number}} Output */

@@ -1,1 +1,0 @@
-"""Fleets: one suite on many devices, put together from their files and judged against each other."""
