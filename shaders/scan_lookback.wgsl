@@ -47,8 +47,14 @@ fn carry_in() -> Acc {
   if ((params.flags & HAS_CARRY) == 0u) { return identity(); }
   return load_acc_carries(0u);
 }
-
+fn with_carry(before: Acc) -> Acc { return combine(carry_in(), before); }
+//$ else
+fn with_carry(before: Acc) -> Acc { return before; }
 //$ endif
+fn posted(total: Acc) -> Acc { return total; }
+fn ends_look_back(total: Acc) -> bool { return false; }
+//$ include "lib/look_back_resume.wgsl"
+
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
   @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -86,26 +92,7 @@ fn main(
 //$ endif
   tile_scan(sum.before);
 
-  if (tile > 0u) {
-    var next = tile - 1u;
-    var spins = 0u;
-    loop {
-      if (look_back_enter()) { look_back(next, before, spins); }
-      let found = workgroupUniformLoad(&look_back_result);
-      before = found.sum;
-      spins = found.spins;
-      if (found.stalled == NONE) { break; }
-      before = combine(tile_total(found.stalled), before);
-      if (found.stalled == 0u) {
-//$ if carried
-        before = combine(carry_in(), before);
-//$ endif
-        break;
-      }
-      next = found.stalled - 1u;
-    }
-    if (is_leader()) { state_publish(tile, INCLUSIVE, combine(before, total)); }
-  }
+  if (tile > 0u) { before = look_back_from(tile, total, false, 0u); }
 //$ if carried
   if (is_leader() && tile == params.tiles - 1u) { store_acc_carries(1u, combine(before, total)); }
 //$ endif
