@@ -8,5 +8,5 @@ fn tile_size() -> u32 { return WORKGROUP_SIZE * VECS * 4u; }
 
 // First item of this invocation in row r.
 fn tile_item(tile: u32, r: u32) -> u32 {
-  return tile * tile_size() + (sg_id * VECS * sg_size + (r * sg_size + sg_lane) * QUADS) * 4u;
+  return tile * tile_size() + (sg_id * VECS * sg_size + r * sg_size * QUADS + sg_lane * QUADS) * 4u;
 }
