@@ -11,16 +11,10 @@
 
 struct Params {
   n: u32,  // items of the window
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   tiles: u32,
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
+//$ include "lib/params_operator.wgsl"
   {{ fields.input }}
   {{ fields.output }}
 //$ if carried

@@ -9,7 +9,7 @@
 //$ set raw, raw_written = ["block_carries"], []
 //$ include "lib/accumulators.wgsl"
 //$ include "lib/workgroup.wgsl"
-//$ include "lib/stream_tiles.wgsl"
+//$ include "lib/window_tiles.wgsl"
 //$ include "lib/stream_marks.wgsl"
 //$ include "lib/stream_tile.wgsl"
 //$ include "lib/stream_carry.wgsl"

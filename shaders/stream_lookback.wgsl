@@ -17,7 +17,7 @@
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/stream_acc.wgsl"
 //$ include "lib/workgroup.wgsl"
-//$ include "lib/stream_tiles.wgsl"
+//$ include "lib/window_tiles.wgsl"
 //$ include "lib/stream_marks.wgsl"
 //$ include "lib/stream_tile.wgsl"
 //$ include "lib/stream_places_of_" ~ places_of ~ ".wgsl"

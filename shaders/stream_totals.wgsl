@@ -8,7 +8,7 @@
 //$ set raw, raw_written = ["block_totals"], ["block_carries"]
 //$ include "lib/accumulators.wgsl"
 //$ include "lib/workgroup.wgsl"
-//$ include "lib/stream_tiles.wgsl"
+//$ include "lib/window_tiles.wgsl"
 //$ include "lib/stream_carry.wgsl"
 //$ include "lib/stream_end.wgsl"
 

@@ -3,16 +3,10 @@
 
 struct Params {
   n: u32,  // items of the window
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   blocks: u32,  // workgroups that have work
 //$ if acc is defined
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
+//$ include "lib/params_operator.wgsl"
 //$ endif
   a_offset: u32,
   b_offset: u32,

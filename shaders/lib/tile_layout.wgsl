@@ -3,6 +3,7 @@
 // subgroup by subgroup keeps the order of the items.
 const VECS: u32 = {{ vecs }}u;
 const QUADS: u32 = {{ quads if quads is defined else 1 }}u;
+const ROWS: u32 = VECS / QUADS;
 
 fn tile_size() -> u32 { return WORKGROUP_SIZE * VECS * 4u; }
 

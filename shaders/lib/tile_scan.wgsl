@@ -7,7 +7,7 @@
 //$ include "lib/tail.wgsl"
 //$ endif
 //$ set A, AQuad, join, e = ("Local", "LocalQuad", "local_combine", "Local()") if local else ("Acc", "Quad", "combine", "identity()")
-var<private> tile_before: array<{{ A }}, {{ "VECS" if quads == 1 else "VECS / QUADS" }}>;
+var<private> tile_before: array<{{ A }}, ROWS>;
 
 // Returns the total of the subgroups before this one in the tile, and the tile's total.
 fn tile_sum() -> WorkgroupScan {
