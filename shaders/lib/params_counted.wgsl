@@ -1,4 +1,4 @@
-  // Which items the GPU may have counted: n is the number of all, this window has `capacity` of them from `first` on.
+// Fields of Params: which items the GPU may have counted. n is how many there are; this window has `capacity` of them, from `first` on.
 //$ if counted
   first: u32,
   capacity: u32,
