@@ -17,7 +17,7 @@ struct Params {
 //$ if acc is defined
 //$ include "lib/operator.wgsl"
 fn f(i: u32) -> {{ "vec2<u32>" if acc.words == 2 else "u32" }} { return lower(combine(lift(load_a(i)), lift(load_b(i)))); }
-fn f4(i: u32) -> SourceQuad { return lower4(combine4(lift4(load4_a(i)), lift4(load4_b(i)))); }
+fn f4(i: u32) -> {{ "array<vec4<u32>, 2>" if source.bytes == 8 else "SourceQuad" }} { return lower4(combine4(lift4(load4_a(i)), lift4(load4_b(i)))); }
 //$ else
 alias T = {{ datatype }};
 

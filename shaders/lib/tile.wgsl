@@ -77,7 +77,7 @@ fn tile_load(tile: u32) {
 //$ endfor
 //$ for q in range(quads)
 //$ if source.bytes == 8
-    tile_items[{{ r * quads + q }}] = {{ "number4" if local else "lift4" }}(SourceQuad(row_{{ r }}_{{ 2 * q }}, row_{{ r }}_{{ 2 * q + 1 }}));
+    tile_items[{{ r * quads + q }}] = {{ "number4" if local else "lift4" }}(array<vec4<u32>, 2>(row_{{ r }}_{{ 2 * q }}, row_{{ r }}_{{ 2 * q + 1 }}));
 //$ else
 //$ set at = q % (row_items // 4)
 //$ set words = {1: ".%s" % "xyzw"[at], 2: ".%s" % ("xy", "zw")[at % 2], 4: ""}[source.bytes]
