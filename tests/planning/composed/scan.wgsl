@@ -193,7 +193,7 @@ fn tile_total(tile: u32) -> Acc {
 }
 // Scan of a tile that lib/tile.wgsl has loaded, in three steps. `tile_sum` returns the total after one barrier; it comes
 // first because other workgroups may be polling for the total. `tile_scan` works in registers, without barriers.
-// `tile_store` writes.
+// `tile_store` writes. A function of a row r is called with constants.
 // Stores those of the items i to i + 3 that lie before item n.
 fn store4_guarded(i: u32, words: vec4<u32>) {
   if (i + 4u <= params.n) {
@@ -210,10 +210,15 @@ var<private> tile_before: array<Acc, ROWS>;
 fn tile_sum() -> WorkgroupScan {
   var v = tile_items[0];
   v = combine4(v, tile_items[1]);
-  return wg_scan(tile_row_sum(v));
+  return wg_scan(sg_reduce(quad_sum(v)));
+}
+fn quad_sum(v: Quad) -> Acc { return combine(combine(v.x, v.y), combine(v.z, v.w)); }
+// What the lane has of row r.
+fn row_sum(r: u32) -> Acc {
+  var sum = quad_sum(tile_items[r * QUADS]);
+  return sum;
 }
 
-fn tile_row_sum(v: Quad) -> Acc { return sg_reduce(combine(combine(v.x, v.y), combine(v.z, v.w))); }
 // Makes tile_items inclusive within their row of the lane, and tile_before the prefix of each row. `before` is the prefix of
 // this subgroup.
 fn tile_scan(before: Acc) {
@@ -221,17 +226,18 @@ fn tile_scan(before: Acc) {
   carry = tile_scan_row(0u, carry);
   carry = tile_scan_row(1u, carry);
 }
-
 fn tile_scan_row(r: u32, carry: Acc) -> Acc {
-  let v = tile_items[r];
-  let y = combine(v.x, v.y);
-  let z = combine(y, v.z);
-  let w = combine(z, v.w);
-  tile_items[r] = Quad(v.x, y, z, w);
-  let lanes = sg_scan(w);
+  let v_0 = tile_items[r * QUADS + 0u];
+  let x_0 = v_0.x;
+  let y_0 = combine(x_0, v_0.y);
+  let z_0 = combine(y_0, v_0.z);
+  let w_0 = combine(z_0, v_0.w);
+  tile_items[r * QUADS + 0u] = Quad(x_0, y_0, z_0, w_0);
+  let lanes = sg_scan(w_0);
   tile_before[r] = combine(carry, lanes.exclusive);
   return combine(carry, sg_last(lanes.inclusive));
 }
+
 // Writes the tile, with `before` as the prefix of all items.
 fn tile_store(tile: u32, before: Acc) {
   if (tile_is_full(tile)) {
@@ -242,19 +248,19 @@ fn tile_store(tile: u32, before: Acc) {
     tile_store_row(tile, 1u, before, false);
   }
 }
-
-fn put4_guarded(i: u32, x: Quad) { store4_guarded(i, result4(x)); }
 fn tile_store_row(tile: u32, r: u32, before: Acc, full: bool) {
   let p = combine(before, tile_before[r]);
-  let v = tile_items[r];
-  let results = combine4(quad_of(p), v);
+  let v_0 = tile_items[r * QUADS + 0u];
+  let results_0 = combine4(quad_of(p), v_0);
   let i = tile_item(tile, r);
   if (full) {
-    put4(i, results);
+    put4(i + 0u, results_0);
   } else {
-    put4_guarded(i, results);
+    put4_guarded(i + 0u, results_0);
   }
 }
+
+fn put4_guarded(i: u32, x: Quad) { store4_guarded(i, result4(x)); }
 // The chained state of a single-pass scan: one word {epoch, flag, value} per tile. It is read and written as a whole,
 // because WGSL's atomics are relaxed and promise no order between two words. Two forms:
 //   u64     one 64-bit atomic: value in the low half, epoch and flag in the high half
