@@ -19,8 +19,8 @@ from gridwise_py.planning.shaders import (
     refuse_fatal_text,
     shader_directory,
 )
-from helpers.cases import APART, cases, texts
 from helpers import composed as stored
+from helpers.cases import APART, cases, texts
 
 FILES = sorted(shader_directory().rglob("*.wgsl"))
 TOP = [path for path in FILES if path.parent == shader_directory()]

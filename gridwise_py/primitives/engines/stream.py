@@ -578,7 +578,7 @@ class StreamPrimitive(Primitive):
         return {"pause": _PAUSE if n > _ITEMS_OF_NO_PAUSE else 0} if self._pauses() else {}
 
     def _round_rows(self, shape: Shape, stage_words: int) -> int:
-        """Return how many rows go through a subgroup's part of workgroup memory together: those of a tile in equal parts."""
+        """Return how many rows of a tile, cut into equal rounds, go through workgroup memory together."""
         most = max(1, self._stage() // (4 * shape.workgroup_size * stage_words))
         return next(rows for rows in range(min(most, shape.vecs), 0, -1) if shape.vecs % rows == 0)
 
@@ -615,7 +615,9 @@ class StreamPrimitive(Primitive):
         # What goes through workgroup memory, one after the other: positions, and items from registers or by rows.
         late = [each for each in fields if each["source"] in ("index", "late")]
         passes: list[dict[str, Any]] = [{"name": "positions", "source": "late", "words": 1}] if late or runs else []
-        passes += [{**each, "words": max(1, each["bytes"] // 4)} for each in fields if each["source"] in ("held", "row")]
+        passes += [
+            {**each, "words": max(1, each["bytes"] // 4)} for each in fields if each["source"] in ("held", "row")
+        ]
         stage_words = max((int(each["words"]) for each in passes), default=1)
         rows = self._round_rows(shape, stage_words)
         if self.places is not None:
