@@ -41,12 +41,8 @@ fn carry_in() -> Acc {
   if ((params.flags & HAS_CARRY) == 0u) { return identity(); }
   return load_acc_carries(0u);
 }
-fn with_carry(before: Acc) -> Acc { return combine(carry_in(), before); }
-//$ else
-fn with_carry(before: Acc) -> Acc { return before; }
+//$ set before_tile_0 = "combine(carry_in(), before)"
 //$ endif
-fn posted(total: Acc) -> Acc { return total; }
-fn ends_look_back(total: Acc) -> bool { return false; }
 //$ include "lib/look_back_resume.wgsl"
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -86,7 +82,10 @@ fn main(
 //$ endif
   tile_scan(sum.before);
 
-  if (tile > 0u) { before = look_back_from(tile, total, false, 0u); }
+  if (tile > 0u) {
+    before = look_back_from(tile, 0u);
+    if (is_leader()) { state_publish(tile, INCLUSIVE, combine(before, total)); }
+  }
 //$ if carried
   if (is_leader() && tile == params.tiles - 1u) { store_acc_carries(1u, combine(before, total)); }
 //$ endif

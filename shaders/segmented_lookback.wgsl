@@ -87,7 +87,7 @@ fn with_carry(before: Posted) -> Posted { return posted(chain_combine(carry_in()
 //$ else
 fn with_carry(before: Posted) -> Posted { return before; }
 //$ endif
-//$ set at_once = true
+//$ set may_end = true
 //$ include "lib/look_back_resume.wgsl"
 
 @compute @workgroup_size(WORKGROUP_SIZE)

@@ -27,9 +27,6 @@
 //$ include "lib/stream_state.wgsl"
 //$ include "lib/look_back.wgsl"
 
-fn posted(total: Acc) -> Acc { return total; }
-fn ends_look_back(total: Acc) -> bool { return false; }
-fn with_carry(before: Acc) -> Acc { return before; }  // carried_before adds it when the tile is written
 //$ include "lib/look_back_resume.wgsl"
 
 //$ if pauses
@@ -69,7 +66,10 @@ fn main(
   tile_rank();
   stage_first(tile, count);
   var before = identity();
-  if (tile > 0u) { before = look_back_from(tile, count.total, false, {{ "pause(params.pause)" if pauses else "0u" }}); }
+  if (tile > 0u) {
+    before = look_back_from(tile, {{ "pause(params.pause)" if pauses else "0u" }});
+    if (is_leader()) { state_publish(tile, INCLUSIVE, combine(before, count.total)); }
+  }
   if (is_leader()) {
     if (tile == used_tiles() - 1u) { emit_end(combine(before, count.total)); }
     if (state_count_finished(params.tiles)) { state_next_epoch(); }

@@ -635,13 +635,14 @@ fn ends_look_back(total: Chain) -> bool {
   return workgroupUniformLoad(&stalled_is_final) != 0u;
 }
 fn with_carry(before: Posted) -> Posted { return before; }
-// What comes before a tile, for all invocations of its workgroup; leaves the tile's inclusive total published. A tile that has not
-// published in time is not waited for: its total is computed here, from the input, and the look-back goes on before it.
-// Needs lib/look_back.wgsl, tile_total, and of the kernel's file
+// What comes before a tile, for all invocations of its workgroup. A tile that has not published in time is not waited for: its
+// total is computed here, from the input, and the look-back goes on before it. Needs lib/look_back.wgsl and tile_total; the
+// caller publishes the inclusive total. A kernel with windows says what comes before tile 0 (`before_tile_0`).
+// The look-back of this kernel can end at a tile's total. It needs
 //   posted            what a tile publishes of a total
 //   ends_look_back    whether nothing before a tile with this total reaches its end
 //   with_carry        what comes before the first tile of the window, and what comes after that
-// `own` is what the tile publishes of its own total, unless its inclusive one is known before.
+// and the inclusive total of `own` and what comes before is published here, unless it `is_known` before.
 fn look_back_from(tile: u32, own: Acc, is_known: bool, spins_so_far: u32) -> Acc {
   var before = identity();
   var next = tile - 1u;
