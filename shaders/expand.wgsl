@@ -10,18 +10,14 @@ struct Params {
   tiles: u32,
   size: u32,  // items that the output has room for
   search_steps: u32,
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 override WORKGROUP_SIZE: u32 = 256u;
 const VECS: u32 = {{ vecs }}u;
 var<private> local: u32;
 //$ include "lib/workgroup_index.wgsl"
-//$ if not counted
-fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }
-//$ endif
 fn end_of(s: u32) -> u32 { return {{ "load_offsets(s + 1u)" if by == "offsets" else "load_ends(s)" }}; }
 fn segments_in_all() -> u32 { return item_count(); }
 fn items_in_all() -> u32 {

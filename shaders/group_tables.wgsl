@@ -8,15 +8,11 @@
 
 struct Params {
   n: u32,
-//$ if counted
-  first: u32,
-  capacity: u32,
-//$ endif
+//$ include "lib/params_counted.wgsl"
   blocks: u32,  // workgroups
   key_mask: u32,
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

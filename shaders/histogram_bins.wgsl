@@ -3,17 +3,13 @@
 
 struct Params {
   n: u32,  // items of the window
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   blocks: u32,  // workgroups that have work
 //$ for name in bin_fields
   {{ name }}: u32,
 //$ endfor
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

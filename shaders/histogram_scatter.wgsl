@@ -11,9 +11,8 @@ struct Params {
 //$ else
   bins: u32,
 //$ endif
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

@@ -6,9 +6,8 @@ struct Params {
   tables: u32,  // how many there are
   blocks: u32,  // workgroups that have work
   identity_bits: u32,
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

@@ -11,9 +11,8 @@
 struct Params {
 //$ include "lib/merge_params.wgsl"
   tiles: u32,
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

@@ -16,9 +16,8 @@ struct Params {
   tiles: u32,
   blocks: u32,  // workgroups that have work
   step: u32,  // the second probe lies so far from the first
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

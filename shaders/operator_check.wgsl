@@ -4,13 +4,7 @@
 
 struct Params {
   n: u32,  // pairs
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
-//$ if fixed_order
-  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
-//$ endif
+//$ include "lib/params_operator.wgsl"
   a_offset: u32,
   b_offset: u32,
   output_offset: u32,

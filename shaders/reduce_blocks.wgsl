@@ -5,10 +5,7 @@
 
 struct Params {
   n: u32,  // items of the window
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
 //$ if counted
   max_blocks: u32,
 //$ else
@@ -17,13 +14,7 @@ struct Params {
 //$ endif
   blocks: u32,  // workgroups that have work
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
-//$ if fixed_order
-  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
-//$ endif
+//$ include "lib/params_operator.wgsl"
   {{ fields.input }}
   {{ fields.output }}
 }

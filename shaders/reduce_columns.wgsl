@@ -10,13 +10,7 @@ struct Params {
   blocks: u32,  // of the rows of a matrix
   rows_per_block: u32,
   workgroups: u32,  // that have work: strips × blocks × matrices
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
-//$ if fixed_order
-  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
-//$ endif
+//$ include "lib/params_operator.wgsl"
   {{ fields.input }}
   output_offset: u32,
 }

@@ -12,13 +12,7 @@ struct Params {
   tiles_per_block: u32,
   blocks: u32,  // of a matrix
   workgroups: u32,  // that have work: blocks × matrices
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
-//$ if fixed_order
-  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
-//$ endif
+//$ include "lib/params_operator.wgsl"
   {{ fields.input }}
   output_offset: u32,
 }

@@ -9,13 +9,7 @@ struct Params {
   parts: u32,       // of each row
   part_quads: u32,  // quads of a part; the last one has the rest
   units: u32,       // rows × parts
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
-//$ if fixed_order
-  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
-//$ endif
+//$ include "lib/params_operator.wgsl"
   {{ fields.input }}
   output_offset: u32,
 }

@@ -9,13 +9,7 @@ struct Params {
   blocks: u32,  // of the rows of a matrix
   rows_per_block: u32,
   units: u32,   // invocations that have work: strips × blocks × matrices
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
-//$ if fixed_order
-  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
-//$ endif
+//$ include "lib/params_operator.wgsl"
   input_offset: u32,
 //$ if carried
   carries_offset: u32,

@@ -4,13 +4,7 @@
 struct Params {
   n: u32,  // items of the input: 1
   flags: u32,  // RAW_OUTPUT
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
-//$ if fixed_order
-  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
-//$ endif
+//$ include "lib/params_operator.wgsl"
   {{ fields.input }}
   {{ fields.output }}
 }

@@ -11,16 +11,10 @@
 
 struct Params {
   n: u32,  // items of the window
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   tiles: u32,
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
+//$ include "lib/params_operator.wgsl"
   {{ fields.input }}
   {{ fields.output }}
 //$ if carried
@@ -47,8 +41,10 @@ fn carry_in() -> Acc {
   if ((params.flags & HAS_CARRY) == 0u) { return identity(); }
   return load_acc_carries(0u);
 }
-
+//$ set before_tile_0 = "combine(carry_in(), before)"
 //$ endif
+//$ include "lib/look_back_resume.wgsl"
+
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
   @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -87,23 +83,7 @@ fn main(
   tile_scan(sum.before);
 
   if (tile > 0u) {
-    var next = tile - 1u;
-    var spins = 0u;
-    loop {
-      if (look_back_enter()) { look_back(next, before, spins); }
-      let found = workgroupUniformLoad(&look_back_result);
-      before = found.sum;
-      spins = found.spins;
-      if (found.stalled == NONE) { break; }
-      before = combine(tile_total(found.stalled), before);
-      if (found.stalled == 0u) {
-//$ if carried
-        before = combine(carry_in(), before);
-//$ endif
-        break;
-      }
-      next = found.stalled - 1u;
-    }
+    before = look_back_from(tile, 0u);
     if (is_leader()) { state_publish(tile, INCLUSIVE, combine(before, total)); }
   }
 //$ if carried

@@ -4,15 +4,11 @@
 
 struct Params {
   n: u32,  // items of the window
-//$ if counted
-  first: u32,  // the first item of the window
-  capacity: u32,  // items that the window has room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   blocks: u32,  // workgroups that have work
   length: u32,  // of the output
-//$ for name in operand_names
-  {{ fields[name] }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

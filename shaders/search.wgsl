@@ -18,9 +18,8 @@ struct Params {
 //$ if samples
   levels: u32,  // of samples
 //$ endif
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

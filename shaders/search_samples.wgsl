@@ -7,9 +7,8 @@ struct Params {
   length: u32,  // keys
   levels: u32,
   samples_length: u32,
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

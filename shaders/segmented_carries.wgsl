@@ -3,16 +3,9 @@
 // Forward progress: there is one workgroup. Bindings: params, totals, carries.
 struct Params {
   blocks: u32,
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
-//$ if fixed_order
-  zero: u32,
-//$ endif
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+//$ include "lib/params_operator.wgsl"
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/operator.wgsl"

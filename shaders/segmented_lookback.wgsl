@@ -29,16 +29,9 @@ struct Params {
   segments: u32,
   search_steps: u32,
 //$ endif
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
-//$ if fixed_order
-  zero: u32,
-//$ endif
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+//$ include "lib/params_operator.wgsl"
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"
@@ -73,17 +66,29 @@ fn carry_out(total: Chain) {
 //$ endif
 //$ if emission == "runs"
 alias Posted = Chain;
-fn posted(x: Chain) -> Posted { return x; }
+fn posted(total: Chain) -> Posted { return total; }
 // The chain of what was looked back over, and a tile behind it.
 fn chain_of_posted(x: Posted) -> Chain { return x; }
-fn is_final(x: Chain) -> bool { return false; }
+fn is_final(total: Chain) -> bool { return false; }
+fn ends_look_back(total: Chain) -> bool { return false; }
 //$ else
 alias Posted = Acc;
-fn posted(x: Chain) -> Posted { return chain_value(x); }
+fn posted(total: Chain) -> Posted { return chain_value(total); }
 fn chain_of_posted(x: Posted) -> Chain { return chain_of(0u, x); }
-fn is_final(x: Chain) -> bool { return x.x != 0u; }
+fn is_final(total: Chain) -> bool { return total.x != 0u; }
 var<workgroup> stalled_is_final: u32;
+fn ends_look_back(total: Chain) -> bool {
+  if (local == 0u) { stalled_is_final = select(0u, 1u, is_final(total)); }
+  return workgroupUniformLoad(&stalled_is_final) != 0u;
+}
 //$ endif
+//$ if carried
+fn with_carry(before: Posted) -> Posted { return posted(chain_combine(carry_in(), chain_of_posted(before))); }
+//$ else
+fn with_carry(before: Posted) -> Posted { return before; }
+//$ endif
+//$ set may_end = true
+//$ include "lib/look_back_resume.wgsl"
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -119,36 +124,7 @@ fn main(
     }
   }
   emit_closed(tile, sum);
-  // What a look-back finds is published at once: later tiles wait for it.
-  if (tile > 0u && look_back_enter()) {
-    look_back(tile - 1u, posted(before), 0u);
-    if (is_leader() && !is_known && look_back_result.stalled == NONE) {
-      state_publish(tile, INCLUSIVE, posted(chain_combine(chain_of_posted(look_back_result.sum), sum.total)));
-    }
-  }
-  if (tile > 0u) {
-    var again = false;
-    loop {
-      let found = workgroupUniformLoad(&look_back_result);
-      before = chain_of_posted(found.sum);
-      if (found.stalled == NONE) { break; }
-      again = true;
-      let stalled = tile_total(found.stalled);
-      before = chain_combine(stalled, before);
-//$ if emission != "runs"
-      if (local == 0u) { stalled_is_final = select(0u, 1u, is_final(stalled)); }
-      if (workgroupUniformLoad(&stalled_is_final) != 0u) { break; }
-//$ endif
-      if (found.stalled == 0u) {
-//$ if carried
-        before = chain_combine(carry_in(), before);
-//$ endif
-        break;
-      }
-      if (look_back_enter()) { look_back(found.stalled - 1u, posted(before), found.spins); }
-    }
-    if (is_leader() && !is_known && again) { state_publish(tile, INCLUSIVE, posted(chain_combine(before, sum.total))); }
-  }
+  if (tile > 0u) { before = chain_of_posted(look_back_from(tile, posted(sum.total), is_known, 0u)); }
   if (is_leader() && tile == used_tiles() - 1u) {
     let total = chain_combine(before, sum.total);
 //$ if carried

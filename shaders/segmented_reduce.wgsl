@@ -22,16 +22,9 @@ struct Params {
   segments: u32,
   search_steps: u32,
   expected_ends: u32,  // segments that end in a tile, on average
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
-//$ if fixed_order
-  zero: u32,
-//$ endif
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+//$ include "lib/params_operator.wgsl"
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

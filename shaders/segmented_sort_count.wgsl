@@ -3,10 +3,7 @@
 
 struct Params {
   n: u32,  // items
-//$ if counted
-  first: u32,  // 0
-  capacity: u32,  // items that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   tiles: u32,
   workgroups: u32,
   tile_items: u32,
@@ -15,9 +12,8 @@ struct Params {
   segment_tiles: u32,
 //$ endif
   digit: u32,  // shift, width and word: see lib/segment_key.wgsl
-//$ for name in operand_names
-  {{ fields[name] }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

@@ -5,9 +5,8 @@ struct Params {
   tiles: u32,  // that there may be
   windows: u32,
   tile_items: u32,
-//$ for name in operand_names
-  {{ fields[name] }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

@@ -5,10 +5,7 @@
 
 struct Params {
   n: u32,  // items
-//$ if counted
-  first: u32,  // 0
-  capacity: u32,  // items that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   tiles: u32,
   workgroups: u32,
   tile_items: u32,
@@ -18,9 +15,8 @@ struct Params {
 //$ endif
   digit: u32,  // shift, width and word: see lib/segment_key.wgsl
   identity_bits: u32,
-//$ for name in operand_names
-  {{ fields[name] }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

@@ -5,9 +5,8 @@ struct Params {
   tiles: u32,
   groups: u32,
   group_tiles: u32,
-//$ for name in operand_names
-  {{ fields[name] }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

@@ -7,10 +7,7 @@
 
 struct Params {
   n: u32,  // items
-//$ if counted
-  first: u32,  // 0
-  capacity: u32,  // items that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   tiles: u32,
 //$ if not fixed
   windows: u32,
@@ -23,9 +20,8 @@ struct Params {
   digit_{{ d }}: u32,  // shift, width and word: see lib/segment_key.wgsl
 //$ endfor
   identity_bits: u32,
-//$ for name in operand_names
-  {{ fields[name] }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

@@ -4,18 +4,14 @@
 
 struct Params {
   n: u32,  // items
-//$ if counted
-  first: u32,  // 0
-  capacity: u32,  // items that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   segments: u32,
   windows: u32,
   window_items: u32,
   most: u32,  // items of a short segment
   tile_items: u32,
-//$ for name in operand_names
-  {{ fields[name] }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

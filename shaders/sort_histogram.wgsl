@@ -6,19 +6,15 @@
 
 struct Params {
   n: u32,  // keys
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   blocks: u32,
   block_items: u32,
 //$ for d in range(digits)
   digit_{{ d }}: u32,  // shift, width and word: see lib/sort_key.wgsl
 //$ endfor
   identity_bits: u32,
-//$ for name in operand_names
-  {{ fields[name] }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

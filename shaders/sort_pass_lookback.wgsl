@@ -9,18 +9,14 @@
 
 struct Params {
   n: u32,  // keys
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   route_index: u32,  // index of this digit in the routes
   bins_index: u32,  // index of its first bin in the routes
   tiles: u32,
   digit: u32,
   identity_bits: u32,
-//$ for name in operand_names
-  {{ fields[name] }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

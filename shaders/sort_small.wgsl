@@ -3,17 +3,13 @@
 
 struct Params {
   n: u32,  // keys
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
 //$ for d in range(passes)
   digit_{{ d }}: u32,  // shift, width and word: see lib/sort_key.wgsl
 //$ endfor
   identity_bits: u32,
-//$ for name in operand_names
-  {{ fields[name] }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/operator.wgsl"

@@ -6,11 +6,15 @@
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/stream_acc.wgsl"
+//$ set raw, raw_written = ["block_carries"], []
+//$ include "lib/accumulators.wgsl"
 //$ include "lib/workgroup.wgsl"
+//$ include "lib/window_tiles.wgsl"
 //$ include "lib/stream_marks.wgsl"
 //$ include "lib/stream_tile.wgsl"
 //$ include "lib/stream_carry.wgsl"
-//$ include "lib/stream_emit.wgsl"
+//$ include "lib/stream_places_of_" ~ places_of ~ ".wgsl"
+//$ include "lib/stream_emit_" ~ emission ~ ".wgsl"
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -23,27 +27,14 @@ fn main(
   enter(lanes);
   let first = block * params.tiles_per_block;
   let end = min(first + params.tiles_per_block, used_tiles());
-//$ if words == 1
-  var before = load_block_carries(block);
-//$ else
-  var before = Acc(load_block_carries(2u * block), load_block_carries(2u * block + 1u));
-//$ endif
+  var before = load_acc_block_carries(block);
   for (var tile = first; tile < end; tile++) {
     tile_load(tile);
     let count = tile_count(tile);
     tile_rank();
-//$ if staged
-//$ if not splits and not rounds
-    if (local == 0u) { staged_items = {{ "count.total" if words == 1 else "count.total.x" }}; }
-//$ endif
+    if (local == 0u) { announce_total(count.total); }
     stage_first(tile, count);
-//$ endif
     emit_tile(tile, before, count);
-//$ if runs
-    let last = params.first + count.total.y;
-    before = Acc(before.x + count.total.x, select(before.y, last, count.total.y > 0u));
-//$ else
-    before = combine(before, count.total);
-//$ endif
+    before = combine(before, from_window(count.total));
   }
 }

@@ -6,7 +6,10 @@
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/stream_acc.wgsl"
+//$ set raw, raw_written = [], ["block_totals"]
+//$ include "lib/accumulators.wgsl"
 //$ include "lib/workgroup.wgsl"
+//$ include "lib/window_tiles.wgsl"
 //$ include "lib/stream_marks.wgsl"
 //$ include "lib/stream_carry.wgsl"
 
@@ -24,12 +27,5 @@ fn main(
   let end = min(first + params.tiles_per_block, used_tiles());
   var total = identity();
   for (var tile = first; tile < end; tile++) { total = combine(total, tile_total(tile)); }
-  if (local == 0u) {
-//$ if words == 1
-    store_block_totals(block, total);
-//$ else
-    store_block_totals(2u * block, total.x);
-    store_block_totals(2u * block + 1u, total.y);
-//$ endif
-  }
+  if (local == 0u) { store_acc_block_totals(block, total); }
 }

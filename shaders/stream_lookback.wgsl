@@ -3,8 +3,8 @@
 // tiles at a time, until it finds one that has published the count of all tiles up to itself. Then the workgroup writes.
 // Sources: Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (NVIDIA, 2016), of which
 // this is the stream compaction; the fallback is from Smith, Levien and Owens, "Decoupled Fallback" (SPAA 2025).
-// Between publishing and the first poll a workgroup stages items{{ ", and computes for a while where many tiles wait in a row" if pauses }}: the tiles
-// before it then know more, so that fewer polls load the lines of memory on which all of them wait.
+// Between publishing and the first poll a workgroup stages items, and may compute for a while where many tiles wait in a row: the
+// tiles before it then know more, so that fewer polls load the lines of memory on which all of them wait.
 // Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, a workgroup recounts every unpublished
 // tile from the inputs. So every loop is bounded, and the outputs must not share items with the inputs.
 // The number of items may come from the GPU. A workgroup whose tile has no items publishes a count of 0 and leaves: so
@@ -17,13 +17,17 @@
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/stream_acc.wgsl"
 //$ include "lib/workgroup.wgsl"
+//$ include "lib/window_tiles.wgsl"
 //$ include "lib/stream_marks.wgsl"
 //$ include "lib/stream_tile.wgsl"
-//$ include "lib/stream_emit.wgsl"
+//$ include "lib/stream_places_of_" ~ places_of ~ ".wgsl"
+//$ include "lib/stream_emit_" ~ emission ~ ".wgsl"
 //$ include "lib/stream_carry.wgsl"
 //$ include "lib/stream_end.wgsl"
 //$ include "lib/stream_state.wgsl"
 //$ include "lib/look_back.wgsl"
+
+//$ include "lib/look_back_resume.wgsl"
 
 //$ if pauses
 // Computes for some steps, each of which needs the one before. Returns 0, or 1 in one of 2^32 cases: a driver cannot know.
@@ -57,28 +61,13 @@ fn main(
   let count = tile_count(tile);
   if (is_leader()) {
     state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), count.total);
-//$ if staged and not splits and not rounds
-    staged_items = {{ "count.total" if words == 1 else "count.total.x" }};
-//$ endif
+    announce_total(count.total);
   }
   tile_rank();
-//$ if staged
   stage_first(tile, count);
-//$ endif
   var before = identity();
   if (tile > 0u) {
-    var next = tile - 1u;
-    var spins = {{ "pause(params.pause)" if pauses else "0u" }};
-    loop {
-      if (look_back_enter()) { look_back(next, before, spins); }
-      let found = workgroupUniformLoad(&look_back_result);
-      before = found.sum;
-      spins = found.spins;
-      if (found.stalled == NONE) { break; }
-      before = combine(tile_total(found.stalled), before);
-      if (found.stalled == 0u) { break; }
-      next = found.stalled - 1u;
-    }
+    before = look_back_from(tile, {{ "pause(params.pause)" if pauses else "0u" }});
     if (is_leader()) { state_publish(tile, INCLUSIVE, combine(before, count.total)); }
   }
   if (is_leader()) {

@@ -5,11 +5,13 @@
 //$ include "lib/stream_params.wgsl"
 {{ bindings }}
 //$ include "lib/stream_acc.wgsl"
+//$ set raw, raw_written = ["block_totals"], ["block_carries"]
+//$ include "lib/accumulators.wgsl"
 //$ include "lib/workgroup.wgsl"
+//$ include "lib/window_tiles.wgsl"
 //$ include "lib/stream_carry.wgsl"
 //$ include "lib/stream_end.wgsl"
 
-//$ set of = "" if words == 1 else "_acc"
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(lanes: Lanes) {
   enter(lanes);
@@ -17,23 +19,11 @@ fn main(lanes: Lanes) {
   for (var first = 0u; first < params.blocks; first += WORKGROUP_SIZE) {
     let block = first + sg_id * sg_size + sg_lane;
     var total = identity();
+    if (block < params.blocks) { total = load_acc_block_totals(block); }
+    let lanes_before = sg_scan(total);
+    let sums = wg_scan(sg_last(lanes_before.inclusive));
     if (block < params.blocks) {
-//$ if words == 1
-      total = load_block_totals(block);
-//$ else
-      total = Acc(load_block_totals(2u * block), load_block_totals(2u * block + 1u));
-//$ endif
-    }
-    let lanes_before = sg_scan{{ of }}(total);
-    let sums = wg_scan{{ of }}(sg_last{{ of }}(lanes_before.inclusive));
-    if (block < params.blocks) {
-      let here = carried_before(combine(before, combine(sums.before, lanes_before.exclusive)));
-//$ if words == 1
-      store_block_carries(block, here);
-//$ else
-      store_block_carries(2u * block, here.x);
-      store_block_carries(2u * block + 1u, here.y);
-//$ endif
+      store_acc_block_carries(block, carried_before(combine(before, combine(sums.before, lanes_before.exclusive))));
     }
     before = combine(before, sums.total);
   }

@@ -3,15 +3,11 @@
 
 struct Params {
   n: u32,  // items of the input
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   length: u32,  // items of all listed groups
   group_log2: u32,  // of the size of a group
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

@@ -3,17 +3,13 @@
 
 struct Params {
   n: u32,  // items of the input
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   k: u32,
 //$ if listed
   group_log2: u32,  // of the size of a listed group
 //$ endif
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

@@ -6,10 +6,7 @@
 
 struct Params {
   n: u32,  // items of the {{ "input" if listed else "window" }}
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   blocks: u32,  // workgroups that have work
   groups: u32,  // groups to find the minimum of
   lanes_log2: u32,  // of the lanes of a group
@@ -18,9 +15,8 @@ struct Params {
 //$ if listed
   group_log2: u32,  // of the size of a listed group
 //$ endif
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

@@ -15,10 +15,7 @@
 
 struct Params {
   n: u32,  // items of all rows
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   blocks: u32,  // {{ "workgroups that have work" if result == "minima" else "rows" }}
 //$ if not segmented
   length: u32,  // of a row
@@ -39,9 +36,8 @@ struct Params {
 //$ if listed
   group_log2: u32,  // of the size of a listed group
 //$ endif
-//$ for lines in fields.values()
-  {{ lines }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

@@ -3,16 +3,10 @@
 
 struct Params {
   n: u32,  // items of the window
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   blocks: u32,  // workgroups that have work
 //$ if acc is defined
-  identity_bits: u32,
-//$ for k in range(1, acc.words)
-  identity_bits_{{ k }}: u32,
-//$ endfor
+//$ include "lib/params_operator.wgsl"
 //$ endif
   a_offset: u32,
   b_offset: u32,
@@ -23,7 +17,7 @@ struct Params {
 //$ if acc is defined
 //$ include "lib/operator.wgsl"
 fn f(i: u32) -> {{ "vec2<u32>" if acc.words == 2 else "u32" }} { return lower(combine(lift(load_a(i)), lift(load_b(i)))); }
-fn f4(i: u32) -> SourceQuad { return lower4(combine4(lift4(load4_a(i)), lift4(load4_b(i)))); }
+fn f4(i: u32) -> {{ "array<vec4<u32>, 2>" if source.bytes == 8 else "SourceQuad" }} { return lower4(combine4(lift4(load4_a(i)), lift4(load4_b(i)))); }
 //$ else
 alias T = {{ datatype }};
 

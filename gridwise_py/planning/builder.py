@@ -39,8 +39,9 @@ _USED = {
 _USED_IF_COUNTED = {
     "n": "item_count()", "tiles": "used_tiles()", "tiles_per_block": "tiles_per_block()", "blocks": "used_blocks()",
 }  # fmt: skip
+# Of every kernel with these parameters.
 _ITEM_COUNT = """
-// The items of the window: the GPU knows how many the call has.
+// The items of the window: the GPU may know how many the call has.
 fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }"""
 
 
@@ -306,7 +307,7 @@ class PlanBuilder:
             "bindings": accessors.bindings(
                 tuple(declarations), tuple(places), tuple(named), by_segment="by_segment" in context
             )
-            + (_ITEM_COUNT if counted else "")
+            + (_ITEM_COUNT if {"n", "first", "capacity"} <= values.keys() else "")
             + "".join(text.text for text in texts.values()),
             "counted": counted,
             "used": _USED_IF_COUNTED if counted else _USED,

@@ -6,7 +6,7 @@ alias SourceQuad = vec2<u32>;
 //$ elif source.bytes == 4
 alias SourceQuad = vec4<u32>;
 //$ else
-alias SourceQuad = array<vec4<u32>, 2>;
+// Four items are an array, which has no name: naga takes a named one for another type than that of the loads.
 //$ endif
 //$ set word = "vec2<u32>" if source.bytes == 8 else "u32"
 
@@ -98,7 +98,7 @@ fn lift(word: {{ word }}) -> Acc { return coded(widened(number(word))); }
 fn lift(word: {{ word }}) -> Acc { return widened(number(word)); }
 //$ endif
 //$ if source.bytes == 8
-fn lift4(rows: SourceQuad) -> Quad {
+fn lift4(rows: array<vec4<u32>, 2>) -> Quad {
   return Quad(lift(rows[0].xy), lift(rows[0].zw), lift(rows[1].xy), lift(rows[1].zw));
 }
 //$ else
@@ -128,7 +128,7 @@ fn lift4(words: SourceQuad) -> Quad {
 //$ set wrap4 = "(%%s << vec4<u32>(%du)) >> vec4<u32>(%du)" % (cut, cut) if wrap != "%s" else "%s"
 //$ if source.bytes == 8
 fn lift(word: vec2<u32>) -> Acc { return {{ wrap % "bitcast<Acc>(word.x)" }}; }
-fn lift4(rows: SourceQuad) -> Quad {
+fn lift4(rows: array<vec4<u32>, 2>) -> Quad {
   return {{ wrap4 % "bitcast<Quad>(vec4<u32>(rows[0].x, rows[0].z, rows[1].x, rows[1].z))" }};
 }
 //$ else

@@ -1,10 +1,7 @@
 // Fields of Params: how many keys there are, and of a sort which sorted runs are merged.
 //$ if runs
   n: u32,  // keys
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-//$ endif
+//$ include "lib/params_counted.wgsl"
   run_items: u32,  // keys of a sorted run
   pair_items: u32,  // of two runs, a multiple of a tile; or more than all keys
 //$ else

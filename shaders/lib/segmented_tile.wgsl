@@ -1,10 +1,9 @@
-// A tile of items in segments: WORKGROUP_SIZE × VECS × 4 consecutive items. A row of a subgroup has QUADS × 4 consecutive items
-// for each lane, so a tile needs few scans over lanes; the loads of a lane share their cache lines. What begins a segment, a
-// head, is a bit; the values stay in registers from the load to the store. The template writes out every row.
-const VECS: u32 = {{ vecs }}u;
-const ROWS: u32 = {{ rows }}u;
+// A tile of items in segments. A row has QUADS × 4 consecutive items for each lane, so a tile needs few scans over lanes; the loads
+// of a lane share their cache lines. What begins a segment, a head, is a bit; the values stay in registers from the load to
+// the store. The template writes out every row.
+//$ include "lib/window_tiles.wgsl"
 // Consecutive items of a lane in a row, and their bits.
-const WIDTH: u32 = {{ width }}u;
+const WIDTH: u32 = 4u * QUADS;
 const WIDTH_BITS: u32 = {{ 2 ** width - 1 }}u;
 var<private> tile_values: array<Quad, VECS>;
 var<private> tile_heads: array<u32, ROWS>;
@@ -19,17 +18,6 @@ var<private> tile_ranks: array<u32, ROWS>;
 
 const MORE_FOLLOWS: u32 = {{ constants.MORE_FOLLOWS }}u;
 fn more_follows() -> bool { return (params.flags & MORE_FOLLOWS) != 0u; }
-//$ if not counted
-// The items of the window.
-fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }
-//$ endif
-fn tile_size() -> u32 { return WORKGROUP_SIZE * VECS * 4u; }
-// Tiles that have items; without any, tile 0 closes what is open.
-fn used_tiles() -> u32 { return max((item_count() + tile_size() - 1u) / tile_size(), 1u); }
-// First item of this invocation in row r.
-fn tile_item(tile: u32, r: u32) -> u32 {
-  return tile * tile_size() + ((sg_id * ROWS + r) * sg_size + sg_lane) * WIDTH;
-}
 
 //$ if items_are == "raw"
 //$ set raw, raw_written = ["items"], []
@@ -62,7 +50,7 @@ fn bits_of(a: bool, b: bool, c: bool, d: bool) -> u32 {
 }
 
 fn tile_load(tile: u32) {
-  if ((tile + 1u) * tile_size() <= item_count()) {
+  if (tile_is_full(tile)) {
 //$ for k in range(vecs)
     tile_values[{{ k }}] = item4(tile_item(tile, {{ k // quads }}u){{ " + %du" % (4 * (k % quads)) if k % quads }});
 //$ endfor

@@ -1,24 +1,27 @@
-// What the tiles of a stream add up: {{ "the number of marked items" if words == 1 else "the numbers of items with the first and with the second mark" if not runs else "the number of heads, and the position of the last one, plus 1" }}.
-//$ if words == 1
-alias Acc = u32;
-fn identity() -> Acc { return 0u; }
-fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
-//$ else
-alias Acc = vec2<u32>;
-fn identity() -> Acc { return Acc(0u, 0u); }
+// What the tiles of a stream add up, and what is counted within a tile. Leaves behind the types Acc and Counts:
+//   one mark    both are the number of marked items
+//   two marks   both are the numbers of items with the first and with the second mark
+//   runs        Acc is the number of heads, and the position of the last one, plus 1; Counts is the number of heads
+alias Acc = {{ "vec2<u32>" if two or runs else "u32" }};
+alias Counts = {{ "vec2<u32>" if two else "u32" }};
+fn identity() -> Acc { return Acc(); }
 //$ if runs
 fn combine(a: Acc, b: Acc) -> Acc { return Acc(a.x + b.x, max(a.y, b.y)); }
+fn counts_of(x: Acc) -> Counts { return x.x; }
+fn with_counts(before: Acc, more: Counts) -> Acc { return Acc(before.x + more, before.y); }
+// Positions in a window count from its first item; this gives those among all items.
+fn from_window(x: Acc) -> Acc { return Acc(x.x, select(0u, params.first + x.y, x.y > 0u)); }
 //$ else
 fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
+fn counts_of(x: Acc) -> Counts { return x; }
+fn with_counts(before: Acc, more: Counts) -> Acc { return before + more; }
+fn from_window(x: Acc) -> Acc { return x; }
 //$ endif
+fn add(a: Counts, b: Counts) -> Counts { return a + b; }
+// Items with any mark.
+fn sum_of(x: Counts) -> u32 { return {{ "x.x + x.y" if two else "x" }}; }
+//$ if words == 1
+// As words in memory, see lib/accumulators.wgsl.
+fn pack(x: Acc) -> u32 { return x; }
+fn unpack(word: u32) -> Acc { return word; }
 //$ endif
-fn add(a: u32, b: u32) -> u32 { return a + b; }
-
-// A tile: WORKGROUP_SIZE × VECS × 4 consecutive items.
-const VECS: u32 = {{ vecs }}u;
-fn tile_size() -> u32 { return WORKGROUP_SIZE * VECS * 4u; }
-
-// Items of this window: n may come from the GPU, and be any number.
-fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }
-// Tiles that have items; without any, tile 0 still writes the count.
-fn used_tiles() -> u32 { return max((item_count() + tile_size() - 1u) / tile_size(), 1u); }

@@ -4,30 +4,21 @@ fn has_carry() -> bool { return (params.flags & HAS_CARRY) != 0u; }
 
 // The counts of all tiles before one, from those in its window.
 //$ if carried
+//$ set raw, raw_written = ["carries"], []
+//$ include "lib/accumulators.wgsl"
 fn carried_before(before: Acc) -> Acc {
-//$ if runs
-  let here = Acc(before.x, select(0u, params.first + before.y, before.y > 0u));
-//$ else
-  let here = before;
-//$ endif
+  let here = from_window(before);
   if (!has_carry()) { return here; }
-//$ if words == 1
-  return combine(load_carries(0u), here);
-//$ else
-  return combine(Acc(load_carries(0u), load_carries(1u)), here);
-//$ endif
+  return combine(load_acc_carries(0u), here);
 }
 //$ if heads
 // The last item of the window before.
-fn carried_item() -> {{ marks[0].item }} {
 //$ if marks[0].bytes == 8
-  return vec2<u32>(load_carries({{ words }}u), load_carries({{ words + 1 }}u));
+fn carried_item() -> Item8 { return Item8(load_carries({{ words }}u), load_carries({{ words + 1 }}u)); }
 //$ else
-  return load_carries({{ words }}u);
+fn carried_item() -> u32 { return load_carries({{ words }}u); }
 //$ endif
-}
 //$ endif
 //$ else
 fn carried_before(before: Acc) -> Acc { return before; }
 //$ endif
-

@@ -13,7 +13,6 @@ struct Params {
   blocks: u32,    // workgroups that have work
 //$ endif
   flags: u32,     // HAS_CARRY or 0
-//$ for operand in fields.values()
-  {{ operand }}
-//$ endfor
+  {{ fields.values() | join("
+  ") }}
 }

@@ -11,33 +11,26 @@ struct Published { flag: u32, value: Acc }
 
 // Testing only: the value that a tile writes which never publishes; even then every dispatch must write every word.
 const NOTHING: u32 = 0x3fffffffu;
+fn is_nothing(word: u32) -> bool { return STALL_EVERY > 0u && (word & NOTHING) == NOTHING; }
 
 fn state_publish(tile: u32, flag: u32, value: Acc) {
   // The first epoch is 0, and unwritten words are 0, too: so the bit is the inverse.
   let tag = ((epoch ^ 1u) << 31u) | ((flag - TOTAL) << 30u) | select(0u, NOTHING, stalls(tile));
-//$ if words == 1
-  atomicStore(&states[{{ constants.CONTROL_WORDS }}u + tile], tag | value);
-//$ else
 //$ for k in range(words)
-  atomicStore(&states[{{ constants.CONTROL_WORDS + k }}u + {{ words }}u * tile], tag | value[{{ k }}]);
+  atomicStore(&states[{{ constants.CONTROL_WORDS + k }}u + {{ words }}u * tile], tag | value{{ "[%d]" % k if words > 1 }});
 //$ endfor
-//$ endif
 }
 fn state_poll(tile: u32) -> Published {
 //$ for k in range(words)
 //$ set place = "&states[%du + %du * tile]" % (constants.CONTROL_WORDS + k, words)
-//$ if read_by_rmw
-  let word_{{ k }} = atomicOr({{ place }}, 0u);
-//$ else
-  let word_{{ k }} = atomicLoad({{ place }});
-//$ endif
+  let word_{{ k }} = {{ "atomicOr(%s, 0u)" % place if read_by_rmw else "atomicLoad(%s)" % place }};
 //$ endfor
+  let is_of_epoch = (word_0 >> 31u) == (epoch ^ 1u);
 //$ if words == 1
-  let ready = (word_0 >> 31u) == (epoch ^ 1u) && !(STALL_EVERY > 0u && (word_0 & NOTHING) == NOTHING);
+  let ready = is_of_epoch && !is_nothing(word_0);
   let value = word_0 & NOTHING;
 //$ else
-  let ready = (word_0 >> 31u) == (epoch ^ 1u) && (word_0 >> 30u) == (word_1 >> 30u)
-    && !(STALL_EVERY > 0u && ((word_0 & NOTHING) == NOTHING || (word_1 & NOTHING) == NOTHING));
+  let ready = is_of_epoch && (word_0 >> 30u) == (word_1 >> 30u) && !(is_nothing(word_0) || is_nothing(word_1));
   let value = Acc(word_0 & NOTHING, word_1 & NOTHING);
 //$ endif
   return Published(select(EMPTY, TOTAL + ((word_0 >> 30u) & 1u), ready), value);

@@ -1,120 +1,94 @@
-// A tile of a stream: its marks, its items that stay in registers, and the ranks of its marks.
-// Ranking: a lane has at most 4 marks in a row, so the counts of {{ pack }} rows are packed into one word, and one exclusive
-// sum over the subgroup ranks {{ pack }} rows. Of {{ "32 lanes a sum is at most 128, which a byte holds" if pack == 4 else "128 lanes a sum is at most 512, which half a word holds" }}.
-//$ from "lib/stream_quad.wgsl" import guarded_quad
-//$ set groups = (vecs + pack - 1) // pack
-//$ set words_of_marks = (vecs + 7) // 8
-
-//$ for m in marks
-var<private> marks_{{ loop.index0 }}: array<u32, {{ words_of_marks }}>;
-var<private> ranks_{{ loop.index0 }}: array<u32, {{ groups }}>;
-var<private> row_counts_{{ loop.index0 }}: array<u32, {{ groups }}>;  // of the whole subgroup
-//$ endfor
+// A tile of a stream in registers. tile_load leaves behind the marks of its items and the items that are written from registers,
+// tile_count what the tile adds up, tile_rank the ranks of the marks within their rows. The template writes out every row, see
+// lib/tile.wgsl: a function of a row r is called with constants, and arrays are indexed by constants.
+// Ranking: a lane has at most 4 marks in a row, so the counts of PACK rows are packed into one word, and one exclusive sum over
+// the subgroup ranks PACK rows: of up to 32 lanes 4 rows, since a sum of at most 128 fits a byte; of more lanes 2.
+const PACK: u32 = {{ pack }}u;
+const COUNT_BITS: u32 = 32u / PACK;
+const COUNT_MASK: u32 = (1u << COUNT_BITS) - 1u;
+var<private> marks: array<Counts, (VECS + 7u) / 8u>;  // four bits for each row
+var<private> ranks: array<Counts, (VECS + PACK - 1u) / PACK>;  // marks of earlier lanes in the row
+var<private> row_counts: array<Counts, (VECS + PACK - 1u) / PACK>;  // marks of all lanes in the row
 //$ for f in held
 var<private> held_{{ f.name }}: array<{{ f.quad }}, VECS>;
 //$ endfor
-
-fn tile_is_full(tile: u32) -> bool { return (tile + 1u) * tile_size() <= item_count(); }
-
-//$ for f in held
-//$ if not (heads and f.name == marks[0].name)
-{{ guarded_quad(f) }}
-//$ endif
+//$ for f in guarded
+//$ include "lib/stream_load_guarded.wgsl"
 //$ endfor
-// Loads the tile's marks, and the items that stay in registers. The template writes out every row, see lib/tile.wgsl.
+
 fn tile_load(tile: u32) {
-  let n = item_count();
+//$ for word in range(0, vecs, 8)
+  marks[{{ loop.index0 }}] = Counts();
+//$ endfor
   if (tile_is_full(tile)) {
 //$ for r in range(vecs)
-//$ for f in held
-    held_{{ f.name }}[{{ r }}] = load4_{{ f.name }}(tile_item(tile, {{ r }}u));
+    tile_load_row(tile, {{ r }}u);
 //$ endfor
-//$ for m in marks
-//$ set k = loop.index0
-//$ if m.kind == "heads" and m.held
-    let mark_{{ k }}_{{ r }} = mark4_{{ k }}(tile_item(tile, {{ r }}u), held_{{ m.name }}[{{ r }}]);
-//$ else
-    let mark_{{ k }}_{{ r }} = row_marks_{{ k }}(tile_item(tile, {{ r }}u));
-//$ endif
-//$ endfor
-//$ endfor
-//$ include "lib/stream_pack.wgsl"
   } else {
 //$ for r in range(vecs)
+    tile_load_row_guarded(tile, {{ r }}u);
+//$ endfor
+  }
+}
+fn tile_load_row(tile: u32, r: u32) {
+  let i = tile_item(tile, r);
 //$ for f in held
-    held_{{ f.name }}[{{ r }}] = quad_{{ f.name }}_guarded(tile_item(tile, {{ r }}u), n);
+  held_{{ f.name }}[r] = load4_{{ f.name }}(i);
 //$ endfor
-//$ for m in marks
-    let mark_{{ loop.index0 }}_{{ r }} = row_marks_{{ loop.index0 }}_guarded(tile_item(tile, {{ r }}u), n);
-//$ endfor
-//$ endfor
-//$ include "lib/stream_pack.wgsl"
-  }
+  keep_marks(r, {{ "marks_of_items(i, held_%s[r])" % marks[0].name if heads and marks[0].held else "row_marks(i)" }});
 }
+fn tile_load_row_guarded(tile: u32, r: u32) {
+  let i = tile_item(tile, r);
+  let n = item_count();
+//$ for f in held
+  held_{{ f.name }}[r] = load4_{{ f.name }}_guarded(i, n);
+//$ endfor
+  keep_marks(r, row_marks_guarded(i, n));
+}
+fn keep_marks(r: u32, of_row: Counts) { marks[r / 8u] |= of_row << Counts(4u * (r % 8u)); }
 
-// What the subgroups before this one have, and what the tile has.
-struct TileCount { before: Acc, total: Acc }
-
-//$ if runs
-fn tile_count(tile: u32) -> TileCount {
+// Returns what the subgroups before this one have, and what the tile has.
+fn tile_count(tile: u32) -> WorkgroupScan {
   var lane = identity();
-//$ for m in range(words_of_marks)
-  lane.x += countOneBits(marks_0[{{ m }}]);
+//$ for r in range(0, vecs, 8)
+  lane = with_marks(lane, marks[{{ loop.index0 }}], tile, {{ r }}u);
 //$ endfor
-//$ for m in range(words_of_marks)
-  if (marks_0[{{ m }}] != 0u) {
-    let last = firstLeadingBit(marks_0[{{ m }}]);
-    lane.y = tile_item(tile, {{ 8 * m }}u + (last >> 2u)) + (last & 3u) + 1u;
-  }
-//$ endfor
-  let sums = wg_scan_acc(sg_reduce_acc(lane));
-  return TileCount(sums.before, sums.total);
-}
-//$ else
-fn tile_count(tile: u32) -> TileCount {
-//$ for m in marks
-//$ set k = loop.index0
-  var lane_{{ k }} = 0u;
-//$ for m in range(words_of_marks)
-  lane_{{ k }} += countOneBits(marks_{{ k }}[{{ m }}]);
-//$ endfor
-//$ endfor
-//$ if words == 1
-  let sums = wg_scan(sg_reduce(lane_0));
-//$ else
-  let sums = wg_scan_acc(Acc(sg_reduce(lane_0), sg_reduce(lane_1)));
-//$ endif
-  return TileCount(sums.before, sums.total);
-}
-//$ endif
-
-// The counts of {{ pack }} rows, whose marks are the low {{ 4 * pack }} bits, as {{ "bytes" if pack == 4 else "halves" }} of a word.
-fn packed_counts(marks: u32) -> u32 {
-//$ if pack == 4
-  var x = marks & 0xffffu;
-  x = (x | (x << 8u)) & 0x00ff00ffu;
-  x = (x | (x << 4u)) & 0x0f0f0f0fu;
-  x -= (x >> 1u) & 0x05050505u;
-  return (x & 0x03030303u) + ((x >> 2u) & 0x03030303u);
-//$ else
-  var x = marks & 0xffu;
-  x = (x | (x << 12u)) & 0x000f000fu;
-  x -= (x >> 1u) & 0x00050005u;
-  return (x & 0x00030003u) + ((x >> 2u) & 0x00030003u);
-//$ endif
+  return wg_scan(sg_reduce(lane));
 }
 
-//$ set width = 32 // pack
-//$ set mask = "0xffu" if pack == 4 else "0xffffu"
-// Ranks the tile's marks within their rows, in registers, without barriers.
+// Ranks the tile's marks within their rows, without barriers.
 fn tile_rank() {
-//$ for m in marks
-//$ set k = loop.index0
-//$ for g in range(groups)
-//$ set first = g * pack
-  let counts_{{ k }}_{{ g }} = packed_counts(marks_{{ k }}[{{ first // 8 }}] >> {{ 4 * (first % 8) }}u);
-  ranks_{{ k }}[{{ g }}] = sg_scan(counts_{{ k }}_{{ g }}).exclusive;
-  row_counts_{{ k }}[{{ g }}] = sg_last(ranks_{{ k }}[{{ g }}] + counts_{{ k }}_{{ g }});
-//$ endfor
+//$ for g in range((vecs + pack - 1) // pack)
+  tile_rank_rows({{ g }}u);
 //$ endfor
 }
+//$ set of = "_counts" if runs else ""
+fn tile_rank_rows(g: u32) {
+  let counts = packed_counts(marks[g * PACK / 8u] >> Counts(4u * (g * PACK % 8u)));
+  ranks[g] = sg_scan{{ of }}(counts).exclusive;
+  row_counts[g] = sg_last{{ of }}(ranks[g] + counts);
+}
+// The counts of PACK rows, whose marks are the low 4 × PACK bits, as bytes or halves of a word.
+fn packed_counts(marks: Counts) -> Counts {
+//$ if pack == 4
+  var x = marks & Counts(0xffffu);
+  x = (x | (x << Counts(8u))) & Counts(0x00ff00ffu);
+  x = (x | (x << Counts(4u))) & Counts(0x0f0f0f0fu);
+  x -= (x >> Counts(1u)) & Counts(0x05050505u);
+  return (x & Counts(0x03030303u)) + ((x >> Counts(2u)) & Counts(0x03030303u));
+//$ else
+  var x = marks & Counts(0xffu);
+  x = (x | (x << Counts(12u))) & Counts(0x000f000fu);
+  x -= (x >> Counts(1u)) & Counts(0x00050005u);
+  return (x & Counts(0x00030003u)) + ((x >> Counts(2u)) & Counts(0x00030003u));
+//$ endif
+}
+
+// After tile_rank: the marks of this lane in row r; the marks of earlier lanes there; and those of all lanes.
+fn row_bits(r: u32) -> Counts { return (marks[r / 8u] >> Counts(4u * (r % 8u))) & Counts(15u); }
+fn row_rank(r: u32) -> Counts { return (ranks[r / PACK] >> Counts(COUNT_BITS * (r % PACK))) & Counts(COUNT_MASK); }
+fn row_count(r: u32) -> Counts { return (row_counts[r / PACK] >> Counts(COUNT_BITS * (r % PACK))) & Counts(COUNT_MASK); }
+// Of item j of a row: whether it has a mark, and the same as a number. Ranks of the items of a row are running sums of these, since
+// population counts are slow (15 % of a select on an H200).
+fn has_mark(bits: u32, j: u32) -> bool { return (bits & (1u << j)) != 0u; }
+fn bit_of(bits: Counts, j: u32) -> Counts { return (bits >> Counts(j)) & Counts(1u); }

@@ -1,28 +1,11 @@
-// A tile: WORKGROUP_SIZE × VECS × 4 consecutive items. A subgroup owns consecutive rows; a row is one vec4 per lane. So
-// loads and stores are contiguous over the lanes, and combining lane by lane, row by row, subgroup by subgroup keeps
-// the order of the items.
+// A tile in registers: tile_load leaves behind its items as accumulators, with the identity for those past the end.
 // The template writes out every row: a driver that does not unroll a loop over them keeps the items in slow memory
 // instead of registers (half the speed with 8 rows on an H200).
-const VECS: u32 = {{ vecs }}u;
 //$ set quads = quads if quads is defined else 1
-//$ if quads > 1
-// Of small items a row has several vec4 per lane: 16 bytes or more.
-//$ endif
-const QUADS: u32 = {{ quads }}u;
 //$ set rows = vecs // quads
+//$ include "lib/tile_layout.wgsl"
 //$ set A, AQuad, join = ("Local", "LocalQuad", "local_combine") if local else ("Acc", "Quad", "combine")
 var<private> tile_items: array<{{ AQuad }}, VECS>;
-
-fn tile_size() -> u32 { return WORKGROUP_SIZE * VECS * 4u; }
-
-// First item of this invocation in row r.
-fn tile_item(tile: u32, r: u32) -> u32 {
-//$ if quads > 1
-  return tile * tile_size() + (sg_id * VECS * sg_size + (r * sg_size + sg_lane) * QUADS) * 4u;
-//$ else
-  return tile * tile_size() + (sg_id * VECS * sg_size + r * sg_size + sg_lane) * 4u;
-//$ endif
-}
 
 //$ if source is defined
 //$ include "lib/items.wgsl"
@@ -94,7 +77,7 @@ fn tile_load(tile: u32) {
 //$ endfor
 //$ for q in range(quads)
 //$ if source.bytes == 8
-    tile_items[{{ r * quads + q }}] = {{ "number4" if local else "lift4" }}(SourceQuad(row_{{ r }}_{{ 2 * q }}, row_{{ r }}_{{ 2 * q + 1 }}));
+    tile_items[{{ r * quads + q }}] = {{ "number4" if local else "lift4" }}(array<vec4<u32>, 2>(row_{{ r }}_{{ 2 * q }}, row_{{ r }}_{{ 2 * q + 1 }}));
 //$ else
 //$ set at = q % (row_items // 4)
 //$ set words = {1: ".%s" % "xyzw"[at], 2: ".%s" % ("xy", "zw")[at % 2], 4: ""}[source.bytes]
@@ -115,7 +98,7 @@ fn tile_load(tile: u32) {
 // The tile's total, in the order of the items; the same for every invocation.
 fn tile_total(tile: u32) -> Acc {
   var total = {{ "Local()" if local else "identity()" }};
-  for (var r = 0u; r < {{ "VECS" if quads == 1 else "VECS / QUADS" }}; r++) {
+  for (var r = 0u; r < ROWS; r++) {
     let v = lifted4_guarded(tile_item(tile, r));
 //$ if quads == 1
     total = {{ join }}(total, sg_reduce({{ join }}({{ join }}(v.x, v.y), {{ join }}(v.z, v.w))));

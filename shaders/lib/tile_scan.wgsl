@@ -1,100 +1,105 @@
 // Scan of a tile that lib/tile.wgsl has loaded, in three steps. `tile_sum` returns the total after one barrier; it comes
 // first because other workgroups may be polling for the total. `tile_scan` works in registers, without barriers.
-// `tile_store` writes.
+// `tile_store` writes. A function of a row r is called with constants.
 //$ set quads = quads if quads is defined else 1
 //$ set rows = vecs // quads
 //$ if source is not defined
 //$ include "lib/tail.wgsl"
 //$ endif
 //$ set A, AQuad, join, e = ("Local", "LocalQuad", "local_combine", "Local()") if local else ("Acc", "Quad", "combine", "identity()")
-var<private> tile_before: array<{{ A }}, {{ "VECS" if quads == 1 else "VECS / QUADS" }}>;
+var<private> tile_before: array<{{ A }}, ROWS>;
 
 // Returns the total of the subgroups before this one in the tile, and the tile's total.
 fn tile_sum() -> WorkgroupScan {
 //$ if op.commutative
   var v = tile_items[0];
-//$ for r in range(1, vecs)
-  v = {{ join }}4(v, tile_items[{{ r }}]);
+//$ for k in range(1, vecs)
+  v = {{ join }}4(v, tile_items[{{ k }}]);
 //$ endfor
-  return wg_scan(tile_row_sum(v));
+  return wg_scan(sg_reduce(quad_sum(v)));
 //$ else
   var sum = {{ e }};
 //$ for r in range(rows)
-//$ if quads == 1
-  sum = {{ join }}(sum, tile_row_sum(tile_items[{{ r }}]));
-//$ else
-  sum = {{ join }}(sum, tile_row_sum_{{ r }}());
-//$ endif
+  sum = {{ join }}(sum, sg_reduce(row_sum({{ r }}u)));
 //$ endfor
   return wg_scan(sum);
 //$ endif
 }
-
-fn tile_row_sum(v: {{ AQuad }}) -> {{ A }} { return sg_reduce({{ join }}({{ join }}(v.x, v.y), {{ join }}(v.z, v.w))); }
-//$ if quads > 1 and not op.commutative
-//$ for r in range(rows)
-fn tile_row_sum_{{ r }}() -> {{ A }} {
-  var sum = {{ e }};
-//$ for q in range(quads)
-  let v_{{ q }} = tile_items[{{ r * quads + q }}];
-  sum = {{ join }}(sum, {{ join }}({{ join }}(v_{{ q }}.x, v_{{ q }}.y), {{ join }}(v_{{ q }}.z, v_{{ q }}.w)));
+fn quad_sum(v: {{ AQuad }}) -> {{ A }} { return {{ join }}({{ join }}(v.x, v.y), {{ join }}(v.z, v.w)); }
+// What the lane has of row r.
+fn row_sum(r: u32) -> {{ A }} {
+  var sum = quad_sum(tile_items[r * QUADS]);
+//$ for q in range(1, quads)
+  sum = {{ join }}(sum, quad_sum(tile_items[r * QUADS + {{ q }}u]));
 //$ endfor
-  return sg_reduce(sum);
+  return sum;
 }
-//$ endfor
-//$ endif
 
 // Makes tile_items inclusive within their row of the lane, and tile_before the prefix of each row. `before` is the prefix of
 // this subgroup.
 fn tile_scan(before: {{ A }}) {
   var carry = before;
 //$ for r in range(rows)
-//$ if quads == 1
   carry = tile_scan_row({{ r }}u, carry);
-//$ else
-  carry = tile_scan_row_{{ r }}(carry);
-//$ endif
 //$ endfor
 }
-
-//$ if quads == 1
 fn tile_scan_row(r: u32, carry: {{ A }}) -> {{ A }} {
-  let v = tile_items[r];
-  let y = {{ join }}(v.x, v.y);
-  let z = {{ join }}(y, v.z);
-  let w = {{ join }}(z, v.w);
-  tile_items[r] = {{ AQuad }}(v.x, y, z, w);
-  let lanes = sg_scan(w);
-  tile_before[r] = {{ join }}(carry, lanes.exclusive);
-  return {{ join }}(carry, sg_last(lanes.inclusive));
-}
-//$ else
-//$ for r in range(rows)
-fn tile_scan_row_{{ r }}(carry: {{ A }}) -> {{ A }} {
 //$ for q in range(quads)
-  let v_{{ q }} = tile_items[{{ r * quads + q }}];
+  let v_{{ q }} = tile_items[r * QUADS + {{ q }}u];
   let x_{{ q }} = {{ "v_0.x" if q == 0 else join ~ "(w_%d, v_%d.x)" % (q - 1, q) }};
   let y_{{ q }} = {{ join }}(x_{{ q }}, v_{{ q }}.y);
   let z_{{ q }} = {{ join }}(y_{{ q }}, v_{{ q }}.z);
   let w_{{ q }} = {{ join }}(z_{{ q }}, v_{{ q }}.w);
-  tile_items[{{ r * quads + q }}] = {{ AQuad }}(x_{{ q }}, y_{{ q }}, z_{{ q }}, w_{{ q }});
+  tile_items[r * QUADS + {{ q }}u] = {{ AQuad }}(x_{{ q }}, y_{{ q }}, z_{{ q }}, w_{{ q }});
 //$ endfor
   let lanes = sg_scan(w_{{ quads - 1 }});
-  tile_before[{{ r }}] = {{ join }}(carry, lanes.exclusive);
+  tile_before[r] = {{ join }}(carry, lanes.exclusive);
   return {{ join }}(carry, sg_last(lanes.inclusive));
 }
-//$ endfor
-//$ endif
 
 // Writes the tile, with `before` as the prefix of all items.
 fn tile_store(tile: u32, before: Acc) {
   if (tile_is_full(tile)) {
 //$ for r in range(rows)
-    tile_store_row{{ "_%d(tile" % r if quads > 1 else "(tile, %du" % r }}, before, true);
+    tile_store_row(tile, {{ r }}u, before, true);
 //$ endfor
   } else {
 //$ for r in range(rows)
-    tile_store_row{{ "_%d(tile" % r if quads > 1 else "(tile, %du" % r }}, before, false);
+    tile_store_row(tile, {{ r }}u, before, false);
+//$ endfor
+  }
+}
+fn tile_store_row(tile: u32, r: u32, before: Acc, full: bool) {
+  let p = combine(before, {{ "global_of(tile_before[r])" if local else "tile_before[r]" }});
+//$ for q in range(quads)
+//$ set v = "tile_items[r * QUADS + %du]" % q
+  let v_{{ q }} = {{ "global4_of(%s)" % v if local else v }};
+//$ if exclusive
+  let first_{{ q }} = {{ "p" if q == 0 else "combine(p, v_%d.w)" % (q - 1) }};
+  let results_{{ q }} = Quad(first_{{ q }}, combine(p, v_{{ q }}.x), combine(p, v_{{ q }}.y), combine(p, v_{{ q }}.z));
+//$ else
+  let results_{{ q }} = combine4(quad_of(p), v_{{ q }});
+//$ endif
+//$ endfor
+  let i = tile_item(tile, r);
+  if (full) {
+//$ if quads > 1 and sink.kind != "raw" and sink.bytes < 4 and quads * sink.bytes >= 4
+//$ set per_row = 4 // sink.bytes
+//$ for k in range(quads // per_row)
+    store_row_output(i + {{ 16 // sink.bytes * k }}u, vec4<u32>(
+//$ for q in range(per_row)
+      lower4(results_{{ k * per_row + q }}),
+//$ endfor
+    ));
+//$ endfor
+//$ else
+//$ for q in range(quads)
+    put4(i + {{ 4 * q }}u, results_{{ q }});
+//$ endfor
+//$ endif
+  } else {
+//$ for q in range(quads)
+    put4_guarded(i + {{ 4 * q }}u, results_{{ q }});
 //$ endfor
   }
 }
@@ -109,57 +114,4 @@ fn put4_guarded(i: u32, x: Quad) {
 }
 //$ else
 fn put4_guarded(i: u32, x: Quad) { store4_guarded(i, result4(x)); }
-//$ endif
-//$ if quads == 1
-fn tile_store_row(tile: u32, r: u32, before: Acc, full: bool) {
-  let p = combine(before, {{ "global_of(tile_before[r])" if local else "tile_before[r]" }});
-  let v = {{ "global4_of(tile_items[r])" if local else "tile_items[r]" }};
-//$ if exclusive
-  let results = Quad(p, combine(p, v.x), combine(p, v.y), combine(p, v.z));
-//$ else
-  let results = combine4(quad_of(p), v);
-//$ endif
-  let i = tile_item(tile, r);
-  if (full) {
-    put4(i, results);
-  } else {
-    put4_guarded(i, results);
-  }
-}
-//$ else
-//$ for r in range(rows)
-fn tile_store_row_{{ r }}(tile: u32, before: Acc, full: bool) {
-  let p = combine(before, {{ "global_of(tile_before[%d])" % r if local else "tile_before[%d]" % r }});
-//$ for q in range(quads)
-  let v_{{ q }} = {{ "global4_of(tile_items[%d])" % (r * quads + q) if local else "tile_items[%d]" % (r * quads + q) }};
-//$ if exclusive
-  let first_{{ q }} = {{ "p" if q == 0 else "combine(p, v_%d.w)" % (q - 1) }};
-  let results_{{ q }} = Quad(first_{{ q }}, combine(p, v_{{ q }}.x), combine(p, v_{{ q }}.y), combine(p, v_{{ q }}.z));
-//$ else
-  let results_{{ q }} = combine4(quad_of(p), v_{{ q }});
-//$ endif
-//$ endfor
-  let i = tile_item(tile, {{ r }}u);
-  if (full) {
-//$ if sink.kind != "raw" and sink.bytes < 4 and quads * sink.bytes >= 4
-//$ set per_row = 4 // sink.bytes
-//$ for k in range(quads // per_row)
-    store_row_output(i + {{ 16 // sink.bytes * k }}u, vec4<u32>(
-//$ for q in range(per_row)
-      lower4(results_{{ k * per_row + q }}),
-//$ endfor
-    ));
-//$ endfor
-//$ else
-//$ for q in range(quads)
-    put4(i{{ " + %du" % (4 * q) if q }}, results_{{ q }});
-//$ endfor
-//$ endif
-  } else {
-//$ for q in range(quads)
-    put4_guarded(i{{ " + %du" % (4 * q) if q }}, results_{{ q }});
-//$ endfor
-  }
-}
-//$ endfor
 //$ endif

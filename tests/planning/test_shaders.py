@@ -1,5 +1,6 @@
 """Shader texts: composed without any GPU, with errors that name the file."""
 
+import difflib
 import itertools
 import re
 
@@ -18,6 +19,7 @@ from gridwise_py.planning.shaders import (
     refuse_fatal_text,
     shader_directory,
 )
+from helpers import composed as stored
 from helpers.cases import APART, cases, texts
 
 FILES = sorted(shader_directory().rglob("*.wgsl"))
@@ -159,6 +161,21 @@ def test_every_primitive_composes_in_every_form(composed):
         assert wide == ("shader-int64" in shader.features), name
         assert bool(prologue("tint", text)) == ("subgroup" in shader.features), name
         assert prologue("naga", text) == "", name
+
+
+def test_a_kernel_of_each_kind_is_composed_as_it_is_stored():
+    """So that a review sees what a change of a template, or of its values, makes of the texts."""
+    now = stored.composed()
+    then = {path.name: path.read_text(encoding="utf-8") for path in stored.FOLDER.iterdir()}
+    changes = [
+        "".join(difflib.unified_diff(
+            then.get(name, "").splitlines(keepends=True), now.get(name, "").splitlines(keepends=True),
+            f"stored {name}", f"composed {name}", n=1,
+        ))
+        for name in sorted(now.keys() | then.keys())
+    ]  # fmt: skip
+    remedy = "If that is meant, write them anew: PYTHONPATH=tests python -m helpers.composed"
+    assert now == then, "".join(["the composed texts are other ones\n", *changes, remedy])
 
 
 def test_no_kernel_is_missing_among_them(composed):

@@ -548,7 +548,8 @@ def test_a_docstring_says_what_is_raised(device, name):
 @pytest.mark.parametrize(("name", "part"), [("Scan", "scan_lookback"), ("Select", "stream_lookback"),
     ("Sort", "sort_pass_lookback"), ("Reduce", "reduce_blocks"), ("Reduce", "reduce"), ("Scan", "scan")])  # fmt: skip
 def test_a_docstring_names_the_sources_that_its_shader_names(name, part):
-    shader = " ".join((SHADERS / f"{part}.wgsl").read_text(encoding="utf-8").replace("//", " ").split())
+    lines = (SHADERS / f"{part}.wgsl").read_text(encoding="utf-8").splitlines()
+    shader = " ".join(" ".join(line for line in lines if not line.startswith("//$")).replace("//", " ").split())
     found = re.search(r"Sources?: (.*?\))", shader) or re.search(r"the sample (\w+)", shader)
     titles = re.findall(r'"(.*?)"', found[1]) or [re.search(r"the sample (\w+)", shader)[1]]
     text = " ".join(inspect.getdoc(getattr(gw, name)).split())

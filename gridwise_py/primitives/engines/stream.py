@@ -48,18 +48,12 @@ def count_argument(name: str = "count", items: int = 1) -> Argument:
     return Argument(name, is_output=True, datatype=DATATYPES["u32"], length=items)
 
 
-# Four items as they are loaded: the type, and each of the four.
-_QUADS: Mapping[int, tuple[str, tuple[str, ...]]] = {
-    1: ("u32", tuple(f"((%s >> {8 * k}u) & 0xffu)" for k in range(4))),
-    2: ("vec2<u32>", ("(%s.x & 0xffffu)", "(%s.x >> 16u)", "(%s.y & 0xffffu)", "(%s.y >> 16u)")),
-    4: ("vec4<u32>", ("%s.x", "%s.y", "%s.z", "%s.w")),
-    8: ("array<vec4<u32>, 2>", ("%s[0].xy", "%s[0].zw", "%s[1].xy", "%s[1].zw")),
-}
+# Four items as they are loaded, by the bytes of one; see lib/stream_quads.wgsl.
+_QUADS = {1: "u32", 2: "vec2<u32>", 4: "vec4<u32>", 8: "array<vec4<u32>, 2>"}
 
 
-def _quad(item_bytes: int) -> dict[str, Any]:
-    kind, picks = _QUADS[item_bytes]
-    return {"bytes": item_bytes, "quad": kind, "picks": picks, "item": "vec2<u32>" if item_bytes == 8 else "u32"}
+# The bits of a float without its sign.
+_MAGNITUDES = {2: "0x7fffu", 4: "0x7fffffffu", 8: "Item8(0xffffffffu, 0x7fffffffu)"}
 
 
 @dataclass(frozen=True)
@@ -551,9 +545,11 @@ class StreamPrimitive(Primitive):
             "name": mark.argument,
             "kind": "heads" if mark.heads else "flags",
             "of": mark.datatype.dtype.kind,
+            "bytes": mark.datatype.itemsize_bytes,
+            "quad": _QUADS[mark.datatype.itemsize_bytes],
+            "magnitude": _MAGNITUDES[mark.datatype.itemsize_bytes] if mark.datatype.dtype.kind == "f" else "",
             "equal_nan": mark.equal_nan,
             "held": held,
-            **_quad(mark.datatype.itemsize_bytes),
         }
 
     def _by_subgroups(self) -> bool:
@@ -581,12 +577,10 @@ class StreamPrimitive(Primitive):
         """Return the parameter that says how many steps."""
         return {"pause": _PAUSE if n > _ITEMS_OF_NO_PAUSE else 0} if self._pauses() else {}
 
-    def _rounds(self, shape: Shape, stage_words: int) -> list[list[int]]:
-        """Return the rows that go through workgroup memory together, if each subgroup has a part of it."""
-        if not self._by_subgroups():
-            return []
-        rows = max(1, self._stage() // (4 * shape.workgroup_size * stage_words))
-        return [list(range(first, min(first + rows, shape.vecs))) for first in range(0, shape.vecs, rows)]
+    def _round_rows(self, shape: Shape, stage_words: int) -> int:
+        """Return how many rows of a tile, cut into equal rounds, go through workgroup memory together."""
+        most = max(1, self._stage() // (4 * shape.workgroup_size * stage_words))
+        return next(rows for rows in range(min(most, shape.vecs), 0, -1) if shape.vecs % rows == 0)
 
     def _source(self, field: Field, by_rounds: bool) -> str:
         if field.argument is None:
@@ -596,62 +590,75 @@ class StreamPrimitive(Primitive):
         return "row" if by_rounds and not field.sparse and field.datatype.elements == 1 else "late"
 
     def _field_text(self, field: Field, by_rounds: bool) -> dict[str, Any]:
-        source = self._source(field, by_rounds)
+        source, item_bytes = self._source(field, by_rounds), field.datatype.element_bytes
+        by_position = source in ("index", "late")
         return {
             "name": field.argument or "position",
             "outputs": field.outputs,
             "source": source,
+            # What functions that write an item are given, and what they give to others.
+            "given": "i: u32" if by_position else f"item: Item{item_bytes}",
+            "gives": "i" if by_position else "item",
             "read_together": source == "late" and field.datatype.elements == 1 and not self.splits,
             "elements": field.datatype.elements,
-            **_quad(field.datatype.element_bytes),
+            "bytes": item_bytes,
+            "quad": _QUADS[item_bytes],
         }
 
     def _text(self, shape: Shape) -> dict[str, Any]:
         """Return the template values."""
-        words, runs = self._words, self._writes_lengths
-        kept = {
-            field.argument: _quad(field.datatype.itemsize_bytes) | {"name": field.argument}
-            for field in self._written
-            if self._is_held(field)
-        }
-        marks = [self._mark_text(mark, mark.argument in kept) for mark in self.marks]
-        by_rounds = bool(self._rounds(shape, 1)) and self._stage() > 0
+        words, runs, two = self._words, self._writes_lengths, len(self.marks) > 1
+        by_rounds = self._by_subgroups() and self._stage() > 0
         fields = [self._field_text(field, by_rounds) for field in self._written]
-        late = [field for field in fields if field["source"] in ("index", "late")]
+        held = {each["name"]: each for each in fields if each["source"] == "held"}
+        marks = [self._mark_text(mark, mark.argument in held) for mark in self.marks]
         # What goes through workgroup memory, one after the other: positions, and items from registers or by rows.
-        passes: list[dict[str, Any]] = []
-        if late or runs:
-            passes.append({"name": "positions", "held": False, "reloaded": False, "words": 1})
-        for field in fields:
-            if field["source"] in ("held", "row"):
-                of_items = {"words": max(1, int(field["bytes"]) // 4), "picks": field["picks"], "field": field}
-                held = field["source"] == "held"
-                passes.append({"name": field["name"], "held": held, "reloaded": not held, **of_items})
-        stage_words = max([int(each["words"]) for each in passes], default=1)
-        stage = self._stage() if passes else 0
-        rounds = self._rounds(shape, stage_words) if stage else []
-        kind = {"suffix": "", "type": "u32", "combine": "add", "identity": "0u", **_SUMS}
-        pair = {"suffix": "_acc", "type": "Acc", "combine": "combine", "identity": "identity()", **_SUMS}
+        late = [each for each in fields if each["source"] in ("index", "late")]
+        passes: list[dict[str, Any]] = [{"name": "positions", "source": "late", "words": 1}] if late or runs else []
+        passes += [
+            {**each, "words": max(1, each["bytes"] // 4)} for each in fields if each["source"] in ("held", "row")
+        ]
+        stage_words = max((int(each["words"]) for each in passes), default=1)
+        rows = self._round_rows(shape, stage_words)
+        if self.places is not None:
+            emission = "places"
+        elif not passes:
+            emission = "nothing"
+        elif not self._stage():
+            emission = "rows"
+        else:
+            emission = "rounds" if by_rounds else "parts"
+        sums: dict[str, Any] = {"type": "Acc", "combine": "combine", "identity": "identity()", **_SUMS}
+        counts = {"suffix": "_counts", "type": "Counts", "combine": "add", "identity": "0u", **_SUMS}
         return {
             "words": words,
+            "acc": {"words": words, "fields": ()},
             "runs": runs,
+            "two": two,
             "heads": self.marks[0].heads,
             "count": self._count_name,
             "splits": self.splits,
-            "dense": self.places is not None,
+            "places_of": "all" if self.splits else "marked",
+            "emission": emission,
             "marks": marks,
-            "held": list(kept.values()),
+            "held": list(held.values()),
+            # Inputs of which four items are loaded at the end of a tile, too, besides a mark's.
+            "guarded": [
+                each
+                for each in fields
+                if each["source"] in ("held", "row") and not (self.marks[0].heads and each["name"] == marks[0]["name"])
+            ],
             "moved": fields,
             "late": late,
             "passes": passes,
-            "staged": stage > 0,
-            "part_items": stage // stage_words,
+            "part_items": self._stage() // stage_words,
             "stage_words": stage_words,
-            "rounds": rounds,
-            **({"round_rows": len(rounds[0]), "workgroup_size": shape.workgroup_size} if rounds else {}),
+            "round_rows": rows,
+            "rounds": [(each["name"], number) for each in passes for number in range(shape.vecs // rows)],
+            **({"workgroup_size": shape.workgroup_size} if emission == "rounds" else {}),
             "vecs": shape.vecs,
             "pack": 4 if self.mode.size <= 32 else 2,
-            "kinds": [kind] if words == 1 else [kind, pair],
+            "kinds": [*([counts] if runs else []), {"suffix": "", **sums}],
             "branch_free": True,
             "by_ballots": True,
             "subgroups": self.mode.kind,
