@@ -14,7 +14,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import MatMul, VectorAdd
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     REMEDIES,
     Call,
     argument_datatype,

@@ -15,8 +15,7 @@ from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
 from ..primitives.array_methods import fill, taken
 from ..primitives.broadcast_add import BroadcastAdd, broadcast_shapes
 from ..primitives.fill import Arange
-from ..primitives.fusion import EXPRESSIONS, flat_of
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     Call,
     argument_array,
     check_gpu_out,
@@ -31,6 +30,7 @@ from ..primitives.one_shot import (
     numpy_result,
     stored_leaves,
 )
+from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
 from ..primitives.search import SEARCHED_DATATYPES, Search, SearchSide

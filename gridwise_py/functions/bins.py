@@ -12,9 +12,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, BoundsError, DatatypeError
 from ..primitives.binned import even_edges, thresholds
-from ..primitives.fusion import EXPRESSIONS, flat_of
-from ..primitives.histogram import EvenRange, Histogram, Histogram2D
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     Call,
     HostItems,
     argument_array,
@@ -26,6 +24,8 @@ from ..primitives.one_shot import (
     weak_items,
     without_doubles,
 )
+from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..primitives.histogram import EvenRange, Histogram, Histogram2D
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_by_index import ReduceByIndex
 from ..primitives.vector_add import VectorAdd

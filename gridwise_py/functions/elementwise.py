@@ -14,8 +14,16 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
+from ..primitives.function_arguments import (
+    Call,
+    argument_array,
+    argument_datatype,
+    delivered,
+    device_of,
+    is_weak,
+    numpy_result,
+)
 from ..primitives.fusion import flat_of
-from ..primitives.one_shot import Call, argument_array, argument_datatype, delivered, device_of, is_weak, numpy_result
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..types import expression_functions as expressions

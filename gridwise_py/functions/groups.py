@@ -18,9 +18,7 @@ from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
 from ..extras import imported
 from ..primitives import GroupBy, count
-from ..primitives.fusion import EXPRESSIONS, flat_of
-from ..primitives.group_spec import AGGREGATES, Count, group_spec, is_aggregate_name, parsed_aggregate
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     HostItems,
     argument_array,
     argument_datatype,
@@ -31,6 +29,8 @@ from ..primitives.one_shot import (
     stored_leaves,
     without_doubles,
 )
+from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..primitives.group_spec import AGGREGATES, Count, group_spec, is_aggregate_name, parsed_aggregate
 from ..runtime.array import Array, asarray
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression, as_node, index

@@ -9,7 +9,7 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     argument_array,
     argument_datatype,
     delivered,

@@ -15,7 +15,7 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     Call,
     argument_array,
     argument_datatype,

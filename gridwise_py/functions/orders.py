@@ -16,8 +16,7 @@ from ..call_errors import explained
 from ..errors import ArgumentError, AxisError, BoundsError, DatatypeError, LengthError
 from ..primitives import ArgSort, Scatter, SegmentedSort, SortPairs, Transpose
 from ..primitives.array_methods import taken
-from ..primitives.fusion import EXPRESSIONS
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     Call,
     argument_array,
     argument_datatype,
@@ -27,6 +26,7 @@ from ..primitives.one_shot import (
     numpy_result,
     weak_items,
 )
+from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
 from ..primitives.reorder import Reorder

@@ -10,12 +10,12 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
-from ..primitives.fusion import EXPRESSIONS
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     Call,
     HostItems,
     argument_array,
 )
+from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.top_k import TopK, TopKMode
 from ..runtime.array import Array

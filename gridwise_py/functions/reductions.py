@@ -17,14 +17,14 @@ from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import Reduce, ReduceAxis
 from ..primitives.engines.operator import check_conversion
-from ..primitives.fusion import EXPRESSIONS
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     Call,
     argument_array,
     delivered,
     device_of,
     numpy_result,
 )  # fmt: skip
+from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import axes_of, is_together
 from ..runtime.array import Array, asarray, check_numpy_out, empty
 from ..runtime.chunked_array import ChunkedArray, Items

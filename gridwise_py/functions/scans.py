@@ -13,12 +13,12 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..primitives import Scan, ScanAxis
-from ..primitives.fusion import EXPRESSIONS
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     REMEDIES,
     Call,
     check_gpu_out,
 )  # fmt: skip
+from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
 from ..runtime.array import Array, empty

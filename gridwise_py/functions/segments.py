@@ -16,13 +16,13 @@ from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
 from ..primitives.engines.segments import KEY_DATATYPES
-from ..primitives.fusion import EXPRESSIONS
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     REMEDIES,
     Call,
     HostItems,
     index_array,
 )  # fmt: skip
+from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
 from ..primitives.top_k import TopKMode

@@ -16,8 +16,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, BoundsError, LengthError
 from ..primitives import Partition, RunLength, Select, Sort, SortPairs, Unique
-from ..primitives.fusion import EXPRESSIONS, FUSED, flat_of
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     Call,
     HostItems,
     argument_array,
@@ -27,6 +26,7 @@ from ..primitives.one_shot import (
     index_array,
     stored_leaves,
 )
+from ..primitives.fusion import EXPRESSIONS, FUSED, flat_of
 from ..primitives.reduce_axis import one_axis
 from ..primitives.select import FlatNonzero
 from ..primitives.unique import RunNumbers

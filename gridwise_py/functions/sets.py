@@ -16,7 +16,7 @@ from ..call_errors import explained
 from ..errors import ArgumentError
 from ..primitives import Merge, RunLength, Sort, SortPairs, Unique
 from ..primitives.engines.merge_order import Less
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     Call,
     HostItems,
     argument_datatype,

@@ -14,7 +14,7 @@ import wgpu
 from numpy.typing import NDArray
 
 from ..primitives.engines.merge_order import Less
-from ..primitives.one_shot import HostItems
+from ..primitives.function_arguments import HostItems
 from ..primitives.scan import ScanKind
 from ..runtime.array import Array
 from ..runtime.chunked_array import Items, ItemsT

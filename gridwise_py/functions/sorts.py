@@ -15,13 +15,13 @@ from ..call_errors import explained
 from ..errors import ArgumentError
 from ..primitives import ArgSort, MergeSort, Sort, SortPairs
 from ..primitives.engines.merge_order import Less
-from ..primitives.fusion import EXPRESSIONS
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     REMEDIES,
     Call,
     argument_array,
     delivered,
 )  # fmt: skip
+from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray

@@ -16,8 +16,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import Map, Reduce, ReduceAxis
-from ..primitives.fusion import flat_of
-from ..primitives.one_shot import (
+from ..primitives.function_arguments import (
     Call,
     HostItems,
     argument_array,
@@ -26,6 +25,7 @@ from ..primitives.one_shot import (
     kept_primitive,
     stored_leaves,
 )
+from ..primitives.fusion import flat_of
 from ..primitives.reduce_axis import axes_of, is_together
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..primitives import Scan
 from ..primitives.base import Primitive
-from ..primitives.one_shot import Call
+from ..primitives.function_arguments import Call
 from ..runtime.array import asarray
 from ..streaming import in_windows, takes_windows
 

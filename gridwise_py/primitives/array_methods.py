@@ -15,7 +15,7 @@ from ..runtime.context import context_of
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, as_datatype, value_words
 from .convert import Convert
 from .fill import Fill
-from .one_shot import check_not_counted, kept_primitive
+from .function_arguments import check_not_counted, kept_primitive
 from .take import Take
 
 __all__ = ["METHODS", "converted", "fill", "taken"]

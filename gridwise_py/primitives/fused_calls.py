@@ -9,9 +9,9 @@ from ..runtime.array import Array, new_array
 from ..runtime.context import context_of
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, ItemDatatypeLike, as_datatype
 from ..types.expression import Expression
+from .function_arguments import device_of, kept_primitive, stored_leaves
 from .fusion import flat_of
 from .map import Map
-from .one_shot import device_of, kept_primitive, stored_leaves
 
 __all__ = ["evaluated"]
 

@@ -24,9 +24,9 @@ from ..errors import BufferUsageError, DeviceError
 from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
 from ..timing.queries import TimingSession
 from .encodable import Spans
+from .encoding_order import StepUse
 from .memory import Lease, MemoryPool
 from .observer import Observer
-from .overlap import StepUse
 from .pipelines import Pipeline, PipelineCache
 
 __all__ = ["BindingKey", "BoundPlan", "BufferRange", "Executor", "encode_steps", "pass_count"]

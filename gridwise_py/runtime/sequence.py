@@ -29,11 +29,11 @@ from .context import DeviceContext, context_of
 from .device import default_device
 from .encodable import Encodable, Spans
 from .encoders import check_encoder, check_session, watch_submission
+from .encoding_order import StepUse, barriers, in_levels, marked, reaches
 from .executor import BoundPlan, Executor, encode_steps, pass_count
 from .gpu_clock import clock_doubt
 from .observer import Observer
 from .one_device import OfOneDevice
-from .overlap import StepUse, barriers, in_levels, marked, reaches
 from .run import Measurement, Timed, launch
 
 __all__ = ["Sequence", "SequenceRun", "capture"]

@@ -275,7 +275,7 @@ def written(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("device")
-def test_a_file_istune(written):
+def test_a_file_is_tuned(written):
     result = _run("tune", "mine.py", "--n", "256", "--rounds", "3", "--json", "found.json")
     assert result.exit_code == 0, result.output
     document = json.loads((written / "found.json").read_text())

@@ -14,8 +14,8 @@ from ...errors import ArgumentError
 from ..calibrate.canary import clock_log_ratio
 from ..calibrate.repeatability import LearntSpread, spread_for
 from ..cases.mode import Mode
+from ..results.columns import QUANTITIES
 from ..results.model import CaseKey, Device, Result, Results
-from ..results.quantities import QUANTITIES
 from ..results.rounds import by_case, pooled, pooled_series
 from ..results.shares import copy_shares
 from ..results.tool_files import UNKNOWN_MACHINE

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...display.quantities import format_time
+from ..results.columns import QUANTITIES
 from ..results.model import Device, Result
-from ..results.quantities import QUANTITIES
 from ..sampling.samples import CLOCK_MOVED, LEFT_OUT
 from ..stats.series import LEAST_FOR_INTERVAL
 

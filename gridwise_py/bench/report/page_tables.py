@@ -16,8 +16,8 @@ from ..analysis.lines import gpu_text, timed_text
 from ..analysis.remarks import Remark, remarks
 from ..analysis.roofline import Point
 from ..cases.names import n_text
+from ..results.columns import QUANTITIES, Quantity, Shares, shown
 from ..results.model import Host, Result, Results
-from ..results.quantities import QUANTITIES, Quantity, Shares, shown
 from ..results.shares import copy_shares
 from ..stats.series import Series
 from .comparison import (

@@ -14,9 +14,9 @@ from ...display.table import Cell, Column, Table
 from ..analysis.remarks import CLOCK_WORDS, DIFFER_MARK, Remark, listed, remarks
 from ..cases.mode import Mode
 from ..cases.names import n_text
+from ..results.columns import QUANTITIES, Quantity, Shares, shown
 from ..results.dataframe import records_of
 from ..results.model import CaseKey, Kernel, Result, Results
-from ..results.quantities import QUANTITIES, Quantity, Shares, shown
 from ..results.rounds import pooled
 from ..stats.series import Series
 from .text_table import TextTable

@@ -6,8 +6,8 @@ from typing import Any
 
 from ...errors import ArgumentError, DatatypeError
 from ..stats.series import Series
+from .columns import QUANTITIES
 from .model import Result, Results
-from .quantities import QUANTITIES
 
 __all__ = ["records_of", "to_dataframe"]
 

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridwise_py.runtime.overlap import StepUse, barriers, in_levels, marked, reaches
+from gridwise_py.runtime.encoding_order import StepUse, barriers, in_levels, marked, reaches
 
 
 def _conflict(one, other):
