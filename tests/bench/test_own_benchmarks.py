@@ -609,6 +609,11 @@ def test_two_states_and_two_functions(device, write, monkeypatch):
     data = json.loads(Path("two.json").read_text())
     assert [row["case"] for row in data["rows"]] == ["mine.g hot n=1,000"]
     assert data["complete"]
+
+
+@pytest.mark.slow
+def test_a_file_in_processes_of_its_own(device, write):
+    write(KINDS["kernel"])
     result = _run(
         "bench", "mine.py", "f", "--processes", "2", "--warmup-s", "0", "--sampling-s", "0", "--json", "r.json"
     )
