@@ -1,14 +1,14 @@
 """How often is the instrument wrong on this device? The same thing measured many times in pairs, and judged.
 
-Usage: python benchmarks/false_verdicts.py [--pairs 200] [--rounds 1] [--seconds 110] [--json FILE]
+Usage: python benchmarks/false_verdicts.py [--pairs 200] [--rounds 1] [--more 5] [--seconds 110] [--json FILE]
 
-Each pair is three measurements with a short protocol, in random order: a kernel twice, and once with 5 % more work. The
+Each pair is three measurements with a short protocol, in random order: a kernel twice, and once with more work. The
 first two are judged as `gridwise compare` judges two files with one row each, and so are the first and the one with
 more work. With --rounds, each pair is as many rounds, each of three measurements in a new order, and is judged in two
 ways: as two files with rounds in them, and by the ratios within the rounds, as `gw.compare_kernels` does. «faster» or
-«slower» between the first two is a false verdict; «faster» or «same» for 5 % more work is one, too. Two kernels take
-turns: vector_add, which waits for memory (5 % more items), and a chain of multiply-adds, which waits for arithmetic (a
-chain that is 5 % longer). Judging comes last, so that the GPU does not idle between.
+«slower» between the first two is a false verdict; «faster» or «same» for more work is one, too. Two kernels take turns:
+vector_add, which waits for memory (more items), and a chain of multiply-adds, which waits for arithmetic (a longer
+chain). Judging comes last, so that the GPU does not idle between.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ from gridwise_py.planning.shaders import compose
 from gridwise_py.storage.json_files import write_json
 
 RESULTS = Path(__file__).resolve().parent / "results" / "false_verdicts.json"
-MORE = 1.05
-STEP = 20  # counts are multiples of it, so that 5 % more is exact
+STEP = 100  # counts are multiples of it, so that any whole percentage more is exact
 FMA_WORKGROUPS = 64
 # Lavapipe ends all loops of an invocation after 65,535 iterations.
 MOST_ROUNDS = 60_000
@@ -131,6 +130,14 @@ def summary(what: str, found: dict[str, Any]) -> str:
 @click.option("--pairs", type=click.IntRange(min=1), default=200, show_default=True)
 @click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Of each pair.")
 @click.option(
+    "--more",
+    "more_percent",
+    type=click.IntRange(1, 100),
+    default=5,
+    show_default=True,
+    help="Work of the slower one, %.",
+)
+@click.option(
     "--seconds", type=click.FloatRange(min=1), default=110.0, show_default=True, help="Of measuring, at most."
 )
 @click.option("--kernel-us", type=click.FloatRange(min=1), default=100.0, show_default=True, help="Length of a kernel.")
@@ -141,8 +148,8 @@ def summary(what: str, found: dict[str, Any]) -> str:
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), default=RESULTS, help="Write the figures here.")
 def main(
-    pairs: int, rounds: int, seconds: float, kernel_us: float, most_items: int, sampling_s: float, warmup_s: float,
-    seed: int, adapter: str | None, json_path: Path,
+    pairs: int, rounds: int, more_percent: int, seconds: float, kernel_us: float, most_items: int, sampling_s: float,
+    warmup_s: float, seed: int, adapter: str | None, json_path: Path,
 ) -> None:  # fmt: skip
     """Measure in pairs, judge, and count false verdicts."""
     start = time.perf_counter()
@@ -154,7 +161,7 @@ def main(
     works: dict[str, tuple[int, Measure, Measure]] = {}
     for name, make in makers.items():
         amount = sized(make, begun[name], most[name], 1e3 * kernel_us)
-        works[name] = (amount, make(amount), make(round(amount * MORE)))
+        works[name] = (amount, make(amount), make(amount * (100 + more_percent) // 100))
     protocol = gw.SamplingProtocol(timeout_s=sampling_s, warmup_s=warmup_s)
     order = random.Random(seed)
     same: dict[str, list[Sides]] = {name: [] for name in works}
@@ -183,7 +190,7 @@ def main(
         found = {
             "kernel": name,
             "amount": amount,
-            "amount_of_the_slower": round(amount * MORE),
+            "amount_of_the_slower": amount * (100 + more_percent) // 100,
             "median_ns": float(np.median([m.time_ns for pair in same[name] for m in pair[0]])),
             "median_samples": float(np.median([m.whole["gpu_span" if step_ns else "cpu_wall"].summary.count
                                                for pair in same[name] for m in pair[0]])),
@@ -196,13 +203,14 @@ def main(
             found["same_in_turns"] = counted(judged_in_turns(same[name]), equal_wrong, VerdictKind.SAME)
             found["slower_in_turns"] = counted(judged_in_turns(slower[name]), slow_wrong, VerdictKind.SLOWER)
         results.append(found)
-        for key, text in {"same": "the same thing twice", "slower": "5 % more work"}.items():
+        for key, text in {"same": "the same thing twice", "slower": f"{more_percent} % more work"}.items():
             click.echo(summary(f"{name} ({found['median_ns'] * 1e-3:.0f} µs), {text}", found[key]))
             if rounds > 1:
                 click.echo(summary("    by the ratios within rounds", found[f"{key}_in_turns"]))
     json_path.parent.mkdir(parents=True, exist_ok=True)
     document = {
         **run_context(device), "protocol": protocol.to_dict(), "seed": seed, "asked_pairs": pairs, "rounds": rounds,
+        "more_percent": more_percent,
         "measured_s": measured_s, "results": results,
     }  # fmt: skip
     write_json(json_path, document)
