@@ -83,7 +83,7 @@ fn main(
   tile_scan(sum.before);
 
   if (tile > 0u) {
-    before = look_back_from(tile, 0u);
+    before = look_back_from(tile);
     if (is_leader()) { state_publish(tile, INCLUSIVE, combine(before, total)); }
   }
 //$ if carried

@@ -124,7 +124,7 @@ fn main(
     }
   }
   emit_closed(tile, sum);
-  if (tile > 0u) { before = chain_of_posted(look_back_from(tile, posted(sum.total), is_known, 0u)); }
+  if (tile > 0u) { before = chain_of_posted(look_back_from(tile, posted(sum.total), is_known)); }
   if (is_leader() && tile == used_tiles() - 1u) {
     let total = chain_combine(before, sum.total);
 //$ if carried

@@ -3,8 +3,9 @@
 // tiles at a time, until it finds one that has published the count of all tiles up to itself. Then the workgroup writes.
 // Sources: Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (NVIDIA, 2016), of which
 // this is the stream compaction; the fallback is from Smith, Levien and Owens, "Decoupled Fallback" (SPAA 2025).
-// Between publishing and the first poll a workgroup stages items, and may compute for a while where many tiles wait in a row: the
-// tiles before it then know more, so that fewer polls load the lines of memory on which all of them wait.
+// Where tiles wait for long, a workgroup first counts a tile that is `ahead` of the one that it writes. So counts are there
+// when they are asked for; the items of the tile are read again, which is why few tiles lie between the two: the cache still has
+// them (H100, 2^28 items, a select of half: 707 µs without, 623 with 64 tiles, 857 with 384).
 // Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, a workgroup recounts every unpublished
 // tile from the inputs. So every loop is bounded, and the outputs must not share items with the inputs.
 // The number of items may come from the GPU. A workgroup whose tile has no items publishes a count of 0 and leaves: so
@@ -29,15 +30,6 @@
 
 //$ include "lib/look_back_resume.wgsl"
 
-//$ if pauses
-// Computes for some steps, each of which needs the one before. Returns 0, or 1 in one of 2^32 cases: a driver cannot know.
-fn pause(steps: u32) -> u32 {
-  var x = steps;
-  for (var k = 0u; k < steps; k++) { x = (x ^ (x >> 3u)) * 1664525u + k; }
-  return select(0u, 1u, x == 0x9e3779b9u);
-}
-//$ endif
-
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
   @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -46,33 +38,50 @@ fn main(
 ) {
   // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset the counter.
   let number = workgroup_index(workgroup, grid);
-  if (number >= params.tiles) { return; }
+  let workgroups = params.tiles{{ " + params.ahead" if ahead }};
+  if (number >= workgroups) { return; }
   enter(lanes);
+//$ if ahead
+  let counted = state_enter(number);
+  if (look_back_enter()) { state_begin(); }
+  if (counted < params.tiles) {
+    let total = tile_total_ahead(counted);
+    if (is_leader()) { state_publish(counted, select(TOTAL, INCLUSIVE, counted == 0u), total); }
+  }
+  let tile = counted - params.ahead;  // of the first workgroups it wraps around, and is behind all tiles
+  if (tile >= used_tiles()) {
+    if (is_leader() && state_count_finished(workgroups)) { state_next_epoch(); }
+    return;
+  }
+//$ else
   let tile = state_enter(number);
   if (look_back_enter()) { state_begin(); }
   if (tile >= used_tiles()) {
     if (is_leader()) {
       state_publish(tile, TOTAL, identity());
-      if (state_count_finished(params.tiles)) { state_next_epoch(); }
+      if (state_count_finished(workgroups)) { state_next_epoch(); }
     }
     return;
   }
+//$ endif
   tile_load(tile);
   let count = tile_count(tile);
   if (is_leader()) {
+//$ if not ahead
     state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), count.total);
+//$ endif
     announce_total(count.total);
   }
   tile_rank();
   stage_first(tile, count);
   var before = identity();
   if (tile > 0u) {
-    before = look_back_from(tile, {{ "pause(params.pause)" if pauses else "0u" }});
+    before = look_back_from(tile);
     if (is_leader()) { state_publish(tile, INCLUSIVE, combine(before, count.total)); }
   }
   if (is_leader()) {
     if (tile == used_tiles() - 1u) { emit_end(combine(before, count.total)); }
-    if (state_count_finished(params.tiles)) { state_next_epoch(); }
+    if (state_count_finished(workgroups)) { state_next_epoch(); }
   }
   emit_tile(tile, carried_before(before), count);
 }

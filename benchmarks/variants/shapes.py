@@ -12,6 +12,7 @@ Shapes of the kernels that the library tunes itself: ``gridwise tune`` without a
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 from data import benchmark, on_gpu
@@ -26,11 +27,18 @@ def chosen(cls: Any, **fields: Any) -> Any:
     return cls(**given) if given else None
 
 
+@functools.lru_cache(maxsize=4)
+def as_items(device: Any, kind: str, n: int, dtype: str) -> gw.Array:
+    """Return n items of a datatype; their bytes are those of words of a kind."""
+    bits = 8 * gw.STORAGE_DATATYPES[dtype].itemsize_bytes
+    return on_gpu(device, kind, n * bits // 32).view(dtype)
+
+
 # ---- selections, partitions, runs
 
 STREAM = {
     "workgroup_size": [-1, 128, 256], "vecs": [-1, 8, 16], "stage": [-1],
-    "items": ["library", "held", "late"], "order": ["library", "tile", "subgroup"], "look": [-1],
+    "items": ["library", "held", "late"], "order": ["library", "tile", "subgroup"], "look": [-1], "ahead": [-1],
 }  # fmt: skip
 
 
@@ -42,11 +50,11 @@ def select(device, n, **fields):
     return benchmark(made, {"x": on_gpu(device, "words", n)})
 
 
-@gw.benchmarked(n=SIZES, tune=list(STREAM), **STREAM)
-def flagged(device, n, **fields):
-    """A half of all words, by flags of a byte."""
-    made = gw.Select(device, "u32", tuning=chosen(gw.StreamTuning, **fields))
-    return benchmark(made, {"input": on_gpu(device, "words", n), "flags": on_gpu(device, "flags", n)})
+@gw.benchmarked(n=SIZES, dtype=["u32", "u64", "u8"], tune=list(STREAM), **STREAM)
+def flagged(device, n, dtype, **fields):
+    """A half of all items, by flags of a byte."""
+    made = gw.Select(device, dtype, tuning=chosen(gw.StreamTuning, **fields))
+    return benchmark(made, {"input": as_items(device, "words", n, dtype), "flags": on_gpu(device, "flags", n)}, dtype)
 
 
 @gw.benchmarked(n=SIZES, tune=list(STREAM), **STREAM)
@@ -57,11 +65,11 @@ def partition(device, n, **fields):
     return benchmark(made, {"x": on_gpu(device, "words", n)})
 
 
-@gw.benchmarked(n=SIZES, tune=list(STREAM), **STREAM)
-def unique(device, n, **fields):
-    """The first of each run of about 8."""
-    made = gw.Unique(device, "u32", tuning=chosen(gw.StreamTuning, **fields))
-    return benchmark(made, {"keys": on_gpu(device, "runs of 8", n)})
+@gw.benchmarked(n=SIZES, dtype=["u32", "u64", "u8"], tune=list(STREAM), **STREAM)
+def unique(device, n, dtype, **fields):
+    """The first of each run of about 8 (u64: of 4; u8: of 2)."""
+    made = gw.Unique(device, dtype, tuning=chosen(gw.StreamTuning, **fields))
+    return benchmark(made, {"keys": as_items(device, "runs of 8", n, dtype)}, dtype)
 
 
 @gw.benchmarked(n=SIZES, tune=list(STREAM), **STREAM)
@@ -69,6 +77,22 @@ def run_length(device, n, **fields):
     """Values and lengths of runs of about 8."""
     made = gw.RunLength(device, "u32", tuning=chosen(gw.StreamTuning, **fields))
     return benchmark(made, {"keys": on_gpu(device, "runs of 8", n)})
+
+
+@gw.benchmarked(n=SIZES, tune=list(STREAM), **STREAM)
+def unique_by_key(device, n, **fields):
+    """The first value of each run of about 8 keys."""
+    made = gw.Unique(device, "u32", "u32", tuning=chosen(gw.StreamTuning, **fields))
+    return benchmark(made, {"keys": on_gpu(device, "runs of 8", n), "values": on_gpu(device, "words", n)})
+
+
+@gw.benchmarked(n=SIZES, tune=list(STREAM), **STREAM)
+def partition_in_3(device, n, **fields):
+    """Into thirds."""
+    x = gw.u32("x")
+    third = 2**32 // 3
+    made = gw.Partition(device, x, where=[x < third, x < 2 * third], tuning=chosen(gw.StreamTuning, **fields))
+    return benchmark(made, {"x": on_gpu(device, "words", n)})
 
 
 # ---- scans and reductions
@@ -85,6 +109,17 @@ def scan(device, n, tickets, **fields):
     tuning = chosen(gw.ScanTuning, tickets=tickets or -1, **fields)
     made = gw.Scan(device, strategy="lookback", tuning=tuning)
     return benchmark(made, {"input": on_gpu(device, "words", n)})
+
+
+BY_KEY = {"workgroup_size": [-1, 128, 256, 512], "vecs": [-1, 4, 8, 16], "look": [-1], "ahead": [-1]}
+
+
+@gw.benchmarked(n=SIZES, what=["reduce", "scan"], tune=list(BY_KEY), **BY_KEY)
+def by_key(device, n, what, **fields):
+    """Sums of runs of about 8 keys, and prefix sums in them."""
+    cls = gw.ReduceByKey if what == "reduce" else gw.ScanByKey
+    made = cls(device, "u32", "u32", strategy="lookback", tuning=chosen(gw.ScanTuning, **fields))
+    return benchmark(made, {"keys": on_gpu(device, "runs of 8", n), "items": on_gpu(device, "words", n)}, what)
 
 
 REDUCE = {"workgroup_size": [-1, 128, 256, 512], "vecs": [-1, 2, 4, 8], "max_blocks": [-1, 264, 528, 1056]}
@@ -186,8 +221,7 @@ def merge(device, n, **fields):
 def transpose(device, rows, dtype, **fields):
     """Square matrices."""
     made = gw.Transpose(device, dtype, rows=rows, columns=rows, tuning=chosen(gw.ElementwiseTuning, **fields))
-    words = on_gpu(device, "words", rows * rows * made.datatype.itemsize_bytes // 4)
-    return benchmark(made, {"input": gw.Array(words.buffer, dtype, rows * rows)})
+    return benchmark(made, {"input": as_items(device, "words", rows * rows, dtype)})
 
 
 MATMUL = [

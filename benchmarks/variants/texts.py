@@ -57,12 +57,6 @@ def by_mask(found: re.Match[str]) -> str:
     return f"lanes &= ~(votes ^ bitcast<u32>(extractBits(bitcast<i32>(digit), {bit}u, 1u)));"
 
 
-def pause(steps: int) -> Surroundings:
-    """Compute so many steps before the first poll of a look-back."""
-    engine = "gridwise_py.primitives.engines.stream"
-    return lambda: mock.patch.multiple(engine, _PAUSE=steps, _ITEMS_OF_NO_PAUSE=0)
-
-
 COMMON: dict[str, Surroundings] = {"as-it-is": contextlib.nullcontext}
 BY_LANES: dict[str, Surroundings] = {"totals-by-lanes": lambda: changed_text(SERIAL_TOTALS, PARALLEL_TOTALS)}
 BY_ATOMICS: dict[str, Surroundings] = {
@@ -77,7 +71,6 @@ TEXTS: dict[str, dict[str, Surroundings]] = {
         "votes-by-masks": lambda: changed_text(BY_SELECT, by_mask),
         "counts-after-the-ranks": lambda: changed_text(POST_COUNTS + RANKED, RANKED + POST_COUNTS),
     },
-    "stream": COMMON | {f"pause-{steps}": pause(steps) for steps in (0, 32, 64, 128, 256)},
     "segments": COMMON
     | {
         "two-kernels": lambda: mock.patch.object(gw.SegmentedReduce, "_may_complete", return_value=False),
@@ -109,32 +102,6 @@ def sort(device, n, variant):
     """A sort of u32."""
     made = gw.Sort(device, strategy="onesweep", tuning=gw.SortTuning(subgroups="native"))
     return benchmark(planned_in(TEXTS["sort"][variant], made), _words(device, n))
-
-
-def streams(device: Any, case: str) -> tuple[gw.Primitive, dict[str, str]]:
-    """Return a primitive that passes items on by look-back, and its data."""
-    x = gw.u32("x")
-    return {
-        "select": lambda: (gw.Select(device, x, where=x < 2**31), {"x": "words"}),
-        "flagged": lambda: (gw.Select(device, "u32"), {"input": "words", "flags": "flags"}),
-        "partition": lambda: (gw.Partition(device, x, where=x < 2**31), {"x": "words"}),
-        "unique": lambda: (gw.Unique(device, "u32"), {"keys": "runs of 8"}),
-        "run_length": lambda: (gw.RunLength(device, "u32"), {"keys": "runs of 8"}),
-        "reduce_by_key": lambda: (
-            gw.ReduceByKey(device, "u32", "u32", strategy="lookback"), {"keys": "runs of 8", "items": "words"},
-        ),
-    }[case]()  # fmt: skip
-
-
-@gw.benchmarked(
-    n=SIZES, case=["select", "flagged", "partition", "unique", "run_length", "reduce_by_key"],
-    variant=list(TEXTS["stream"]), tune="variant",
-)  # fmt: skip
-def stream(device, n, case, variant):
-    """Selections, runs and sums by key."""
-    made, data = streams(device, case)
-    inputs = {name: on_gpu(device, kind, n) for name, kind in data.items()}
-    return benchmark(planned_in(TEXTS["stream"][variant], made), inputs, case)
 
 
 @gw.benchmarked(n=SIZES, length=[1, 4, 16, 1024, 65536], variant=list(TEXTS["segments"]), tune="variant")

@@ -309,6 +309,9 @@ class StreamTuning(Tuning):
         Whether items go through workgroup memory in the order of the whole tile, or each subgroup orders its own.
     look : int, optional
         Look-back only: tiles that a lane polls per round, 1 to 32.
+    ahead : int, optional
+        Look-back only: how many tiles behind the one that it writes a workgroup counts one before, so that few need to
+        wait for counts; 0: it counts the one that it writes.
     tickets : bool, optional
         Look-back only: whether a workgroup takes its tile from a counter; see `ScanTuning`.
     spin_limit : int, optional
@@ -324,6 +327,7 @@ class StreamTuning(Tuning):
     items: Literal["held", "late"] | None = field(default=None, metadata=_by(_held_or_late))
     order: Literal["tile", "subgroup"] | None = field(default=None, metadata=_by(_tile_or_subgroup))
     look: int | None = field(default=None, metadata=_by(_LOOK))
+    ahead: int | None = field(default=None, metadata=_by(_from_to(0, 1 << 16)))
     tickets: bool | None = field(default=None, metadata=_by(_truth))
     spin_limit: int | None = field(default=None, metadata=_by(_word))
     subgroups: SubgroupsLike = field(default=None, metadata=_by(_subgroups))

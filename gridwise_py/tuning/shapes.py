@@ -43,11 +43,14 @@ class Shape:
         vec4 loads per invocation and tile.
     max_blocks : int
         Most workgroups of kernels that give each workgroup a block of tiles.
+    ahead : int
+        Of streams by look-back: how many tiles lie between the one that a workgroup counts and the one that it writes.
     """
 
     workgroup_size: int
     vecs: int
     max_blocks: int = 0
+    ahead: int = 0
 
     @property
     def tile_items(self) -> int:
@@ -55,8 +58,6 @@ class Shape:
         return self.workgroup_size * self.vecs * 4
 
 
-# The last one only of kernels that give each workgroup a block of tiles.
-_SHAPE_FIELDS = ("workgroup_size", "vecs", "max_blocks")
 Rows: TypeAlias = tuple[tuple[int | None, Shape], ...]
 AnyShape = TypeVar("AnyShape")
 
@@ -104,14 +105,22 @@ class _Kernel(NamedTuple):
         """Return the rows for a kind of adapter."""
         return self.rows_cpu if capabilities.is_cpu else self.rows_gpu
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The numbers that its shapes have."""
+        every = [shape for _, shape in (*self.rows_gpu, *self.rows_cpu)]
+        blocks = ("max_blocks",) if all(shape.max_blocks for shape in every) else ()
+        return ("workgroup_size", "vecs", *blocks, *(("ahead",) if any(shape.ahead for shape in every) else ()))
+
 
 def _any(shape: Shape) -> Rows:
     return ((None, shape),)
 
 
 def _shapes(*words: str) -> tuple[Shape, ...]:
-    """Return the shapes of words such as ``256x4``, or ``256x4x528`` with the most blocks."""
-    return tuple(Shape(*map(int, word.split("x"))) for each in words for word in each.split())
+    """Return the shapes of words such as ``256x4``, ``256x4x528`` (with the most blocks), ``256x8+64`` (ahead)."""
+    pairs = (word.partition("+") for each in words for word in each.split())
+    return tuple(Shape(*map(int, shape.split("x")), ahead=int(ahead or 0)) for shape, _, ahead in pairs)
 
 
 # elementwise: one vec4 per invocation and many workgroups are fastest on an H200: 4,369 GB/s against 4,316 with four
@@ -138,7 +147,9 @@ def _shapes(*words: str) -> tuple[Shape, ...]:
 # (2^24: 256 × 4 71 µs, 256 × 8 76).
 # stream: a select of half of 2^28 items on an H200 takes 582 µs with 256 × 8, 567 with 128 × 16, 775 with 128 × 8, 680
 # with 512 × 8. stream_flags (flags of their own): 652 with 256 × 8, 571 with 256 × 16. stream_split (partition in 2):
-# 821 with 256 × 8, 810 with 128 × 16. Smaller inputs as scan_lookback.
+# 821 with 256 × 8, 810 with 128 × 16. Smaller inputs as scan_lookback. Beyond 2^24 items a tile is counted before it is
+# written (H100, none, 32, 64 tiles ahead: select of 2^25 110, 101, 99 µs, of 2^28 707, 633, 623; partition of 2^25 150,
+# 133, 134, of 2^28 1,050, 867, 875; with flags of 2^24 62, 69, 69, of 2^25 107, 107, 107, of 2^28 727, 691, 690).
 # transpose: of one square of 32 × 32, 4 KiB, as many workgroups share a multiprocessor as have invocations on it
 # (H200, 16,384²: 542 µs with 128 × 2, 549 with 64 × 4, 561 with 256 × 2, 581 with 128 × 4; a copy 501).
 # histogram: 16 KiB of counters, so that four workgroups of 512 fill a multiprocessor. histogram_ranges: as many
@@ -166,7 +177,7 @@ _SEGMENTED_REDUCTIONS = (
     _shapes("64x2x64 64x4x16 64x4x64 64x8x64 256x4x64"),
 )
 _STREAMS = (
-    _shapes("128x8 128x12 128x16 256x4 256x8 256x16 512x2 512x4 512x8"),
+    _shapes("128x8 128x12 128x16 256x4 256x8 256x8+32 256x8+64 256x16 512x2 512x4 512x8"),
     _shapes("64x4 64x8 64x16 128x16 256x8 256x16"),
 )
 
@@ -282,19 +293,34 @@ _TABLE: Mapping[str, _Kernel] = {
     ),
     "stream": _Kernel(
         StreamTuning,
-        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
+        (
+            (1 << 18, Shape(512, 2)),
+            (1 << 22, Shape(512, 4)),
+            (1 << 24, Shape(256, 8)),
+            (None, Shape(256, 8, ahead=64)),
+        ),
         _any(Shape(64, 4)),
         *_STREAMS,
     ),
     "stream_flags": _Kernel(
         StreamTuning,
-        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 16))),
+        (
+            (1 << 18, Shape(512, 2)),
+            (1 << 22, Shape(512, 4)),
+            (1 << 24, Shape(256, 16)),
+            (None, Shape(256, 8, ahead=32)),
+        ),
         _any(Shape(64, 4)),
         *_STREAMS,
     ),
     "stream_split": _Kernel(
         StreamTuning,
-        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(256, 8))),
+        (
+            (1 << 18, Shape(512, 2)),
+            (1 << 22, Shape(512, 4)),
+            (1 << 24, Shape(256, 8)),
+            (None, Shape(256, 8, ahead=32)),
+        ),
         _any(Shape(64, 4)),
         *_STREAMS,
     ),
@@ -320,7 +346,7 @@ KERNELS = tuple(_TABLE)
 
 def has_blocks(kernel: str) -> bool:
     """Whether a kernel gives each workgroup a block of tiles: then its shapes say how many workgroups there are."""
-    return all(shape.max_blocks for rows in (_TABLE[kernel].rows_gpu, _TABLE[kernel].rows_cpu) for _, shape in rows)
+    return "max_blocks" in _TABLE[kernel].fields
 
 
 def look_back_tiles(mode: SubgroupMode) -> int:
@@ -439,8 +465,8 @@ def fixed_shapes(kernel: str, capabilities: Capabilities, asked: str, tuning: Tu
 
 def tuning_of(kernel: str, shape: Shape) -> Tuning:
     """Return the tuning that gives a kernel this shape for all lengths."""
-    numbers = {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs}
-    return _TABLE[kernel].family.from_dict(numbers | ({"max_blocks": shape.max_blocks} if has_blocks(kernel) else {}))
+    row = _TABLE[kernel]
+    return row.family.from_dict({name: getattr(shape, name) for name in row.fields})
 
 
 def shape_of(kernel: str, data: Mapping[str, Any]) -> Shape:
@@ -451,7 +477,7 @@ def shape_of(kernel: str, data: Mapping[str, Any]) -> Shape:
     ArgumentError
         If a number of a shape is missing, is out of range, or is one that the kernel does not have.
     """
-    names = _SHAPE_FIELDS[: 2 + has_blocks(kernel)]
+    names = _TABLE[kernel].fields
     if set(data) != set(names):
         raise ArgumentError(f"{data!r} is no shape of {kernel}; it has {', '.join(names)}")
     return Shape(**_TABLE[kernel].family.from_dict(data).to_dict())
@@ -460,7 +486,7 @@ def shape_of(kernel: str, data: Mapping[str, Any]) -> Shape:
 def _chosen(kernel: str, tuning: Tuning | None) -> dict[str, int]:
     """Return the fields of a caller's tuning that make a kernel's shape."""
     given = {} if tuning is None else tuning.to_dict()
-    return {name: given[name] for name in _SHAPE_FIELDS[: 2 + has_blocks(kernel)] if name in given}
+    return {name: given[name] for name in _TABLE[kernel].fields if name in given}
 
 
 def _most_invocations(capabilities: Capabilities) -> int:

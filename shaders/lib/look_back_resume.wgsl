@@ -12,10 +12,10 @@
 //$ set may_end = may_end if may_end is defined else false
 //$ set T = chain.type
 
-fn look_back_from(tile: u32, {{ "own: %s, is_known: bool, " % T if may_end }}spins_so_far: u32) -> {{ T }} {
+fn look_back_from(tile: u32{{ ", own: %s, is_known: bool" % T if may_end }}) -> {{ T }} {
   var before = {{ chain.identity }};
   var next = tile - 1u;
-  var spins = spins_so_far;
+  var spins = 0u;
 //$ if may_end
   var stalled = NONE;
 //$ endif

@@ -5,8 +5,8 @@ struct Params {
   capacity: u32,  // items of the window
   room: u32,      // items of an output
   tiles: u32,
-//$ if pauses
-  pause: u32,     // steps that a workgroup computes before it polls
+//$ if ahead
+  ahead: u32,     // tiles between the one that a workgroup counts and the earlier one that it writes
 //$ endif
 //$ if blocks
   tiles_per_block: u32,

@@ -54,7 +54,7 @@ STREAMS = {"select": "late", "partition": "late", "unique": "held", "run_length"
 TUNINGS |= {
     name: gw.StreamTuning(
         workgroup_size=64, vecs=2, stage=256, items=items, order="tile" if items == "late" else "subgroup", look=3,
-        tickets=True, spin_limit=9, subgroups="emulated-8",
+        ahead=5, tickets=True, spin_limit=9, subgroups="emulated-8",
     )
     for name, items in STREAMS.items()
 }  # fmt: skip

@@ -32,8 +32,8 @@ KINDS = {
 FORMS = {
     "default": {},
     "held, tile": {"stage": 512, "items": "held", "order": "tile"},
-    "late, tile": {"stage": 512, "items": "late", "order": "tile"},
-    "held, subgroup": {"stage": 512, "items": "held", "order": "subgroup"},
+    "late, tile": {"stage": 512, "items": "late", "order": "tile", "ahead": 1},
+    "held, subgroup": {"stage": 512, "items": "held", "order": "subgroup", "ahead": 3},
     "late, subgroup": {"stage": 512, "items": "late", "order": "subgroup"},
     "held": {"stage": 0, "items": "held"},
     "late": {"stage": 0, "items": "late"},
@@ -136,10 +136,12 @@ def test_zeros_are_equal_and_nan_as_asked(device):
 # ---- how it goes
 
 
-@pytest.mark.parametrize(("kind", "every"), quick_first([("select 8 bytes", 1), ("unique by key", 3)], [("runs", 1)]))
-def test_tiles_that_never_publish_are_recounted(device, kind, every):
+@pytest.mark.parametrize(
+    ("kind", "every", "ahead"), quick_first([("select 8 bytes", 1, 0), ("unique by key", 3, 2)], [("runs", 1, 4)])
+)
+def test_tiles_that_never_publish_are_recounted(device, kind, every, ahead):
     cls, own = KINDS[kind]
-    primitive = make_primitive(faulty(cls, stall_every=every), device, spin_limit=4, **SMALL, **own)
+    primitive = make_primitive(faulty(cls, stall_every=every), device, spin_limit=4, ahead=ahead, **SMALL, **own)
     for n in (TILE, 9 * TILE + 3):  # the same buffers, with other counts
         for seed, share in enumerate((0.5, 0.1)):
             _check(primitive, _inputs(primitive, n, share, seed), f"{n} items, share {share}")
@@ -154,15 +156,16 @@ def test_runs_go_on_in_the_next_window(device, kind, strategy):
     narrow = {"max-storage-buffer-binding-size": 6000, "min-storage-buffer-offset-alignment": 256,
               "max-storage-buffers-per-shader-stage": 64}  # fmt: skip
     capabilities = dataclasses.replace(found, limits={**found.limits, **narrow})
-    primitive = _make(device, kind, strategy=strategy, capabilities=capabilities)
+    primitive = _make(device, kind, strategy=strategy, capabilities=capabilities, ahead=2)
     for share in (0.001, 0.5):
         run = _check(primitive, _inputs(primitive, 4000, share), f"share {share}")
         assert run.plan.parameters["windows"] > 2
 
 
 # Later tiles first: each looks back before the earlier ones have published.
-_BACKWARDS = ("fn state_enter(workgroup: u32) -> u32 { return workgroup; }",
-              "fn state_enter(workgroup: u32) -> u32 { return params.tiles - 1u - workgroup; }")  # fmt: skip
+_FORWARDS = "fn state_enter(workgroup: u32) -> u32 { return workgroup; }"
+_BACKWARDS = (_FORWARDS, "fn state_enter(workgroup: u32) -> u32 { return params.tiles - 1u - workgroup; }")
+_BACKWARDS_AHEAD = (_FORWARDS, _BACKWARDS[1].replace("tiles - 1u", "tiles + params.ahead - 1u"))
 _IDLE_PUBLISHES = ("      state_publish(tile, TOTAL, identity());\n", "")
 
 
@@ -202,13 +205,13 @@ def _wrong_calls(primitive, n=9 * TILE + 3):
 
 
 @pytest.mark.parametrize(
-    ("kind", "strategy"),
-    quick_first([("partition", "lookback"), ("runs", "lookback")], [("unique by key", "reduce_then_scan")]),
+    ("kind", "strategy", "ahead"),
+    quick_first([("partition", "lookback", 3), ("runs", "lookback", 0)], [("unique by key", "reduce_then_scan", 0)]),
 )
-def test_counts_on_the_gpu_that_alternate(device, spoilt, kind, strategy):
+def test_counts_on_the_gpu_that_alternate(device, spoilt, kind, strategy, ahead):
     """Of one primitive, whose state has one bit of epoch: a tile without items has to publish, too."""
-    spoilt(_BACKWARDS)
-    assert _wrong_calls(_make(device, kind, strategy=strategy, tickets=False, spin_limit=2)) == 0
+    spoilt(_BACKWARDS_AHEAD if ahead else _BACKWARDS)
+    assert _wrong_calls(_make(device, kind, strategy=strategy, tickets=False, spin_limit=2, ahead=ahead)) == 0
 
 
 @pytest.mark.needs("a CPU adapter")  # a GPU runs its workgroups in any order, so a fault need not show

@@ -216,7 +216,9 @@ def test_the_fastest_wins_and_is_kept_and_used(renewed_device, folder, timed):
     again = renewed_device.adapter.request_device_sync(required_features=list(renewed_device.features))
     # What was not measured keeps the table's shapes.
     kept = [(1000, last.winner), *rows]
-    assert gw.capabilities(again).tuning["reduce"] == tuple((up_to, dataclasses.asdict(one)) for up_to, one in kept)
+    assert gw.capabilities(again).tuning["reduce"] == tuple(
+        (up_to, tuning_of("reduce", one).to_dict()) for up_to, one in kept
+    )
     # A second search starts from the table, and a kernel that is not searched stays.
     timed(1.0)
     tune(renewed_device, ["elementwise"], max_items=1000)

@@ -117,7 +117,7 @@ def parse_axis(text: str, known: Kinds = AXES) -> Axis:
     if text[head.end() : head.end() + 1] != "=":
         raise _error(text, head.end(), "expected NAME=VALUES or NAME[MODIFIER]=VALUES: '=' is missing")
     start = head.end() + 1
-    values = _values(text, start, known[name], _MODIFIERS.get(modifier or ""))
+    values = _values(text, start, known[name], _MODIFIERS.get(modifier or ""), signed=known is not AXES)
     if known is AXES and name in _LEAST_1 and 0 in values:
         raise _error(text, start, f"0 is no value of {name!r}: it must be at least 1")
     if len(set(values)) != len(values):
@@ -126,7 +126,8 @@ def parse_axis(text: str, known: Kinds = AXES) -> Axis:
     return Axis(name, values)
 
 
-def _values(text: str, start: int, known: tuple[str, ...] | float | None, base: int | None) -> Values:
+def _values(text: str, start: int, known: tuple[str, ...] | float | None, base: int | None, *, signed: bool) -> Values:
+    # A user's axis may have negative numbers.
     body = text[start:]
     bracket = re.fullmatch(r"(\s*\[)(.*?)(\]\s*)", body)
     if bracket:
@@ -144,7 +145,10 @@ def _values(text: str, start: int, known: tuple[str, ...] | float | None, base: 
                 raise _error(text, at, f"{word!r} is not one of {', '.join(known)}")
         return tuple(word for _, word in words)
     numbers = _range(text, body, start) if ":" in body else list(_words(body, start, ","))
-    return tuple(_count(text, at, word, base) for at, word in numbers)
+    return tuple(
+        int(word) if signed and re.fullmatch(r"-\d{1,19}", word) else _count(text, at, word, base)
+        for at, word in numbers
+    )
 
 
 def _range(text: str, body: str, start: int) -> list[tuple[int, str]]:

@@ -271,7 +271,7 @@ def _own_kinds(workload: OwnWorkload) -> Kinds:
     """Return what values the axes of a user's benchmark may have: other numbers, but no other words."""
     kinds: dict[str, tuple[str, ...] | float | None] = {}
     for name, values in workload.declared.axes.items():
-        if all(type(value) is int and value >= 0 for value in values):
+        if all(type(value) is int for value in values):
             kinds[name] = None
         elif all(isinstance(value, float) and value >= 0 for value in values):
             kinds[name] = math.inf

@@ -387,18 +387,20 @@ class StreamPrimitive(Primitive):
                 f"states_{window.index}" if carry else "states", CONTROL_WORDS + self._words * count
             )
             for each in (shape, *(() if carry else self._shapes.others(n))):
+                ahead = min(self._ahead(each), count)
                 self._add(
                     builder, window.label(self._label), "stream_lookback.wgsl", each, window, n,
                     reads=window.operands, writes=outputs | carry, room=self._room(layout),
-                    params={"tiles": count, **self._pause(n)}, workgroups=count,
+                    params={"tiles": count, **({"ahead": ahead} if ahead else {})}, workgroups=count + ahead,
                     constants={"SPIN_LIMIT": spin_limit, "EPOCH_BITS": 1, "STALL_EVERY": self._faults.stall_every},
                     atomics={"states": (states, "array<atomic<u32>>")},
-                    sibling=each != shape, blocks=False, pauses=self._pauses(), look=look, tickets=tickets,
+                    sibling=each != shape, blocks=False, ahead=ahead > 0, look=look, tickets=tickets,
                     control="states", read_by_rmw=reads_by_rmw(self.capabilities),
                 )  # fmt: skip
         return {
             **self._shape_parameters(shape, windows),
             "tiles": sum(tiles),
+            "ahead": self._ahead(shape),
             "tickets": tickets,
             "look_back_window": look * self.mode.size,
             "spin_limit": spin_limit,
@@ -426,7 +428,6 @@ class StreamPrimitive(Primitive):
                     "params": params,
                     "sibling": each != shape,
                     "blocks": True,
-                    "pauses": False,
                 }
                 self._add(
                     builder, window.label(f"{self._label} count"), "stream_count.wgsl", each, window, n,
@@ -443,6 +444,15 @@ class StreamPrimitive(Primitive):
                     **more,
                 )  # fmt: skip
         return self._shape_parameters(shape, windows)
+
+    def _ahead(self, shape: Shape) -> int:
+        """Return how many tiles before the one that it counts a workgroup writes one."""
+        if self.tuning.ahead is None and self.marks[0].heads:
+            # Of runs only where their values are read late (H100, runs of 8, 0 and 64 tiles ahead: 2^27 keys with
+            # values 503 µs and 466; keys alone 2^26 145 and 151, 2^28 541 and 535; lengths of 2^28 595 and 634).
+            late = any(each.sparse for each in self._written)
+            return shape.ahead if late and not self._writes_lengths else 0
+        return shape.ahead
 
     def _carries(self, builder: PlanBuilder, windows: Sequence[Window]) -> list[dict[str, Operand]]:
         """Return for each window where it reads what the one before left, and writes what the next one reads."""
@@ -483,6 +493,7 @@ class StreamPrimitive(Primitive):
         room: int,
         params: Mapping[str, int],
         workgroups: int,
+        ahead: bool = False,
         constants: Mapping[str, int] | None = None,
         atomics: Mapping[str, tuple[Operand, str]] | None = None,
         sibling: bool = False,
@@ -499,7 +510,7 @@ class StreamPrimitive(Primitive):
             },
             workgroups=workgroups,
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
-            context={**self._text(shape), "carried": window.count > 1, **context},
+            context={**self._text(shape, ahead=ahead), "ahead": ahead, "carried": window.count > 1, **context},
             atomics=atomics,
             fed={} if builder.count is None else {"n": builder.count},
             features=("subgroup",) if self.mode.kind == "native" else (),
@@ -521,7 +532,7 @@ class StreamPrimitive(Primitive):
         # Lengths are differences of neighbouring heads.
         return stage or (_STAGE_WORDS if self._writes_lengths else 0)
 
-    def _is_held(self, field: Field) -> bool:
+    def _is_held(self, field: Field, *, ahead: bool) -> bool:
         """Whether items stay in registers from the load of the tile on; else they are read when they are written."""
         if field.argument is None or field.sparse or field.datatype.elements > 1:
             return False
@@ -530,10 +541,13 @@ class StreamPrimitive(Primitive):
         # Items that are not held are in a cache when they are written, or are read only then; the registers let more
         # workgroups run at once (H200, 2^28 items: select 586 µs to 658, flagged 652 to 744, partition 821 to 862). In
         # the order of the tile a partition reads them once for each part (1,610 to 989).
-        if self._by_subgroups():
-            return False
         marked = {leaf for mark in self.marks for leaf in self._leaves_of(mark.argument)}
-        return self.splits or not self._leaves_of(field.argument) <= marked
+        is_marked = self._leaves_of(field.argument) <= marked
+        if self._by_subgroups():
+            # A tile that was counted ahead waits less (H100, 2^28 items: select 623 µs to 662, partition in 2 868 to
+            # 1,061; in 3, whose two marks take more registers, 1,184 to 1,019).
+            return ahead and is_marked and len(self.marks) == 1 and not self.marks[0].heads
+        return self.splits or not is_marked
 
     def _leaves_of(self, argument: str) -> set[str]:
         """Return the names of the arrays that an argument is read from."""
@@ -564,33 +578,20 @@ class StreamPrimitive(Primitive):
         read = all(each.argument and not each.sparse and each.datatype.elements == 1 for each in self._written)
         return read and not self.marks[0].heads and self.places is None and not self.capabilities.is_cpu
 
-    def _pauses(self) -> bool:
-        """Whether workgroups may compute for a while before they poll for the first time; see stream_lookback.wgsl.
-
-        Where tiles wait longest: in the order of subgroups, or where items are read only to be written. Elsewhere even
-        the code for it costs time (H200, run lengths: 512 µs without it, 617 with no steps).
-        """
-        sparse = any(each.sparse for each in self._written) and not self._writes_lengths
-        return not self.capabilities.is_cpu and (self._by_subgroups() or sparse)
-
-    def _pause(self, n: int) -> dict[str, int]:
-        """Return the parameter that says how many steps."""
-        return {"pause": _PAUSE if n > _ITEMS_OF_NO_PAUSE else 0} if self._pauses() else {}
-
     def _round_rows(self, shape: Shape, stage_words: int) -> int:
         """Return how many rows of a tile, cut into equal rounds, go through workgroup memory together."""
         most = max(1, self._stage() // (4 * shape.workgroup_size * stage_words))
         return next(rows for rows in range(min(most, shape.vecs), 0, -1) if shape.vecs % rows == 0)
 
-    def _source(self, field: Field, by_rounds: bool) -> str:
+    def _source(self, field: Field, by_rounds: bool, *, ahead: bool) -> str:
         if field.argument is None:
             return "index"
-        if self._is_held(field):
+        if self._is_held(field, ahead=ahead):
             return "held"
         return "row" if by_rounds and not field.sparse and field.datatype.elements == 1 else "late"
 
-    def _field_text(self, field: Field, by_rounds: bool) -> dict[str, Any]:
-        source, item_bytes = self._source(field, by_rounds), field.datatype.element_bytes
+    def _field_text(self, field: Field, by_rounds: bool, *, ahead: bool) -> dict[str, Any]:
+        source, item_bytes = self._source(field, by_rounds, ahead=ahead), field.datatype.element_bytes
         by_position = source in ("index", "late")
         return {
             "name": field.argument or "position",
@@ -605,11 +606,11 @@ class StreamPrimitive(Primitive):
             "quad": _QUADS[item_bytes],
         }
 
-    def _text(self, shape: Shape) -> dict[str, Any]:
+    def _text(self, shape: Shape, *, ahead: bool) -> dict[str, Any]:
         """Return the template values."""
         words, runs, two = self._words, self._writes_lengths, len(self.marks) > 1
         by_rounds = self._by_subgroups() and self._stage() > 0
-        fields = [self._field_text(field, by_rounds) for field in self._written]
+        fields = [self._field_text(field, by_rounds, ahead=ahead) for field in self._written]
         held = {each["name"]: each for each in fields if each["source"] == "held"}
         marks = [self._mark_text(mark, mark.argument in held) for mark in self.marks]
         # What goes through workgroup memory, one after the other: positions, and items from registers or by rows.
@@ -668,9 +669,6 @@ class StreamPrimitive(Primitive):
 
 # Workgroups of kernels that give each a block of tiles; as those of scans.
 _GPU_BLOCKS, _CPU_BLOCKS = 1056, 64
-# Steps of dependent arithmetic, some 13 ns each on an H200, where the tiles of 2^28 items wait in a row: select 596 µs
-# without, 540 with 128, 544 with 256; partition 838, 772, 757; unique by key 771, 737, 738. Few tiles all run at once.
-_PAUSE, _ITEMS_OF_NO_PAUSE = 128, 1 << 25
 # 8 KiB of workgroup memory: as many workgroups fit on a multiprocessor as registers allow.
 _STAGE_WORDS = 2048
 # What else lies there: a word or two for each subgroup, at most for each of 512 invocations.

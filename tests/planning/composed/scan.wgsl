@@ -370,10 +370,10 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
 // What comes before a tile, for all invocations of its workgroup. A tile that has not published in time is not waited for: its
 // total is computed here, from the input, and the look-back goes on before it. Needs lib/look_back.wgsl and tile_total; the
 // caller publishes the inclusive total. A kernel with windows says what comes before tile 0 (`before_tile_0`).
-fn look_back_from(tile: u32, spins_so_far: u32) -> Acc {
+fn look_back_from(tile: u32) -> Acc {
   var before = identity();
   var next = tile - 1u;
-  var spins = spins_so_far;
+  var spins = 0u;
   loop {
     // One call less, and no variable more: with either, NVIDIA's compiler makes a select of 2^24 items slower by 4 %.
     if (look_back_enter()) { look_back(next, before, spins); }
@@ -409,7 +409,7 @@ fn main(
   tile_scan(sum.before);
 
   if (tile > 0u) {
-    before = look_back_from(tile, 0u);
+    before = look_back_from(tile);
     if (is_leader()) { state_publish(tile, INCLUSIVE, combine(before, total)); }
   }
   if (is_leader() && state_count_finished(params.tiles)) { state_next_epoch(); }

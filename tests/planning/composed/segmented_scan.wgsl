@@ -643,10 +643,10 @@ fn with_carry(before: Posted) -> Posted { return before; }
 //   ends_look_back    whether nothing before a tile with this total reaches its end
 //   with_carry        what comes before the first tile of the window, and what comes after that
 // and the inclusive total of `own` and what comes before is published here, unless it `is_known` before.
-fn look_back_from(tile: u32, own: Acc, is_known: bool, spins_so_far: u32) -> Acc {
+fn look_back_from(tile: u32, own: Acc, is_known: bool) -> Acc {
   var before = identity();
   var next = tile - 1u;
-  var spins = spins_so_far;
+  var spins = 0u;
   var stalled = NONE;
   loop {
     if (look_back_enter()) {
@@ -704,7 +704,7 @@ fn main(
     }
   }
   emit_closed(tile, sum);
-  if (tile > 0u) { before = chain_of_posted(look_back_from(tile, posted(sum.total), is_known, 0u)); }
+  if (tile > 0u) { before = chain_of_posted(look_back_from(tile, posted(sum.total), is_known)); }
   if (is_leader() && tile == used_tiles() - 1u) {
     let total = chain_combine(before, sum.total);
     if (!more_follows()) { emit_end(total); }
