@@ -180,9 +180,7 @@ def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
     }
     rows = []
     print(f"{gw.capabilities(device).adapter}; n = {N}; median CPU time of a call, µs")
-    heads = (
-        f"{'by hand':>9} {'by C':>7} {'execute()':>10} {'ratio':>6} {'execute(arrays)':>16} {'ratio':>6} {'new output':>11}"
-    )
+    heads = f"{'by hand':>9} {'by C':>7} {'execute()':>10} {'ratio':>6} {'execute(arrays)':>16} {'ratio':>6} {'new output':>11}"
     print(f"{'':26} {heads}")
     for with_wait in (False, True):
         for name, (primitive, arrays) in cases.items():

@@ -21,7 +21,7 @@ from ..types.datatype import Datatype
 from .arguments import KnownArguments, ParsedCall, counted
 from .array import Array, kept_shape, new_array
 from .context import DeviceContext
-from .executor import BindingKey, BoundPlan, BufferRange, Executor, PlanInstance
+from .executor import BoundPlan, BufferRange, Executor, PlanInstance
 from .memory import BlockSize, MemoryPool
 
 __all__ = ["KnownCall"]
@@ -58,8 +58,8 @@ class KnownCall:
     """
 
     __slots__ = (
-        "_instance", "_is_plain", "_key", "_made", "_mappable", "_names", "_places", "_replaced", "_signature", "in_place",
-        "layout", "makes_outputs", "plan",
+        "_instance", "_is_plain", "_key", "_made", "_mappable", "_names", "_places", "_replaced", "_signature",
+        "in_place", "layout", "makes_outputs", "plan",
     )  # fmt: skip
 
     def __init__(self, signature: Signature, parsed: ParsedCall, plan: Plan, memory: MemoryPool):
@@ -128,7 +128,7 @@ class KnownCall:
             for array in arrays.values():
                 if array is not None and array.lease.destroyed[0]:
                     return False
-        for name in self._mappable:
+        for name in self._mappable:  # noqa: SIM110 - half the time of all(), in each call
             if arrays[name].lease.buffer.map_state != "unmapped":
                 return False
         return True
