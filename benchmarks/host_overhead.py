@@ -5,10 +5,10 @@ Usage: python benchmarks/host_overhead.py [--json FILE]
 Three sides use the same pipelines and bind groups, made beforehand: wgpu-py's calls by hand, with all in local
 variables; the C functions below them ("by C"), with the C values made beforehand, and no look at errors; and
 `execute()`. No call can do without the C functions, so the ratios are those to them. The ways are interleaved call by
-call, and the queue is idle before each. Timed are the calls alone, and then the calls with the wait for their end, which
-is the latency of a small job. "new output" is a call that makes its output. The last lines have the time of each of many
-calls with one wait, as in a loop: one by one, in a batch, and captured in sequences of 10 and of 100 calls, which are
-replayed as often as needed, alone and in a batch.
+call, and the queue is idle before each. Timed are the calls alone, and then the calls with the wait for their end,
+which is the latency of a small job. "new output" is a call that makes its output. The last lines have the time of
+each of many calls with one wait, as in a loop: one by one, in a batch, and captured in sequences of 10 and of 100
+calls, which are replayed as often as needed, alone and in a batch.
 """
 
 from __future__ import annotations
@@ -180,7 +180,8 @@ def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
     }
     rows = []
     print(f"{gw.capabilities(device).adapter}; n = {N}; median CPU time of a call, µs")
-    heads = f"{'by hand':>9} {'by C':>7} {'execute()':>10} {'ratio':>6} {'execute(arrays)':>16} {'ratio':>6} {'new output':>11}"
+    names = {"by hand": 9, "by C": 7, "execute()": 10, "ratio": 6, "execute(arrays)": 16, "ratio ": 6, "new output": 11}
+    heads = " ".join(f"{name:>{width}}" for name, width in names.items())
     print(f"{'':26} {heads}")
     for with_wait in (False, True):
         for name, (primitive, arrays) in cases.items():
@@ -207,8 +208,8 @@ def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
             rows.append(row)
             hand, c, bare, named, new = (medians[key] / 1e3 for key in functions)
             print(
-                f"{name:20} {'wait' if with_wait else '':5} {hand:9.1f} {c:7.1f} {bare:10.1f} {row['ratio_execute']:6.2f} "
-                f"{named:16.1f} {row['ratio_execute_arrays']:6.2f} {new:11.1f}"
+                f"{name:20} {'wait' if with_wait else '':5} {hand:9.1f} {c:7.1f} {bare:10.1f} "
+                f"{row['ratio_execute']:6.2f} {named:16.1f} {row['ratio_execute_arrays']:6.2f} {new:11.1f}"
             )
     loop = loops(device, *cases["scan"])
     print(f"scan, {LOOP} calls and one wait, each, µs{'with the wait':>22} {'CPU alone':>10}")
