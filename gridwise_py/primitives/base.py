@@ -381,7 +381,7 @@ class Primitive(OfOneDevice, ABC):
         """Return the call with these arguments: the last one, where nothing changed."""
         last = self._last_call
         # A call that names its inputs but no output gets a new output, so that an earlier one stays as it is.
-        if last is not None and last.repeats(self.signature, arrays):
+        if last is not None and (not arrays or last.repeats(self.signature, arrays)):
             last.check(trials)
             return last
         self._last_call = call = self._bind(arrays, trials)

@@ -158,8 +158,6 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
 
     def repeats(self, signature: Signature, arrays: Mapping[str, Any]) -> bool:
         """Whether a call with these arguments is this one: a call that makes an output makes a new one each time."""
-        if not arrays:
-            return True
         if self.known is not None and self.known.makes_outputs:
             return False
         return self.parsed.is_repeated_by(signature, arrays)

@@ -90,7 +90,10 @@ class Lease:
         return self.buffer
 
     def __del__(self) -> None:
-        block = getattr(self, "_block", None)  # missing where an interrupt ended __init__
+        try:
+            block = self._block
+        except AttributeError:  # an interrupt ended __init__
+            return
         if block is not None:
             block.home.take_back(block)
 
@@ -187,7 +190,10 @@ class BlockSize:
         if block.destroyed[0] or block.buffer.map_state != "unmapped" or self._pool.closed:
             self.forget(block)
             return
-        insort(self.free, block, key=_RANK)
+        if self.free:
+            insort(self.free, block, key=_RANK)
+        else:
+            self.free.append(block)
         if self._most is None:
             self._pool.trim(self.size_bytes)
         elif len(self.free) > self._most:
