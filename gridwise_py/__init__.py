@@ -44,7 +44,9 @@ import typing as _typing
 from . import extras as _extras
 from . import namespace as _namespace
 from ._version import __version__ as __version__
-from .backend import fork_guard as _fork_guard  # noqa: F401  # before whatever else forks
+
+# Watches forks from here on.
+from .backend import fork_guard as _fork_guard  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from .errors import (
     AdapterError,
     ArgumentError,

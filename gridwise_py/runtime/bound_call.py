@@ -135,7 +135,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         parsed = self._parsed
         if parsed is None:
             raise ArgumentError(f"this call of {self.name} was released; bind the arguments again")
-        if type(parsed) is not ParsedCall:
+        if not isinstance(parsed, ParsedCall):
             assert self.known is not None, "only what is known is left out"
             parsed = self._parsed = self.known.parsed(*parsed)
         return parsed

@@ -137,7 +137,8 @@ class KnownCall:
         self, key: tuple[Any, ...], arrays: Mapping[str, Any], context: DeviceContext, device: wgpu.GPUDevice
     ) -> tuple[ParsedCall | KnownArguments, BoundPlan]:
         """Return the arguments of a call with new outputs, as `parse` would, and the plan on them."""
-        observer, numbers, made = context.observer, self._key.copy(), {}
+        observer, numbers = context.observer, self._key.copy()
+        made: dict[str, Any] = {}
         for name, length, datatype, label, size, shape, places in self._made:
             lease = size.reuse(label) if observer is None else None
             if lease is None:
