@@ -43,6 +43,7 @@ import typing as _typing
 
 from . import extras as _extras
 from . import namespace as _namespace
+from . import primitives as _primitives
 from ._version import __version__ as __version__
 
 # Watches forks from here on.
@@ -199,43 +200,7 @@ if _typing.TYPE_CHECKING:
     from .planning.layout import Layout, Operand
     from .planning.plan import Plan, Work
     from .planning.signature import Argument, Product, SameAs, Signature, UpTo
-    from .primitives import (
-        ArgSort,
-        Copy,
-        GroupBy,
-        Histogram,
-        Histogram2D,
-        Kernel,
-        Map,
-        MatMul,
-        Merge,
-        MergeSort,
-        Partition,
-        Primitive,
-        Reduce,
-        ReduceAxis,
-        ReduceByIndex,
-        ReduceByKey,
-        Repeat,
-        RunLength,
-        Scan,
-        ScanAxis,
-        ScanByKey,
-        Scatter,
-        Search,
-        SegmentedReduce,
-        SegmentedScan,
-        SegmentedSort,
-        SegmentedTopK,
-        Select,
-        Sort,
-        SortPairs,
-        TopK,
-        Transpose,
-        Unique,
-        VectorAdd,
-        count,
-    )
+    from .primitives import *  # noqa: F403
     from .profiling.profile import Profile, profile
     from .profiling.report import KeyAverage, KeyAverages
     from .runtime.array import Array, asarray, empty, empty_like, pinned_empty
@@ -322,12 +287,6 @@ _PLACES = {
     "planning.layout": "Layout Operand",
     "planning.plan": "Plan Work",
     "planning.signature": "Argument Product SameAs Signature UpTo",
-    "primitives": (
-        "ArgSort Copy GroupBy Histogram Histogram2D Kernel Map MatMul Merge MergeSort Partition Primitive "
-        "Reduce ReduceAxis ReduceByIndex ReduceByKey Repeat RunLength Scan ScanAxis ScanByKey Scatter Search "
-        "SegmentedReduce SegmentedScan SegmentedSort SegmentedTopK Select Sort SortPairs TopK Transpose "
-        "Unique VectorAdd count"
-    ),
     "profiling.profile": "Profile profile",
     "profiling.report": "KeyAverage KeyAverages",
     "runtime.array": "Array asarray empty empty_like pinned_empty",
@@ -361,6 +320,7 @@ _PLACES = {
     "warming": "warm_up",
 }
 _LOADED_LATE = {name: module for module, names in _PLACES.items() for name in names.split()}
+_LOADED_LATE |= dict.fromkeys(_primitives.__all__, "primitives")
 
 __all__ = [
     "DATATYPES",
@@ -371,7 +331,6 @@ __all__ = [
     "And",
     "ArgMax",
     "ArgMin",
-    "ArgSort",
     "Argument",
     "ArgumentError",
     "Array",
@@ -388,7 +347,6 @@ __all__ = [
     "Capabilities",
     "ChunkedArray",
     "ClusterError",
-    "Copy",
     "Datatype",
     "DatatypeError",
     "DeviceError",
@@ -406,13 +364,9 @@ __all__ = [
     "ForkError",
     "GridwiseError",
     "GridwiseWarning",
-    "GroupBy",
     "Groups",
-    "Histogram",
-    "Histogram2D",
     "HistogramTuning",
     "ImplicitConversionError",
-    "Kernel",
     "KernelComparison",
     "KeyAverage",
     "KeyAverages",
@@ -421,14 +375,10 @@ __all__ = [
     "LengthError",
     "LimitError",
     "LookbackVerdict",
-    "Map",
-    "MatMul",
     "MatMulTuning",
     "Max",
     "Measurement",
     "MemoryStats",
-    "Merge",
-    "MergeSort",
     "MergedPairs",
     "Min",
     "MinAndMax",
@@ -438,42 +388,22 @@ __all__ = [
     "Operand",
     "Or",
     "OverlapError",
-    "Partition",
     "PerTrial",
     "PinnedArray",
     "Plan",
-    "Primitive",
     "Product",
     "Profile",
-    "Reduce",
-    "ReduceAxis",
-    "ReduceByIndex",
-    "ReduceByKey",
     "ReduceTuning",
     "ReducedByKey",
-    "Repeat",
     "Run",
-    "RunLength",
     "SameAs",
     "SamplingProtocol",
-    "Scan",
-    "ScanAxis",
-    "ScanByKey",
     "ScanTuning",
-    "Scatter",
-    "Search",
-    "SegmentedReduce",
-    "SegmentedScan",
-    "SegmentedSort",
     "SegmentedSortTuning",
-    "SegmentedTopK",
-    "Select",
     "Sequence",
     "SequenceRun",
     "ShaderError",
     "Signature",
-    "Sort",
-    "SortPairs",
     "SortTuning",
     "Span",
     "StampCost",
@@ -488,12 +418,8 @@ __all__ = [
     "TimingSession",
     "TimingUnavailable",
     "TopItems",
-    "TopK",
-    "Transpose",
     "UnaryOp",
-    "Unique",
     "UpTo",
-    "VectorAdd",
     "Work",
     "Xor",
     "abs",
@@ -521,7 +447,6 @@ __all__ = [
     "compare_kernels",
     "compress",
     "cos",
-    "count",
     "count_nonzero",
     "cumprod",
     "cumsum",
@@ -654,6 +579,7 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+__all__ += _primitives.__all__
 
 
 def _needs_bench(name: str) -> bool:
