@@ -320,7 +320,8 @@ _PLACES = {
     "warming": "warm_up",
 }
 _LOADED_LATE = {name: module for module, names in _PLACES.items() for name in names.split()}
-_LOADED_LATE |= dict.fromkeys(_primitives.__all__, "primitives")
+# From their files: the package of primitives has modules of some names.
+_LOADED_LATE |= {name: f"primitives.{_primitives.PLACES[name]}" for name in _primitives.__all__}
 
 __all__ = [
     "DATATYPES",
