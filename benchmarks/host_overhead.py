@@ -202,14 +202,14 @@ def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
                 "n": N,
                 "with_wait": with_wait,
                 **{f"{key}_ns": value for key, value in medians.items()},
-                "ratio_execute": medians["execute"] / medians["by_c"],
-                "ratio_execute_arrays": medians["execute_arrays"] / medians["by_c"],
+                "execute_over_c": medians["execute"] / medians["by_c"],
+                "execute_arrays_over_c": medians["execute_arrays"] / medians["by_c"],
             }
             rows.append(row)
             hand, c, bare, named, new = (medians[key] / 1e3 for key in functions)
             print(
                 f"{name:20} {'wait' if with_wait else '':5} {hand:9.1f} {c:7.1f} {bare:10.1f} "
-                f"{row['ratio_execute']:6.2f} {named:16.1f} {row['ratio_execute_arrays']:6.2f} {new:11.1f}"
+                f"{row['execute_over_c']:6.2f} {named:16.1f} {row['execute_arrays_over_c']:6.2f} {new:11.1f}"
             )
     loop = loops(device, *cases["scan"])
     print(f"scan, {LOOP} calls and one wait, each, µs{'with the wait':>22} {'CPU alone':>10}")
