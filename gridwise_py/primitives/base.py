@@ -333,8 +333,9 @@ class Primitive(OfOneDevice, ABC):
         if COUNT in arrays and arrays[COUNT] is None and self.takes_count:
             arrays = {name: array for name, array in arrays.items() if name != COUNT}
         destructions, are_there = DESTRUCTIONS.count, False
-        if known is not None and last is not None and last.was_given(arrays):
-            key, are_there = last.key, last.destructions == destructions
+        key = None if known is None or last is None else last.key_if_given(arrays)
+        if key is not None and last is not None:
+            are_there = last.destructions == destructions
         else:
             if has_count(arrays):
                 arrays = with_count(self.signature, arrays)
@@ -342,12 +343,12 @@ class Primitive(OfOneDevice, ABC):
                 arrays = last.parsed.with_given(self.signature, arrays)
             key = call_key(self.signature, arrays)
             known = self._known_calls.get(key)
-        if known is not None and known.applies(arrays, are_there=are_there):
+        if known is not None and ((are_there and not known.mappable) or known.applies(arrays)):
             if trials > 1:
-                check_in_place(self.name, trials, known.in_place)
+                check_in_place(known.name, trials, known.in_place)
             arguments, bound_plan = known.again(key, arrays, context, device)
             blocking = self._launch_blocking
-            return BoundCall(self.name, context, device, arguments, bound_plan, blocking, known, destructions)
+            return BoundCall(known.name, context, device, arguments, bound_plan, blocking, known, destructions)
         parsed = parse(self.signature, arrays, None if last is None else last.parsed, device, self.capabilities)
         check_in_place(self.name, trials, parsed.in_place)
         plan = self._plan_cached(parsed.layout, parsed.values)

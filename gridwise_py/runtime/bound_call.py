@@ -140,21 +140,16 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
             parsed = self._parsed = self.known.parsed(*parsed)
         return parsed
 
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What is equal for calls with the same arguments."""
-        return self.parsed.key if self._parsed is None else self._parsed[KEY]
-
-    def was_given(self, arrays: Mapping[str, Any]) -> bool:
-        """Whether arguments have this call's key for certain: the same objects, and the same ones left out."""
+    def key_if_given(self, arrays: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """Return this call's key if arguments have it for certain: the same objects, and the same ones left out."""
         parsed = self._parsed
         if parsed is None or len(arrays) != len(parsed[KEY]):
-            return False
+            return None
         given = parsed[GIVEN]
-        for name, value in arrays.items():  # noqa: SIM110 - half the time of all(), in each call
+        for name, value in arrays.items():
             if given.get(name) is not value:
-                return False
-        return True
+                return None
+        return parsed[KEY]
 
     def repeats(self, signature: Signature, arrays: Mapping[str, Any]) -> bool:
         """Whether a call with these arguments is this one: a call that makes an output makes a new one each time."""

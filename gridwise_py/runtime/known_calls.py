@@ -55,15 +55,22 @@ class KnownCall:
     ----------
     in_place : bool
         Whether an output shares items with another argument.
+    makes_outputs : bool
+        Whether each call makes an output.
+    mappable : tuple of str
+        Those of the given arrays that a caller may have mapped; no other buffer can be mapped again, once it is not.
+    name : str
+        The primitive's.
     """
 
     __slots__ = (
-        "_instance", "_is_plain", "_key", "_made", "_mappable", "_names", "_places", "_replaced", "_signature",
-        "in_place", "layout", "makes_outputs", "plan",
+        "_instance", "_is_plain", "_key", "_made", "_names", "_places", "_replaced", "_signature", "in_place",
+        "layout", "makes_outputs", "mappable", "name", "plan",
     )  # fmt: skip
 
     def __init__(self, signature: Signature, parsed: ParsedCall, plan: Plan, memory: MemoryPool):
         self._signature = signature
+        self.name: str = signature.primitive
         self._names = tuple(parsed.arrays)
         sources = {name: name if name in parsed.given else signature.arguments[name].replaces for name in parsed.arrays}
         self._replaced = tuple((name, source) for name, source in sources.items() if source not in (None, name))
@@ -97,8 +104,7 @@ class KnownCall:
         self._is_plain = [made.name for made in self._made] == list(signature.outputs) and all(
             output is parsed.arrays[name] for name, output in parsed.outputs.items()
         )
-        #: Those of the given arrays that a caller may have mapped; no other buffer can be mapped again, once it is not.
-        self._mappable = tuple(
+        self.mappable: tuple[str, ...] = tuple(
             name
             for name, array in parsed.given.items()
             if isinstance(array, Array) and array.lease.buffer.usage & MAP_USAGE
@@ -122,13 +128,12 @@ class KnownCall:
                 return None
         return KnownCall(signature, parsed, plan, memory)
 
-    def applies(self, arrays: Mapping[str, Any], *, are_there: bool) -> bool:
-        """Whether the arrays of a call with the same key can be used; whether they are there may be known already."""
-        if not are_there:
-            for array in arrays.values():
-                if array is not None and array.lease.destroyed[0]:
-                    return False
-        for name in self._mappable:  # noqa: SIM110 - half the time of all(), in each call
+    def applies(self, arrays: Mapping[str, Any]) -> bool:
+        """Whether the arrays of a call with the same key can be used: they are there, and not mapped."""
+        for array in arrays.values():
+            if array is not None and array.lease.destroyed[0]:
+                return False
+        for name in self.mappable:  # noqa: SIM110 - half the time of all(), in each call
             if arrays[name].lease.buffer.map_state != "unmapped":
                 return False
         return True

@@ -48,8 +48,6 @@ _THREADS = 8  # more were not faster on 16 cores
 # Of a chunk, one for each thread. Two chunks at once keep 8 threads busy, and more pieces would ask for the GIL often.
 _PIECES = 4
 _PIECE_BYTES = 1 << 20  # a smaller piece is not worth a thread
-#: Of fresh memory so much is found, and filled at once: while the zeros of its pages are in a CPU's cache.
-_FRESH_BYTES = 1 << 20
 _INLINE_BYTES = _PIECE_BYTES  # one piece only: a thread would do no more than this one
 #: Uploads of at least so many bytes into a block that can be mapped are copied straight there. Smaller ones are left to
 #: the queue, which does not wait for the GPU.
@@ -114,20 +112,13 @@ class _Piece:
                 if not is_there:
                     raise lost_error("destroyed", _DOING)
                 if self.wanted:
-                    self._copy()
+                    if self._is_fresh:
+                        _find_pages(self._target)
+                    np.copyto(self._target, self._source, casting="unsafe")  # a stream may convert on the way
         except BaseException as error:
             self._error = error
         finally:
             self._latch.release()
-
-    def _copy(self) -> None:
-        target, source = self._target, self._source
-        step = _FRESH_BYTES // target.itemsize if self._is_fresh else source.size
-        for first in range(0, source.size, step):
-            part = target[first : first + step]
-            if self._is_fresh:
-                _find_pages(part)
-            np.copyto(part, source[first : first + step], casting="unsafe")  # a stream may convert on the way
 
     def wait(self) -> None:
         """Return when it has run."""
