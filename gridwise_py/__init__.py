@@ -319,9 +319,11 @@ _PLACES = {
     "types.unary_operators": "UnaryOp",
     "warming": "warm_up",
 }
-_LOADED_LATE = {name: module for module, names in _PLACES.items() for name in names.split()}
-# From their files: the package of primitives has modules of some names.
-_LOADED_LATE |= {name: f"primitives.{_primitives.PLACES[name]}" for name in _primitives.__all__}
+# Primitives come from their files: their package has modules of some names.
+_LOADED_LATE = {
+    **{name: module for module, names in _PLACES.items() for name in names.split()},
+    **{name: f"primitives.{_primitives.PLACES[name]}" for name in _primitives.__all__},
+}
 
 __all__ = [
     "DATATYPES",
