@@ -2,11 +2,13 @@
 
 Usage: python benchmarks/host_overhead.py [--json FILE]
 
-Both sides use the same pipelines and bind groups, made beforehand; the hand-written side has them in local variables.
-The ways are interleaved call by call, and the queue is idle before each. Timed are the calls alone, and then the calls
-with the wait for their end, which is the latency of a small job. "new output" is a call that makes its output. The last
-lines have the time of each of many calls with one wait, as in a loop: one by one, in a batch, and captured in sequences
-of 10 and of 100 calls, which are replayed as often as needed, alone and in a batch.
+Three sides use the same pipelines and bind groups, made beforehand: wgpu-py's calls by hand, with all in local
+variables; the C functions below them ("by C"), with the C values made beforehand, and no look at errors; and
+`execute()`. No call can do without the C functions, so the ratios are those to them. The ways are interleaved call by
+call, and the queue is idle before each. Timed are the calls alone, and then the calls with the wait for their end,
+which is the latency of a small job. "new output" is a call that makes its output. The last lines have the time of
+each of many calls with one wait, as in a loop: one by one, in a batch, and captured in sequences of 10 and of 100
+calls, which are replayed as often as needed, alone and in a batch.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import click
 import numpy as np
@@ -46,6 +49,33 @@ def hand_written(device: wgpu.GPUDevice, primitive: gw.Primitive) -> Callable[[]
             compute.dispatch_workgroups(x, y, z)
         compute.end()
         device.queue.submit([encoder.finish()])
+
+    return run
+
+
+def by_c(device: wgpu.GPUDevice, primitive: gw.Primitive) -> Callable[[], None]:
+    """Return a function that does the same by the C functions alone."""
+    from wgpu.backends.wgpu_native import _api, ffi, lib
+
+    steps: list[Any] = list(primitive.bind().bound_plan.steps)
+    dispatches = [(s.pipeline._internal, s.group._internal, *s.workgroups) for s in steps]
+    of_device, queue, null = cast(Any, device)._internal, cast(Any, device.queue)._internal, ffi.NULL
+    handles, label = ffi.typeof("WGPUCommandBuffer[1]"), _api.to_c_string_view(steps[0].label)
+    descriptor = _api.new_struct_p("WGPUComputePassDescriptor *", label=label)
+
+    def run() -> None:
+        encoder = lib.wgpuDeviceCreateCommandEncoder(of_device, null)
+        compute = lib.wgpuCommandEncoderBeginComputePass(encoder, descriptor)
+        for pipeline, group, x, y, z in dispatches:
+            lib.wgpuComputePassEncoderSetPipeline(compute, pipeline)
+            lib.wgpuComputePassEncoderSetBindGroup(compute, 0, group, 0, null)
+            lib.wgpuComputePassEncoderDispatchWorkgroups(compute, x, y, z)
+        lib.wgpuComputePassEncoderEnd(compute)
+        lib.wgpuComputePassEncoderRelease(compute)
+        commands = lib.wgpuCommandEncoderFinish(encoder, null)
+        lib.wgpuCommandEncoderRelease(encoder)
+        lib.wgpuQueueSubmit(queue, 1, ffi.new(handles, (commands,)))
+        lib.wgpuCommandBufferRelease(commands)
 
     return run
 
@@ -106,9 +136,15 @@ def in_a_loop(
 def loops(device: wgpu.GPUDevice, primitive: gw.Primitive, arrays: dict[str, gw.Array]) -> dict[str, dict[str, float]]:
     """Time a primitive in loops of all kinds."""
     primitive.execute(**arrays)
+    maker = copy.copy(primitive)  # its last call is another one
+    maker.release()
+    inputs = {name: array for name, array in arrays.items() if name != "output"}
     functions: dict[str, tuple[Callable[[], object], int, bool]] = {
         "by hand": (hand_written(device, primitive), 1, False),
+        "by C": (by_c(device, primitive), 1, False),
         "execute()": (primitive.execute, 1, False),
+        "execute(arrays)": (lambda: primitive.execute(**arrays), 1, False),
+        "execute(inputs), which makes the output": (lambda: maker.execute(**inputs), 1, False),
         "execute() in a batch": (primitive.execute, 1, True),
         "execute(arrays) in a batch": (lambda: primitive.execute(**arrays), 1, True),
         "bound.execute() in a batch": (primitive.bind(**arrays).execute, 1, True),
@@ -144,17 +180,21 @@ def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
     }
     rows = []
     print(f"{gw.capabilities(device).adapter}; n = {N}; median CPU time of a call, µs")
-    heads = f"{'by hand':>9} {'execute()':>10} {'ratio':>6} {'execute(arrays)':>16} {'ratio':>6} {'new output':>11}"
+    names = {"by hand": 9, "by C": 7, "execute()": 10, "ratio": 6, "execute(arrays)": 16, "ratio ": 6, "new output": 11}
+    heads = " ".join(f"{name:>{width}}" for name, width in names.items())
     print(f"{'':26} {heads}")
     for with_wait in (False, True):
         for name, (primitive, arrays) in cases.items():
             primitive.execute(**arrays)
             maker = copy.copy(primitive)  # its last call is another one
+            maker.release()
+            inputs = {name: array for name, array in arrays.items() if name != "output"}
             functions = {
                 "by_hand": hand_written(device, primitive),
+                "by_c": by_c(device, primitive),
                 "execute": primitive.execute,
                 "execute_arrays": lambda p=primitive, a=arrays: p.execute(**a),
-                "new_output": lambda p=maker, a=arrays: p.execute(**{**a, "output": None}),
+                "new_output": lambda p=maker, a=inputs: p.execute(**a),
             }
             medians = measure(device, functions, rounds, with_wait=with_wait)
             row = {
@@ -162,14 +202,14 @@ def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
                 "n": N,
                 "with_wait": with_wait,
                 **{f"{key}_ns": value for key, value in medians.items()},
-                "ratio_execute": medians["execute"] / medians["by_hand"],
-                "ratio_execute_arrays": medians["execute_arrays"] / medians["by_hand"],
+                "execute_over_c": medians["execute"] / medians["by_c"],
+                "execute_arrays_over_c": medians["execute_arrays"] / medians["by_c"],
             }
             rows.append(row)
-            hand, bare, named, new = (medians[key] / 1e3 for key in functions)
+            hand, c, bare, named, new = (medians[key] / 1e3 for key in functions)
             print(
-                f"{name:20} {'wait' if with_wait else '':5} {hand:9.1f} {bare:10.1f} {row['ratio_execute']:6.2f} "
-                f"{named:16.1f} {row['ratio_execute_arrays']:6.2f} {new:11.1f}"
+                f"{name:20} {'wait' if with_wait else '':5} {hand:9.1f} {c:7.1f} {bare:10.1f} "
+                f"{row['execute_over_c']:6.2f} {named:16.1f} {row['execute_arrays_over_c']:6.2f} {new:11.1f}"
             )
     loop = loops(device, *cases["scan"])
     print(f"scan, {LOOP} calls and one wait, each, µs{'with the wait':>22} {'CPU alone':>10}")

@@ -45,6 +45,9 @@ from . import extras as _extras
 from . import namespace as _namespace
 from . import primitives as _primitives
 from ._version import __version__ as __version__
+
+# Watches forks from here on.
+from .backend import fork_guard as _fork_guard  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from .errors import (
     AdapterError,
     ArgumentError,
@@ -72,166 +75,6 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
-from .functions.arithmetic import add, diff, ediff1d, matmul
-from .functions.arrays import (
-    arange,
-    digitize,
-    full,
-    full_like,
-    ones,
-    ones_like,
-    searchsorted,
-    take,
-    zeros,
-    zeros_like,
-)
-from .functions.bins import bincount, histogram, histogram2d, histogram_bin_edges, reduce_by_index, scatter_add
-from .functions.elementwise import (
-    abs,
-    absolute,
-    ceil,
-    clip,
-    cos,
-    exp,
-    floor,
-    isnan,
-    log,
-    maximum,
-    minimum,
-    popcount,
-    rint,
-    round,
-    sign,
-    sin,
-    sqrt,
-    tanh,
-    where,
-)
-from .functions.groups import Groups, group_by
-from .functions.nan_functions import (
-    nanargmax,
-    nanargmin,
-    nanmax,
-    nanmean,
-    nanmin,
-    nanprod,
-    nanstd,
-    nansum,
-    nanvar,
-)
-from .functions.order_statistics import (
-    median,
-    nanmedian,
-    nanpercentile,
-    nanquantile,
-    percentile,
-    ptp,
-    quantile,
-)
-from .functions.orders import flip, lexsort, put, roll, transpose
-from .functions.rankings import TopItems, argpartition, partition, top_k
-from .functions.reductions import max, min, prod, reduce, sum
-from .functions.scans import cumprod, cumsum, cumulative_prod, cumulative_sum, scan
-from .functions.segments import (
-    ReducedByKey,
-    reduce_by_key,
-    repeat,
-    scan_by_key,
-    segment_ids,
-    segmented_reduce,
-    segmented_scan,
-    segmented_sort,
-    segmented_sort_pairs,
-    segmented_top_k,
-)
-from .functions.selections import (
-    compress,
-    delete,
-    extract,
-    flatnonzero,
-    nonzero,
-    partition_by,
-    run_length_encode,
-    unique,
-    unique_all,
-    unique_counts,
-    unique_inverse,
-    unique_values,
-)
-from .functions.sets import (
-    MergedPairs,
-    intersect1d,
-    isin,
-    merge,
-    setdiff1d,
-    setxor1d,
-    union1d,
-)
-from .functions.sorts import argsort, sort, sort_pairs
-from .functions.summaries import (
-    MinAndMax,
-    all,
-    any,
-    argmax,
-    argmin,
-    average,
-    count_nonzero,
-    find,
-    mean,
-    minmax,
-    std,
-    var,
-)
-from .planning.layout import Layout, Operand
-from .planning.plan import Plan, Work
-from .planning.signature import Argument, Product, SameAs, Signature, UpTo
-from .primitives import *  # noqa: F403
-from .profiling.profile import Profile, profile
-from .profiling.report import KeyAverage, KeyAverages
-from .runtime.array import Array, asarray, empty, empty_like, pinned_empty
-from .runtime.batch import batch
-from .runtime.bound_call import BoundCall
-from .runtime.chunked_array import ChunkedArray
-from .runtime.context import capabilities, empty_cache, memory_stats, timing_helper
-from .runtime.device import AdapterDescription, default_device, list_adapters, request_device
-from .runtime.event import Event, synchronize
-from .runtime.gpu_clock import hold_clock
-from .runtime.memory import MemoryStats
-from .runtime.pinned import PinnedArray
-from .runtime.run import Run
-from .runtime.sequence import Sequence, SequenceRun, capture
-from .runtime.timing_overhead import timing_overhead
-from .streaming import stream
-from .timing.overhead import StampCost, TimingOverhead, TimingOverheads
-from .timing.queries import TimingHelper, TimingSession
-from .timing.result import PerTrial, Span, TimingResult
-from .tuning.options import (
-    AxisTuning,
-    ElementwiseTuning,
-    HistogramTuning,
-    MatMulTuning,
-    ReduceTuning,
-    ScanTuning,
-    SegmentedSortTuning,
-    SortTuning,
-    StreamTuning,
-)
-from .types.capabilities import Capabilities, LookbackVerdict
-from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct
-from .types.expression import Expression, f32, i32, index, leaf, scalar, u32
-from .types.expression_functions import (
-    bitcast,
-    function,
-    gather,
-    next,
-    previous,
-    result,
-    struct,
-)
-from .types.operators import Add, And, BinOp, Max, Min, Multiply, Or, Xor
-from .types.struct_operators import ArgMax, ArgMin, First, Last, MinMax, Moments
-from .types.unary_operators import UnaryOp
-from .warming import warm_up
 
 if _typing.TYPE_CHECKING:
     from .bench.cases.benchmarked import Benchmark, benchmarked
@@ -244,26 +87,242 @@ if _typing.TYPE_CHECKING:
     from .bench.sampling.measure import measure
     from .bench.sampling.measurement import Measurement
     from .bench.sampling.protocol import SamplingProtocol
+    from .functions.arithmetic import add, diff, ediff1d, matmul
+    from .functions.arrays import (
+        arange,
+        digitize,
+        full,
+        full_like,
+        ones,
+        ones_like,
+        searchsorted,
+        take,
+        zeros,
+        zeros_like,
+    )
+    from .functions.bins import bincount, histogram, histogram2d, histogram_bin_edges, reduce_by_index, scatter_add
+    from .functions.elementwise import (
+        abs,
+        absolute,
+        ceil,
+        clip,
+        cos,
+        exp,
+        floor,
+        isnan,
+        log,
+        maximum,
+        minimum,
+        popcount,
+        rint,
+        round,
+        sign,
+        sin,
+        sqrt,
+        tanh,
+        where,
+    )
+    from .functions.groups import Groups, group_by
+    from .functions.nan_functions import (
+        nanargmax,
+        nanargmin,
+        nanmax,
+        nanmean,
+        nanmin,
+        nanprod,
+        nanstd,
+        nansum,
+        nanvar,
+    )
+    from .functions.order_statistics import (
+        median,
+        nanmedian,
+        nanpercentile,
+        nanquantile,
+        percentile,
+        ptp,
+        quantile,
+    )
+    from .functions.orders import flip, lexsort, put, roll, transpose
+    from .functions.rankings import TopItems, argpartition, partition, top_k
+    from .functions.reductions import max, min, prod, reduce, sum
+    from .functions.scans import cumprod, cumsum, cumulative_prod, cumulative_sum, scan
+    from .functions.segments import (
+        ReducedByKey,
+        reduce_by_key,
+        repeat,
+        scan_by_key,
+        segment_ids,
+        segmented_reduce,
+        segmented_scan,
+        segmented_sort,
+        segmented_sort_pairs,
+        segmented_top_k,
+    )
+    from .functions.selections import (
+        compress,
+        delete,
+        extract,
+        flatnonzero,
+        nonzero,
+        partition_by,
+        run_length_encode,
+        unique,
+        unique_all,
+        unique_counts,
+        unique_inverse,
+        unique_values,
+    )
+    from .functions.sets import (
+        MergedPairs,
+        intersect1d,
+        isin,
+        merge,
+        setdiff1d,
+        setxor1d,
+        union1d,
+    )
+    from .functions.sorts import argsort, sort, sort_pairs
+    from .functions.summaries import (
+        MinAndMax,
+        all,
+        any,
+        argmax,
+        argmin,
+        average,
+        count_nonzero,
+        find,
+        mean,
+        minmax,
+        std,
+        var,
+    )
+    from .planning.layout import Layout, Operand
+    from .planning.plan import Plan, Work
+    from .planning.signature import Argument, Product, SameAs, Signature, UpTo
+    from .primitives import *  # noqa: F403
+    from .profiling.profile import Profile, profile
+    from .profiling.report import KeyAverage, KeyAverages
+    from .runtime.array import Array, asarray, empty, empty_like, pinned_empty
+    from .runtime.batch import batch
+    from .runtime.bound_call import BoundCall
+    from .runtime.chunked_array import ChunkedArray
+    from .runtime.context import capabilities, empty_cache, memory_stats, timing_helper
+    from .runtime.device import AdapterDescription, default_device, list_adapters, request_device
+    from .runtime.event import Event, synchronize
+    from .runtime.gpu_clock import hold_clock
+    from .runtime.memory import MemoryStats
+    from .runtime.pinned import PinnedArray
+    from .runtime.run import Run
+    from .runtime.sequence import Sequence, SequenceRun, capture
+    from .runtime.timing_overhead import timing_overhead
+    from .streaming import stream
+    from .timing.overhead import StampCost, TimingOverhead, TimingOverheads
+    from .timing.queries import TimingHelper, TimingSession
+    from .timing.result import PerTrial, Span, TimingResult
+    from .tuning.options import (
+        AxisTuning,
+        ElementwiseTuning,
+        HistogramTuning,
+        MatMulTuning,
+        ReduceTuning,
+        ScanTuning,
+        SegmentedSortTuning,
+        SortTuning,
+        StreamTuning,
+    )
+    from .types.capabilities import Capabilities, LookbackVerdict
+    from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct
+    from .types.expression import Expression, f32, i32, index, leaf, scalar, u32
+    from .types.expression_functions import (
+        bitcast,
+        function,
+        gather,
+        next,
+        previous,
+        result,
+        struct,
+    )
+    from .types.operators import Add, And, BinOp, Max, Min, Multiply, Or, Xor
+    from .types.struct_operators import ArgMax, ArgMin, First, Last, MinMax, Moments
+    from .types.unary_operators import UnaryOp
+    from .warming import warm_up
 
-# Loaded when they are first used. They need the extra `bench`.
+# Loaded when they are first used: a process needs few of them. Those of `bench` need its extra.
+_PLACES = {
+    "bench.cases.benchmarked": "Benchmark benchmarked",
+    "bench.results.dataframe": "to_dataframe",
+    "bench.results.reader": "read_results",
+    "bench.results.writer": "write_results",
+    "bench.sampling.benchmark": "BenchmarkResult benchmark",
+    "bench.sampling.compare_kernels": "KernelComparison compare_kernels",
+    "bench.sampling.energy": "EnergyComparison EnergyResult EnergyWindow compare_energy measure_energy",
+    "bench.sampling.measure": "measure",
+    "bench.sampling.measurement": "Measurement",
+    "bench.sampling.protocol": "SamplingProtocol",
+    "functions.arithmetic": "add diff ediff1d matmul",
+    "functions.arrays": "arange digitize full full_like ones ones_like searchsorted take zeros zeros_like",
+    "functions.bins": "bincount histogram histogram2d histogram_bin_edges reduce_by_index scatter_add",
+    "functions.elementwise": (
+        "abs absolute ceil clip cos exp floor isnan log maximum minimum popcount rint round sign sin sqrt tanh where"
+    ),
+    "functions.groups": "Groups group_by",
+    "functions.nan_functions": "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar",
+    "functions.order_statistics": "median nanmedian nanpercentile nanquantile percentile ptp quantile",
+    "functions.orders": "flip lexsort put roll transpose",
+    "functions.rankings": "TopItems argpartition partition top_k",
+    "functions.reductions": "max min prod reduce sum",
+    "functions.scans": "cumprod cumsum cumulative_prod cumulative_sum scan",
+    "functions.segments": (
+        "ReducedByKey reduce_by_key repeat scan_by_key segment_ids segmented_reduce segmented_scan "
+        "segmented_sort segmented_sort_pairs segmented_top_k"
+    ),
+    "functions.selections": (
+        "compress delete extract flatnonzero nonzero partition_by run_length_encode unique unique_all "
+        "unique_counts unique_inverse unique_values"
+    ),
+    "functions.sets": "MergedPairs intersect1d isin merge setdiff1d setxor1d union1d",
+    "functions.sorts": "argsort sort sort_pairs",
+    "functions.summaries": "MinAndMax all any argmax argmin average count_nonzero find mean minmax std var",
+    "planning.layout": "Layout Operand",
+    "planning.plan": "Plan Work",
+    "planning.signature": "Argument Product SameAs Signature UpTo",
+    "profiling.profile": "Profile profile",
+    "profiling.report": "KeyAverage KeyAverages",
+    "runtime.array": "Array asarray empty empty_like pinned_empty",
+    "runtime.batch": "batch",
+    "runtime.bound_call": "BoundCall",
+    "runtime.chunked_array": "ChunkedArray",
+    "runtime.context": "capabilities empty_cache memory_stats timing_helper",
+    "runtime.device": "AdapterDescription default_device list_adapters request_device",
+    "runtime.event": "Event synchronize",
+    "runtime.gpu_clock": "hold_clock",
+    "runtime.memory": "MemoryStats",
+    "runtime.pinned": "PinnedArray",
+    "runtime.run": "Run",
+    "runtime.sequence": "Sequence SequenceRun capture",
+    "runtime.timing_overhead": "timing_overhead",
+    "streaming": "stream",
+    "timing.overhead": "StampCost TimingOverhead TimingOverheads",
+    "timing.queries": "TimingHelper TimingSession",
+    "timing.result": "PerTrial Span TimingResult",
+    "tuning.options": (
+        "AxisTuning ElementwiseTuning HistogramTuning MatMulTuning ReduceTuning ScanTuning "
+        "SegmentedSortTuning SortTuning StreamTuning"
+    ),
+    "types.capabilities": "Capabilities LookbackVerdict",
+    "types.datatype": "DATATYPES Datatype STORAGE_DATATYPES Struct",
+    "types.expression": "Expression f32 i32 index leaf scalar u32",
+    "types.expression_functions": "bitcast function gather next previous result struct",
+    "types.operators": "Add And BinOp Max Min Multiply Or Xor",
+    "types.struct_operators": "ArgMax ArgMin First Last MinMax Moments",
+    "types.unary_operators": "UnaryOp",
+    "warming": "warm_up",
+}
+# Primitives come from their files: their package has modules of some names.
 _LOADED_LATE = {
-    "Benchmark": "bench.cases.benchmarked",
-    "BenchmarkResult": "bench.sampling.benchmark",
-    "EnergyComparison": "bench.sampling.energy",
-    "EnergyResult": "bench.sampling.energy",
-    "EnergyWindow": "bench.sampling.energy",
-    "KernelComparison": "bench.sampling.compare_kernels",
-    "Measurement": "bench.sampling.measurement",
-    "SamplingProtocol": "bench.sampling.protocol",
-    "benchmark": "bench.sampling.benchmark",
-    "compare_energy": "bench.sampling.energy",
-    "benchmarked": "bench.cases.benchmarked",
-    "compare_kernels": "bench.sampling.compare_kernels",
-    "measure": "bench.sampling.measure",
-    "measure_energy": "bench.sampling.energy",
-    "read_results": "bench.results.reader",
-    "to_dataframe": "bench.results.dataframe",
-    "write_results": "bench.results.writer",
+    **{name: module for module, names in _PLACES.items() for name in names.split()},
+    **{name: f"primitives.{_primitives.PLACES[name]}" for name in _primitives.__all__},
 }
 
 __all__ = [
@@ -526,6 +585,15 @@ __all__ = [
 __all__ += _primitives.__all__
 
 
+def _needs_bench(name: str) -> bool:
+    return _LOADED_LATE.get(name, "").startswith("bench.")
+
+
+def _check_is_installed(what: str) -> None:
+    if _needs_bench(what.rpartition(".")[2]):
+        _extras.check_bench_is_installed(what)
+
+
 def __dir__() -> list[str]:
     """Return the public names: modules of the package are found by their full path."""
     return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
@@ -533,6 +601,6 @@ def __dir__() -> list[str]:
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that is there
     if not _extras.bench_is_installed():  # `from gridwise_py import *`, help() and completion work without
-        __all__ = [name for name in __all__ if name not in _LOADED_LATE]
+        __all__ = [name for name in __all__ if not _needs_bench(name)]
 
-    __getattr__ = _namespace.loaded_late(__name__, _LOADED_LATE, _extras.check_bench_is_installed)
+    __getattr__ = _namespace.loaded_late(__name__, _LOADED_LATE, _check_is_installed)

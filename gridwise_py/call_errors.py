@@ -54,8 +54,11 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
             if p.annotation in ("bool", "bool | None", bool)
         }
         optional = {p.name for p in parameters if p.annotation == "bool | None"}
-        names_no_flag = frozenset(flags).isdisjoint
-        first_flag = min(flags.values(), default=sys.maxsize)
+        # Nearly all calls: nothing that is refused, and no flag.
+        most_plain = min(most, *flags.values()) if flags else most
+        is_plain: Callable[[Mapping[str, Any]], bool] = (
+            (refused | flags.keys()).isdisjoint if takes_any else (known - flags.keys()).issuperset
+        )
 
         def check_flags(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
             for name, i in flags.items():
@@ -76,13 +79,9 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if len(args) > most or (kwargs and not fits(kwargs)):
-                raise _refusal(function, parameters, args, kwargs, remedies or {})
-            if not kwargs:
-                if len(args) > first_flag:
-                    check_flags(args, kwargs)
-                return function(*args)
-            if len(args) > first_flag or not names_no_flag(kwargs):
+            if len(args) > most_plain or (kwargs and not is_plain(kwargs)):
+                if len(args) > most or not fits(kwargs):
+                    raise _refusal(function, parameters, args, kwargs, remedies or {})
                 check_flags(args, kwargs)
             return function(*args, **kwargs)
 

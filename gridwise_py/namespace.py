@@ -127,7 +127,7 @@ def no_such_name(package: str, name: str) -> AttributeError:
 
 
 def loaded_late(
-    package: str, places: Mapping[str, str], check_is_installed: Callable[[str], None]
+    package: str, places: Mapping[str, str], check_is_installed: Callable[[str], None] = lambda _: None
 ) -> Callable[[str], object]:
     """Return the ``__getattr__`` of a package with names that are loaded when they are first used.
 
@@ -137,7 +137,7 @@ def loaded_late(
         Its full name.
     places : mapping
         For each name the module that has it, below the package.
-    check_is_installed : callable
+    check_is_installed : callable, optional
         Takes the full name of what is used; raises ImportError where the extra that it needs is missing.
     """
 

@@ -20,7 +20,7 @@ import wgpu
 from .backend.device_errors import check_not_lost, device_errors
 from .backend.wgpu_native import map_buffer, submit, wait_idle
 from .errors import ArgumentError, DatatypeError, LengthError
-from .primitives import REGISTRY, Reduce, Scan
+from .primitives import Reduce, Scan
 from .primitives.base import Primitive
 from .primitives.engines.elementwise import Elementwise
 from .runtime.array import Array, asarray, empty, refuse_masked
@@ -91,6 +91,8 @@ def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True,
     10000
     """
     if not isinstance(primitive, tuple(_JOBS)):
+        from .primitives import REGISTRY  # here, since it loads all
+
         known = ", ".join(cls.__name__ for cls in REGISTRY.values() if issubclass(cls, tuple(_JOBS)))
         raise ArgumentError(f"{primitive.name} cannot be streamed; these can: {known}")
     whole = cast(Any, chunks)

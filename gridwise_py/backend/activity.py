@@ -35,11 +35,11 @@ class Activity:
         self.last_ns: int = 0
         self._is_pending = False  # nobody has waited since the last submission
 
-    def submitted(self, now_ns: int, is_idle: Callable[[], bool | None]) -> None:
-        """Note that work is submitted now; `is_idle` tells whether all earlier work is done, and None if unknown."""
+    def submitted(self, now_ns: int, is_idle: Callable[..., bool | None], *of: object) -> None:
+        """Note that work is submitted now; `is_idle(*of)` says whether all earlier work is done, None if unknown."""
         if self.begin_ns is None:
             self.begin_ns = now_ns
-        elif now_ns - self.last_ns >= IDLE_NS and not (self._is_pending and is_idle() is False):
+        elif now_ns - self.last_ns >= IDLE_NS and not (self._is_pending and is_idle(*of) is False):
             self.begin_ns, self.idle_ns = now_ns, now_ns - self.last_ns
         self.last_ns, self._is_pending = now_ns, True
 

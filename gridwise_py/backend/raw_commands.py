@@ -77,7 +77,10 @@ class _Errors:
 
     def __init__(self, native: _Native):
         self._native = native
-        self._slots = native.slots()  # of this thread
+        try:
+            self._slots = native.of_thread.stack
+        except AttributeError:  # the first time in this thread
+            self._slots = native.slots()
         self.name: str = "gridwise commands"
         self.type: str = ""
         self.message: str | None = None
@@ -86,7 +89,7 @@ class _Errors:
         self._slots.append(self)
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(self, kind: object, _error: object, _traceback: object) -> None:
         slots = self._slots
         while slots and slots.pop() is not self:
             pass  # left by an interrupt in wgpu-py
@@ -106,7 +109,9 @@ class _Native:
         self.handles_type = ffi.typeof("WGPUCommandBuffer[1]")
         self.encoder_type = _api.GPUCommandEncoder
         self.new_struct_p, self.to_c_string_view = _api.new_struct_p, _api.to_c_string_view
-        self.slots: Callable[[], deque[Any]] = cast(Any, _api.error_handler)._get_proxy_stack
+        handler = cast(Any, _api.error_handler)
+        self.of_thread: Any = handler._per_thread_data
+        self.slots: Callable[[], deque[Any]] = handler._get_proxy_stack
         self.error_types = _helpers.ERROR_TYPES
         self.create_encoder = lib.wgpuDeviceCreateCommandEncoder
         self.begin_pass = lib.wgpuCommandEncoderBeginComputePass

@@ -6,9 +6,9 @@ from typing import Any
 
 from .. import settings
 from ..errors import DeviceTimeoutError
-from .device_state import DeviceState, state_of
+from .device_state import state_of
 
-__all__ = ["note_submission", "set_timeout_s", "timed_out", "timeout_s"]
+__all__ = ["set_timeout_s", "timed_out", "timeout_s"]
 
 
 def timeout_s(device: Any) -> float | None:
@@ -24,11 +24,6 @@ def set_timeout_s(device: Any, seconds: float | None) -> None:
     state = state_of(device)
     state.timeout_s = seconds
     state.timeout_is_fixed = True
-
-
-def note_submission(state: DeviceState, what: str) -> None:
-    """Keep the name of a submission, for the message of a timeout."""
-    state.submissions.append(what)
 
 
 def timed_out(device: Any, limit_s: float) -> DeviceTimeoutError:

@@ -30,11 +30,13 @@ from ..planning.shaders import shader_error
 from .device_errors import check_not_lost, device_error, device_errors, is_lost, is_trouble, lost_error
 from .device_state import before_queue_use, check_queue_use, queue_uses, state_of, submit_pending
 from .fork_guard import check_process, inherited, release_nothing
+from .internals import made_of_internals
 from .mapped_memory import Mode, staging_mapping
-from .timeout import note_submission, timed_out, timeout_s
+from .timeout import timed_out, timeout_s
 from .waits import Wait, begin_in_thread
 
 __all__ = [
+    "DESTRUCTIONS",
     "EncoderFate",
     "create_shader_module",
     "destroyed_flag",
@@ -89,6 +91,10 @@ def _choose_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[wgpu.GPUDevice]
     return "read_buffer", lambda device: functools.partial(_read_a_word, device)
 
 
+def _nothing_else() -> bool:
+    return False
+
+
 def _blocking_poll(device: wgpu.GPUDevice) -> Callable[[], object]:
     from wgpu.backends.wgpu_native import ffi, lib
 
@@ -132,15 +138,17 @@ def wait_idle(device: wgpu.GPUDevice) -> int:
         If the device was destroyed, or wgpu has logged that it was lost.
     """
     check_process()
-    before_queue_use(device, "waiting for the GPU")
+    state = state_of(device)
+    if state.recorders or state.pending:
+        before_queue_use(device, "waiting for the GPU")
     begin_ns = perf_counter_ns()
     try:  # not device_errors(), which would add a microsecond to the times
-        end_ns = _wait_until(device, lambda: False)
+        end_ns = _wait_until(device, _nothing_else)
     except (RuntimeError, AttributeError) as error:  # raised by wgpu-py if another thread destroys the device
         if isinstance(error, GridwiseError) or not is_lost(device):
             raise
         raise lost_error(str(error), "waiting for the GPU") from error
-    state_of(device).activity.waited(begin_ns, end_ns)
+    state.activity.waited(begin_ns, end_ns)
     check_not_lost(device)
     return end_ns
 
@@ -154,16 +162,17 @@ def _wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[wgpu.GPUDevice], Calla
 
 def _wait_until(device: wgpu.GPUDevice, is_enough: Callable[[], object]) -> int:
     """Wait until the queue is idle, or something else is true that a poll may bring about; return when it was so."""
-    state, begin_ns = state_of(device), perf_counter_ns()
+    begin_ns = now_ns = perf_counter_ns()
     limit_s = timeout_s(device)
-    polling_ns = _POLLING_NS if limit_s is None else min(_POLLING_NS, int(limit_s * 1e9))
+    until_ns = begin_ns + (_POLLING_NS if limit_s is None else min(_POLLING_NS, int(limit_s * 1e9)))
     while True:
         idle, now_ns = _polled(device), perf_counter_ns()
         if idle or is_enough():
             return now_ns
-        if idle is None or now_ns - begin_ns >= polling_ns:
+        if idle is None or now_ns >= until_ns:
             break
         _give_way()
+    state = state_of(device)
     block = _wait(device)[1]
     while True:
         # One that was left by an interrupt or a timeout, or is another thread's, serves as well: with each of its own,
@@ -204,7 +213,7 @@ def wait_in_turn(device: wgpu.GPUDevice) -> None:
         state.is_cpu = device.adapter.info["adapter_type"] == "CPU"
     if state.is_cpu:
         if not _polled(device):
-            _wait_until(device, lambda: False)
+            _wait_until(device, _nothing_else)
     elif state.waits:
         _wait_until(device, lambda: all(wait.done for wait in tuple(state.waits)))
 
@@ -259,7 +268,7 @@ def submit(
     is_transfer: bool = False,
 ) -> None:
     """Submit command buffers; `what` names them in messages. Transfers do not raise the GPU's clock."""
-    submit_by(device, lambda: submit_counted(device, commands), what, is_transfer=is_transfer)
+    submit_by(device, what, submit_counted, device, commands, is_transfer=is_transfer)
 
 
 def submit_counted(device: wgpu.GPUDevice, commands: Sequence[wgpu.GPUCommandBuffer]) -> None:
@@ -272,35 +281,39 @@ def submit_counted(device: wgpu.GPUDevice, commands: Sequence[wgpu.GPUCommandBuf
         state.is_counted = False
 
 
-def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str, *, is_transfer: bool = False) -> None:
+def submit_by(
+    device: wgpu.GPUDevice, what: str, call: Callable[..., object], *arguments: object, is_transfer: bool = False
+) -> None:
     """Call a function that submits, unless the device was destroyed; `what` names it in messages."""
     state = state_of(device)
     if state.recorders:
         check_queue_use(device, what)
-    note_submission(state, what)
+    state.submissions.append(what)
     if not is_transfer:
-        state.activity.submitted(perf_counter_ns(), lambda: _polled(device))
+        state.activity.submitted(perf_counter_ns(), _polled, device)
     end = state.end
     with end.lock:
         if state.pending:  # asked for in here: another thread may be about to submit them
             submit_pending(device)
-        wait_in_turn(device)
+        if state.is_cpu is not False or state.waits:
+            wait_in_turn(device)
         if end.mapped:
             end.wait_unmapped()
         if end.reached:  # wgpu would end the process
             check_not_lost(device, what)
         state.uses += 1
-        call()
+        call(*arguments)
 
 
 def note_work(device: wgpu.GPUDevice) -> None:
     """Note that work for the GPU's cores is submitted now."""
-    state_of(device).activity.submitted(perf_counter_ns(), lambda: _polled(device))
+    state_of(device).activity.submitted(perf_counter_ns(), _polled, device)
 
 
 def submit_is_wgpus(device: wgpu.GPUDevice) -> bool:
     """Whether the queue's `submit` is wgpu's own, not replaced by code that watches or counts submissions."""
-    return _submits_itself(device.queue) or getattr(device.queue.submit, "of_gridwise", False)
+    own = device.queue.__dict__.get("submit")
+    return own is None or _submits_itself(device.queue) or getattr(own, "of_gridwise", False)
 
 
 def _submits_itself(queue: wgpu.GPUQueue) -> bool:
@@ -325,13 +338,27 @@ def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:
 
 def _polled(device: wgpu.GPUDevice) -> bool | None:
     """As `queue_is_idle`, without checks."""
-    try:
-        from wgpu.backends.wgpu_native import ffi, lib
-
-        # wgpu-py drops the result of its own poll. The C function returns one byte, in a wider register.
-        return bool(lib.wgpuDevicePoll(device._internal, False, ffi.NULL) & 1)
-    except (ImportError, AttributeError):
+    native = _native_poll()
+    if native is None:
         return None
+    poll, null = native
+    try:
+        # wgpu-py drops the result of its own poll. The C function returns one byte, in a wider register.
+        return bool(poll(device._internal, False, null) & 1)
+    except AttributeError:
+        return None
+
+
+def _find_poll() -> tuple[Callable[..., int], Any]:
+    from wgpu.backends.wgpu_native import ffi, lib
+
+    return lib.wgpuDevicePoll, ffi.NULL
+
+
+@functools.lru_cache(maxsize=1)
+def _native_poll() -> tuple[Callable[..., int], Any] | None:
+    """Return the C function and its last argument, looked up once: waits that poll call it again and again."""
+    return made_of_internals(_find_poll)
 
 
 def write_timestamp(
@@ -402,6 +429,23 @@ def device_of(thing: wgpu.GPUBuffer | wgpu.GPUCommandEncoder | wgpu.GPUQueue) ->
     return getattr(thing, "_device", None)
 
 
+class _Destructions:
+    """How many buffers were destroyed so far: a call whose buffers were there at this number can still use them."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count: int = 0
+
+    def note(self, flag: list[bool]) -> None:
+        """Note the end of a buffer; the flag first, for whoever has seen the number already."""
+        flag[0] = True
+        self.count += 1
+
+
+DESTRUCTIONS = _Destructions()
+
+
 def destroyed_flag(buffer: wgpu.GPUBuffer, *, fresh: bool = False) -> list[bool]:
     """Return a list whose only item tells whether `destroy` was called on a buffer.
 
@@ -455,11 +499,11 @@ class _NotingDestroy:
     def __call__(self) -> None:
         buffer = self._buffer()
         if buffer is None or inherited():  # the memory belongs to the parent process
-            self._flag[0] = True
+            DESTRUCTIONS.note(self._flag)
             return
         device = device_of(buffer)
         if device is None:
-            self._flag[0] = True
+            DESTRUCTIONS.note(self._flag)
             type(buffer).destroy(buffer)
             return
         end = state_of(device).end
@@ -467,7 +511,7 @@ class _NotingDestroy:
             try:
                 submit_pending(device)  # calls of a batch that use it were made before, and find it as it is
             finally:
-                self._flag[0] = True
+                DESTRUCTIONS.note(self._flag)
                 end.wait_unmapped()
                 wait_in_turn(device)
                 type(buffer).destroy(buffer)

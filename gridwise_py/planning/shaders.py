@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "compose",
     "dump",
+    "load_templates",
     "numbered",
     "parameter_fields",
     "prologue",
@@ -45,6 +47,12 @@ def shader_directory() -> Path:
         if folder.is_dir():
             return folder
     raise ShaderError(f"no shader files: neither {package / '_shaders'} nor {package.parent / 'shaders'} exists")
+
+
+def load_templates() -> None:
+    """Import what composes texts, as the first plan of a process does: for a thread that has time for it before."""
+    with suppress(ImportError, ShaderError):  # for the call that needs it to tell
+        _environment()
 
 
 @lru_cache(maxsize=1)

@@ -1,38 +1,80 @@
-"""The primitives, one algorithm per file. The names imported here are public: ``gw.Scan`` and so on."""
+"""The primitives, one algorithm per file. The names here are public: ``gw.Scan`` and so on."""
 
-from ..runtime.array import OPERATIONS
-from .array_methods import METHODS
-from .base import Primitive
-from .by_key import ReduceByKey, ScanByKey
-from .copy import Copy
-from .custom_kernel import Kernel
-from .fused_calls import evaluated
-from .group_by import GroupBy
-from .group_spec import count
-from .histogram import Histogram, Histogram2D
-from .map import Map
-from .matmul import MatMul
-from .merge import Merge
-from .merge_sort import MergeSort
-from .partition import Partition
-from .reduce import Reduce
-from .reduce_axis import ReduceAxis
-from .reduce_by_index import ReduceByIndex
-from .registry import REGISTRY as REGISTRY
-from .repeat import Repeat
-from .run_length import RunLength
-from .scan import Scan
-from .scan_axis import ScanAxis
-from .scatter import Scatter
-from .search import Search
-from .segmented import SegmentedReduce, SegmentedScan
-from .segmented_sort import SegmentedSort
-from .select import Select
-from .sort import ArgSort, Sort, SortPairs
-from .top_k import SegmentedTopK, TopK
-from .transpose import Transpose
-from .unique import Unique
-from .vector_add import VectorAdd
+import typing as _typing
+
+from .. import namespace as _namespace
+
+if _typing.TYPE_CHECKING:
+    from .base import Primitive
+    from .by_key import ReduceByKey, ScanByKey
+    from .copy import Copy
+    from .custom_kernel import Kernel
+    from .every import REGISTRY as REGISTRY
+    from .group_by import GroupBy
+    from .group_spec import count
+    from .histogram import Histogram, Histogram2D
+    from .map import Map
+    from .matmul import MatMul
+    from .merge import Merge
+    from .merge_sort import MergeSort
+    from .partition import Partition
+    from .reduce import Reduce
+    from .reduce_axis import ReduceAxis
+    from .reduce_by_index import ReduceByIndex
+    from .repeat import Repeat
+    from .run_length import RunLength
+    from .scan import Scan
+    from .scan_axis import ScanAxis
+    from .scatter import Scatter
+    from .search import Search
+    from .segmented import SegmentedReduce, SegmentedScan
+    from .segmented_sort import SegmentedSort
+    from .select import Select
+    from .sort import ArgSort, Sort, SortPairs
+    from .top_k import SegmentedTopK, TopK
+    from .transpose import Transpose
+    from .unique import Unique
+    from .vector_add import VectorAdd
+
+# Loaded when they are first used: a process needs few of them.
+PLACES = {
+    "Primitive": "base",
+    "ReduceByKey": "by_key",
+    "ScanByKey": "by_key",
+    "Copy": "copy",
+    "Kernel": "custom_kernel",
+    "GroupBy": "group_by",
+    "count": "group_spec",
+    "Histogram": "histogram",
+    "Histogram2D": "histogram",
+    "Map": "map",
+    "MatMul": "matmul",
+    "Merge": "merge",
+    "MergeSort": "merge_sort",
+    "Partition": "partition",
+    "Reduce": "reduce",
+    "ReduceAxis": "reduce_axis",
+    "ReduceByIndex": "reduce_by_index",
+    "Repeat": "repeat",
+    "RunLength": "run_length",
+    "Scan": "scan",
+    "ScanAxis": "scan_axis",
+    "Scatter": "scatter",
+    "Search": "search",
+    "SegmentedReduce": "segmented",
+    "SegmentedScan": "segmented",
+    "SegmentedSort": "segmented_sort",
+    "Select": "select",
+    "ArgSort": "sort",
+    "Sort": "sort",
+    "SortPairs": "sort",
+    "SegmentedTopK": "top_k",
+    "TopK": "top_k",
+    "Transpose": "transpose",
+    "Unique": "unique",
+    "VectorAdd": "vector_add",
+    "REGISTRY": "every",
+}
 
 __all__ = [
     "ArgSort",
@@ -72,4 +114,5 @@ __all__ = [
     "count",
 ]
 
-OPERATIONS.update(METHODS, evaluate=evaluated)  # what methods of Array run
+if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that is there
+    __getattr__ = _namespace.loaded_late(__name__, PLACES)

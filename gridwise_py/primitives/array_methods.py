@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -10,15 +9,16 @@ import numpy as np
 import wgpu
 
 from ..errors import BoundsError, DatatypeError
-from ..runtime.array import Array, asarray, host_array, new_array
+from ..runtime.array import OPERATIONS, Array, asarray, host_array, new_array
 from ..runtime.context import context_of
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, as_datatype, value_words
 from .convert import Convert
 from .fill import Fill
 from .function_arguments import check_not_counted, kept_primitive
+from .fused_calls import evaluated
 from .take import Take
 
-__all__ = ["METHODS", "converted", "fill", "taken"]
+__all__ = ["converted", "fill", "taken"]
 
 
 def _words_of(array: Array) -> Array:
@@ -136,5 +136,4 @@ def _copied(array: Array) -> Array:
     return converted(array, array.datatype)
 
 
-#: By their names in `runtime.array.OPERATIONS`.
-METHODS: dict[str, Callable[..., Array]] = {"copy": _copied, "convert": converted, "fill": fill, "take": taken}
+OPERATIONS.update(copy=_copied, convert=converted, fill=fill, take=taken, evaluate=evaluated)

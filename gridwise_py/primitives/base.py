@@ -15,6 +15,7 @@ import wgpu
 from .. import settings
 from ..backend.fork_guard import check_process
 from ..backend.waits import in_thread
+from ..backend.wgpu_native import DESTRUCTIONS
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.layout import COUNT, Layout
@@ -238,11 +239,14 @@ class Primitive(OfOneDevice, ABC):
     def device(self) -> wgpu.GPUDevice:
         """The device it runs on."""
         if self._device is None:
-            raise ArgumentError(
-                f"this {self.name} was made without a device, for planning only; to run it, make one on a device: "
-                f"gw.default_device() or gw.request_device()"
-            )
+            raise self._no_device()
         return self._device
+
+    def _no_device(self) -> ArgumentError:
+        return ArgumentError(
+            f"this {self.name} was made without a device, for planning only; to run it, make one on a device: "
+            f"gw.default_device() or gw.request_device()"
+        )
 
     @property
     def capabilities(self) -> Capabilities:
@@ -321,28 +325,31 @@ class Primitive(OfOneDevice, ABC):
             arrays = {**self._fused_arrays, **arrays}
         check_process()  # before any lock, which a thread may have held when the process was forked
         check_trials(trials)
-        device, context, last_call = self.device, self._context, self._last_call
-        last, known = (None, None) if last_call is None else (last_call.parsed, last_call.known)
-        assert context is not None, "a primitive with a device has its context"
+        context, last = self._context, self._last_call
+        known = None if last is None else last.known
+        device = self._device
+        if context is None or device is None:
+            raise self._no_device()
         if COUNT in arrays and arrays[COUNT] is None and self.takes_count:
             arrays = {name: array for name, array in arrays.items() if name != COUNT}
-        if known is not None and last is not None and last.has_key_of(arrays):
-            key = last.key
+        destructions, are_there = DESTRUCTIONS.count, False
+        key = None if known is None or last is None else last.key_if_given(arrays)
+        if key is not None and last is not None:
+            are_there = last.destructions == destructions
         else:
             if has_count(arrays):
                 arrays = with_count(self.signature, arrays)
             if last is not None:
-                arrays = last.with_given(self.signature, arrays)
+                arrays = last.parsed.with_given(self.signature, arrays)
             key = call_key(self.signature, arrays)
             known = self._known_calls.get(key)
-        if known is not None and known.applies(arrays):
-            name = self.name
+        if known is not None and ((are_there and not known.mappable) or known.applies(arrays)):
             if trials > 1:
-                check_in_place(name, trials, known.in_place)
-            parsed = known.parsed(key, arrays, context, device)
-            bound_plan = known.bound(parsed.arrays, context.executor)
-            return BoundCall(name, context, parsed, bound_plan, launch_blocking=self._launch_blocking, known=known)
-        parsed = parse(self.signature, arrays, last, device, self.capabilities)
+                check_in_place(known.name, trials, known.in_place)
+            arguments, bound_plan = known.again(key, arrays, context, device)
+            blocking = self._launch_blocking
+            return BoundCall(known.name, context, device, arguments, bound_plan, blocking, known, destructions)
+        parsed = parse(self.signature, arrays, None if last is None else last.parsed, device, self.capabilities)
         check_in_place(self.name, trials, parsed.in_place)
         plan = self._plan_cached(parsed.layout, parsed.values)
         if len(plan.kernels) < len(plan.steps):
@@ -353,7 +360,7 @@ class Primitive(OfOneDevice, ABC):
         known = KnownCall.of(self.signature, arrays, parsed, bound_plan.plan, context.memory)
         if known is not None:
             self._remember(key, known)
-        return BoundCall(self.name, context, parsed, bound_plan, launch_blocking=self._launch_blocking, known=known)
+        return BoundCall(self.name, context, device, parsed, bound_plan, self._launch_blocking, known)
 
     def _check_transfers(self, plan: Plan, parsed: ParsedCall) -> None:
         """Raise where an argument that a plan copies lacks the usage."""
@@ -375,9 +382,7 @@ class Primitive(OfOneDevice, ABC):
         """Return the call with these arguments: the last one, where nothing changed."""
         last = self._last_call
         # A call that names its inputs but no output gets a new output, so that an earlier one stays as it is.
-        if last is not None and (not arrays or (last.parsed.all_given and last.parsed.has(self.signature, arrays))):
-            check_process()
-            check_trials(trials)
+        if last is not None and (not arrays or last.repeats(self.signature, arrays)):
             last.check(trials)
             return last
         self._last_call = call = self._bind(arrays, trials)

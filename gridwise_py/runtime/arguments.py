@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import wgpu
@@ -21,7 +21,11 @@ from .context import context_of
 from .executor import BufferRange
 from .overlaps import check_overlaps
 
-__all__ = ["ParsedCall", "call_key", "counted", "parse"]
+__all__ = ["GIVEN", "KEY", "OUTPUTS", "KnownArguments", "ParsedCall", "call_key", "counted", "parse"]
+
+#: Of a call that was checked before: its key, what the caller gave, and the outputs. It begins as a `ParsedCall` does.
+KnownArguments: TypeAlias = tuple[tuple[Any, ...], Mapping[str, Any], dict[str, Any]]
+KEY, GIVEN, OUTPUTS = 0, 1, 2  # places in both
 
 
 class ParsedCall(NamedTuple):
@@ -33,10 +37,10 @@ class ParsedCall(NamedTuple):
         Equal for calls with the same arrays and values.
     given : dict from str to Array or ChunkedArray
         Those that a caller gave, now or in the call before.
-    arrays : dict from str to Array or ChunkedArray
-        All of them, as kernels see them: outputs are made, or cut to the length of the result.
     outputs : dict from str to Array or ChunkedArray
         As callers get them: those that the GPU counts have their count.
+    arrays : dict from str to Array or ChunkedArray
+        All of them, as kernels see them: outputs are made, or cut to the length of the result.
     values : dict from str to tuple of int
         Words of the arguments that are values.
     layout : Layout
@@ -47,41 +51,28 @@ class ParsedCall(NamedTuple):
     """
 
     key: tuple[Any, ...]
-    given: dict[str, Items]
+    given: Mapping[str, Items]
+    outputs: dict[str, Any]
     arrays: dict[str, Items]
-    outputs: dict[str, Items]
     values: dict[str, tuple[int, ...]]
     layout: Layout
     ranges: dict[str, BufferRange]
     in_place: bool
 
-    @property
-    def all_given(self) -> bool:
-        """Whether the caller gave every argument, outputs too."""
-        return len(self.given) == len(self.arrays)
-
-    def has(self, signature: Signature, arrays: Mapping[str, Any]) -> bool:
-        """Whether a call with these arguments would be the same, if this one was given all that there are."""
+    def is_repeated_by(self, signature: Signature, arrays: Mapping[str, Any]) -> bool:
+        """Whether a call with these arguments is the same one: this one was given all that there are, outputs too."""
         given = self.given
-        if COUNT in given and COUNT not in arrays and signature.takes_count:
+        if len(given) != len(self.arrays) or (COUNT in given and COUNT not in arrays and signature.takes_count):
             return False  # a call that names its inputs says how many items count
         for name, value in arrays.items():
             before = given.get(name)
+            if value is before is not None:
+                continue
             if type(value) is not Array or type(before) is not Array:
                 return call_key(signature, arrays) == self.key
-            if value is not before and value.place() != before.place():  # other objects may be the same items
+            if value.place() != before.place():  # other objects may be the same items
                 return False
         return True  # those that are left out are this call's
-
-    def has_key_of(self, arrays: Mapping[str, Any]) -> bool:
-        """Whether arguments have this call's key for certain: the same objects, and the same ones left out."""
-        if len(arrays) != len(self.key):
-            return False
-        given = self.given
-        for name, value in arrays.items():  # noqa: SIM110 - half the time of all(), in each call
-            if given.get(name) is not value:
-                return False
-        return True
 
     def with_given(self, signature: Signature, arrays: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return arguments with those of this call that they leave out; a count only if they leave out all inputs."""
@@ -146,7 +137,7 @@ def parse(
     layout, ranges = bind_layout(used, signature, capabilities)
     in_place = check_overlaps(signature, used)
     outputs = {name: counted(signature, name, used) for name in signature.outputs}
-    return ParsedCall(call_key(signature, arrays), given, used, outputs, values, layout, ranges, in_place)
+    return ParsedCall(call_key(signature, arrays), given, outputs, used, values, layout, ranges, in_place)
 
 
 def _given(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import operator
 import sys
 from abc import ABC, abstractmethod
@@ -70,8 +71,16 @@ def checked_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
     return (integer(name, shape, 0),)
 
 
+class _Operations(dict[str, Callable[..., "Array"]]):
+    """By name; all come when the first one is asked for."""
+
+    def __missing__(self, name: str) -> Callable[..., Array]:
+        importlib.import_module("..primitives.array_methods", __package__)
+        return dict(self)[name]
+
+
 #: What methods of `Array` call that need kernels: primitives, which are above this package, put it here.
-OPERATIONS: dict[str, Callable[..., Array]] = {}
+OPERATIONS: dict[str, Callable[..., Array]] = _Operations()
 
 
 @with_answers

@@ -17,7 +17,6 @@ from ..backend.device_errors import check_not_lost, device_error
 from ..backend.device_state import Recorder, state_of, submit_pending
 from ..backend.fork_guard import check_process, inherited
 from ..backend.raw_commands import encode_together, prepared_submission, record_together
-from ..backend.timeout import note_submission
 from ..backend.wgpu_native import guard_order, note_work, submit_counted, submit_is_wgpus, wait_in_turn
 from ..timing.queries import GpuTiming, TimingSession
 from .context import DeviceContext, context_of
@@ -209,7 +208,7 @@ def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[Pend
         # A finalizer or a signal handler, which run anywhere in this thread, may have used the queue.
         return bool(pending) and pending[0] is calls[0]
 
-    note_submission(state, title)
+    state.submissions.append(title)
     note_work(device)
     state.uses += 1
     # `commands` lives until the end of this function, and so does what the handle of a submission points to.

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 import wgpu
 
 from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process
+from ..backend.mapped_memory import MAP_USAGE
 from ..backend.waits import in_thread
-from ..backend.wgpu_native import note_work, wait_idle
+from ..backend.wgpu_native import DESTRUCTIONS, note_work, wait_idle
 from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError, TimingUnavailable
 from ..planning.plan import Plan
+from ..planning.signature import Signature
 from ..timing.queries import INSIDE_PASSES, GpuTiming, TimingSession, without_inside
 from ..timing.result import TimingResult
 from ..types.options import integer
-from .arguments import ParsedCall
+from .arguments import GIVEN, KEY, OUTPUTS, KnownArguments, ParsedCall
 from .array import Array, new_array
 from .batch import CallRecorder, ReservedSpans
 from .chunked_array import Items, ItemsT, check_usable, parts
@@ -40,7 +42,6 @@ __all__ = [
 RunT = TypeVar("RunT")
 #: Options that ``execute_async`` lacks, and the remedy.
 ASYNC_REMEDIES = {"encoder": "it submits by itself; use execute(encoder=…) to record"}
-_MAPPABLE = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.MAP_WRITE
 
 
 def check_trials(trials: Any) -> None:
@@ -98,36 +99,63 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
     """
 
     _instead = "bind the arguments there, with primitive.bind(…)"
+    _last_timed: Measurement | None = None
+    #: Those of its buffers that can be mapped; None until it is repeated: most calls that make an output are not.
+    _mappable: tuple[wgpu.GPUBuffer, ...] | None = None
 
     def __init__(
         self,
         name: str,
         context: DeviceContext,
-        parsed: ParsedCall,
+        device: wgpu.GPUDevice,
+        parsed: ParsedCall | KnownArguments,
         bound_plan: BoundPlan,
-        *,
         launch_blocking: bool,
         known: KnownCall | None = None,
+        destructions: int = -1,
     ):
         self.name: str = name
         self._context = context
-        self._device = context.device
-        self._parsed: ParsedCall | None = parsed
+        self._device = device
+        self._parsed: ParsedCall | KnownArguments | None = parsed
         self._bound_plan = bound_plan
         self._launch_blocking = launch_blocking
-        self._last_timed: Measurement | None = None
         #: What calls with the same key have in common, where that is known.
         self.known: KnownCall | None = known
-        self._watched: tuple[tuple[list[bool], ...], tuple[wgpu.GPUBuffer, ...]] | None = None
+        # All repetitions that are not timed are one object: nothing of it changes.
+        self._run: Run[Any] = Run(bound_plan.plan, parsed[OUTPUTS], None, None)
+        #: The number of `DESTRUCTIONS` at which its buffers were last seen.
+        self.destructions: int = destructions
 
     # ---- what it is ----
 
     @property
     def parsed(self) -> ParsedCall:
         """The checked arguments."""
-        if self._parsed is None:
+        parsed = self._parsed
+        if parsed is None:
             raise ArgumentError(f"this call of {self.name} was released; bind the arguments again")
-        return self._parsed
+        if not isinstance(parsed, ParsedCall):
+            assert self.known is not None, "only what is known is left out"
+            parsed = self._parsed = self.known.parsed(*parsed)
+        return parsed
+
+    def key_if_given(self, arrays: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """Return this call's key if arguments have it for certain: the same objects, and the same ones left out."""
+        parsed = self._parsed
+        if parsed is None or len(arrays) != len(parsed[KEY]):
+            return None
+        given = parsed[GIVEN]
+        for name, value in arrays.items():
+            if given.get(name) is not value:
+                return None
+        return parsed[KEY]
+
+    def repeats(self, signature: Signature, arrays: Mapping[str, Any]) -> bool:
+        """Whether a call with these arguments is this one: a call that makes an output makes a new one each time."""
+        if self.known is not None and self.known.makes_outputs:
+            return False
+        return self.parsed.is_repeated_by(signature, arrays)
 
     @property
     def bound_plan(self) -> BoundPlan:
@@ -186,27 +214,34 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         Raises
         ------
         ArgumentError
-            If it was released.
+            If it was released, or `trials` is no number of trials.
+        ForkError
+            If the process was forked from one that had used the GPU.
         BufferUsageError
             If a buffer was destroyed, or is mapped.
         OverlapError
             If a repeated trial would read changed inputs.
         """
-        if self._watched is None:  # made where a call is repeated: most calls that make an output are not
-            self._watched = _watched(self.parsed)
-        notes, mappable = self._watched
-        for destroyed in notes:
-            if destroyed[0]:
-                self._check_buffers()
+        check_process()
+        mappable = self._mappable
+        if mappable is None or self.destructions != DESTRUCTIONS.count:
+            mappable = self._check_buffers()
         for buffer in mappable:
             if buffer.map_state != "unmapped":
                 self._check_buffers()
-        if trials > 1 or self._parsed is None:
+        if type(trials) is not int or trials != 1 or self._parsed is None:
+            check_trials(trials)
             check_in_place(self.name, trials, self.parsed.in_place)
 
-    def _check_buffers(self) -> None:
-        for array in self.parsed.arrays.values():
+    def _check_buffers(self) -> tuple[wgpu.GPUBuffer, ...]:
+        destructions, arrays = DESTRUCTIONS.count, self.parsed.arrays
+        for array in arrays.values():
             check_usable(array, None, self.name)
+        buffers = (part.lease.buffer for value in arrays.values() for part in parts(value))
+        # By a caller who has the buffer, now or later. No other buffer can be mapped again, once it is not.
+        self._mappable = mappable = tuple(buffer for buffer in buffers if buffer.usage & MAP_USAGE)
+        self.destructions = destructions
+        return mappable
 
     # ---- running ----
 
@@ -225,11 +260,11 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         -------
         Run
         """
-        check_process()
-        check_trials(trials)
-        check_encoder_option(self.name, encoder, enable_cpu_timing, self.device)
-        check_gpu_timing(self.name, enable_gpu_timing, self.device)
         self.check(trials)
+        if encoder is not None:
+            check_encoder_option(self.name, encoder, enable_cpu_timing, self.device)
+        if enable_gpu_timing:
+            check_gpu_timing(self.name, enable_gpu_timing, self.device)
         observer = self._context.observer
         if observer is None:
             return self.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, None)
@@ -260,12 +295,10 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         dict from str to Array or ChunkedArray
             The outputs.
         """
-        check_process()
-        check_trials(trials)
+        self.check(trials)
         check_encoder(self.name, encoder, self.device)
         if timing is not None:
             check_session(self.name, timing, self.device)
-        self.check(trials)
         return self.encode(encoder, trials, timing)
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None) -> dict[str, Any]:
@@ -288,7 +321,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         observer: Observer | None,
     ) -> Run[Any]:
         """As `execute`, with options that were checked."""
-        context, bound, parsed = self._context, self._bound_plan, self.parsed
+        context, bound = self._context, self._bound_plan
         if context.recorders and encoder is None:
             recorder = context.recorder()
             if recorder is not None and recorder.takes(
@@ -302,7 +335,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
             and not (enable_gpu_timing or enable_cpu_timing or self._launch_blocking)
         ):
             launch_untimed(self._device, bound, trials, self.name)
-            return Run(bound.plan, parsed.outputs, None, None)
+            return self._run
         session = None
         if enable_gpu_timing or (observer is not None and observer.times_kernels(encoder)):
             session = context.session(inside=enable_gpu_timing == "inside")
@@ -325,7 +358,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
                 is_first=is_first, pass_count=bound.pass_count,
             )  # fmt: skip
             self._last_timed = measurement
-        return Run(plan, parsed.outputs, encoder, measurement)
+        return Run(plan, self._run.outputs, encoder, measurement)
 
     def _hold_back(self, recorder: CallRecorder, enable_gpu_timing: GpuTiming, trials: int) -> Run[Any]:
         """Give the call to a batch or a capture."""
@@ -333,7 +366,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         plan = bound.plan
         if not enable_gpu_timing:
             recorder.add(self.name, bound, trials, parsed)
-            return Run(plan, parsed.outputs, None, None)
+            return self._run
         session = context.session(inside=enable_gpu_timing == "inside")
         spans = None if session is None else ReservedSpans(session, bound)
         is_first = bound.begins()
@@ -345,7 +378,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
             plan.kernels, plan.work, session, int(trials), {}, doubt, counts,
             is_first=is_first, pass_count=bound.pass_count,
         )  # fmt: skip
-        return Run(plan, parsed.outputs, None, measurement)
+        return Run(plan, self._run.outputs, None, measurement)
 
     def _counts_of_now(self, encoder: wgpu.GPUCommandEncoder | None) -> dict[str, Array]:
         """Return copies of the counts of a timed call, which later calls may change before the times are read."""
@@ -374,20 +407,13 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
     def release(self) -> None:
         """Drop the arguments, so that their memory can be freed. The call cannot run afterwards."""
         self._parsed = None
-        self._watched = ((), ())
+        self._run = Run(self.plan, {}, None, None)
+        self._mappable = ()
         self.__dict__.pop("_named_notes", None)
         self.__dict__.pop("_leases", None)
 
     def __repr__(self) -> str:
         return f"BoundCall({self.name}, {'released' if self._parsed is None else self.shapes()})"
-
-
-def _watched(parsed: ParsedCall) -> tuple[tuple[list[bool], ...], tuple[wgpu.GPUBuffer, ...]]:
-    """Return what can make a call impossible: the notes of its buffers' ends, and those buffers that can be mapped."""
-    leases = [part.lease for value in parsed.arrays.values() for part in parts(value)]
-    # By a caller who has the buffer, now or later. No other buffer can be mapped again, once it is not.
-    mappable = (lease.buffer for lease in leases if lease.buffer.usage & _MAPPABLE)
-    return tuple(lease.destroyed for lease in leases), tuple(mappable)
 
 
 async def to_the_end(device: wgpu.GPUDevice, execute: Callable[[], RunT]) -> RunT:

@@ -28,6 +28,7 @@ from ..backend.timeout import set_timeout_s
 from ..backend.wgpu_native import create_shader_module, parse_types_alone, submit, tick_period_ns
 from ..display.table import table_of
 from ..errors import AdapterError
+from ..planning.shaders import load_templates
 from ..timing.queries import TimingHelper
 from ..tuning.store import load_tuning
 from ..types.capabilities import Capabilities
@@ -255,7 +256,8 @@ def request_device(
     useful = (*_USEFUL_FEATURES, MAPPABLE) if maps_arrays and shares_memory(adapter) else _USEFUL_FEATURES
     features = [f for f in useful if f in adapter.features]
     # wgpu-py gives a device the adapter's limits unless told otherwise, unlike WebGPU in a browser.
-    device = adapter.request_device_sync(label=label, required_features=features)
+    with _templates_meanwhile():
+        device = adapter.request_device_sync(label=label, required_features=features)
     missing = set(features) - set(device.features)
     if missing:
         raise AdapterError(f"adapter {adapter.info['device']!r} refused features it lists: {sorted(missing)}")
@@ -265,6 +267,22 @@ def request_device(
     if holds_clock:
         _hold_clock_of(device)
     return device
+
+
+@contextlib.contextmanager
+def _templates_meanwhile() -> Generator[None]:
+    """Have a thread load what the first plan needs, 30 ms, while the driver is at work.
+
+    It has ended when the block is left: a fork would leave the locks of imports held.
+    """
+    thread = threading.Thread(target=load_templates, name="gridwise templates", daemon=True)
+    with contextlib.suppress(RuntimeError):  # the system has no thread left: the first plan loads them
+        thread.start()
+    try:
+        yield
+    finally:
+        if thread.ident is not None:
+            thread.join()
 
 
 _told_of_software: list[str] = []  # once per process

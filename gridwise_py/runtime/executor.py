@@ -29,7 +29,7 @@ from .memory import Lease, MemoryPool
 from .observer import Observer
 from .pipelines import Pipeline, PipelineCache
 
-__all__ = ["BindingKey", "BoundPlan", "BufferRange", "Executor", "encode_steps", "pass_count"]
+__all__ = ["BindingKey", "BoundPlan", "BufferRange", "Executor", "PlanInstance", "encode_steps", "pass_count"]
 
 _USAGE = wgpu.BufferUsage
 _OWN_USAGE = {
@@ -255,7 +255,7 @@ def _keep_most_recent(bindings: dict[BindingKey, _Binding]) -> None:
             bindings.pop(binding.key, None)
 
 
-class _PlanInstance:
+class PlanInstance:
     """A plan on a device: pipelines, and the buffers that belong to the plan and not to the caller."""
 
     def __init__(self, executor: Executor, plan: Plan):
@@ -267,7 +267,17 @@ class _PlanInstance:
         self.leases: list[Lease] = []
         self.own = {spec.name: self._make(executor, spec) for spec in plan.buffers if spec.role != "argument"}
         self.own_bytes = sum(buffer.size for buffer in self.own.values())
+        self._uses = executor.uses
         self.bindings: dict[BindingKey, _Binding] = {}
+
+    def find(self, key: BindingKey) -> BoundPlan | None:
+        """Return the plan where it is bound to these buffers already."""
+        # Each step is one step of C, and what is found stays good if another thread drops it from the cache: no lock.
+        binding = self.bindings.get(key)
+        if binding is None:
+            return None
+        self.last_use = binding.last_use = next(self._uses)
+        return binding.bound
 
     def _make(self, executor: Executor, spec: BufferSpec) -> wgpu.GPUBuffer:
         label = f"{self.plan.primitive} {spec.name}"
@@ -296,7 +306,7 @@ class Executor:
         self._observer = observer
         self._lock = threading.RLock()
         # Not an OrderedDict: going through one hashes each plan again, and an interrupt in there becomes a KeyError.
-        self._plans: dict[Plan, _PlanInstance] = {}
+        self._plans: dict[Plan, PlanInstance] = {}
         self.uses: itertools.count[int] = itertools.count(1)  # numbers all uses of plans
         self.pipelines: PipelineCache = PipelineCache(device)
 
@@ -330,19 +340,19 @@ class Executor:
         instance.release()
         return instance.own_bytes
 
-    def _make(self, plan: Plan) -> _PlanInstance:
+    def _make(self, plan: Plan) -> PlanInstance:
         """Make a plan's objects. Where memory is short, drop the cached plans and try once more."""
         try:
-            return _PlanInstance(self, plan)
+            return PlanInstance(self, plan)
         except wgpu.GPUError as error:
             if not self._plans or not lacks_memory(error):
                 raise
         # Outside of the handler: inside it, the error keeps the half-made objects alive.
         self.clear()
         wait_idle(self.device)
-        return _PlanInstance(self, plan)
+        return PlanInstance(self, plan)
 
-    def _add(self, plan: Plan) -> _PlanInstance:
+    def _add(self, plan: Plan) -> PlanInstance:
         """Make a plan's objects, and let others go, the least recently used first, until all bounds are kept."""
         instance = self._plans[plan] = self._make(plan)
         others = sorted(self._plans.values(), key=lambda other: other.last_use)
@@ -378,15 +388,10 @@ class Executor:
                 raise
         return []  # to be compiled under the lock, where there is a way to make room
 
-    def find(self, plan: Plan, key: BindingKey) -> BoundPlan | None:
-        """Return a plan that is bound to these buffers already."""
-        # Each step is one step of C, and what is found stays good if another thread drops it from the cache: no lock.
+    def instance_of(self, plan: Plan) -> weakref.ref[PlanInstance] | None:
+        """Return what finds a plan's bindings, while the plan is kept."""
         instance = self._plans.get(plan)
-        binding = None if instance is None else instance.bindings.get(key)
-        if instance is None or binding is None:
-            return None
-        instance.last_use = binding.last_use = next(self.uses)
-        return binding.bound
+        return None if instance is None else weakref.ref(instance)
 
     def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
         """Return `plan` on the given buffers, making what is missing.
@@ -477,7 +482,7 @@ class Executor:
         with self._lock, device_errors(f"{plan.primitive}, binding", self.device):
             if like is not None:
                 return self._make_binding(plan, self.pipelines.get(plan), like.own_buffers, like.leases, arguments)
-            instance = _PlanInstance(self, plan)
+            instance = PlanInstance(self, plan)
             return self._make_binding(plan, instance.pipelines, instance.own, tuple(instance.leases), arguments)
 
     def _dispatch(

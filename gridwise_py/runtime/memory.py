@@ -71,42 +71,45 @@ class Lease:
         What the holder calls it.
     """
 
-    __slots__ = ("__weakref__", "_home", "buffer", "destroyed", "label")
+    __slots__ = ("__weakref__", "_block", "buffer", "destroyed", "label")
 
-    def __init__(self, buffer: wgpu.GPUBuffer, destroyed: list[bool], label: str = "", home: BlockSize | None = None):
-        self._home = home
+    def __init__(self, buffer: wgpu.GPUBuffer, destroyed: list[bool], label: str = "", block: _Block | None = None):
+        self._block = block
         self.buffer: wgpu.GPUBuffer = buffer
         self.destroyed: list[bool] = destroyed
         self.label: str = label
+        if block is not None:
+            block.lease = weakref.ref(self)
 
     def hand_out(self) -> wgpu.GPUBuffer:
         """Return the buffer for good: it is not reused, because its holder may use it after the lease has ended."""
-        home = self._home
-        if home is not None:
-            home.hand_out(self.buffer, self.destroyed)
-            self._home = None
+        block = self._block
+        if block is not None:
+            block.home.hand_out(self.buffer, self.destroyed)
+            self._block = None
         return self.buffer
 
     def __del__(self) -> None:
-        home = getattr(self, "_home", None)  # missing where an interrupt ended __init__
-        if home is None:
+        try:
+            block = self._block
+        except AttributeError:  # an interrupt ended __init__
             return
-        if self.destroyed[0] or self.buffer.map_state != "unmapped":  # mapped where an interrupt left it so
-            home.forget(self.buffer)
-        else:
-            home.take_back(self.buffer)
+        if block is not None:
+            block.home.take_back(block)
 
 
 class _Block:
     """A buffer that belongs to the pool, whether somebody has its lease or not."""
 
-    __slots__ = ("buffer", "destroyed", "lease", "rank")
+    __slots__ = ("buffer", "destroyed", "home", "lease", "number", "rank")
 
-    def __init__(self, buffer: wgpu.GPUBuffer, destroyed: list[bool]):
+    def __init__(self, buffer: wgpu.GPUBuffer, destroyed: list[bool], home: BlockSize):
+        self.home: BlockSize = home
         self.buffer: wgpu.GPUBuffer = buffer
         self.destroyed: list[bool] = destroyed
         self.lease: weakref.ref[Lease] | None = None  # the last one
-        self.rank: int = -buffer.uid  # the one made first comes last
+        self.number: int = buffer.uid
+        self.rank: int = -self.number  # the one made first comes last
 
 
 class _HandedOut(weakref.ref[wgpu.GPUBuffer]):
@@ -151,12 +154,14 @@ class BlockSize:
             block = self.free.pop()
         except IndexError:
             return None
-        return self.lend(block, label)
+        self.last_use = next(self._uses)
+        return Lease(block.buffer, block.destroyed, label, block)
 
-    def lend(self, block: _Block, label: str) -> Lease:
-        """Return a new lease of a block that nobody has."""
-        lease = Lease(block.buffer, block.destroyed, label, self)
-        block.lease = weakref.ref(lease)
+    def lend_new(self, buffer: wgpu.GPUBuffer, destroyed: list[bool], label: str) -> Lease:
+        """Return the lease of a new block."""
+        block = _Block(buffer, destroyed, self)
+        lease = Lease(buffer, destroyed, label, block)
+        self.blocks[block.number] = block
         self.last_use = next(self._uses)
         return lease
 
@@ -173,19 +178,22 @@ class BlockSize:
         self.blocks.pop(one.number, None)
         self._pool.wait_unmapped()
 
-    def forget(self, buffer: wgpu.GPUBuffer) -> None:
+    def forget(self, block: _Block) -> None:
         """Free a buffer, when its last holder goes."""
-        self.blocks.pop(buffer.uid, None)
+        self.blocks.pop(block.number, None)
 
-    def take_back(self, buffer: wgpu.GPUBuffer) -> None:
+    def take_back(self, block: _Block) -> None:
         """Keep a block for the next one who needs it, within the bounds."""
-        block = self.blocks.get(buffer.uid)
-        if block is None:
+        if block.number not in self.blocks:
             return
-        if self._pool.closed:
-            self.forget(buffer)
+        # Mapped where an interrupt left it so.
+        if block.destroyed[0] or block.buffer.map_state != "unmapped" or self._pool.closed:
+            self.forget(block)
             return
-        insort(self.free, block, key=_RANK)
+        if self.free:
+            insort(self.free, block, key=_RANK)
+        else:
+            self.free.append(block)
         if self._most is None:
             self._pool.trim(self.size_bytes)
         elif len(self.free) > self._most:
@@ -197,7 +205,7 @@ class BlockSize:
             block = self.free.pop(0)
         except IndexError:  # another thread took the last one
             return False
-        self.forget(block.buffer)
+        self.forget(block)
         return True
 
     def forget_lost(self) -> None:
@@ -208,7 +216,7 @@ class BlockSize:
         free = set(map(id, self.free))
         for block in tuple(self.blocks.values()):
             if id(block) not in free and (block.lease is None or block.lease() is None):
-                self.forget(block.buffer)
+                self.forget(block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,9 +353,7 @@ class MemoryPool:
             size.last_use = next(self.uses)
             lease = Lease(buffer, destroyed, label or buffer_label)
         else:
-            block = _Block(buffer, destroyed)
-            lease = size.lend(block, label)
-            size.blocks[buffer.uid] = block
+            lease = size.lend_new(buffer, destroyed, label)
         with self._lock:
             self._allocations += 1
             self._peak_bytes = max(self._peak_bytes, self._reserved_bytes())

@@ -105,7 +105,7 @@ def submit(
 ) -> None:
     """Encode and submit a plan; with `cpu`, bracket the submission and put the CPU's times there."""
     if cpu is None and observer is None:
-        submit_by(device, _encoded(device, bound, trials, session), bound.title)
+        submit_by(device, bound.title, _encoded(device, bound, trials, session))
     else:
         _submit_observed(device, bound, trials, session, cpu, observer)
     if session is not None:
@@ -124,12 +124,12 @@ def _submit_observed(
     send = _encoded(device, bound, trials, session)
     encoded = time.perf_counter_ns()
     if cpu is None:
-        submit_by(device, send, bound.title)
+        submit_by(device, bound.title, send)
         if observer is not None:
             observer.past_step("encode", begin, encoded)
             observer.past_step("submit", encoded, time.perf_counter_ns())
     else:
-        t0, t1, t2 = _bracket_alone(device, lambda: submit_by(device, send, bound.title), 1, cpu)
+        t0, t1, t2 = _bracket_alone(device, lambda: submit_by(device, bound.title, send), 1, cpu)
         cpu.update(
             cpu_total_time_ns=float(t2 - t0),
             submit_time_ns=float(t1 - t0),
@@ -160,9 +160,9 @@ def launch_untimed(device: wgpu.GPUDevice, bound: Encodable, trials: int, doing:
     raw = bound.raw
     try:
         if raw is not None and submit_is_wgpus(device):
-            submit_by(device, functools.partial(raw.run, trials), bound.title)
+            submit_by(device, bound.title, raw.run, trials)
         else:
-            submit_by(device, _encoded(device, bound, trials, None), bound.title)
+            submit_by(device, bound.title, _encoded(device, bound, trials, None))
     except wgpu.GPUError as error:
         raise device_error(error, doing) from error
 

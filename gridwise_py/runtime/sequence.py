@@ -246,7 +246,7 @@ class _CaptureRecorder:
             return
         assert isinstance(arrays, ParsedCall)
         assert isinstance(commands, BoundPlan)
-        call: BoundCall[Any] = BoundCall(name, self._context, arrays, commands, launch_blocking=False)
+        call: BoundCall[Any] = BoundCall(name, self._context, self._context.device, arrays, commands, False)
         self.calls.append((call, trials))
 
 

@@ -14,7 +14,7 @@ fn carried_before(before: Acc) -> Acc {
 //$ if heads
 // The last item of the window before.
 //$ if marks[0].bytes == 8
-fn carried_item() -> Item8 { return Item8(load_carries({{ words }}u), load_carries({{ words + 1 }}u)); }
+fn carried_item() -> vec2<u32> { return vec2<u32>(load_carries({{ words }}u), load_carries({{ words + 1 }}u)); }
 //$ else
 fn carried_item() -> u32 { return load_carries({{ words }}u); }
 //$ endif

@@ -28,6 +28,9 @@ for name in dir(type(wgpu.gpu)):
     if name.startswith(("enumerate", "request")):
         setattr(type(wgpu.gpu), name, must_not)
 import gridwise_py as gw
+parts = ("functions", "planning", "primitives.", "profiling", "runtime", "types")
+core = tuple(f"gridwise_py.{name}" for name in parts)
+assert {name for name in sys.modules if name.startswith(core)} == set()
 from gridwise_py.runtime import device
 heavy = {
     "scipy", "altair", "vl_convert", "jsonschema", "pandas", "polars", "click", "rich", "pygfx",
@@ -37,6 +40,9 @@ late = tuple(f"gridwise_py.{name}" for name in ("bench", "browser", "cli", "dask
 assert {name for name in sys.modules if name.partition(".")[0] in heavy or name.startswith(late)} == set()
 plan = gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths={"input": 10**6, "output": 10**6})
 assert plan.kernels
+from gridwise_py.primitives import REGISTRY
+files = [cls.__module__ for cls in REGISTRY.values()]
+assert files == sorted(files) and "vector_add" in REGISTRY, "whichever was loaded before"
 assert not device._default
 assert gw.measure.__module__ == "gridwise_py.bench.sampling.measure"
 """
@@ -62,6 +68,8 @@ def test_the_core_works_without_the_extra(device, tmp_path):
 import json
 import numpy as np, gridwise_py as gw
 x = np.random.default_rng(1).integers(0, 1000, 5000, dtype=np.uint32)
+assert gw.asarray(x[:3]).copy().tolist() == x[:3].tolist(), "methods load the kernels that they need"
+assert "gridwise_py.primitives.sort" not in sys.modules
 with gw.profile() as prof:
     summed, ordered = gw.cumsum(gw.asarray(x)), gw.sort(gw.asarray(x))
 np.testing.assert_array_equal(summed.to_numpy(), np.cumsum(x, dtype=np.uint32))

@@ -231,12 +231,14 @@ def test_a_buffer_that_a_caller_gets_is_not_mapped_any_more(shared, held, monkey
 
 
 def test_a_call_that_was_bound_before_its_buffer_was_given_away(shared):
-    x = gw.asarray(_random(), shared)
-    bound = gw.Copy(shared).bind(input=x)
+    x, copy = gw.asarray(_random(), shared), gw.Copy(shared)
+    bound = copy.bind(input=x)
     bound.execute()
+    copy.execute(input=x)
     x.buffer.map_sync("READ")
-    with pytest.raises(gw.BufferUsageError, match="is mapped"):
-        bound.execute()
+    for call in (bound.execute, lambda: copy.execute(input=x), copy.execute):
+        with pytest.raises(gw.BufferUsageError, match="is mapped"):
+            call()
     x.buffer.unmap()
 
 

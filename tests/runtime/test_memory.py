@@ -538,28 +538,27 @@ def test_a_destroyed_device_keeps_nothing(fresh_device):
     assert gw.empty_cache(fresh_device) == 0
 
 
-@pytest.mark.parametrize("place", ["reuse", "lend", "take_back"])
+@pytest.mark.parametrize("place", ["reuse", "Lease", "take_back"])
 def test_an_interrupt_loses_a_block_and_no_content(renewed_device, monkeypatch, place):
     """It is in no list then; `empty_cache` forgets it, and nobody has it twice."""
     x = gw.asarray(X, renewed_device)
     gw.asarray(X, renewed_device)
-    real = getattr(memory.BlockSize, place)
+    owner = memory if place == "Lease" else memory.BlockSize
 
     def interrupted(*args):
-        if place == "lend":
-            raise KeyboardInterrupt
         if place == "reuse":
             args[0].free.pop()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(memory.BlockSize, place, interrupted)
+    real = getattr(owner, place)
+    monkeypatch.setattr(owner, place, interrupted)
     if place == "take_back":
         with _unraisable():
             x = None
     else:
         with pytest.raises(KeyboardInterrupt):
             gw.empty(N, "u32", renewed_device)
-    monkeypatch.setattr(memory.BlockSize, place, real)
+    monkeypatch.setattr(owner, place, real)
     gw.empty_cache(renewed_device)
     stats = gw.memory_stats(renewed_device)
     assert stats.in_use_blocks == (0 if x is None else 1)
