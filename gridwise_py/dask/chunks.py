@@ -1,4 +1,4 @@
-"""What runs on the chunks of a distributed array: numpy arrays or Arrays in, numpy arrays out. Knows no Dask.
+"""What runs on the chunks of a distributed array: numpy arrays or Arrays in. Knows no Dask.
 
 Every function here is pure: a chunk whose worker died is computed again elsewhere, and the bits are the same. The
 first argument of each is the device of the worker. Numbers that chunks contribute to a result are arrays of one item,
@@ -7,21 +7,41 @@ or of none where a chunk is empty.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import wgpu
 
-from .. import Add, Array, BinOp, Multiply, asarray, group_by, histogram, reduce, scan, sort, sort_pairs, top_k, unique
+from .. import (
+    Add,
+    Array,
+    BinOp,
+    Multiply,
+    arange,
+    asarray,
+    empty,
+    group_by,
+    histogram,
+    reduce,
+    scan,
+    sort,
+    sort_pairs,
+    synchronize,
+    top_k,
+    unique,
+)  # fmt: skip
 from ..errors import LengthError, LimitError
+from .shared import host_memory
+from .splitters import Search, sampled
+from .stages import stage
 
 __all__ = [
     "Candidates",
     "Chunk",
+    "Columns",
     "Grouped",
     "How",
-    "Sorted",
     "best_of",
     "carries",
     "checked_range",
@@ -31,29 +51,34 @@ __all__ = [
     "first_best",
     "grouped",
     "grouped_result",
+    "held",
+    "held_with_indices",
     "host",
     "merged",
     "merged_groups",
     "offsets",
+    "part",
+    "piece",
     "reduced",
     "reduced_parts",
     "result",
+    "sampled_keys",
     "scanned",
-    "sorted_indices",
-    "sorted_keys",
-    "sorted_pairs",
     "uploaded",
 ]
 
 Chunk: TypeAlias = "np.ndarray | Array"
 How = Literal["sum", "min", "max", "count", "mean"]
-#: A sorted chunk: keys, and values if there are any.
-Sorted: TypeAlias = "tuple[np.ndarray, ...]"
 
 
 def host(chunk: Chunk) -> np.ndarray:
     """Return a chunk as a numpy array."""
-    return chunk.to_numpy() if isinstance(chunk, Array) else np.ascontiguousarray(chunk)
+    if not isinstance(chunk, Array):
+        return np.ascontiguousarray(chunk)
+    if chunk.ndim != 1 or chunk.count is not None:
+        return chunk.to_numpy()
+    with stage("download", chunk.nbytes):
+        return chunk.to_numpy(out=host_memory.empty(int(chunk.size), chunk.dtype))
 
 
 def uploaded(device: wgpu.GPUDevice, chunk: Chunk) -> Array:
@@ -247,32 +272,119 @@ def grouped_result(parts: Sequence[Grouped], *, how: How, dtype: np.dtype) -> tu
 # ---- sorts
 
 
-def sorted_keys(device: wgpu.GPUDevice, chunk: Chunk, *, descending: bool) -> Sorted:
-    """Return a chunk in order."""
-    return (host(sort(chunk, descending=descending, device=device)),)
+class Columns:
+    """Keys, and values if there are any: as many items each, on the GPU or in host memory."""
+
+    __slots__ = ("columns",)
+
+    def __init__(self, *columns: Chunk):
+        self.columns: tuple[Chunk, ...] = columns
+
+    @property
+    def size(self) -> int:
+        """Items of a column."""
+        return int(self.columns[0].size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        return sum(column.nbytes for column in self.columns)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return iter(self.columns)
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether any column is an Array."""
+        return any(isinstance(column, Array) for column in self.columns)
+
+    def between(self, begin: int, end: int) -> Columns:
+        """Return some of the items, without a copy."""
+        return Columns(*(column[begin:end] for column in self.columns))
+
+    def on_host(self) -> Columns:
+        """Return the items in host memory."""
+        return Columns(*(host(column) for column in self.columns))
 
 
-def sorted_pairs(device: wgpu.GPUDevice, keys: Chunk, values: Chunk, *, descending: bool) -> Sorted:
-    """Return a chunk and its values in the order of the keys."""
-    if keys.size != values.size:
-        raise LengthError(f"gwd.sort_pairs(): a chunk has {keys.size} keys, but {values.size} values; give as many")
-    return tuple(host(each) for each in sort_pairs(keys, values, descending=descending, device=device))
+def _joined(device: wgpu.GPUDevice, chunks: Sequence[Chunk]) -> Array:
+    """Return items of several chunks, one behind the other, on the GPU."""
+    if len(chunks) == 1 and isinstance(chunks[0], Array):
+        return chunks[0]
+    whole = empty(sum(chunk.size for chunk in chunks), chunks[0].dtype, device)
+    begin = 0
+    with stage("upload", sum(chunk.nbytes for chunk in chunks if not isinstance(chunk, Array))):
+        for chunk in chunks:
+            whole[begin : begin + chunk.size].copy_from(chunk)
+            begin += chunk.size
+    return whole
 
 
-def sorted_indices(device: wgpu.GPUDevice, chunk: Chunk, first: np.ndarray, index: int, *, descending: bool) -> Sorted:
-    """Return a chunk in order, and where each item is in the whole array."""
-    indices = np.arange(first[index], first[index] + np.uint64(chunk.size), dtype=np.uint64)
-    return sorted_pairs(device, host(chunk), indices, descending=descending)
+def _in_order(device: wgpu.GPUDevice, columns: Sequence[Array], descending: bool) -> Columns:
+    if not columns[0].size:
+        return Columns(*columns)
+    with stage("GPU"):
+        if len(columns) == 1:
+            found = Columns(sort(columns[0], descending=descending, device=device))
+        else:
+            found = Columns(*sort_pairs(columns[0], columns[1], descending=descending, device=device))
+        synchronize(device)
+    return found
 
 
-def merged(device: wgpu.GPUDevice, parts: Sequence[Sorted], *, descending: bool) -> Sorted:
-    """Return pieces of sorted chunks, in the order of these chunks, as one in order; stable."""
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    if sum(part[0].size > 0 for part in parts) < 2:  # in order as it is
-        return tuple(columns)
-    if len(columns) == 1:
-        return sorted_keys(device, columns[0], descending=descending)
-    return sorted_pairs(device, columns[0], columns[1], descending=descending)
+def held(device: wgpu.GPUDevice, *columns: Chunk, in_order: bool, descending: bool) -> Columns:
+    """Return a chunk, and its values if there are any, on the GPU; in order if that is asked for."""
+    sizes = [column.size for column in columns]
+    if len(set(sizes)) > 1:
+        raise LengthError(f"gwd.sort_pairs(): a chunk has {sizes[0]} keys, but {sizes[1]} values; give as many")
+    arrays = [_joined(device, [column]) for column in columns]
+    return _in_order(device, arrays, descending) if in_order else Columns(*arrays)
+
+
+def held_with_indices(
+    device: wgpu.GPUDevice,
+    chunk: Chunk,
+    first: np.ndarray,
+    index: int,
+    *,
+    dtype: np.dtype,
+    in_order: bool,
+    descending: bool,
+) -> Columns:
+    """Return a chunk on the GPU, and where each item is in the whole array."""
+    begin = int(first[index])
+    indices = arange(begin, begin + chunk.size, dtype=dtype, device=device) if chunk.size else np.empty(0, dtype)
+    return held(device, chunk, indices, in_order=in_order, descending=descending)
+
+
+def sampled_keys(device: wgpu.GPUDevice, run: Columns, state: Search, index: int, *, descending: bool) -> np.ndarray:
+    """Return the keys of a sorted chunk that a round of the search for cuts takes."""
+    with stage("GPU"):
+        return sampled(run.columns[0], state, index, descending=descending)
+
+
+def piece(run: Columns, table: np.ndarray, index: int, group: int) -> Columns:
+    """Return what a sorted chunk gives to a group of parts; without a copy."""
+    row = table[index]
+    return run.between(
+        0 if group == 0 else int(row[group - 1]), run.size if group == row.size else int(row[group])
+    )
+
+
+def merged(
+    device: wgpu.GPUDevice, pieces: Sequence[Columns], *, dtypes: Sequence[np.dtype], descending: bool
+) -> Columns:
+    """Return pieces of chunks, in the order of these chunks, as one in order; stable. It stays on the GPU."""
+    some = [each for each in pieces if each.size] or [pieces[0]]
+    arrays = [_joined(device, column) for column in zip(*some, strict=True)]
+    found = _in_order(device, arrays, descending)
+    return Columns(*(cast(Array, each).astype(dtype, copy=False) for each, dtype in zip(found, dtypes, strict=True)))
+
+
+def part(group: Columns, sizes: Sequence[int], number: int) -> tuple[np.ndarray, ...]:
+    """Return a part of a group of parts of these sizes, in host memory."""
+    begin = sum(sizes[:number])
+    return tuple(host(each) for each in group.between(begin, begin + sizes[number]))
 
 
 def offsets(sizes: Sequence[int]) -> np.ndarray:

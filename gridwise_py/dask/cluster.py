@@ -121,7 +121,7 @@ def local_cluster(
         Host memory of each worker, as Dask takes it; by default all workers share the host's memory evenly.
     device_memory_limit : str or int, optional
         Bytes, or a text such as "60GiB": when the Arrays that a worker holds have more, those used longest ago move to
-        host memory. By default they stay until host memory, in which Dask counts them, comes to its limit.
+        host memory. By default they stay until the GPU has no more room.
     tls : bool, default False
         Whether processes talk by TLS, with certificates made for this cluster. Needs the package cryptography.
     threads : int, optional
@@ -256,9 +256,7 @@ def memory_options(
         memory_limit = MEMORY_LIMIT // count
     elif isinstance(memory_limit, str):
         memory_limit = _bytes("memory_limit", memory_limit)
-    if device_memory_limit is None:
-        return {"memory_limit": memory_limit}
-    device_bytes = _bytes("device_memory_limit", device_memory_limit)
+    device_bytes = None if device_memory_limit is None else _bytes("device_memory_limit", device_memory_limit)
     host_bytes = parse_memory_limit(memory_limit, 1, count, logger=logger) or MEMORY_LIMIT // count
     target: float = dask.config.get("distributed.worker.memory.target") or 1.0
     limits = {"device_limit_bytes": device_bytes, "host_limit_bytes": int(host_bytes * target)}

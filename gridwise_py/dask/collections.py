@@ -23,9 +23,8 @@ from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
 from ..internals import ITEM_DATATYPES, VALUE_DATATYPES, BinOpLike, as_binop, as_datatype, integer
 from . import chunks, splitters
 from .chunks import How
-from .exchange import check_room, chosen, exchanged
 from .graph import TREE_WIDTH, Graph, Key, blocks
-from .worker import largest_chunk_bytes
+from .worker import what_gpus_take
 
 __all__ = [
     "argsort",
@@ -50,6 +49,12 @@ __all__ = [
 _MOST_SORTED = 1 << 30
 _MOST_GROUPS = 1 << 24
 _UNASKED_BYTES = 64 << 20
+#: One GPU sorts so much faster than several do after they have exchanged their pieces.
+_TOGETHER_BYTES = 128 << 20
+#: Of chunks whose lengths are not known: at least so many groups of parts, or one for so many parts.
+_UNKNOWN_GROUPS, _UNKNOWN_PARTS = 16, 4
+#: Tasks of a graph that the scheduler handles in a minute or two.
+_MOST_PIECES = 1 << 18
 
 
 # ---- what is taken
@@ -88,7 +93,8 @@ def _check_chunks(call: str, x: da.Array, *, itemsize_bytes: int | None = None, 
     limits = []
     if sorts:
         limits.append((_MOST_SORTED - 1, f"a sort takes fewer than {_MOST_SORTED} keys"))
-    if largest * item_bytes > _UNASKED_BYTES and (most_bytes := largest_chunk_bytes()) is not None:
+    if largest * item_bytes > _UNASKED_BYTES:
+        _, most_bytes = what_gpus_take(ask=True)
         limits.append((most_bytes // item_bytes, f"a GPU of the cluster has room for chunks of {most_bytes} bytes"))
     for most, why in limits:
         if largest > most:
@@ -233,29 +239,26 @@ def _scan(
 # ---- sorts
 
 
-def sort(x: Any, *, descending: bool = False, exchange: str = "auto") -> da.Array:
+def sort(x: Any, *, descending: bool = False) -> da.Array:
     """Return a sorted copy, like numpy's stable sort: NaN last, −0 equal to 0.
 
     Parameters
     ----------
     x : dask.array.Array or series of dask.dataframe
-        Of one dimension, of any datatype of `gw.sort`; at most 2,048 chunks of fewer than 2^30 items.
+        Of one dimension, of any datatype of `gw.sort`; chunks of fewer than 2^30 items.
     descending : bool, default False
         Largest first. Equal items keep their order, and NaN comes last in both directions.
-    exchange : {"auto", "tasks", "p2p"}, default "auto"
-        How pieces of chunks come to their parts. "auto" takes P2P for more than 64 chunks, where pandas and pyarrow are
-        installed.
 
     Returns
     -------
     dask.array.Array
         With the chunks of `x`, exactly, however often an item occurs.
     """
-    return _sort("gwd.sort()", [_taken("gwd.sort()", x)], "keys", descending, exchange)[0]
+    return _sort("gwd.sort()", [_taken("gwd.sort()", x)], "keys", descending)[0]
 
 
 def sort_pairs(
-    keys: Any, values: Any, *, descending: bool = False, exchange: str = "auto"
+    keys: Any, values: Any, *, descending: bool = False
 ) -> tuple[da.Array, da.Array]:
     """Return sorted copies of `keys` and `values`, ordered by key; stable.
 
@@ -263,7 +266,7 @@ def sort_pairs(
     ----------
     keys, values : dask.array.Array or series of dask.dataframe
         As many items each. Keys as for `sort`; values of 4 or 8 bytes.
-    descending, exchange
+    descending
         As for `sort`.
 
     Returns
@@ -278,18 +281,18 @@ def sort_pairs(
             f"{call}: values are of {values.dtype}, but must be of 4 or 8 bytes; convert them, for example "
             f"values.astype('float32')"
         )
-    return _sort(call, [keys, values], "pairs", descending, exchange)  # pyright: ignore[reportReturnType]
+    return _sort(call, [keys, values], "pairs", descending)  # pyright: ignore[reportReturnType]
 
 
-def argsort(x: Any, *, descending: bool = False, exchange: str = "auto") -> da.Array:
+def argsort(x: Any, *, descending: bool = False) -> da.Array:
     """Return the indices that would sort `x`, like numpy's stable argsort; of uint64, with the chunks of `x`.
 
     Parameters
     ----------
-    x, descending, exchange
+    x, descending
         As for `sort`.
     """
-    return _sort("gwd.argsort()", [_taken("gwd.argsort()", x)], "indices", descending, exchange)[1]
+    return _sort("gwd.argsort()", [_taken("gwd.argsort()", x)], "indices", descending)[1]
 
 
 def _matched(call: str, keys: Any, values: Any) -> tuple[da.Array, da.Array]:
@@ -311,47 +314,92 @@ def _matched(call: str, keys: Any, values: Any) -> tuple[da.Array, da.Array]:
 
 
 def _sort(
-    call: str, inputs: list[da.Array], what: Literal["keys", "pairs", "indices"], descending: bool, exchange: str
+    call: str, inputs: list[da.Array], what: Literal["keys", "pairs", "indices"], descending: bool
 ) -> tuple[da.Array, ...]:
     x, sizes = inputs[0], _lengths(inputs[0])
     keys = blocks(x)
-    parts = len(keys)
-    if parts > splitters.MOST_PARTS:
-        raise LimitError(
-            f"{call}: {parts} chunks, but at most {splitters.MOST_PARTS} can be sorted; {_fewer(x, sizes)}"
-        )
-    _check_chunks(call, x, itemsize_bytes=x.dtype.itemsize + _value_bytes(inputs, what), sorts=True)
-    way = chosen(exchange, parts)
     dtypes = [x.dtype, *([np.dtype(np.uint64)] if what == "indices" else [each.dtype for each in inputs[1:]])]
-    check_room(way, sizes, dtypes)
-    graph = Graph(f"sort-{what}", inputs, descending, way)
-    runs = _runs(graph, what, inputs, sizes, descending)
-    if parts > 1:
-        table = _cut(graph, runs, _sizes(graph, keys, sizes), x.dtype, descending)
-        runs = exchanged(graph, way, runs, table, dtypes=dtypes, descending=descending)
+    # Indices are widened at the end: they cross to a GPU and back as they are.
+    held = [*dtypes[:1], *([_index_dtype(sizes)] if what == "indices" else dtypes[1:])]
+    _check_chunks(call, x, itemsize_bytes=sorted(dtype.itemsize for dtype in dtypes)[-1], sorts=True)
+    ends = _groups(call, x, sizes, [dtype.itemsize for dtype in held])
+    graph = Graph(f"sort-{what}", inputs, descending, ends)
+    apart = len(ends) > 1
+    runs = _runs(graph, what, inputs, sizes, {"in_order": apart, "descending": descending}, held[-1])
+    counts = _sizes(graph, keys, sizes)
+    found = _exchanged(graph, runs, counts, sizes, ends, descending) if apart else [runs]
+    merge = partial(chunks.merged, dtypes=dtypes, descending=descending)
+    begins = [0, *ends[:-1]]
+    parts: list[Key] = []
+    for group, whole in enumerate(graph.each("merge", merge, found, on_gpu=True)):
+        mine = range(begins[group], ends[group])
+        own = counts[mine.start : mine.stop]
+        parts += [graph.add("part", chunks.part, whole, own, i - mine.start, index=(i,)) for i in mine]
     names = ("sorted", "values")[: len(dtypes)]
     for number, name in enumerate(names):
-        graph.each(name, partial(_column, number), runs)
+        graph.each(name, partial(_column, number), parts)
     return tuple(graph.array(x.chunks[0], dtype, step=name) for name, dtype in zip(names, dtypes, strict=True))
+
+
+def _least(*numbers: int) -> int:
+    return sorted(numbers)[0]  # min() is a function of this module
+
+
+def _most(*numbers: int) -> int:
+    return sorted(numbers)[-1]
+
+
+def _index_dtype(sizes: tuple[int, ...] | None) -> np.dtype:
+    return np.dtype(np.uint64 if sizes is None or np.sum(sizes) >= 1 << 32 else np.uint32)
+
+
+def _groups(call: str, x: da.Array, sizes: tuple[int, ...] | None, itemsizes: list[int]) -> list[int]:
+    """Return where groups of parts end: one GPU sorts a group at once, and all GPUs have one at least."""
+    parts = x.numblocks[0]
+    gpus, most_bytes = what_gpus_take(ask=sizes is None or x.nbytes > _UNASKED_BYTES)
+    if sizes is None:
+        count = _least(parts, _most(gpus, _UNKNOWN_GROUPS, -(-parts // _UNKNOWN_PARTS)))
+        ends = [parts * (i + 1) // count for i in range(count)]
+    else:
+        most = _least(_MOST_SORTED - 1, most_bytes // _most(*itemsizes))
+        wanted = gpus if x.size * np.sum(itemsizes) > _TOGETHER_BYTES else 1
+        count = _most(1, _least(parts, _most(wanted, -(-x.size // most))))
+        ends = _ends_of_groups(sizes, -(-x.size // count), most)
+    if parts * len(ends) > _MOST_PIECES:
+        raise LimitError(
+            f"{call}: {parts} chunks, of which each gives a piece to {len(ends)} groups of parts, but at most "
+            f"{_MOST_PIECES} pieces can be exchanged; {_fewer(x, sizes)}"
+        )
+    return ends
+
+
+def _ends_of_groups(sizes: Sequence[int], wanted: int, most: int) -> list[int]:
+    """Return where groups of parts end that have about as many items as wanted, and no more than a sort takes."""
+    ends: list[int] = []
+    items = passed = 0
+    for i, size in enumerate(sizes):
+        middle = passed + size // 2 > wanted * (len(ends) + 1)
+        if items and (items + size > most or middle):
+            ends.append(i)
+            items = 0
+        items += size
+        passed += size
+    return [*ends, len(sizes)]
 
 
 def _fewer(x: da.Array, sizes: tuple[int, ...] | None) -> str:
     if sizes is None:
         return "make the partitions larger, for example by repartition(npartitions=…)"
-    return f"give x.rechunk({-(-x.size // splitters.MOST_PARTS)}) or larger chunks"
+    return f"give x.rechunk({2 * -(-x.size // x.numblocks[0])}) or larger chunks"
 
 
-def _value_bytes(inputs: list[da.Array], what: str) -> int:
-    return 8 if what == "indices" else inputs[1].dtype.itemsize if len(inputs) > 1 else 0
-
-
-def _column(number: int, run: chunks.Sorted) -> np.ndarray:
-    return run[number]
-
-
-def _sizes(graph: Graph, keys: Sequence[Key], sizes: tuple[int, ...] | None) -> Any:
+def _sizes(graph: Graph, keys: Sequence[Key], sizes: tuple[int, ...] | None) -> list[Any]:
     """Return the lengths of the chunks, or the tasks that count them."""
     return list(sizes) if sizes is not None else graph.each("size", _size, keys)
+
+
+def _column(number: int, found: Any) -> np.ndarray:
+    return found[number]
 
 
 def _size(chunk: chunks.Chunk) -> int:
@@ -359,29 +407,43 @@ def _size(chunk: chunks.Chunk) -> int:
 
 
 def _runs(
-    graph: Graph, what: str, inputs: list[da.Array], sizes: tuple[int, ...] | None, descending: bool
+    graph: Graph,
+    what: str,
+    inputs: list[da.Array],
+    sizes: tuple[int, ...] | None,
+    options: dict[str, Any],
+    index_dtype: np.dtype,
 ) -> list[Key]:
-    """Add the sort of each chunk."""
+    """Add the upload of each chunk, and its sort where parts of it go to several groups."""
     lists: list[Sequence[Any]] = [blocks(x) for x in inputs]
-    function: Any = chunks.sorted_keys if what == "keys" else chunks.sorted_pairs
-    if what == "indices":
-        first = graph.add("first", chunks.offsets, _sizes(graph, blocks(inputs[0]), sizes))
-        count = len(lists[0])
-        lists, function = [*lists, [first] * count, range(count)], chunks.sorted_indices
-    return graph.each("run", partial(function, descending=descending), *lists, on_gpu=True)
+    if what != "indices":
+        return graph.each("run", partial(chunks.held, **options), *lists, on_gpu=True)
+    first = graph.add("first", chunks.offsets, _sizes(graph, blocks(inputs[0]), sizes))
+    count = len(lists[0])
+    function = partial(chunks.held_with_indices, dtype=index_dtype, **options)
+    return graph.each("run", function, *lists, [first] * count, range(count), on_gpu=True)
 
 
-def _cut(graph: Graph, runs: Sequence[Key], sizes: Any, dtype: np.dtype, descending: bool) -> Key:
-    """Add the search for the splitters; return the key of the table of cuts."""
-    begin = partial(splitters.search, descending=descending)
-    state = graph.add("search", begin, sizes)
-    for number, digit in enumerate(splitters.rounds(dtype, len(runs))):
-        count = partial(splitters.counted, digit=digit)
-        counts = graph.each(f"count-{number}", count, runs, [state] * len(runs))
-        counts = graph.tree(f"total-{number}", splitters.totalled, counts, width=TREE_WIDTH)
-        state = graph.add(f"narrow-{number}", partial(splitters.narrowed, digit=digit), state, counts)
-    found = graph.each("edges", splitters.edges, runs, [state] * len(runs))
-    return graph.add("cuts", splitters.cuts, found, state)
+def _exchanged(
+    graph: Graph,
+    runs: Sequence[Key],
+    sizes: list[Any],
+    known: tuple[int, ...] | None,
+    ends: list[int],
+    descending: bool,
+) -> list[list[Key]]:
+    """Add the search for the cuts of sorted chunks; return the pieces of each group."""
+    count = len(runs)
+    state = graph.add("search", splitters.search, sizes, ends[:-1])
+    sample = partial(chunks.sampled_keys, descending=descending)
+    for number in range(splitters.rounds(count, count * _MOST_SORTED if known is None else int(np.sum(known)))):
+        samples = graph.each(f"sample-{number}", sample, runs, [state] * count, range(count), on_gpu=True)
+        state = graph.add(f"narrow-{number}", splitters.narrowed, state, samples)
+    table = graph.add("cuts", splitters.cuts, state)
+    return [
+        [graph.add("piece", chunks.piece, run, table, i, group, index=(i, group)) for i, run in enumerate(runs)]
+        for group in range(len(ends))
+    ]
 
 
 # ---- small results of large data
