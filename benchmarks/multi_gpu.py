@@ -1,6 +1,7 @@
 """How several GPUs of one host work together: each alone and all at once, then through Dask.
 
     python benchmarks/multi_gpu.py --json FILE [--minutes 5] [--items 2^26] [--adapters 0,1] [--parts processes,dask]
+    python benchmarks/multi_gpu.py --json FILE --stages
 
 `processes` (marks M1, M2): a process per adapter, nothing but gridwise_py. Copies within host memory, uploads,
 downloads, streams, sorts of host data, and the same on arrays that stay on the GPU; of each process alone and of all at
@@ -9,6 +10,8 @@ once, by wall clock and, for what stays on the GPU, by GPU timestamps.
 `dask` (M3, M4, M6): a stream in one process against the same chunks through Dask on one worker; passes over held chunks
 on one worker and on all; a sort of more chunks than GPUs against the bound of what its bytes take, whose rates are
 measured in the same run.
+
+`--stages` measures M6 alone, and where the time of a sort goes: benchmarks/sort_stages.py.
 
 At the end it says of each mark what was found, whether it holds here, and whether it is reached: M1, M2 and M4 ask for
 four GPUs, and stay open on fewer. The file is written after each step: an error, a step that hangs and the end of the
@@ -32,6 +35,7 @@ from queue import Empty
 from typing import Any
 
 import numpy as np
+import sort_stages
 from steps import Steps
 
 CHUNK_ITEMS = 1 << 22
@@ -255,8 +259,8 @@ def passes(device: Any, held: Any, count: int) -> float:
     return span_ns * 1e-9
 
 
-def measure_dask(steps: Any, adapters: list[int], items: int, task_s: float) -> None:
-    """Measure M3, M4 and M6, on one worker and on all."""
+def measure_dask(steps: Any, adapters: list[int], items: int, task_s: float | None) -> None:
+    """Measure M3, M4 and M6, on one worker and on all; without seconds of a task the sort alone, and its stages."""
     found = steps.document["dask"] = {}
     counts = sorted({1, len(adapters)})
     for workers in counts:
@@ -269,7 +273,7 @@ def measure_dask(steps: Any, adapters: list[int], items: int, task_s: float) -> 
 
 
 def measure_cluster(
-    steps: Any, adapters: list[int], items: int, task_s: float, own: dict[str, Any], found: dict[str, Any]
+    steps: Any, adapters: list[int], items: int, task_s: float | None, own: dict[str, Any], found: dict[str, Any]
 ) -> None:
     """Measure on a cluster with these adapters."""
     import gridwise_py.dask as gwd
@@ -277,13 +281,21 @@ def measure_cluster(
     workers = len(adapters)
     with gwd.local_cluster(adapters) as cluster, gwd.connect(cluster, timeout_s=60) as client:
         own["devices"] = [identity.id for identity in gwd.identities(client)]
-        repeats = found.get("1 workers", {}).get("passes", {}).get("repeats")
-        own["passes"] = steps.run(
-            f"M4, passes on {workers}", lambda: measure_passes(client, items, task_s, repeats), 60 + 40 * task_s
-        )
-        if workers == 1:
-            own["stream"] = steps.run("M3, stream", lambda: measure_stream(client, items), 120.0)
+        client.wait_for_workers(workers, timeout=60)
+        if task_s is not None:
+            repeats = found.get("1 workers", {}).get("passes", {}).get("repeats")
+            own["passes"] = steps.run(
+                f"M4, passes on {workers}", lambda: measure_passes(client, items, task_s, repeats), 60 + 40 * task_s
+            )
+            if workers == 1:
+                own["stream"] = steps.run("M3, stream", lambda: measure_stream(client, items), 120.0)
         own["sort"] = steps.run(f"M6, sort on {workers}", lambda: measure_sort(client, items, workers), 180.0)
+        if task_s is None:
+            own["stages"] = steps.run(
+                f"stages on {workers}", lambda: measure_stages(client, items, workers), 180.0
+            )
+            if own["stages"]:
+                print(sort_stages.table(own["stages"]), flush=True)
 
 
 def measure_stream(client: Any, items: int) -> dict[str, Any]:
@@ -385,6 +397,29 @@ def measure_sort(client: Any, items: int, workers: int) -> dict[str, Any]:
         "staging_bytes_per_s": staging_bytes_per_s, "exchange_bytes_per_s": exchange_bytes_per_s, "bound_s": bound_s,
         "of_bound": bound_s / wall_s, "numpy_one_core_s": client.submit(_numpy_sort_s, items).result() * 2 * workers,
         "exact": bool((lengths == items).all() and (order[1:] >= order[:-1]).all()),
+    }  # fmt: skip
+
+
+def measure_stages(client: Any, items: int, workers: int) -> dict[str, Any]:
+    """Return the stages of a sort, after the rates that predict them."""
+    import gridwise_py.dask as gwd
+
+    x = client.persist(chunked(2 * workers, items))
+    client.gather(client.compute(x.sum()))
+    rate = client.submit(sort_stages.rates, items, pure=False).result()
+    hop = sort_stages.hop_s(client)
+    guess = sort_stages.predicted(rate, hop, x.nbytes, workers)
+
+    def sort() -> None:
+        ends = gwd.sort(x).map_blocks(
+            _ends, chunks=((3,) * (2 * workers),), dtype=np.uint64, meta=np.empty(0, np.uint64)
+        )
+        client.gather(client.compute(ends))
+
+    sort()
+    return {
+        "items": x.size, "rates": rate, "hop_s": hop, "predicted_s": guess,
+        "measured": sort_stages.measured(client, sort),
     }  # fmt: skip
 
 
@@ -503,6 +538,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0, help="after these, nothing new begins")
     parser.add_argument("--adapters", help="indices, by default all GPUs")
     parser.add_argument("--parts", default="processes,dask")
+    parser.add_argument("--stages", action="store_true", help="of a sort, and nothing else")
     parser.add_argument("--json", required=True, type=Path)
     given = parser.parse_args()
     from gridwise_py.dask.cluster import chosen_adapters
@@ -516,7 +552,7 @@ def main() -> int:
     )  # fmt: skip
     document = steps.document
     steps.say(f"{document['gpus']} GPUs: {'; '.join(document['names'])}")
-    if "processes" in given.parts:
+    if "processes" in given.parts and not given.stages:
         results: list[dict[str, Any]] = []
         share_s = steps.left_s * (0.5 if "dask" in given.parts else 1.0)
         document["processes"] = {"results": results, "rows": []}
@@ -539,8 +575,8 @@ def main() -> int:
         if wrong:
             document["errors"]["rows"] = "; ".join(wrong)
         document["left_out"] += [name for name in ROWS if name not in {row["row"] for row in rows_found}]
-    if "dask" in given.parts:
-        measure_dask(steps, adapters, given.items, given.task_seconds)
+    if given.stages or "dask" in given.parts:
+        measure_dask(steps, adapters, given.items, None if given.stages else given.task_seconds)
     document["marks"] = marks(document)
     steps.save()
     for mark in document["marks"]:
