@@ -15,16 +15,13 @@ from typing import Any, Literal, TypeVar, get_args
 from .errors import ArgumentError
 
 __all__ = [
-    "EXCHANGES",
     "SCAN_STRATEGIES",
     "VARIABLES",
-    "Exchange",
     "ScanStrategy",
     "adapter",
     "cache_dir",
     "checked_timeout_s",
     "dask_cpu",
-    "dask_exchange",
     "dump_shaders",
     "fleet_dir",
     "has_wayland",
@@ -53,7 +50,6 @@ VARIABLES: dict[str, str] = {
     "GRIDWISE_TUNING": "when a device is first used",
     "GRIDWISE_CACHE_DIR": "when they are looked up",
     "GRIDWISE_DASK_CPU": "when a worker of a Dask cluster starts",
-    "GRIDWISE_DASK_EXCHANGE": "when a sort of a dask array is built",
     "GRIDWISE_FLEET_DIR": "when a device of a fleet is measured",
     "GRIDWISE_DUMP_SHADERS": "when a shader module is made",
     "GRIDWISE_TRACEBACK": "when one happens",
@@ -62,8 +58,6 @@ VARIABLES: dict[str, str] = {
 ScanStrategy = Literal["auto", "reduce_then_scan", "lookback"]
 SCAN_STRATEGIES: tuple[ScanStrategy, ...] = get_args(ScanStrategy)
 
-Exchange = Literal["auto", "tasks", "p2p"]
-EXCHANGES: tuple[Exchange, ...] = get_args(Exchange)
 
 _FLAGS = {"1": True, "0": False, "on": True, "off": False}
 
@@ -145,12 +139,6 @@ def traceback() -> bool:
 def dask_cpu() -> bool:
     """``GRIDWISE_DASK_CPU``: whether workers of a Dask cluster may compute on software adapters; read as one starts."""
     return _one_of("GRIDWISE_DASK_CPU", _FLAGS, False)
-
-
-def dask_exchange() -> Exchange:
-    """``GRIDWISE_DASK_EXCHANGE``: how sorts of dask arrays exchange pieces, unless they say; read as one is built."""
-    known: dict[str, Exchange] = {name: name for name in EXCHANGES}
-    return _one_of("GRIDWISE_DASK_EXCHANGE", known, "auto")
 
 
 # ---- of other software

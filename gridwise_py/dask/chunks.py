@@ -64,6 +64,7 @@ __all__ = [
     "result",
     "sampled_keys",
     "scanned",
+    "totalled",
     "uploaded",
 ]
 
@@ -187,6 +188,11 @@ def counted(
     # As numpy: edges between two items are of their dtype, and numbers of Python take it.
     low, high = limits if limits.dtype == dtype else limits.tolist()
     return _i64(histogram(chunk, bins, range=(low, high), device=device)[0])
+
+
+def totalled(counts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the sum of counts of several chunks."""
+    return np.sum(counts, axis=0)
 
 
 def _i64(counts: Any) -> np.ndarray:

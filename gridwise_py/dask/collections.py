@@ -494,7 +494,7 @@ def histogram(
     length = count if count is not None else len(limits) - 1 if limits is not None else 0
     counted = partial(chunks.counted, bins=count, dtype=x.dtype)
     parts = graph.each("part", counted, keys, [between] * len(keys), on_gpu=True)
-    graph.add("", splitters.totalled, graph.tree("total", splitters.totalled, parts, width=width), index=(0,))
+    graph.add("", chunks.totalled, graph.tree("total", chunks.totalled, parts, width=width), index=(0,))
     return graph.array((length,), np.dtype(np.int64))
 
 

@@ -94,7 +94,7 @@ class HostMemory:
         self._free_bytes = 0
         #: Blocks whose array has gone. The garbage collector puts them here, between any two steps of any thread: no
         #: lock is taken there.
-        self._returned: deque[_Block] = deque()
+        self._returned: deque[tuple[_Block, float]] = deque()
         self._used: dict[int, _Block] = {}
         #: What readers were told and may not have mapped yet: the block, the reader, the items, and since when.
         self._sent: deque[tuple[_Block, int, np.ndarray, float]] = deque()
@@ -137,17 +137,19 @@ class HostMemory:
         return os.getpid(), block.file, block.name, whole, reader, _PAGE_BYTES + address - first, items.nbytes
 
     def _give_back(self, address: int) -> None:
-        self._returned.append(self._used.pop(address))
+        self._returned.append((self._used.pop(address), time.monotonic()))
 
     def _collect(self) -> None:
         for _ in range(len(self._sent)):
             sent = block, reader, _, since_s = self._sent.popleft()
             if block.memory[reader] < _MAPPED and time.monotonic() - since_s < _READER_TIMEOUT_S:
                 self._sent.append(sent)
-        while self._returned:
-            block = self._returned.popleft()
+        for _ in range(len(self._returned)):
+            returned = block, since_s = self._returned.popleft()
             if not block.is_unread():
-                continue  # it goes when its reader does
+                if time.monotonic() - since_s < _READER_TIMEOUT_S:
+                    self._returned.append(returned)
+                continue  # after that time it goes when its reader does, who may have died
             block.memory[: block.readers] = bytes(block.readers)
             block.readers = 0
             bisect.insort(self._free, block, key=_size_of)

@@ -170,7 +170,8 @@ class GpuPlugin(WorkerPlugin):
         """Make the device in a thread: drivers take seconds, and a worker has to answer the scheduler meanwhile."""
         self._worker = worker
         register(in_worker=RESOURCE in worker.state.total_resources)
-        limit_bytes = getattr(worker.memory_manager, "memory_limit", None)
+        manager = getattr(worker, "memory_manager", None)
+        limit_bytes = getattr(manager, "memory_limit", None)
         if limit_bytes:
             host_memory.most_free_bytes = int(limit_bytes) // _SHARE_OF_FREE_MEMORY
         threading.Thread(target=self._prepare, name="gridwise device", daemon=True).start()
