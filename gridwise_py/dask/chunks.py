@@ -20,6 +20,7 @@ from .. import (
     Multiply,
     arange,
     asarray,
+    count,
     empty,
     group_by,
     histogram,
@@ -31,6 +32,7 @@ from .. import (
     top_k,
     unique,
 )  # fmt: skip
+from .. import max as top
 from ..errors import LengthError, LimitError
 from .shared import host_memory
 from .splitters import Search, sampled
@@ -232,15 +234,45 @@ def grouped(device: wgpu.GPUDevice, keys: Chunk, values: Chunk, *, how: How, max
     """Return the groups of a chunk."""
     if keys.size != values.size:
         raise LengthError(f"gwd.groupby(): a chunk has {keys.size} keys, but {values.size} values; give as many")
+    if keys.size and keys.dtype.itemsize >= 4 and values.dtype.itemsize >= 4 and values.dtype.kind in "iuf":
+        return _grouped_on_gpu(device, keys, values, how, max_groups)
     own_keys, items = host(keys), host(values)
-    if how == "mean" and items.dtype.kind in "iu" and items.dtype.itemsize == 8:
-        items = items.astype(np.float64)  # sums of 64-bit integers wrap
-    elif how in ("sum", "mean"):
-        items = items.astype(np.sum(np.empty(0, items.dtype)).dtype, copy=False)
+    if how in ("sum", "mean"):
+        items = items.astype(_added_as(items.dtype, how), copy=False)
     columns = () if how == "count" else (items,)
     if how in ("count", "mean"):
         columns = (*columns, np.ones(items.size, np.uint64))
     return _merged(device, own_keys, columns, how, max_groups)
+
+
+def _added_as(dtype: np.dtype, how: How) -> np.dtype:
+    """Return the dtype that sums are made in."""
+    if how == "mean" and dtype.kind in "iu" and dtype.itemsize == 8:
+        return np.dtype(np.float64)  # sums of 64-bit integers wrap
+    return np.sum(np.empty(0, dtype)).dtype
+
+
+def _grouped_on_gpu(device: wgpu.GPUDevice, keys: Chunk, values: Chunk, how: How, max_groups: int) -> Grouped:
+    """As `grouped`, of items that a GPU groups as they are: they cross to it once, and are widened there."""
+    wanted = _added_as(values.dtype, how) if how in ("sum", "mean") else values.dtype
+    if wanted.kind == "f" and values.dtype.kind != "f":
+        values = host(values).astype(wanted)
+    with stage("upload", keys.nbytes + (0 if how == "count" else values.nbytes)):
+        own_keys = uploaded(device, keys)
+        items = own_keys if how == "count" else uploaded(device, values).astype(wanted, copy=False)
+    aggregates: dict[str, Any] = {} if how == "count" else {"c0": (items, _COLUMNS[how][0])}
+    if how in ("count", "mean"):
+        aggregates[f"c{len(aggregates)}"] = count
+    with stage("GPU"):
+        # A radix sort of small keys takes few passes.
+        bits = max(int(top(own_keys).item()).bit_length(), 1) if own_keys.dtype.kind == "u" else None
+        groups = group_by(own_keys, aggregates, key_bits=bits, deterministic=True, device=device)
+        found = groups.keys.to_numpy()
+    _check_groups(found.size, max_groups)
+    columns = [groups[name].to_numpy() for name in aggregates]
+    if how in ("count", "mean"):
+        columns[-1] = columns[-1].astype(np.uint64)
+    return Grouped(found, tuple(columns))
 
 
 def merged_groups(device: wgpu.GPUDevice, parts: Sequence[Grouped], *, how: How, max_groups: int) -> Grouped:
@@ -257,12 +289,16 @@ def _merged(
         return Grouped(keys, columns)
     aggregates = {f"c{i}": (column, _COLUMNS[how][i]) for i, column in enumerate(columns)}
     groups = group_by(keys, aggregates, deterministic=True, device=device)
-    if groups.keys.size > max_groups:
+    _check_groups(groups.keys.size, max_groups)
+    return Grouped(groups.keys, tuple(getattr(groups, name) for name in aggregates))
+
+
+def _check_groups(number: int, max_groups: int) -> None:
+    if number > max_groups:
         raise LimitError(
-            f"gwd.groupby(): {groups.keys.size} groups are more than max_groups={max_groups}, and all groups come "
+            f"gwd.groupby(): {number} groups are more than max_groups={max_groups}, and all groups come "
             f"together on one worker; give a larger max_groups, or group by fewer keys"
         )
-    return Grouped(groups.keys, tuple(getattr(groups, name) for name in aggregates))
 
 
 def grouped_result(parts: Sequence[Grouped], *, how: How, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:

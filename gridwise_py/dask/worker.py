@@ -17,7 +17,7 @@ import platform
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, cast
@@ -25,7 +25,7 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from distributed import Client, Worker, WorkerPlugin, default_client, get_worker
+from distributed import Client, Worker, WorkerPlugin, default_client, get_worker, wait
 
 from .. import Array, __version__, asarray, default_device, empty_cache, settings
 from ..errors import ArgumentError, ClusterError, DeviceMemoryError, GridwiseError
@@ -229,6 +229,8 @@ class GpuPlugin(WorkerPlugin):
         return self._identity
 
 
+#: How long to wait for workers' answers before asking whether they are still there.
+_ANSWERS_S = 0.5
 #: One task at a time uses the GPU of a process: each has room for its chunk, its result and scratch.
 _gpu_lock = threading.Lock()
 
@@ -294,6 +296,25 @@ def _identity_of(dask_worker: Worker) -> DeviceIdentity | str | None:
         return str(error)
 
 
+def _answers(client: Client, workers: Iterable[str]) -> list[DeviceIdentity | str | None] | None:
+    """Return what workers answer to the question for their GPU; None if one of them died meanwhile."""
+    # In threads of the workers: the event loop has to go on while a driver starts.
+    run = uuid4().hex
+    futures = [
+        client.submit(_own_identity, workers=[address], pure=False, key=f"gridwise-identity-{run}-{address}")
+        for address in workers
+    ]
+    while any(not future.done() for future in futures):
+        try:
+            wait(futures, timeout=_ANSWERS_S)
+        except TimeoutError:  # a task for a worker that is gone would wait for ever
+            if not set(workers) <= set(gpu_workers(client)):
+                client.cancel(futures)
+                return None
+    answers: Any = client.gather(futures)
+    return answers
+
+
 def identities(client: Client) -> list[DeviceIdentity]:
     """Return the GPUs of a cluster, sorted by id.
 
@@ -307,16 +328,12 @@ def identities(client: Client) -> list[DeviceIdentity]:
     ClusterError
         If a worker cannot compute though it has the resource, or if there is no worker with a GPU.
     """
-    workers = gpu_workers(client)
-    if not workers:
-        raise ClusterError(no_gpu_message(client))
-    # In threads of the workers: the event loop has to go on while a driver starts.
-    run = uuid4().hex
-    futures = [
-        client.submit(_own_identity, workers=[address], pure=False, key=f"gridwise-identity-{run}-{address}")
-        for address in workers
-    ]
-    found: Any = client.gather(futures)
+    found = None
+    while found is None:
+        workers = gpu_workers(client)
+        if not workers:
+            raise ClusterError(no_gpu_message(client))
+        found = _answers(client, workers)
     problems = [one for one in found if isinstance(one, str)]
     if problems:
         raise ClusterError("; ".join(problems))
