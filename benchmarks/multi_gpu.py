@@ -11,6 +11,9 @@ once, by wall clock and, for what stays on the GPU, by GPU timestamps.
 on one worker and on all; a sort of more chunks than GPUs against the bound of what its bytes take, whose rates are
 measured in the same run.
 
+`groups`: rows in host memory, grouped by 1,000 keys on 1 GPU and on all, beside polars, pandas or numpy on the CPUs.
+`files`: a sort and a group-by of more than the GPUs may hold, from files to files (benchmarks/larger_than_memory.py).
+
 `--stages` measures M6 alone, and where the time of a sort goes: benchmarks/sort_stages.py.
 
 At the end it says of each mark what was found, whether it holds here, and whether it is reached: M1, M2 and M4 ask for
@@ -30,6 +33,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -41,6 +45,8 @@ from steps import Steps
 CHUNK_ITEMS = 1 << 22
 #: Reductions in a submission of M4, and chunks of M3.
 TRIALS = 50
+#: Different keys of a group-by.
+GROUPS = 1000
 STREAM_CHUNKS = 8
 #: No row takes so long, alone or in all processes together.
 STALLS_S = 60.0
@@ -48,6 +54,8 @@ ROWS = (
     "host copy, 1 thread", "host copy, 4 threads", "upload", "download", "stream reduce", "stream scan",
     "sort of host data", "reduce, resident", "scan, resident", "sort, resident",
 )  # fmt: skip
+#: How streams and copies depend on the number of threads that copy; only measured by name.
+THREADS = (1, 2, 4, 8, 16)
 
 
 def parsed_count(text: str) -> int:
@@ -71,14 +79,16 @@ def timed(call: Callable[[], object], seconds: float, least: int = 3) -> float:
 
 
 def measure_process(
-    place: int, adapters: list[int], items: int, seconds: float, deadline: float, goes_on: Any, barrier: Any, queue: Any
-) -> None:
+    place: int, adapters: list[int], names: list[str], items: int, seconds: float, deadline: float, goes_on: Any,
+    barrier: Any, queue: Any,
+) -> None:  # fmt: skip
     """Measure every row alone, in turns, and together with the other processes."""
     import gridwise_py as gw
 
     try:
         device = gw.request_device(adapters[place])
-        for name, row in rows(gw, device, place, items).items():
+        every = rows(gw, device, place, items)
+        for name, row in ((name, every[name]) for name in names):
             if place == 0:
                 goes_on.value = time.time() < deadline
             barrier.wait(STALLS_S)
@@ -122,6 +132,8 @@ def rows(gw: Any, device: Any, place: int, items: int) -> dict[str, tuple[int, i
 
     A call returns the nanoseconds of its GPU work where this is what counts.
     """
+    from gridwise_py import internals as gw_internals
+
     data = np.random.default_rng(place).integers(0, 1 << 32, items, dtype=np.uint32)
     back = np.zeros_like(data)
     held = gw.asarray(data, device)
@@ -143,7 +155,9 @@ def rows(gw: Any, device: Any, place: int, items: int) -> dict[str, tuple[int, i
         run = primitive.execute(input=held, output=output, trials=calls, enable_gpu_timing=True)
         return float(run.get_timing_result().gpu_span_ns)
 
-    def stream_scan() -> None:
+    def stream_scan(threads: int | None = None) -> None:
+        if threads is not None:
+            gw_internals.context_of(device).transfers.threads = threads
         for _ in gw.stream(gw.Scan(device, "u32"), chunks):
             pass
 
@@ -152,7 +166,11 @@ def rows(gw: Any, device: Any, place: int, items: int) -> dict[str, tuple[int, i
         gw.synchronize(device)
 
     nbytes = data.nbytes
-    return {
+    of_threads = {
+        f"{what}, {k} threads": (2 * nbytes if what == "stream scan" else nbytes, items, partial(call, k))
+        for what, call in (("host copy", copy), ("stream scan", stream_scan)) for k in THREADS
+    }  # fmt: skip
+    return of_threads | {
         "host copy, 1 thread": (nbytes, items, lambda: copy(1)),
         "host copy, 4 threads": (nbytes, items, lambda: copy(4)),
         "upload": (nbytes, items, upload),
@@ -167,7 +185,7 @@ def rows(gw: Any, device: Any, place: int, items: int) -> dict[str, tuple[int, i
 
 
 def measure_processes(
-    adapters: list[int], items: int, seconds: float, left_s: float, take: Callable[[dict[str, Any]], None]
+    adapters: list[int], names: list[str], items: int, seconds: float, left_s: float, take: Callable[[dict[str, Any]], None]
 ) -> None:
     """Run a process per adapter, and give away the results as they come.
 
@@ -181,7 +199,7 @@ def measure_processes(
     goes_on, deadline = context.Value("b", True), time.time() + left_s
     processes = [
         context.Process(
-            target=measure_process, args=(place, adapters, items, seconds, deadline, goes_on, barrier, queue),
+            target=measure_process, args=(place, adapters, names, items, seconds, deadline, goes_on, barrier, queue),
             daemon=True,
         )
         for place in range(len(adapters))
@@ -237,13 +255,13 @@ def chunk(index: int, items: int) -> np.ndarray:
     return np.random.default_rng(index).integers(0, 1 << 32, items, dtype=np.uint32)
 
 
-def chunked(count: int, items: int) -> Any:
+def chunked(count: int, items: int, function: Callable[[int, int], np.ndarray] = chunk) -> Any:
     """Return a dask array of so many chunks, which workers make themselves."""
     import dask
     import dask.array as da
 
-    make = dask.delayed(chunk, pure=True)
-    return da.concatenate([da.from_delayed(make(i, items), (items,), dtype=np.uint32) for i in range(count)])
+    make, dtype = dask.delayed(function, pure=True), function(0, 1).dtype
+    return da.concatenate([da.from_delayed(make(i, items), (items,), dtype=dtype) for i in range(count)])
 
 
 def passes(device: Any, held: Any, count: int) -> float:
@@ -372,6 +390,92 @@ def _passes_of_held(device: Any, held: Any, count: int) -> float:
     return passes(device, held, count)
 
 
+# ---- groups
+
+
+def group_keys(index: int, items: int) -> np.ndarray:
+    """Return a chunk of keys, on the worker that computes it."""
+    return np.random.default_rng(index).integers(0, GROUPS, items, dtype=np.uint32)
+
+
+def group_values(index: int, items: int) -> np.ndarray:
+    """Return a chunk of values; sums of them are exact in any order."""
+    return (np.arange(items, dtype=np.uint32) & np.uint32(7)).astype(np.float32)
+
+
+def measure_groups(steps: Any, adapters: list[int], rows: int, items: int) -> None:
+    """Group rows of host memory on one GPU, on all, and on the CPUs of the same host."""
+    from distributed import wait
+
+    import gridwise_py.dask as gwd
+
+    found = steps.document["groups"] = {"rows": rows, "groups": GROUPS, "chunk_items": items}
+    count = -(-rows // items)
+    for workers in sorted({1, len(adapters)}):
+        # On one GPU as many rows as its share is: all of them may be more than one worker's memory.
+        own = max(1, count * workers // len(adapters))
+
+        def on_gpus(workers: int = workers, own: int = own) -> dict[str, Any]:
+            with gwd.local_cluster(adapters[:workers]) as cluster, gwd.connect(cluster, timeout_s=60) as client:
+                client.wait_for_workers(workers, timeout=60)
+                keys, values = (client.persist(chunked(own, items, make)) for make in (group_keys, group_values))
+                wait([keys, values])
+                results: list[Any] = []
+
+                def grouped() -> None:
+                    # Another limit makes other tasks: equal ones may be there still.
+                    groups = gwd.groupby(keys, values, "sum", max_groups=GROUPS + len(results))
+                    results.append(client.gather(client.compute(groups)))
+
+                wall_s = timed(grouped, 0, 3)
+                stages = sort_stages.measured(client, grouped)
+                total = float(np.sum(results[-1][1], dtype=np.float64))
+            return {"rows": own * items, "wall_s": wall_s, "grows_per_s": own * items / wall_s * 1e-9,
+                    "bytes_per_s": 8 * own * items / wall_s, "of_worker_s": stages["of_worker_s"],
+                    "exact": total == own * 3.5 * items}  # fmt: skip
+
+        found[f"{workers} GPUs"] = steps.run(f"groups on {workers}", on_gpus, 240.0)
+        steps.say(f"groups on {workers}: {found[f'{workers} GPUs']}")
+    found["CPUs"] = steps.run("groups on the CPUs", lambda: groups_on_cpus(rows), 240.0)
+    if found["CPUs"] and found.get(f"{len(adapters)} GPUs"):
+        found["times_as_fast"] = found[f"{len(adapters)} GPUs"]["grows_per_s"] / found["CPUs"]["grows_per_s"]
+        steps.say(f"groups: {found['CPUs']}; {found['times_as_fast']:.2f} times as fast on the GPUs")
+
+
+def groups_on_cpus(rows: int) -> dict[str, Any]:
+    """Group as many rows with the fastest library that is there, on all CPUs."""
+    import importlib.util
+
+    names = [name for name in ("polars", "pandas") if importlib.util.find_spec(name)]
+    name = names[0] if names else "numpy"
+    keys = np.empty(rows, np.uint32)
+    keys[: 1 << 24] = group_keys(0, min(rows, 1 << 24))
+    for i in range(1 << 24, rows, 1 << 24):
+        keys[i : i + (1 << 24)] = keys[: min(1 << 24, rows - i)]
+    values = np.resize(group_values(0, 1 << 24), rows)
+    if name == "polars":
+        import polars
+
+        frame = polars.DataFrame({"key": keys, "value": values})
+        call = frame.lazy().group_by("key").agg(polars.col("value").sum()).collect
+    elif name == "pandas":
+        import pandas
+
+        frame = pandas.DataFrame({"key": keys, "value": values}, copy=False)
+        call = frame.groupby("key")["value"].sum
+    else:
+        from concurrent.futures import ThreadPoolExecutor
+
+        pool, cpus = ThreadPoolExecutor(), os.cpu_count() or 1
+        parts = list(zip(np.array_split(keys, cpus), np.array_split(values, cpus), strict=True))
+
+        def call() -> Any:
+            return np.sum(list(pool.map(lambda part: np.bincount(part[0], part[1], GROUPS), parts)), axis=0)
+
+    wall_s = timed(call, 0, 2)
+    return {"library": name, "rows": rows, "wall_s": wall_s, "grows_per_s": rows / wall_s * 1e-9}
+
+
 def measure_sort(client: Any, items: int, workers: int) -> dict[str, Any]:
     """M6: a sort, and the bound from rates that are measured here: staging of a worker, exchange between two."""
     import gridwise_py.dask as gwd
@@ -486,11 +590,11 @@ def marks(document: dict[str, Any]) -> list[dict[str, Any]]:
     for name in ("stream reduce", "stream scan"):
         row = rows.get(name)
         if row is None or copy is None:
-            add("M2", name, None, ">= 0.90, or >= 0.95 of what host copy scales", None, 4)
+            add("M2", name, None, ">= 0.90, or >= 0.95 of what host copy scales", None, 2)
             continue
         value = {"efficiency": row["efficiency"], "of_host_copy": row["efficiency"] / copy["efficiency"]}
         holds = value["efficiency"] >= 0.90 or value["of_host_copy"] >= 0.95
-        add("M2", name, value, ">= 0.90, or >= 0.95 of what host copy scales", holds, 4)
+        add("M2", name, value, ">= 0.90, or >= 0.95 of what host copy scales", holds, 2)
     single = dask.get("1 workers", {})
     stream = single.get("stream")
     large = stream is not None and stream["chunk_bytes"] >= 256 << 20
@@ -538,6 +642,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0, help="after these, nothing new begins")
     parser.add_argument("--adapters", help="indices, by default all GPUs")
     parser.add_argument("--parts", default="processes,dask")
+    parser.add_argument("--rows", help="of processes, with semicolons; also 'stream scan, 4 threads'")
+    parser.add_argument("--rows-of-groups", type=parsed_count, default=1_000_000_000)
     parser.add_argument("--stages", action="store_true", help="of a sort, and nothing else")
     parser.add_argument("--json", required=True, type=Path)
     given = parser.parse_args()
@@ -554,6 +660,7 @@ def main() -> int:
     steps.say(f"{document['gpus']} GPUs: {'; '.join(document['names'])}")
     if "processes" in given.parts and not given.stages:
         results: list[dict[str, Any]] = []
+        names = list(ROWS) if given.rows is None else [name.strip() for name in given.rows.split(";")]
         share_s = steps.left_s * (0.5 if "dask" in given.parts else 1.0)
         document["processes"] = {"results": results, "rows": []}
 
@@ -563,7 +670,7 @@ def main() -> int:
 
         steps.run(
             "processes",
-            lambda: measure_processes(adapters, given.items, given.seconds, share_s, take),
+            lambda: measure_processes(adapters, names, given.items, given.seconds, share_s, take),
             share_s + 300,
         )
         rows_found = document["processes"]["rows"] = efficiencies(results)
@@ -574,9 +681,11 @@ def main() -> int:
         wrong = [f"{r['row']}, {r['how']}, process {r['process']}: {r['error']}" for r in results if "error" in r]
         if wrong:
             document["errors"]["rows"] = "; ".join(wrong)
-        document["left_out"] += [name for name in ROWS if name not in {row["row"] for row in rows_found}]
+        document["left_out"] += [name for name in names if name not in {row["row"] for row in rows_found}]
     if given.stages or "dask" in given.parts:
         measure_dask(steps, adapters, given.items, None if given.stages else given.task_seconds)
+    if "groups" in given.parts and not given.stages:
+        measure_groups(steps, adapters, given.rows_of_groups, given.items)
     document["marks"] = marks(document)
     steps.save()
     for mark in document["marks"]:
