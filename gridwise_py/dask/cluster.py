@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import contextlib
 import ipaddress
@@ -12,6 +13,7 @@ import json
 import logging
 import os
 import socket
+import sys
 import threading
 import time
 from collections import Counter
@@ -139,11 +141,11 @@ def local_cluster(
     ------
     AdapterError
         If there is no such adapter, or no GPU.
-
-    Notes
-    -----
-    Call this below ``if __name__ == "__main__":`` in scripts: workers import the script that started them.
+    ClusterError
+        If a script calls this outside of ``if __name__ == "__main__":``. Workers import the script that started them,
+        and would start a cluster each.
     """
+    _check_main_guard()
     chosen = chosen_adapters(adapters)
     host = "127.0.0.1"
     security = Security.temporary() if tls else None
@@ -159,6 +161,33 @@ def local_cluster(
     listening = {name: options[name] for name in ("protocol", "host", "security") if name in options}
     scheduler = {"cls": Scheduler, "options": {**listening, **NO_DASHBOARD}}
     return LocalCluster(workers=workers, scheduler=scheduler, security=security, silence_logs=quiet, **spec)
+
+
+def _check_main_guard() -> None:
+    """Raise ClusterError where workers, which import the script of this process, would come to the same call."""
+    main: Any = sys.modules.get("__main__")
+    path = getattr(main, "__file__", None)
+    if path is None or dask.config.get("distributed.worker.multiprocessing-method") == "fork":
+        return  # a notebook, or `python -c`: nothing is imported
+    frame = sys._getframe()  # noqa: SLF001 - of the interpreter, as inspect's
+    while frame is not None and (frame.f_code.co_name != "<module>" or frame.f_globals is not vars(main)):
+        frame = frame.f_back
+    if frame is None:
+        return  # another thread, which the script started
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return
+    line = frame.f_lineno
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and node.lineno <= line <= (node.end_lineno or 0):
+            names = {getattr(each, "id", getattr(each, "attr", None)) for each in ast.walk(node.test)}
+            if names & {"__name__", "parent_process", "current_process"}:
+                return
+    raise ClusterError(
+        f"line {line} of {path} starts a cluster, and its workers would come to that line again, because they import "
+        f'the script; put it below `if __name__ == "__main__":`'
+    )
 
 
 def chosen_adapters(adapters: Iterable[int | str] | int | str) -> list[AdapterDescription]:

@@ -19,7 +19,7 @@ import numpy as np
 from dask.delayed import Delayed
 
 from .. import STORAGE_DATATYPES, Add, Datatype, Max, Min, Multiply
-from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
+from ..errors import ArgumentError, AxisError, DatatypeError, LengthError, LimitError
 from ..internals import ITEM_DATATYPES, VALUE_DATATYPES, BinOpLike, as_binop, as_datatype, integer
 from . import chunks, splitters
 from .chunks import How
@@ -28,6 +28,7 @@ from .worker import what_gpus_take
 
 __all__ = [
     "argsort",
+    "cumprod",
     "cumsum",
     "groupby",
     "histogram",
@@ -145,38 +146,82 @@ def reduce(
     return _reduce("gwd.reduce()", x, op, None, deterministic, compensated, split_every)
 
 
-def sum(x: Any, *, deterministic: bool = False, compensated: bool = False, split_every: int = TREE_WIDTH) -> da.Array:
-    """Return the sum of all items, in the dtype of numpy's sum; see `reduce`."""
-    return _reduce("gwd.sum()", x, Add, _kind_of_sum, deterministic, compensated, split_every)
+def sum(
+    x: Any,
+    axis: int | None = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    split_every: int | None = None,
+    deterministic: bool = False,
+    compensated: bool = False,
+) -> da.Array:
+    """Return the sum of all items, in the dtype of numpy's sum unless one is given; see `reduce`."""
+    x, dtype = _widened("gwd.sum()", x, axis, dtype)
+    return _reduce("gwd.sum()", x, Add, dtype, deterministic, compensated, split_every, keepdims)
 
 
-def prod(x: Any, *, deterministic: bool = False, split_every: int = TREE_WIDTH) -> da.Array:
-    """Return the product of all items, in the dtype of numpy's product; see `reduce`."""
-    return _reduce("gwd.prod()", x, Multiply, _kind_of_sum, deterministic, False, split_every)
+def prod(
+    x: Any,
+    axis: int | None = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    split_every: int | None = None,
+    deterministic: bool = False,
+) -> da.Array:
+    """Return the product of all items, in the dtype of numpy's product unless one is given; see `reduce`."""
+    x, dtype = _widened("gwd.prod()", x, axis, dtype)
+    return _reduce("gwd.prod()", x, Multiply, dtype, deterministic, False, split_every, keepdims)
 
 
-def min(x: Any, *, split_every: int = TREE_WIDTH) -> da.Array:
+def min(x: Any, axis: int | None = None, *, keepdims: bool = False, split_every: int | None = None) -> da.Array:
     """Return the least item; NaN if there is one; see `reduce`."""
-    return _reduce("gwd.min()", x, Min, None, False, False, split_every)
+    _check_axis("gwd.min()", axis)
+    return _reduce("gwd.min()", x, Min, None, False, False, split_every, keepdims)
 
 
-def max(x: Any, *, split_every: int = TREE_WIDTH) -> da.Array:
+def max(x: Any, axis: int | None = None, *, keepdims: bool = False, split_every: int | None = None) -> da.Array:
     """Return the greatest item; NaN if there is one; see `reduce`."""
-    return _reduce("gwd.max()", x, Max, None, False, False, split_every)
+    _check_axis("gwd.max()", axis)
+    return _reduce("gwd.max()", x, Max, None, False, False, split_every, keepdims)
+
+
+def _check_axis(call: str, axis: Any) -> None:
+    if axis not in (None, 0, -1):
+        raise AxisError(f"{call}: axis={axis!r}, but x has one dimension; give 0, or nothing")
+
+
+def _widened(call: str, x: Any, axis: Any, dtype: Any) -> tuple[da.Array, np.dtype]:
+    """Return the items and the dtype that they are added up in, as numpy does: converted before, if it is another."""
+    _check_axis(call, axis)
+    x = _taken(call, x, known=ITEM_DATATYPES)
+    usual = _kind_of_sum(x.dtype)
+    wanted = usual if dtype is None else np.dtype(dtype)
+    return (x if wanted in (usual, x.dtype) else x.astype(wanted)), wanted
 
 
 def _reduce(
-    call: str, x: Any, op: BinOpLike, kind: Any, deterministic: bool, compensated: bool, split_every: int
+    call: str,
+    x: Any,
+    op: BinOpLike,
+    dtype: np.dtype | None,
+    deterministic: bool,
+    compensated: bool,
+    split_every: int | None,
+    keepdims: bool = False,
 ) -> da.Array:
-    x, width = _taken(call, x, known=ITEM_DATATYPES), integer("split_every", split_every, 2)
+    x = _taken(call, x, known=ITEM_DATATYPES)
+    width = TREE_WIDTH if split_every is None else integer("split_every", split_every, 2)
     _check_chunks(call, x)
-    dtype = x.dtype if kind is None else kind(x.dtype)
+    dtype = x.dtype if dtype is None else dtype
     options = {"op": as_binop(op), "dtype": dtype, "deterministic": deterministic, "compensated": compensated}
     graph = Graph("reduce", [x], sorted(options.items(), key=str), width)
     parts = graph.each("part", partial(chunks.reduced, **options), blocks(x), on_gpu=True)
     last = graph.tree("combine", partial(chunks.reduced_parts, **options), parts, width=width, on_gpu=True)
     graph.add_on_gpu("", partial(chunks.result, **options), last)
-    return graph.scalar(dtype)
+    found: Any = graph.scalar(dtype)
+    return found.reshape(1) if keepdims else found
 
 
 # ---- scans
@@ -213,18 +258,42 @@ def scan(
     return _scan("gwd.scan()", x, op, kind, None, deterministic, compensated, keep)
 
 
-def cumsum(x: Any, *, deterministic: bool = False, compensated: bool = False, keep: bool = False) -> da.Array:
-    """Return the sums of all items up to each, in the dtype of numpy's cumsum; see `scan`."""
-    return _scan("gwd.cumsum()", x, Add, "inclusive", _kind_of_sum, deterministic, compensated, keep)
+def cumsum(
+    x: Any,
+    axis: int | None = None,
+    dtype: Any = None,
+    *,
+    deterministic: bool = False,
+    compensated: bool = False,
+    keep: bool = False,
+) -> da.Array:
+    """Return the sums of all items up to each, in the dtype of numpy's cumsum unless one is given; see `scan`."""
+    x, dtype = _widened("gwd.cumsum()", x, axis, dtype)
+    return _scan("gwd.cumsum()", x, Add, "inclusive", dtype, deterministic, compensated, keep)
+
+
+def cumprod(
+    x: Any, axis: int | None = None, dtype: Any = None, *, deterministic: bool = False, keep: bool = False
+) -> da.Array:
+    """Return the products of all items up to each, in the dtype of numpy's cumprod unless one is given; see `scan`."""
+    x, dtype = _widened("gwd.cumprod()", x, axis, dtype)
+    return _scan("gwd.cumprod()", x, Multiply, "inclusive", dtype, deterministic, False, keep)
 
 
 def _scan(
-    call: str, x: Any, op: BinOpLike, kind: str, of: Any, deterministic: bool, compensated: bool, keep: bool
+    call: str,
+    x: Any,
+    op: BinOpLike,
+    kind: str,
+    dtype: np.dtype | None,
+    deterministic: bool,
+    compensated: bool,
+    keep: bool,
 ) -> da.Array:
     x = _taken(call, x, known=ITEM_DATATYPES)
     if kind not in ("inclusive", "exclusive"):
         raise ArgumentError(f"{call}: kind={kind!r} is unknown; known are inclusive and exclusive")
-    dtype = x.dtype if of is None else of(x.dtype)
+    dtype = x.dtype if dtype is None else dtype
     _check_chunks(call, x, itemsize_bytes=dtype.itemsize if keep else None)
     options = {"op": as_binop(op), "dtype": dtype, "deterministic": deterministic, "compensated": compensated}
     graph = Graph("scan", [x], sorted(options.items(), key=str), kind, keep)
@@ -239,13 +308,17 @@ def _scan(
 # ---- sorts
 
 
-def sort(x: Any, *, descending: bool = False) -> da.Array:
+def sort(x: Any, axis: int = -1, *, stable: bool | None = None, descending: bool = False) -> da.Array:
     """Return a sorted copy, like numpy's stable sort: NaN last, −0 equal to 0.
 
     Parameters
     ----------
     x : dask.array.Array or series of dask.dataframe
         Of one dimension, of any datatype of `gw.sort`; chunks of fewer than 2^30 items.
+    axis : int, default -1
+        The one that there is.
+    stable : bool, optional
+        As numpy has it; every sort here is stable.
     descending : bool, default False
         Largest first. Equal items keep their order, and NaN comes last in both directions.
 
@@ -254,6 +327,7 @@ def sort(x: Any, *, descending: bool = False) -> da.Array:
     dask.array.Array
         With the chunks of `x`, exactly, however often an item occurs.
     """
+    _check_axis("gwd.sort()", axis)
     return _sort("gwd.sort()", [_taken("gwd.sort()", x)], "keys", descending)[0]
 
 
@@ -284,14 +358,15 @@ def sort_pairs(
     return _sort(call, [keys, values], "pairs", descending)  # pyright: ignore[reportReturnType]
 
 
-def argsort(x: Any, *, descending: bool = False) -> da.Array:
+def argsort(x: Any, axis: int = -1, *, stable: bool | None = None, descending: bool = False) -> da.Array:
     """Return the indices that would sort `x`, like numpy's stable argsort; of uint64, with the chunks of `x`.
 
     Parameters
     ----------
-    x, descending
+    x, axis, stable, descending
         As for `sort`.
     """
+    _check_axis("gwd.argsort()", axis)
     return _sort("gwd.argsort()", [_taken("gwd.argsort()", x)], "indices", descending)[1]
 
 

@@ -69,6 +69,16 @@ def test_sums_and_products_are_numpys(dtype):
         assert (lazy.shape, lazy.dtype, found.dtype) == ((), reference(items).dtype, reference(items).dtype)
         assert found == reference(items)
     assert gwd.reduce(_chunked(items)).compute() == np.sum(items, dtype=items.dtype)
+    for wanted in ("u2", "i4", "f4", items.dtype):
+        found, expected = gwd.sum(_chunked(items), 0, wanted, keepdims=True), np.sum(items, 0, wanted, keepdims=True)
+        assert (found.shape, found.dtype) == ((1,), expected.dtype)
+        np.testing.assert_allclose(found.compute(), expected, rtol=1e-6)
+        np.testing.assert_allclose(
+            gwd.cumsum(_chunked(items % 9), dtype=wanted).compute(), np.cumsum(items % 9, dtype=wanted), rtol=1e-6
+        )
+    np.testing.assert_array_equal(gwd.cumprod(_chunked(items)).compute(), np.cumprod(items))
+    with pytest.raises(gw.AxisError, match=r"gwd\.cumsum\(\): axis=1, but x has one dimension"):
+        gwd.cumsum(_chunked(items), 1)
 
 
 def test_float_sums_are_exact_where_the_items_allow_it_and_do_not_depend_on_the_tree_when_deterministic():
