@@ -82,9 +82,11 @@ class LocalCluster(SpecCluster):
     """
 
     def _update_worker_status(self, op: str, msg: Any) -> None:
-        lost = self.scheduler_info["workers"][msg]["name"] if op == "remove" else None
-        # Not SpecCluster's own, which gives it up.
-        super(SpecCluster, self)._update_worker_status(op, msg)
+        # It may have gone before this cluster heard of it.
+        lost = self.scheduler_info["workers"].get(msg, {}).get("name") if op == "remove" else None
+        if op != "remove" or lost is not None:
+            # Not SpecCluster's own, which gives it up.
+            super(SpecCluster, self)._update_worker_status(op, msg)
         if lost is not None:
             loop = asyncio.get_running_loop()
             timeout_s = parse_timedelta(dask.config.get("distributed.deploy.lost-worker-timeout"))

@@ -58,7 +58,8 @@ class GpuSpill(MutableMapping[Any, Any]):
         self._gpu: OrderedDict[Any, Array | Columns] = OrderedDict()
         self._gpu_bytes = 0
         self._lock = RLock()
-        files: Any = zict.File(os.path.join(worker_local_directory, "gridwise"))
+        # Windows removes no file that is mapped.
+        files: Any = zict.File(os.path.join(worker_local_directory, "gridwise"), memmap=os.name == "posix")
         disk: Any = zict.Func(serialize_bytelist, _read, files)
         #: By `_name` of a key: files have texts as keys.
         self._host: Any = zict.Buffer({}, disk, host_limit_bytes, weight=_weight)
@@ -66,6 +67,11 @@ class GpuSpill(MutableMapping[Any, Any]):
         #: How often an Array was moved from the GPU, and back.
         self.moved: int = 0
         self.returned: int = 0
+
+    @property
+    def device_limit_bytes(self) -> int | None:
+        """Most bytes of Arrays that stay on the GPU; None without a limit."""
+        return None if self._device_limit_bytes == sys.maxsize else self._device_limit_bytes
 
     @property
     def gpu_bytes(self) -> int:

@@ -126,6 +126,8 @@ class DeviceIdentity:
         As in `AdapterDescription`.
     max_buffer_bytes : int
         The device's largest buffer.
+    limit_bytes : int or None
+        Most bytes of Arrays that the worker keeps on the GPU; None without a limit.
     """
 
     id: str
@@ -139,6 +141,7 @@ class DeviceIdentity:
     backend: str
     type: str
     max_buffer_bytes: int
+    limit_bytes: int | None = None
 
 
 class GpuPlugin(WorkerPlugin):
@@ -211,7 +214,7 @@ class GpuPlugin(WorkerPlugin):
         return DeviceIdentity(
             f"{host}/{pci}" if pci is not None else own, tag, host, str(worker.name), worker.address, os.getpid(),
             info["device"], key["driver"], key["backend"], info["adapter_type"],
-            int(device.limits["max-buffer-size"]),
+            int(device.limits["max-buffer-size"]), getattr(getattr(worker, "data", None), "device_limit_bytes", None),
         )  # fmt: skip
 
     def identity(self) -> DeviceIdentity | None:
@@ -349,9 +352,16 @@ class _Gpus:
 
 #: What the GPUs of each client's cluster take, and when they were asked.
 _gpus: WeakKeyDictionary[Client, _Gpus] = WeakKeyDictionary()
+#: Of the limit for a GPU's memory, one Array takes one in so many bytes.
+_ARRAYS = 4
 #: Workers come and go; to ask takes a message.
 _ASK_AGAIN_S = 10.0
 _UNKNOWN = 1, (1 << 32) - 1
+
+
+def _share_of(one: DeviceIdentity) -> int:
+    """Return what a task may put in one Array: it has an input, a result and scratch beside what is kept."""
+    return one.max_buffer_bytes if one.limit_bytes is None else max(one.limit_bytes // _ARRAYS, 1)
 
 
 def what_gpus_take(*, ask: bool) -> tuple[int, int]:
@@ -372,7 +382,8 @@ def what_gpus_take(*, ask: bool) -> tuple[int, int]:
     known = _gpus.get(client)
     if known is None:
         found = identities(client)
-        known = _gpus[client] = _Gpus(min(one.max_buffer_bytes for one in found), len(found), time.monotonic())
+        least = min(min(one.max_buffer_bytes, _share_of(one)) for one in found)
+        known = _gpus[client] = _Gpus(least, len(found), time.monotonic())
     elif time.monotonic() - known.asked_s > _ASK_AGAIN_S:
         known.count, known.asked_s = len(gpu_workers(client)), time.monotonic()
     return max(known.count, 1), known.most_bytes
