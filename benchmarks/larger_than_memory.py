@@ -3,10 +3,10 @@
     python benchmarks/larger_than_memory.py --json FILE [--budget 1GiB] [--times 4] [--format npy] [--adapters 0,1]
 
 The GPUs may keep `--budget` of Arrays each; the data are so many times what all of them may keep. Chunks are read from
-files of one folder and parts are written to another one. Formats: npy (numpy alone), zarr, parquet. The disk's rates are
-those of the same files, read and written by as many threads without a GPU; files that were just written are still in the
-host's memory, so reading is the host's rate, not the disk's. Results are checked: parts are in order, within and between
-each other, and have the sum of all keys.
+files of one folder and parts are written to another one. Formats: npy (numpy alone), zarr, parquet. The disk's rates
+are those of the same files, read and written by threads without a GPU; files that were just written are still in the
+host's memory, so reading is the host's rate, not the disk's. Results are checked: parts are in order, within and
+between each other, and have the sum of all keys.
 """
 
 from __future__ import annotations
@@ -147,7 +147,12 @@ def measure(steps: Any, given: Any, folder: Path) -> None:
 
         def sort() -> dict[str, Any]:
             facts = gwd.sort(x).map_blocks(
-                written, folder=target, write=write, new_axis=1, chunks=((1,) * count, (5,)), dtype=np.uint64,
+                written,
+                folder=target,
+                write=write,
+                new_axis=1,
+                chunks=((1,) * count, (5,)),
+                dtype=np.uint64,
                 meta=np.empty((0, 0), np.uint64),
             )
             begin = time.perf_counter()

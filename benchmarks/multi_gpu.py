@@ -185,7 +185,12 @@ def rows(gw: Any, device: Any, place: int, items: int) -> dict[str, tuple[int, i
 
 
 def measure_processes(
-    adapters: list[int], names: list[str], items: int, seconds: float, left_s: float, take: Callable[[dict[str, Any]], None]
+    adapters: list[int],
+    names: list[str],
+    items: int,
+    seconds: float,
+    left_s: float,
+    take: Callable[[dict[str, Any]], None],
 ) -> None:
     """Run a process per adapter, and give away the results as they come.
 
@@ -309,9 +314,7 @@ def measure_cluster(
                 own["stream"] = steps.run("M3, stream", lambda: measure_stream(client, items), 120.0)
         own["sort"] = steps.run(f"M6, sort on {workers}", lambda: measure_sort(client, items, workers), 180.0)
         if task_s is None:
-            own["stages"] = steps.run(
-                f"stages on {workers}", lambda: measure_stages(client, items, workers), 180.0
-            )
+            own["stages"] = steps.run(f"stages on {workers}", lambda: measure_stages(client, items, workers), 180.0)
             if own["stages"]:
                 print(sort_stages.table(own["stages"]), flush=True)
 

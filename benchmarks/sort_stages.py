@@ -13,6 +13,7 @@ import statistics
 import sys
 import time
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ import numpy as np
 #: Messages between tasks that depend on each other, from the first upload to the last part.
 HOPS_TOGETHER, HOPS_APART = 4, 10
 STAGES = ("reading", "upload", "GPU", "download", "send", "transfer", "merging", "other tasks", "waiting")
+#: What counts where several go on at once.
+INSIDE = ("download", "upload", "GPU", "send", "transfer", "merging", "reading", "other tasks")
 #: Of Dask's tasks, by the step in their key, what no stage of a worker covers.
 OF_STEP = {"from-value": "reading", "chunk": "reading", "concatenate": "reading", "merge": "merging"}
 
@@ -44,7 +47,9 @@ def measured(client: Any, sort: Any) -> dict[str, Any]:
     for task in tasks:
         step = _step(task["key"])
         for one in task["startstops"]:
-            what = {"compute": OF_STEP.get(step, "other tasks"), "transfer": "transfer"}.get(one["action"], "other tasks")
+            what = {"compute": OF_STEP.get(step, "other tasks"), "transfer": "transfer"}.get(
+                one["action"], "other tasks"
+            )
             intervals.append(_interval(task["worker"], what, step, one["start"], one["stop"], begin_s))
     for worker, noted in client.run(_noted).items():
         for stage, _, start_s, stop_s, moved_bytes in noted:
@@ -93,9 +98,9 @@ def _shares(own: list[dict[str, Any]], wall_s: float) -> dict[str, float]:
     """Return the seconds of each stage: where several run at once, the first of STAGES that is no task has them."""
     edges = sorted({0.0, wall_s, *(one[edge] for one in own for edge in ("start_s", "stop_s"))})
     # What a worker noted is inside a task.
-    order = {stage: i for i, stage in enumerate(("download", "upload", "GPU", "send", "transfer", "merging", "reading", "other tasks"))}  # fmt: skip
+    order = {stage: i for i, stage in enumerate(INSIDE)}
     shares: dict[str, float] = defaultdict(float)
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in pairwise(edges):
         if begin < 0 or end > wall_s:
             continue
         at = (begin + end) / 2
@@ -179,14 +184,14 @@ def predicted(rate: dict[str, float], hop: float, nbytes: int, workers: int) -> 
 def table(found: dict[str, Any]) -> str:
     """Return the table of a run."""
     guess, of_worker = found["predicted_s"], found["measured"]["of_worker_s"].values()
-    lines = [f"{'':14}{'predicted, s':>14}{'measured, s':>14}{'GB':>8}   ({found['measured']['workers']} workers, mean)"]
+    lines = [
+        f"{'':14}{'predicted, s':>14}{'measured, s':>14}{'GB':>8}   ({found['measured']['workers']} workers, mean)"
+    ]
     for stage in STAGES:
         mean = statistics.mean(shares.get(stage, 0.0) for shares in of_worker)
         if stage in guess or mean > 0:
             moved = found["measured"]["bytes"].get(stage, 0) * 1e-9
-            lines.append(
-                f"{stage:14}{guess.get(stage, 0.0):14.4f}{mean:14.4f}" + (f"{moved:8.2f}" if moved else "")
-            )
+            lines.append(f"{stage:14}{guess.get(stage, 0.0):14.4f}{mean:14.4f}" + (f"{moved:8.2f}" if moved else ""))
     lines.append(f"{'all':14}{guess['sum']:14.4f}{found['measured']['wall_s']:14.4f}")
     return "\n".join(lines)
 

@@ -408,9 +408,7 @@ def sampled_keys(device: wgpu.GPUDevice, run: Columns, state: Search, index: int
 def piece(run: Columns, table: np.ndarray, index: int, group: int) -> Columns:
     """Return what a sorted chunk gives to a group of parts; without a copy."""
     row = table[index]
-    return run.between(
-        0 if group == 0 else int(row[group - 1]), run.size if group == row.size else int(row[group])
-    )
+    return run.between(0 if group == 0 else int(row[group - 1]), run.size if group == row.size else int(row[group]))
 
 
 def merged(

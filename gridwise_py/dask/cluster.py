@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
+import inspect
 import ipaddress
 import json
 import logging
@@ -171,7 +172,7 @@ def _check_main_guard() -> None:
     path = getattr(main, "__file__", None)
     if path is None or dask.config.get("distributed.worker.multiprocessing-method") == "fork":
         return  # a notebook, or `python -c`: nothing is imported
-    frame = sys._getframe()  # noqa: SLF001 - of the interpreter, as inspect's
+    frame = inspect.currentframe()
     while frame is not None and (frame.f_code.co_name != "<module>" or frame.f_globals is not vars(main)):
         frame = frame.f_back
     if frame is None:

@@ -214,13 +214,13 @@ def _reduce(
     x = _taken(call, x, known=ITEM_DATATYPES)
     width = TREE_WIDTH if split_every is None else integer("split_every", split_every, 2)
     _check_chunks(call, x)
-    dtype = x.dtype if dtype is None else dtype
-    options = {"op": as_binop(op), "dtype": dtype, "deterministic": deterministic, "compensated": compensated}
+    of: np.dtype = x.dtype if dtype is None else dtype
+    options = {"op": as_binop(op), "dtype": of, "deterministic": deterministic, "compensated": compensated}
     graph = Graph("reduce", [x], sorted(options.items(), key=str), width)
     parts = graph.each("part", partial(chunks.reduced, **options), blocks(x), on_gpu=True)
     last = graph.tree("combine", partial(chunks.reduced_parts, **options), parts, width=width, on_gpu=True)
     graph.add_on_gpu("", partial(chunks.result, **options), last)
-    found: Any = graph.scalar(dtype)
+    found: Any = graph.scalar(of)
     return found.reshape(1) if keepdims else found
 
 
@@ -293,16 +293,16 @@ def _scan(
     x = _taken(call, x, known=ITEM_DATATYPES)
     if kind not in ("inclusive", "exclusive"):
         raise ArgumentError(f"{call}: kind={kind!r} is unknown; known are inclusive and exclusive")
-    dtype = x.dtype if dtype is None else dtype
-    _check_chunks(call, x, itemsize_bytes=dtype.itemsize if keep else None)
-    options = {"op": as_binop(op), "dtype": dtype, "deterministic": deterministic, "compensated": compensated}
+    of: np.dtype = x.dtype if dtype is None else dtype
+    _check_chunks(call, x, itemsize_bytes=of.itemsize if keep else None)
+    options = {"op": as_binop(op), "dtype": of, "deterministic": deterministic, "compensated": compensated}
     graph = Graph("scan", [x], sorted(options.items(), key=str), kind, keep)
     keys = blocks(x)
     totals = graph.each("total", partial(chunks.reduced, **options), keys[:-1], on_gpu=True)
     before = graph.add_on_gpu("carries", partial(chunks.carries, **options), totals)
     scanned = partial(chunks.scanned, **options, kind=kind, keep=keep)
     graph.each("", scanned, keys, [before] * len(keys), range(len(keys)), on_gpu=True)
-    return graph.array(x.chunks[0], dtype)
+    return graph.array(x.chunks[0], of)
 
 
 # ---- sorts
@@ -331,9 +331,7 @@ def sort(x: Any, axis: int = -1, *, stable: bool | None = None, descending: bool
     return _sort("gwd.sort()", [_taken("gwd.sort()", x)], "keys", descending)[0]
 
 
-def sort_pairs(
-    keys: Any, values: Any, *, descending: bool = False
-) -> tuple[da.Array, da.Array]:
+def sort_pairs(keys: Any, values: Any, *, descending: bool = False) -> tuple[da.Array, da.Array]:
     """Return sorted copies of `keys` and `values`, ordered by key; stable.
 
     Parameters
@@ -431,15 +429,16 @@ def _index_dtype(sizes: tuple[int, ...] | None) -> np.dtype:
 def _groups(call: str, x: da.Array, sizes: tuple[int, ...] | None, itemsizes: list[int]) -> list[int]:
     """Return where groups of parts end: one GPU sorts a group at once, and all GPUs have one at least."""
     parts = x.numblocks[0]
-    gpus, most_bytes = what_gpus_take(ask=sizes is None or x.nbytes > _UNASKED_BYTES)
+    items = 0 if sizes is None else int(np.sum(sizes))
+    gpus, most_bytes = what_gpus_take(ask=sizes is None or items * x.dtype.itemsize > _UNASKED_BYTES)
     if sizes is None:
         count = _least(parts, _most(gpus, _UNKNOWN_GROUPS, -(-parts // _UNKNOWN_PARTS)))
         ends = [parts * (i + 1) // count for i in range(count)]
     else:
         most = _least(_MOST_SORTED - 1, most_bytes // _most(*itemsizes))
-        wanted = gpus if x.size * np.sum(itemsizes) > _TOGETHER_BYTES else 1
-        count = _most(1, _least(parts, _most(wanted, -(-x.size // most))))
-        ends = _ends_of_groups(sizes, -(-x.size // count), most)
+        wanted = gpus if items * np.sum(itemsizes) > _TOGETHER_BYTES else 1
+        count = _most(1, _least(parts, _most(wanted, -(-items // most))))
+        ends = _ends_of_groups(sizes, -(-items // count), most)
     if parts * len(ends) > _MOST_PIECES:
         raise LimitError(
             f"{call}: {parts} chunks, of which each gives a piece to {len(ends)} groups of parts, but at most "

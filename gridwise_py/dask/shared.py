@@ -3,11 +3,11 @@
 Pages that are new to a process cost more than a copy into them: 1 GiB comes from an H100 at 10.8 GB/s into new memory,
 and at 25 into memory that was used before. So what a worker downloads lies in blocks that it keeps.
 
-On Linux a block is a file without a name (`memfd_create`), which other processes can map. A worker of the same host then
-gets the place of the items, not their bytes. The system frees a block with the last process that maps it, whoever was
-killed. A block that another process may still read is not used again: each reader has a byte in the block's first page,
-which it sets when it has mapped the block and when it has finished. Until a reader has mapped a block, its sender keeps
-it.
+On Linux a block is a file without a name (`memfd_create`), which other processes can map. A worker of the same host
+then gets the place of the items, not their bytes. The system frees a block with the last process that maps it, whoever
+was killed. A block that another process may still read is not used again: each reader has a byte in the block's first
+page, which it sets when it has mapped the block and when it has finished. Until a reader has mapped a block, its sender
+keeps it.
 
 A place is only sent to a process that this one sees in ``/proc``, at the other end of the connection, with the right to
 look at its files. All others get the bytes.
@@ -219,7 +219,9 @@ def are_on_one_host(context: Mapping[str, Any] | None) -> bool:
     """
     if context is None or not hasattr(os, "memfd_create"):
         return False
-    ends = tuple(str((context.get(side) or {}).get("address")) for side in ("sender", "recipient"))
+    sender: Mapping[str, Any] = context.get("sender") or {}
+    recipient: Mapping[str, Any] = context.get("recipient") or {}
+    ends = str(sender.get("address")), str(recipient.get("address"))
     found = _seen.get(ends)
     if found is None:
         if len(_seen) >= _MOST_SEEN:

@@ -1,8 +1,8 @@
 """Where a worker keeps results: Arrays on its GPU up to a limit, then as host memory, then on disk.
 
 Three levels, each least recently used first: the GPU, up to `device_limit_bytes`; host memory, up to
-`host_limit_bytes`; files in the worker's folder. An Array that was moved is uploaded again when a task needs it. Columns
-of a sort that were moved stay where they are: tasks take pieces of them. From a file a piece reads its own bytes only.
+`host_limit_bytes`; files in the worker's folder. An Array that was moved is uploaded again when a task needs it.
+Columns of a sort that were moved stay where they are, and tasks take pieces of them.
 """
 
 # Dask's annotations leave many types open:

@@ -555,7 +555,9 @@ def test_a_nanny_killed_in_any_phase_takes_its_worker_along_and_the_next_one_goe
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "phase"), ENDS)
-def test_a_scheduler_killed_in_any_phase_is_an_error_soon(settings_of_dask, several_groups, monkeypatch, tmp_path, name, phase):
+def test_a_scheduler_killed_in_any_phase_is_an_error_soon(
+    settings_of_dask, several_groups, monkeypatch, tmp_path, name, phase
+):
     with clusters.by_hand() as (address, scheduler, start):
         worker = start()
         with gwd.connect(address, timeout_s=60) as client:

@@ -235,8 +235,8 @@ def test_a_sort_has_a_group_of_parts_per_gpu_and_as_many_as_the_largest_buffer_a
     assert steps(x) == [16, 128, 8, 16], "two chunks of 40 bytes in a buffer"
     monkeypatch.setattr(collections, "what_gpus_take", lambda ask: (1, 1 << 32))
     assert steps(x) == [16, 0, 1, 16], "one GPU sorts all at once"
+    monkeypatch.setattr(collections, "what_gpus_take", lambda ask: (30, 1 << 32))
     with pytest.raises(gw.LimitError, match=r"9000 chunks, of which each gives a piece to 30 groups .*give x\.rechunk"):
-        monkeypatch.setattr(collections, "what_gpus_take", lambda ask: (30, 1 << 32))
         gwd.sort(da.zeros(9000, chunks=1, dtype="u4"))
 
 

@@ -100,5 +100,6 @@ def test_few_keys_a_round_take_more_rounds_and_give_the_same_cuts(least, most, r
         assert _check(np.split(np.sort(keys), [100, 101, 101, 350]), True, least, most) == rounds
 
 
-def test_two_rounds_cut_what_four_gpus_sort_and_five_what_no_host_holds():
-    assert [splitters.rounds(chunks, items) for chunks, items in ((4, 1 << 28), (64, 1 << 34), (2560, 1 << 38))] == [2, 4, 6]
+def test_two_rounds_cut_a_gibibyte_and_six_what_no_host_holds():
+    cases = ((4, 1 << 28), (64, 1 << 34), (2560, 1 << 38))
+    assert [splitters.rounds(chunks, items) for chunks, items in cases] == [2, 4, 6]
