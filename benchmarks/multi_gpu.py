@@ -12,7 +12,8 @@ on one worker and on all; a sort of more chunks than GPUs against the bound of w
 measured in the same run.
 
 `groups`: rows in host memory, grouped by 1,000 keys on 1 GPU and on all, beside polars, pandas or numpy on the CPUs.
-`files`: a sort and a group-by of more than the GPUs may hold, from files to files (benchmarks/larger_than_memory.py).
+`worth`: sorts and group-bys of several lengths, from host memory: on one GPU without a cluster, on clusters, on CPUs.
+What is larger than the GPUs' memory is in benchmarks/larger_than_memory.py.
 
 `--stages` measures M6 alone, and where the time of a sort goes: benchmarks/sort_stages.py.
 
@@ -479,6 +480,96 @@ def groups_on_cpus(rows: int) -> dict[str, Any]:
     return {"library": name, "rows": rows, "wall_s": wall_s, "grows_per_s": rows / wall_s * 1e-9}
 
 
+# ---- when a cluster is worth it
+
+LENGTHS = (1 << 24, 1 << 26, 1 << 28, 1 << 30)
+
+
+def measure_worth(steps: Any, adapters: list[int], most: int) -> None:
+    """Sort and group keys of host memory: by one process, by clusters, and on the CPUs."""
+    rows = steps.document["worth"] = []
+    lengths = [n for n in LENGTHS if n <= most]
+    alone = steps.run("worth: one process", lambda: worth_alone(adapters[0], lengths), 120.0) or {}
+    on_cpus = steps.run("worth: CPUs", lambda: worth_on_cpus(lengths), 180.0) or {}
+    clusters = {
+        workers: steps.run(
+            f"worth: {workers} GPUs", lambda workers=workers: worth_on_cluster(adapters[:workers], lengths), 180.0
+        ) or {}
+        for workers in sorted({1, len(adapters)})
+    }  # fmt: skip
+    for what in ("sort", "groups"):
+        for n in lengths:
+            times = {"one process": alone.get((what, n)), "CPUs": on_cpus.get((what, n))}
+            times |= {f"cluster of {workers}": found.get((what, n)) for workers, found in clusters.items()}
+            rows.append({"what": what, "n": n, "seconds": times})
+            shown = ", ".join(f"{name} " + ("-" if s is None else f"{s:.3f}") for name, s in times.items())
+            steps.say(f"{what} of {n}: {shown} s")
+
+
+def worth_alone(adapter: int, lengths: list[int]) -> dict[tuple[str, int], float]:
+    """Return the seconds of gw.sort and gw.group_by of numpy arrays."""
+    import gridwise_py as gw
+
+    device, found = gw.request_device(adapter), {}
+    for n in lengths:
+        keys, values = chunk(0, n), group_values(0, n)
+        found["sort", n] = timed(lambda keys=keys: gw.sort(keys, device=device), 0, 2)
+        few = keys % np.uint32(GROUPS)
+        found["groups", n] = timed(
+            lambda few=few, values=values: gw.group_by(few, total=(values, "sum"), device=device), 0, 2
+        )
+    return found
+
+
+def worth_on_cpus(lengths: list[int]) -> dict[tuple[str, int], float]:
+    """Return the seconds of polars, or of numpy for what it can."""
+    import importlib.util
+
+    found = {}
+    for n in lengths:
+        keys, values = chunk(0, n), group_values(0, n)
+        few = keys % np.uint32(GROUPS)
+        if importlib.util.find_spec("polars"):
+            import polars
+
+            series = polars.Series(keys)
+            found["sort", n] = timed(lambda series=series: series.sort(), 0, 2)
+            frame = polars.DataFrame({"key": few, "value": values}).lazy()
+            call = frame.group_by("key").agg(polars.col("value").sum()).collect
+            found["groups", n] = timed(call, 0, 2)
+        elif n <= 1 << 28:  # one core
+            found["sort", n] = timed(lambda keys=keys: np.sort(keys), 0, 1)
+            found["groups", n] = timed(lambda few=few, values=values: np.bincount(few, values, GROUPS), 0, 1)
+    return found
+
+
+def worth_on_cluster(adapters: list[int], lengths: list[int]) -> dict[tuple[str, int], float]:
+    """Return the seconds of gwd.sort and gwd.groupby of chunks that workers hold in host memory."""
+    from distributed import wait
+
+    import gridwise_py.dask as gwd
+
+    found = {}
+    with gwd.local_cluster(adapters) as cluster, gwd.connect(cluster, timeout_s=60) as client:
+        client.wait_for_workers(len(adapters), timeout=60)
+        for n in lengths:
+            count = max(2 * len(adapters), n >> 27)
+            x = client.persist(chunked(count, n // count))
+            keys, values = (client.persist(chunked(count, n // count, make)) for make in (group_keys, group_values))
+            wait([x, keys, values])
+            numbers = iter(range(100))
+
+            def sort(x: Any = x) -> None:
+                wait(client.persist(gwd.sort(x)))
+
+            def groups(keys: Any = keys, values: Any = values, numbers: Any = numbers) -> None:
+                client.gather(client.compute(gwd.groupby(keys, values, "sum", max_groups=GROUPS + next(numbers))))
+
+            found["sort", n] = timed(sort, 0, 2)
+            found["groups", n] = timed(groups, 0, 2)
+    return found
+
+
 def measure_sort(client: Any, items: int, workers: int) -> dict[str, Any]:
     """M6: a sort, and the bound from rates that are measured here: staging of a worker, exchange between two."""
     import gridwise_py.dask as gwd
@@ -687,6 +778,8 @@ def main() -> int:
         document["left_out"] += [name for name in names if name not in {row["row"] for row in rows_found}]
     if given.stages or "dask" in given.parts:
         measure_dask(steps, adapters, given.items, None if given.stages else given.task_seconds)
+    if "worth" in given.parts and not given.stages:
+        measure_worth(steps, adapters, 16 * given.items)
     if "groups" in given.parts and not given.stages:
         measure_groups(steps, adapters, given.rows_of_groups, given.items)
     document["marks"] = marks(document)

@@ -9,7 +9,8 @@ One-shot functions on large numpy arrays work in the same way, on windows of the
 
 from __future__ import annotations
 
-import sys
+import mmap
+import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -478,26 +479,27 @@ class _KeptStagings:
 
 
 class _KeptResults:
-    """Memory of results that nobody has any more: fresh memory costs more than a copy, for its pages.
-
-    It is held, not lent: what only this list refers to is used again.
-    """
+    """Memory of results that nobody has any more: fresh memory costs more than a copy, for its pages."""
 
     def __init__(self) -> None:
-        self._held: deque[np.ndarray] = deque(maxlen=_RESULTS)
+        #: The garbage collector puts it here, between any two steps of any thread.
+        self._free: deque[mmap.mmap] = deque(maxlen=_RESULTS)
 
     def empty(self, count: int, dtype: np.dtype) -> tuple[np.ndarray, bool]:
         """Return an array with any contents, and whether its memory was never touched."""
         size_bytes = count * dtype.itemsize
         if not _WINDOWED_BYTES <= size_bytes <= _WINDOW_BYTES:
             return np.empty(count, dtype), True
-        for memory in tuple(self._held):
-            # The tuple, the deque, this name and the argument.
-            if memory.size >= size_bytes and sys.getrefcount(memory) <= 4:
-                return memory[:size_bytes].view(dtype), False
-        memory = np.empty(size_bytes, np.uint8)
-        self._held.append(memory)
-        return memory.view(dtype), True
+        try:
+            memory, is_fresh = self._free.popleft(), False
+        except IndexError:
+            memory, is_fresh = mmap.mmap(-1, size_bytes), True
+        if len(memory) < size_bytes:
+            memory, is_fresh = mmap.mmap(-1, size_bytes), True
+        # The array that all views of the result refer to.
+        whole = np.frombuffer(memory, np.uint8, size_bytes)
+        weakref.finalize(whole, self._free.append, memory).atexit = False
+        return whole.view(dtype), is_fresh
 
 
 def _pipeline(

@@ -22,7 +22,6 @@ FOLDERS = {"GRIDWISE_CACHE_DIR": settings.cache_dir, "GRIDWISE_DUMP_SHADERS": se
            "GRIDWISE_FLEET_DIR": settings.fleet_dir}  # fmt: skip
 OTHERS = {
     "GRIDWISE_ADAPTER": settings.adapter,
-    "GRIDWISE_DASK_EXCHANGE": settings.dask_exchange,
     "GRIDWISE_SCAN_STRATEGY": settings.scan_strategy,
     "GRIDWISE_TIMEOUT_S": settings.timeout_s,
 }
@@ -72,15 +71,6 @@ def test_a_scan_strategy_is_one_that_scan_takes(monkeypatch):
     monkeypatch.setenv("GRIDWISE_SCAN_STRATEGY", "1")
     with pytest.raises(gw.ArgumentError, match=r"STRATEGY='1'.*known are auto, reduce_then_scan, lookback"):
         settings.scan_strategy()
-
-
-def test_an_exchange_is_one_that_sorts_take(monkeypatch):
-    for value, wanted in (("", "auto"), ("auto", "auto"), ("tasks", "tasks"), ("p2p", "p2p")):
-        monkeypatch.setenv("GRIDWISE_DASK_EXCHANGE", value)
-        assert settings.dask_exchange() == wanted
-    monkeypatch.setenv("GRIDWISE_DASK_EXCHANGE", "ucx")
-    with pytest.raises(gw.ArgumentError, match=r"EXCHANGE='ucx'.*known are auto, tasks, p2p"):
-        settings.dask_exchange()
 
 
 def test_the_columns_of_a_terminal_are_a_number_or_nothing(monkeypatch):
