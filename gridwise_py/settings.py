@@ -20,6 +20,7 @@ __all__ = [
     "ScanStrategy",
     "adapter",
     "cache_dir",
+    "copy_threads",
     "checked_timeout_s",
     "dask_cpu",
     "dump_shaders",
@@ -48,6 +49,7 @@ VARIABLES: dict[str, str] = {
     "GRIDWISE_SHADER_CHECKS": "when a pipeline is first needed",
     "GRIDWISE_SCAN_STRATEGY": "when a `Scan` is first bound",
     "GRIDWISE_TUNING": "when a device is first used",
+    "GRIDWISE_COPY_THREADS": "when a device is first used",
     "GRIDWISE_CACHE_DIR": "when they are looked up",
     "GRIDWISE_DASK_CPU": "when a worker of a Dask cluster starts",
     "GRIDWISE_FLEET_DIR": "when a device of a fleet is measured",
@@ -92,6 +94,16 @@ def timeout_s() -> float | None:
 def tuning() -> bool:
     """``GRIDWISE_TUNING``: whether tuned shapes are used, by default yes; read when a device is first used."""
     return _one_of("GRIDWISE_TUNING", _FLAGS, True)
+
+
+def copy_threads() -> int | None:
+    """``GRIDWISE_COPY_THREADS``: how many threads copy to and from staging memory; read when a device is first used."""
+    text = _text("GRIDWISE_COPY_THREADS")
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) == 0:
+        raise ArgumentError(f"GRIDWISE_COPY_THREADS={text!r} must be an integer of at least 1, such as 4; unset it")
+    return int(text)
 
 
 # ---- per primitive and pipeline

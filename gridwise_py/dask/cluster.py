@@ -67,6 +67,8 @@ Result = TypeVar("Result")
 _GPU_TYPES = ("DiscreteGPU", "IntegratedGPU")
 #: A worker's threads beside the one that waits for the GPU: they cut, count and read files.
 _MOST_THREADS = 4
+#: Threads that copy to and from a worker's GPU, where there are as many cores.
+_COPY_THREADS = 8
 _POLL_S = 0.05
 #: Beyond twice the limit of a connection, for what Dask does after it.
 _GRACE_S = 10.0
@@ -259,6 +261,9 @@ def worker_options(tag: str, adapter: AdapterDescription, count: int, threads: i
     """
     cores = os.cpu_count() or 1
     environment = {"GRIDWISE_ADAPTER": str(adapter.index)}
+    if settings.copy_threads() is None:
+        # All workers' threads together keep the host's memory busy; more of them take it from each other.
+        environment["GRIDWISE_COPY_THREADS"] = str(max(2, min(_COPY_THREADS, cores // count)))
     if adapter.type not in _GPU_TYPES:
         environment["GRIDWISE_DASK_CPU"] = "1"  # this adapter was named
     return {

@@ -22,6 +22,7 @@ FOLDERS = {"GRIDWISE_CACHE_DIR": settings.cache_dir, "GRIDWISE_DUMP_SHADERS": se
            "GRIDWISE_FLEET_DIR": settings.fleet_dir}  # fmt: skip
 OTHERS = {
     "GRIDWISE_ADAPTER": settings.adapter,
+    "GRIDWISE_COPY_THREADS": settings.copy_threads,
     "GRIDWISE_SCAN_STRATEGY": settings.scan_strategy,
     "GRIDWISE_TIMEOUT_S": settings.timeout_s,
 }
@@ -58,6 +59,19 @@ def test_an_adapter_is_any_text(monkeypatch):
     for value, wanted in (("", None), ("0", "0"), ("Some GPU", "Some GPU")):
         monkeypatch.setenv("GRIDWISE_ADAPTER", value)
         assert settings.adapter() == wanted
+
+
+def test_a_number_of_threads_is_one_that_devices_take(monkeypatch):
+    from gridwise_py.runtime.transfers import Transfers
+
+    for value, wanted in (("", None), ("3", 3)):
+        monkeypatch.setenv("GRIDWISE_COPY_THREADS", value)
+        assert settings.copy_threads() == wanted
+    assert Transfers(None).threads == 3
+    for value in ("0", "-1", "two"):
+        monkeypatch.setenv("GRIDWISE_COPY_THREADS", value)
+        with pytest.raises(gw.ArgumentError, match=rf"COPY_THREADS='{value}' must be an integer of at least 1"):
+            settings.copy_threads()
 
 
 def test_a_scan_strategy_is_one_that_scan_takes(monkeypatch):
