@@ -17,8 +17,8 @@ What is larger than the GPUs' memory is in benchmarks/larger_than_memory.py.
 
 `--stages` measures M6 alone, and where the time of a sort goes: benchmarks/sort_stages.py.
 
-At the end it says of each mark what was found, whether it holds here, and whether it is reached: M1, M2 and M4 ask for
-four GPUs, and stay open on fewer. The file is written after each step: an error, a step that hangs and the end of the
+At the end it says of each mark what was found, whether it holds here, and whether it is reached: M1 and M4 ask for four
+GPUs, and stay open on fewer. The file is written after each step: an error, a step that hangs and the end of the
 time cost what is missing, no more. It ends with 4 if something is missing, with 3 if a step hung.
 
 Virtual machines back memory as it is touched: all host memory is written before it is timed.
