@@ -15,16 +15,14 @@ from typing import Any, Literal, TypeVar, get_args
 from .errors import ArgumentError
 
 __all__ = [
-    "EXCHANGES",
     "SCAN_STRATEGIES",
     "VARIABLES",
-    "Exchange",
     "ScanStrategy",
     "adapter",
     "cache_dir",
     "checked_timeout_s",
+    "copy_threads",
     "dask_cpu",
-    "dask_exchange",
     "dump_shaders",
     "fleet_dir",
     "has_wayland",
@@ -51,9 +49,9 @@ VARIABLES: dict[str, str] = {
     "GRIDWISE_SHADER_CHECKS": "when a pipeline is first needed",
     "GRIDWISE_SCAN_STRATEGY": "when a `Scan` is first bound",
     "GRIDWISE_TUNING": "when a device is first used",
+    "GRIDWISE_COPY_THREADS": "when a device is first used",
     "GRIDWISE_CACHE_DIR": "when they are looked up",
     "GRIDWISE_DASK_CPU": "when a worker of a Dask cluster starts",
-    "GRIDWISE_DASK_EXCHANGE": "when a sort of a dask array is built",
     "GRIDWISE_FLEET_DIR": "when a device of a fleet is measured",
     "GRIDWISE_DUMP_SHADERS": "when a shader module is made",
     "GRIDWISE_TRACEBACK": "when one happens",
@@ -62,8 +60,6 @@ VARIABLES: dict[str, str] = {
 ScanStrategy = Literal["auto", "reduce_then_scan", "lookback"]
 SCAN_STRATEGIES: tuple[ScanStrategy, ...] = get_args(ScanStrategy)
 
-Exchange = Literal["auto", "tasks", "p2p"]
-EXCHANGES: tuple[Exchange, ...] = get_args(Exchange)
 
 _FLAGS = {"1": True, "0": False, "on": True, "off": False}
 
@@ -98,6 +94,16 @@ def timeout_s() -> float | None:
 def tuning() -> bool:
     """``GRIDWISE_TUNING``: whether tuned shapes are used, by default yes; read when a device is first used."""
     return _one_of("GRIDWISE_TUNING", _FLAGS, True)
+
+
+def copy_threads() -> int | None:
+    """``GRIDWISE_COPY_THREADS``: how many threads copy to and from staging memory; read when a device is first used."""
+    text = _text("GRIDWISE_COPY_THREADS")
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) == 0:
+        raise ArgumentError(f"GRIDWISE_COPY_THREADS={text!r} must be an integer of at least 1, such as 4; unset it")
+    return int(text)
 
 
 # ---- per primitive and pipeline
@@ -145,12 +151,6 @@ def traceback() -> bool:
 def dask_cpu() -> bool:
     """``GRIDWISE_DASK_CPU``: whether workers of a Dask cluster may compute on software adapters; read as one starts."""
     return _one_of("GRIDWISE_DASK_CPU", _FLAGS, False)
-
-
-def dask_exchange() -> Exchange:
-    """``GRIDWISE_DASK_EXCHANGE``: how sorts of dask arrays exchange pieces, unless they say; read as one is built."""
-    known: dict[str, Exchange] = {name: name for name in EXCHANGES}
-    return _one_of("GRIDWISE_DASK_EXCHANGE", known, "auto")
 
 
 # ---- of other software

@@ -9,6 +9,8 @@ One-shot functions on large numpy arrays work in the same way, on windows of the
 
 from __future__ import annotations
 
+import mmap
+import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,6 +41,7 @@ _LEAST_WINDOW_BYTES = 2 << 20
 _LEAST_WINDOWS = 4  # so that copies and work overlap
 _WINDOWED_BYTES = 8 << 20  # as for the ring of a transfer: smaller arrays take one call
 _STAGINGS = 2
+_RESULTS = 3  # one that the caller has, one that it takes next, one that threads copy to
 _END = object()  # unlike None, which may be a (wrong) chunk
 
 
@@ -475,6 +478,30 @@ class _KeptStagings:
             self._kept.append(staging)
 
 
+class _KeptResults:
+    """Memory of results that nobody has any more: fresh memory costs more than a copy, for its pages."""
+
+    def __init__(self) -> None:
+        #: The garbage collector puts it here, between any two steps of any thread.
+        self._free: deque[mmap.mmap] = deque(maxlen=_RESULTS)
+
+    def empty(self, count: int, dtype: np.dtype) -> tuple[np.ndarray, bool]:
+        """Return an array with any contents, and whether its memory was never touched."""
+        size_bytes = count * dtype.itemsize
+        if not _WINDOWED_BYTES <= size_bytes <= _WINDOW_BYTES:
+            return np.empty(count, dtype), True
+        try:
+            memory, is_fresh = self._free.popleft(), False
+        except IndexError:
+            memory, is_fresh = mmap.mmap(-1, size_bytes), True
+        if len(memory) < size_bytes:
+            memory, is_fresh = mmap.mmap(-1, size_bytes), True
+        # The array that all views of the result refer to.
+        whole = np.frombuffer(memory, np.uint8, size_bytes)
+        weakref.finalize(whole, self._free.append, memory).atexit = False
+        return whole.view(dtype), is_fresh
+
+
 def _pipeline(
     job: _Job, chunks: Iterable[Any], overlap: bool, out: np.ndarray | None = None, *, out_is_fresh: bool = False
 ) -> Iterator[np.ndarray]:
@@ -484,6 +511,7 @@ def _pipeline(
     context = context_of(device)
     kept = context.cached("stagings of streams", _KeptStagings)
     stagings = [kept.take(device) for _ in range(_STAGINGS)]
+    results = context.cached("results of streams", _KeptResults)
     source = iter(chunks)
     placed = 0
 
@@ -499,12 +527,15 @@ def _pipeline(
     def read(staging: _Staging) -> np.ndarray:
         nonlocal placed
         count = staging.items if job.returns_items else 0
-        result = np.empty(count, dtype=job.returned.dtype) if out is None else out[placed : placed + count]
-        placed += count
         converts = job.result_datatype != job.returned
+        if out is not None:
+            result, is_fresh = out[placed : placed + count], out_is_fresh
+        else:
+            result, is_fresh = results.empty(count, job.returned.dtype)
+        placed += count
         read_into = np.empty(count, dtype=job.result_datatype.dtype) if converts else result
         with step(context.observer, "copy from staging"), device_errors(f"stream of {job.primitive.name}", device):
-            staging.read(device, read_into, is_fresh=converts or out is None or out_is_fresh)
+            staging.read(device, read_into, is_fresh=converts or is_fresh)
         if converts:
             with np.errstate(over="ignore"):
                 np.copyto(result, read_into, casting="unsafe")

@@ -22,6 +22,7 @@ if _typing.TYPE_CHECKING:
     from .cluster import GpuClient, connect, local_cluster
     from .collections import (
         argsort,
+        cumprod,
         cumsum,
         groupby,
         histogram,
@@ -50,6 +51,7 @@ _LOADED_LATE = {
     **dict.fromkeys(
         (
             "argsort",
+            "cumprod",
             "cumsum",
             "groupby",
             "histogram",
@@ -76,6 +78,7 @@ __all__ = [
     "GpuPlugin",
     "argsort",
     "connect",
+    "cumprod",
     "cumsum",
     "groupby",
     "histogram",

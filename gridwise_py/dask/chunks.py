@@ -1,4 +1,4 @@
-"""What runs on the chunks of a distributed array: numpy arrays or Arrays in, numpy arrays out. Knows no Dask.
+"""What runs on the chunks of a distributed array: numpy arrays or Arrays in. Knows no Dask.
 
 Every function here is pure: a chunk whose worker died is computed again elsewhere, and the bits are the same. The
 first argument of each is the device of the worker. Numbers that chunks contribute to a result are arrays of one item,
@@ -7,21 +7,43 @@ or of none where a chunk is empty.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import wgpu
 
-from .. import Add, Array, BinOp, Multiply, asarray, group_by, histogram, reduce, scan, sort, sort_pairs, top_k, unique
+from .. import (
+    Add,
+    Array,
+    BinOp,
+    Multiply,
+    arange,
+    asarray,
+    count,
+    empty,
+    group_by,
+    histogram,
+    reduce,
+    scan,
+    sort,
+    sort_pairs,
+    synchronize,
+    top_k,
+    unique,
+)  # fmt: skip
+from .. import max as top
 from ..errors import LengthError, LimitError
+from .shared import host_memory
+from .splitters import Search, sampled
+from .stages import stage
 
 __all__ = [
     "Candidates",
     "Chunk",
+    "Columns",
     "Grouped",
     "How",
-    "Sorted",
     "best_of",
     "carries",
     "checked_range",
@@ -31,29 +53,35 @@ __all__ = [
     "first_best",
     "grouped",
     "grouped_result",
+    "held",
+    "held_with_indices",
     "host",
     "merged",
     "merged_groups",
     "offsets",
+    "part",
+    "piece",
     "reduced",
     "reduced_parts",
     "result",
+    "sampled_keys",
     "scanned",
-    "sorted_indices",
-    "sorted_keys",
-    "sorted_pairs",
+    "totalled",
     "uploaded",
 ]
 
 Chunk: TypeAlias = "np.ndarray | Array"
 How = Literal["sum", "min", "max", "count", "mean"]
-#: A sorted chunk: keys, and values if there are any.
-Sorted: TypeAlias = "tuple[np.ndarray, ...]"
 
 
 def host(chunk: Chunk) -> np.ndarray:
     """Return a chunk as a numpy array."""
-    return chunk.to_numpy() if isinstance(chunk, Array) else np.ascontiguousarray(chunk)
+    if not isinstance(chunk, Array):
+        return np.ascontiguousarray(chunk)
+    if chunk.ndim != 1 or chunk.count is not None:
+        return chunk.to_numpy()
+    with stage("download", chunk.nbytes):
+        return chunk.to_numpy(out=host_memory.empty(int(chunk.size), chunk.dtype))
 
 
 def uploaded(device: wgpu.GPUDevice, chunk: Chunk) -> Array:
@@ -164,6 +192,11 @@ def counted(
     return _i64(histogram(chunk, bins, range=(low, high), device=device)[0])
 
 
+def totalled(counts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the sum of counts of several chunks."""
+    return np.sum(counts, axis=0)
+
+
 def _i64(counts: Any) -> np.ndarray:
     return host(counts).astype(np.int64, copy=False)
 
@@ -201,15 +234,45 @@ def grouped(device: wgpu.GPUDevice, keys: Chunk, values: Chunk, *, how: How, max
     """Return the groups of a chunk."""
     if keys.size != values.size:
         raise LengthError(f"gwd.groupby(): a chunk has {keys.size} keys, but {values.size} values; give as many")
+    if keys.size and keys.dtype.itemsize >= 4 and values.dtype.itemsize >= 4 and values.dtype.kind in "iuf":
+        return _grouped_on_gpu(device, keys, values, how, max_groups)
     own_keys, items = host(keys), host(values)
-    if how == "mean" and items.dtype.kind in "iu" and items.dtype.itemsize == 8:
-        items = items.astype(np.float64)  # sums of 64-bit integers wrap
-    elif how in ("sum", "mean"):
-        items = items.astype(np.sum(np.empty(0, items.dtype)).dtype, copy=False)
+    if how in ("sum", "mean"):
+        items = items.astype(_added_as(items.dtype, how), copy=False)
     columns = () if how == "count" else (items,)
     if how in ("count", "mean"):
         columns = (*columns, np.ones(items.size, np.uint64))
     return _merged(device, own_keys, columns, how, max_groups)
+
+
+def _added_as(dtype: np.dtype, how: How) -> np.dtype:
+    """Return the dtype that sums are made in."""
+    if how == "mean" and dtype.kind in "iu" and dtype.itemsize == 8:
+        return np.dtype(np.float64)  # sums of 64-bit integers wrap
+    return np.sum(np.empty(0, dtype)).dtype
+
+
+def _grouped_on_gpu(device: wgpu.GPUDevice, keys: Chunk, values: Chunk, how: How, max_groups: int) -> Grouped:
+    """As `grouped`, of items that a GPU groups as they are: they cross to it once, and are widened there."""
+    wanted = _added_as(values.dtype, how) if how in ("sum", "mean") else values.dtype
+    if wanted.kind == "f" and values.dtype.kind != "f":
+        values = host(values).astype(wanted)
+    with stage("upload", keys.nbytes + (0 if how == "count" else values.nbytes)):
+        own_keys = uploaded(device, keys)
+        items = own_keys if how == "count" else uploaded(device, values).astype(wanted, copy=False)
+    aggregates: dict[str, Any] = {} if how == "count" else {"c0": (items, _COLUMNS[how][0])}
+    if how in ("count", "mean"):
+        aggregates[f"c{len(aggregates)}"] = count
+    with stage("GPU"):
+        # A radix sort of small keys takes few passes.
+        bits = max(int(top(own_keys).item()).bit_length(), 1) if own_keys.dtype.kind == "u" else None
+        groups = group_by(own_keys, aggregates, key_bits=bits, deterministic=True, device=device)
+        found = groups.keys.to_numpy()
+    _check_groups(found.size, max_groups)
+    columns = [groups[name].to_numpy() for name in aggregates]
+    if how in ("count", "mean"):
+        columns[-1] = columns[-1].astype(np.uint64)
+    return Grouped(found, tuple(columns))
 
 
 def merged_groups(device: wgpu.GPUDevice, parts: Sequence[Grouped], *, how: How, max_groups: int) -> Grouped:
@@ -226,12 +289,16 @@ def _merged(
         return Grouped(keys, columns)
     aggregates = {f"c{i}": (column, _COLUMNS[how][i]) for i, column in enumerate(columns)}
     groups = group_by(keys, aggregates, deterministic=True, device=device)
-    if groups.keys.size > max_groups:
+    _check_groups(groups.keys.size, max_groups)
+    return Grouped(groups.keys, tuple(getattr(groups, name) for name in aggregates))
+
+
+def _check_groups(number: int, max_groups: int) -> None:
+    if number > max_groups:
         raise LimitError(
-            f"gwd.groupby(): {groups.keys.size} groups are more than max_groups={max_groups}, and all groups come "
+            f"gwd.groupby(): {number} groups are more than max_groups={max_groups}, and all groups come "
             f"together on one worker; give a larger max_groups, or group by fewer keys"
         )
-    return Grouped(groups.keys, tuple(getattr(groups, name) for name in aggregates))
 
 
 def grouped_result(parts: Sequence[Grouped], *, how: How, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
@@ -247,32 +314,117 @@ def grouped_result(parts: Sequence[Grouped], *, how: How, dtype: np.dtype) -> tu
 # ---- sorts
 
 
-def sorted_keys(device: wgpu.GPUDevice, chunk: Chunk, *, descending: bool) -> Sorted:
-    """Return a chunk in order."""
-    return (host(sort(chunk, descending=descending, device=device)),)
+class Columns:
+    """Keys, and values if there are any: as many items each, on the GPU or in host memory."""
+
+    __slots__ = ("columns",)
+
+    def __init__(self, *columns: Chunk):
+        self.columns: tuple[Chunk, ...] = columns
+
+    @property
+    def size(self) -> int:
+        """Items of a column."""
+        return int(self.columns[0].size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        return sum(column.nbytes for column in self.columns)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return iter(self.columns)
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether any column is an Array."""
+        return any(isinstance(column, Array) for column in self.columns)
+
+    def between(self, begin: int, end: int) -> Columns:
+        """Return some of the items, without a copy."""
+        return Columns(*(column[begin:end] for column in self.columns))
+
+    def on_host(self) -> Columns:
+        """Return the items in host memory."""
+        return Columns(*(host(column) for column in self.columns))
 
 
-def sorted_pairs(device: wgpu.GPUDevice, keys: Chunk, values: Chunk, *, descending: bool) -> Sorted:
-    """Return a chunk and its values in the order of the keys."""
-    if keys.size != values.size:
-        raise LengthError(f"gwd.sort_pairs(): a chunk has {keys.size} keys, but {values.size} values; give as many")
-    return tuple(host(each) for each in sort_pairs(keys, values, descending=descending, device=device))
+def _joined(device: wgpu.GPUDevice, chunks: Sequence[Chunk]) -> Array:
+    """Return items of several chunks, one behind the other, on the GPU."""
+    if len(chunks) == 1 and isinstance(chunks[0], Array):
+        return chunks[0]
+    whole = empty(sum(chunk.size for chunk in chunks), chunks[0].dtype, device)
+    begin = 0
+    with stage("upload", sum(chunk.nbytes for chunk in chunks if not isinstance(chunk, Array))):
+        for chunk in chunks:
+            whole[begin : begin + chunk.size].copy_from(chunk)
+            begin += chunk.size
+    return whole
 
 
-def sorted_indices(device: wgpu.GPUDevice, chunk: Chunk, first: np.ndarray, index: int, *, descending: bool) -> Sorted:
-    """Return a chunk in order, and where each item is in the whole array."""
-    indices = np.arange(first[index], first[index] + np.uint64(chunk.size), dtype=np.uint64)
-    return sorted_pairs(device, host(chunk), indices, descending=descending)
+def _in_order(device: wgpu.GPUDevice, columns: Sequence[Array], descending: bool) -> Columns:
+    if not columns[0].size:
+        return Columns(*columns)
+    with stage("GPU"):
+        if len(columns) == 1:
+            found = Columns(sort(columns[0], descending=descending, device=device))
+        else:
+            found = Columns(*sort_pairs(columns[0], columns[1], descending=descending, device=device))
+        synchronize(device)
+    return found
 
 
-def merged(device: wgpu.GPUDevice, parts: Sequence[Sorted], *, descending: bool) -> Sorted:
-    """Return pieces of sorted chunks, in the order of these chunks, as one in order; stable."""
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    if sum(part[0].size > 0 for part in parts) < 2:  # in order as it is
-        return tuple(columns)
-    if len(columns) == 1:
-        return sorted_keys(device, columns[0], descending=descending)
-    return sorted_pairs(device, columns[0], columns[1], descending=descending)
+def held(device: wgpu.GPUDevice, *columns: Chunk, in_order: bool, descending: bool) -> Columns:
+    """Return a chunk, and its values if there are any, on the GPU; in order if that is asked for."""
+    sizes = [column.size for column in columns]
+    if len(set(sizes)) > 1:
+        raise LengthError(f"gwd.sort_pairs(): a chunk has {sizes[0]} keys, but {sizes[1]} values; give as many")
+    arrays = [_joined(device, [column]) for column in columns]
+    return _in_order(device, arrays, descending) if in_order else Columns(*arrays)
+
+
+def held_with_indices(
+    device: wgpu.GPUDevice,
+    chunk: Chunk,
+    first: np.ndarray,
+    index: int,
+    *,
+    dtype: np.dtype,
+    in_order: bool,
+    descending: bool,
+) -> Columns:
+    """Return a chunk on the GPU, and where each item is in the whole array."""
+    begin = int(first[index])
+    indices = arange(begin, begin + chunk.size, dtype=dtype, device=device) if chunk.size else np.empty(0, dtype)
+    return held(device, chunk, indices, in_order=in_order, descending=descending)
+
+
+def sampled_keys(device: wgpu.GPUDevice, run: Columns, state: Search, index: int, *, descending: bool) -> np.ndarray:
+    """Return the keys of a sorted chunk that a round of the search for cuts takes."""
+    with stage("GPU"):
+        return sampled(run.columns[0], state, index, descending=descending)
+
+
+def piece(run: Columns, table: np.ndarray, index: int, group: int) -> Columns:
+    """Return what a sorted chunk gives to a group of parts; without a copy."""
+    row = table[index]
+    return run.between(0 if group == 0 else int(row[group - 1]), run.size if group == row.size else int(row[group]))
+
+
+def merged(
+    device: wgpu.GPUDevice, pieces: Sequence[Columns], *, dtypes: Sequence[np.dtype], descending: bool
+) -> Columns:
+    """Return pieces of chunks, in the order of these chunks, as one in order; stable. It stays on the GPU."""
+    some = [each for each in pieces if each.size] or [pieces[0]]
+    arrays = [_joined(device, column) for column in zip(*some, strict=True)]
+    found = _in_order(device, arrays, descending)
+    return Columns(*(cast(Array, each).astype(dtype, copy=False) for each, dtype in zip(found, dtypes, strict=True)))
+
+
+def part(group: Columns, sizes: Sequence[int], number: int) -> tuple[np.ndarray, ...]:
+    """Return a part of a group of parts of these sizes, in host memory."""
+    begin = sum(sizes[:number])
+    return tuple(host(each) for each in group.between(begin, begin + sizes[number]))
 
 
 def offsets(sizes: Sequence[int]) -> np.ndarray:

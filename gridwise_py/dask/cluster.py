@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import contextlib
+import inspect
 import ipaddress
 import json
 import logging
 import os
 import socket
+import sys
 import threading
 import time
 from collections import Counter
@@ -64,6 +67,8 @@ Result = TypeVar("Result")
 _GPU_TYPES = ("DiscreteGPU", "IntegratedGPU")
 #: A worker's threads beside the one that waits for the GPU: they cut, count and read files.
 _MOST_THREADS = 4
+#: Threads that copy to and from a worker's GPU, where there are as many cores.
+_COPY_THREADS = 8
 _POLL_S = 0.05
 #: Beyond twice the limit of a connection, for what Dask does after it.
 _GRACE_S = 10.0
@@ -80,9 +85,11 @@ class LocalCluster(SpecCluster):
     """
 
     def _update_worker_status(self, op: str, msg: Any) -> None:
-        lost = self.scheduler_info["workers"][msg]["name"] if op == "remove" else None
-        # Not SpecCluster's own, which gives it up.
-        super(SpecCluster, self)._update_worker_status(op, msg)
+        # It may have gone before this cluster heard of it.
+        lost = self.scheduler_info["workers"].get(msg, {}).get("name") if op == "remove" else None
+        if op != "remove" or lost is not None:
+            # Not SpecCluster's own, which gives it up.
+            super(SpecCluster, self)._update_worker_status(op, msg)
         if lost is not None:
             loop = asyncio.get_running_loop()
             timeout_s = parse_timedelta(dask.config.get("distributed.deploy.lost-worker-timeout"))
@@ -121,7 +128,7 @@ def local_cluster(
         Host memory of each worker, as Dask takes it; by default all workers share the host's memory evenly.
     device_memory_limit : str or int, optional
         Bytes, or a text such as "60GiB": when the Arrays that a worker holds have more, those used longest ago move to
-        host memory. By default they stay until host memory, in which Dask counts them, comes to its limit.
+        host memory. By default they stay until the GPU has no more room.
     tls : bool, default False
         Whether processes talk by TLS, with certificates made for this cluster. Needs the package cryptography.
     threads : int, optional
@@ -139,11 +146,11 @@ def local_cluster(
     ------
     AdapterError
         If there is no such adapter, or no GPU.
-
-    Notes
-    -----
-    Call this below ``if __name__ == "__main__":`` in scripts: workers import the script that started them.
+    ClusterError
+        If a script calls this outside of ``if __name__ == "__main__":``. Workers import the script that started them,
+        and would start a cluster each.
     """
+    _check_main_guard()
     chosen = chosen_adapters(adapters)
     host = "127.0.0.1"
     security = Security.temporary() if tls else None
@@ -159,6 +166,33 @@ def local_cluster(
     listening = {name: options[name] for name in ("protocol", "host", "security") if name in options}
     scheduler = {"cls": Scheduler, "options": {**listening, **NO_DASHBOARD}}
     return LocalCluster(workers=workers, scheduler=scheduler, security=security, silence_logs=quiet, **spec)
+
+
+def _check_main_guard() -> None:
+    """Raise ClusterError where workers, which import the script of this process, would come to the same call."""
+    main: Any = sys.modules.get("__main__")
+    path = getattr(main, "__file__", None)
+    if path is None or dask.config.get("distributed.worker.multiprocessing-method") == "fork":
+        return  # a notebook, or `python -c`: nothing is imported
+    frame = inspect.currentframe()
+    while frame is not None and (frame.f_code.co_name != "<module>" or frame.f_globals is not vars(main)):
+        frame = frame.f_back
+    if frame is None:
+        return  # another thread, which the script started
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return
+    line = frame.f_lineno
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and node.lineno <= line <= (node.end_lineno or 0):
+            names = {getattr(each, "id", getattr(each, "attr", None)) for each in ast.walk(node.test)}
+            if names & {"__name__", "parent_process", "current_process"}:
+                return
+    raise ClusterError(
+        f"line {line} of {path} starts a cluster, and its workers would come to that line again, because they import "
+        f'the script; put it below `if __name__ == "__main__":`'
+    )
 
 
 def chosen_adapters(adapters: Iterable[int | str] | int | str) -> list[AdapterDescription]:
@@ -227,6 +261,9 @@ def worker_options(tag: str, adapter: AdapterDescription, count: int, threads: i
     """
     cores = os.cpu_count() or 1
     environment = {"GRIDWISE_ADAPTER": str(adapter.index)}
+    if settings.copy_threads() is None:
+        # All workers' threads together keep the host's memory busy; more of them take it from each other.
+        environment["GRIDWISE_COPY_THREADS"] = str(max(2, min(_COPY_THREADS, cores // count)))
     if adapter.type not in _GPU_TYPES:
         environment["GRIDWISE_DASK_CPU"] = "1"  # this adapter was named
     return {
@@ -256,9 +293,7 @@ def memory_options(
         memory_limit = MEMORY_LIMIT // count
     elif isinstance(memory_limit, str):
         memory_limit = _bytes("memory_limit", memory_limit)
-    if device_memory_limit is None:
-        return {"memory_limit": memory_limit}
-    device_bytes = _bytes("device_memory_limit", device_memory_limit)
+    device_bytes = None if device_memory_limit is None else _bytes("device_memory_limit", device_memory_limit)
     host_bytes = parse_memory_limit(memory_limit, 1, count, logger=logger) or MEMORY_LIMIT // count
     target: float = dask.config.get("distributed.worker.memory.target") or 1.0
     limits = {"device_limit_bytes": device_bytes, "host_limit_bytes": int(host_bytes * target)}

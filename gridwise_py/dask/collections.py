@@ -19,16 +19,16 @@ import numpy as np
 from dask.delayed import Delayed
 
 from .. import STORAGE_DATATYPES, Add, Datatype, Max, Min, Multiply
-from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
+from ..errors import ArgumentError, AxisError, DatatypeError, LengthError, LimitError
 from ..internals import ITEM_DATATYPES, VALUE_DATATYPES, BinOpLike, as_binop, as_datatype, integer
 from . import chunks, splitters
 from .chunks import How
-from .exchange import check_room, chosen, exchanged
 from .graph import TREE_WIDTH, Graph, Key, blocks
-from .worker import largest_chunk_bytes
+from .worker import what_gpus_take
 
 __all__ = [
     "argsort",
+    "cumprod",
     "cumsum",
     "groupby",
     "histogram",
@@ -50,6 +50,12 @@ __all__ = [
 _MOST_SORTED = 1 << 30
 _MOST_GROUPS = 1 << 24
 _UNASKED_BYTES = 64 << 20
+#: One GPU sorts so much faster than several do after they have exchanged their pieces.
+_TOGETHER_BYTES = 128 << 20
+#: Of chunks whose lengths are not known: at least so many groups of parts, or one for so many parts.
+_UNKNOWN_GROUPS, _UNKNOWN_PARTS = 16, 4
+#: Tasks of a graph that the scheduler handles in a minute or two.
+_MOST_PIECES = 1 << 18
 
 
 # ---- what is taken
@@ -88,7 +94,8 @@ def _check_chunks(call: str, x: da.Array, *, itemsize_bytes: int | None = None, 
     limits = []
     if sorts:
         limits.append((_MOST_SORTED - 1, f"a sort takes fewer than {_MOST_SORTED} keys"))
-    if largest * item_bytes > _UNASKED_BYTES and (most_bytes := largest_chunk_bytes()) is not None:
+    if largest * item_bytes > _UNASKED_BYTES:
+        _, most_bytes = what_gpus_take(ask=True)
         limits.append((most_bytes // item_bytes, f"a GPU of the cluster has room for chunks of {most_bytes} bytes"))
     for most, why in limits:
         if largest > most:
@@ -139,38 +146,82 @@ def reduce(
     return _reduce("gwd.reduce()", x, op, None, deterministic, compensated, split_every)
 
 
-def sum(x: Any, *, deterministic: bool = False, compensated: bool = False, split_every: int = TREE_WIDTH) -> da.Array:
-    """Return the sum of all items, in the dtype of numpy's sum; see `reduce`."""
-    return _reduce("gwd.sum()", x, Add, _kind_of_sum, deterministic, compensated, split_every)
+def sum(
+    x: Any,
+    axis: int | None = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    split_every: int | None = None,
+    deterministic: bool = False,
+    compensated: bool = False,
+) -> da.Array:
+    """Return the sum of all items, in the dtype of numpy's sum unless one is given; see `reduce`."""
+    x, dtype = _widened("gwd.sum()", x, axis, dtype)
+    return _reduce("gwd.sum()", x, Add, dtype, deterministic, compensated, split_every, keepdims)
 
 
-def prod(x: Any, *, deterministic: bool = False, split_every: int = TREE_WIDTH) -> da.Array:
-    """Return the product of all items, in the dtype of numpy's product; see `reduce`."""
-    return _reduce("gwd.prod()", x, Multiply, _kind_of_sum, deterministic, False, split_every)
+def prod(
+    x: Any,
+    axis: int | None = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    split_every: int | None = None,
+    deterministic: bool = False,
+) -> da.Array:
+    """Return the product of all items, in the dtype of numpy's product unless one is given; see `reduce`."""
+    x, dtype = _widened("gwd.prod()", x, axis, dtype)
+    return _reduce("gwd.prod()", x, Multiply, dtype, deterministic, False, split_every, keepdims)
 
 
-def min(x: Any, *, split_every: int = TREE_WIDTH) -> da.Array:
+def min(x: Any, axis: int | None = None, *, keepdims: bool = False, split_every: int | None = None) -> da.Array:
     """Return the least item; NaN if there is one; see `reduce`."""
-    return _reduce("gwd.min()", x, Min, None, False, False, split_every)
+    _check_axis("gwd.min()", axis)
+    return _reduce("gwd.min()", x, Min, None, False, False, split_every, keepdims)
 
 
-def max(x: Any, *, split_every: int = TREE_WIDTH) -> da.Array:
+def max(x: Any, axis: int | None = None, *, keepdims: bool = False, split_every: int | None = None) -> da.Array:
     """Return the greatest item; NaN if there is one; see `reduce`."""
-    return _reduce("gwd.max()", x, Max, None, False, False, split_every)
+    _check_axis("gwd.max()", axis)
+    return _reduce("gwd.max()", x, Max, None, False, False, split_every, keepdims)
+
+
+def _check_axis(call: str, axis: Any) -> None:
+    if axis not in (None, 0, -1):
+        raise AxisError(f"{call}: axis={axis!r}, but x has one dimension; give 0, or nothing")
+
+
+def _widened(call: str, x: Any, axis: Any, dtype: Any) -> tuple[da.Array, np.dtype]:
+    """Return the items and the dtype that they are added up in, as numpy does: converted before, if it is another."""
+    _check_axis(call, axis)
+    x = _taken(call, x, known=ITEM_DATATYPES)
+    usual = _kind_of_sum(x.dtype)
+    wanted = usual if dtype is None else np.dtype(dtype)
+    return (x if wanted in (usual, x.dtype) else x.astype(wanted)), wanted
 
 
 def _reduce(
-    call: str, x: Any, op: BinOpLike, kind: Any, deterministic: bool, compensated: bool, split_every: int
+    call: str,
+    x: Any,
+    op: BinOpLike,
+    dtype: np.dtype | None,
+    deterministic: bool,
+    compensated: bool,
+    split_every: int | None,
+    keepdims: bool = False,
 ) -> da.Array:
-    x, width = _taken(call, x, known=ITEM_DATATYPES), integer("split_every", split_every, 2)
+    x = _taken(call, x, known=ITEM_DATATYPES)
+    width = TREE_WIDTH if split_every is None else integer("split_every", split_every, 2)
     _check_chunks(call, x)
-    dtype = x.dtype if kind is None else kind(x.dtype)
-    options = {"op": as_binop(op), "dtype": dtype, "deterministic": deterministic, "compensated": compensated}
+    of: np.dtype = x.dtype if dtype is None else dtype
+    options = {"op": as_binop(op), "dtype": of, "deterministic": deterministic, "compensated": compensated}
     graph = Graph("reduce", [x], sorted(options.items(), key=str), width)
     parts = graph.each("part", partial(chunks.reduced, **options), blocks(x), on_gpu=True)
     last = graph.tree("combine", partial(chunks.reduced_parts, **options), parts, width=width, on_gpu=True)
     graph.add_on_gpu("", partial(chunks.result, **options), last)
-    return graph.scalar(dtype)
+    found: Any = graph.scalar(of)
+    return found.reshape(1) if keepdims else found
 
 
 # ---- scans
@@ -207,63 +258,87 @@ def scan(
     return _scan("gwd.scan()", x, op, kind, None, deterministic, compensated, keep)
 
 
-def cumsum(x: Any, *, deterministic: bool = False, compensated: bool = False, keep: bool = False) -> da.Array:
-    """Return the sums of all items up to each, in the dtype of numpy's cumsum; see `scan`."""
-    return _scan("gwd.cumsum()", x, Add, "inclusive", _kind_of_sum, deterministic, compensated, keep)
+def cumsum(
+    x: Any,
+    axis: int | None = None,
+    dtype: Any = None,
+    *,
+    deterministic: bool = False,
+    compensated: bool = False,
+    keep: bool = False,
+) -> da.Array:
+    """Return the sums of all items up to each, in the dtype of numpy's cumsum unless one is given; see `scan`."""
+    x, dtype = _widened("gwd.cumsum()", x, axis, dtype)
+    return _scan("gwd.cumsum()", x, Add, "inclusive", dtype, deterministic, compensated, keep)
+
+
+def cumprod(
+    x: Any, axis: int | None = None, dtype: Any = None, *, deterministic: bool = False, keep: bool = False
+) -> da.Array:
+    """Return the products of all items up to each, in the dtype of numpy's cumprod unless one is given; see `scan`."""
+    x, dtype = _widened("gwd.cumprod()", x, axis, dtype)
+    return _scan("gwd.cumprod()", x, Multiply, "inclusive", dtype, deterministic, False, keep)
 
 
 def _scan(
-    call: str, x: Any, op: BinOpLike, kind: str, of: Any, deterministic: bool, compensated: bool, keep: bool
+    call: str,
+    x: Any,
+    op: BinOpLike,
+    kind: str,
+    dtype: np.dtype | None,
+    deterministic: bool,
+    compensated: bool,
+    keep: bool,
 ) -> da.Array:
     x = _taken(call, x, known=ITEM_DATATYPES)
     if kind not in ("inclusive", "exclusive"):
         raise ArgumentError(f"{call}: kind={kind!r} is unknown; known are inclusive and exclusive")
-    dtype = x.dtype if of is None else of(x.dtype)
-    _check_chunks(call, x, itemsize_bytes=dtype.itemsize if keep else None)
-    options = {"op": as_binop(op), "dtype": dtype, "deterministic": deterministic, "compensated": compensated}
+    of: np.dtype = x.dtype if dtype is None else dtype
+    _check_chunks(call, x, itemsize_bytes=of.itemsize if keep else None)
+    options = {"op": as_binop(op), "dtype": of, "deterministic": deterministic, "compensated": compensated}
     graph = Graph("scan", [x], sorted(options.items(), key=str), kind, keep)
     keys = blocks(x)
     totals = graph.each("total", partial(chunks.reduced, **options), keys[:-1], on_gpu=True)
     before = graph.add_on_gpu("carries", partial(chunks.carries, **options), totals)
     scanned = partial(chunks.scanned, **options, kind=kind, keep=keep)
     graph.each("", scanned, keys, [before] * len(keys), range(len(keys)), on_gpu=True)
-    return graph.array(x.chunks[0], dtype)
+    return graph.array(x.chunks[0], of)
 
 
 # ---- sorts
 
 
-def sort(x: Any, *, descending: bool = False, exchange: str = "auto") -> da.Array:
+def sort(x: Any, axis: int = -1, *, stable: bool | None = None, descending: bool = False) -> da.Array:
     """Return a sorted copy, like numpy's stable sort: NaN last, −0 equal to 0.
 
     Parameters
     ----------
     x : dask.array.Array or series of dask.dataframe
-        Of one dimension, of any datatype of `gw.sort`; at most 2,048 chunks of fewer than 2^30 items.
+        Of one dimension, of any datatype of `gw.sort`; chunks of fewer than 2^30 items.
+    axis : int, default -1
+        The one that there is.
+    stable : bool, optional
+        As numpy has it; every sort here is stable.
     descending : bool, default False
         Largest first. Equal items keep their order, and NaN comes last in both directions.
-    exchange : {"auto", "tasks", "p2p"}, default "auto"
-        How pieces of chunks come to their parts. "auto" takes P2P for more than 64 chunks, where pandas and pyarrow are
-        installed.
 
     Returns
     -------
     dask.array.Array
         With the chunks of `x`, exactly, however often an item occurs.
     """
-    return _sort("gwd.sort()", [_taken("gwd.sort()", x)], "keys", descending, exchange)[0]
+    _check_axis("gwd.sort()", axis)
+    return _sort("gwd.sort()", [_taken("gwd.sort()", x)], "keys", descending)[0]
 
 
-def sort_pairs(
-    keys: Any, values: Any, *, descending: bool = False, exchange: str = "auto"
-) -> tuple[da.Array, da.Array]:
+def sort_pairs(keys: Any, values: Any, *, descending: bool = False) -> tuple[da.Array, da.Array]:
     """Return sorted copies of `keys` and `values`, ordered by key; stable.
 
     Parameters
     ----------
     keys, values : dask.array.Array or series of dask.dataframe
         As many items each. Keys as for `sort`; values of 4 or 8 bytes.
-    descending, exchange
+    descending
         As for `sort`.
 
     Returns
@@ -278,18 +353,19 @@ def sort_pairs(
             f"{call}: values are of {values.dtype}, but must be of 4 or 8 bytes; convert them, for example "
             f"values.astype('float32')"
         )
-    return _sort(call, [keys, values], "pairs", descending, exchange)  # pyright: ignore[reportReturnType]
+    return _sort(call, [keys, values], "pairs", descending)  # pyright: ignore[reportReturnType]
 
 
-def argsort(x: Any, *, descending: bool = False, exchange: str = "auto") -> da.Array:
+def argsort(x: Any, axis: int = -1, *, stable: bool | None = None, descending: bool = False) -> da.Array:
     """Return the indices that would sort `x`, like numpy's stable argsort; of uint64, with the chunks of `x`.
 
     Parameters
     ----------
-    x, descending, exchange
+    x, axis, stable, descending
         As for `sort`.
     """
-    return _sort("gwd.argsort()", [_taken("gwd.argsort()", x)], "indices", descending, exchange)[1]
+    _check_axis("gwd.argsort()", axis)
+    return _sort("gwd.argsort()", [_taken("gwd.argsort()", x)], "indices", descending)[1]
 
 
 def _matched(call: str, keys: Any, values: Any) -> tuple[da.Array, da.Array]:
@@ -311,47 +387,93 @@ def _matched(call: str, keys: Any, values: Any) -> tuple[da.Array, da.Array]:
 
 
 def _sort(
-    call: str, inputs: list[da.Array], what: Literal["keys", "pairs", "indices"], descending: bool, exchange: str
+    call: str, inputs: list[da.Array], what: Literal["keys", "pairs", "indices"], descending: bool
 ) -> tuple[da.Array, ...]:
     x, sizes = inputs[0], _lengths(inputs[0])
     keys = blocks(x)
-    parts = len(keys)
-    if parts > splitters.MOST_PARTS:
-        raise LimitError(
-            f"{call}: {parts} chunks, but at most {splitters.MOST_PARTS} can be sorted; {_fewer(x, sizes)}"
-        )
-    _check_chunks(call, x, itemsize_bytes=x.dtype.itemsize + _value_bytes(inputs, what), sorts=True)
-    way = chosen(exchange, parts)
     dtypes = [x.dtype, *([np.dtype(np.uint64)] if what == "indices" else [each.dtype for each in inputs[1:]])]
-    check_room(way, sizes, dtypes)
-    graph = Graph(f"sort-{what}", inputs, descending, way)
-    runs = _runs(graph, what, inputs, sizes, descending)
-    if parts > 1:
-        table = _cut(graph, runs, _sizes(graph, keys, sizes), x.dtype, descending)
-        runs = exchanged(graph, way, runs, table, dtypes=dtypes, descending=descending)
+    # Indices are widened at the end: they cross to a GPU and back as they are.
+    held = [*dtypes[:1], *([_index_dtype(sizes)] if what == "indices" else dtypes[1:])]
+    _check_chunks(call, x, itemsize_bytes=sorted(dtype.itemsize for dtype in dtypes)[-1], sorts=True)
+    ends = _groups(call, x, sizes, [dtype.itemsize for dtype in held])
+    graph = Graph(f"sort-{what}", inputs, descending, ends)
+    apart = len(ends) > 1
+    runs = _runs(graph, what, inputs, sizes, {"in_order": apart, "descending": descending}, held[-1])
+    counts = _sizes(graph, keys, sizes)
+    found = _exchanged(graph, runs, counts, sizes, ends, descending) if apart else [runs]
+    merge = partial(chunks.merged, dtypes=dtypes, descending=descending)
+    begins = [0, *ends[:-1]]
+    parts: list[Key] = []
+    for group, whole in enumerate(graph.each("merge", merge, found, on_gpu=True)):
+        mine = range(begins[group], ends[group])
+        own = counts[mine.start : mine.stop]
+        parts += [graph.add("part", chunks.part, whole, own, i - mine.start, index=(i,)) for i in mine]
     names = ("sorted", "values")[: len(dtypes)]
     for number, name in enumerate(names):
-        graph.each(name, partial(_column, number), runs)
+        graph.each(name, partial(_column, number), parts)
     return tuple(graph.array(x.chunks[0], dtype, step=name) for name, dtype in zip(names, dtypes, strict=True))
+
+
+def _least(*numbers: int) -> int:
+    return sorted(numbers)[0]  # min() is a function of this module
+
+
+def _most(*numbers: int) -> int:
+    return sorted(numbers)[-1]
+
+
+def _index_dtype(sizes: tuple[int, ...] | None) -> np.dtype:
+    return np.dtype(np.uint64 if sizes is None or np.sum(sizes) >= 1 << 32 else np.uint32)
+
+
+def _groups(call: str, x: da.Array, sizes: tuple[int, ...] | None, itemsizes: list[int]) -> list[int]:
+    """Return where groups of parts end: one GPU sorts a group at once, and all GPUs have one at least."""
+    parts = x.numblocks[0]
+    items = 0 if sizes is None else int(np.sum(sizes))
+    gpus, most_bytes = what_gpus_take(ask=sizes is None or items * x.dtype.itemsize > _UNASKED_BYTES)
+    if sizes is None:
+        count = _least(parts, _most(gpus, _UNKNOWN_GROUPS, -(-parts // _UNKNOWN_PARTS)))
+        ends = [parts * (i + 1) // count for i in range(count)]
+    else:
+        most = _least(_MOST_SORTED - 1, most_bytes // _most(*itemsizes))
+        wanted = gpus if items * np.sum(itemsizes) > _TOGETHER_BYTES else 1
+        count = _most(1, _least(parts, _most(wanted, -(-items // most))))
+        ends = _ends_of_groups(sizes, -(-items // count), most)
+    if parts * len(ends) > _MOST_PIECES:
+        raise LimitError(
+            f"{call}: {parts} chunks, of which each gives a piece to {len(ends)} groups of parts, but at most "
+            f"{_MOST_PIECES} pieces can be exchanged; {_fewer(x, sizes)}"
+        )
+    return ends
+
+
+def _ends_of_groups(sizes: Sequence[int], wanted: int, most: int) -> list[int]:
+    """Return where groups of parts end that have about as many items as wanted, and no more than a sort takes."""
+    ends: list[int] = []
+    items = passed = 0
+    for i, size in enumerate(sizes):
+        middle = passed + size // 2 > wanted * (len(ends) + 1)
+        if items and (items + size > most or middle):
+            ends.append(i)
+            items = 0
+        items += size
+        passed += size
+    return [*ends, len(sizes)]
 
 
 def _fewer(x: da.Array, sizes: tuple[int, ...] | None) -> str:
     if sizes is None:
         return "make the partitions larger, for example by repartition(npartitions=…)"
-    return f"give x.rechunk({-(-x.size // splitters.MOST_PARTS)}) or larger chunks"
+    return f"give x.rechunk({2 * -(-x.size // x.numblocks[0])}) or larger chunks"
 
 
-def _value_bytes(inputs: list[da.Array], what: str) -> int:
-    return 8 if what == "indices" else inputs[1].dtype.itemsize if len(inputs) > 1 else 0
-
-
-def _column(number: int, run: chunks.Sorted) -> np.ndarray:
-    return run[number]
-
-
-def _sizes(graph: Graph, keys: Sequence[Key], sizes: tuple[int, ...] | None) -> Any:
+def _sizes(graph: Graph, keys: Sequence[Key], sizes: tuple[int, ...] | None) -> list[Any]:
     """Return the lengths of the chunks, or the tasks that count them."""
     return list(sizes) if sizes is not None else graph.each("size", _size, keys)
+
+
+def _column(number: int, found: Any) -> np.ndarray:
+    return found[number]
 
 
 def _size(chunk: chunks.Chunk) -> int:
@@ -359,29 +481,43 @@ def _size(chunk: chunks.Chunk) -> int:
 
 
 def _runs(
-    graph: Graph, what: str, inputs: list[da.Array], sizes: tuple[int, ...] | None, descending: bool
+    graph: Graph,
+    what: str,
+    inputs: list[da.Array],
+    sizes: tuple[int, ...] | None,
+    options: dict[str, Any],
+    index_dtype: np.dtype,
 ) -> list[Key]:
-    """Add the sort of each chunk."""
+    """Add the upload of each chunk, and its sort where parts of it go to several groups."""
     lists: list[Sequence[Any]] = [blocks(x) for x in inputs]
-    function: Any = chunks.sorted_keys if what == "keys" else chunks.sorted_pairs
-    if what == "indices":
-        first = graph.add("first", chunks.offsets, _sizes(graph, blocks(inputs[0]), sizes))
-        count = len(lists[0])
-        lists, function = [*lists, [first] * count, range(count)], chunks.sorted_indices
-    return graph.each("run", partial(function, descending=descending), *lists, on_gpu=True)
+    if what != "indices":
+        return graph.each("run", partial(chunks.held, **options), *lists, on_gpu=True)
+    first = graph.add("first", chunks.offsets, _sizes(graph, blocks(inputs[0]), sizes))
+    count = len(lists[0])
+    function = partial(chunks.held_with_indices, dtype=index_dtype, **options)
+    return graph.each("run", function, *lists, [first] * count, range(count), on_gpu=True)
 
 
-def _cut(graph: Graph, runs: Sequence[Key], sizes: Any, dtype: np.dtype, descending: bool) -> Key:
-    """Add the search for the splitters; return the key of the table of cuts."""
-    begin = partial(splitters.search, descending=descending)
-    state = graph.add("search", begin, sizes)
-    for number, digit in enumerate(splitters.rounds(dtype, len(runs))):
-        count = partial(splitters.counted, digit=digit)
-        counts = graph.each(f"count-{number}", count, runs, [state] * len(runs))
-        counts = graph.tree(f"total-{number}", splitters.totalled, counts, width=TREE_WIDTH)
-        state = graph.add(f"narrow-{number}", partial(splitters.narrowed, digit=digit), state, counts)
-    found = graph.each("edges", splitters.edges, runs, [state] * len(runs))
-    return graph.add("cuts", splitters.cuts, found, state)
+def _exchanged(
+    graph: Graph,
+    runs: Sequence[Key],
+    sizes: list[Any],
+    known: tuple[int, ...] | None,
+    ends: list[int],
+    descending: bool,
+) -> list[list[Key]]:
+    """Add the search for the cuts of sorted chunks; return the pieces of each group."""
+    count = len(runs)
+    state = graph.add("search", splitters.search, sizes, ends[:-1])
+    sample = partial(chunks.sampled_keys, descending=descending)
+    for number in range(splitters.rounds(count, count * _MOST_SORTED if known is None else int(np.sum(known)))):
+        samples = graph.each(f"sample-{number}", sample, runs, [state] * count, range(count), on_gpu=True)
+        state = graph.add(f"narrow-{number}", splitters.narrowed, state, samples)
+    table = graph.add("cuts", splitters.cuts, state)
+    return [
+        [graph.add("piece", chunks.piece, run, table, i, group, index=(i, group)) for i, run in enumerate(runs)]
+        for group in range(len(ends))
+    ]
 
 
 # ---- small results of large data
@@ -432,7 +568,7 @@ def histogram(
     length = count if count is not None else len(limits) - 1 if limits is not None else 0
     counted = partial(chunks.counted, bins=count, dtype=x.dtype)
     parts = graph.each("part", counted, keys, [between] * len(keys), on_gpu=True)
-    graph.add("", splitters.totalled, graph.tree("total", splitters.totalled, parts, width=width), index=(0,))
+    graph.add("", chunks.totalled, graph.tree("total", chunks.totalled, parts, width=width), index=(0,))
     return graph.array((length,), np.dtype(np.int64))
 
 

@@ -9,7 +9,7 @@ other. Keys of tasks are ``(layer, …)``, so a task's arguments say which layer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -130,13 +130,6 @@ class Graph:
             keys = self.each(f"{step}-{level}", function, *zip(*groups, strict=True), on_gpu=on_gpu)
             level += 1
         return keys
-
-    def foreign(self, step: str, tasks: Mapping[Any, Any], uses: Iterable[Key]) -> None:
-        """Add a layer whose tasks somebody else built, with keys of their own; it uses tasks of this graph."""
-        name = self.step(step)
-        self._layers[name].tasks.update(tasks)
-        self._layers[name].dependencies.update(key[0] for key in uses)
-        self._owners |= {key[0]: {name} for key in tasks if isinstance(key, tuple)}
 
     # ---- what comes out
 

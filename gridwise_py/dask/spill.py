@@ -2,6 +2,7 @@
 
 Three levels, each least recently used first: the GPU, up to `device_limit_bytes`; host memory, up to
 `host_limit_bytes`; files in the worker's folder. An Array that was moved is uploaded again when a task needs it.
+Columns of a sort that were moved stay where they are, and tasks take pieces of them.
 """
 
 # Dask's annotations leave many types open:
@@ -10,6 +11,7 @@ Three levels, each least recently used first: the GPU, up to `device_limit_bytes
 from __future__ import annotations
 
 import os
+import sys
 from collections import OrderedDict
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from dask.sizeof import sizeof
 from distributed.protocol.serialize import deserialize_bytes, serialize_bytelist
 
 from .. import Array, asarray, default_device
+from .chunks import Columns, host
 
 __all__ = ["GpuSpill"]
 
@@ -41,20 +44,22 @@ class GpuSpill(MutableMapping[Any, Any]):
 
     Parameters
     ----------
-    device_limit_bytes : int
-        Most bytes of Arrays that stay on the GPU. What tasks use beside them is not counted.
+    device_limit_bytes : int or None
+        Most bytes of Arrays that stay on the GPU. What tasks use beside them is not counted. None: as many as it has
+        room for.
     host_limit_bytes : int
         Most bytes in host memory.
     worker_local_directory : str
         Folder for files; Dask passes it.
     """
 
-    def __init__(self, device_limit_bytes: int, host_limit_bytes: int, worker_local_directory: str):
-        self._device_limit_bytes = device_limit_bytes
-        self._gpu: OrderedDict[Any, Array] = OrderedDict()
+    def __init__(self, device_limit_bytes: int | None, host_limit_bytes: int, worker_local_directory: str):
+        self._device_limit_bytes = sys.maxsize if device_limit_bytes is None else device_limit_bytes
+        self._gpu: OrderedDict[Any, Array | Columns] = OrderedDict()
         self._gpu_bytes = 0
         self._lock = RLock()
-        files: Any = zict.File(os.path.join(worker_local_directory, "gridwise"))
+        # Windows removes no file that is mapped.
+        files: Any = zict.File(os.path.join(worker_local_directory, "gridwise"), memmap=os.name == "posix")
         disk: Any = zict.Func(serialize_bytelist, _read, files)
         #: By `_name` of a key: files have texts as keys.
         self._host: Any = zict.Buffer({}, disk, host_limit_bytes, weight=_weight)
@@ -62,6 +67,11 @@ class GpuSpill(MutableMapping[Any, Any]):
         #: How often an Array was moved from the GPU, and back.
         self.moved: int = 0
         self.returned: int = 0
+
+    @property
+    def device_limit_bytes(self) -> int | None:
+        """Most bytes of Arrays that stay on the GPU; None without a limit."""
+        return None if self._device_limit_bytes == sys.maxsize else self._device_limit_bytes
 
     @property
     def gpu_bytes(self) -> int:
@@ -85,7 +95,7 @@ class GpuSpill(MutableMapping[Any, Any]):
     def __setitem__(self, key: Any, value: Any) -> None:
         with self._lock:
             self.pop(key, None)
-            if isinstance(value, Array):
+            if isinstance(value, Array) or (isinstance(value, Columns) and value.is_on_gpu):
                 self._put(key, value)
             else:
                 self._put_on_host(key, value)
@@ -128,16 +138,22 @@ class GpuSpill(MutableMapping[Any, Any]):
         del self._host[_name(key)]
         del self._keys[_name(key)]
 
-    def _put(self, key: Any, array: Array) -> None:
+    def _put(self, key: Any, array: Array | Columns) -> None:
         self._gpu[key] = array
         self._gpu_bytes += array.nbytes
         while self._gpu_bytes > self._device_limit_bytes and len(self._gpu) > 1:
             self._move_one()
 
+    def make_room(self, size_bytes: int) -> None:
+        """Move what was used longest ago, so that a result of this size can be put on the GPU."""
+        with self._lock:
+            while self._gpu and self._gpu_bytes + size_bytes > self._device_limit_bytes:
+                self._move_one()
+
     def _move_one(self) -> None:
         key, array = next(iter(self._gpu.items()))
         # Read before anything changes: a lost device raises here.
-        self._put_on_host(key, Moved(array.to_numpy()))
+        self._put_on_host(key, array.on_host() if isinstance(array, Columns) else Moved(host(array)))
         del self._gpu[key]
         self._gpu_bytes -= array.nbytes
         self.moved += 1

@@ -1,182 +1,156 @@
-"""Exact splitters: the keys at given ranks of an array whose chunks are sorted, each on its own. No Dask, no GPU.
+"""Where sorted chunks are cut, so that everything before the cuts is the first r items of all. No Dask, no GPU.
 
-This is a radix selection over the bits of the keys, in their order. A round fixes `digit` bits of all splitters at
-once: each chunk counts, by binary search, the keys before each of the 2^digit candidates of each splitter; the counts
-of all chunks are added up, and of each splitter the last candidate is taken before which there are at most as many keys
-as its rank. After all rounds a splitter is the key at its rank.
+The items of all chunks have one order: by key, of equal keys by chunk, and by position in it. So there are no ties,
+parts have exactly the lengths that were asked for however often a key occurs, and the sort stays stable.
 
-`cuts` then says where each chunk is cut. Keys that equal a splitter go to the parts in the order of their chunks, so
-every part has exactly the length that was asked for, however often a key occurs, and the sort stays stable.
+For each cut there is a window in every chunk, in which the cut lies. A round takes the keys at every `step`-th position
+of the windows. From where these lie among each other follows how many items come before each of them, to within a step
+in each chunk, and so narrower windows. The last round takes every key.
 
-The order is numpy's: −0 equals 0, every NaN comes last and equals every other, in both directions. Bits have another
-order there: patterns of NaN lie at both ends. Those at the front end stand for the first number instead, so that the
-counts of candidates never fall.
+Keys are compared as numbers without a sign in the order of numpy's sort: −0 equals 0, every NaN comes last and equals
+every other, in both directions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "MOST_PARTS",
-    "Search",
-    "counted",
-    "cuts",
-    "digit_bits",
-    "edges",
-    "narrowed",
-    "piece",
-    "rounds",
-    "search",
-    "totalled",
-]
+__all__ = ["Search", "cuts", "narrowed", "ordered", "positions", "rounds", "sampled", "search"]
 
-#: Beyond this many parts the table of cuts is larger than 2048² × 16 bytes, 67 MB.
-MOST_PARTS = 2048
-#: Counts of a chunk in a round.
-_MOST_COUNTS = 1 << 17
+#: Keys that a round takes of all chunks, for each cut.
+MOST_SAMPLED = 1 << 16
+#: Of each chunk at least so many, or many chunks would take many rounds.
+_LEAST_OF_A_CHUNK = 64
 
 
 @dataclass(frozen=True)
 class Search:
-    """The state of the selection: the leading bits that are fixed, of each splitter.
+    """The windows of the cuts.
 
     Attributes
     ----------
     ranks : numpy.ndarray
-        Of i64: how many keys come before each splitter.
-    prefixes : numpy.ndarray
-        Of u64: the bits that are fixed.
-    done : int
-        How many these are.
-    descending : bool
+        Of i64: how many items are before each cut.
+    low, high : numpy.ndarray
+        Of i64, shape (chunks, cuts): in each chunk the first and the last position where the cut may be.
+    step : numpy.ndarray
+        Of i64: the distance of the keys that the next round takes.
     """
 
     ranks: np.ndarray
-    prefixes: np.ndarray
-    done: int
-    descending: bool
+    low: np.ndarray
+    high: np.ndarray
+    step: np.ndarray
 
 
-def digit_bits(parts: int) -> int:
-    """Return how many bits a round fixes: a chunk's counts are at most 1 MiB."""
-    return max(1, min(8, (_MOST_COUNTS // max(parts - 1, 1)).bit_length() - 1))
+def _budget(chunks: int) -> int:
+    return max(MOST_SAMPLED, _LEAST_OF_A_CHUNK * chunks)
 
 
-def rounds(dtype: np.dtype, parts: int) -> list[int]:
-    """Return the number of bits of each round."""
-    bits, digit = dtype.itemsize * 8, digit_bits(parts)
-    return [min(digit, bits - done) for done in range(0, bits, digit)]
+def _step(window: Any, chunks: int) -> Any:
+    return -(-window // _budget(chunks))
 
 
-def search(sizes: Sequence[int], *, descending: bool) -> Search:
-    """Return the beginning of a search for the splitters between parts of these lengths."""
-    ranks = np.cumsum(sizes, dtype=np.int64)[:-1]
-    return Search(ranks, np.zeros(ranks.size, np.uint64), 0, descending)
+def rounds(chunks: int, items: int) -> int:
+    """Return after how many rounds windows of so many items in all are closed, in the worst case."""
+    count = 1
+    while items > _budget(chunks):
+        items = 2 * (chunks + 1) * _step(items, chunks)
+        count += 1
+    return count
 
 
-def counted(chunk: tuple[np.ndarray, ...], state: Search, *, digit: int) -> np.ndarray:
-    """Return how many keys of a sorted chunk come before each candidate: i64, shape (splitters, 2^digit).
+def search(sizes: Sequence[int], ends: Sequence[int]) -> Search:
+    """Return the beginning of a search for cuts.
 
-    The first column of a chunk has its keys.
+    Parameters
+    ----------
+    sizes : sequence of int
+        Lengths of the chunks, and of the parts.
+    ends : sequence of int
+        Before which parts the cuts are.
     """
-    keys = _numbers(chunk[0])
-    bits = keys.dtype.itemsize * 8
-    digits = np.arange(1 << digit, dtype=np.uint64)
-    places = (state.prefixes[:, None] << np.uint64(digit)) | digits
-    places = places << np.uint64(bits - state.done - digit)
-    return _before(keys, _values(places, keys.dtype, state.descending), state.descending)
+    high = np.repeat(np.array(sizes, np.int64)[:, None], len(ends), 1)
+    ranks = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])[list(ends)]
+    return _begun(ranks, np.zeros_like(high), high)
 
 
-def totalled(counts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the sum of counts of several chunks."""
-    return np.sum(counts, axis=0)
+def _begun(ranks: np.ndarray, low: np.ndarray, high: np.ndarray) -> Search:
+    return Search(ranks, low, high, np.maximum(_step((high - low).sum(axis=0), len(low)), 1))
 
 
-def narrowed(state: Search, counts: Sequence[np.ndarray], *, digit: int) -> Search:
-    """Return the search after a round, from the counts of all chunks."""
-    within = totalled(counts) <= state.ranks[:, None]
-    chosen = np.count_nonzero(within, axis=1).astype(np.uint64) - np.uint64(1)
-    prefixes = (state.prefixes << np.uint64(digit)) | chosen
-    return Search(state.ranks, prefixes, state.done + digit, state.descending)
+def positions(state: Search, index: int) -> np.ndarray:
+    """Return the positions in a chunk whose keys the next round takes, for one cut after the other."""
+    windows = zip(state.low[index].tolist(), state.high[index].tolist(), state.step.tolist(), strict=True)
+    return np.concatenate([np.arange(low, high, step, dtype=np.int64) for low, high, step in windows])
 
 
-def edges(chunk: tuple[np.ndarray, ...], state: Search) -> np.ndarray:
-    """Return how many keys of a sorted chunk come before each splitter, and before or with it: shape (2, splitters)."""
-    keys = _numbers(chunk[0])
-    values = _values(state.prefixes, keys.dtype, state.descending)
-    return np.stack([_before(keys, values, state.descending), _through(keys, values, state.descending)])
+def sampled(keys: Any, state: Search, index: int, *, descending: bool) -> np.ndarray:
+    """Return the keys at these positions of a sorted chunk, on the GPU or on the host, as `ordered` numbers."""
+    at = positions(state, index)
+    # An empty chunk has no items to index, and a kernel needs some.
+    found: Any = keys[at] if at.size else np.empty(0, keys.dtype)
+    return ordered(found if isinstance(found, np.ndarray) else found.to_numpy(), descending)
 
 
-def cuts(found: Sequence[np.ndarray], state: Search) -> np.ndarray:
-    """Return where each sorted chunk is cut, from the edges of all: i64, shape (chunks, splitters)."""
-    table = np.stack(found)
-    before, equal = table[:, 0], table[:, 1] - table[:, 0]
-    wanted = state.ranks - before.sum(axis=0)
-    earlier = np.cumsum(equal, axis=0) - equal
-    return before + np.clip(wanted - earlier, 0, equal)
+def narrowed(state: Search, samples: Sequence[np.ndarray]) -> Search:
+    """Return the search after a round, from the keys that it took of each chunk."""
+    chunks, splitters = state.low.shape
+    counts = -(-(state.high - state.low) // state.step)
+    ends = np.cumsum(counts, axis=1)
+    low, high = np.empty_like(state.low), np.empty_like(state.high)
+    for cut in range(splitters):
+        parts = [samples[i][ends[i, cut] - counts[i, cut] : ends[i, cut]] for i in range(chunks)]
+        low[:, cut], high[:, cut] = _narrower(
+            parts, state.low[:, cut], state.high[:, cut], int(state.step[cut]), int(state.ranks[cut])
+        )
+    return _begun(state.ranks, low, high)
 
 
-def piece(chunk: tuple[np.ndarray, ...], table: np.ndarray, index: int, part: int) -> tuple[np.ndarray, ...]:
-    """Return what a sorted chunk gives to a part. A copy: a view would keep the whole chunk in memory."""
-    row = table[index]
-    begin = 0 if part == 0 else int(row[part - 1])
-    end = chunk[0].size if part == row.size else int(row[part])
-    return tuple(column[begin:end].copy() for column in chunk)
+def _narrower(
+    parts: Sequence[np.ndarray], low: np.ndarray, high: np.ndarray, step: int, rank: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return narrower windows of one cut."""
+    counts = np.array([part.size for part in parts])
+    chunk = np.repeat(np.arange(len(parts)), counts)
+    place = np.arange(chunk.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    order = np.argsort(np.concatenate(parts), kind="stable")  # of equal keys by chunk and position
+    chunk, position = chunk[order], low[chunk[order]] + step * place[order]
+    # How many items come before each sampled one, at least and at most: a chunk has as many as lie before its last
+    # sampled item before this one, and that item; and at most as many as lie before its next one.
+    at_least = np.concatenate([[0], np.cumsum(np.where(position == low[chunk], 1, step))]) + low.sum()
+    at_most = np.concatenate([[0], np.cumsum(np.minimum(step, high[chunk] - position))]) + low.sum()
+    left = int(np.searchsorted(at_most, rank, "right")) - 1  # this one has no more than `rank` items before it
+    right = int(np.searchsorted(at_least, rank, "left"))  # this one has no fewer
+    before = np.bincount(chunk[:left], minlength=len(parts))
+    new_low = np.where(before > 0, low + (before - 1) * step + 1, low)
+    through = np.bincount(chunk[:right], minlength=len(parts))
+    new_high = high if right > chunk.size else np.minimum(low + through * step, high)
+    return new_low, new_high
 
 
-# ---- the order of keys
+def cuts(state: Search) -> np.ndarray:
+    """Return where each chunk is cut, after the last round: i64, shape (chunks, cuts)."""
+    assert (state.low == state.high).all(), "the rounds were enough"
+    return state.low
 
 
-def _numbers(keys: np.ndarray) -> np.ndarray:
-    return keys.view(np.uint8) if keys.dtype == np.bool_ else keys
-
-
-def _values(places: np.ndarray, dtype: np.dtype, descending: bool) -> np.ndarray:
-    """Return the keys at places of the order, which count from the first key in it."""
-    unsigned = np.dtype(f"u{dtype.itemsize}")
-    bits = places.astype(unsigned)
+def ordered(keys: np.ndarray, descending: bool) -> np.ndarray:
+    """Return numbers without a sign whose order is that of the keys in a sort."""
+    unsigned = np.dtype(f"u{keys.dtype.itemsize}")
+    bits = keys.view(unsigned)
+    top = unsigned.type(1 << (unsigned.itemsize * 8 - 1))
+    if keys.dtype.kind == "i":
+        bits = bits ^ top
+    elif keys.dtype.kind == "f":
+        bits = np.where(keys == 0, unsigned.type(0), bits)
+        bits = np.where(bits & top, ~bits, bits ^ top)
     if descending:
         bits = ~bits
-    if dtype.kind == "u":
-        return bits.view(dtype)
-    top = unsigned.type(1 << (dtype.itemsize * 8 - 1))
-    if dtype.kind == "i":
-        return (bits ^ top).view(dtype)
-    values = np.where(bits & top, bits ^ top, ~bits).astype(unsigned).view(dtype)
-    first = np.inf if descending else -np.inf
-    at_front = (bits & top) != 0 if descending else (bits & top) == 0
-    return np.where(np.isnan(values) & at_front, dtype.type(first), values)
-
-
-def _before(keys: np.ndarray, values: np.ndarray, descending: bool) -> np.ndarray:
-    """Return how many sorted keys come before each value."""
-    if not descending:
-        return np.searchsorted(keys, values, "left").astype(np.int64)
-    numbers = keys.size - _nans(keys)
-    found = numbers - np.searchsorted(keys[:numbers][::-1], values, "right")
-    return np.where(_is_nan(values), numbers, found).astype(np.int64)
-
-
-def _through(keys: np.ndarray, values: np.ndarray, descending: bool) -> np.ndarray:
-    """Return how many sorted keys come before each value, or equal it."""
-    if not descending:
-        return np.searchsorted(keys, values, "right").astype(np.int64)
-    numbers = keys.size - _nans(keys)
-    found = numbers - np.searchsorted(keys[:numbers][::-1], values, "left")
-    return np.where(_is_nan(values), keys.size, found).astype(np.int64)
-
-
-def _is_nan(values: np.ndarray) -> np.ndarray:
-    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, np.bool_)
-
-
-def _nans(keys: np.ndarray) -> int:
-    """Return how many keys are NaN, which are last in sorted keys."""
-    if keys.dtype.kind != "f" or keys.size == 0:
-        return 0
-    # NaN is greater than everything to searchsorted.
-    return keys.size - int(np.searchsorted(np.isnan(keys), True))
+    if keys.dtype.kind == "f":
+        bits = np.where(np.isnan(keys), np.iinfo(unsigned).max, bits)
+    return bits.astype(unsigned, copy=False)

@@ -16,7 +16,8 @@ import os
 import platform
 import socket
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, cast
@@ -24,12 +25,15 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from distributed import Client, Worker, WorkerPlugin, default_client, get_worker
+from distributed import Client, Worker, WorkerPlugin, default_client, get_worker, wait
 
 from .. import Array, __version__, asarray, default_device, empty_cache, settings
 from ..errors import ArgumentError, ClusterError, DeviceMemoryError, GridwiseError
 from ..internals import Lease, device_key, expect_software, pci_of
+from .chunks import Columns, host
+from .shared import LEAST_BYTES, are_on_one_host, host_memory, opened
 from .spill import GpuSpill
+from .stages import stage
 
 __all__ = [
     "RESOURCE",
@@ -40,11 +44,11 @@ __all__ = [
     "gpu_tag",
     "gpu_workers",
     "identities",
-    "largest_chunk_bytes",
     "no_gpu_message",
     "register",
     "run_on_gpu",
     "versions",
+    "what_gpus_take",
     "workers_of",
 ]
 
@@ -52,6 +56,8 @@ __all__ = [
 RESOURCE = "gridwise"
 #: A worker also has a resource of this form, which no other worker has: it binds a task to one GPU.
 _TAG = "gridwise:"
+#: Of a worker's host memory, blocks that nobody uses keep one in so many bytes at most.
+_SHARE_OF_FREE_MEMORY = 8
 #: The name of the plugin on a worker.
 _PLUGIN = "gridwise"
 
@@ -120,6 +126,8 @@ class DeviceIdentity:
         As in `AdapterDescription`.
     max_buffer_bytes : int
         The device's largest buffer.
+    limit_bytes : int or None
+        Most bytes of Arrays that the worker keeps on the GPU; None without a limit.
     """
 
     id: str
@@ -133,6 +141,7 @@ class DeviceIdentity:
     backend: str
     type: str
     max_buffer_bytes: int
+    limit_bytes: int | None = None
 
 
 class GpuPlugin(WorkerPlugin):
@@ -164,6 +173,10 @@ class GpuPlugin(WorkerPlugin):
         """Make the device in a thread: drivers take seconds, and a worker has to answer the scheduler meanwhile."""
         self._worker = worker
         register(in_worker=RESOURCE in worker.state.total_resources)
+        manager = getattr(worker, "memory_manager", None)
+        limit_bytes = getattr(manager, "memory_limit", None)
+        if limit_bytes:
+            host_memory.most_free_bytes = int(limit_bytes) // _SHARE_OF_FREE_MEMORY
         threading.Thread(target=self._prepare, name="gridwise device", daemon=True).start()
 
     def _prepare(self) -> None:
@@ -201,7 +214,7 @@ class GpuPlugin(WorkerPlugin):
         return DeviceIdentity(
             f"{host}/{pci}" if pci is not None else own, tag, host, str(worker.name), worker.address, os.getpid(),
             info["device"], key["driver"], key["backend"], info["adapter_type"],
-            int(device.limits["max-buffer-size"]),
+            int(device.limits["max-buffer-size"]), getattr(getattr(worker, "data", None), "device_limit_bytes", None),
         )  # fmt: skip
 
     def identity(self) -> DeviceIdentity | None:
@@ -219,6 +232,8 @@ class GpuPlugin(WorkerPlugin):
         return self._identity
 
 
+#: How long to wait for workers' answers before asking whether they are still there.
+_ANSWERS_S = 0.5
 #: One task at a time uses the GPU of a process: each has room for its chunk, its result and scratch.
 _gpu_lock = threading.Lock()
 
@@ -248,7 +263,10 @@ def run_on_gpu(function: Callable[..., Any], /, *arguments: Any) -> Any:
 def _with_room(worker: Worker, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """Call a function; once more without the Arrays that the worker holds, if the GPU has no room."""
     try:
-        return function(default_device(), *arguments)
+        found = function(default_device(), *arguments)
+        if isinstance(worker.data, GpuSpill) and isinstance(found, (Array, Columns)):
+            worker.data.make_room(found.nbytes)  # here: the event loop, which keeps results, would wait for it
+        return found
     except DeviceMemoryError:
         if not (isinstance(worker.data, GpuSpill) and worker.data.move_all()):
             raise
@@ -281,6 +299,25 @@ def _identity_of(dask_worker: Worker) -> DeviceIdentity | str | None:
         return str(error)
 
 
+def _answers(client: Client, workers: Iterable[str]) -> list[DeviceIdentity | str | None] | None:
+    """Return what workers answer to the question for their GPU; None if one of them died meanwhile."""
+    # In threads of the workers: the event loop has to go on while a driver starts.
+    run = uuid4().hex
+    futures = [
+        client.submit(_own_identity, workers=[address], pure=False, key=f"gridwise-identity-{run}-{address}")
+        for address in workers
+    ]
+    while any(not future.done() for future in futures):
+        try:
+            wait(futures, timeout=_ANSWERS_S)
+        except TimeoutError:  # a task for a worker that is gone would wait for ever
+            if not set(workers) <= set(gpu_workers(client)):
+                client.cancel(futures)
+                return None
+    answers: Any = client.gather(futures)
+    return answers
+
+
 def identities(client: Client) -> list[DeviceIdentity]:
     """Return the GPUs of a cluster, sorted by id.
 
@@ -294,37 +331,62 @@ def identities(client: Client) -> list[DeviceIdentity]:
     ClusterError
         If a worker cannot compute though it has the resource, or if there is no worker with a GPU.
     """
-    workers = gpu_workers(client)
-    if not workers:
-        raise ClusterError(no_gpu_message(client))
-    # In threads of the workers: the event loop has to go on while a driver starts.
-    run = uuid4().hex
-    futures = [
-        client.submit(_own_identity, workers=[address], pure=False, key=f"gridwise-identity-{run}-{address}")
-        for address in workers
-    ]
-    found: Any = client.gather(futures)
+    found = None
+    while found is None:
+        workers = gpu_workers(client)
+        if not workers:
+            raise ClusterError(no_gpu_message(client))
+        found = _answers(client, workers)
     problems = [one for one in found if isinstance(one, str)]
     if problems:
         raise ClusterError("; ".join(problems))
     return sorted((one for one in found if isinstance(one, DeviceIdentity)), key=lambda one: one.id)
 
 
-#: The least of the GPUs' largest buffers, for each client that was asked for it.
-_largest: WeakKeyDictionary[Client, int] = WeakKeyDictionary()
+@dataclass
+class _Gpus:
+    most_bytes: int
+    count: int
+    asked_s: float
 
 
-def largest_chunk_bytes() -> int | None:
-    """Return the largest chunk that every GPU of the current client's cluster takes; None without one to ask."""
+#: What the GPUs of each client's cluster take, and when they were asked.
+_gpus: WeakKeyDictionary[Client, _Gpus] = WeakKeyDictionary()
+#: Of the limit for a GPU's memory, one Array takes one in so many bytes.
+_ARRAYS = 4
+#: Workers come and go; to ask takes a message.
+_ASK_AGAIN_S = 10.0
+_UNKNOWN = 1, (1 << 32) - 1
+
+
+def _share_of(one: DeviceIdentity) -> int:
+    """Return what a task may put in one Array: it has an input, a result and scratch beside what is kept."""
+    return one.max_buffer_bytes if one.limit_bytes is None else max(one.limit_bytes // _ARRAYS, 1)
+
+
+def what_gpus_take(*, ask: bool) -> tuple[int, int]:
+    """Return how many GPUs the current client's cluster has, and the most bytes of an Array that all of them take.
+
+    Parameters
+    ----------
+    ask : bool
+        Whether to ask the cluster, where this was not done before. Without it, and without a client that can be asked,
+        the answer is one GPU, and buffers of 4 GiB.
+    """
     try:
         client = default_client()
     except ValueError:
-        return None
-    if client.asynchronous:  # its answers have to be awaited
-        return None
-    if client not in _largest:
-        _largest[client] = min(identity.max_buffer_bytes for identity in identities(client))
-    return _largest[client]
+        return _UNKNOWN
+    if not ask or client.asynchronous:  # its answers have to be awaited
+        return _UNKNOWN
+    known = _gpus.get(client)
+    if known is None:
+        found = identities(client)
+        least = min(min(one.max_buffer_bytes, _share_of(one)) for one in found)
+        known = _gpus[client] = _Gpus(least, len(found), time.monotonic())
+    elif time.monotonic() - known.asked_s > _ASK_AGAIN_S:
+        known.count, known.asked_s = len(gpu_workers(client)), time.monotonic()
+    return max(known.count, 1), known.most_bytes
 
 
 def _own_identity() -> DeviceIdentity | str | None:
@@ -392,15 +454,15 @@ def register(*, in_worker: bool = False) -> None:
     from dask.sizeof import sizeof
     from distributed.protocol.serialize import dask_deserialize, dask_serialize
 
-    sizeof.register(Array, _size_bytes)
+    sizeof.register((Array, Columns), _size_bytes)
     normalize_token.register(Array, _token)
-    dask_serialize.register(Array)(_serialized)
-    dask_deserialize.register(Array)(_deserialized)
+    dask_serialize.register((Array, Columns))(_serialized)
+    dask_deserialize.register((Array, Columns))(_deserialized)
     _registered = True
 
 
-def _size_bytes(array: Array) -> int:
-    return array.nbytes
+def _size_bytes(found: Array | Columns) -> int:
+    return found.nbytes
 
 
 #: A name for each piece of memory that an Array had when its token was asked for. Places alone are taken again.
@@ -412,15 +474,40 @@ def _token(array: Array) -> tuple[Any, ...]:
     return ("gridwise_py.Array", _names.setdefault(array.lease, uuid4().hex), *array.place()[1:])
 
 
-def _serialized(array: Array) -> tuple[dict[str, Any], list[memoryview]]:
-    items = array.to_numpy()
-    data: Any = items.reshape(-1).view(np.uint8)
-    # As text: a header's lists and tuples arrive as lists, and a description has both.
-    return {"dtype": repr(np.lib.format.dtype_to_descr(items.dtype)), "shape": items.shape}, [memoryview(data)]
+def _serialized(found: Array | Columns, context: Any = None) -> tuple[dict[str, Any], list[memoryview]]:
+    """Return a header and the items' bytes, without those that a worker of the same host maps."""
+    is_here = found.nbytes >= LEAST_BYTES and are_on_one_host(context)
+    columns, frames = [], []
+    with stage("send", found.nbytes):
+        for chunk in found if isinstance(found, Columns) else (found,):
+            items = host(chunk)
+            place = _placed(items) if is_here and items.nbytes >= LEAST_BYTES else None
+            # As text: a header's lists and tuples arrive as lists, and a description has both.
+            dtype = repr(np.lib.format.dtype_to_descr(items.dtype))
+            columns.append({"dtype": dtype, "shape": items.shape, "place": place})
+            if place is None:
+                data: Any = items.reshape(-1).view(np.uint8)
+                frames.append(memoryview(data))
+    return {"columns": columns, "is_array": isinstance(found, Array)}, frames
 
 
-def _deserialized(header: dict[str, Any], frames: list[Any]) -> Array | np.ndarray:
-    data = frames[0] if frames else b""
-    dtype = np.lib.format.descr_to_dtype(ast.literal_eval(header["dtype"]))
-    items = np.frombuffer(data, dtype).reshape(header["shape"])
-    return asarray(items, default_device()) if _uploads else items
+def _placed(items: np.ndarray) -> Any:
+    """Return the place of items in memory that another process can map; they are copied there if need be."""
+    place = host_memory.place(items)
+    if place is None and items.dtype.fields is None:
+        copy = host_memory.empty(items.size, items.dtype)
+        np.copyto(copy, items.reshape(-1))
+        place = host_memory.place(copy)
+    return place
+
+
+def _deserialized(header: dict[str, Any], frames: list[Any]) -> Array | Columns | np.ndarray:
+    left = iter(frames)
+    columns: list[np.ndarray] = []
+    for column in header["columns"]:
+        dtype = np.lib.format.descr_to_dtype(ast.literal_eval(column["dtype"]))
+        data = opened(column["place"]) if column["place"] else np.frombuffer(next(left, b""), np.uint8)
+        columns.append(data.view(dtype).reshape(column["shape"]))
+    if not header["is_array"]:
+        return Columns(*columns)
+    return asarray(columns[0], default_device()) if _uploads else columns[0]

@@ -29,6 +29,7 @@ from ..backend.mapped_memory import MAP_ALIGNMENT_BYTES, Mapping, flush
 from ..backend.pages import advise_pages
 from ..backend.wgpu_native import map_buffer, memory_of_mapped, submit, wait_idle
 from ..errors import GridwiseError
+from ..settings import copy_threads
 from .memory import MemoryPool
 from .observer import Observer, step
 
@@ -423,11 +424,11 @@ class Transfers:
     Attributes
     ----------
     threads : int
-        How many threads copy at once; as many as there are CPUs, at most 8.
+        How many threads copy at once; by default as many as there are CPUs, at most 8.
     """
 
     def __init__(self, memory: MemoryPool) -> None:
-        self.threads: int = max(1, min(_THREADS, usable_cpus()))
+        self.threads: int = copy_threads() or max(1, min(_THREADS, usable_cpus()))
         self._memory = memory
         # Whether the queue may hold back what it was given to write into blocks; of the lock of submissions.
         self._has_queued = False

@@ -137,6 +137,19 @@ def test_a_cluster_takes_software_adapters_only_where_they_are_named(monkeypatch
         gwd.local_cluster([7])
 
 
+@pytest.mark.parametrize(("begin", "is_refused"), [("def run():\n", True), ('if __name__ == "__main__":\n', False)])
+def test_a_script_without_a_main_guard_is_told_so_before_anything_starts(tmp_path, begin, is_refused):
+    script = tmp_path / "script.py"
+    end = "run()\n" if is_refused else ""
+    script.write_text(f"import gridwise_py.dask as gwd\n{begin}    gwd.local_cluster([99])\n{end}")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=1200, check=False)
+    said = done.stderr.splitlines()[-1]
+    assert ("adapter 99 does not exist" in done.stderr) is not is_refused
+    if is_refused:
+        assert said.startswith(f"gridwise_py.errors.ClusterError: line 4 of {script} starts a cluster")
+        assert said.endswith('put it below `if __name__ == "__main__":`')
+
+
 def test_importing_the_package_imports_nothing_of_dask():
     code = """
 import sys

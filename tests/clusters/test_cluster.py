@@ -58,6 +58,15 @@ def client(cluster):
         yield client
 
 
+@pytest.fixture
+def several_groups(monkeypatch):
+    """Sorts of a few items are built for two GPUs, as those of many are."""
+    from gridwise_py.dask import collections
+
+    monkeypatch.setattr(collections, "what_gpus_take", lambda ask: (2, 1 << 32))
+    monkeypatch.setattr(collections, "_TOGETHER_BYTES", 0)
+
+
 @pytest.fixture(autouse=True)
 def whole(request):
     """Every test leaves the shared cluster with both its workers."""
@@ -145,6 +154,39 @@ def _tokens(device):
     return first == tokenize(one) == tokenize(same), first != tokenize(other), len({first, *copies})
 
 
+def _run_of(device, size):
+    return chunks.held(device, np.arange(size, dtype=np.uint64)[::-1], in_order=True, descending=False)
+
+
+def _sum_of_half(columns):
+    return int(columns.columns[0].sum()), columns.is_on_gpu
+
+
+def _host_memory(dask_worker):
+    from gridwise_py.dask.shared import host_memory
+
+    with host_memory._lock:
+        host_memory._collect()
+    return len(host_memory._used), [block.size_bytes for block in host_memory._free]
+
+
+@pytest.mark.needs("linux")
+def test_a_piece_goes_to_another_worker_of_this_host_without_its_bytes_and_its_memory_is_used_again(client):
+    here, there = gpu_workers(client)
+    size = 1 << 18
+    for _ in range(3):
+        run = client.submit(run_on_gpu, _run_of, size, workers=[here], pure=False)
+        half = client.submit(chunks.Columns.between, run, 0, size // 2, workers=[here], pure=False)
+        found = client.submit(_sum_of_half, half, workers=[there], pure=False).result(timeout=60)
+        assert found == (size // 2 * (size // 2 - 1) // 2, False)
+        del run, half
+        time.sleep(0.2)  # the reader tells when it has finished
+    deadline = time.monotonic() + 30
+    while (memory := client.run(_host_memory, workers=[here])[here]) != (0, [1 << 20]):
+        assert time.monotonic() < deadline, memory
+        time.sleep(0.1)
+
+
 @pytest.mark.slow
 def test_tokens_of_arrays_stay_and_memory_that_is_used_again_has_another(client):
     assert client.submit(run_on_gpu, _tokens, pure=False).result(timeout=120) == (True, True, 4)
@@ -181,7 +223,7 @@ def test_a_client_of_an_event_loop_computes(client, cluster):
             assert large.dtype == np.float32
             with pytest.raises(gw.ArgumentError, match="not asynchronous"):
                 gwd.identities(own)
-            return await own.gather(own.compute([gwd.sum(_chunked(codes)), gwd.sort(_chunked(codes), exchange="p2p")]))
+            return await own.gather(own.compute([gwd.sum(_chunked(codes)), gwd.sort(_chunked(codes))]))
 
     total, in_order = asyncio.run(computed())
     assert total == codes.sum()
@@ -219,9 +261,8 @@ def _jobs():
         return {
             "reduce": (gwd.reduce(keys), codes.sum(dtype="u4")),
             "scan": (gwd.scan(keys), np.cumsum(codes, dtype="u4")),
-            "sort by tasks": (gwd.sort(x, exchange="tasks"), floats[order]),
-            "sort by P2P": (gwd.sort(x, exchange="p2p"), floats[order]),
-            "argsort": (gwd.argsort(x, exchange="tasks"), order.astype("u8")),
+            "sort": (gwd.sort(x), floats[order]),
+            "argsort": (gwd.argsort(x), order.astype("u8")),
             "groups": (gwd.groupby(keys, keys, "count"), np.unique(codes, return_counts=True)),
             "histogram": (gwd.histogram(keys, 9), np.bincount(codes)),
         }
@@ -241,8 +282,8 @@ def _slow_but(quick, every):
 
 
 @pytest.mark.parametrize("name", _slow_but(("scan",), [(name,) for name in (
-    "reduce", "scan", "sort by tasks", "sort by P2P", "argsort", "groups", "histogram")]))  # fmt: skip
-def test_results_are_numpys(client, name):
+    "reduce", "scan", "sort", "argsort", "groups", "histogram")]))  # fmt: skip
+def test_results_are_numpys(client, several_groups, name):
     lazy, expected = _jobs()[name]
     _check(name, lazy.compute(), expected)
 
@@ -263,22 +304,19 @@ def _killing(function, mark, count=1):
 PHASES = {
     "reduce": [(chunks, "reduced_parts"), (chunks, "result")],
     "scan": [(chunks, "reduced"), (chunks, "carries"), (chunks, "scanned")],
-    "sort by tasks": [
-        (chunks, "sorted_keys"), (splitters, "counted"), (splitters, "narrowed"), (splitters, "cuts"),
-        (splitters, "piece"), (chunks, "merged"),
+    "sort": [
+        (chunks, "held"), (chunks, "sampled_keys"), (splitters, "narrowed"), (splitters, "cuts"), (chunks, "piece"),
+        (chunks, "merged"), (chunks, "part"),
     ],
-    "sort by P2P": [("p2p", "_rows"), ("p2p", "_pieces")],
     "groups": [(chunks, "grouped"), (chunks, "merged_groups")],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("name", "phase"), _slow_but(("sort by tasks", 5), [(name, i) for name in PHASES for i in range(len(PHASES[name]))])
+    ("name", "phase"), _slow_but(("sort", 5), [(name, i) for name in PHASES for i in range(len(PHASES[name]))])
 )
-def test_a_worker_killed_in_any_phase_changes_no_bit(client, monkeypatch, tmp_path, name, phase):
+def test_a_worker_killed_in_any_phase_changes_no_bit(client, several_groups, monkeypatch, tmp_path, name, phase):
     module, attribute = PHASES[name][phase]
-    if module == "p2p":
-        from gridwise_py.dask import p2p as module
     mark = tmp_path / "killed"
     monkeypatch.setattr(module, attribute, _killing(getattr(module, attribute), mark))
     floats = _items() + np.float32(phase)
@@ -288,8 +326,7 @@ def test_a_worker_killed_in_any_phase_changes_no_bit(client, monkeypatch, tmp_pa
     lazy, expected = {
         "reduce": lambda: (gwd.reduce(wide), codes.sum(dtype="u4")),
         "scan": lambda: (gwd.scan(_chunked(codes)), np.cumsum(codes, dtype="u4")),
-        "sort by tasks": lambda: (gwd.sort(_chunked(floats), exchange="tasks"), floats[order]),
-        "sort by P2P": lambda: (gwd.sort(_chunked(floats), exchange="p2p"), floats[order]),
+        "sort": lambda: (gwd.sort(_chunked(floats)), floats[order]),
         "groups": lambda: (gwd.groupby(wide, wide, "count"), np.unique(codes, return_counts=True)),
     }[name]()
     found = client.compute(lazy).result(timeout=100)
@@ -332,47 +369,6 @@ def test_a_worker_that_does_not_come_back_in_time_is_replaced(client, cluster):
             time.sleep(0.1)
     assert cluster.workers[found.tag] is not before
     assert client.submit(os.getpid, resources={found.tag: 1}, pure=False).result(timeout=120) != found.pid
-
-
-# ---- a full disk
-
-
-def _limit_files(limit_bytes):
-    import resource
-
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (hard if limit_bytes is None else limit_bytes, hard))
-
-
-@pytest.mark.needs("posix")
-@pytest.mark.slow
-def test_a_full_disk_is_an_error_and_not_a_wrong_result(client):
-    floats = _items()
-    client.run(_limit_files, 0)
-    try:
-        failed = client.compute(gwd.sort(_chunked(floats + 50), exchange="p2p"))
-        with pytest.raises(Exception, match=r"P2P|[Ff]ile too large|No space") as caught:
-            failed.result(timeout=60)
-        assert not isinstance(caught.value, TimeoutError)
-    finally:
-        client.run(_limit_files, None)
-    expected = np.sort(floats + 60, kind="stable")
-    np.testing.assert_array_equal(_bits(gwd.sort(_chunked(floats + 60), exchange="p2p").compute()), _bits(expected))
-
-
-@pytest.mark.slow
-def test_p2p_is_refused_where_disks_are_too_small(client, monkeypatch):
-    from gridwise_py.dask import p2p
-
-    monkeypatch.setattr(p2p, "_free_bytes", _ten_bytes)
-    with pytest.raises(
-        gw.ClusterError, match=r"exchange of 80,000 bytes .*of 2 workers.* has 10 bytes free; give exch"
-    ):
-        gwd.sort(_chunked(_items()), exchange="p2p")
-
-
-def _ten_bytes(dask_worker):
-    return 10
 
 
 # ---- who may compute
@@ -533,13 +529,13 @@ def test_over_tls_and_a_scheduler_that_is_killed(certificates, monkeypatch, tmp_
 
 
 #: One of each kind of work, in an early phase or in the last one.
-ENDS = [("reduce", "reduced"), ("scan", "carries"), ("sort by tasks", "merged"), ("sort by P2P", "merged")]
+ENDS = [("reduce", "reduced"), ("scan", "carries"), ("sort", "merged")]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "phase"), ENDS)
 def test_a_nanny_killed_in_any_phase_takes_its_worker_along_and_the_next_one_goes_on(
-    settings_of_dask, monkeypatch, tmp_path, name, phase
+    settings_of_dask, several_groups, monkeypatch, tmp_path, name, phase
 ):
     """As where systemd starts `gridwise worker` again."""
     with clusters.by_hand() as (address, _, start):
@@ -559,7 +555,9 @@ def test_a_nanny_killed_in_any_phase_takes_its_worker_along_and_the_next_one_goe
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "phase"), ENDS)
-def test_a_scheduler_killed_in_any_phase_is_an_error_soon(settings_of_dask, monkeypatch, tmp_path, name, phase):
+def test_a_scheduler_killed_in_any_phase_is_an_error_soon(
+    settings_of_dask, several_groups, monkeypatch, tmp_path, name, phase
+):
     with clusters.by_hand() as (address, scheduler, start):
         worker = start()
         with gwd.connect(address, timeout_s=60) as client:

@@ -69,6 +69,16 @@ def test_sums_and_products_are_numpys(dtype):
         assert (lazy.shape, lazy.dtype, found.dtype) == ((), reference(items).dtype, reference(items).dtype)
         assert found == reference(items)
     assert gwd.reduce(_chunked(items)).compute() == np.sum(items, dtype=items.dtype)
+    for wanted in (np.int32, items.dtype):
+        found, expected = gwd.sum(_chunked(items), 0, wanted, keepdims=True), np.sum(items, 0, wanted, keepdims=True)
+        assert (found.shape, found.dtype) == ((1,), expected.dtype)
+        np.testing.assert_allclose(found.compute(), expected, rtol=1e-6)
+        np.testing.assert_allclose(
+            gwd.cumsum(_chunked(items % 9), dtype=wanted).compute(), np.cumsum(items % 9, dtype=wanted), rtol=1e-6
+        )
+    np.testing.assert_array_equal(gwd.cumprod(_chunked(items)).compute(), np.cumprod(items))
+    with pytest.raises(gw.AxisError, match=r"gwd\.cumsum\(\): axis=1, but x has one dimension"):
+        gwd.cumsum(_chunked(items), 1)
 
 
 def test_float_sums_are_exact_where_the_items_allow_it_and_do_not_depend_on_the_tree_when_deterministic():
@@ -201,38 +211,43 @@ def test_pairs_keep_their_order_among_equal_keys():
     np.testing.assert_array_equal(found[1], values[order])
 
 
-@pytest.mark.slow
-def test_a_sort_of_one_chunk_needs_no_splitters():
-    items = _items("f4")
-    lazy = gwd.sort(da.from_array(items, chunks=-1))
-    assert len(lazy.__dask_graph__()) <= 4
-    np.testing.assert_array_equal(_bits(lazy.compute()), _bits(np.sort(items, kind="stable")))
+def test_pieces_of_several_gpus_are_exchanged_once(several_gpus):
+    """The keys that cuts are found by are few, and equal keys are on both sides of a cut."""
+    for items in (_items("f4"), _items("u1", few=True).astype("f4")):
+        for descending in (True, False):
+            order = gw.argsort(items, descending=descending)
+            found = _parts(gwd.argsort(_chunked(items), descending=descending))
+            assert [part.size for part in found] == list(LENGTHS)
+            np.testing.assert_array_equal(np.concatenate(found), order)
 
 
-def test_the_graph_of_a_sort_has_a_task_per_piece_and_few_more():
-    p = 16
-    x = da.zeros(p * 10, chunks=10, dtype="u4")
-    tasks = len(gwd.sort(x, exchange="tasks").__dask_graph__())
-    assert p * p < tasks < p * p + 15 * p
-    by_p2p = [len(gwd.sort(da.zeros(q * 10, chunks=10, dtype="u4"), exchange="p2p").__dask_graph__()) for q in (16, 32)]
-    assert by_p2p[1] < 2.2 * by_p2p[0], "P2P has O(p) tasks"
-    assert max(by_p2p) < 25 * 32
+def test_a_sort_has_a_group_of_parts_per_gpu_and_as_many_as_the_largest_buffer_asks_for(several_gpus, monkeypatch):
+    from gridwise_py.dask import collections
+
+    def steps(x):
+        names = [key[0] for key in gwd.sort(x).__dask_graph__() if isinstance(key, tuple)]
+        return [sum(f"-{step}-" in name for name in names) for step in ("run", "piece", "merge", "part")]
+
+    x = da.zeros(160, chunks=10, dtype="u4")
+    assert steps(x) == [16, 48, 3, 16]
+    assert steps(da.zeros(20, chunks=10, dtype="u4")) == [2, 4, 2, 2], "no more groups than parts"
+    monkeypatch.setattr(collections, "what_gpus_take", lambda ask: (1, 4 * 25))
+    assert steps(x) == [16, 128, 8, 16], "two chunks of 40 bytes in a buffer"
+    monkeypatch.setattr(collections, "what_gpus_take", lambda ask: (1, 1 << 32))
+    assert steps(x) == [16, 0, 1, 16], "one GPU sorts all at once"
+    monkeypatch.setattr(collections, "what_gpus_take", lambda ask: (30, 1 << 32))
+    with pytest.raises(gw.LimitError, match=r"9000 chunks, of which each gives a piece to 30 groups .*give x\.rechunk"):
+        gwd.sort(da.zeros(9000, chunks=1, dtype="u4"))
 
 
-@pytest.mark.slow
-def test_the_graph_of_65536_pieces_has_so_many_tasks():
-    x = da.zeros(256 * 10, chunks=10, dtype="u4")
-    assert 65536 < len(gwd.sort(x, exchange="tasks").__dask_graph__()) < 65536 + 12 * 256
+@pytest.fixture
+def several_gpus(monkeypatch):
+    """Sorts are built for three GPUs, and a round of the search for cuts takes few keys."""
+    from gridwise_py.dask import collections, splitters
 
-
-def test_which_exchange_is_taken(monkeypatch):
-    from gridwise_py.dask.exchange import chosen
-
-    assert (chosen("auto", 64), chosen("auto", 65)) == ("tasks", "p2p")
-    monkeypatch.setenv("GRIDWISE_DASK_EXCHANGE", "p2p")
-    assert (chosen("auto", 2), chosen("tasks", 2)) == ("p2p", "tasks")
-    with pytest.raises(gw.ArgumentError, match="exchange='ucx' is unknown; known are auto, tasks, p2p"):
-        gwd.sort(_chunked(_items("u4")), exchange="ucx")
+    monkeypatch.setattr(collections, "what_gpus_take", lambda ask: (3, 1 << 32))
+    monkeypatch.setattr(collections, "_TOGETHER_BYTES", 0)
+    monkeypatch.setattr(splitters, "MOST_SAMPLED", 64)
 
 
 # ---- histograms, groups, the largest, the distinct
@@ -408,8 +423,6 @@ def test_arguments_that_are_refused_say_what_to_do():
     for wrong in ((1,), ("a", 1), (0, np.inf), (2, 1)):
         with pytest.raises(gw.ArgumentError, match="must be two finite numbers that ascend"):
             gwd.histogram(x, 3, wrong)
-    with pytest.raises(gw.LimitError, match=r"2049 chunks, but at most 2048 can be sorted; give x\.rechunk\(2\)"):
-        gwd.sort(da.zeros(2049, chunks=1, dtype="u4"))
     with pytest.raises(gw.LimitError, match=r"fewer than 1073741824 keys; give x\.rechunk\(1073741823\)"):
         gwd.sort(da.zeros(1 << 31, chunks=1 << 30, dtype="u1"))
 

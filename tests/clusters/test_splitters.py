@@ -1,5 +1,7 @@
 """Exact splitters and cuts, against numpy's stable sort of the whole; no cluster, no GPU."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -32,37 +34,31 @@ def _order(keys, descending):
     return np.argsort(-ranks, kind="stable")
 
 
-def _parts(chunks, descending, digit=None):
-    """The parts that pieces of sorted chunks make, as the graph of a sort does it, with numpy in place of a GPU."""
+def _check(chunks, descending, least=64, most=1 << 16):
+    """Cut sorted chunks before every part, and sort what lies between the cuts, with numpy in place of a GPU."""
+    whole, sizes = np.concatenate(chunks), [chunk.size for chunk in chunks]
     runs, begin = [], 0
     for chunk in chunks:
         order = _order(chunk, descending)
         runs.append((chunk[order], begin + order))
         begin += chunk.size
-    state = splitters.search([chunk.size for chunk in chunks], descending=descending)
-    bits = chunks[0].dtype.itemsize * 8
-    steps = splitters.rounds(chunks[0].dtype, len(chunks)) if digit is None else [digit] * (bits // digit)
-    assert sum(steps) == bits
-    for step in steps:
-        counts = [splitters.counted(run, state, digit=step) for run in runs]
-        assert all((np.diff(count, axis=1) >= 0).all() for count in counts), "counts of candidates never fall"
-        state = splitters.narrowed(state, [splitters.totalled(counts)], digit=step)
-    table = splitters.cuts([splitters.edges(run, state) for run in runs], state)
-    for part in range(len(chunks)):
-        pieces = [splitters.piece(run, table, i, part) for i, run in enumerate(runs)]
-        keys, places = (np.concatenate(column) for column in zip(*pieces, strict=True))
-        order = _order(keys, descending)
-        yield keys[order], places[order]
-
-
-def _check(chunks, descending, digit=None):
-    whole = np.concatenate(chunks)
-    order = _order(whole, descending)
-    found = list(_parts(chunks, descending, digit))
-    assert [keys.size for keys, _ in found] == [chunk.size for chunk in chunks]
-    np.testing.assert_array_equal(np.concatenate([places for _, places in found]), order)
-    bits = f"u{whole.itemsize}"
-    np.testing.assert_array_equal(np.concatenate([keys for keys, _ in found]).view(bits), whole[order].view(bits))
+    with mock.patch.multiple(splitters, MOST_SAMPLED=most, _LEAST_OF_A_CHUNK=least):
+        state = splitters.search(sizes, range(len(chunks) + 1))
+        count = splitters.rounds(len(chunks), begin)
+        for _ in range(count):
+            taken = [splitters.sampled(keys, state, i, descending=descending) for i, (keys, _) in enumerate(runs)]
+            assert max(map(len, taken)) <= (len(chunks) + 1) * (max(most, least * len(chunks)) + 1)
+            state = splitters.narrowed(state, taken)
+    table = splitters.cuts(state)
+    order, bits = _order(whole, descending), f"u{whole.itemsize}"
+    for i, (first, last) in enumerate(zip(table.T, table.T[1:], strict=False)):
+        between = [(keys[a:b], places[a:b]) for (keys, places), a, b in zip(runs, first, last, strict=True)]
+        keys, places = (np.concatenate(column) for column in zip(*between, strict=True))
+        wanted = order[sum(sizes[:i]) :][: sizes[i]]
+        own = _order(keys, descending)
+        np.testing.assert_array_equal(places[own], wanted)
+        np.testing.assert_array_equal(keys[own].view(bits), whole[wanted].view(bits))
+    return count
 
 
 @st.composite
@@ -97,22 +93,13 @@ def test_splitters_that_fall_among_special_values(dtype, descending):
             _check([np.full(3, value, dtype), np.full(0, value, dtype), np.full(5, value, dtype)], descending)
 
 
-@pytest.mark.parametrize("digit", [1, 2, 4, 8])
-def test_the_width_of_a_digit_does_not_change_the_parts(digit):
-    keys = np.random.default_rng(3).integers(0, 50, 400, dtype=np.int32) - 25
-    _check(np.split(keys, [100, 101, 101, 350]), False, digit)
+@pytest.mark.parametrize(("least", "most", "rounds"), [(8, 8, 3), (8, 64, 3), (64, 512, 1)])
+def test_few_keys_a_round_take_more_rounds_and_give_the_same_cuts(least, most, rounds):
+    for keys in (np.random.default_rng(3).integers(0, 50, 400, dtype=np.int32) - 25, np.zeros(400, np.int32)):
+        assert _check(np.split(keys, [100, 101, 101, 350]), False, least, most) == rounds
+        assert _check(np.split(np.sort(keys), [100, 101, 101, 350]), True, least, most) == rounds
 
 
-def test_a_digit_is_narrower_where_there_are_more_parts():
-    assert [splitters.digit_bits(parts) for parts in (1, 2, 257, 513, 514, 1025, 2048)] == [8, 8, 8, 8, 7, 7, 6]
-    for parts in (2, 300, 1000, 2048):
-        assert (parts - 1) << splitters.digit_bits(parts) <= 1 << 17
-        for dtype in ("u1", "f4", "i8"):
-            assert sum(splitters.rounds(np.dtype(dtype), parts)) == np.dtype(dtype).itemsize * 8
-
-
-def test_a_piece_is_a_copy():
-    keys = np.arange(10, dtype=np.uint32)
-    (piece,) = splitters.piece((keys,), np.array([[4]]), 0, 1)
-    np.testing.assert_array_equal(piece, keys[4:])
-    assert piece.base is None
+def test_two_rounds_cut_a_gibibyte_and_six_what_no_host_holds():
+    cases = ((4, 1 << 28), (64, 1 << 34), (2560, 1 << 38))
+    assert [splitters.rounds(chunks, items) for chunks, items in cases] == [2, 4, 6]

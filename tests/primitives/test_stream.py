@@ -181,6 +181,17 @@ def test_a_reduction_of_an_error_ends_with_it(device):
 # ---- while the GPU works
 
 
+def test_memory_of_results_is_used_again_when_nobody_has_them(device, monkeypatch):
+    monkeypatch.setattr(stream_module, "_WINDOWED_BYTES", 64)
+    copy, chunks = gw.Copy(device, "u32"), [RNG.integers(0, 99, 1000, dtype=np.uint32) for _ in range(12)]
+    kept = [result[900:] for result in gw.stream(copy, chunks)]  # views keep their results
+    for found, chunk in zip(kept, chunks, strict=True):
+        np.testing.assert_array_equal(found, chunk[900:])
+    del kept, found
+    places = {result.__array_interface__["data"][0] for result in gw.stream(copy, chunks)}
+    assert len(places) <= 4
+
+
 @pytest.mark.parametrize("overlap", [True, False])
 def test_the_order_of_work(device, monkeypatch, overlap):
     """With overlap the next chunk is taken and copied between a submission and the wait for it."""

@@ -22,7 +22,7 @@ FOLDERS = {"GRIDWISE_CACHE_DIR": settings.cache_dir, "GRIDWISE_DUMP_SHADERS": se
            "GRIDWISE_FLEET_DIR": settings.fleet_dir}  # fmt: skip
 OTHERS = {
     "GRIDWISE_ADAPTER": settings.adapter,
-    "GRIDWISE_DASK_EXCHANGE": settings.dask_exchange,
+    "GRIDWISE_COPY_THREADS": settings.copy_threads,
     "GRIDWISE_SCAN_STRATEGY": settings.scan_strategy,
     "GRIDWISE_TIMEOUT_S": settings.timeout_s,
 }
@@ -61,6 +61,19 @@ def test_an_adapter_is_any_text(monkeypatch):
         assert settings.adapter() == wanted
 
 
+def test_a_number_of_threads_is_one_that_devices_take(monkeypatch):
+    from gridwise_py.runtime.transfers import Transfers
+
+    for value, wanted in (("", None), ("3", 3)):
+        monkeypatch.setenv("GRIDWISE_COPY_THREADS", value)
+        assert settings.copy_threads() == wanted
+    assert Transfers(None).threads == 3
+    for value in ("0", "-1", "two"):
+        monkeypatch.setenv("GRIDWISE_COPY_THREADS", value)
+        with pytest.raises(gw.ArgumentError, match=rf"COPY_THREADS='{value}' must be an integer of at least 1"):
+            settings.copy_threads()
+
+
 def test_a_scan_strategy_is_one_that_scan_takes(monkeypatch):
     monkeypatch.delenv("GRIDWISE_SCAN_STRATEGY", raising=False)
     assert settings.scan_strategy() == "auto"
@@ -72,15 +85,6 @@ def test_a_scan_strategy_is_one_that_scan_takes(monkeypatch):
     monkeypatch.setenv("GRIDWISE_SCAN_STRATEGY", "1")
     with pytest.raises(gw.ArgumentError, match=r"STRATEGY='1'.*known are auto, reduce_then_scan, lookback"):
         settings.scan_strategy()
-
-
-def test_an_exchange_is_one_that_sorts_take(monkeypatch):
-    for value, wanted in (("", "auto"), ("auto", "auto"), ("tasks", "tasks"), ("p2p", "p2p")):
-        monkeypatch.setenv("GRIDWISE_DASK_EXCHANGE", value)
-        assert settings.dask_exchange() == wanted
-    monkeypatch.setenv("GRIDWISE_DASK_EXCHANGE", "ucx")
-    with pytest.raises(gw.ArgumentError, match=r"EXCHANGE='ucx'.*known are auto, tasks, p2p"):
-        settings.dask_exchange()
 
 
 def test_the_columns_of_a_terminal_are_a_number_or_nothing(monkeypatch):
