@@ -707,8 +707,8 @@ def marks(document: dict[str, Any]) -> list[dict[str, Any]]:
                 value >= 0.95 if enough else None, 4)  # fmt: skip
         sort = own.get("sort")
         least = 0.8 if workers == 1 else 0.75
-        add("M6", f"sort on {workers}, of its bound", None if sort is None else sort["of_bound"], f">= {least}, exact parts",
-            None if sort is None else sort["of_bound"] >= least and sort["exact"])  # fmt: skip
+        reached = None if sort is None else sort["of_bound"] >= least and sort["exact"]
+        add("M6", f"sort on {workers}, of its bound", sort and sort["of_bound"], f">= {least}, exact parts", reached)
     return found
 
 
