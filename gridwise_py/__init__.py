@@ -288,8 +288,7 @@ _PLACES = {
     "functions.sets": "MergedPairs intersect1d isin merge setdiff1d setxor1d union1d",
     "functions.sorts": "argsort sort sort_pairs",
     "functions.summaries": (
-        "ArgMinAndMax MinAndMax all any argmax argmin argminmax average count_nonzero find find_if mean minmax std "
-        "var"
+        "ArgMinAndMax MinAndMax all any argmax argmin argminmax average count_nonzero find find_if mean minmax std var"
     ),
     "planning.layout": "Layout Operand",
     "planning.plan": "Plan Work",
