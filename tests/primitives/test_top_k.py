@@ -420,7 +420,9 @@ def test_of_segments_whose_codes_do_not_fit(device):
 def ragged(n):
     """Segments and how many items of each: none, one, all, more than it has, with room for its slots and without."""
     offsets = lengths_of_segments(n)
-    return offsets, np.resize(np.uint32([3, 0, 1000, 2, 7, 600, 1024, 300, 100, 5000]), offsets.size - 1)
+    ks = np.resize(np.uint32([3, 0, 1000, 2, 7, 600, 1024, 300, 100, 5000]), offsets.size - 1)
+    ks[np.diff(offsets.astype(np.int64)).argmax()] = 5000
+    return offsets, ks
 
 
 @pytest.mark.parametrize("datatype", quick_first(["f32"], DATATYPES))
@@ -438,8 +440,9 @@ def test_another_k_for_each_segment(device, datatype):
             total = sum(order.size for order in orders)
             for room in (total + 9, total // 2):
                 primitive = gw.SegmentedTopK(device, datatype, None, size=room, **options)
-                values = gw.asarray(np.ones(room, x.dtype), device)
-                run = primitive.execute(**given, values=values, n=n, trials=2)
+                whole = gw.asarray(np.ones(room + total, x.dtype), device)
+                run = primitive.execute(**given, values=whole[:room], n=n, trials=2)
+                assert (whole.to_numpy()[room:] == 1).all(), "what does not fit is not written"
                 found = {name: array.to_numpy() for name, array in run.outputs.items()}
                 assert found["starts"].tolist() == np.cumsum([0, *map(len, orders)]).tolist()
                 assert found["indices"][:total].tolist() == np.concatenate(orders)[:room].tolist()
