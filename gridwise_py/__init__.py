@@ -143,12 +143,13 @@ if _typing.TYPE_CHECKING:
         ptp,
         quantile,
     )
-    from .functions.orders import flip, lexsort, put, roll, transpose
-    from .functions.rankings import TopItems, argpartition, partition, top_k
+    from .functions.orders import copy_ranges, flip, lexsort, put, roll, transpose
+    from .functions.rankings import TopItems, argpartition, nth_element, partition, top_k
     from .functions.reductions import max, min, prod, reduce, sum
     from .functions.scans import cumprod, cumsum, cumulative_prod, cumulative_sum, scan
     from .functions.segments import (
         ReducedByKey,
+        SegmentedTopItems,
         reduce_by_key,
         repeat,
         scan_by_key,
@@ -184,14 +185,17 @@ if _typing.TYPE_CHECKING:
     )
     from .functions.sorts import argsort, sort, sort_pairs
     from .functions.summaries import (
+        ArgMinAndMax,
         MinAndMax,
         all,
         any,
         argmax,
         argmin,
+        argminmax,
         average,
         count_nonzero,
         find,
+        find_if,
         mean,
         minmax,
         std,
@@ -244,7 +248,7 @@ if _typing.TYPE_CHECKING:
         struct,
     )
     from .types.operators import Add, And, BinOp, Max, Min, Multiply, Or, Xor
-    from .types.struct_operators import ArgMax, ArgMin, First, Last, MinMax, Moments
+    from .types.struct_operators import ArgMax, ArgMin, ArgMinMax, First, Last, MinMax, Moments
     from .types.unary_operators import UnaryOp
     from .warming import warm_up
 
@@ -269,13 +273,13 @@ _PLACES = {
     "functions.groups": "Groups group_by",
     "functions.nan_functions": "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "functions.order_statistics": "median nanmedian nanpercentile nanquantile percentile ptp quantile",
-    "functions.orders": "flip lexsort put roll transpose",
-    "functions.rankings": "TopItems argpartition partition top_k",
+    "functions.orders": "copy_ranges flip lexsort put roll transpose",
+    "functions.rankings": "TopItems argpartition nth_element partition top_k",
     "functions.reductions": "max min prod reduce sum",
     "functions.scans": "cumprod cumsum cumulative_prod cumulative_sum scan",
     "functions.segments": (
-        "ReducedByKey reduce_by_key repeat scan_by_key segment_ids segmented_reduce segmented_scan "
-        "segmented_sort segmented_sort_pairs segmented_top_k"
+        "ReducedByKey SegmentedTopItems reduce_by_key repeat scan_by_key segment_ids segmented_reduce "
+        "segmented_scan segmented_sort segmented_sort_pairs segmented_top_k"
     ),
     "functions.selections": (
         "compress delete extract flatnonzero nonzero partition_by run_length_encode unique unique_all "
@@ -283,7 +287,9 @@ _PLACES = {
     ),
     "functions.sets": "MergedPairs intersect1d isin merge setdiff1d setxor1d union1d",
     "functions.sorts": "argsort sort sort_pairs",
-    "functions.summaries": "MinAndMax all any argmax argmin average count_nonzero find mean minmax std var",
+    "functions.summaries": (
+        "ArgMinAndMax MinAndMax all any argmax argmin argminmax average count_nonzero find find_if mean minmax std var"
+    ),
     "planning.layout": "Layout Operand",
     "planning.plan": "Plan Work",
     "planning.signature": "Argument Product SameAs Signature UpTo",
@@ -315,7 +321,7 @@ _PLACES = {
     "types.expression": "Expression f32 i32 index leaf scalar u32",
     "types.expression_functions": "bitcast function gather next previous result struct",
     "types.operators": "Add And BinOp Max Min Multiply Or Xor",
-    "types.struct_operators": "ArgMax ArgMin First Last MinMax Moments",
+    "types.struct_operators": "ArgMax ArgMin ArgMinMax First Last MinMax Moments",
     "types.unary_operators": "UnaryOp",
     "warming": "warm_up",
 }
@@ -334,6 +340,8 @@ __all__ = [
     "And",
     "ArgMax",
     "ArgMin",
+    "ArgMinAndMax",
+    "ArgMinMax",
     "Argument",
     "ArgumentError",
     "Array",
@@ -403,6 +411,7 @@ __all__ = [
     "SamplingProtocol",
     "ScanTuning",
     "SegmentedSortTuning",
+    "SegmentedTopItems",
     "Sequence",
     "SequenceRun",
     "ShaderError",
@@ -433,6 +442,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argminmax",
     "argpartition",
     "argsort",
     "asarray",
@@ -449,6 +459,7 @@ __all__ = [
     "compare_energy",
     "compare_kernels",
     "compress",
+    "copy_ranges",
     "cos",
     "count_nonzero",
     "cumprod",
@@ -467,6 +478,7 @@ __all__ = [
     "extract",
     "f32",
     "find",
+    "find_if",
     "flatnonzero",
     "flip",
     "floor",
@@ -514,6 +526,7 @@ __all__ = [
     "nanvar",
     "next",
     "nonzero",
+    "nth_element",
     "ones",
     "ones_like",
     "partition",

@@ -27,13 +27,16 @@ AREAS = {
     "LookbackVerdict hold_clock warm_up memory_stats MemoryStats empty_cache",
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
-    "One-shot functions": "add take put group_by Groups count flip roll transpose lexsort "
-    "segmented_sort segmented_sort_pairs segmented_top_k reduce_by_key ReducedByKey scan_by_key segmented_reduce "
-    "segmented_scan segment_ids repeat sum prod min max minmax MinAndMax ptp argmin argmax any all find mean average "
-    "var std median percentile quantile nansum nanprod nanmin nanmax nanargmin nanargmax nanmean nanvar nanstd "
+    "One-shot functions": "add take put copy_ranges group_by Groups count flip roll transpose lexsort "
+    "segmented_sort segmented_sort_pairs segmented_top_k SegmentedTopItems reduce_by_key ReducedByKey scan_by_key "
+    "segmented_reduce "
+    "segmented_scan segment_ids repeat sum prod min max minmax MinAndMax ptp argmin argmax argminmax ArgMinAndMax any "
+    "all "
+    "find find_if mean average var std median percentile quantile nansum nanprod nanmin nanmax nanargmin nanargmax "
+    "nanmean nanvar nanstd "
     "nanmedian nanpercentile nanquantile diff ediff1d "
     "reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
-    "argsort sort_pairs top_k TopItems partition argpartition matmul "
+    "argsort sort_pairs top_k TopItems nth_element partition argpartition matmul "
     "searchsorted digitize histogram histogram2d histogram_bin_edges bincount reduce_by_index scatter_add "
     "compress extract delete flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
     "unique_values unique_counts unique_inverse unique_all merge MergedPairs isin union1d intersect1d setdiff1d "
@@ -41,8 +44,9 @@ AREAS = {
     "Expressions": "Expression f32 i32 u32 leaf scalar index result abs absolute bitcast ceil clip cos exp "
     "floor function gather isnan log maximum minimum next popcount previous rint round sign sin sqrt struct tanh "
     "where",
-    "Operators": "Add Multiply Min Max And Or Xor ArgMin ArgMax MinMax Moments First Last BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ScanAxis SegmentedTopK Scatter Histogram2D GroupBy Kernel Primitive Run BoundCall batch "
+    "Operators": "Add Multiply Min Max And Or Xor ArgMin ArgMax ArgMinMax MinMax Moments First Last BinOp UnaryOp",
+    "Primitives": f"{CLASSES} ScanAxis SegmentedTopK Scatter CopyRanges Histogram2D GroupBy Kernel Primitive Run "
+    "BoundCall batch "
     "capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning SegmentedSortTuning StreamTuning HistogramTuning "
     "MatMulTuning ElementwiseTuning",
@@ -64,25 +68,27 @@ AREAS = {
 PARTS = {
     "One-shot functions": {
         "Sums, extremes and statistics": "sum prod min max minmax MinAndMax ptp mean average var std median percentile "
-        "quantile any all count_nonzero argmin argmax find reduce",
+        "quantile any all count_nonzero argmin argmax argminmax ArgMinAndMax find find_if reduce",
         "Without NaN": "nansum nanprod nanmin nanmax nanargmin nanargmax nanmean nanvar nanstd nanmedian nanpercentile "
         "nanquantile",
         "Running sums": "cumsum cumprod cumulative_sum cumulative_prod scan",
-        "Sorting and searching": "sort argsort sort_pairs lexsort top_k TopItems partition argpartition merge "
+        "Sorting and searching": "sort argsort sort_pairs lexsort top_k TopItems nth_element partition argpartition "
+        "merge "
         "MergedPairs searchsorted digitize",
-        "Arithmetic and items": "add diff ediff1d matmul take put repeat flip roll transpose",
+        "Arithmetic and items": "add diff ediff1d matmul take put copy_ranges repeat flip roll transpose",
         "Selections and sets": "compress extract delete nonzero flatnonzero partition_by unique unique_values "
         "unique_counts unique_inverse unique_all run_length_encode isin union1d intersect1d setdiff1d setxor1d",
         "Counts and bins": "histogram histogram2d histogram_bin_edges bincount reduce_by_index scatter_add",
         "By key": "group_by Groups count reduce_by_key ReducedByKey scan_by_key",
-        "By segment": "segmented_reduce segmented_scan segmented_sort segmented_sort_pairs segmented_top_k segment_ids",
+        "By segment": "segmented_reduce segmented_scan segmented_sort segmented_sort_pairs segmented_top_k "
+        "SegmentedTopItems segment_ids",
         "Data larger than memory": "stream",
     },
     "Primitives": {
         "Reductions and scans": "Reduce ReduceAxis Scan ScanAxis",
-        "Sorts, merges and searches": "Sort SortPairs ArgSort MergeSort Merge TopK Search",
-        "Item by item": "Map VectorAdd Copy MatMul Transpose Repeat Scatter",
-        "Selections, runs and bins": "Select Partition Unique RunLength Histogram Histogram2D ReduceByIndex",
+        "Sorts, merges and searches": "Sort SortPairs ArgSort MergeSort Merge TopK NthElement Search",
+        "Item by item": "Map VectorAdd Copy CopyRanges MatMul Transpose Repeat Scatter",
+        "Selections, runs and bins": "Select FindIf Partition Unique RunLength Histogram Histogram2D ReduceByIndex",
         "By key and by segment": "GroupBy ReduceByKey ScanByKey SegmentedReduce SegmentedScan SegmentedSort "
         "SegmentedTopK",
         "Your own WGSL": "Kernel",
@@ -118,6 +124,7 @@ OBJECTS = {
     "−0 equals +0, and NaN is smallest.",
     "ArgMax": "The struct with the largest first field; of several the one with the smallest second, an index of u32. "
     "−0 equals +0, and NaN is largest.",
+    "ArgMinMax": "`ArgMin` of a struct's first two fields and `ArgMax` of its last two.",
     "MinMax": "The minimum of a struct's first field and the maximum of its second; NaN propagates.",
     "Moments": "Count (u32), mean and sum of squared distances from the mean (f32) as the fields of a struct.",
     "First": "The first struct whose first field, of u32, is not 0.",

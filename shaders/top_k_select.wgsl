@@ -11,7 +11,7 @@
 // places. Where these are too many, because many codes are equal or the parts differ much, the k-th smallest code is found
 // exactly, digit by digit, and of the codes that equal it the first ones are taken. So the choice never depends on timing.
 // Forward progress: no workgroup waits for another.
-// Bindings: params, {{ "codes" if source == "codes" }}{{ ", " if two_steps }}{{ "input" if result == "items" }}{{ ", input" if result == "minima" }}{{ ", list" if listed }}{{ ", offsets" if segmented }}, {{ {"places": "chosen", "minima": "chosen, minima", "items": "values, indices"}[result] }}.
+// Bindings: params, {{ "codes" if source == "codes" }}{{ ", " if two_steps }}{{ "input" if result == "items" }}{{ ", input" if result == "minima" }}{{ ", list" if listed }}{{ ", offsets" if segmented }}{{ ", starts" if ragged }}, {{ {"places": "chosen", "minima": "chosen, minima", "items": "values, indices"}[result] }}.
 
 struct Params {
   n: u32,  // items of all rows
@@ -31,8 +31,12 @@ struct Params {
   lanes_log2: u32,  // of the invocations that read one
   steps: u32,  // in which these read it
 //$ endif
+//$ if ragged
+  room: u32,  // of the results of all segments
+//$ else
   k: u32,
   slots: u32,  // a power of two of at least 2 k; 0 to find the k-th smallest exactly
+//$ endif
 //$ if listed
   group_log2: u32,  // of the size of a listed group
 //$ endif
@@ -70,6 +74,14 @@ var<private> row: u32;
 var<private> kth_group: Key;  // the largest code of the groups chosen here
 //$ endif
 
+//$ if ragged
+// How many items of this segment are chosen, and slots for so many.
+var<workgroup> row_k: u32;
+var<workgroup> row_slots: u32;
+//$ endif
+//$ set k, slots = ("row_k", "slots") if ragged else ("params.k", "params.slots")
+//$ set uniform_k = "workgroupUniformLoad(&row_k)" if ragged else k
+//$ set uniform_slots = "workgroupUniformLoad(&row_slots)" if ragged else slots
 //$ include "lib/top_k_entries.wgsl"
 //$ if result == "minima"
 //$ include "lib/top_k_step.wgsl"
@@ -117,6 +129,15 @@ fn main(
   row_begin = min(load_offsets(row), row_end);
   row_length = row_end - row_begin;
 //$ endif
+//$ if ragged
+  let first_result = load_starts(row);
+  if (local == 0u) {
+    row_k = min(load_starts(row + 1u) - first_result, row_length);
+    let wanted = max(power_of_two_from(2u * row_k), LANES);
+    row_slots = select(wanted, 0u, wanted > ROOM);
+  }
+  if (workgroupUniformLoad(&row_k) == 0u) { return; }
+//$ endif
 //$ if source == "codes"
   sort_entries(choose_groups({{ "share(row_length)" if segmented else "params.length" }}));
   kth_group = codes[params.k - 1u];
@@ -161,24 +182,27 @@ fn main(
   var count = choose_items({{ "share(row_length)" if segmented else "params.items" if two_steps else "params.length" }});
 //$ if segmented
   // There may be fewer than k.
-  for (var e = count + local; e < params.k; e += LANES) {
+  for (var e = count + local; e < {{ k }}; e += LANES) {
     codes[e] = NO_CODE;
     places[e] = NO_PLACE;
   }
-  count = max(count, params.k);
+  count = max(count, {{ uniform_k }});
 //$ endif
   sort_entries(count);
 //$ if not sorted
   sort_by_places();
 //$ endif
-  for (var e = local; e < params.k; e += LANES) {
+  for (var e = local; e < {{ k }}; e += LANES) {
     let place = places[e];
-    let at = row * params.k + e;
+    let at = {{ "first_result + e" if ragged else "row * params.k + e" }};
     let i = item_at(place);
 //$ if segmented
     let counts = place < row_length;
 //$ else
     let counts = i < {{ used.n }};
+//$ endif
+//$ if ragged
+    if (at >= params.room) { break; }
 //$ endif
     store_indices(at, select(NO_PLACE, {{ "i" if listed or two_steps else "place" }}, counts));
     if (counts) { store_values(at, load_input(i)); } else { store_values(at, Key()); }

@@ -18,6 +18,12 @@ search      as many queries as keys: "random" ones, "sorted" ones, and "index": 
             stored, in keys from 0 to n, which is a row pointer; PyTorch stores them. ``binary`` is our search without
             samples of the keys.
 gather      n random items of an array of f32, of 2^14 to 2^26 items: from some size on, of sectors from memory
+find        the first item that is not 0: at the front, in the middle, nowhere. ``plain`` reads all: the reduction that
+            finds the least index. PyTorch's argmax of bools finds the first, too.
+both ends   the indices of the smallest and the largest item at once; ``plain`` is one of the two
+nth         the median of u32, of uniform and of normal f32, and of equal items; ``plain`` is our sort, PyTorch's is
+            kthvalue, CuPy's a partition
+ranges      all items copied in ranges of 8 to 2^20 items on average, to another order; ``plain`` copies as many bytes
 
 Predictions for an H200 and what was found are in docs/contribute/performance.md.
 """
@@ -32,6 +38,7 @@ import harness
 import numpy as np
 
 import gridwise_py as gw
+from gridwise_py.bench.cases.scattered_ranges import RANGE_DATA, ScatteredRanges
 
 Outputs = Mapping[str, np.ndarray]
 _GATHERED_BITS = (14, 16, 18, 20, 21, 22, 23, 24, 26)
@@ -292,6 +299,119 @@ def gathers(bench: harness.Bench, n: int) -> Iterator[harness.Case]:
         yield harness.Case(f"from {size:,} items", n, sides, "gather", 8 * n, {"vector_items": size})
 
 
+# ---- the first, both ends, the median, ranges
+
+
+def firsts(bench: harness.Bench, n: int) -> Iterator[harness.Case]:
+    """Yield searches for the first item that is not 0."""
+    for name, place in (("at the front", min(5, n - 1)), ("in the middle", n // 2), ("nowhere", n)):
+
+        @functools.cache
+        def data(place: int = place) -> np.ndarray:
+            return (np.arange(n) >= place).astype(np.uint32)
+
+        array = functools.cache(lambda data=data: gw.asarray(data(), bench.device))
+        least = gw.where(gw.u32("input") != 0, gw.index, np.uint32(n))
+        right = functools.partial(np.array, [place])
+
+        def call(library: harness.Library, data: Any = data) -> Callable[[], Any]:
+            return library.array(data()).bool().argmax
+
+        sides = {
+            harness.OURS: lambda a=array, right=right: harness.Ours(
+                gw.FindIf(bench.device, "u32"), {"input": a()}, _is(right)
+            ),
+            "plain": lambda a=array, least=least, right=right: harness.Ours(
+                gw.Reduce(bench.device, least, gw.Min), {"input": a()}, _is(right)
+            ),
+            "torch": _peer(bench, "torch", call),
+        }
+        yield harness.Case(f"the first, {name}", n, sides, "find", 4 * n, {"place": place})
+
+
+def both_ends(bench: harness.Bench, n: int) -> Iterator[harness.Case]:
+    """Yield the indices of the smallest and the largest item."""
+    data = functools.cache(lambda: harness.in_parts(n, np.float32, lambda r, k: r.random(k, np.float32), 2))
+    array = functools.cache(lambda: gw.asarray(data(), bench.device))
+    x = gw.f32("input")
+
+    def check(outputs: Outputs) -> bool:
+        found = outputs["output"][0]
+        return bool((found["argmin"], found["argmax"]) == (data().argmin(), data().argmax()))
+
+    both, one = gw.struct(min=x, argmin=gw.index, max=x, argmax=gw.index), gw.struct(value=x, index=gw.index)
+    sides = {
+        harness.OURS: lambda: harness.Ours(gw.Reduce(bench.device, both, gw.ArgMinMax), {"input": array()}, check),
+        "plain": lambda: harness.Ours(gw.Reduce(bench.device, one, gw.ArgMax), {"input": array()}),
+        "torch": _peer(bench, "torch", lambda library: library.array(data()).argmax),
+    }
+    yield harness.Case("argminmax f32", n, sides, "both ends", 4 * n)
+
+
+def medians(bench: harness.Bench, n: int) -> Iterator[harness.Case]:
+    """Yield medians, the lower one of two."""
+    kinds: dict[str, tuple[type, Callable[[np.random.Generator, int], np.ndarray]]] = {
+        "u32": (np.uint32, lambda r, k: r.integers(0, 1 << 31, k, dtype=np.uint32)),
+        "uniform f32": (np.float32, lambda r, k: r.random(k, np.float32)),
+        "normal f32": (np.float32, lambda r, k: r.standard_normal(k, np.float32)),
+        "equal f32": (np.float32, lambda r, k: np.ones(k, np.float32)),
+    }
+    for name, (dtype, fill) in kinds.items():
+        data = functools.cache(lambda dtype=dtype, fill=fill: harness.in_parts(n, dtype, fill, 5))
+        array = functools.cache(lambda data=data: gw.asarray(data(), bench.device))
+        right = functools.cache(lambda data=data: np.partition(data(), (n - 1) // 2)[(n - 1) // 2 :][:1])
+        datatype = gw.DATATYPES["u32" if dtype is np.uint32 else "f32"]
+
+        def ours(array: Any = array, right: Any = right, datatype: Any = datatype) -> harness.Side:
+            places = gw.full(1, (n - 1) // 2, "u32", bench.device)
+            primitive = gw.NthElement(bench.device, datatype)
+            return harness.Ours(primitive, {"input": array(), "places": places}, _is(right, "values"))
+
+        def call(library: harness.Library, data: Any = data) -> Callable[[], Any]:
+            x = library.array(data())
+            if library.name == "cupy":
+                return functools.partial(library.module.partition, x, (n - 1) // 2)
+            return functools.partial(library.torch.kthvalue, x, (n - 1) // 2 + 1)
+
+        sides = {
+            harness.OURS: ours,
+            "plain": lambda array=array, datatype=datatype: harness.Ours(
+                gw.Sort(bench.device, datatype), {"input": array()}
+            ),
+            "torch": _peer(
+                bench, "torch", call, right,
+                lambda found: found[0].reshape(1),
+            ),
+            "cupy": _peer(bench, "cupy", call),
+        }  # fmt: skip
+        yield harness.Case(f"median of {name}", n, sides, "nth", 4 * n)
+
+
+def ranges(bench: harness.Bench, n: int) -> Iterator[harness.Case]:
+    """Yield copies of ranges."""
+    for mean in (8, 256, 1 << 13, 1 << 20):
+        count = -(-n // mean)
+        axes = {"n": n, "run": str(mean)}
+
+        @functools.cache
+        def data(count: int = count, axes: Any = axes) -> dict[str, np.ndarray]:
+            rng = np.random.default_rng(6)
+            own = {name: make(rng, count, np.dtype(np.uint32), axes) for name, make in RANGE_DATA.items()}
+            return {"source": rng.integers(0, 1 << 32, n, dtype=np.uint32), **own}
+
+        def ours(data: Any = data) -> harness.Side:
+            primitive = ScatteredRanges(bench.device, "u32")
+            right = functools.partial(primitive.reference, **data())
+            given = {name: gw.asarray(items, bench.device) for name, items in data().items()}
+            return harness.Ours(primitive, given, _is(right))
+
+        def plain(data: Any = data) -> harness.Side:
+            return harness.Ours(gw.Copy(bench.device, "u32"), {"input": gw.asarray(data()["source"], bench.device)})
+
+        sides = {harness.OURS: ours, "plain": plain}
+        yield harness.Case(f"ranges of {mean:,} items", n, sides, "ranges", 8 * n, {"mean": mean})
+
+
 @harness.command(__doc__, n="2^24,2^28", peers="torch,cupy", rounds=3)
 def main(bench: harness.Bench) -> Iterator[harness.Case]:
     """Yield the cases."""
@@ -302,6 +422,10 @@ def main(bench: harness.Bench) -> Iterator[harness.Case]:
         yield from top_k(bench, n) if n >= 100 else ()
         yield from searches(bench, n)
         yield from gathers(bench, n)
+        yield from firsts(bench, n)
+        yield from both_ends(bench, n)
+        yield from medians(bench, n)
+        yield from ranges(bench, n)
 
 
 if __name__ == "__main__":

@@ -436,6 +436,13 @@ def _checked_indices(call: str, name: str, given: Any, length: int | None) -> np
     return indices.astype(np.uint32)
 
 
+def _no_mask(call: str, indices: Any) -> Any:
+    """Return indices; raise where they are bools, which numpy takes for a mask."""
+    if argument_array(call, "indices", indices).dtype.kind == "b":
+        raise DatatypeError(f"{call}: indices are bools, but must be integers; of a mask give gw.flatnonzero(mask)")
+    return indices
+
+
 @explained()
 def bincount(
     x: Any,
@@ -575,7 +582,7 @@ def reduce_by_index(
     if x is None:
         raise DatatypeError(f"{call}: x is None, but must be an item for each index; gw.bincount counts indices")
     if not isinstance(indices, (Array, *EXPRESSIONS)):
-        indices = _checked_indices(call, "indices", indices, length)
+        indices = _checked_indices(call, "indices", _no_mask(call, indices), length)
     return _by_index(call, indices, x, op, max(1, length), device, deterministic=deterministic)[:length]
 
 
@@ -640,7 +647,9 @@ def scatter_add(
     on_gpu = any(isinstance(each, (Array, *EXPRESSIONS)) for each in (x, indices, values))
     target = call.arrays["x"]
     if not isinstance(indices, (Array, *EXPRESSIONS)):
-        indices = _checked_indices(call.name, "indices", indices, target.size)
+        indices = _checked_indices(call.name, "indices", _no_mask(call.name, indices), target.size)
+    if isinstance(values, (np.bool_, np.ndarray)) and values.ndim == 0 and values.dtype.kind == "b":
+        values = bool(values)  # which, as numpy has it, every datatype takes
     if is_python(values):
         values = weak_items(call.name, "values", values, onto)
     if isinstance(values, (np.ndarray, np.generic)) and values.ndim == 0 and not isinstance(indices, EXPRESSIONS):

@@ -228,6 +228,8 @@ def group_by(
             f"name it in a dict: {{'size': gw.count}}"
         )
     keys, wanted = _asked(keys, by, aggregates, more)
+    if isinstance(keys, tuple) and not keys:
+        raise ArgumentError(f"{_CALL}: keys is an empty tuple; give at least one column of keys")
     return _Call(wanted, skipna, dropna, device).run(keys, key_bits, size, deterministic)
 
 

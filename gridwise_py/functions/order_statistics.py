@@ -1,7 +1,7 @@
 """Functions of sorted items: medians, quantiles and percentiles; and of extremes.
 
-Items are sorted on the GPU, and only those between which a quantile lies are taken from there. Of numpy arrays the host
-interpolates a few numbers, as numpy does; of an Array an expression does.
+The items between which quantiles lie are selected on the GPU, or taken from the sorted items, where that moves fewer
+bytes. Of numpy arrays the host interpolates a few numbers, as numpy does; of an Array an expression does.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..primitives.function_arguments import (
     delivered,
     numpy_result,
 )
+from ..primitives.nth_element import MOST_PLACES
 from ..primitives.reduce_axis import axes_of
 from ..runtime.array import Array, asarray, empty
 from ..types.datatype import STORAGE_DATATYPES
@@ -31,6 +32,7 @@ from ..types.expression_functions import isnan, where
 from ..types.options import one_of
 from .arrays import take
 from .orders import transpose
+from .rankings import selected
 from .reductions import max, min
 from .segments import segmented_sort
 from .signatures import AxisLike
@@ -43,6 +45,9 @@ QuantileMethod: TypeAlias = Literal[
     "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull",
     "linear", "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint", "nearest",
 ]  # fmt: skip
+
+# Fewer items are sorted by one dispatch or few.
+_LEAST_SELECTED = 1 << 13
 
 #: Alpha and beta of the methods that interpolate. Source: R. Hyndman and Y. Fan, "Sample quantiles in statistical
 #: packages" (1996).
@@ -87,7 +92,7 @@ def _places(method: str, n: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 class _Rows:
-    """The items of a call as rows, which are sorted on the GPU.
+    """The items of a call as rows, of which the GPU gives the items at some places of the sorted ones.
 
     Parameters
     ----------
@@ -122,6 +127,17 @@ class _Rows:
         if self.rows and not self.length:
             raise ArgumentError(f"{call}: x has no items along axis={axis!r}, so there is no such number; give some")
         self._items = items.reshape(-1) if items.ndim != 1 else items
+        self._call = call
+
+    def at(self, places: np.ndarray) -> Array:
+        """Return what is at some places of the rows, each in order, NaN last; shape (rows, places)."""
+        groups = -(-np.unique(places).size // MOST_PLACES)
+        sort_moves = 1 + 2 * self.dtype.itemsize  # reads and writes of all items, of which a selection makes some 2.5
+        if self.rows > 1 or self.length < _LEAST_SELECTED or 2.5 * groups > sort_moves:
+            return cast(Array, take(self.sorted().reshape(self.rows, self.length), places, 1))
+        call = Call(self._call, self.device)
+        kind = call.hold("input", self._items, self._items)
+        return selected(call, kind, places).reshape(1, places.size)
 
     def sorted(self) -> Array:
         """Return them in one dimension, each row in order, NaN last."""
@@ -147,10 +163,13 @@ def _interpolated(call: str, rows: _Rows, method: str, q: np.ndarray, counts: np
     chooses = method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
     if not first.size:
         return np.empty(first.shape, rows.dtype if chooses or rows.dtype.kind == "f" else np.float64)
-    ordered, start = rows.sorted(), np.arange(rows.rows) * rows.length
-    ends = [*(start + each for each in (first, second)), (start + rows.length - 1)[None, :]]
-    found = cast(Array, take(ordered, np.concatenate(ends))).to_numpy().astype(rows.dtype, copy=False)
-    a, b, last = np.split(found, [len(q), 2 * len(q)])
+    if rows.rows == 1:
+        found = rows.at(np.concatenate([first[:, 0], second[:, 0], [rows.length - 1]])).reshape(-1, 1)
+    else:
+        start = np.arange(rows.rows) * rows.length
+        ends = [*(start + each for each in (first, second)), (start + rows.length - 1)[None, :]]
+        found = cast(Array, take(rows.sorted(), np.concatenate(ends)))
+    a, b, last = np.split(found.to_numpy().astype(rows.dtype, copy=False), [len(q), 2 * len(q)])
     with np.errstate(all="ignore"):
         if middle:
             value = np.mean([a, b], axis=0)
@@ -170,11 +189,11 @@ def _interpolated_on_gpu(rows: _Rows, method: str, q: np.ndarray, middle: bool) 
     output = empty((len(q), rows.rows), "f32", rows.device)
     if not output.size:
         return output
-    table = rows.sorted().reshape(rows.rows, rows.length)
-    places = _places(method, np.full(1, rows.length, q.dtype), q)
-    last = f32(take(table, np.array([rows.length - 1]), 1))
-    for k, (first, second, share) in enumerate(zip(*(each.tolist() for each in places), strict=True)):
-        a, b = (f32(take(table, np.array([each]), 1)) for each in (first, second))
+    firsts, seconds, shares = _places(method, np.full(1, rows.length, q.dtype), q)
+    table = rows.at(np.concatenate([firsts, seconds, [rows.length - 1]]))
+    last = f32(take(table, np.array([2 * len(q)]), 1))
+    for k, share in enumerate(shares.tolist()):
+        a, b = (f32(take(table, np.array([each]), 1)) for each in (k, k + len(q)))
         if share == 0:
             value = a
         elif middle:

@@ -5,7 +5,7 @@ With numpy arrays the results are numpy arrays; with an Array they are Arrays on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -13,11 +13,12 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, AxisError, BoundsError, DatatypeError, LengthError
-from ..primitives import ArgSort, Scatter, SegmentedSort, SortPairs, Transpose
+from ..errors import ArgumentError, AxisError, BoundsError, DatatypeError, LengthError, OverlapError
+from ..primitives import ArgSort, CopyRanges, Scatter, SegmentedSort, SortPairs, Transpose
 from ..primitives.array_methods import taken
 from ..primitives.function_arguments import (
     Call,
+    HostItems,
     argument_array,
     argument_datatype,
     device_of,
@@ -31,18 +32,21 @@ from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
 from ..primitives.reorder import Reorder
 from ..runtime.array import Array, asarray, is_python
-from ..runtime.chunked_array import ChunkedArray
+from ..runtime.chunked_array import ChunkedArray, Items
 from ..types import expression_functions
-from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
 from ..types.expression import LEAF_DATATYPES, index
 from ..types.operators import Max, Min
-from ..types.options import integer, one_of
+from ..types.options import MOST_U32, integer, one_of
 from .arrays import arange, full, zeros
 
 __all__ = [
-    "flip", "lexsort", "put", "roll", "row_places", "rows_sorted", "transpose", "with_last", "with_last_at",
+    "copy_ranges", "flip", "lexsort", "put", "roll", "row_places", "rows_sorted", "transpose", "with_last",
+    "with_last_at",
 ]  # fmt: skip
 
+_U32 = {"u32": DATATYPES["u32"]}
+_INTEGERS = {name: each for name, each in STORAGE_DATATYPES.items() if each.dtype.kind in "iu"}
 PutMode: TypeAlias = Literal["raise", "wrap", "clip", "drop"]
 
 
@@ -358,6 +362,131 @@ def put(
         primitive.bind(items=_viewed(items, datatype, (items.size,)), indices=places.ravel(), output=output).execute()
     if isinstance(x, np.ndarray):
         np.copyto(x, array.to_numpy())
+
+
+@explained()
+def copy_ranges(
+    source: Any,
+    destination: Any,
+    source_offsets: HostItems | Array,
+    destination_offsets: HostItems | Array,
+    lengths: HostItems | Array,
+    *,
+    device: wgpu.GPUDevice | None = None,
+) -> None:
+    """Copy many ranges of one array into another one, in place, however much they differ in length.
+
+    Range k is ``destination[to:to + length] = source[begin:begin + length]`` with ``begin = source_offsets[k]``,
+    ``to = destination_offsets[k]`` and ``length = lengths[k]``, of all items in C order.
+
+    Parameters
+    ----------
+    source : numpy.ndarray, Array or ChunkedArray
+        Of any shape and datatype. Chunks of a `ChunkedArray` act as one array, so ranges of several buffers can be
+        copied at once.
+    destination : numpy.ndarray, Array or ChunkedArray
+        Of the datatype of `source` and any shape; it is changed. What no range covers stays as it is.
+    source_offsets, destination_offsets, lengths : numpy.ndarray or Array
+        Integers of at least 0, one of each for a range; Arrays are of u32.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Raises
+    ------
+    BoundsError
+        If a range on the host does not lie within both arrays.
+    OverlapError
+        If ranges of the destination overlap, as far as the host knows them, or the destination shares items with the
+        source.
+    ArgumentError
+        If the lengths on the host make 2³² items or more.
+
+    Notes
+    -----
+    Of offsets and lengths on the GPU nobody knows: items out of range are left out, and of ranges of the destination
+    that overlap any one's item stays; see `CopyRanges`.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> x, y = gw.asarray(np.arange(10, 20, dtype=np.uint32)), gw.zeros(6, "u32")
+    >>> gw.copy_ranges(x, y, [7, 0], [0, 4], [3, 1])
+    >>> y.to_numpy()
+    array([17, 18, 19,  0, 10,  0], dtype=uint32)
+    """
+    call = Call("gw.copy_ranges()", device, {"output": "destination"})
+    if not isinstance(destination, (Items, np.ndarray)):
+        raise DatatypeError(
+            f"{call}: destination is {type(destination).__name__}, but is written in place; give an Array, or one of "
+            f"numpy"
+        )
+    if isinstance(destination, np.ndarray) and not cast(Any, destination).flags.writeable:
+        raise ArgumentError(f"{call}: destination is written in place, but is read-only; give a copy")
+    for name, array in (("source", source), ("output", destination)):
+        call.take(name, array, ITEM_DATATYPES, shape="flat", fuses=False, chunked=True)
+    call.check_one_datatype("source", "output")
+    host = cast(Any, destination) if isinstance(destination, np.ndarray) else None
+    if isinstance(source, np.ndarray) and host is not None and np.may_share_memory(cast(Any, source), host):
+        raise OverlapError(f"{call}: source and destination share memory; give a copy of one of them")
+    ranges = {"source_offsets": source_offsets, "destination_offsets": destination_offsets, "lengths": lengths}
+    on_host = {name: index_array(call.name, name, each) for name, each in ranges.items() if not isinstance(each, Items)}
+    for name, each in ranges.items():
+        call.take(name, on_host.get(name, each), _INTEGERS if name in on_host else _U32, fuses=False)
+    call.check_lengths(*ranges, of="ranges")
+    _check_ranges(call, on_host)
+    datatype = call.datatypes["source"]
+    words = 1 if not datatype.is_several else datatype.itemsize_bytes // 4
+    arrays: dict[str, Any] = {}
+    for name, array in call.arrays.items():
+        if name in on_host:
+            array = asarray((array.astype(np.int64) * words).astype(np.uint32), call.device)
+        elif isinstance(array, np.ndarray):
+            array = asarray(array, call.device)
+        elif name in ranges:
+            array = asarray(array * words) if words > 1 else array
+        if words > 1 and name not in ranges:
+            if isinstance(array, ChunkedArray):
+                raise DatatypeError(f"{call}: chunks are of {datatype}; give the fields as arrays")
+            array = array.view("u32").ravel()
+        arrays[name] = array
+    call.primitive(CopyRanges, "u32" if words > 1 else datatype.name).bind(**arrays).execute()
+    if host is not None:
+        found = arrays["output"] if words == 1 else arrays["output"].view(datatype)
+        np.copyto(host, found.to_numpy().reshape(host.shape))
+
+
+def _check_ranges(call: Call, on_host: Mapping[str, np.ndarray]) -> None:
+    """Raise where ranges that the host knows do not lie within the arrays, or overlap in the destination."""
+    for name, each in on_host.items():
+        if each.size and each.min() < 0:
+            raise BoundsError(f"{call}: {name} has {each.min()}, but offsets and lengths are at least 0")
+    lengths = on_host.get("lengths")
+    if lengths is None:
+        return
+    lengths = lengths.astype(object) if lengths.dtype == np.uint64 else lengths.astype(np.int64)
+    if lengths.size and int(lengths.sum()) > MOST_U32:
+        raise ArgumentError(f"{call}: lengths make {int(lengths.sum())} items, but fewer than 2^32 are copied at once")
+    for name, of in (("source_offsets", "source"), ("destination_offsets", "output")):
+        if name not in on_host:
+            continue
+        begins = on_host[name].astype(lengths.dtype)
+        outside = np.flatnonzero((begins + lengths > call.sizes[of]) & (lengths > 0))
+        if outside.size:
+            k = int(outside[0])
+            raise BoundsError(
+                f"{call}: range {k} is items {begins[k]} to {begins[k] + lengths[k] - 1} of {call.shown(of)}, which "
+                f"has {call.sizes[of]} items"
+            )
+        if of == "output":
+            order = np.argsort(begins, kind="stable")
+            order = order[lengths[order] > 0]
+            meets = np.flatnonzero((begins + lengths)[order[:-1]] > begins[order[1:]])
+            if meets.size:
+                j, k = (int(order[meets[0] + offset]) for offset in (0, 1))
+                raise OverlapError(
+                    f"{call}: ranges {j} and {k} overlap in destination, so that it is not said whose items stay; copy "
+                    f"one of them in a second call"
+                )
 
 
 def _places(call: str, indices: Any, length: int, mode: str | None, device: wgpu.GPUDevice) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, DatatypeError, LengthError
+from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
 from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
 from ..primitives.engines.segments import KEY_DATATYPES
 from ..primitives.function_arguments import (
@@ -25,7 +25,7 @@ from ..primitives.function_arguments import (
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
-from ..primitives.top_k import TopKMode
+from ..primitives.top_k import SEGMENT_MOST, TopKMode
 from ..runtime.array import Array, asarray, empty
 from ..runtime.chunked_array import Items
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, VALUE_DATATYPES, Datatype
@@ -35,8 +35,8 @@ from .arrays import full, take
 from .rankings import TopItems
 
 __all__ = [
-    "ReducedByKey", "reduce_by_key", "repeat", "scan_by_key", "segment_ids", "segmented_reduce", "segmented_scan",
-    "segmented_sort", "segmented_sort_pairs", "segmented_top_k",
+    "ReducedByKey", "SegmentedTopItems", "reduce_by_key", "repeat", "scan_by_key", "segment_ids", "segmented_reduce",
+    "segmented_scan", "segmented_sort", "segmented_sort_pairs", "segmented_top_k",
 ]  # fmt: skip
 
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
@@ -52,6 +52,14 @@ class ReducedByKey(NamedTuple):
 
     keys: Any
     values: Any
+
+
+class SegmentedTopItems(NamedTuple):
+    """What `segmented_top_k` returns of a number for each segment."""
+
+    values: Any
+    indices: Any
+    offsets: Any
 
 
 class _Call(Call):
@@ -364,9 +372,9 @@ def _segmented_sort(
 
 @explained({"largest": "give mode='largest' or mode='smallest'"})
 def segmented_top_k(
-    x: Segmentable, offsets: HostItems | Array, k: int, *, mode: TopKMode = "largest", sorted: bool = True,
-    device: wgpu.GPUDevice | None = None,
-) -> TopItems:  # fmt: skip
+    x: Segmentable, offsets: HostItems | Array, k: int | HostItems | Array, *, mode: TopKMode = "largest",
+    sorted: bool = True, size: int | None = None, device: wgpu.GPUDevice | None = None,
+) -> TopItems | SegmentedTopItems:  # fmt: skip
     """Return the k largest or smallest items of each segment, and their indices.
 
     Parameters
@@ -375,11 +383,14 @@ def segmented_top_k(
         Of one dimension, of bools, integers or floats.
     offsets : numpy.ndarray or Array
         As for `segmented_reduce`.
-    k : int
-        From 0 to 1,024.
+    k : int, or numpy.ndarray or Array of integers
+        From 0 to 1,024: one number for all segments, or one for each. An Array is of u32; of its numbers those above
+        1,024 count as 1,024.
     mode : {"largest", "smallest"}, default "largest"
     sorted : bool, default True
         Whether the best item comes first. Otherwise they are in the order of their indices.
+    size : int, optional
+        Of an Array `k`: how many results there is room for, in all. What does not fit is left out.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -389,6 +400,10 @@ def segmented_top_k(
         ``values`` and ``indices``, shape (segments, k). Indices count from the beginning of the segment. Where a
         segment has fewer than k items, its other values are 0, and its other indices −1 (of intp, for numpy) or
         2³² − 1 (of u32, for Arrays).
+    SegmentedTopItems
+        With a number for each segment: ``values``, ``indices`` and ``offsets``. The results of segment s are
+        ``offsets[s]`` to ``offsets[s + 1] - 1``; a segment with fewer items than asked for has so many. Where only the
+        GPU knows how many results there are, values and indices carry their count.
 
     Notes
     -----
@@ -404,16 +419,58 @@ def segmented_top_k(
            [5, 0]], dtype=uint32), indices=array([[ 1,  3],
            [-1, -1],
            [ 0, -1]]))
+    >>> gw.segmented_top_k(np.array([3, 9, 2, 9, 5], dtype=np.uint32), [0, 4, 4, 5], [1, 1, 2])
+    SegmentedTopItems(values=array([9, 5], dtype=uint32), indices=array([1, 0]), offsets=array([0, 1, 1, 2]))
     """
-    call = _Call("gw.segmented_top_k()", device)
+    call = _Call("gw.segmented_top_k()", device, {"input": "x", "ks": "k"})
     kind = call.take("input", x)
     segments = call.take_offsets(offsets, call.sizes.get("input"))
+    if isinstance(k, Array) or np.ndim(cast(Any, k)):
+        return _ragged_top_k(call, kind, k, segments, size, mode=mode, sorted=bool(sorted))
+    if size is not None:
+        raise ArgumentError(f"{call}: size= is for a k for each segment, on the GPU; leave it out")
     k = call.integer("k", k, 0)
     primitive = call.primitive(SegmentedTopK, kind, k, mode=mode, sorted=bool(sorted))
     values, indices = (each.reshape(segments, k) for each in call.results(primitive).values())
     if isinstance(indices, Array):
         return TopItems(values, indices)
     return TopItems(values, indices.view(np.int32).astype(np.intp))
+
+
+def _ragged_top_k(call: _Call, kind: Any, k: Any, segments: int, size: int | None, **options: Any) -> SegmentedTopItems:
+    """Return the best items of each segment, as many as a number of its own says."""
+    if isinstance(k, Array):
+        if size is None:
+            raise ArgumentError(
+                f"{call} needs size=, the results that there is room for: only the GPU knows the sum of k"
+            )
+        total, room = None, call.integer("size", size, 0)
+    elif size is not None:
+        raise ArgumentError(f"{call}: size= is for a k on the GPU; leave it out")
+    else:
+        k = index_array(call.name, "k", k)
+        if k.size and not 0 <= k.min() <= k.max() <= SEGMENT_MOST:
+            raise LimitError(
+                f"{call}: k is from {k.min()} to {k.max()}, but must be from 0 to {SEGMENT_MOST}; for more, sort the "
+                f"segments"
+            )
+        room, total, given = int(k.sum()), None, call.arrays["offsets"]
+        if isinstance(given, np.ndarray) and k.shape == (segments,):
+            room = total = int(np.minimum(k, np.diff(given.astype(np.int64))).sum())
+        k = k.astype(np.uint32)
+    call.take("ks", k, _U32, fuses=False)
+    if call.sizes["ks"] != segments:
+        raise LengthError(
+            f"{call}: k has {call.sizes['ks']} items, but there are {segments} segments; give one for each"
+        )
+    found = call.run(call.primitive(SegmentedTopK, kind, None, size=max(room, 1), **options))
+    values, indices, starts = found["values"][:room], found["indices"][:room], found["starts"]
+    is_counted = total is None or any(
+        each.count is not None for each in call.arrays.values() if isinstance(each, Array)
+    )
+    if is_counted:
+        values, indices = (each.counted_by(starts[segments:]) for each in (values, indices))
+    return SegmentedTopItems(call.result(values), call.result(indices, np.intp), call.result(starts, np.intp))
 
 
 @explained()

@@ -6,6 +6,7 @@ on the GPU, which expressions take as numbers; nothing is read back.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -15,7 +16,7 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
-from ..primitives import Map, Reduce, ReduceAxis
+from ..primitives import FindIf, Map, Reduce, ReduceAxis
 from ..primitives.function_arguments import (
     Call,
     HostItems,
@@ -25,31 +26,47 @@ from ..primitives.function_arguments import (
     kept_primitive,
     stored_leaves,
 )
-from ..primitives.fusion import flat_of
+from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.reduce_axis import axes_of, is_together
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray
 from ..runtime.context import context_of
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, ItemDatatypeLike, as_datatype
-from ..types.expression import LEAF_DATATYPES, Expression, Later, Operators, f32, index, scalar, stored, u32
+from ..types.expression import (
+    LEAF_DATATYPES,
+    Expression,
+    Later,
+    Operators,
+    as_node,
+    f32,
+    index,
+    leaf,
+    scalar,
+    stored,
+    u32,
+)
 from ..types.expression_functions import StructExpression, bitcast, moments, result, sqrt, struct, truth, where
 from ..types.operators import Add, And, BinOp, Max, Min, Or
 from ..types.options import integer
-from ..types.struct_operators import ArgMax, ArgMin, ArgRank, MinMax, Moments
-from .arrays import full_like, zeros
+from ..types.program import Flat
+from ..types.struct_operators import ArgMax, ArgMin, ArgMinMax, ArgRank, MinMax, Moments
+from .arrays import full_like, take
 from .reductions import mask_of, masked_items, reduce, sum
 from .selections import count_selected
 from .signatures import AxisLike, Where
 
 __all__ = [
+    "ArgMinAndMax",
     "MinAndMax",
     "all",
     "any",
     "argmax",
     "argmin",
+    "argminmax",
     "average",
     "count_nonzero",
     "find",
+    "find_if",
     "mean",
     "minmax",
     "std",
@@ -58,8 +75,9 @@ __all__ = [
 
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
 Reducible: TypeAlias = HostItems | Array | Expression
+#: And several Arrays that act as one.
+Findable: TypeAlias = Reducible | ChunkedArray
 
-_NONE = np.uint32(2**32 - 1)
 # Made once: primitives are kept by them.
 _INDEX: Later = result.index
 _DIVIDED: Any = result / scalar("divisor", "f32")
@@ -122,12 +140,18 @@ def _rank(kind: str, largest: bool) -> tuple[Any, Any]:
     return high, low
 
 
-_FOUND: Any = where(result == _NONE, scalar("otherwise", "u32"), result)
-
-
 class MinAndMax(NamedTuple):
     """What `minmax` returns."""
 
+    min: Any
+    max: Any
+
+
+class ArgMinAndMax(NamedTuple):
+    """What `argminmax` returns."""
+
+    argmin: Any
+    argmax: Any
     min: Any
     max: Any
 
@@ -342,9 +366,11 @@ def _reduced_truth(
     call: str, x: Any, op: BinOp, axis: AxisLike, out: Any, keepdims: bool, where: Any, device: Any
 ) -> Any:
     mask = mask_of(call, where)
-    if axis is None:
+    if axis is None or (isinstance(x, Array) and mask is None and len(axes_of(call, axis, x.ndim)) == x.ndim):
         items = _Items(call, x, device, mask)
         found = items.reduce(_counted(items.truth, items.mask, op), op, result_dtype="bool")
+        if isinstance(out, Array) and items.on_gpu:  # any of one item, as for sums
+            return delivered(call, found, out)
         return delivered(call, _kept(found, items.shape, keepdims), out)
     if mask is not None:
         x, mask = masked_items(call, x, mask, device)
@@ -589,25 +615,72 @@ def minmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> MinAndMax:
 
 
 @explained()
-def find(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the index of the first item that is not 0; the number of items if there is none.
+def argminmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> ArgMinAndMax:
+    """Return the indices of the smallest and the largest item, of several the first, and these items, read once.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        A condition, such as ``x > 3``, or items of bool, integers or floats.
+        As for `argmin` and `argmax`, of any shape: the first NaN is both, and −0 is equal to +0, as in numpy.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    ArgMinAndMax
+        ``argmin``, ``argmax``, ``min`` and ``max``. Indices are of intp, and count in C order; items are of the dtype
+        of `x`. Where `x` is on the GPU, they are Arrays of shape (): indices of u32, items of u32, i32 or f32, or of
+        the datatype of `x` if that has 8 bytes, which is read twice.
+
+    Raises
+    ------
+    EmptyReductionError
+        If there are no items.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> found = gw.argminmax(np.array([3, 1, 2], dtype=np.int32))
+    >>> int(found.argmin), int(found.argmax), int(found.min), int(found.max)
+    (1, 0, 1, 3)
+    """
+    items = _Items("gw.argminmax()", x, device)
+    if items.is_wide:
+        places = [items.reduced(*items.ranked(op), output=_INDEX) for op in (ArgMin, ArgMax)]
+        values: list[Any] = [take(items.array.ravel(), place) for place in places]
+    else:
+        value = items.ordered
+        both = items.reduced(struct(min=value, argmin=index, max=value, argmax=index), ArgMinMax).view("u32")
+        places = [both[1:2], both[3:4]]
+        values = [both[k : k + 1].view(DATATYPES[value.type]) for k in (0, 2)]
+    if items.on_gpu:
+        return ArgMinAndMax(*(each.viewed_as(()) for each in (*places, *values)))
+    assert items.dtype is not None
+    return ArgMinAndMax(
+        *(np.intp(each.to_numpy()[0]) for each in places),
+        *(each.to_numpy().astype(items.dtype)[0] for each in values),
+    )
+
+
+@explained()
+def find(x: Findable, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the index of the first item that is not 0; the number of items if there is none.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array, ChunkedArray or expression
+        A condition, such as ``x > 3``, or items of bool, integers or floats, of any shape. NaN is not 0.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     int or Array
-        An Array of shape () of u32 where `x` is on the GPU. If no item is found, it is the length of `x`, as in C++; of
-        an Array that carries its count, the number of items that it has room for.
+        An Array of shape () of u32 where `x` is on the GPU. If no item is found, it is the length of `x`, as in C++.
 
     Notes
     -----
-    All items are read.
+    Little behind the item that is found is read; see `FindIf`.
 
     Examples
     --------
@@ -616,12 +689,85 @@ def find(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> Any:
     >>> int(gw.find(x < 3).item()), int(gw.find(x > 3).item())
     (1, 3)
     """
-    items = _Items("gw.find()", x, device)
-    if items.size == 0:
-        return zeros((), "u32", device) if items.on_gpu else 0
-    places = where(items.truth, index, _NONE)
-    found = items.reduce(places, Min, {"otherwise": items.size}, output=_FOUND)
-    return found if items.on_gpu else int(found)
+    call = Call("gw.find()", device)
+    return _found(call, call.take("input", x, shape="flat", chunked=True))
+
+
+@explained()
+def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the index of the first item for which a predicate holds; the number of items if there is none.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array, ChunkedArray or expression
+        Of any shape, with items of up to 4 bytes.
+    predicate : callable, or expression with one leaf
+        What holds: a function of an item as an expression, ``lambda x: x > 3``, or an expression of a leaf in its
+        place, ``gw.f32("x") > 3``. It may use other Arrays, item by item.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    int or Array
+        As for `find`.
+
+    Raises
+    ------
+    DatatypeError
+        If items have 8 bytes: give their condition to `find`. Or if the leaf is of another datatype.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.find_if(np.array([3, 1, 4, 1, 5], dtype=np.float32), lambda x: gw.sqrt(x) == 2)
+    2
+    """
+    call = Call("gw.find_if()", device)
+    items = x if isinstance(x, EXPRESSIONS) else call.items("input", x, chunked=True)
+    if isinstance(items, Expression):
+        datatype, made = as_datatype(items.type, LEAF_DATATYPES), items
+    else:
+        items = narrowed(x, items) if isinstance(items, np.ndarray) else items
+        if items.ndim != 1:
+            items = items.ravel()
+        if items.dtype.itemsize == 8:
+            raise DatatypeError(
+                f"{call}: x is of {items.dtype}, but a predicate computes with items of up to 4 bytes; convert x, or "
+                f"give the condition itself, gw.find(x > 3), which numpy computes of its arrays"
+            )
+        datatype = call.hold("input", items, x, LEAF_DATATYPES)
+        made = leaf("input", datatype)
+    if isinstance(predicate, Expression):
+        flat = flat_of(predicate)
+        free = [name for name in flat.names if name not in dict(flat.arrays)]
+        if len(free) != 1 or isinstance(items, Expression):
+            raise ArgumentError(
+                f"{call}: predicate has the leaves {', '.join(free) or 'none'}, but must have one, in whose place the "
+                f"items of x come" + ("; give a function where x is an expression" if len(free) == 1 else "")
+            )
+        of = flat.datatypes[flat.names.index(free[0])]
+        if of != datatype:
+            raise DatatypeError(f"{call}: predicate is of items of {of}, but x of {datatype}; give gw.{datatype}(…)")
+        return _found_of(call, flat.renamed({free[0]: "input"}))
+    if not callable(predicate):
+        raise ArgumentError(f"{call}: predicate={predicate!r:.60} must be a function, such as lambda x: x > 3")
+    return _found_of(call, flat_of(truth(as_node(predicate(made), "bool"))))
+
+
+def _found_of(call: Call, flat: Flat) -> Any:
+    """Return the first index for which a condition holds, whose leaf ``input`` is an argument that was taken."""
+    if "input" in call.arrays and "input" not in flat.names:
+        raise ArgumentError(f"{call}: predicate does not depend on the items of x; use its argument, lambda x: x > 3")
+    others = dict(flat.arrays)
+    call.arrays |= others
+    call.on_gpu |= bool(others)
+    return _found(call, flat.without_arrays())
+
+
+def _found(call: Call, kind: Any) -> Any:
+    found = call.run(call.primitive(FindIf, kind))["output"]
+    return found.viewed_as(()) if call.on_gpu else int(found.to_numpy()[0])
 
 
 @explained()

@@ -8,8 +8,10 @@ if _typing.TYPE_CHECKING:
     from .base import Primitive
     from .by_key import ReduceByKey, ScanByKey
     from .copy import Copy
+    from .copy_ranges import CopyRanges
     from .custom_kernel import Kernel
     from .every import REGISTRY as REGISTRY
+    from .find_if import FindIf
     from .group_by import GroupBy
     from .group_spec import count
     from .histogram import Histogram, Histogram2D
@@ -17,6 +19,7 @@ if _typing.TYPE_CHECKING:
     from .matmul import MatMul
     from .merge import Merge
     from .merge_sort import MergeSort
+    from .nth_element import NthElement
     from .partition import Partition
     from .reduce import Reduce
     from .reduce_axis import ReduceAxis
@@ -42,7 +45,9 @@ PLACES = {
     "ReduceByKey": "by_key",
     "ScanByKey": "by_key",
     "Copy": "copy",
+    "CopyRanges": "copy_ranges",
     "Kernel": "custom_kernel",
+    "FindIf": "find_if",
     "GroupBy": "group_by",
     "count": "group_spec",
     "Histogram": "histogram",
@@ -51,6 +56,7 @@ PLACES = {
     "MatMul": "matmul",
     "Merge": "merge",
     "MergeSort": "merge_sort",
+    "NthElement": "nth_element",
     "Partition": "partition",
     "Reduce": "reduce",
     "ReduceAxis": "reduce_axis",
@@ -79,6 +85,8 @@ PLACES = {
 __all__ = [
     "ArgSort",
     "Copy",
+    "CopyRanges",
+    "FindIf",
     "GroupBy",
     "Histogram",
     "Histogram2D",
@@ -87,6 +95,7 @@ __all__ = [
     "MatMul",
     "Merge",
     "MergeSort",
+    "NthElement",
     "Partition",
     "Primitive",
     "Reduce",

@@ -26,7 +26,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike, Struct
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
-from ..types.struct_operators import ArgOp, Moments
+from ..types.struct_operators import ArgMax, ArgMinMax, ArgOp, Moments, rank_text
 from .call_signatures import Timed
 from .engines.operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .registry import register
@@ -168,14 +168,16 @@ class Reduce(OperatorPrimitive):
         """Return how an invocation makes one accumulator of its items of a tile; empty where it combines them."""
         if self.op == Moments:
             return {"partial": "moments", "branch_free": True}
-        if not isinstance(self.op, ArgOp) or self._fusion is None:
+        if not (isinstance(self.op, ArgOp) or self.op == ArgMinMax) or self._fusion is None:
             return {}
         # Their order must be that of the indices.
         program = self._fusion.flat.program
-        if program.steps[program.results[1]].kind != "index":
+        if any(program.steps[k].kind != "index" for k in program.results[1::2]):
             return {}
         assert isinstance(self.result_datatype, Struct), "the operator takes nothing else"
-        return {"partial": "arg", "branch_free": True, "rank": self.op.rank(self.result_datatype)}
+        kind = self.result_datatype.fields[0][1].wgsl
+        sides = [self.op == ArgMax] if isinstance(self.op, ArgOp) else [False, True]
+        return {"partial": "arg", "branch_free": True, "ranks": [rank_text(kind, largest) for largest in sides]}
 
     @property
     def _words_held(self) -> int:

@@ -14,8 +14,8 @@ from ..call_errors import explained
 from ..errors import ArgumentError, LengthError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
-from ..planning.plan import Plan, Work
-from ..planning.signature import Argument
+from ..planning.plan import Fill, Plan, Work
+from ..planning.signature import Argument, SameAs
 from ..planning.windows import bindings_for, part_of, windows_of
 from ..runtime.array import Array
 from ..runtime.bound_call import BoundCall
@@ -33,14 +33,17 @@ from .call_signatures import Timed
 from .engines.key_codes import key_codes, key_context, key_words
 from .engines.segments import segments_of, with_buffer
 from .registry import register
+from .scan import Scan
 from .sort import ArgSort, Sort
 
-__all__ = ["SegmentedTopK", "TopK", "TopKMode"]
+__all__ = ["SEGMENT_MOST", "SegmentedTopK", "TopK", "TopKMode"]
 
 TopKMode: TypeAlias = Literal["largest", "smallest"]
 # Of top_k_select.wgsl: the entries (a code and a place) that it has workgroup memory for. With codes of 8 bytes and 512
 # invocations all takes 15 of the 16 KiB that every device has.
 _SELECT_ROOM = 1024
+#: Most items that are chosen of a segment.
+SEGMENT_MOST = _SELECT_ROOM
 # Its invocations for each of many rows, and where it is alone, by the words of a code: it waits for memory then, so the
 # more loads are in flight the better. A CPU adapter runs invocations one after another.
 _SELECT_INVOCATIONS = 256
@@ -482,13 +485,15 @@ class TopK(Primitive):
         values: Operand | None = None,
         indices: Operand | None = None,
         offsets: Operand | None = None,
+        starts: Operand | None = None,
         sibling: bool = False,
     ) -> None:
         """Add the kernel that chooses k of each row.
 
         Of codes it chooses groups, into `chosen`, or the results from `items` in groups of `group`; of items it chooses
         the results. With `minima` it chooses groups, and finds the minima of groups of `smaller` items inside these.
-        With `offsets` rows are segments of any lengths, and `length` says nothing.
+        With `offsets` rows are segments of any lengths, and `length` says nothing. With `starts` it chooses as many of
+        each as there is room for between its start and the next one.
         """
         slots = max(_SELECT_INVOCATIONS, 1 << (2 * self.k - 1).bit_length())
         lanes = _SELECT_INVOCATIONS
@@ -515,6 +520,7 @@ class TopK(Primitive):
                 **({} if items is None else {"input": items.by_words() if minima is None else items}),
                 **({} if listed is None else {"list": listed.list.by_words()}),
                 **({} if offsets is None else {"offsets": offsets.by_words()}),
+                **({} if starts is None else {"starts": starts.by_words()}),
             },
             writes={name: each.by_words() for name, each in outputs.items() if each is not None},
             params={
@@ -525,14 +531,15 @@ class TopK(Primitive):
                 **({} if minima is None else {
                     "parts": parts, "lanes_log2": _log2(lanes_of_part), "steps": smaller // (4 * vecs * lanes_of_part)
                 }),
-                "k": self.k, "slots": slots if slots <= _SELECT_ROOM else 0,
+                **({"k": self.k, "slots": slots if slots <= _SELECT_ROOM else 0} if starts is None else {}),
+                **({"room": values.length} if starts is not None and values is not None else {}),
                 **({} if listed is None else {"group_log2": _log2(listed.group)}),
             },
             workgroups=rows,
             constants={},
             context={
                 **self._key_context(), "listed": listed is not None, "segmented": offsets is not None,
-                "sorted": self.sorted,
+                "ragged": starts is not None, "sorted": self.sorted,
                 "source": "codes" if of_codes else "items", "result": result,
                 **({} if minima is None else {"rows": vecs, "vec4": items is not None and items.item_bytes == 4}),
                 "workgroup_size": lanes, "room": _SELECT_ROOM, "most_groups": _MOST_GROUPS,
@@ -635,6 +642,8 @@ class SegmentedTopKArrays(TopKArrays, total=False):
     """The arrays of its calls."""
 
     offsets: Array | wgpu.GPUBuffer | None
+    ks: Array | wgpu.GPUBuffer | None
+    starts: Array | wgpu.GPUBuffer | None
 
 
 class SegmentedTopKCall(SegmentedTopKArrays, Timed, total=False): ...
@@ -651,11 +660,13 @@ class SegmentedTopK(TopK):
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, or expression, default "u32"
         Datatype of the items: bool, or integers and floats of 8 to 64 bits.
-    k : int, default 1
-        How many of each segment, from 0 to 1,024.
+    k : int or None, default 1
+        How many of each segment, from 0 to 1,024. None: the call gives ``ks``, a number for each segment.
     mode : {"largest", "smallest"}, default "largest"
     sorted : bool, default True
         Whether the best item comes first. Otherwise they are in the order of their indices.
+    size : int, optional
+        Of ``k=None``: how many results there is room for, in all. What does not fit is not written.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -663,11 +674,14 @@ class SegmentedTopK(TopK):
     --------
     execute : takes ``input``, shape (n,), and ``offsets`` of u32, shape (segments + 1,); gives ``values`` and
         ``indices`` (u32), shape (segments · k,), segment by segment. Indices count from the beginning of the segment.
+        With ``k=None`` also takes ``ks`` of u32, shape (segments,), and gives ``starts`` (u32), shape (segments + 1,):
+        results of segment s are ``starts[s]`` to ``starts[s + 1] - 1`` of ``values`` and ``indices``, shape (size,).
 
     Notes
     -----
     Which items are chosen, and their order, is as for `TopK`. Where a segment has fewer than k items, its other
-    ``indices`` are 2³² − 1 and its other ``values`` 0.
+    ``indices`` are 2³² − 1 and its other ``values`` 0. With a number for each segment it has fewer results then;
+    numbers above 1,024 count as 1,024, and what lies behind the last result stays as it was.
 
     Offsets must not fall, which nobody checks on the GPU. Those behind the last item count as the end of the items, and
     a segment whose end lies before its beginning is empty, so nothing outside the arrays is read.
@@ -699,13 +713,22 @@ class SegmentedTopK(TopK):
         self,
         device: wgpu.GPUDevice | None,
         dtype: KeyDatatypeLike | Operators = "u32",
-        k: int = 1,
+        k: int | None = 1,
         *,
         mode: TopKMode = "largest",
         sorted: bool = True,
+        size: int | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, dtype, k, mode=mode, sorted=sorted, capabilities=capabilities)
+        #: How many results there is room for, where each segment has a number of its own; None for one number.
+        self.size: int | None = None if size is None else integer("size", size, 1, MOST_U32)
+        if (k is None) != (size is not None):
+            raise ArgumentError(
+                f"SegmentedTopK: k={k} with size={size}; size= is how many results there is room for where the call "
+                f"gives a number for each segment, k=None"
+            )
+        most = SEGMENT_MOST if k is None else k
+        super().__init__(device, dtype, most, mode=mode, sorted=sorted, capabilities=capabilities)
         if self.k > _SELECT_ROOM:
             raise LimitError(
                 f"SegmentedTopK: k={self.k}, but one workgroup chooses at most {_SELECT_ROOM} items of a segment; for "
@@ -713,10 +736,24 @@ class SegmentedTopK(TopK):
             )
 
     def _arguments(self) -> tuple[Argument, ...]:
-        return tuple(replace(each, length=self._results_of) if each.is_output else each for each in self.arguments)
+        inputs, outputs = self.arguments[:2], self.arguments[2:]
+        if self.size is None:
+            return (*inputs, *(replace(each, length=self._results_of) for each in outputs))
+        u32 = DATATYPES["u32"]
+        return (
+            *inputs,
+            Argument("ks", datatype=u32, is_apart=True),
+            *(replace(each, length=self.size) for each in outputs),
+            Argument("starts", is_output=True, datatype=u32, length=SameAs("offsets")),
+        )
 
     def _results_of(self, lengths: Mapping[str, int]) -> int:
         return max(lengths["offsets"] - 1, 0) * self.k
+
+    @cached_property
+    def _scan(self) -> Scan:
+        """Scans the numbers of results."""
+        return Scan(self._device, "u32", kind="exclusive", capabilities=self.capabilities)
 
     @classmethod
     def at_size(cls, n: int, k: int = 100, segment: int = 1024, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
@@ -724,24 +761,56 @@ class SegmentedTopK(TopK):
         return {"k": min(k, segment)}, {"input": n, "offsets": -(-n // segment) + 1}
 
     def plan(self, layout: Layout) -> Plan:
-        """Return the plan: one dispatch."""
+        """Return the plan: one dispatch; where each segment has a number of its own, those of a scan before it."""
         builder = PlanBuilder("segmented_top_k", layout, self.capabilities)
         layout = self._reads(layout)
         items, offsets = with_buffer(builder, layout["input"]), layout["offsets"]
         segments = segments_of(self.name, layout)
+        results = segments * self.k
+        starts: Operand | None = None
+        if self.size is not None:
+            results = self.size
+            starts = self._add_starts(builder, layout, items, segments)
         if self.k and segments:
             self._select(
-                builder, items, 0, segments, values=layout["values"], indices=layout["indices"], offsets=offsets
-            )
+                builder, items, 0, segments, values=layout["values"], indices=layout["indices"], offsets=offsets,
+                starts=starts,
+            )  # fmt: skip
         item_bytes = items.nbytes // max(items.length, 1)
-        written = segments * self.k * (self.datatype.itemsize_bytes + 4)
+        written = results * (self.datatype.itemsize_bytes + 4)
         counted = builder.counted_work(items.length, item_bytes, 0)
         work = Work(items.length, items.nbytes + offsets.nbytes, written, counted=counted)
         return builder.build(work, {"k": self.k, "segments": segments})
 
-    def _reference(self, input: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _add_starts(self, builder: PlanBuilder, layout: Layout, items: Operand, segments: int) -> Operand:
+        """Add the kernels that find where the results of each segment begin; return where that is."""
+        offsets, ks, starts = layout["offsets"], layout["ks"], layout["starts"]
+        if ks.length != segments:
+            raise LengthError(
+                f"{self.name}: ks has {ks.length} items, but there are {segments} segments; give one for each"
+            )
+        if not segments:
+            builder.step(Fill(starts.buffer, starts.first_byte, starts.nbytes))
+            return starts
+        counts = builder.scratch("counts", segments + 1)
+        workgroup_size = 256
+        builder.kernel(
+            "counts", "top_k_counts.wgsl",
+            reads={"ks": ks.by_words(), "offsets": offsets.by_words()}, writes={"counts": counts.by_words()},
+            params={"n": items.length, "segments": segments, "most": SEGMENT_MOST},
+            workgroups=-(-(segments + 1) // workgroup_size),
+            constants={"WORKGROUP_SIZE": workgroup_size}, context={}, counted=True,
+        )  # fmt: skip
+        builder.include("starts", self._scan, {"input": counts, "output": starts}, counted=False)
+        return starts
+
+    def _reference(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, input: np.ndarray, offsets: np.ndarray, ks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, ...]:
         """Return numpy's results for the same input."""
         segments = offsets.size - 1
+        if ks is not None:
+            return self._ragged(input, offsets, ks)
         values = np.zeros((segments, self.k), input.dtype)
         indices = np.full((segments, self.k), 0xFFFFFFFF, np.uint32)
         codes = key_codes(input, self._descending)
@@ -751,6 +820,16 @@ class SegmentedTopK(TopK):
                 order.sort()
             values[s, : order.size], indices[s, : order.size] = input[begin:end][order], order
         return values.ravel(), indices.ravel()
+
+    def _ragged(self, input: np.ndarray, offsets: np.ndarray, ks: np.ndarray) -> tuple[np.ndarray, ...]:
+        codes, found, starts = key_codes(input, self._descending), [np.zeros(0, np.intp)], [0]
+        values = [input[:0]]
+        for begin, end, k in zip(offsets[:-1].tolist(), offsets[1:].tolist(), ks.tolist(), strict=True):
+            order = np.argsort(codes[begin:end], kind="stable")[: min(k, SEGMENT_MOST)]
+            found.append(order if self.sorted else np.sort(order))
+            values.append(input[begin:end][found[-1]])
+            starts.append(starts[-1] + order.size)
+        return np.concatenate(values), np.concatenate(found).astype(np.uint32), np.array(starts, np.uint32)
 
     if TYPE_CHECKING:  # TopK's arrays and one more, which pyright takes for a conflict
 

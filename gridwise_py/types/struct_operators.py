@@ -15,8 +15,8 @@ from .operations import OPERATIONS, operation_text
 from .operators import Add, And, BinOp, Max, Min, Multiply, Or, Xor
 
 __all__ = [
-    "FIELD_OPERATIONS", "ArgMax", "ArgMin", "ArgOp", "ArgRank", "First", "Last", "MinMax", "Moments", "StructOp",
-    "each_field", "field_operators", "on_items",
+    "FIELD_OPERATIONS", "ArgMax", "ArgMin", "ArgMinMax", "ArgOp", "ArgRank", "First", "Last", "MinMax", "Moments",
+    "StructOp", "each_field", "field_operators", "on_items", "rank_text",
 ]  # fmt: skip
 
 _LAST_INDEX = 2**32 - 1
@@ -133,10 +133,6 @@ def _rank(values: np.ndarray, largest: bool) -> np.ndarray:
 class ArgOp(StructOp):
     """An operator that keeps the item with the greatest rank."""
 
-    def rank(self, datatype: Struct) -> str:
-        """Return the statements that give the rank of an item's first word; see `rank_text`."""
-        return rank_text(datatype.fields[0][1].wgsl, self == ArgMax)
-
 
 def _arg_operator(name: str, largest: bool) -> ArgOp:
     def text(fields: tuple[tuple[str, str], ...]) -> str:
@@ -168,6 +164,54 @@ fn combine(a: T, b: T) -> T {{
 ArgMin: ArgOp = _arg_operator("argmin", largest=False)
 #: The item with the largest first field; of several the one with the smallest second field, an index of u32.
 ArgMax: ArgOp = _arg_operator("argmax", largest=True)
+
+
+def _arg_min_max() -> StructOp:
+    def text(fields: tuple[tuple[str, str], ...]) -> str:
+        (low, type_name), (low_index, _), (high, _), (high_index, _) = fields
+        better = {
+            value: f"second > first || (second == first && b.{index} < a.{index})"
+            for value, index in ((low, low_index), (high, high_index))
+        }
+        steps = [
+            f"""\
+  {{
+    let first = {value}_rank(bitcast<u32>(a.{value}));
+    let second = {value}_rank(bitcast<u32>(b.{value}));
+    if ({better[value]}) {{ found.{value} = b.{value}; found.{index} = b.{index}; }}
+  }}"""
+            for value, index in ((low, low_index), (high, high_index))
+        ]
+        ranks = [
+            f"fn {value}_rank(word: u32) -> u32 {{ {rank_text(type_name, largest)} }}"
+            for value, largest in ((low, False), (high, True))
+        ]
+        return "\n".join([*ranks, "fn combine(a: T, b: T) -> T {", "  var found = a;", *steps, "  return found;", "}"])
+
+    def twin(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        found = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
+        names = _names(a)
+        for value, index, largest in ((*names[:2], False), (*names[2:], True)):
+            first, second = _rank(a[value], largest), _rank(b[value], largest)
+            is_better = (second > first) | ((second == first) & (b[index] < a[index]))
+            for name in (value, index):
+                found[name] = np.where(is_better, b[name], a[name])
+        return found
+
+    def identity(datatype: Datatype) -> tuple[Any, ...]:
+        assert isinstance(datatype, Struct)
+        value = datatype.fields[0][1]
+        return value.highest, _LAST_INDEX, value.lowest, _LAST_INDEX
+
+    def fits(types: tuple[str, ...]) -> bool:
+        return len(types) == 4 and types[0] == types[2] and types[1::2] == ("u32", "u32")
+
+    wanted = "gw.struct(min=x, argmin=gw.index, max=x, argmax=gw.index)"
+    return StructOp("argminmax", identity, _Form(fits, wanted, text, twin), empty=False)
+
+
+#: `ArgMin` of the first two fields and `ArgMax` of the last two.
+ArgMinMax: StructOp = _arg_min_max()
 
 
 def _arg_rank() -> StructOp:
@@ -348,7 +392,7 @@ First: StructOp = _end_operator("first", "a", "b")
 #: The last item whose first field, of u32, is not 0.
 Last: StructOp = _end_operator("last", "b", "a")
 
-_BY_NAME = {op.name: op for op in (ArgMin, ArgMax, ArgRank, MinMax, Moments, First, Last)}
+_BY_NAME = {op.name: op for op in (ArgMin, ArgMax, ArgMinMax, ArgRank, MinMax, Moments, First, Last)}
 
 
 def _named(name: str) -> StructOp:

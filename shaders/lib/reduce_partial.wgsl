@@ -3,17 +3,28 @@
 // The item with the greatest rank, of several the first. Indices ascend in the order in which an invocation reads items, so
 // a later item wins only if its rank is greater. The index is needed only where the best item changes: each item costs
 // its rank and a maximum.
-fn rank_of(word: u32) -> u32 { {{ rank }} }
-var<private> best_rank: u32;
+//$ if ranks | length > 1
+// So for the smallest, which are the first two words, and for the largest, the others.
+//$ endif
+//$ set sides = [""] if ranks | length == 1 else ["_of_least", "_of_most"]
+//$ for side in sides
+fn rank{{ side }}_of(word: u32) -> u32 { {{ ranks[loop.index0] }} }
+var<private> best_rank{{ side }}: u32;
+//$ endfor
 
 fn with_tile(best: Acc, is_first: bool) -> Acc {
-  var highest = 0u;
+//$ for side in sides
+  var highest{{ side }} = 0u;
+//$ endfor
 //$ for r in range(vecs)
 //$ for lane in "xyzw"
-  highest = max(highest, rank_of(tile_items[{{ r }}].{{ lane }}[0]));
+//$ for side in sides
+  highest{{ side }} = max(highest{{ side }}, rank{{ side }}_of(tile_items[{{ r }}].{{ lane }}[{{ 2 * loop.index0 }}]));
+//$ endfor
 //$ endfor
 //$ endfor
   // Behind the last item there are identities: with the rank of the least item, but no smaller index.
+//$ if sides | length == 1
   if (!is_first && highest <= best_rank) { return best; }
   best_rank = highest;
   var found = best;
@@ -23,6 +34,25 @@ fn with_tile(best: Acc, is_first: bool) -> Acc {
 //$ endfor
 //$ endfor
   return found;
+//$ else
+  var found = best;
+//$ for side in sides
+//$ set word = 2 * loop.index0
+  if (is_first || highest{{ side }} > best_rank{{ side }}) {
+    best_rank{{ side }} = highest{{ side }};
+//$ for r in range(vecs)|reverse
+//$ for lane in "wzyx"
+//$ set item = "tile_items[%d].%s" % (r, lane)
+    if (rank{{ side }}_of({{ item }}[{{ word }}]) == highest{{ side }}) {
+      found[{{ word }}] = {{ item }}[{{ word }}];
+      found[{{ word + 1 }}] = {{ item }}[{{ word + 1 }}];
+    }
+//$ endfor
+//$ endfor
+  }
+//$ endfor
+  return found;
+//$ endif
 }
 //$ elif partial == "moments"
 // Count, mean and squared distances of a tile's items in two passes over the registers; then one step of the operator.

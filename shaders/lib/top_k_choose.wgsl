@@ -4,7 +4,10 @@
 //$ set together = 8 if key_words == 1 else 4
 // The smallest code of each slot. Codes whose places agree modulo the number of slots are one part of the row.
 fn fill_slots_{{ step }}() {
-  let parts = max(params.slots, LANES);
+//$ if ragged
+  let slots = workgroupUniformLoad(&row_slots);
+//$ endif
+  let parts = max({{ slots }}, LANES);
   workgroupBarrier();
   for (var s = local; s < parts; s += LANES) {
     var found = NO_CODE;
@@ -24,7 +27,7 @@ fn fill_slots_{{ step }}() {
     }
     codes[s] = found;
   }
-  for (var size = parts >> 1u; size >= params.slots; size >>= 1u) {
+  for (var size = parts >> 1u; size >= {{ slots }}; size >>= 1u) {
     workgroupBarrier();
     for (var s = local; s < size; s += LANES) { codes[s] = least(codes[s], codes[s + size]); }
   }
@@ -69,7 +72,7 @@ fn find_kth_{{ step }}() -> Kth {
   }
   var kth = Key();  // its digits that are known
   var known = Key();  // and where these are
-  var left = params.k;
+  var left = {{ k }};
 //$ set words = [("", "")] if key_words == 1 else [(".y", "_high"), (".x", "_low")]
 //$ for word, tag in words
   // Digits in which all codes agree are known.
@@ -148,7 +151,7 @@ fn choose_{{ step }}(row_items: u32) -> u32 {
   var left = 0u;
   for (var attempt = {{ "0u" if hinted else "1u" }}; attempt < 2u; attempt++) {
     if (attempt == 1u) {
-      if (params.slots == 0u) { break; }
+      if ({{ uniform_slots }} == 0u) { break; }
       fill_slots_{{ step }}();
       limit = kth_of_slots();
     }
@@ -159,8 +162,8 @@ fn choose_{{ step }}(row_items: u32) -> u32 {
     if (count <= ROOM) { return count; }
     // Where fewer than k are below a limit that k do not exceed, it is the k-th smallest itself.
     let before = share(atomicLoad(&collected_below));
-    if (before < params.k) {
-      left = params.k - before;
+    if (before < {{ uniform_k }}) {
+      left = {{ k }} - before;
       break;
     }
   }
@@ -184,10 +187,10 @@ fn choose_{{ step }}(row_items: u32) -> u32 {
   }
   for (var j = begin; j < end && rank < left; j++) {
     if (same(code_at_{{ step }}(j), limit)) {
-      put_entry(params.k - left + rank, limit, j);
+      put_entry({{ k }} - left + rank, limit, j);
       rank++;
     }
   }
   workgroupBarrier();
-  return params.k;
+  return {{ uniform_k }};
 }

@@ -20,11 +20,11 @@ fn sort_entries(count: u32) {
 // Sorts the first k entries by place alone.
 fn sort_by_places() {
   workgroupBarrier();
-  for (var e = local; e < params.k; e += LANES) { codes[e] = Key(); }
+  for (var e = local; e < {{ k }}; e += LANES) { codes[e] = Key(); }
 //$ if few
   sort_by_ranks(params.k, power_of_two_from(params.k));
 //$ else
-  sort_entries(params.k);
+  sort_entries({{ uniform_k }});
 //$ endif
 }
 // The place of an entry is the number of entries that come before it: as many comparisons as pairs, but only two waits.
@@ -80,43 +80,26 @@ fn sort_by_exchanges(size: u32) {
   }
   workgroupBarrier();
 }
-fn share(word: u32) -> u32 {
-  workgroupBarrier();
-  if (local == 0u) { shared_word = word; }
-  return workgroupUniformLoad(&shared_word);
-}
-// Adds up a number of each invocation before this one. Hillis and Steele (1986).
-fn prefix_sum(x: u32) -> u32 {
-  var y = x;
-  workgroupBarrier();
-  sums[local] = y;
-  for (var d = 1u; d < LANES; d <<= 1u) {
-    workgroupBarrier();
-    var left = 0u;
-    if (local >= d) { left = sums[local - d]; }
-    workgroupBarrier();
-    y += left;
-    sums[local] = y;
-  }
-  workgroupBarrier();
-  return y - x;
-}
+//$ include "lib/prefix_sum.wgsl"
 // The k-th smallest of the first SLOTS codes. It is the largest of those that fewer than k are smaller than, so that their
 // places, and their order, do not matter.
 fn kth_of_slots() -> Key {
+//$ if ragged
+  let slots = workgroupUniformLoad(&row_slots);
+//$ endif
 //$ if not few
-  if (params.slots > LANES || params.slots * params.slots > 2u * COMPARISONS * LANES) {
-    for (var s = local; s < params.slots; s += LANES) { places[s] = s; }
-    sort_entries(params.slots);
-    let limit = codes[params.k - 1u];
+  if ({{ slots }} > LANES || {{ slots }} * {{ slots }} > 2u * COMPARISONS * LANES) {
+    for (var s = local; s < {{ slots }}; s += LANES) { places[s] = s; }
+    sort_entries({{ slots }});
+    let limit = codes[{{ k }} - 1u];
     workgroupBarrier();
     return limit;
   }
 //$ endif
   workgroupBarrier();
-  let s = local & (params.slots - 1u);
-  let share_items = params.slots / (LANES / params.slots);
-  let first = (local / params.slots) * share_items;
+  let s = local & ({{ slots }} - 1u);
+  let share_items = {{ slots }} / (LANES / {{ slots }});
+  let first = (local / {{ slots }}) * share_items;
   if (local == 0u) {
     atomicStore(&bins[0], 0u);
     atomicStore(&bins[1], 0u);
@@ -124,23 +107,23 @@ fn kth_of_slots() -> Key {
   workgroupBarrier();
   let code = codes[s];
   var smaller = 0u;
-  for (var o = first; o < min(first + share_items, params.slots); o++) { smaller += select(0u, 1u, less(codes[o], code)); }
+  for (var o = first; o < min(first + share_items, {{ slots }}); o++) { smaller += select(0u, 1u, less(codes[o], code)); }
   sums[local] = smaller;
   workgroupBarrier();
-  smaller = params.k;
-  if (local < params.slots) {
+  smaller = {{ k }};
+  if (local < {{ slots }}) {
     smaller = 0u;
-    for (var p = local; p < LANES; p += params.slots) { smaller += sums[p]; }
+    for (var p = local; p < LANES; p += {{ slots }}) { smaller += sums[p]; }
   }
 //$ if key_words == 1
-  if (smaller < params.k) { atomicMax(&bins[0], code); }
+  if (smaller < {{ k }}) { atomicMax(&bins[0], code); }
   workgroupBarrier();
   return atomicLoad(&bins[0]);
 //$ else
-  if (smaller < params.k) { atomicMax(&bins[0], code.y); }
+  if (smaller < {{ k }}) { atomicMax(&bins[0], code.y); }
   workgroupBarrier();
   let high = atomicLoad(&bins[0]);
-  if (smaller < params.k && code.y == high) { atomicMax(&bins[1], code.x); }
+  if (smaller < {{ k }} && code.y == high) { atomicMax(&bins[1], code.x); }
   workgroupBarrier();
   return vec2<u32>(atomicLoad(&bins[1]), high);
 //$ endif

@@ -173,6 +173,9 @@ def test_a_wrong_reduction_to_a_struct_is_found():
         assert mismatch(primitive, inputs, {"output": right}) is None
         if name == "minmax":
             wrong = np.array([(right["max"][0], right["min"][0])], dtype=right.dtype)
+        elif name == "argminmax":
+            wrong = right.copy()
+            wrong["argmax"] += 1
         elif name in ("argmin", "argmax"):
             wrong = right + np.uint32(1)
         else:

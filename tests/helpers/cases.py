@@ -468,6 +468,9 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
             scatter = gw.Scatter(None, name, index, capabilities=FULL)
             placed = layout(offset, items=(name, n), indices=(index, n), output=(name, n))
             yield f"scatter-{name}-{index}", scatter.plan(placed)
+            ranges = {each: ("u32", n // 8) for each in ("source_offsets", "destination_offsets", "lengths")}
+            placed = layout(offset, source=(name, n), **ranges, output=(name, n))
+            yield f"ranges-{name}", gw.CopyRanges(None, name, capabilities=FULL).plan(placed)
             both = layout(offset, input=(name, n), output=(name, n))
             for shift, inner in ((None, 1), (3, 1), (None, 4), (3, 4)):
                 reorder = Reorder(None, name, outer=1, length=n // inner, inner=inner, shift=shift, capabilities=FULL)
@@ -666,6 +669,9 @@ def top_k_plans() -> Iterator[tuple[str, gw.Plan]]:
         segments = gw.SegmentedTopK(None, datatype, 50, capabilities=FULL)
         lengths = {"input": n, "offsets": 1001, "values": 50_000, "indices": 50_000, "n": 1}
         yield f"segmented_top_k-{datatype}", segments.plan(gw.Layout.separate(sizes, **lengths))
+        ragged = gw.SegmentedTopK(None, datatype, None, size=50_000, capabilities=FULL)
+        lengths |= {"ks": 1000, "starts": 1001}
+        yield f"segmented_top_k-{datatype}-ragged", ragged.plan(gw.Layout.separate(sizes, **lengths))
     computed = gw.TopK(None, gw.f32("x") * 2, 1000, capabilities=FULL)
     yield "top_k-expression", computed.plan(gw.Layout.separate(x=n, values=1000, indices=1000))
 

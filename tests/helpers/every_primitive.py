@@ -46,8 +46,8 @@ _OTHER_SHAPES = {
 LENGTHS = (0, 1, 3, 4, 5, 17, 255, 256, 257, 513, 1_025, 4_099, 17_003)
 #: Where a binding holds little more than 1,024 items, and where arguments are cut: each number of bindings has a text.
 _PARTED_LENGTHS = {"windows": (1_100, 2_047), "chunks": (1_100,)}
-#: Those whose outputs lie in one binding.
-_ONE_BINDING = ("repeat",)
+#: Those whose outputs, or 8 KiB of counters, lie in one binding.
+_ONE_BINDING = ("repeat", "nth_element")
 #: Tunings of primitives that reach their items by the same code; those of one kernel, which has the forms, too.
 _OF_ONE_CODE = (gw.ScanTuning, gw.SortTuning, gw.StreamTuning)
 OF_ONE_KERNEL = (gw.SortTuning, gw.StreamTuning)

@@ -197,11 +197,20 @@ def test_scatter_add_is_add_at(device, require, dtype):
     found = gw.scatter_add(array, more, gw.asarray(np.append(values, [8, 9]).astype(dtype), device))
     np.testing.assert_array_equal(found.to_numpy(), expected)
     np.testing.assert_array_equal(array.to_numpy(), x)
-    for number in (3, [5, 6, 7], dtype(2)):
+    for number in (3, [5, 6, 7], dtype(2), True, np.True_, np.array(True)):
         expected = x.copy()
         np.add.at(expected, indices, number)
         _same([gw.scatter_add(x, indices, number, device=device)], [expected])
         np.testing.assert_array_equal(gw.scatter_add(array, indices, number).to_numpy(), expected)
+
+
+@pytest.mark.parametrize("mask", [True, np.True_, [True, False]])
+def test_a_mask_is_no_index(device, mask):
+    """numpy would add at all places that it marks."""
+    with pytest.raises(gw.DatatypeError, match="flatnonzero"):
+        gw.scatter_add(np.zeros(2, np.float32), mask, 1, device=device)
+    with pytest.raises(gw.DatatypeError, match="flatnonzero"):
+        gw.reduce_by_index(mask, np.zeros(np.shape(mask), np.float32), length=2, device=device)
 
 
 def test_an_empty_list_has_no_indices(device):

@@ -388,6 +388,7 @@ KEYS = np.arange(4, dtype=np.uint32)
 @pytest.mark.parametrize(
     ("call", "error", "match"),
     [
+        (lambda: gw.group_by((), x=gw.count), ArgumentError, "empty tuple"),
         (lambda: gw.group_by(KEYS), ArgumentError, "needs an aggregate"),
         (lambda: gw.group_by(KEYS, x=KEYS), ArgumentError, r"an aggregate is \(x, op\), such as x=\(x, 'mean'\)"),
         (lambda: gw.group_by(KEYS, x=(KEYS, "median")), ArgumentError, "known are sum"),

@@ -351,6 +351,7 @@ def test_functions_are_numpys(dtype, data):
         low, high = gw.minmax(given_items)
         np.testing.assert_array_equal(_number(low), items.min())
         np.testing.assert_array_equal(_number(high), items.max())
+        assert [_number(each) for each in gw.argminmax(given_items)[:2]] == [items.argmin(), items.argmax()]
         places = np.flatnonzero(items)
         assert _number(gw.find(given_items)) == (places[0] if places.size else items.size)
 
@@ -379,6 +380,32 @@ _WIDE = {
 }
 
 
+def _arg_min_max(x):
+    return x.argmin(), x.argmax(), x.ravel()[x.argmin()], x.ravel()[x.argmax()]
+
+
+@pytest.mark.parametrize("dtype", quick_first([np.float32], [np.int32, np.float16, np.uint8]))
+def test_both_ends_with_their_indices_at_every_length(device, dtype):
+    """Ties across tiles and blocks, NaN at any place, and counted items: each side goes its own way."""
+    rng = np.random.default_rng(21)
+    for n in (1, 5, 4095, 4097, 70_001):
+        items = rng.integers(0, 50, n).astype(dtype)
+        if np.dtype(dtype).kind == "f":
+            items[rng.random(n) < 0.1] *= dtype(-0.0)
+            with_nan = items.copy()
+            with_nan[n // 2 :] = np.nan
+        for each in [items, with_nan] if np.dtype(dtype).kind == "f" else [items]:
+            x = gw.asarray(each, device)
+            for given_items in (each, x):
+                found = [_number(one) for one in gw.argminmax(given_items, device=device)]
+                np.testing.assert_array_equal(found[:2], _arg_min_max(each)[:2])
+                np.testing.assert_array_equal(found[2:], _arg_min_max(each)[2:])
+            counted = gw.argminmax(x.counted_by(gw.full(1, n // 2 + 1, "u32", device)))
+            half = each[: n // 2 + 1]
+            assert [_number(one) for one in counted[:2]] == [half.argmin(), half.argmax()]
+    assert found[2].dtype == found[3].dtype
+
+
 @pytest.mark.parametrize("dtype", quick_first(["f8"], _WIDE))
 def test_items_of_8_bytes(device, dtype):
     """They need no feature of the device; but a mean of float64 is added there."""
@@ -390,13 +417,14 @@ def test_items_of_8_bytes(device, dtype):
         for given_items in (items, gw.asarray(items, device)):
             for ours, numpys in (
                 (gw.argmax, np.argmax), (gw.any, np.any), (gw.minmax, lambda x: (x.min(), x.max())),
+                (gw.argminmax, _arg_min_max),
                 (gw.find, lambda x: np.append(np.flatnonzero(x), x.size)[0]),
             ):  # fmt: skip
                 found = ours(given_items)
                 found = tuple(map(_number, found)) if isinstance(found, tuple) else _number(found)
                 np.testing.assert_array_equal(found, numpys(items), err_msg=f"{ours.__name__} of {items!r:.100}")
     assert gw.minmax(edges).max.dtype == edges.dtype
-    for function in (gw.argmax, gw.argmin, gw.minmax):
+    for function in (gw.argmax, gw.argmin, gw.argminmax, gw.minmax):
         with pytest.raises(gw.EmptyReductionError, match="0 items"):
             function(edges[:0], device=device)
 
@@ -424,6 +452,16 @@ def test_results_of_an_array_stay_on_the_gpu(device, monkeypatch):
     assert _number(gw.argmax(abs(x - 3.0))) == np.argmax(abs(items - np.float32(3)))
 
 
+def test_any_array_of_one_item_takes_a_truth_of_all(device):
+    x = gw.asarray(np.int32([[1, 2], [3, 0]]), device)
+    for function, wanted in ((gw.all, False), (gw.any, True)):
+        for shape in ((), (1,), (1, 1)):
+            for options in ({}, {"keepdims": True}, {"axis": (0, 1)}, {"axis": (0, 1), "keepdims": True}):
+                out = gw.asarray(np.full(shape, not wanted), device)
+                assert function(x, out=out, **options) is out
+                assert out.item() == wanted
+
+
 def test_counted_arrays(device):
     items = np.random.default_rng(14).normal(0, 1, 3000).astype(np.float32)
     x = gw.asarray(items, device)
@@ -449,7 +487,7 @@ def test_counted_arrays(device):
 
 def test_nothing(device):
     for given_items in (np.empty(0, np.float32), gw.empty(0, "f32", device)):
-        for function in (gw.argmax, gw.argmin, gw.minmax):
+        for function in (gw.argmax, gw.argmin, gw.argminmax, gw.minmax):
             with pytest.raises(gw.EmptyReductionError, match="0 items"):
                 function(given_items)
         assert not _number(gw.any(given_items))

@@ -1,6 +1,7 @@
 """TopK, top_k and partition against numpy's stable order."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -414,6 +415,69 @@ def test_of_segments_whose_codes_do_not_fit(device):
         x = make(14_000)
         for k in (100, 700):
             check_segments(gw.SegmentedTopK(device, "u32", k), x, lengths_of_segments(x.size))
+
+
+def ragged(n):
+    """Segments and how many items of each: none, one, all, more than it has, with room for its slots and without."""
+    offsets = lengths_of_segments(n)
+    ks = np.resize(np.uint32([3, 0, 1000, 2, 7, 600, 1024, 300, 100, 5000]), offsets.size - 1)
+    ks[np.diff(offsets.astype(np.int64)).argmax()] = 5000
+    return offsets, ks
+
+
+@pytest.mark.parametrize("datatype", quick_first(["f32"], DATATYPES))
+def test_another_k_for_each_segment(device, datatype):
+    x = keys_of(datatype, 14_000) if datatype != "f32" else floats(14_000)
+    offsets, ks = ragged(x.size)
+    given = {"input": gw.asarray(x, device), "offsets": gw.asarray(offsets, device), "ks": gw.asarray(ks, device)}
+    for options in ({"mode": "smallest"}, {"sorted": False}):
+        for n in (x.size, 5_000):
+            ends = np.minimum(offsets, n)
+            parts = [x[begin:end] for begin, end in itertools.pairwise(ends)]
+            mode, is_sorted = options.get("mode", "largest"), options.get("sorted", True)
+            most = np.minimum(ks, 1024)
+            orders = [expected(part, k, mode, is_sorted) for part, k in zip(parts, most, strict=True)]
+            total = sum(order.size for order in orders)
+            for room in (total + 9, total // 2):
+                primitive = gw.SegmentedTopK(device, datatype, None, size=room, **options)
+                whole = gw.asarray(np.ones(room + total, x.dtype), device)
+                run = primitive.execute(**given, values=whole[:room], n=n, trials=2)
+                assert (whole.to_numpy()[room:] == 1).all(), "what does not fit is not written"
+                found = {name: array.to_numpy() for name, array in run.outputs.items()}
+                assert found["starts"].tolist() == np.cumsum([0, *map(len, orders)]).tolist()
+                assert found["indices"][:total].tolist() == np.concatenate(orders)[:room].tolist()
+                wanted = np.concatenate([part[order] for part, order in zip(parts, orders, strict=True)])
+                assert found["values"][:total].tobytes() == wanted[:room].tobytes()
+                assert (found["values"][total:] == 1).all(), "what lies behind stays"
+
+
+def test_a_k_for_each_segment_as_a_function(device):
+    x, offsets = keys_of("i16", 500), [0, 7, 7, 300]
+    wanted = [expected(x[:7], 9), expected(x[7:300], 4)]
+    rows = np.uint32([9, 5, 4])
+    on_gpu = {"x": gw.asarray(x, device), "offsets": gw.asarray(np.uint32(offsets), device)}
+    for found in (
+        gw.segmented_top_k(x, offsets, rows, device=device),
+        gw.segmented_top_k(**on_gpu, k=[9, 5, 4]),
+        gw.segmented_top_k(**on_gpu, k=gw.asarray(rows, device), size=400),
+        gw.segmented_top_k(x, offsets, gw.asarray(rows, device), size=400),
+    ):
+        assert found.offsets.tolist() == [0, 7, 7, 11]
+        assert found.indices.tolist() == np.concatenate(wanted).tolist()
+        assert found.values.tolist() == [*x[:7][wanted[0]], *x[7:300][wanted[1]]]
+    assert gw.segmented_top_k(x, [0], [], device=device).offsets.tolist() == [0]
+    for k, size, error, words in (
+        ([1, 2], None, gw.LengthError, "2 items, but there are 3 segments"),
+        ([1, 1025, 0], None, gw.LimitError, "from 0 to 1025"),
+        ([1, -1, 0], None, gw.LimitError, "from -1 to 1"),
+        ([0.5, 1, 1], None, gw.DatatypeError, "integers"),
+        (gw.asarray(rows, device), None, gw.ArgumentError, "needs size="),
+        (3, 9, gw.ArgumentError, "leave it out"),
+    ):
+        with pytest.raises(error, match=words):
+            gw.segmented_top_k(x, offsets, k, size=size, device=device)
+    with pytest.raises(gw.ArgumentError, match="k=None"):
+        gw.SegmentedTopK(device, "u32", None)
 
 
 def test_counted_items_of_segments(device):

@@ -51,6 +51,8 @@ SINCE = {
         nanprod nanquantile nanstd nansum nanvar percentile ptp quantile round
         StampCost TimingOverhead TimingOverheads timing_overhead
         EnergyComparison EnergyResult EnergyWindow compare_energy measure_energy
+        ArgMinAndMax ArgMinMax CopyRanges SegmentedTopItems argminmax copy_ranges find_if
+        nth_element
     """,
 }
 #: Public once, and why no more.

@@ -11,6 +11,8 @@ __all__ = [
     "Maker",
     "equal_segments",
     "flags",
+    "late_flags",
+    "middle_places",
     "permutation",
     "random_counts",
     "random_indices",
@@ -30,6 +32,13 @@ def flags(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[
     return (rng.integers(0, _SHARES, length, dtype=np.uint16) < least).astype(dtype)
 
 
+def late_flags(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
+    """Return items that are 0 up to the share ``axes["share"]`` of all, and others from there on."""
+    items = rng.integers(1, 100, length).astype(dtype)
+    items[: round(float(axes["share"]) * length)] = 0
+    return items
+
+
 def random_runs(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
     """Return keys in runs of random length, ``axes["run"]`` on average; neighbouring runs have different keys."""
     heads = rng.random(length, dtype=np.float32) < 1 / int(axes["run"])
@@ -44,6 +53,12 @@ def equal_segments(rng: np.random.Generator, length: int, dtype: np.dtype, axes:
     """Return the offsets of segments of ``axes["segment"]`` items; the last one has what is left."""
     del rng
     return np.minimum(np.arange(length, dtype=np.uint64) * int(axes["segment"]), axes["n"]).astype(dtype)
+
+
+def middle_places(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
+    """Return places of sorted items, evenly spaced: a single one is that of the median."""
+    del rng
+    return (np.arange(1, length + 1) * axes["n"] // (length + 1)).astype(dtype)
 
 
 def random_counts(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:

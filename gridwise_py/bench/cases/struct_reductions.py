@@ -13,6 +13,7 @@ from ... import (
     Add,
     ArgMax,
     ArgMin,
+    ArgMinMax,
     Capabilities,
     Expression,
     MinMax,
@@ -82,6 +83,15 @@ class _ArgMin(_StructReduction):
         return np.array([input.argmin()], dtype=np.uint32)
 
 
+class _ArgMinMax(_StructReduction):
+    def _options(self, x: Expression, n: int) -> dict[str, Any]:
+        return {"dtype": struct(min=x, argmin=index, max=x, argmax=index), "op": ArgMinMax}
+
+    def reference(self, input: np.ndarray) -> np.ndarray:
+        low, high = input.argmin(), input.argmax()
+        return np.array([(input[low], low, input[high], high)], dtype=self.result_datatype.dtype)
+
+
 class _MinMax(_StructReduction):
     def _options(self, x: Expression, n: int) -> dict[str, Any]:
         return {"dtype": struct(min=x, max=x), "op": MinMax}
@@ -134,6 +144,7 @@ class _Std(_Var):
 STRUCT_REDUCTIONS: Mapping[str, type[Primitive]] = {
     "argmin": _ArgMin,
     "argmax": _ArgMax,
+    "argminmax": _ArgMinMax,
     "minmax": _MinMax,
     "mean": _Mean,
     "var": _Var,

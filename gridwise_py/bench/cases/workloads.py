@@ -12,10 +12,22 @@ from dataclasses import dataclass, field, replace
 
 from ... import Datatype, Primitive, SegmentedTopK
 from ...internals import REGISTRY, OperatorPrimitive, SortPrimitive
-from .data import Maker, equal_segments, flags, permutation, random_counts, random_indices, random_runs, scattered_keys
+from .data import (
+    Maker,
+    equal_segments,
+    flags,
+    late_flags,
+    middle_places,
+    permutation,
+    random_counts,
+    random_indices,
+    random_runs,
+    scattered_keys,
+)
 from .distributions import UNIFORM
 from .group_sums import GroupSums
 from .permuted_items import PermutedItems
+from .scattered_ranges import RANGE_DATA, ScatteredRanges
 from .struct_reductions import STRUCT_REDUCTIONS
 
 __all__ = ["USUAL_AXES", "WORKLOADS", "Workload"]
@@ -71,6 +83,7 @@ USUAL_AXES: Mapping[str, str] = {
 
 #: The rows that differ from the usual one.
 _ROWS: Mapping[str, Workload] = {
+    "find_if": Workload(REGISTRY["find_if"], ("share",), {"input": late_flags}),
     "select": Workload(REGISTRY["select"], ("share",), {"flags": flags}),
     "partition": Workload(REGISTRY["partition"], ("share",), {"flags": flags}),
     "unique": Workload(REGISTRY["unique"], ("run",), {"keys": random_runs}),
@@ -85,11 +98,13 @@ _ROWS: Mapping[str, Workload] = {
     "reduce_by_index": Workload(
         REGISTRY["reduce_by_index"], ("op", "bins"), {"indices": random_indices}, datatype="value_dtype"
     ),
+    "nth_element": Workload(REGISTRY["nth_element"], ("distribution",), {"places": middle_places}),
     "top_k": Workload(REGISTRY["top_k"], ("k", "distribution")),
     "segmented_sort": Workload(REGISTRY["segmented_sort"], ("segment", "distribution")),
     "segmented_top_k": Workload(SegmentedTopK, ("k", "segment", "distribution"), {"offsets": equal_segments}),
     "search": Workload(REGISTRY["search"], ("distribution",), distributed="queries"),
     "scatter": Workload(PermutedItems, (), {"indices": permutation}),
+    "copy_ranges": Workload(ScatteredRanges, ("run",), RANGE_DATA),
     "group_by": Workload(GroupSums, ("run",), {"keys": scattered_keys}),
     **{name: Workload(kind) for name, kind in STRUCT_REDUCTIONS.items()},
 }

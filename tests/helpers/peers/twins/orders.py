@@ -89,6 +89,23 @@ add("partition", _partition, _draw_kth("partition"))
 add("argpartition", _argpartition, _draw_kth("argpartition"))
 
 
+def _draw_nth(d: Draw) -> Call:
+    x = drawn_array(d)
+    n = x.items.size
+    k = d.whole(-n, max(n - 1, 0)) if d.chance(0.6) else [d.whole(-n, max(n - 1, 0)) for _ in range(d.whole(0, 40))]
+    return Call("nth_element", (x, k if d.chance(0.9) else d.pick((n, -n - 1, 1.0, *HUGE))))
+
+
+def _nth_element(x: Any, k: Any) -> Any:
+    places = np.asarray(k)
+    if places.size and places.dtype.kind not in "iu":
+        raise TypeError("k")
+    return np.sort(x, axis=None)[places if places.size else places.astype(int)]
+
+
+add("nth_element", _nth_element, _draw_nth)
+
+
 def _draw_lexsort(d: Draw) -> Call:
     n, gpu = d.length(), d.chance(0.3)
     if d.chance(0.25):

@@ -270,5 +270,12 @@ def _minmax(x: Any) -> Any:
     return np.min(x), np.max(x)
 
 
+def _argminmax(x: Any) -> Any:
+    x = np.asarray(x).ravel()
+    low, high = x.argmin(), x.argmax()
+    return low, high, x[low], x[high]
+
+
+add("argminmax", _argminmax, lambda d: Call("argminmax", (drawn_array(d),)), dtypes=wide_dtypes)
 add("find", _find, lambda d: Call("find", (drawn_array(d, dims=1, least=1),)), python_results=True)
 add("minmax", _minmax, lambda d: Call("minmax", (drawn_array(d),)), dtypes=wide_dtypes)
