@@ -198,21 +198,21 @@ def _partitions() -> list[Task]:
         Task(
             "partition in 2", "marks", lambda d, n: gw.Partition(d, x, where=x < _HALF_RANGE),
             {"x": "words"}, ["first", "rest"], lambda n, s: 8 * n,
-            lambda n: ("partition2", {"bound": _HALF_RANGE}), {"input": "words"}, marks=_large(1.4, 1.7),
+            lambda n: ("partition2", {"bound": _HALF_RANGE}), {"input": "words"}, marks=_large(1.15, 1.5),
         ),
         Task(
             "partition in 3", "marks", lambda d, n: gw.Partition(d, x, where=[x < third, x >= two_thirds]),
             {"x": "words"}, ["first", "second", "rest"], lambda n, s: 8 * n,
             lambda n: ("partition3", {"bound": third, "second_bound": two_thirds}), {"input": "words"},
-            marks=_large(1.8, 2.4),
+            marks=_large(1.5, 2.0),
         ),
     ]  # fmt: skip
 
 
 #: Of runs: the mark and the stretch where a run has 8 keys on average.
 _RUN_MARKS = {
-    "unique": (1.3, 1.7), "unique by key": (1.2, 1.5), "run lengths": (1.5, 2.2),
-    "reduce by key": (1.25, 1.5), "scan by key": (1.2, 1.35),
+    "unique": (1.15, 1.3), "unique by key": (1.2, 1.4), "run lengths": (1.5, 1.7),
+    "reduce by key": (1.1, 1.3), "scan by key": (1.2, 1.3),
 }  # fmt: skip
 
 
@@ -407,7 +407,7 @@ def _others() -> list[Task]:
 
 def all_tasks(largest: int = LARGE) -> list[Task]:
     """Return all tasks; `largest` is the n up to which lengths of segments are swept."""
-    found = _selections("marks", "1/2", _large(1.2, 1.5), _large(1.2, 1.5)) + _partitions() + _runs(8)
+    found = _selections("marks", "1/2", _large(1.15, 1.3), _large(1.25, 1.4)) + _partitions() + _runs(8)
     for length, mark in ((1 << 16, 1.0), (1 << 10, 1.6), (1 << 4, 20.0)):
         found.append(_segments("marks", "segmented reduce", length, _large(mark)))
     found += _values()
