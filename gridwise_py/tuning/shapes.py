@@ -149,7 +149,7 @@ def _shapes(*words: str) -> tuple[Shape, ...]:
 # with 512 × 8. stream_flags (flags of their own): 652 with 256 × 8, 571 with 256 × 16. stream_split (partition in 2):
 # 821 with 256 × 8, 810 with 128 × 16. Smaller inputs as scan_lookback. Beyond 2^24 items a tile is counted before it is
 # written (H100, none, 32, 64 tiles ahead: select of 2^25 110, 101, 99 µs, of 2^28 707, 633, 623; partition of 2^25 150,
-# 133, 134, of 2^28 1,050, 867, 875; with flags of 2^24 62, 69, 69, of 2^25 107, 107, 107, of 2^28 727, 691, 690).
+# 133, 134, of 2^28 1,050, 867, 875; with flags of 2^28, 256 × 16, 727, 691, 700, 256 × 8 with 32 ahead 736).
 # transpose: of one square of 32 × 32, 4 KiB, as many workgroups share a multiprocessor as have invocations on it
 # (H200, 16,384²: 542 µs with 128 × 2, 549 with 64 × 4, 561 with 256 × 2, 581 with 128 × 4; a copy 501).
 # histogram: 16 KiB of counters, so that four workgroups of 512 fill a multiprocessor. histogram_ranges: as many
@@ -308,7 +308,7 @@ _TABLE: Mapping[str, _Kernel] = {
             (1 << 18, Shape(512, 2)),
             (1 << 22, Shape(512, 4)),
             (1 << 24, Shape(256, 16)),
-            (None, Shape(256, 8, ahead=32)),
+            (None, Shape(256, 16, ahead=32)),
         ),
         _any(Shape(64, 4)),
         *_STREAMS,
