@@ -221,6 +221,19 @@ def test_silent_tiles_without_items_would_be_seen(device, spoilt):
     assert _wrong_calls(_make(device, "runs", strategy="lookback", tickets=False, spin_limit=2)) > 0
 
 
+# Tiles are written when all of them are counted, the last one first: so each needs the counts of all before it.
+_WRITTEN_BACKWARDS = (
+    "let tile = counted - params.ahead;", "let tile = params.ahead + params.tiles - 1u - counted;",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", quick_first(["select 8 bytes", "partition in 3"], ["unique by key"]))
+def test_what_is_counted_ahead_is_what_later_tiles_take(device, spoilt, kind):
+    spoilt(_WRITTEN_BACKWARDS)
+    primitive = _make(device, kind, strategy="lookback", tickets=False, ahead=1 << 16, workgroup_size=32, vecs=9)
+    _check(primitive, _inputs(primitive, 5 * 32 * 9 * 4 + 7, 0.3))
+
+
 @pytest.mark.parametrize(("kind", "strategy"), quick_first([("runs", "lookback")], [("partition in 3", "lookback")]))
 def test_what_does_not_fit_is_counted_and_nothing_is_written_behind_the_room(device, kind, strategy):
     for size in (0, 1, 100):
