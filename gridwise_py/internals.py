@@ -45,8 +45,10 @@ from .runtime.memory import Lease
 from .runtime.run import Timed, bracket
 from .timing.chrome_trace import ChromeTrace, GpuSlice
 from .timing.queries import MAX_PAIRS, Edges
-from .tuning.shapes import Shape, candidates_for, shapes_for, tuning_of
-from .tuning.store import TUNING_FORMAT, TUNING_KIND, findings_of
+from .tuner import Contest, Turns, shape_of
+from .tuning.candidates import candidates
+from .tuning.model import KERNELS
+from .tuning.store import TUNING_KIND, keep_facts, keep_tuning, kept_tuning, load_tuning
 from .types.datatype import ITEM_DATATYPES, MATMUL_DATATYPES, VALUE_DATATYPES, as_datatype
 from .types.operators import BinOpLike, as_binop
 from .types.options import integer
@@ -129,11 +131,14 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "probe_plan",
     "verdict_of",
     # shapes of kernels: which there are to try, and how findings are kept
-    "TUNING_FORMAT",
+    "KERNELS",
     "TUNING_KIND",
-    "Shape",
-    "candidates_for",
-    "findings_of",
-    "shapes_for",
-    "tuning_of",
+    "Contest",
+    "Turns",
+    "candidates",
+    "keep_facts",
+    "keep_tuning",
+    "kept_tuning",
+    "load_tuning",
+    "shape_of",
 ]

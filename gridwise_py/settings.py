@@ -34,7 +34,8 @@ __all__ = [
     "terminal_columns",
     "timeout_s",
     "traceback",
-    "tuning",
+    "tunes_itself",
+    "uses_tuning",
     "variables_of_children",
     "wayland_display",
 ]
@@ -91,9 +92,14 @@ def timeout_s() -> float | None:
     return checked_timeout_s(_text("GRIDWISE_TIMEOUT_S"), "GRIDWISE_TIMEOUT_S")
 
 
-def tuning() -> bool:
+def uses_tuning() -> bool:
     """``GRIDWISE_TUNING``: whether tuned shapes are used, by default yes; read when a device is first used."""
-    return _one_of("GRIDWISE_TUNING", _FLAGS, True)
+    return _one_of("GRIDWISE_TUNING", _FLAGS | {"auto": True}, True)
+
+
+def tunes_itself() -> bool:
+    """``GRIDWISE_TUNING=auto``: whether kernels are tuned before their first use; read when a device is first used."""
+    return _one_of("GRIDWISE_TUNING", dict.fromkeys(_FLAGS, False) | {"auto": True}, False)
 
 
 def copy_threads() -> int | None:

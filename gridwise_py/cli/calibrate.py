@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -25,6 +26,11 @@ _SYNCHRONISING = {
     "wait_after_work": ("wait after work", "CPU"),
     "readback_4_bytes": ("read back 4 bytes", "CPU"),
 }
+_FACTS = {
+    "multiprocessors": "multiprocessors (workgroups with all workgroup memory that one may have, at once)",
+    "storage_bytes": "workgroup memory of a multiprocessor",
+    "invocations": "invocations of a multiprocessor, at once",
+}
 
 
 @click.command(short_help="Check the clock; measure floors and ceilings.")
@@ -42,7 +48,7 @@ def calibrate(adapter: str | None, refresh: bool, repeatability: bool, form: str
     """
     from .. import request_device
     from ..bench.calibrate.calibration import calibrate as run
-    from ..internals import clock_held
+    from ..internals import clock_held, context_of
 
     device = request_device(adapter)
     if repeatability:
@@ -54,6 +60,23 @@ def calibrate(adapter: str | None, refresh: bool, repeatability: bool, form: str
         click.echo(json.dumps(found.to_dict(), indent=1))
         return
     _show(found)
+    facts = context_of(device).capabilities.facts
+    if facts:
+        _show_facts(facts)
+
+
+def _show_facts(facts: Mapping[str, Any]) -> None:
+    from ..bench.report.text_table import TextTable
+    from ..display.table import Column
+
+    table = TextTable([Column("what"), Column("", right=True)], "What the shapes of kernels depend on")
+    for name, words in _FACTS.items():
+        value = facts.get(name)
+        measured = "" if value is None else _bytes(value) if name.endswith("_bytes") else f"{value:,}"
+        table.add_row(words, measured or "not measured")
+    console = table_console(120)
+    console.print()
+    console.print(table)
 
 
 def _learn(device: Any, adapter: str | None, form: str) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +16,7 @@ from .options import (
     AxisText,
     AxisValues,
     Count,
+    Duration,
     JsonFile,
     RawArguments,
     adapter_option,
@@ -20,16 +24,19 @@ from .options import (
     is_file_name,
     table_options,
 )
-from .output import showing_progress, table_console
+from .output import cannot_write, check_new, check_output, note, showing_progress, table_console
 
 __all__ = ["tune"]
 
 
 #: Options that are for one of both: the kernels of the library, a user's files.
-_OF_LIBRARY = {"kernels": "--kernels", "max_n": "--max-n", "show": "--show", "clear": "--clear"}
+_OF_LIBRARY = {
+    "kernels": "--kernels", "max_n": "--max-n", "budget": "--budget", "check": "--check", "show": "--show",
+    "clear": "--clear",
+}  # fmt: skip
 _OF_FILES = {
-    "tune_axes": "--tune", "axes": "-a", "n": "--n", "mode": "--mode", "seed": "--seed", "json_path": "--json",
-    "overwrite": "--overwrite", "processes": "--processes", "csv": "--csv", "markdown": "--markdown",
+    "tune_axes": "--tune", "axes": "-a", "n": "--n", "mode": "--mode", "rounds": "--rounds",
+    "processes": "--processes", "csv": "--csv", "markdown": "--markdown",
 }  # fmt: skip
 
 
@@ -38,7 +45,11 @@ _OF_FILES = {
 @adapter_option
 @click.option("--kernels", metavar="NAME,…", help="Kernels of the library to tune; all by default.")
 @click.option(
-    "--rounds", type=click.IntRange(min=3), help="How often each candidate is measured.  [default: 5; of a FILE 9]"
+    "--budget", type=Duration(), metavar="TIME",
+    help="Time for all kernels of the library, as 60s or 3min.  [default: 3min]",
+)  # fmt: skip
+@click.option(
+    "--rounds", type=click.IntRange(min=3), help="How often each variant of a FILE is measured.  [default: 9]"
 )
 @click.option(
     "--processes", type=click.IntRange(min=3), metavar="N",
@@ -46,9 +57,10 @@ _OF_FILES = {
 )  # fmt: skip
 @click.option(
     "--max-n", type=Count(),
-    help="Items of the largest input, such as 2^20; winners are then kept for at most so many.  [default: 2^26; on a "
-    "CPU adapter 2^22]",
+    help="Items of the largest input, such as 2^20; winners are then kept for at most so many.  [default: 2^27; on a "
+    "CPU adapter 2^20]",
 )  # fmt: skip
+@click.option("--check", is_flag=True, help="Measure the shapes in use in turns with the model's; store nothing.")
 @click.option("--show", is_flag=True, help="Show the results stored for this adapter, and measure nothing.")
 @click.option("--clear", is_flag=True, help="Delete the results stored for this adapter, and measure nothing.")
 @click.option(
@@ -61,15 +73,16 @@ _OF_FILES = {
     help="How trials of a FILE run, as for `gridwise bench`.  [default: hot]",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of a FILE's random numbers, and of the order.")
-@click.option("--json", "json_path", type=JsonFile(), help="Write how the variants of a FILE stand here.")
+@click.option("--json", "json_path", type=JsonFile(), help="Write all that was found here.")
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
 @table_options
 @format_option
 def tune(words: tuple[str, ...], **options: Any) -> None:
     """Find the fastest kernel shapes for this adapter, and store them.
 
-    Every candidate is checked against numpy and measured in turns with the default. It wins only if it is faster beyond
-    noise. The winners are stored until adapter, driver or version change; GRIDWISE_TUNING=off ignores them.
+    Shapes near to the default ones are measured in turns with these, for ranges of lengths, as many as the time allows.
+    One wins only if it is faster beyond noise, twice, with the same results. The winners are stored after each kernel,
+    until adapter, driver or version change; Ctrl-C keeps what was found. GRIDWISE_TUNING=off ignores them.
 
     FILE.py is a file of your own benchmarks (docs/howto/benchmark-my-kernels.md). Of each, or of those called NAME, all
     combinations of the axes in tune=[…] or --tune are checked and measured in turns, at every point of the other axes.
@@ -88,98 +101,155 @@ def tune(words: tuple[str, ...], **options: Any) -> None:
         return
     if given:
         raise click.UsageError(f"{given[0]} is for a FILE.py of your own; name it")
-    _tune_library(**{key: options[key] for key in ("adapter", "kernels", "rounds", "form", *list(_OF_LIBRARY)[1:])})
+    _tune_library(options)
 
 
-def _tune_library(
-    adapter: str | None, kernels: str | None, rounds: int | None, form: str, max_n: int | None, *, show: bool,
-    clear: bool,
-) -> None:  # fmt: skip
+def _tune_library(options: Mapping[str, Any]) -> None:
     from .. import request_device
-    from ..internals import TUNING_FORMAT, TUNING_KIND, clock_held, device_key
+    from ..internals import TUNING_KIND, clock_held, device_key, kept_tuning
     from ..storage import cache
 
-    if show and clear:
-        raise click.UsageError("--show and --clear exclude each other")
-    device = request_device(adapter)
-    key = device_key(device)
-    if clear:
+    asked = [name for name in ("show", "clear", "check") if options[name]]
+    if len(asked) > 1:
+        raise click.UsageError(f"{' and '.join(f'--{name}' for name in asked)} exclude each other")
+    json_path: Path | None = options["json_path"]
+    if json_path is not None:
+        check_output(json_path, "--json")
+        check_new(json_path, "--json", overwrite=options["overwrite"])
+    device = request_device(options["adapter"])
+    key, form = device_key(device), options["form"]
+    if options["clear"]:
         gone = cache.remove(TUNING_KIND, key)
         click.echo(json.dumps({"removed": gone}) if form == "json" else "forgotten" if gone else "nothing was stored")
         return
-    if not show:
-        from ..bench.sweep.tune import tune as run
+    from ..bench.sweep.tune import DEFAULT_BUDGET_S, check_tuning
+    from ..bench.sweep.tune import tune as run
 
-        wanted = None if kernels is None else [name.strip() for name in kernels.split(",")]
+    names = options["kernels"]
+    wanted = None if names is None else [name.strip() for name in names.split(",")]
+    how: dict[str, Any] = {"budget_s": options["budget"] or DEFAULT_BUDGET_S, "seed": options["seed"]}
+    if options["check"]:
         with showing_progress() as progress, clock_held(device):
-            run(device, wanted, rounds=rounds or 5, max_items=max_n, progress=progress)
-    kept = cache.load(TUNING_KIND, key, TUNING_FORMAT)
-    if form == "json":
-        click.echo(json.dumps(kept, indent=1))
+            found = check_tuning(device, wanted, progress=progress, **how)
+        _give(
+            {"device": key, "checks": [asdict(one) for one in found]}, json_path, form, lambda: _show_checks(key, found)
+        )
         return
+    try:
+        if not options["show"]:
+            with showing_progress() as progress, clock_held(device):
+                run(device, wanted, max_items=options["max_n"], progress=progress, **how)
+    finally:  # also after Ctrl-C: what was found is stored
+        kept = kept_tuning(key)
+        _give(kept, json_path, form, lambda: _show(key, kept))
+
+
+def _give(document: Any, json_path: Path | None, form: str, show: Callable[[], None]) -> None:
+    """Print what was found, and write the file."""
+    from ..storage.files import is_stream
+    from ..storage.json_files import json_text, write_json
+
+    if form == "json":
+        click.echo(json_text(document))
+    else:
+        show()
+    if json_path is not None and document is not None:
+        try:
+            write_json(json_path, document)
+        except OSError as error:
+            sys.exit(cannot_write("--json", json_path, error))
+        if not is_stream(json_path):
+            note(f"wrote {json_path}")
+
+
+def _show(key: dict[str, str], kept: Mapping[str, Any] | None) -> None:
+    from ..display.terminal import clean_lines
+
     try:
         shown = None if kept is None else _shown(kept["choices"])
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration):
         shown = None  # a broken file counts as missing
-    if shown is None:
-        from ..display.terminal import clean_lines
-
+    if shown is None or kept is None:
         click.echo(
             clean_lines(f"nothing is stored for {key['adapter']} ({key['driver']}): the default shapes are used")
         )
-    else:
-        _show(key, *shown)
+        return
+    from rich.markup import escape
+
+    from ..bench.report.text_table import TextTable
+    from ..display.table import Column
+
+    rows, wrong = shown
+    console = table_console(120)
+    console.print(f"[bold]{escape(key['adapter'])}[/bold] ({escape(key['driver'])}), {escape(str(kept.get('date')))}")
+    table = TextTable(
+        [
+            Column("kernel"), Column("items", right=True), Column("at", right=True, priority=2),
+            Column("default", priority=1), Column("tuned"), Column("time", right=True),
+            Column("ratio", right=True),
+        ]
+    )  # fmt: skip
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    console.print(
+        "shapes: the numbers of their tuning; times of a call, back to back, of the default; ratio: of the tuned to it"
+    )
+    if wrong:
+        console.print(f"[bold red]wrong results, so left out:[/bold red] {escape('; '.join(wrong))}")
+    if not settings.uses_tuning():
+        console.print("GRIDWISE_TUNING=off: none of this is used")
 
 
 def _shown(choices: Sequence[dict[str, Any]]) -> tuple[list[tuple[str, ...]], list[str]]:
     """Return the rows of the table, and the shapes whose results were wrong."""
     from ..display.quantities import format_count, format_percent, format_time
 
-    rows: list[tuple[str, ...]] = []
-    for choice in choices:
-        first = choice["trials"][0]
-        best = next(t for t in choice["trials"] if t["shape"] == choice["winner"])
-        rows.append(
-            (
-                str(choice["kernel"]),
-                "any n" if choice["up_to"] is None else format_count(choice["up_to"]),
-                format_count(choice["n"]),
-                _words(first["shape"]),
-                _words(choice["winner"]) if choice["changed"] else "the default",
-                format_time(best["time_ns"]),
-                format_percent(choice["ratio"]),
-            )
+    rows = [
+        (
+            str(choice["kernel"]),
+            f"{format_count(choice['above'])} to {format_count(choice['up_to'])}",
+            format_count(choice["n"]),
+            _words(choice["trials"][0]["shape"]),
+            _words(choice["winner"]) if choice["changed"] else "the default",
+            format_time(choice["trials"][0]["time_ns"]),
+            format_percent(choice["ratio"]),
         )
+        for choice in choices
+    ]
     return rows, [
         f"{c['kernel']} {_words(t['shape'])}" for c in choices for t in c["trials"] if t["verdict"] == "wrong"
     ]
 
 
-def _show(key: dict[str, str], rows: Sequence[tuple[str, ...]], wrong: Sequence[str]) -> None:
+def _show_checks(key: dict[str, str], found: Sequence[Any]) -> None:
     from rich.markup import escape
 
     from ..bench.report.text_table import TextTable
+    from ..display.quantities import format_count, format_percent
     from ..display.table import Column
 
     console = table_console(120)
     console.print(f"[bold]{escape(key['adapter'])}[/bold] ({escape(key['driver'])})")
+    if not found:
+        console.print("no shapes are in use but the default ones")
+        return
     table = TextTable(
         [
-            Column("kernel"), Column("up to", right=True), Column("at", right=True, priority=2),
-            Column("default", priority=1), Column("tuned"), Column("time", right=True),
-            Column("of default", right=True),
+            Column("kernel"), Column("at", right=True), Column("default", priority=2), Column("tuned", priority=1),
+            Column("ratio", right=True), Column("95 %", priority=3), Column("verdict"),
         ]
     )  # fmt: skip
-    for row in rows:
-        table.add_row(*row)
+    for one in found:
+        interval = f"{format_percent(one.low)} to {format_percent(one.high)}"
+        kind = "bad" if one.verdict == "slower" else "good" if one.verdict == "faster" else ""
+        table.add_row(
+            one.kernel, format_count(one.n), _words(one.default), _words(one.used), format_percent(one.ratio), interval,
+            one.verdict, kind=kind,
+        )  # fmt: skip
     console.print(table)
-    console.print("shapes: invocations x vec4 per invocation, maximum of workgroups; times per call, back to back")
-    if wrong:
-        console.print(f"[bold red]wrong results, so left out:[/bold red] {escape('; '.join(wrong))}")
-    if not settings.tuning():
-        console.print("GRIDWISE_TUNING=off: none of this is used")
+    console.print(f"slowest: {format_percent(max(one.ratio for one in found))} of the default's time")
 
 
-def _words(shape: dict[str, int]) -> str:
-    blocks = f", {shape['max_blocks']}" if shape["max_blocks"] else ""
-    return f"{shape['workgroup_size']} x {shape['vecs']}{blocks}"
+def _words(shape: Mapping[str, int]) -> str:
+    return " x ".join(str(number) for number in shape.values())

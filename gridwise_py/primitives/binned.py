@@ -19,7 +19,8 @@ from ..planning.source import Source
 from ..planning.windows import Window, binding_limit, part_of, windows_of
 from ..runtime.operator_check import check_operator
 from ..tuning.options import HistogramTuning
-from ..tuning.shapes import Shape, Shapes, shapes_for
+from ..tuning.rows import Shape, Shapes
+from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype, as_datatype
 from ..types.expression import leaf
@@ -451,7 +452,7 @@ class BinnedPrimitive(Primitive):
                 "strategy": "tables",
                 "workgroup_size": shape.workgroup_size,
                 "vecs": shape.vecs,
-                "shape": self._shapes.source,
+                "shape": self._shapes.source_of(shape),
                 "blocks": sum(blocks),
                 "copies": self._counters.copies,
                 "ranges": self._counters.ranges,

@@ -124,7 +124,7 @@ class MatMul(TwoInputs):
                 "k": self.k,
                 **asdict(shape),
                 "workgroup_size": shape.workgroup_size,
-                "shape": self._shapes.source,
+                "shape": self._shapes.source_of(shape),
             },
         )
 

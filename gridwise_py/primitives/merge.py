@@ -21,7 +21,8 @@ from ..runtime.chunked_array import ItemsT
 from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
-from ..tuning.shapes import Shape, shapes_for
+from ..tuning.rows import Shape
+from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import (
     DATATYPES,
@@ -204,7 +205,7 @@ class Merge(Primitive):
         parameters = {
             "workgroup_size": shape.workgroup_size,
             "items": self._items(shape),
-            "shape": self._shapes.source,
+            "shape": self._shapes.source_of(shape),
             "tiles": -(-n // self._tile(shape)),
         }
         if n:

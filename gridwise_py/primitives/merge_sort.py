@@ -20,7 +20,8 @@ from ..runtime.chunked_array import ItemsT
 from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
-from ..tuning.shapes import Shape, shapes_for
+from ..tuning.rows import Shape
+from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import (
     ITEM_DATATYPES,
@@ -164,7 +165,7 @@ class MergeSort(Primitive):
         parameters = {
             "workgroup_size": shape.workgroup_size,
             "items": self._order.items(shape, self.capabilities),
-            "shape": self._shapes.source,
+            "shape": self._shapes.source_of(shape),
             "tiles": tiles,
             "merges": merges,
         }

@@ -21,7 +21,7 @@ from ..runtime.chunked_array import Items
 from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from ..tuning.options import ReduceTuning
-from ..tuning.shapes import Shape
+from ..tuning.rows import Shape
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike, Struct
 from ..types.expression import Operators
@@ -219,7 +219,7 @@ class Reduce(OperatorPrimitive):
                 "compensated": self.compensated,
                 "workgroup_size": shape.workgroup_size,
                 "vecs": shape.vecs,
-                "shape": self._shapes.source,
+                "shape": self._shapes.source_of(shape),
                 "blocks": blocks,
                 "windows": len(windows),
                 **({} if self.compensated else self._state.parameters()),

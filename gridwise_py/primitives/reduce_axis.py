@@ -223,8 +223,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):
         return axis_shape(
             matrices.matrices, matrices.rows, matrices.columns,
             commutative=self.op.commutative, accumulators=accumulators,
-            is_cpu=self.capabilities.is_cpu and not fixed,
-            most_invocations=256 if fixed else self._most_invocations, tuning=self.tuning,
+            capabilities=self.capabilities, is_fixed=fixed, tuning=self.tuning,
         )  # fmt: skip
 
     # ---- windows ----

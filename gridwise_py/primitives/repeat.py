@@ -21,7 +21,8 @@ from ..runtime.bound_call import BoundCall
 from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
-from ..tuning.shapes import Shape, shapes_for
+from ..tuning.rows import Shape
+from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.expression import Operators

@@ -16,6 +16,7 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, Product
+from ..tuning.model import scan_axis_parts
 from ..tuning.options import AxisTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import ItemDatatypeLike
@@ -30,9 +31,6 @@ __all__ = ["ScanAxis"]
 
 # Longer rows than this have a workgroup each; a column has an invocation.
 _SHORT_ROW = 32
-# With as many workgroups of rows, or invocations of columns, a GPU is busy: more parts would only read items twice.
-_ENOUGH_ROWS, _ROW_PARTS = 264, 1056
-_ENOUGH_COLUMNS, _COLUMN_PARTS = 1 << 15, 1 << 17
 _LEAST_ROWS_OF_BLOCK = 64
 # lavapipe ends all loops of an invocation after 65,535 iterations.
 _MOST_ROWS_OF_BLOCK = 1 << 17
@@ -238,19 +236,21 @@ class ScanAxis(InputOutput, OperatorPrimitive):
     def _shape(self, length: int) -> _Shape:
         """Return the shape for rows or columns of a length."""
         most = self.tuning.max_blocks
+        # Where the order of additions is fixed, it is the same on every device.
+        parts_of = scan_axis_parts(None if self.fixes_order else self.capabilities)
         if self.inner == 1 and length > _SHORT_ROW:
             quads = (length + 6) // 4  # of a row that begins with the last item of one
             usual = 64 if quads <= 64 else 128 if quads <= 128 else 256
             size = self.tuning.workgroup_size or max(usual, self.mode.size)
             vecs = self.tuning.vecs or (1 if quads <= size else 2 if quads <= 2 * size else 4)
             tiles = -(-quads // (size * vecs))
-            enough, wanted = (_ENOUGH_ROWS, _ROW_PARTS) if most is None else (most, most)
+            enough, wanted = parts_of.rows if most is None else (most, most)
             parts = 1 if self.outer >= enough else min(tiles, -(-wanted // self.outer))
             part_quads = -(-tiles // parts) * size * vecs
             return _Shape("rows", size, vecs, 1, -(-quads // part_quads), part_quads)
         width = 1 if self.inner % 4 else 4
         columns = max(1, self.outer * self.inner // width)
-        enough, wanted = (_ENOUGH_COLUMNS, _COLUMN_PARTS) if most is None else (most, most)
+        enough, wanted = parts_of.columns if most is None else (most, most)
         parts = 1 if columns >= enough else min(-(-length // _LEAST_ROWS_OF_BLOCK), -(-wanted // columns))
         rows = max(1, min(-(-length // max(parts, 1)), _MOST_ROWS_OF_BLOCK))
         size, vecs = self.tuning.workgroup_size or 64, self.tuning.vecs or (4 if width == 4 else 8)

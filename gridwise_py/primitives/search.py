@@ -176,7 +176,7 @@ class Search(Primitive):
         parameters = {
             "workgroup_size": shape.workgroup_size,
             "vecs": shape.vecs,
-            "shape": self._shapes.source,
+            "shape": self._shapes.source_of(shape),
             "table_keys": table_length,
             "levels": levels,
         }

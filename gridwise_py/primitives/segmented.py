@@ -24,7 +24,7 @@ from ..runtime.run import Run
 from ..settings import ScanStrategy
 from ..timing.queries import TimingSession
 from ..tuning.options import ScanTuning
-from ..tuning.shapes import Shape, Shapes
+from ..tuning.rows import Shape, Shapes
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ItemDatatypeLike
 from ..types.expression import Operators

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -27,7 +27,7 @@ from ..runtime.bound_call import BoundCall
 from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from ..tuning.options import SegmentedSortTuning
-from ..tuning.segmented_sort_shapes import SegmentedSortShape, segmented_sort_shape_for
+from ..tuning.segmented_sort_shapes import SegmentedSortShape, segmented_sort_shape_for, tuned_segmented_sort
 from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import (
     DATATYPES,
@@ -210,6 +210,9 @@ class SegmentedSort(Primitive):
         n, segments = layout["keys"].length, self._segments(layout)
         if n >= _MAX_ITEMS:
             raise LimitError(f"{self.name}: {n} keys, but one sort takes at most {_MAX_ITEMS - 1}; sort parts")
+        tuned = self._tuned(n)
+        if tuned is not None:
+            return tuned.plan(given)
         shape = self._shape
         if self.length is not None and self.length >= n > shape.tile_items:
             return self._plan_whole(given)
@@ -220,6 +223,11 @@ class SegmentedSort(Primitive):
         if n and segments:
             parameters |= self._plan_segments(builder, layout, n, segments)
         return builder.build(self._work(builder, layout), parameters)
+
+    def _tuned(self, n: int) -> Self | None:
+        """Return the same sort in the shape that was tuned for `n` items; None where it has that, or there is none."""
+        found = tuned_segmented_sort(self.capabilities, self.mode, self._key_words, self.tuning, self.length, n)
+        return None if found is None else self.replace(tuning=found)
 
     def _segments(self, layout: Layout) -> int:
         if self.length is not None:

@@ -25,7 +25,7 @@ from ..runtime.chunked_array import ItemsT
 from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from ..tuning.options import SortTuning
-from ..tuning.shapes import Shapes
+from ..tuning.rows import Shapes
 from ..tuning.sort_shapes import sort_shapes_for
 from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import (
@@ -141,7 +141,7 @@ class SortPrimitive(Primitive):
             faults=self._faults,
         )
         rows = tuple((up_to, replace(config, shape=shape)) for up_to, shape in self._shapes.rows)
-        return Shapes(rows, self._shapes.source)
+        return Shapes(rows, self._shapes.source, self._shapes.tuned)
 
     def _reads(self, layout: Layout) -> Layout:
         layout = super()._reads(layout)

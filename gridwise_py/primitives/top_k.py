@@ -254,7 +254,11 @@ class TopK(Primitive):
                 "TopK: n= counts items along one dimension, but row_length= makes rows; give whole rows"
             )
         rows = n // length if length else 0
-        parameters: dict[str, Any] = {"k": self.k, "rows": rows, "shape": self._shapes.source}
+        parameters: dict[str, Any] = {
+            "k": self.k,
+            "rows": rows,
+            "shape": self._shapes.source_of(self._shapes.at(length)),
+        }
         if self.k and rows:
             if self.k <= _SELECT_ROOM and (
                 length <= self._select_items or rows > max(_FEW_ROWS, length // _LONG_ROW_ITEMS)

@@ -19,7 +19,8 @@ from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, Product
 from ..tuning.options import ElementwiseTuning
-from ..tuning.shapes import Shape, shapes_for
+from ..tuning.rows import Shape
+from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.options import MOST_U32, integer
@@ -136,7 +137,7 @@ class Transpose(InputOutput):
         n, item_bytes = layout["input"].length, self.datatype.itemsize_bytes
         shape = self._shapes.at(n)
         parameters: dict[str, Any] = {
-            "workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "shape": self._shapes.source,
+            "workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "shape": self._shapes.source_of(shape),
             "rows": self.rows, "columns": self.columns, "batch": self.batch,
         }  # fmt: skip
         if n and min(self.rows, self.columns) <= _FEW:

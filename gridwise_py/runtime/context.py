@@ -7,6 +7,7 @@ device works like ours, and all of it goes when the device goes.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 import weakref
 from collections.abc import Callable, Generator, Hashable
@@ -24,19 +25,20 @@ from ..backend.mapped_memory import mappable
 from ..backend.wgpu_native import parse_types_alone
 from ..errors import ArgumentError
 from ..timing.queries import TimingHelper, TimingSession
-from ..tuning.store import Findings
+from ..tuning.store import load_facts, load_tuning
 from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities, LookbackVerdict
 from ..types.operator_base import Operator
 from ..warn import warn
 from .compile_threads import compile_threads
-from .device import default_device, measure_capabilities
+from .device import default_device, device_key, measure_capabilities
 from .executor import Executor
 from .memory import MemoryPool, MemoryStats
 from .observer import Observer
 from .transfers import Transfers
 
 __all__ = [
-    "DeviceContext", "capabilities", "check_device", "context_of", "empty_cache", "memory_stats", "timing_helper",
+    "DeviceContext", "capabilities", "check_device", "context_of", "empty_cache", "memory_stats", "set_auto_tuner",
+    "timing_helper",
 ]  # fmt: skip
 
 _Made = TypeVar("_Made")
@@ -64,6 +66,8 @@ class DeviceContext:
         self.transfers: Transfers = Transfers(self.memory)
         state_of(device).end.afterwards.append(self.memory.close)
         self.observer: Observer | None = None  # while one is open
+        #: Whether kernels are tuned before their first use.
+        self.tunes_itself: bool = settings.tunes_itself()
         #: As `DeviceState.recorders`.
         self.recorders: dict[int, weakref.ref[Any]] = state_of(device).recorders
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
@@ -120,10 +124,24 @@ class DeviceContext:
 
         return self.cached("capabilities", measure)
 
-    def use_tuning(self, tuning: Findings | None) -> None:
-        """Let primitives that are made from now on use these shapes; None for the default ones."""
+    def tune_first(self, kind: type) -> None:
+        """Tune the kernels of a kind of primitive, unless they are known or this is no time for it.
+
+        Not while calls are recorded or timed: then a later primitive of the kind finds the time.
+        """
+        helper = self.known("timing helper")
+        busy = self.recorder() is not None or self.observer is not None or (helper and helper.pairs_in_use)
+        if not busy:
+            # It stands above this module, and is loaded for those who ask for it.
+            importlib.import_module("..tuner", __package__)
+            for tune in _tuners:
+                tune(self, kind)
+
+    def look_up_tuning(self) -> None:
+        """Let primitives that are made from now on use what is known of the device by now: shapes and facts."""
+        key = device_key(self.device)
         with self.lock:
-            self._kept["capabilities"] = replace(self.capabilities, tuning=tuning)
+            self._kept["capabilities"] = replace(self.capabilities, tuning=load_tuning(key), facts=load_facts(key))
 
     @property
     def executor(self) -> Executor:
@@ -214,6 +232,14 @@ class DeviceContext:
             observer.span("upload", "transfer", bytes=items.nbytes) if observer else contextlib.nullcontext(),
         ):
             self.transfers.upload(self.device, buffer, offset_bytes, items, observer)
+
+
+_tuners: list[Callable[[DeviceContext, type], None]] = []
+
+
+def set_auto_tuner(tune: Callable[[DeviceContext, type], None]) -> None:
+    """Say how kernels are tuned before their first use."""
+    _tuners[:] = [tune]
 
 
 def _make_room(reference: weakref.ref[DeviceContext]) -> None:

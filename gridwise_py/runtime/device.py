@@ -30,7 +30,7 @@ from ..display.table import table_of
 from ..errors import AdapterError
 from ..planning.shaders import load_templates
 from ..timing.queries import TimingHelper
-from ..tuning.store import load_tuning
+from ..tuning.store import load_facts, load_tuning
 from ..types.capabilities import Capabilities
 from ..warn import warn
 
@@ -407,6 +407,7 @@ def measure_capabilities(device: wgpu.GPUDevice, helper: TimingHelper | None) ->
     """
     info: Any = device.adapter.info
     timed = helper is not None
+    key = device_key(device)
     with device_errors("measuring the device", device):
         subgroup_size = _probe_subgroup_size(device)
         tick_step_ns = _probe_tick_step_ns(helper) if helper is not None else None
@@ -421,6 +422,7 @@ def measure_capabilities(device: wgpu.GPUDevice, helper: TimingHelper | None) ->
         subgroup_size=subgroup_size,
         subgroup_min_size=_VENDORS_SUBGROUP_MIN_SIZE.get(info["vendor_id"], 4),
         tick_period_ns=tick_period_ns(device) if timed else None,
-        tuning=load_tuning(device_key(device)),
+        tuning=load_tuning(key),
+        facts=load_facts(key),
         tick_step_ns=tick_step_ns,
     )

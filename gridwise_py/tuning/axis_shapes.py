@@ -9,18 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import gcd
 
+from ..types.capabilities import Capabilities
+from .model import Fields, rows_of
 from .options import AxisTuning
+from .rows import overlaid
+from .shapes import ranges_of
 
 __all__ = ["AxisShape", "ColumnsShape", "NarrowShape", "RowsShape", "axis_shape", "with_parts"]
 
-_WORKGROUP_SIZE = 256
-_VECS = 4
-# Workgroups for which rows and columns are cut into parts. As for `Reduce`, 4 for each multiprocessor of an H200, which
-# it runs all at once. Strips of columns do not divide evenly into so many: of many small blocks the last ones leave
-# less of the device idle. A CPU adapter runs a workgroup per core.
-_WORKGROUPS_GPU = 528
-_WORKGROUPS_OF_STRIPS_GPU = 4224
-_WORKGROUPS_CPU = 32
 # A part has at least so many loads per invocation, so that totals are few beside items.
 _LEAST_STEPS = 4
 _STRIP = 64
@@ -127,8 +123,8 @@ def axis_shape(
     *,
     commutative: bool,
     accumulators: bool,
-    is_cpu: bool,
-    most_invocations: int,
+    capabilities: Capabilities,
+    is_fixed: bool,
     tuning: AxisTuning,
 ) -> AxisShape:
     """Return the shape for an array of (matrices, rows, columns), whose rows are combined.
@@ -140,29 +136,43 @@ def axis_shape(
         Whether the operator is.
     accumulators : bool
         Whether the array holds totals of parts, which a single further kernel has to combine.
-    is_cpu : bool
-    most_invocations : int
-        Of a workgroup; the most that the device allows.
+    capabilities : Capabilities
+    is_fixed : bool
+        Whether the order of additions is: then the shape is a part of the results, and the same on every device.
     tuning : AxisTuning
     """
-    wanted = tuning.workgroup_size or min(_WORKGROUP_SIZE, 1 << (most_invocations.bit_length() - 1))
-    most_parts = tuning.max_blocks or (_WORKGROUPS_CPU if is_cpu else _WORKGROUPS_GPU)
-    most_strips = tuning.max_blocks or (_WORKGROUPS_CPU if is_cpu else _WORKGROUPS_OF_STRIPS_GPU)
-    vecs = tuning.vecs or _VECS
+    usual = Capabilities() if is_fixed else capabilities
+    limits = usual.limits
+    most = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
+
+    def numbers(kernel: str) -> tuple[int, int, int]:
+        """Return invocations, loads at once, and most workgroups."""
+        fields = _fields(kernel, matrices * rows * columns, usual)
+        wanted = tuning.workgroup_size or min(fields["workgroup_size"], 1 << (most.bit_length() - 1))
+        blocks = 1 if accumulators else tuning.max_blocks or fields["max_blocks"]
+        return wanted, tuning.vecs or fields["vecs"], blocks
+
+    size, vecs, blocks = numbers("axis_rows")
     if columns == 1:
-        return _rows_shape(matrices, rows, wanted, 1 if accumulators else most_parts, vecs, tuning)
+        return _rows_shape(matrices, rows, size, blocks, vecs, tuning)
     if commutative and not accumulators:
-        narrow = _narrow_shape(matrices, rows, columns, wanted, most_parts, vecs)
+        narrow = _narrow_shape(matrices, rows, columns, size, blocks, vecs)
         if narrow is not None:
             return narrow
-    return _columns_shape(
-        matrices, rows, columns, wanted, 1 if accumulators else most_strips, vecs, accumulators, tuning
-    )
+    size, vecs, blocks = numbers("axis_columns")
+    return _columns_shape(matrices, rows, columns, size, blocks, vecs, accumulators, tuning)
+
+
+def _fields(kernel: str, n: int, capabilities: Capabilities) -> Fields:
+    """Return the fields of a tuning for arrays of `n` items: those that were tuned, else the model's."""
+    shapes = overlaid(rows_of(kernel, capabilities), ranges_of(kernel, capabilities))
+    return shapes.at(n)
 
 
 def _rows_shape(rows: int, items: int, size: int, most_parts: int, vecs: int, tuning: AxisTuning) -> RowsShape:
     # A row that does not begin at a multiple of 4 reaches into one more quad.
     quads = max(1, items // 4 if items % 4 == 0 else (items + 6) // 4)
+    at_once = vecs
     team = tuning.team or min(size, _power_of_two(-(-quads // vecs)))
     team = min(team, size)
     vecs = min(vecs, -(-quads // team))
@@ -175,7 +185,7 @@ def _rows_shape(rows: int, items: int, size: int, most_parts: int, vecs: int, tu
         part_quads = -(-quads // (parts * step)) * step
         parts = -(-quads // part_quads)
     looped = part_quads > step
-    units = 1 if looped else max(1, (tuning.vecs or _VECS) // vecs)
+    units = 1 if looped else max(1, at_once // vecs)
     return RowsShape(size, vecs, team, units, parts, part_quads)
 
 

@@ -1,4 +1,4 @@
-"""The shapes of the matrix product's kernel, in one place, each row with its reason."""
+"""The shapes of the matrix product's kernel: the model's, those that were tuned, or the caller's."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities
+from .model import rows_of
 from .options import MatMulTuning
-from .shapes import Shapes
+from .rows import Shapes, overlaid
+from .shapes import ranges_of
 
 __all__ = ["MatMulShape", "matmul_shapes_for"]
 
@@ -54,26 +56,8 @@ class MatMulShape:
         return -(-m // self.tile_m), -(-n // self.tile_n)
 
 
-# Large: 8 × 8 sums are 64 multiply-adds for four vec4 from workgroup memory, and fit into 128 registers with all else,
-# so that two workgroups share a multiprocessor of an H200 (65,536 registers) and one works while the other waits at a
-# barrier. Workgroup memory is 16 KiB, what every device has.
-# Smaller outputs: 132 multiprocessors want a workgroup each at least. Tiles of 128 are that many from 2^21 items of the
-# output on, tiles of 64 from 2^19; below, tiles of 32. With few workgroups the two stages save a barrier's wait.
-# On a CPU every barrier costs, and invocations are done eight at a time: large tiles in many registers (lavapipe on 2
-# cores, 512³: 64 × 64 × 32 with 8 × 8 4.4 GFLOP/s, 32 × 32 × 16 with 4 × 4 1.9).
-_GPU = (
-    (1 << 19, MatMulShape(32, 32, 16, 4, 4, 2, 8)),
-    (1 << 21, MatMulShape(64, 64, 16, 8, 4, 2, 8)),
-    (None, MatMulShape(128, 128, 16, 8, 8, 1, 16)),
-)
-_CPU = (
-    (1 << 14, MatMulShape(32, 32, 16, 4, 4, 1, 4)),
-    (None, MatMulShape(64, 64, 16, 4, 8, 1, 4)),
-)
-
-
 def matmul_shapes_for(capabilities: Capabilities, tuning: MatMulTuning | None = None) -> Shapes[MatMulShape]:
-    """Return the shapes by the number of items of the output: the caller's, else the table's.
+    """Return the shapes by the items of the output: the caller's, else those that were tuned, else the model's.
 
     Parameters
     ----------
@@ -86,11 +70,12 @@ def matmul_shapes_for(capabilities: Capabilities, tuning: MatMulTuning | None = 
     ArgumentError
         If the numbers do not fit each other, or the shape is over the device's limits.
     """
-    table = _CPU if capabilities.is_cpu else _GPU
+    rows = tuple((up_to, MatMulShape(**fields)) for up_to, fields in rows_of("matmul", capabilities))
     chosen = MatMulTuning.of(tuning).to_dict()
     if not chosen:
-        return Shapes(table)
-    shape = replace(table[-1][1], **chosen)
+        tuned = [(above, up_to, MatMulShape(**fields)) for above, up_to, fields in ranges_of("matmul", capabilities)]
+        return overlaid(rows, [one for one in tuned if _objection(one[2], capabilities) is None])
+    shape = replace(rows[-1][1], **chosen)
     if "unroll" not in chosen:
         shape = replace(shape, unroll=min(shape.unroll, shape.tile_k))
     objection = _objection(shape, capabilities)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMode
+from .model import rows_of
 from .options import SegmentedSortTuning
+from .shapes import ranges_of
 
-__all__ = ["SegmentedSortShape", "segmented_sort_shape_for"]
+__all__ = ["SegmentedSortShape", "segmented_sort_shape_for", "tuned_segmented_sort"]
 
-# Keys of an invocation by the words of a key. A multiprocessor of an H200 gives 64 KiB to workgroup memory and has
-# 64 Ki registers: with these, two workgroups of 512 share one. A key and its tag are two words of registers, or three.
-# 2^24 keys of u32 there, in segments of 256, 4,096, 16,384 by offsets, take 851, 704, 1,084 µs with 10, and 960, 850,
-# 1,210 with 12.
-_GPU_ITEMS, _GPU_WORKGROUP_SIZE = {1: 10, 2: 8}, 512
-# Of segments of one length those with which a segment fits into a tile: in segments of 4,096 372 µs with 8, 403 with
-# 10, 521 with 12.
-_GPU_ITEMS_OF_LENGTH = {1: (8, 10, 12), 2: (8,)}
-_CPU_ITEMS, _CPU_WORKGROUP_SIZE = {1: 4, 2: 4}, 256
+# Of segments of one length those with which a segment fits into a tile: 2^24 keys of u32 in segments of 4,096 take 372
+# µs with 8, 403 with 10, 521 with 12 (H200).
+_ITEMS_OF_LENGTH = {1: (8, 10, 12), 2: (8,)}
+# By the words of a key.
+_KERNELS = {1: "segmented_sort", 2: "segmented_sort_wide"}
 # A tag has 16 bits for the position in a tile.
 _MOST_TILE_ITEMS = 1 << 16
 
@@ -66,7 +65,7 @@ def segmented_sort_shape_for(
     tuning: SegmentedSortTuning,
     length: int | None = None,
 ) -> SegmentedSortShape:
-    """Return the shape of a segmented sort's kernels on a device: the caller's, else the table's, cut to the limits.
+    """Return the shape of a segmented sort's kernels on a device: the caller's, else the model's, cut to the limits.
 
     Parameters
     ----------
@@ -96,9 +95,10 @@ def segmented_sort_shape_for(
         words = free_words - (rows_words if mode.kind == "none" else 0)
         return min(words, _MOST_TILE_ITEMS - 1) // size
 
+    usual = rows_of(_KERNELS[key_words], capabilities)[-1][1]
     size = tuning.workgroup_size
     if size is None:
-        size = min(_CPU_WORKGROUP_SIZE if capabilities.is_cpu else _GPU_WORKGROUP_SIZE, most // 128 * 128)
+        size = min(usual["workgroup_size"], most // 128 * 128)
         while size > 256 and most_items(size) < 4:
             size -= 128
     if size % 128 or not 256 <= size <= most or size % mode.size:
@@ -109,9 +109,9 @@ def segmented_sort_shape_for(
     fitting = most_items(size)
     items = tuning.items
     if items is None:
-        wished = (_CPU_ITEMS if capabilities.is_cpu else _GPU_ITEMS)[key_words]
+        wished = usual["items"]
         if length is not None and not capabilities.is_cpu:
-            wished = next((k for k in _GPU_ITEMS_OF_LENGTH[key_words] if length <= size * k), wished)
+            wished = next((k for k in _ITEMS_OF_LENGTH[key_words] if length <= size * k), wished)
         items = max(1, min(wished, fitting))
     if items > fitting:
         raise ArgumentError(
@@ -129,3 +129,26 @@ def segmented_sort_shape_for(
     rows_words = size // 32 * 256
     stage_words = rows_words + tile_items if mode.kind == "none" else max(rows_words, tile_items)
     return SegmentedSortShape(size, items, window, stage_words)
+
+
+def tuned_segmented_sort(
+    capabilities: Capabilities,
+    mode: SubgroupMode,
+    key_words: int,
+    tuning: SegmentedSortTuning,
+    length: int | None,
+    n: int,
+) -> SegmentedSortTuning | None:
+    """Return the tuning that was found for `n` items by offsets; None where there is none, or the caller has a shape.
+
+    Parameters are those of `segmented_sort_shape_for`.
+    """
+    if length is not None or not (tuning.workgroup_size is tuning.items is tuning.window is None):
+        return None
+    for above, up_to, fields in reversed(ranges_of(_KERNELS[key_words], capabilities)):
+        if above < n <= up_to:
+            found = replace(tuning, **fields)
+            with suppress(ArgumentError):  # another device's, or one without subgroups: the model's shape stays
+                segmented_sort_shape_for(capabilities, mode, key_words, found)
+                return found
+    return None

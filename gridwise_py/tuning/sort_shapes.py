@@ -1,15 +1,19 @@
-"""Shapes of the radix sort's kernels: one table, with the reason for each row."""
+"""Shapes of the radix sort's kernels: the model's, those that were tuned, or the caller's, cut to a device's limits."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import Datatype
+from .facts import facts_of
+from .model import rows_of, sort_kernel
 from .options import SortTuning
-from .shapes import Shapes
+from .rows import Shapes, overlaid
+from .shapes import ranges_of
 
 __all__ = ["SortShape", "sort_shapes_for"]
 
@@ -57,53 +61,24 @@ class SortShape:
 
 
 class _Row(NamedTuple):
-    """A row of the table: the shape for up to so many keys, None for any number."""
+    """What the model says of a shape, or what was tuned."""
 
-    up_to: int | None
     workgroup_size: int
     items: int
     parts: int
     look: int
 
 
-# By the number of keys: invocations of a workgroup, keys of each, parts of a tile, tiles polled in one round. Large
-# tiles make long runs to write and a short chain to look back over. A tile goes through workgroup memory in parts, so
-# that two workgroups fit on a multiprocessor of an H200, whose driver gives them 64 KiB of it; they also share its
-# registers: enough for 20 keys of each invocation, for 18 with values (14 of floats, or if an expression is read: 2^26
-# keys `x & mask` with values 2,367 µs with 18, 1,845 with 14), for 12 of 64 bits and for 10 where these have values, or
-# are some. With more, one workgroup is left, and a third is lost
-# (docs/contribute/performance.md).
-# Floats are faster with two tiles in a look than with three. Few keys are at most one tile for each of its 264 places:
-# smaller tiles keep all of them busy.
-_GPU: dict[str, tuple[_Row, ...]] = {
-    "keys": (_Row(1 << 20, 512, 8, 1, 2), _Row(None, 512, 20, 2, 3)),
-    "floats": (_Row(1 << 20, 512, 8, 1, 2), _Row(None, 512, 20, 2, 2)),
-    "pairs": (_Row(1 << 20, 512, 8, 1, 2), _Row(None, 512, 18, 2, 2)),
-    "float pairs": (_Row(1 << 20, 512, 8, 1, 2), _Row(None, 512, 14, 2, 2)),
-    "wide": (_Row(1 << 20, 512, 4, 1, 2), _Row(None, 512, 12, 3, 2)),
-    "wide pairs": (_Row(1 << 20, 512, 4, 1, 2), _Row(None, 512, 10, 2, 2)),
-}
-# A CPU adapter spends more on the first call than on many others: lavapipe on 2 cores compiles a sort of pairs with 16
-# keys of each invocation in 5.8 s, with 8 in 1.8, with 4 in 0.8, and sorts 2^20 of them in 1.0, 1.1 and 1.5 s.
-_CPU: dict[str, tuple[_Row, ...]] = {
-    "keys": (_Row(None, 256, 4, 1, 4),),
-    "floats": (_Row(None, 256, 4, 1, 4),),
-    "pairs": (_Row(None, 256, 4, 1, 4),),
-    "float pairs": (_Row(None, 256, 4, 1, 4),),
-    "wide": (_Row(None, 256, 4, 1, 4),),
-    "wide pairs": (_Row(None, 256, 4, 1, 4),),
-}
-# Most blocks.
-_GPU_BLOCKS, _CPU_BLOCKS = 1056, 64
 # lavapipe ends all loops of an invocation after 65,535 iterations in total.
 _MAX_TILES_PER_BLOCK = 32
+_CPU_BLOCKS = 64
 
 
 def sort_shapes_for(
     capabilities: Capabilities, mode: SubgroupMode, key: Datatype, value_words: int, tuning: SortTuning | None = None,
     *, computes: bool = False,
 ) -> Shapes[SortShape]:  # fmt: skip
-    """Return the shapes of a sort's kernels on a device: the caller's, else the table's.
+    """Return the shapes of a sort's kernels on a device: the caller's, else those that were tuned, else the model's.
 
     Parameters
     ----------
@@ -124,19 +99,20 @@ def sort_shapes_for(
     """
     tuning = SortTuning.of(tuning)
     words = max(-(-key.itemsize_bytes // 4), value_words)
-    floats = key.dtype.kind == "f"
-    if words == 2:
-        kind = "wide pairs" if value_words else "wide"
-    elif value_words:
-        kind = "float pairs" if floats or computes else "pairs"
-    else:
-        kind = "floats" if floats else "keys"
-    rows = (_CPU if capabilities.is_cpu else _GPU)[kind]
-    one_for_all = not (tuning.workgroup_size is tuning.items is tuning.parts is None)
-    shapes = tuple(
-        (row.up_to, _shape(capabilities, mode, words, row, tuning)) for row in ((rows[-1],) if one_for_all else rows)
-    )
-    return Shapes(shapes, "argument" if one_for_all or tuning.look is not None else "default")
+    kernel = sort_kernel(words=words, floats=key.dtype.kind == "f", values=value_words > 0, computes=computes)
+    rows = tuple((up_to, _Row(**fields)) for up_to, fields in rows_of(kernel, capabilities))
+    if not (tuning.workgroup_size is tuning.items is tuning.parts is None):
+        return Shapes(((None, _shape(capabilities, mode, words, rows[-1][1], tuning)),), "argument")
+    shapes = tuple((up_to, _shape(capabilities, mode, words, row, tuning)) for up_to, row in rows)
+    if tuning.look is not None:
+        return Shapes(shapes, "argument")
+    tuned: list[tuple[int, int, SortShape]] = []
+    for above, up_to, fields in ranges_of(kernel, capabilities):
+        with suppress(ArgumentError):  # another device's, or one without subgroups: the model's shape stays
+            tuned.append(
+                (above, up_to, _shape(capabilities, mode, words, _Row(**fields), SortTuning.from_dict(fields)))
+            )
+    return overlaid(shapes, tuned)
 
 
 def _shape(capabilities: Capabilities, mode: SubgroupMode, words: int, row: _Row, tuning: SortTuning) -> SortShape:
@@ -192,7 +168,8 @@ def _shape(capabilities: Capabilities, mode: SubgroupMode, words: int, row: _Row
             f"fit into max-compute-workgroup-storage-size, {storage_bytes} bytes"
         )
     rows_words = size // 32 * 256
-    blocks = _CPU_BLOCKS if capabilities.is_cpu else _GPU_BLOCKS
+    # Most blocks: as a scan of blocks.
+    blocks = _CPU_BLOCKS if capabilities.is_cpu else 8 * facts_of(capabilities).multiprocessors
     return SortShape(
         workgroup_size=size,
         items=items,

@@ -129,8 +129,10 @@ class Capabilities:
         Whether look-back is safe. None means not tested yet: a primitive that needs to know then tests its device.
         Without a device it assumes that look-back is safe, except on CPU adapters.
     tuning : mapping or None
-        Kernel shapes that `gridwise tune` found for this adapter and driver: by kernel, rows of a number of items and
-        the fields of a tuning.
+        Kernel shapes that `gridwise tune` found for this adapter and driver, here or where the package was made: by
+        kernel, ranges of lengths (above so many items, up to so many) with the fields of a tuning.
+    facts : mapping or None
+        What `gridwise calibrate` measured of it for the shapes of kernels, by the names of `tuning.facts.DeviceFacts`.
     """
 
     adapter: str = "invented"
@@ -146,6 +148,7 @@ class Capabilities:
     tick_step_ns: float | None = None
     lookback: LookbackVerdict | None = None
     tuning: Mapping[str, Any] | None = None
+    facts: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", frozenset(self.features))

@@ -29,6 +29,7 @@ from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.results.shares import copy_shares, peak_problem
 from gridwise_py.bench.sweep.suite import Job
 from gridwise_py.bench.sweep.timers import TIMERS
+from gridwise_py.bench.sweep.tune import Check
 from gridwise_py.cli import main
 from gridwise_py.cli.output import showing_progress
 from gridwise_py.display.quantities import format_time
@@ -125,15 +126,23 @@ def _calibrate():
 def _tune():
     shape = {"workgroup_size": 256, "vecs": 4, "max_blocks": 528}
     trial = {"shape": shape, "time_ns": 15_887_000.0, "verdict": "default"}
-    choice = {"kernel": "scan_lookback", "up_to": 1 << 20, "n": 1 << 20, "trials": [trial], "winner": shape,
-              "changed": True, "ratio": 0.9713}  # fmt: skip
+    choice = {"kernel": "scan_lookback", "above": 1 << 18, "up_to": 1 << 20, "n": 1 << 20, "trials": [trial],
+              "winner": shape, "changed": True, "ratio": 0.9713}  # fmt: skip
+    kept = {"date": "2026-11-27", "choices": [choice]}
     must = ["scan_lookback", "2^20", "15.9", "97.1"]
     command = importlib.import_module("gridwise_py.cli.tune")
-    return lambda: command._show(LONG_KEY, *command._shown([choice])), must
+    return lambda: command._show(LONG_KEY, kept), must
+
+
+def _tune_check():
+    shape = {"workgroup_size": 256, "vecs": 4, "max_blocks": 528}
+    check = Check("segmented_reduce_medium", 1 << 20, shape, shape | {"vecs": 8}, 0.9713, 0.9613, 0.9823, "faster")
+    command = importlib.import_module("gridwise_py.cli.tune")
+    return lambda: command._show_checks(LONG_KEY, [check]), ["segmented_reduce_medium", "2^20", "97.1", "faster"]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("make", [_calibrate, _tune], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [_calibrate, _tune, _tune_check], ids=lambda make: make.__name__)
 def test_the_tables_of_a_command_are_whole_at_every_width(monkeypatch, capsys, make, width):
     show, must = make()
     texts = []

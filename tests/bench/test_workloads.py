@@ -12,7 +12,6 @@ from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.cases.struct_reductions import STRUCT_REDUCTIONS
 from gridwise_py.bench.cases.workloads import USUAL_AXES, WORKLOADS
 from gridwise_py.bench.checks.check import mismatch
-from gridwise_py.bench.sampling.interleave import random_arguments
 from gridwise_py.bench.sampling.measure import measure_case
 from gridwise_py.bench.sweep import worker
 from gridwise_py.bench.sweep.axes import AXES, collect_axes
@@ -96,16 +95,6 @@ def test_the_same_seed_gives_the_same_data():
         one, other, third = _inputs(case), _inputs(case), _inputs(case, seed=1)
         assert all(one[k].tobytes() == other[k].tobytes() for k in one), name
         assert any(one[k].tobytes() != third[k].tobytes() for k in one), name
-
-
-def test_a_primitive_is_compared_with_others_on_the_data_of_its_workload(device):
-    inputs, arrays = random_arguments(gw.SegmentedReduce(device), 5000)
-    np.testing.assert_array_equal(inputs["offsets"], [0, 1024, 2048, 3072, 4096, 5000])
-    assert {name: array.size for name, array in arrays.items()} == {"items": 5000, "offsets": 6, "output": 5}
-    inputs, _ = random_arguments(gw.ReduceByKey(device), 5000)
-    assert 400 < np.count_nonzero(np.diff(inputs["keys"].astype(np.int64))) < 900, "not all keys differ"
-    inputs, arrays = random_arguments(gw.Select(device, gw.u32("x"), where=gw.u32("x") > 3), 100)
-    assert list(inputs) == ["x"], "what has other inputs gets random items"
 
 
 # ---- names and axes
@@ -212,11 +201,6 @@ def test_a_wrong_sum_of_a_group_is_found():
     wrong = right["total"].copy()
     wrong[5] += np.float32(1e-3)
     assert mismatch(primitive, inputs, right | {"total": wrong}).index == 5
-
-
-def test_a_subclass_is_compared_on_the_data_of_its_own_workload(device):
-    inputs, _ = random_arguments(gw.SegmentedTopK(device), 5000)
-    np.testing.assert_array_equal(inputs["offsets"], [0, 1024, 2048, 3072, 4096, 5000])
 
 
 @pytest.mark.parametrize("name", ["scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce", "reduce_axis"])

@@ -689,6 +689,7 @@ def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
     for datatype in ("f32", "i32"):
         yield f"fma-{datatype}", own_plan("fma", 4 * n, datatype=datatype)
     yield "atomics-u32", own_plan("atomics", 4 * n, datatype="u32")
+    yield "resident", own_plan("resident", 4 * n)
     for datatype in gw.DATATYPES:
         case = Case("triad", {"dtype": datatype}, FULL)
         for how, layout in layouts(case, n):

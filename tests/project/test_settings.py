@@ -16,7 +16,7 @@ FLAGS = {
     "GRIDWISE_MAP_ARRAYS": (settings.map_arrays, True),
     "GRIDWISE_SHADER_CHECKS": (settings.shader_checks, False),
     "GRIDWISE_TRACEBACK": (settings.traceback, False),
-    "GRIDWISE_TUNING": (settings.tuning, True),
+    "GRIDWISE_TUNING": (settings.uses_tuning, True),
 }
 FOLDERS = {"GRIDWISE_CACHE_DIR": settings.cache_dir, "GRIDWISE_DUMP_SHADERS": settings.dump_shaders,
            "GRIDWISE_FLEET_DIR": settings.fleet_dir}  # fmt: skip
@@ -41,8 +41,15 @@ def test_flags(monkeypatch, name):
         monkeypatch.setenv(name, value)
         assert read() is wanted, value
     monkeypatch.setenv(name, "perhaps")
-    with pytest.raises(gw.ArgumentError, match=rf"{name}='perhaps' is unknown; known are 1, 0, on, off; unset it"):
+    known = "1, 0, on, off(, auto)?"
+    with pytest.raises(gw.ArgumentError, match=rf"{name}='perhaps' is unknown; known are {known}; unset it"):
         read()
+
+
+def test_tuning_is_on_off_or_by_itself(monkeypatch):
+    for value, used, by_itself in (("", True, False), ("on", True, False), ("auto", True, True), ("off", False, False)):
+        monkeypatch.setenv("GRIDWISE_TUNING", value)
+        assert (settings.uses_tuning(), settings.tunes_itself()) == (used, by_itself)
 
 
 @pytest.mark.parametrize("name", FOLDERS)

@@ -123,8 +123,8 @@ def test_a_new_n_compiles_nothing(renewed_device, strategy):
 @pytest.mark.ahead
 def test_a_new_n_with_another_shape_compiles_nothing(renewed_device):
     rows = {
-        "reduce": ((1000, shape_data(64, 1, 8)), (None, shape_data(128, 2, 16))),
-        "elementwise": ((1000, shape_data(64, 1)), (None, shape_data(128, 2))),
+        "reduce": ((0, 1000, shape_data(64, 1, 8)), (1000, X.size, shape_data(128, 2, 16))),
+        "elementwise": ((0, 1000, shape_data(64, 1)), (1000, X.size, shape_data(128, 2))),
     }
     tuned = dataclasses.replace(gw.capabilities(renewed_device), tuning=rows)
     x = gw.asarray(X, renewed_device)

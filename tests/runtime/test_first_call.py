@@ -22,6 +22,7 @@ from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import Executor
 from gridwise_py.runtime.pipelines import PipelineCache
 from gridwise_py.runtime.run import bracket
+from gridwise_py.tuning.rows import MOST_ITEMS
 from helpers.renewed import KeptPipelines, new_executor
 from helpers.strategies import shape_data
 
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.ahead
 LONG_S = 60.0
 X = np.random.default_rng(7).integers(0, 1000, 100_003, dtype=np.uint32)
 # Two shapes: up to 1,000 items, and above.
-ROWS = {"reduce": ((1000, shape_data(64, 1, 8)), (None, shape_data(128, 2, 16)))}
+ROWS = {"reduce": ((0, 1000, shape_data(64, 1, 8)), (1000, MOST_ITEMS, shape_data(128, 2, 16)))}
 
 
 class Compilations:

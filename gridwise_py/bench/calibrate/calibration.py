@@ -14,11 +14,12 @@ import numpy as np
 import wgpu
 
 from ...errors import TimingUnavailable
-from ...internals import context_of, device_key, wait_method
+from ...internals import context_of, device_key, keep_facts, wait_method
 from ...storage import cache
 from . import probes
 from .canary import CLOCK_TOLERANCE
 from .probes import TickCheck
+from .residency import measure_facts
 
 __all__ = [
     "Calibration",
@@ -27,6 +28,7 @@ __all__ = [
     "calibrate_run",
     "calibration_of",
     "fastest_canary_ns",
+    "learn_facts",
     "note_canary",
     "unit_problems",
     "unit_warnings",
@@ -304,9 +306,24 @@ def calibrate(
     known["fma_gflops"] = gflops = probes.fma_gflops(device)
     progress("peaks by type")
     known["peaks_gops"] = {**known.get("peaks_gops", {}), **probes.peaks_gops(device)}
-    known["calibration"] = _made(device, check, floors, synchronising, speeds, gflops)
+    known["calibration"] = made = _made(device, check, floors, synchronising, speeds, gflops)
     _save(device_key(device), known)
-    return known["calibration"]
+    learn_facts(device, progress)
+    return made
+
+
+def learn_facts(device: wgpu.GPUDevice, progress: Callable[[str], None] = lambda step: None) -> None:
+    """Measure what the shapes of kernels depend on, and let primitives that are made from now on have those shapes.
+
+    A CPU adapter, which runs a workgroup per core, has shapes of its own.
+    """
+    context = context_of(device)
+    if context.capabilities.is_cpu or not context.has_timestamps:
+        return
+    progress("workgroups at once")
+    probes.keep_busy(device, _BUSY_S)
+    keep_facts(device_key(device), measure_facts(device))
+    context.look_up_tuning()
 
 
 def _largest_array_bytes(device: wgpu.GPUDevice) -> int:

@@ -47,6 +47,7 @@ __all__ = [
     "powers_of_two",
     "speed_from",
     "synchronising_ns",
+    "timed_passes",
 ]
 
 _TICK_CHECK_S = 0.06
@@ -137,7 +138,7 @@ class Passes(NamedTuple):
         return cls(lengths[~np.isnan(lengths)], gaps)
 
 
-def _timed(device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1) -> Passes:
+def timed_passes(device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1) -> Passes:
     """Run passes in one submission."""
     ticks, wall_ns = _stamps(device, bound, passes, trials)
     return Passes.judged(ticks, wall_ns, context_of(device).timing_helper.tick_period_ns)
@@ -162,7 +163,7 @@ def keep_busy(device: wgpu.GPUDevice, seconds: float) -> None:
 def check_tick(device: wgpu.GPUDevice, seconds: float = _TICK_CHECK_S) -> TickCheck:
     """Time a pass of over 50 ms by timestamps and by the CPU's clock."""
     bound = bind_own(device, "canary", 256, constants={"ROUNDS": TICK_ROUNDS})
-    _timed(device, bound)  # compiles
+    timed_passes(device, bound)  # compiles
     trials = 1
     while True:
         encoder = device.create_command_encoder()
@@ -190,9 +191,9 @@ def check_tick(device: wgpu.GPUDevice, seconds: float = _TICK_CHECK_S) -> TickCh
 def floors_ns(device: wgpu.GPUDevice) -> dict[str, float | None]:
     """Return the times of a one-workgroup kernel that does nothing; an empty pass reads 0 on some systems."""
     nothing = bind_nothing(device)
-    _timed(device, nothing)
-    one = _timed(device, nothing, passes=_PASSES)
-    many = _timed(device, nothing, passes=_PASSES // 4, trials=_MANY_DISPATCHES)
+    timed_passes(device, nothing)
+    one = timed_passes(device, nothing, passes=_PASSES)
+    many = timed_passes(device, nothing, passes=_PASSES // 4, trials=_MANY_DISPATCHES)
     return floors_from(one, many, _MANY_DISPATCHES, _submissions(device, nothing))
 
 
@@ -337,11 +338,11 @@ def _pass_ns(device: wgpu.GPUDevice, bound: BoundPlan) -> float | None:
     """Return the time of one dispatch, from passes of about a millisecond."""
     trials = 1
     while True:
-        lengths = _timed(device, bound, trials=trials).lengths_ns
+        lengths = timed_passes(device, bound, trials=trials).lengths_ns
         if not lengths.size or lengths[0] >= 1e6 or trials >= 512:
             break
         trials = min(512, max(2 * trials, int(1.2e6 * trials / max(lengths[0], 1.0))))
-    times = [float(x) for _ in range(_CEILING_REPEATS) for x in _timed(device, bound, trials=trials).lengths_ns]
+    times = [float(x) for _ in range(_CEILING_REPEATS) for x in timed_passes(device, bound, trials=trials).lengths_ns]
     ns = _median(times)
     return None if not ns else ns / trials
 
@@ -428,12 +429,12 @@ def _operations_per_ns(
     workgroups = 16
     while True:
         bound = bind(workgroups)
-        _timed(device, bound)
-        lengths = _timed(device, bound).lengths_ns
+        timed_passes(device, bound)
+        lengths = timed_passes(device, bound).lengths_ns
         if not lengths.size or lengths[0] >= 5e6 or workgroups >= MOST_FMA_WORKGROUPS:
             break
         workgroups *= 4
     limit = max(1, int(2e7 / max(lengths[0], 1.0))) if lengths.size else 1
-    times = [float(x) for _ in range(5) for x in _timed(device, bound, trials=limit).lengths_ns]
+    times = [float(x) for _ in range(5) for x in timed_passes(device, bound, trials=limit).lengths_ns]
     ns = _median(times)
     return operations(workgroups) * limit / ns if ns else None

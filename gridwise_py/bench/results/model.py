@@ -224,6 +224,8 @@ class Device(Record):
         Verdicts of the look-back self-test.
     tuning : mapping or None
         The shapes that `gridwise tune` chose.
+    facts : mapping or None
+        What was measured of the device for the shapes of kernels.
     tick_period_source : str or None
     wait_method : str
     floors : mapping or None
@@ -246,6 +248,7 @@ class Device(Record):
     tick_step_ns: float | None
     lookback: Mapping[str, Any] | None = may_lack()
     tuning: Mapping[str, Any] | None = may_lack()
+    facts: Mapping[str, Any] | None = may_lack()
     tick_period_source: str | None
     wait_method: str
     floors: _Floors | None

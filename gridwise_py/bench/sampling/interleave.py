@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import wgpu
 
-from ... import DATATYPES, Array, Primitive, asarray, empty
+from ... import Array
 from ...errors import ArgumentError
 from ..cases.benchmarked import Measurable
-from ..cases.case import Case
-from ..cases.distributions import UNIFORM, random_input
 from ..cases.mode import ModeLike
-from ..cases.workloads import WORKLOADS
-from ..checks.check import Mismatch, differences
-from ..checks.oracle import Oracle
 from ..stats.verdict import Pair, Verdict
 from .checker import Check
 from .measure import measure
 from .measurement import Measurement
 from .protocol import SamplingProtocol
 
-__all__ = ["checker", "in_own_words", "interleaved", "pair_in_turns", "random_arguments", "samples_ns"]
+__all__ = ["in_own_words", "interleaved", "pair_in_turns", "samples_ns"]
 
 
 def interleaved(
@@ -74,52 +69,6 @@ def interleaved(
             given: Mapping[str, Any] = arrays
             taken.append(measure(primitives[name], mode=mode, protocol=protocol, check=wanted, device=device, **given))
     return found
-
-
-def random_arguments(
-    primitive: Primitive, n: int, seed: int = 0, **axes: Any
-) -> tuple[dict[str, np.ndarray], dict[str, Array]]:
-    """Return random inputs for size n, in the form that its workload has, and all arguments of a primitive.
-
-    `axes` are those of the workload that do not have their usual values.
-    """
-    kinds = {
-        a.name: primitive.signature.datatype(a.name) or DATATYPES["u32"] for a in primitive.signature.arguments.values()
-    }
-    inputs = _random_inputs(primitive, n, seed, axes)
-    arrays = {name: asarray(values, primitive.device) for name, values in inputs.items()}
-    for argument in primitive.signature.arguments.values():
-        if argument.is_output:
-            lengths = {name: items.size for name, items in inputs.items()}
-            length = primitive.signature.output_length(argument.name, lengths)
-            arrays[argument.name] = empty(n if length is None else length, kinds[argument.name], primitive.device)
-    return inputs, arrays
-
-
-def _random_inputs(primitive: Primitive, n: int, seed: int, axes: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    for name in (name for name, workload in WORKLOADS.items() if isinstance(primitive, workload.kind)):
-        case = Case.usual(name, n, **axes)
-        if set(case.lengths) == set(primitive.signature.inputs):
-            return case.inputs(primitive, seed)
-    rng = np.random.default_rng(seed)
-    return {
-        a.name: random_input(a, UNIFORM, rng, n, (primitive.signature.datatype(a.name) or DATATYPES["u32"]).dtype)
-        for a in primitive.signature.arguments.values()
-        if not a.is_output
-    }
-
-
-def checker(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> Callable[[Mapping[str, Any]], Mismatch | None]:
-    """Return a check of outputs against the primitive's numpy reference, which is computed once."""
-    wanted = Oracle.of(primitive).expected(inputs)
-
-    def check(outputs: Mapping[str, Any]) -> Mismatch | None:
-        got = {k: v.to_numpy() if isinstance(v, Array) else np.asarray(v) for k, v in outputs.items()}
-        if [v.tobytes() for v in got.values()] == [right.tobytes() for right in wanted]:
-            return None
-        return differences(primitive, inputs, got, wanted)
-
-    return check
 
 
 def samples_ns(measurements: Sequence[Measurement]) -> list[tuple[float, ...]]:

@@ -1,110 +1,75 @@
-"""Finds the fastest kernel shapes for an adapter, and stores them: `gridwise tune`."""
+"""Finds the fastest kernel shapes for an adapter, and stores them: `gridwise tune`; compares what is stored again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
+from itertools import islice
+from statistics import median
+from typing import Any
 
-import numpy as np
 import wgpu
 
-from ... import (
-    Capabilities,
-    Histogram,
-    Merge,
-    Partition,
-    Primitive,
-    Reduce,
-    ReduceByKey,
-    Scan,
-    Search,
-    SegmentedReduce,
-    SegmentedScan,
-    Select,
-    TopK,
-    Transpose,
-    VectorAdd,
-)
-from ...errors import ArgumentError
+from ... import Capabilities
+from ...errors import ArgumentError, DeviceMemoryError, GridwiseError
 from ...internals import (
-    TUNING_FORMAT,
-    TUNING_KIND,
-    FlatNonzero,
-    Shape,
-    candidates_for,
+    KERNELS,
+    Contest,
+    Turns,
+    candidates,
     context_of,
     device_key,
-    findings_of,
-    shapes_for,
-    tuning_of,
+    keep_tuning,
+    load_tuning,
+    shape_of,
 )
-from ...storage import cache
-from ..sampling.interleave import checker, interleaved, pair_in_turns, random_arguments, samples_ns
-from ..sampling.measurement import Measurement
-from ..sampling.protocol import SamplingProtocol
-from ..stats.verdict import VerdictKind, judge_all
+from ..calibrate.calibration import learn_facts
+from ..checks.check import differences
+from ..checks.oracle import Oracle
+from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
 
-__all__ = ["TUNED_KERNELS", "Choice", "Trial", "axes_for", "make_for", "options_for", "tune"]
+__all__ = ["DEFAULT_BUDGET_S", "Check", "Choice", "Trial", "check_tuning", "tune"]
 
-#: The primitives that kernels are measured with, of u32, and their options besides those of `Primitive.at_size`.
-_SUBJECTS: Mapping[str, tuple[type[Primitive], Mapping[str, Any]]] = {
-    "elementwise": (VectorAdd, {}),
-    "reduce": (Reduce, {}),
-    "scan": (Scan, {"strategy": "reduce_then_scan"}),
-    "scan_lookback": (Scan, {"strategy": "lookback"}),
-    "search": (Search, {}),
-    "stream": (FlatNonzero, {"dtype": "bool", "strategy": "lookback"}),
-    "stream_flags": (Select, {"strategy": "lookback"}),
-    "stream_split": (Partition, {"strategy": "lookback"}),
-    "by_key": (ReduceByKey, {"strategy": "lookback"}),
-    "segmented": (SegmentedScan, {"strategy": "lookback"}),
-    "segmented_reduce": (SegmentedReduce, {}),
-    "segmented_reduce_tiny": (SegmentedReduce, {}),
-    "segmented_reduce_medium": (SegmentedReduce, {}),
-    "histogram": (Histogram, {}),
-    "histogram_ranges": (Histogram, {"bins": 1 << 15}),
-    "merge": (Merge, {"dtype": "f32"}),
-    "merge_network": (Merge, {}),
-    "top_k": (TopK, {}),
-    "transpose": (Transpose, {}),
-}
-
-#: What differs from the usual case of their primitive.
-_AXES: Mapping[str, Mapping[str, int]] = {
-    "segmented_reduce_tiny": {"segment": 2},
-    "segmented_reduce_medium": {"segment": 16},
-}
-
-#: The kernels that are tuned, by the names in tuning/shapes.py.
-TUNED_KERNELS = tuple(_SUBJECTS)
-
-# A row of the table with a high end is meant for few items.
-_SMALL_ITEMS = 1 << 20
-_LARGE_ITEMS = 1 << 26
-_LARGE_ITEMS_CPU = 1 << 22
-_THRESHOLD = 0.02
-_PROTOCOL = SamplingProtocol(
-    min_samples=20, block_trials=10, timeout_s=0.05, warmup_s=0.03, max_warmup_s=0.1, canary_passes=3, check_unit=False
-)
+#: Of a whole search.
+DEFAULT_BUDGET_S = 180.0
+#: Ranges of lengths: above so many items, up to so many, what is measured for them. Results are for these ranges alone.
+_RANGES = ((0, 1 << 18, 1 << 16), (1 << 18, 1 << 22, 1 << 20), (1 << 22, 1 << 25, 1 << 24), (1 << 25, 1 << 28, 1 << 26))
+_MOST_ON_CPU = 1 << 20
+# A reference in numpy for more takes long, and what a kernel computes of fewer items was compared then.
+_MOST_OF_NUMPY = 1 << 20
+# A product of so many items of output takes seconds.
+_MOST_OF_PRODUCT = 1 << 24
+_THRESHOLD = 0.01
+# Slower than the default towards an end of a range by more than this: then the range keeps the default.
+_MOST_LOSS = 0.005
+_MOST_CANDIDATES, _AT_A_TIME = 12, 4
+_MOST_ROUNDS = 15
+_LEFT_OUT = (1.5, 1.2, 1.05)
+_WARM_S = 0.1
+# The share of a contest's time after which no more shapes are made.
+_MAKING = 0.5
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A measured candidate.
+    """A measured shape.
 
     Attributes
     ----------
-    shape : Shape
+    shape : mapping from str to int
+        The fields of its tuning.
     time_ns : float or None
         Median of all rounds; None if the result was wrong.
     ratio : float or None
-        Its time divided by that of the table's shape; None for the table's shape and for wrong results.
+        Its time divided by that of the model's shape, in the rounds that both have; None for the model's and for wrong
+        results.
     verdict : str
-        ``"default"``, ``"faster"``, ``"slower"``, ``"same"``, ``"ambiguous"`` or ``"wrong"``.
+        ``"default"``, ``"faster"``, ``"slower"``, ``"same"``, ``"ambiguous"``, ``"left out"`` (clearly slower in the
+        first rounds), ``"not again"`` (no faster when it was measured once more) or ``"wrong"``.
     """
 
-    shape: Shape
+    shape: Mapping[str, int]
     time_ns: float | None
     ratio: float | None
     verdict: str
@@ -112,180 +77,325 @@ class Trial:
 
 @dataclass(frozen=True)
 class Choice:
-    """The result for one row of the table.
+    """The result for one range of lengths.
 
     Attributes
     ----------
     kernel : str
-    up_to : int or None
-        Items that the winner is for: those of the row (None: any), or as many as were measured where `max_items` did
-        not allow the size that stands for the row.
+    above, up_to : int
+        More items than the first, at most the second.
     n : int
         Items that were measured.
-    winner : Shape
+    winner : mapping from str to int
+        The fields of the fastest shape.
+    ratio : float
+        Its time divided by that of the model's, when it was measured once more; 1 for the model's.
     trials : tuple of Trial
-        The table's own shape first.
+        The model's own shape first.
     """
 
     kernel: str
-    up_to: int | None
+    above: int
+    up_to: int
     n: int
-    winner: Shape
+    winner: Mapping[str, int]
+    ratio: float
     trials: tuple[Trial, ...]
 
     @property
     def changed(self) -> bool:
-        """Whether a shape other than the table's won."""
+        """Whether a shape other than the model's won."""
         return self.winner != self.trials[0].shape
-
-    @property
-    def ratio(self) -> float:
-        """Time of the winner divided by that of the table's shape."""
-        return next((t.ratio for t in self.trials if t.shape == self.winner and t.ratio is not None), 1.0)
 
 
 def tune(
     device: wgpu.GPUDevice,
     kernels: Iterable[str] | None = None,
     *,
-    rounds: int = 5,
-    protocol: SamplingProtocol = _PROTOCOL,
+    budget_s: float = DEFAULT_BUDGET_S,
     max_items: int | None = None,
+    seed: int = 0,
     progress: Callable[[str], None] = lambda step: None,
 ) -> tuple[Choice, ...]:
     """Find the fastest shapes on a device and store them for its adapter and driver.
 
-    Every candidate of `tuning.candidates_for` is checked against numpy and measured in turns with the table's shape. It
-    replaces that shape only if `judge_all`, with the rounds as units, judges it faster by more than 2 %. Primitives
-    that are made afterwards use the winners.
+    Shapes near to the model's are measured in turns with it, the nearest first, as many as the time allows. One
+    replaces the model's only if `judge_all`, with the rounds as units, judges it faster by more than 1 %, does so again
+    in new rounds, and its results are the same; and if it is no slower towards the ends of its range. What was found
+    is stored after each kernel. Primitives that are made afterwards use it.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     kernels : iterable of str, optional
-        Of `TUNED_KERNELS`; by default all. Stored results of other kernels stay.
-    rounds : int, default 5
-        Measurements of each candidate; fewer than three cannot tell a difference from chance.
-    protocol : SamplingProtocol
-        Of one measurement.
+        Of `tuning.model.KERNELS`; by default all. Stored results of other kernels stay.
+    budget_s : float
+        The time for all of them, about.
     max_items : int, optional
-        By default 2^26, or 2^22 on a CPU adapter, which stand for all longer inputs; at most one binding. With fewer,
-        winners are kept for so many items only: longer inputs keep the table's shapes.
+        Longer arrays are not measured; by default 2^27, or 2^20 on a CPU adapter.
+    seed : int
+        Of the data and the orders.
     progress : callable
         Called with the name of the next step.
 
     Returns
     -------
     tuple of Choice
-        One per row of the table that has lengths of at most `max_items`.
+        One for each kernel and range of lengths that was measured.
     """
-    measured = context_of(device).capabilities
-    plain = replace(measured, tuning=None)
-    kernels = TUNED_KERNELS if kernels is None else list(kernels)
-    unknown = set(kernels) - set(TUNED_KERNELS)
+    until = time.perf_counter() + budget_s
+    names = list(KERNELS) if kernels is None else list(kernels)
+    unknown = set(names) - set(KERNELS)
     if unknown:
-        raise ArgumentError(f"kernels {sorted(unknown)} are unknown; known are {', '.join(TUNED_KERNELS)}")
-    one_binding = max(measured.limits["max-storage-buffer-binding-size"] // 4, 1)
-    large = min(_LARGE_ITEMS_CPU if measured.is_cpu else _LARGE_ITEMS, one_binding)
-    most = large if max_items is None else max(1, min(max_items, one_binding))
-    choices: list[Choice] = []
-    rows: dict[str, list[tuple[int | None, Shape]]] = {}
-    for kernel in kernels:
-        rows[kernel] = []
-        shorter = 0  # lengths of the rows before
-        for up_to, shape in shapes_for(kernel, plain).rows:
-            # The size that stands for all lengths of the row.
-            stands = max(large, most) if up_to is None else min(up_to, _SMALL_ITEMS)
-            n = min(stands, most)
-            if n > shorter:
-                choice = _choose(
-                    device, plain, kernel, up_to if n == stands else n, shape, n, rounds, protocol, progress
-                )
-                choices.append(choice)
-                rows[kernel].append((choice.up_to, choice.winner))
-            if n <= shorter or n < stands:
-                rows[kernel].append((up_to, shape))  # what was not measured keeps the table's shape
-            shorter = up_to or 0
-    changed = {kernel for kernel in rows if any(c.changed for c in choices if c.kernel == kernel)}
-    _keep(device, choices, set(rows), {kernel: rows[kernel] for kernel in changed})
-    return tuple(choices)
+        raise ArgumentError(f"kernels {sorted(unknown)} are unknown; known are {', '.join(KERNELS)}")
+    if context_of(device).capabilities.facts is None:
+        learn_facts(device, progress)
+    plain = replace(context_of(device).capabilities, tuning=None)
+    work = [(name, list(_ranges_of(name, plain, max_items))) for name in names]
+    left = sum(len(ranges) for _, ranges in work)
+    found: list[Choice] = []
+    for name, ranges in work:
+        own: list[Choice] = []
+        good: list[Mapping[str, int]] = []
+        try:
+            for above, up_to, n in ranges:
+                seconds = (until - time.perf_counter()) / left
+                left -= 1
+                if seconds <= 0:
+                    break
+                progress(f"{name}, {n:,} items")
+                choice = _choose(device, plain, name, (above, up_to, n), seconds, seed, good)
+                if choice is None:
+                    continue  # the device cannot run it
+                own.append(choice)
+                if choice.changed:
+                    good = [choice.winner, *(shape for shape in good if shape != choice.winner)]
+        finally:  # also after Ctrl-C
+            if own:
+                _keep(device, own)
+                found += own
+    return tuple(found)
 
 
-def make_for(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, shape: Shape, n: int) -> Primitive:
-    """Return the primitive to measure a kernel with at size n, in one shape for all lengths."""
-    make = cast(Callable[..., Primitive], _SUBJECTS[kernel][0])
-    return make(device, tuning=tuning_of(kernel, shape), capabilities=plain, **options_for(kernel, n))
+def _ranges_of(kernel: str, plain: Capabilities, max_items: int | None) -> Iterator[tuple[int, int, int]]:
+    """Yield the ranges of a kernel that are measured, none of which spans two shapes of the model."""
+    most = min(_most_items(plain), _MOST_ON_CPU if plain.is_cpu else 1 << 62, max_items or 1 << 62)
+    if kernel == "matmul":
+        most = min(most, _MOST_OF_PRODUCT)
+    for above, up_to, n in _RANGES:
+        if n > most:
+            if above >= most:
+                continue
+            n = most
+        row_above, row_up_to, _ = shape_of(kernel, plain, n)
+        end = up_to if max_items is None else min(up_to, max(n, max_items))
+        yield max(above, row_above), min(end, row_up_to or end), n
 
 
-def axes_for(kernel: str) -> Mapping[str, int]:
-    """Return the axes of the case that a kernel is measured with, besides the usual ones."""
-    return _AXES.get(kernel, {})
-
-
-def options_for(kernel: str, n: int) -> dict[str, Any]:
-    """Return the options of the primitive that a kernel is measured with at size n."""
-    kind, options = _SUBJECTS[kernel]
-    return {**kind.at_size(n)[0], **options}
+def _most_items(plain: Capabilities) -> int:
+    """Return how many items of 8 bytes a binding holds."""
+    return max(1, plain.limits["max-storage-buffer-binding-size"] // 8)
 
 
 def _choose(
-    device: wgpu.GPUDevice, plain: Capabilities, kernel: str, up_to: int | None, default: Shape, n: int, rounds: int,
-    protocol: SamplingProtocol, progress: Callable[[str], None],
-) -> Choice:  # fmt: skip
-    mode = plain.subgroup_mode(None)
-    shapes = list(dict.fromkeys([default, *candidates_for(kernel, plain, mode)]))
-    progress(f"{kernel}, {n:,} items: {len(shapes)} shapes")
-    primitives = {_name(shape): make_for(kernel, device, plain, shape, n) for shape in shapes}
-    first = primitives[_name(default)]
-    inputs, arrays = random_arguments(first, n, protocol.seed, **axes_for(kernel))
-    found = interleaved(primitives, arrays, rounds=rounds, protocol=protocol, check=checker(first, inputs))
-    trials = _judge(shapes, [found[_name(shape)] for shape in shapes])
-    faster = [t for t in trials if t.verdict == VerdictKind.FASTER and t.ratio is not None]
-    winner = min(faster, key=lambda t: t.ratio or 1.0).shape if faster else default
-    return Choice(kernel, up_to, n, winner, tuple(trials))
+    device: wgpu.GPUDevice, plain: Capabilities, kernel: str, of: tuple[int, int, int], seconds: float, seed: int,
+    good: Sequence[Mapping[str, int]],
+) -> Choice | None:  # fmt: skip
+    """Measure a range; `good` are shapes that won before, which are tried first."""
+    above, up_to, n = of
+    begin = time.perf_counter()
+    default = shape_of(kernel, plain, n)[2]
+    # What is in use is tried first, and what the model would say without facts.
+    in_use = (load_tuning(device_key(device)) or {}).get(kernel, ())
+    tried = [*good, *(fields for low, high, fields in in_use if low < n <= high)]
+    tried.append(shape_of(kernel, replace(plain, facts=None), n)[2])
+    good = [fields for i, fields in enumerate(tried) if fields != default and fields not in tried[:i]]
+    try:
+        contest = Contest(kernel, device, plain, default, n, seed)
+    except (ArgumentError, DeviceMemoryError):
+        return None
+    made_s = time.perf_counter() - begin
+    if n <= _MOST_OF_NUMPY:
+        _check_first(contest)
+    left = iter([*good, *islice(candidates(kernel, default), 4 * _MOST_CANDIDATES)])
+    while len(contest.shapes) <= _MOST_CANDIDATES:
+        room = begin + _MAKING * seconds - time.perf_counter()
+        at_a_time = _AT_A_TIME if room > made_s else 1
+        some = list(islice(left, min(at_a_time, _MOST_CANDIDATES + 1 - len(contest.shapes))))
+        if room <= 0 or not some:
+            break
+        contest.add(some)
+    turns = Turns(device, seed)
+    taken, out = _rounds(turns, contest, dict(contest.calls), begin + 0.9 * seconds)
+    verdicts = _verdicts(taken, [key for key in taken if key and key not in out])
+    ratio, winner = 1.0, 0
+    refused: dict[int, str] = {}
+    for key in sorted(verdicts, key=lambda key: verdicts[key].ratio):
+        if verdicts[key].kind is not VerdictKind.FASTER:
+            continue
+        again = _again(turns, contest, key)
+        first = list(contest.results(0).values())
+        if differences(contest.primitives[0], contest.inputs, contest.results(key), first):
+            refused[key] = "wrong"
+        elif again.kind is not VerdictKind.FASTER or not _holds(device, plain, contest, key, of, seed):
+            refused[key] = "not again"
+        else:
+            ratio, winner = again.ratio, key
+            break
+    trials = [_trial(contest.shapes[key], key, taken, verdicts, out, refused) for key in taken]
+    return Choice(kernel, above, up_to, n, contest.shapes[winner], ratio, tuple(trials))
 
 
-def _name(shape: Shape) -> str:
-    return f"{shape.workgroup_size} x {shape.vecs}, {shape.max_blocks}"
+def _check_first(contest: Contest) -> None:
+    """Compare what the model's shape computes with numpy."""
+    primitive = contest.primitives[0]
+    if not primitive.has_reference:
+        return
+    wanted = Oracle.of(primitive).expected(contest.inputs)
+    wrong = differences(primitive, contest.inputs, contest.results(0), wanted)
+    if wrong is not None:
+        raise ArgumentError(
+            f"the model's own shape {dict(contest.fields)} of {contest.kernel} gives wrong results here: {wrong}"
+        )
 
 
-def _judge(shapes: list[Shape], found: list[list[Measurement]]) -> list[Trial]:
-    """Judge all shapes against the first."""
-    good = [bool(rounds) and all(m.correct for m in rounds) for rounds in found]
-    if not good[0]:
-        wrong = [str(m.error or m.mismatches[0]) for m in found[0] if not m.correct]
-        raise ArgumentError(f"the table's own shape {_name(shapes[0])} gives wrong results here: {'; '.join(wrong)}")
-    blocks = [samples_ns(rounds) if ok else [] for rounds, ok in zip(found, good, strict=True)]
-    rivals = [i for i in range(1, len(shapes)) if good[i]]
-    pairs = [pair_in_turns(found[0], found[i]) for i in rivals]
-    verdicts = dict(zip(rivals, judge_all(pairs, threshold=_THRESHOLD), strict=True))
-    trials: list[Trial] = []
-    for i, shape in enumerate(shapes):
-        time_ns = float(np.median(np.concatenate(blocks[i]))) if good[i] else None
-        verdict = verdicts.get(i)
-        word = "default" if i == 0 else "wrong" if verdict is None else str(verdict.kind)
-        trials.append(Trial(shape, time_ns, None if verdict is None else verdict.ratio, word))
-    return trials
+def _rounds(
+    turns: Turns, contest: Contest, calls: dict[int, Any], until: float
+) -> tuple[dict[int, list[tuple[float, ...]]], set[int]]:
+    """Take rounds of all shapes until the time is up; return their times, and which were left out as clearly slower."""
+    turns.warm_up(calls, _WARM_S)
+    taken: dict[int, list[tuple[float, ...]]] = {key: [] for key in calls}
+    out: set[int] = set()
+    for number in range(_MOST_ROUNDS):
+        if number and time.perf_counter() > until:
+            break
+        for key, times in turns.round(calls).items():
+            taken[key].append(times)
+        factor = _LEFT_OUT[min(number, len(_LEFT_OUT) - 1)]
+        for key in [key for key in calls if key]:
+            if min(median(one) / median(two) for one, two in zip(taken[key], taken[0], strict=True)) > factor:
+                out.add(key)
+                del calls[key]
+        if len(calls) == 1:
+            break
+    return taken, out
 
 
-def _keep(
+def _verdicts(taken: Mapping[int, Sequence[Sequence[float]]], keys: Sequence[int]) -> dict[int, Verdict]:
+    pairs = [Pair(taken[0], taken[key], in_turns=True) for key in keys]
+    return dict(zip(keys, judge_all(pairs, threshold=_THRESHOLD), strict=True))
+
+
+def _again(turns: Turns, contest: Contest, key: int, rounds: int = 9) -> Verdict:
+    """Judge a shape against the model's in new rounds: the best of many was chosen for its luck, too."""
+    calls = {0: contest.calls[0], key: contest.calls[key]}
+    turns.warm_up(calls, _WARM_S / 2)
+    taken: dict[int, list[tuple[float, ...]]] = {0: [], key: []}
+    for _ in range(rounds):
+        for one, times in turns.round(calls).items():
+            taken[one].append(times)
+    return _verdicts(taken, [key])[key]
+
+
+def _holds(
+    device: wgpu.GPUDevice, plain: Capabilities, contest: Contest, key: int, of: tuple[int, int, int], seed: int
+) -> bool:
+    """Return whether a winner loses nothing towards the ends of its range."""
+    for n in _towards_ends(*of, plain):
+        other = Contest(contest.kernel, device, plain, contest.shapes[0], n, seed)
+        added = other.add([contest.shapes[key]])
+        if added and _again(Turns(device, seed), other, added[0]).ratio > 1 + _MOST_LOSS:
+            return False
+    return True
+
+
+def _towards_ends(above: int, up_to: int, n: int, plain: Capabilities) -> list[int]:
+    """Return the lengths of a range at half and twice the one that was measured."""
+    return [other for other in (n // 2, min(2 * n, up_to)) if above < other <= _most_items(plain) and other != n]
+
+
+def _trial(
+    shape: Mapping[str, int],
+    key: int,
+    taken: Mapping[int, Sequence[Sequence[float]]],
+    verdicts: Mapping[int, Verdict],
+    out: set[int],
+    refused: Mapping[int, str],
+) -> Trial:
+    ratio = median(median(one) / median(two) for one, two in zip(taken[key], taken[0], strict=False)) if key else None
+    said = "default" if not key else "left out" if key in out else str(verdicts[key].kind)
+    verdict = refused.get(key, said)
+    time_ns = None if verdict == "wrong" else median(map(median, taken[key]))
+    return Trial(dict(shape), time_ns, None if verdict == "wrong" else ratio, verdict)
+
+
+def _keep(device: wgpu.GPUDevice, choices: Sequence[Choice]) -> None:
+    """Store what was found for kernels, with what is stored of others, and use it on this device."""
+    context = context_of(device)
+    report = [asdict(choice) | {"changed": choice.changed} for choice in choices]
+    keep_tuning(device_key(device), report, context.capabilities.facts)
+    context.look_up_tuning()
+
+
+# ---- what is in use, against the model's
+
+
+@dataclass(frozen=True)
+class Check:
+    """What is used for a range of lengths, measured against the model's shape.
+
+    Attributes
+    ----------
+    kernel : str
+    n : int
+    default, used : mapping from str to int
+    ratio, low, high : float
+        Time of the one that is used divided by that of the model's, with its interval of 95 %.
+    verdict : str
+    """
+
+    kernel: str
+    n: int
+    default: Mapping[str, int]
+    used: Mapping[str, int]
+    ratio: float
+    low: float
+    high: float
+    verdict: str
+
+
+def check_tuning(
     device: wgpu.GPUDevice,
-    choices: Sequence[Choice],
-    searched: set[str],
-    found: Mapping[str, Sequence[tuple[int | None, Shape]]],
-) -> None:
-    """Store the rows that were found with the stored ones of other kernels, and use them on this device."""
-    key = device_key(device)
-    before: dict[str, Any] = cache.load(TUNING_KIND, key, TUNING_FORMAT) or {}
-    kept = before.get("shapes")
-    by_kernel = cast(dict[str, Any], kept) if isinstance(kept, dict) else {}
-    shapes: dict[str, Any] = {kernel: rows for kernel, rows in by_kernel.items() if kernel not in searched}
-    for kernel, rows in sorted(found.items()):
-        shapes[kernel] = [[up_to, tuning_of(kernel, shape).to_dict()] for up_to, shape in rows]
-    reported = before.get("choices")
-    entries = cast(list[object], reported) if isinstance(reported, list) else []
-    earlier = [cast(dict[str, Any], entry) for entry in entries if isinstance(entry, dict)]
-    report = [entry for entry in earlier if entry.get("kernel") not in searched]
-    report += [asdict(choice) | {"changed": choice.changed, "ratio": choice.ratio} for choice in choices]
-    cache.save(TUNING_KIND, key, TUNING_FORMAT, {"shapes": shapes, "choices": report})
-    context_of(device).use_tuning(findings_of(shapes))
+    kernels: Iterable[str] | None = None,
+    *,
+    budget_s: float = DEFAULT_BUDGET_S,
+    seed: int = 1,
+    progress: Callable[[str], None] = lambda step: None,
+) -> tuple[Check, ...]:
+    """Measure each shape that is used instead of the model's in turns with it, at the length that it was found at.
+
+    Parameters are those of `tune`; what the time does not reach is left out.
+    """
+    until = time.perf_counter() + budget_s
+    plain = replace(context_of(device).capabilities, tuning=None)
+    used = load_tuning(device_key(device)) or {}
+    wanted = None if kernels is None else set(kernels)
+    ranges = [(k, *one) for k, own in used.items() if wanted is None or k in wanted for one in own]
+    found: list[Check] = []
+    for kernel, above, up_to, fields in ranges:
+        if time.perf_counter() > until:
+            break
+        measured = next((n for _, _, n in _RANGES if above < n <= up_to), up_to)
+        for n in [measured, *_towards_ends(above, up_to, measured, plain)]:
+            progress(f"{kernel}, {n:,} items")
+            default = shape_of(kernel, plain, n)[2]
+            try:
+                contest = Contest(kernel, device, plain, default, n, seed)
+                added = contest.add([fields])
+            except GridwiseError:
+                continue
+            if added:
+                verdict = _again(Turns(device, seed), contest, added[0], rounds=15)
+                interval = (verdict.ratio, verdict.low, verdict.high)
+                found.append(Check(kernel, n, dict(default), dict(fields), *interval, str(verdict.kind)))
+    return tuple(found)

@@ -127,7 +127,7 @@ class Elementwise(Primitive):
             {
                 "workgroup_size": shape.workgroup_size,
                 "vecs": shape.vecs,
-                "shape": self._shapes.source,
+                "shape": self._shapes.source_of(shape),
                 "windows": len(windows),
                 "regions": regions,
             },

@@ -11,7 +11,7 @@ from ...errors import ArgumentError
 from ...planning.lookback_state import ChainedState
 from ...settings import SCAN_STRATEGIES, ScanStrategy
 from ...tuning.options import ScanTuning
-from ...tuning.shapes import Shape, Shapes
+from ...tuning.rows import Shape, Shapes
 from ...types.options import one_of
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .waiting import Waiting
@@ -76,7 +76,7 @@ class LookBackPrimitive(OperatorPrimitive):
         return {
             "workgroup_size": shape.workgroup_size,
             "vecs": shape.vecs,
-            "shape": self._shapes.source,
+            "shape": self._shapes.source_of(shape),
             "tiles": sum(tiles),
             "windows": len(tiles),
             "tickets": tickets,
@@ -89,7 +89,7 @@ class LookBackPrimitive(OperatorPrimitive):
         return {
             "workgroup_size": shape.workgroup_size,
             "vecs": shape.vecs,
-            "shape": shapes.source,
+            "shape": shapes.source_of(shape),
             "blocks": blocks_of(windows),
             "windows": len(windows),
         }

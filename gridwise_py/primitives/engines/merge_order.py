@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ArgumentError, DatatypeError
 from ...planning.signature import Argument, SameAs
-from ...tuning.shapes import Shape
+from ...tuning.rows import Shape
 from ...types.capabilities import Capabilities
 from ...types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
 from ...types.traced import Traced, traced_order

@@ -17,7 +17,8 @@ from ...planning.layout import COUNT, Layout, Operand
 from ...planning.windows import Window, windows_of
 from ...runtime.operator_check import check_operator
 from ...tuning.options import ReduceTuning, ScanTuning
-from ...tuning.shapes import Shape, Shapes, fixed_shapes, shapes_for, suited
+from ...tuning.rows import Shape, Shapes
+from ...tuning.shapes import fixed_shapes, shapes_for, suited
 from ...types.capabilities import FEATURES_OF_FLOAT64, Capabilities, SubgroupMode, SubgroupsLike
 from ...types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ...types.expression import Operators

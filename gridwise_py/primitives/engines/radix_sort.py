@@ -12,8 +12,8 @@ from ...planning.faults import HEALTHY, Faults
 from ...planning.kernel_constants import BINS, CONTROL_WORDS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT, ROUTES_FIRST_BIN
 from ...planning.layout import Operand
 from ...planning.plan import Fill
+from ...tuning.rows import Shapes
 from ...tuning.segmented_sort_shapes import SegmentedSortShape
-from ...tuning.shapes import Shapes
 from ...tuning.sort_shapes import SortShape
 from ...types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
 from ...types.datatype import DATATYPES, Datatype
@@ -390,7 +390,7 @@ def add_sort(
     small = _Sort(builder, largest, keys, values, sibling=not is_small)
     parameters = {
         "strategy": "one workgroup" if is_small else config.strategy,
-        "shape": configs.source,
+        "shape": configs.source_of(config),
         "subgroups": str(config.mode),
         "workgroup_size": config.shape.workgroup_size,
         "items_per_invocation": config.shape.items,

@@ -21,7 +21,8 @@ from ...planning.source import Source
 from ...planning.windows import Window, window_of_all, windows_of
 from ...settings import ScanStrategy
 from ...tuning.options import ScanTuning
-from ...tuning.shapes import Shape, totals_invocations
+from ...tuning.rows import Shape
+from ...tuning.shapes import totals_invocations
 from ...types.capabilities import Capabilities
 from ...types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ...types.operators import Add, BinOp, BinOpLike, memory_context, operator_context

@@ -26,7 +26,8 @@ from ...planning.signature import Argument, SameAs, UpTo
 from ...planning.windows import Window, window_of_all, windows_of
 from ...settings import SCAN_STRATEGIES, ScanStrategy
 from ...tuning.options import StreamTuning
-from ...tuning.shapes import Shape, Shapes, shapes_for
+from ...tuning.rows import Shape, Shapes
+from ...tuning.shapes import shapes_for
 from ...types.capabilities import Capabilities, SubgroupMode
 from ...types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
 from ...types.evaluation import value_of
@@ -470,7 +471,7 @@ class StreamPrimitive(Primitive):
         return {
             "workgroup_size": shape.workgroup_size,
             "vecs": shape.vecs,
-            "shape": self._shapes.source,
+            "shape": self._shapes.source_of(shape),
             "windows": len(windows),
         }
 

@@ -1,0 +1,443 @@
+"""From facts of a device to the shapes of all kernels: one place, each rule with its reason.
+
+The constants of the rules were fitted to what was fastest on an H200, whose shapes a test keeps. For another device the
+facts change what a shape may cost: registers and workgroup memory of an invocation, so that enough of them are at work
+at once; the number of workgroups that keep all multiprocessors busy; and up to which lengths a kernel has few tiles.
+The notebook behind the figures is docs/contribute/performance.md. `gridwise tune` measures what the model says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import log2
+from typing import NamedTuple, TypeAlias
+
+from ..types.capabilities import Capabilities
+from .facts import DISCRETE, DeviceFacts, facts_of
+from .options import (
+    AxisTuning,
+    ElementwiseTuning,
+    HistogramTuning,
+    MatMulTuning,
+    ReduceTuning,
+    ScanTuning,
+    SegmentedSortTuning,
+    SortTuning,
+    StreamTuning,
+    Tuning,
+)
+from .rows import Rows
+
+__all__ = [
+    "KERNELS", "WINDOW_TILES", "Fields", "TunedKernel", "group_table_fields", "rows_of", "scan_axis_parts",
+    "sort_kernel",
+]  # fmt: skip
+
+#: Tiles that a subgroup polls in one round of a look-back, whatever its size: on an H200 wider windows were slower (64
+#: tiles 5 %, 128 tiles 6 %, 256 tiles 19 % at 2^28), since waiting workgroups then poll more.
+WINDOW_TILES = 32
+#: The fields of a tuning that make a shape, by name.
+Fields: TypeAlias = Mapping[str, int]
+
+
+class TunedKernel(NamedTuple):
+    """A kernel that has shapes.
+
+    Attributes
+    ----------
+    family : type
+        The tuning that takes them.
+    fields : tuple of str
+        The fields of it that make a shape.
+    gpu : callable
+        Returns the rows for facts of a device.
+    cpu : rows
+        Those of CPU adapters, whose times follow other rules: a workgroup per core, and compiling counts.
+    """
+
+    family: type[Tuning]
+    fields: tuple[str, ...]
+    gpu: Callable[[DeviceFacts], Rows[Fields]]
+    cpu: Rows[Fields]
+
+
+def _near(number: float) -> int:
+    """Return the power of two nearest to a number: a bound of lengths, which need not be exact."""
+    return 1 << max(0, round(log2(max(number, 1.0))))
+
+
+def _shape(workgroup_size: int, vecs: int, max_blocks: int | None = None) -> Fields:
+    fields = {"workgroup_size": workgroup_size, "vecs": vecs}
+    return fields if max_blocks is None else fields | {"max_blocks": max_blocks}
+
+
+def _any(fields: Fields) -> Rows[Fields]:
+    return ((None, fields),)
+
+
+def _power_down(number: int) -> int:
+    return 1 << (max(number, 1).bit_length() - 1)
+
+
+def _power_within(number: float, least: int, most: int) -> int:
+    return max(least, min(most, _near(number)))
+
+
+# ---- kernels that move items once
+
+
+def _always(workgroup_size: int, vecs: int) -> Callable[[DeviceFacts], Rows[Fields]]:
+    def rows(facts: DeviceFacts) -> Rows[Fields]:
+        del facts
+        return _any(_shape(workgroup_size, vecs))
+
+    return rows
+
+
+def _search(facts: DeviceFacts) -> Rows[Fields]:
+    """Each workgroup first loads a table of 8 KiB, so it takes at least as many queries as that has keys where there
+    are enough for all that run at once."""
+    few = facts.multiprocessors * facts.invocations // 256 * 1024
+    return ((_near(few), _shape(256, 1)), (None, _shape(256, 4)))
+
+
+def _transpose(facts: DeviceFacts) -> Rows[Fields]:
+    """Of one square of 32 × 32, 4 KiB, as many workgroups share a multiprocessor as have invocations on it (H200,
+    16,384²: 542 µs with 128 × 2, 549 with 64 × 4, 561 with 256 × 2, 581 with 128 × 4; a copy 501)."""
+    size = _power_within(facts.invocations * 4096 / facts.storage_bytes, 64, 256)
+    return _any(_shape(size, 256 // size))
+
+
+# ---- kernels that give each workgroup a block of tiles
+
+# Four loads in flight per invocation reach the bandwidth of an H200; its multiprocessors want 4 blocks each from a
+# reduction (fewer totals to combine at the end) and 8 from a scan of blocks. Few items: half as many blocks (H200, 100
+# in a pass, 264 against 528: 5.6 and 6.3 µs at 2^22): each posts a total and counts itself, and the last one combines
+# them; with 512 invocations it takes 6.2, and 4.4 against 4.1 at 2^20. Up to one tile a single one does it.
+_FEW_TILES_OF_BLOCK = 4
+
+
+def _in_blocks(large: tuple[int, int] = (256, 4), per_multiprocessor: int = 4) -> Callable[[DeviceFacts], Rows[Fields]]:
+    def rows(facts: DeviceFacts) -> Rows[Fields]:
+        blocks = 2 * facts.multiprocessors
+        few = _near(blocks * _FEW_TILES_OF_BLOCK * 4096)
+        return (few, _shape(256, 4, blocks)), (None, _shape(*large, per_multiprocessor * facts.multiprocessors))
+
+    return rows
+
+
+def _scan_of_blocks(facts: DeviceFacts) -> Rows[Fields]:
+    return _any(_shape(256, 4, 8 * facts.multiprocessors))
+
+
+def _histogram(facts: DeviceFacts) -> Rows[Fields]:
+    """16 KiB of counters: workgroups of a size that fill a multiprocessor with as many as its memory holds."""
+    size = _of_tables(facts)
+    blocks = max(1, facts.storage_bytes // _TABLE_BYTES) * facts.multiprocessors
+    few = _near(facts.multiprocessors * size * 16)
+    return (few, _shape(256, 2, 2 * facts.multiprocessors)), (None, _shape(size, 4, blocks))
+
+
+_TABLE_BYTES = 16 << 10
+
+
+def _of_tables(facts: DeviceFacts) -> int:
+    return _power_within(facts.invocations * _TABLE_BYTES / facts.storage_bytes, 128, 512)
+
+
+def _histogram_ranges(facts: DeviceFacts) -> Rows[Fields]:
+    """As many counters as a workgroup may have, and as many invocations to use them; not measured yet."""
+    return _any(_shape(1024, 4, 2 * facts.multiprocessors))
+
+
+def group_table_fields(capabilities: Capabilities) -> Fields:
+    """Return the shape of group_tables.wgsl.
+
+    A workgroup's table of 4,096 keys takes 16 KiB, and each workgroup adds it to the one in memory: so few workgroups
+    of many invocations are fastest (a first form on an H200, 2^26 rows: 512 × 2 in 528 blocks 169 µs, in 1,056 190;
+    256 × 2 in 528 238; 1,024 × 2 in 264 149, where devices allow so many).
+    """
+    if capabilities.is_cpu:
+        return _shape(64, 2, 32)
+    facts = facts_of(capabilities)
+    blocks = max(1, facts.storage_bytes // _TABLE_BYTES) * facts.multiprocessors
+    return _shape(_of_tables(facts), 2, blocks)
+
+
+# ---- look-backs
+
+_CHAIN_TILE = 8192  # items
+
+
+def _of_few(facts: DeviceFacts) -> int:
+    return _power_within(facts.invocations / 4, 256, 512)
+
+
+def _at_once(facts: DeviceFacts) -> int:
+    """Return how many such workgroups are at work at once."""
+    return facts.invocations // _of_few(facts) * facts.multiprocessors
+
+
+def _chain(registers_of_item: int = 1, tile: float = 1.0, least: int = 128) -> Callable[[DeviceFacts], Rows[Fields]]:
+    """Return the rule of a kernel whose tiles wait for the tiles before them.
+
+    Parameters
+    ----------
+    registers_of_item : int
+        That stay with each item from its load to its store.
+    tile : float
+        Tiles of this times the usual length were faster.
+    least : int
+        Invocations of a workgroup.
+    """
+
+    def rows(facts: DeviceFacts) -> Rows[Fields]:
+        # Large tiles make the chain short, small workgroups let more of them overlap (scan, H200: 128 × 16 is the best
+        # of the shapes tried at 2^28 and 2^24). Half as many items were up to a quarter slower on an H100, too.
+        items = int(_CHAIN_TILE * tile)
+        # Half of the registers for items, where a quarter of the invocations are at work.
+        room = min(64, facts.registers_of_half)
+        vecs = _power_down(min(16, room // (4 * registers_of_item), items // (4 * least)))
+        large = _shape(items // (4 * vecs), vecs)
+        # Few items are one tile per multiprocessor at most: a tile of the same size with more invocations is done
+        # sooner (2^20 on an H200: 512 × 4 6.4 µs, 128 × 16 7.9), and half a tile still sooner (2^16: 512 × 2 4.2 µs,
+        # 512 × 4 4.9). 2^22 items in such tiles are still all at work at once.
+        size = _of_few(facts)
+        return (
+            (_near(facts.multiprocessors * 4096 / 2), _shape(size, 1024 // size)),
+            (_near(_at_once(facts) * _CHAIN_TILE), _shape(size, _CHAIN_TILE // (4 * size))),
+            (None, large),
+        )
+
+    return rows
+
+
+def _stream(ahead: int, registers_of_item: int = 2, tile: float = 1.0) -> Callable[[DeviceFacts], Rows[Fields]]:
+    """Return the rule of a kernel that counts items, and writes them: of many items a tile is counted ahead.
+
+    From four times as many tiles as are at work at once one is counted before it is written (H100, none, 32, 64 tiles
+    ahead: select of 2^25 110, 101, 99 µs, of 2^28 707, 633, 623; partition of 2^25 150, 133, 134, of 2^28 1,050, 867,
+    875; with flags of 2^28, 256 × 16, 727, 691, 700, 256 × 8 with 32 ahead 736).
+    """
+    chain = _chain(registers_of_item, tile)
+
+    def rows(facts: DeviceFacts) -> Rows[Fields]:
+        *few, (_, usual) = ((up_to, {**fields, "ahead": 0}) for up_to, fields in chain(facts))
+        many = _near(4 * _at_once(facts) * _CHAIN_TILE)
+        return (*few, (many, usual), (None, {**usual, "ahead": ahead}))
+
+    return rows
+
+
+# ---- merges
+
+
+def _merge(facts: DeviceFacts) -> Rows[Fields]:
+    """4 × vecs − 1 keys per invocation. A tile of 256 × 3 is 2,816 keys, 11 KiB of workgroup memory, so five workgroups
+    fit on a multiprocessor that has 64 KiB (H200, 2^28 keys: 831 µs; 256 × 2 848, 256 × 4 854, 128 × 2 965)."""
+    workgroups = 5 * facts.invocations / (8 * 256)
+    fitting = [v for v in (1, 2, 3) if 256 * (4 * v - 1) * 4 * workgroups <= facts.storage_bytes]
+    return (_near(2 * facts.multiprocessors * 768), _shape(256, 1)), (None, _shape(256, max(fitting, default=1)))
+
+
+def _merge_network(facts: DeviceFacts) -> Rows[Fields]:
+    """16 keys of a lane at a time. Large tiles need fewer searches for their parts (H200, 2^28 keys: 256 × 4 698 µs,
+    256 × 8 687, 256 × 16 662, 512 × 16 664, 128 × 16 661); fewer keys need enough tiles for all multiprocessors (2^24:
+    256 × 4 71 µs, 256 × 8 76)."""
+    return (_near(16 * facts.multiprocessors * 16_384), _shape(256, 4)), (None, _shape(256, 16))
+
+
+# ---- sorts
+
+# By the kind of items: registers that a kernel needs beside the keys, 32-bit words of a key and its value, tiles polled
+# in one round, and parts of a tile. Floats are faster with two tiles in a look than with three. With values an
+# expression costs as many registers as a float (2^26 keys `x & mask` with values 2,367 µs with 18 keys of each
+# invocation, 1,845 with 14).
+_SORTS = {
+    "sort_keys": (44, 1, 3, 2),
+    "sort_floats": (44, 1, 2, 2),
+    "sort_pairs": (46, 1, 2, 2),
+    "sort_float_pairs": (50, 1, 2, 2),
+    "sort_wide": (40, 2, 2, 3),
+    "sort_wide_pairs": (44, 2, 2, 2),
+}
+_SORT_FIELDS = ("workgroup_size", "items", "parts", "look")
+
+
+def sort_kernel(*, words: int, floats: bool, values: bool, computes: bool) -> str:
+    """Return the name of a sort's kernels by what they sort: words of a key, and whether values are read."""
+    if words == 2:
+        return "sort_wide_pairs" if values else "sort_wide"
+    if values:
+        return "sort_float_pairs" if floats or computes else "sort_pairs"
+    return "sort_floats" if floats else "sort_keys"
+
+
+def _sort(kernel: str) -> Callable[[DeviceFacts], Rows[Fields]]:
+    beside, words, look, parts = _SORTS[kernel]
+
+    def rows(facts: DeviceFacts) -> Rows[Fields]:
+        # Large tiles make long runs to write and a short chain to look back over. Two workgroups share the registers
+        # of a multiprocessor; with more keys one is left, and a third of the speed is lost. A tile goes through
+        # workgroup memory in parts, so that two fit there, too. Few keys are at most one tile for each of these
+        # places: smaller tiles keep all of them busy.
+        size = _power_within(facts.invocations / 4, 256, 512)
+        items = max(parts, (min(64, facts.registers_of_half) - beside) // words // parts * parts)
+        few = _near(2 * facts.multiprocessors * size * 8)
+        return (
+            (few, dict(zip(_SORT_FIELDS, (size, 8 // words, 1, 2), strict=True))),
+            (None, dict(zip(_SORT_FIELDS, (size, items, parts, look), strict=True))),
+        )
+
+    return rows
+
+
+def _segmented_sort(registers_of_key: int, beside: int) -> Callable[[DeviceFacts], Rows[Fields]]:
+    def rows(facts: DeviceFacts) -> Rows[Fields]:
+        # As sorts, where a key and its tag are two words of registers, or three. 2^24 keys of u32 on an H200, in
+        # segments of 256, 4,096, 16,384 by offsets, take 851, 704, 1,084 µs with 10, and 960, 850, 1,210 with 12.
+        size = _power_within(facts.invocations / 4, 256, 512)
+        items = max(1, (min(64, facts.registers_of_half) - beside) // registers_of_key)
+        return _any({"workgroup_size": size, "items": items})
+
+    return rows
+
+
+# ---- matrices
+
+_MATMUL_FIELDS = ("tile_m", "tile_n", "tile_k", "thread_m", "thread_n", "stages", "unroll")
+
+
+def _tiles(*numbers: int) -> Fields:
+    return dict(zip(_MATMUL_FIELDS, numbers, strict=True))
+
+
+def _matmul(facts: DeviceFacts) -> Rows[Fields]:
+    """Large: 8 × 8 sums are 64 multiply-adds for four vec4 from workgroup memory, and fit into 128 registers with all
+    else, so that two workgroups share a multiprocessor and one works while the other waits at a barrier. Workgroup
+    memory is 16 KiB, what every device has. Smaller outputs: each multiprocessor wants a workgroup at least. Tiles of
+    128 are that many from 2^21 items of the output on (H200), tiles of 64 from 2^19; below, tiles of 32. With few
+    workgroups the two stages save a barrier's wait."""
+    small, medium = _tiles(32, 32, 16, 4, 4, 2, 8), _tiles(64, 64, 16, 8, 4, 2, 8)
+    large = _tiles(128, 128, 16, 8, 8, 1, 16)
+    if facts.storage_bytes < 2 * 16_384 or facts.registers < 2 * 256 * 128:
+        large = medium
+    few, many = _near(facts.multiprocessors * 64 * 64), _near(facts.multiprocessors * 128 * 128)
+    return (few, small), (many, medium), (None, large)
+
+
+def _along_rows(facts: DeviceFacts) -> Rows[Fields]:
+    """Rows and few columns are cut into parts for as many workgroups as `Reduce` has blocks."""
+    return _any(_shape(256, 4, 4 * facts.multiprocessors))
+
+
+def _along_columns(facts: DeviceFacts) -> Rows[Fields]:
+    """Strips of columns do not divide evenly into so many: of many small blocks the last ones leave less of the device
+    idle."""
+    return _any(_shape(256, 4, 32 * facts.multiprocessors))
+
+
+class AxisParts(NamedTuple):
+    """Into how many parts a scan along an axis cuts rows and columns: from how many on none, else how many in all."""
+
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+
+
+def scan_axis_parts(capabilities: Capabilities | None) -> AxisParts:
+    """Return the parts of scans along an axis: of workgroups of rows, and of invocations of columns.
+
+    With as many a GPU is busy: more parts would only read items twice. None, and a CPU adapter, have an H200's.
+    """
+    facts = DISCRETE if capabilities is None or capabilities.is_cpu else facts_of(capabilities)
+    at_once = facts.multiprocessors * facts.invocations
+    return AxisParts((2 * facts.multiprocessors, 8 * facts.multiprocessors), (_near(at_once / 8), _near(at_once / 2)))
+
+
+# ---- all of them
+
+# A CPU adapter runs a workgroup per core at a time: more blocks only add barriers, and so do more invocations (lavapipe
+# on 2 cores: reduce at 2^18 with 64 × 8 in 32 blocks 0.40 ms, with 256 × 4 in 64 blocks 1.14; at 2^22 6.5 and 5.1; scan
+# of blocks at 2^20 with 64 × 4 5.2 ms, with 256 × 4 7.6). It compiles fewer rows sooner, and rarely runs them more
+# slowly (CPU time of the first call and of one at 2^20): elementwise 256 × 4 0.28 s and 12 ms, 256 × 1 0.09 s and 8 ms;
+# scan_lookback 256 × 8 1.2 s and 16 ms, 128 × 4 0.4 s and 16 ms; stream (a select in blocks) 256 × 8 1.5 s and 35 ms,
+# 64 × 4 0.7 s and 27 ms; by_key 256 × 2 0.7 s and 70 ms, 128 × 2 0.6 s and 51 ms; histogram 64 × 4 0.6 s and 22 ms,
+# 64 × 2 0.3 s and 20 ms; a sort of pairs with 16 keys of each invocation 5.8 s, with 4 0.8, and 2^20 of them in 1.0 and
+# 1.5 s. Products: large tiles in many registers (512³: 64 × 64 × 32 with 8 × 8 4.4 GFLOP/s, 32 × 32 × 16 with 4 × 4
+# 1.9).
+_SIZES, _BLOCKS = ("workgroup_size", "vecs"), ("workgroup_size", "vecs", "max_blocks")
+_CPU_SORT = _any(dict(zip(_SORT_FIELDS, (256, 4, 1, 4), strict=True)))
+_CPU_SEGMENTED_SORT = _any({"workgroup_size": 256, "items": 4})
+_AHEAD = ("workgroup_size", "vecs", "ahead")
+_CPU_STREAM = _any({**_shape(64, 4), "ahead": 0})
+_CPU_SEGMENTED_REDUCE = _any(_shape(64, 4, 64))
+
+#: All kernels that have shapes, by name.
+KERNELS: Mapping[str, TunedKernel] = {
+    # One vec4 per invocation and many workgroups are fastest (H200, vector add: 4,369 GB/s against 4,316 with four).
+    # At full occupancy other subgroups hide the latency.
+    "elementwise": TunedKernel(ElementwiseTuning, _SIZES, _always(256, 1), _any(_shape(256, 1))),
+    "reduce": TunedKernel(
+        ReduceTuning, _BLOCKS, _in_blocks(), ((1 << 20, _shape(64, 4, 32)), (None, _shape(256, 4, 64)))
+    ),
+    "scan": TunedKernel(
+        ScanTuning, _BLOCKS, _scan_of_blocks, _any(_shape(64, 4, 64))
+    ),
+    "scan_lookback": TunedKernel(ScanTuning, _SIZES, _chain(), _any(_shape(128, 4))),
+    "search": TunedKernel(ElementwiseTuning, _SIZES, _search, _any(_shape(64, 16))),
+    "transpose": TunedKernel(ElementwiseTuning, _SIZES, _transpose, _any(_shape(256, 2))),
+    "merge": TunedKernel(ElementwiseTuning, _SIZES, _merge, _any(_shape(64, 4))),
+    "merge_network": TunedKernel(ElementwiseTuning, _SIZES, _merge_network, _any(_shape(64, 4))),
+    # 8 loads in flight; a group has up to 4 tiles of 8,192 items, and 2^28 items have 2^14 minima in groups of 2 tiles.
+    # Other shapes are as fast (H100, 2^28: 256 × 4, 128 × 8, 512 × 8 within 1 %).
+    "top_k": TunedKernel(ElementwiseTuning, _SIZES, _always(256, 8), _any(_shape(64, 8))),
+    # Keys stay beside values. 2^28 items of u32 in runs of 8 on an H200: scan 856 µs and reduce 874 with 256 × 8, 850
+    # and 930 with 128 × 8, 872 and 1,215 with 512 × 4.
+    "by_key": TunedKernel(ScanTuning, _SIZES, _chain(2), _any(_shape(128, 2))),
+    "segmented": TunedKernel(ScanTuning, _SIZES, _chain(2, 0.5), _any(_shape(128, 2))),
+    # By the length of segments (2^28 items, H200, µs): of 2^10 407 with 128 × 8 and 457 with 256 × 4; of 16 (medium)
+    # 691 and 539; of 8 565 and 881; of 1 and 2 (tiny) 1,396 and 1,001, but 1,214 and 878 with 256 × 4. 528 blocks are
+    # 2 % faster than 1,024, only segments of 1 want 792. Few items: with 264 blocks 2^22 in segments of 2^16 take 16.3
+    # µs, with 1,024 23.9.
+    "segmented_reduce": TunedKernel(ScanTuning, _BLOCKS, _in_blocks((128, 8)), _CPU_SEGMENTED_REDUCE),
+    "segmented_reduce_tiny": TunedKernel(
+        ScanTuning, _BLOCKS, _in_blocks(per_multiprocessor=6), _CPU_SEGMENTED_REDUCE
+    ),
+    "segmented_reduce_medium": TunedKernel(ScanTuning, _BLOCKS, _in_blocks(), _CPU_SEGMENTED_REDUCE),
+    "histogram": TunedKernel(HistogramTuning, _BLOCKS, _histogram, _any(_shape(64, 2, 32))),
+    "histogram_ranges": TunedKernel(HistogramTuning, _BLOCKS, _histogram_ranges, _any(_shape(64, 4, 32))),
+    # A select of half of 2^28 items on an H200 takes 582 µs with 256 × 8, 567 with 128 × 16, 775 with 128 × 8, 680 with
+    # 512 × 8; with flags of their own 652 with 256 × 8, 571 with 256 × 16; a partition in 2 821 with 256 × 8, 810 with
+    # 128 × 16.
+    "stream": TunedKernel(StreamTuning, _AHEAD, _stream(64), _CPU_STREAM),
+    "stream_flags": TunedKernel(StreamTuning, _AHEAD, _stream(32, 1, 2.0), _CPU_STREAM),
+    "stream_split": TunedKernel(StreamTuning, _AHEAD, _stream(32), _CPU_STREAM),
+    **{name: TunedKernel(SortTuning, _SORT_FIELDS, _sort(name), _CPU_SORT) for name in _SORTS},
+    "segmented_sort": TunedKernel(
+        SegmentedSortTuning, ("workgroup_size", "items"), _segmented_sort(2, 44), _CPU_SEGMENTED_SORT
+    ),
+    "segmented_sort_wide": TunedKernel(
+        SegmentedSortTuning, ("workgroup_size", "items"), _segmented_sort(3, 40), _CPU_SEGMENTED_SORT
+    ),
+    "matmul": TunedKernel(
+        MatMulTuning, _MATMUL_FIELDS, _matmul,
+        ((1 << 14, _tiles(32, 32, 16, 4, 4, 1, 4)), (None, _tiles(64, 64, 16, 4, 8, 1, 4))),
+    ),
+    "axis_rows": TunedKernel(AxisTuning, _BLOCKS, _along_rows, _any(_shape(256, 4, 32))),
+    "axis_columns": TunedKernel(AxisTuning, _BLOCKS, _along_columns, _any(_shape(256, 4, 32))),
+}  # fmt: skip
+
+
+def rows_of(kernel: str, capabilities: Capabilities) -> Rows[Fields]:
+    """Return the shapes that the model gives a kernel on a device, by the number of items."""
+    known = KERNELS[kernel]
+    rows = known.cpu if capabilities.is_cpu else known.gpu(facts_of(capabilities))
+    # Rows that the row behind them makes needless, or that facts have put out of order.
+    kept: list[tuple[int | None, Fields]] = []
+    for up_to, fields in rows:
+        while kept and up_to is not None and (kept[-1][0] or 0) >= up_to:
+            kept.pop()
+        if kept and kept[-1][1] == fields:
+            kept.pop()
+        kept.append((up_to, fields))
+    return tuple(kept)

@@ -1,0 +1,178 @@
+"""Shapes by a model: an H200's are those that were measured, and all others run on their device."""
+
+import dataclasses
+import itertools
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gridwise_py as gw
+from gridwise_py.bench.calibrate.residency import measure_facts, most_at_once
+from gridwise_py.errors import ArgumentError
+from gridwise_py.tuning.candidates import candidates
+from gridwise_py.tuning.facts import DISCRETE, facts_of, measured_facts
+from gridwise_py.tuning.matmul_shapes import matmul_shapes_for
+from gridwise_py.tuning.model import KERNELS, group_table_fields, rows_of, scan_axis_parts
+from gridwise_py.tuning.options import ElementwiseTuning, HistogramTuning, ReduceTuning, ScanTuning, StreamTuning
+from gridwise_py.tuning.segmented_sort_shapes import segmented_sort_shape_for
+from gridwise_py.tuning.shapes import shapes_for
+from gridwise_py.tuning.sort_shapes import sort_shapes_for
+from gridwise_py.types.capabilities import SubgroupMode
+from helpers.cases import FULL
+
+# What was fastest on an H200 (benchmarks/results/h200, docs/contribute/performance.md): up to so many items, and the
+# numbers of a shape in their order.
+H200 = {
+    "elementwise": [(None, 256, 1)],
+    "reduce": [(1 << 22, 256, 4, 264), (None, 256, 4, 528)],
+    "scan": [(None, 256, 4, 1056)],
+    "scan_lookback": [(1 << 18, 512, 2), (1 << 22, 512, 4), (None, 128, 16)],
+    "search": [(1 << 20, 256, 1), (None, 256, 4)],
+    "transpose": [(None, 128, 2)],
+    "merge": [(1 << 18, 256, 1), (None, 256, 3)],
+    "merge_network": [(1 << 25, 256, 4), (None, 256, 16)],
+    "top_k": [(None, 256, 8)],
+    "by_key": [(1 << 18, 512, 2), (1 << 22, 512, 4), (None, 256, 8)],
+    "segmented": [(1 << 18, 512, 2), (1 << 22, 512, 4), (None, 128, 8)],
+    "segmented_reduce": [(1 << 22, 256, 4, 264), (None, 128, 8, 528)],
+    "segmented_reduce_tiny": [(1 << 22, 256, 4, 264), (None, 256, 4, 792)],
+    "segmented_reduce_medium": [(1 << 22, 256, 4, 264), (None, 256, 4, 528)],
+    "histogram": [(1 << 20, 256, 2, 264), (None, 512, 4, 528)],
+    "histogram_ranges": [(None, 1024, 4, 264)],
+    # The last number is how many tiles are counted ahead.
+    "stream": [(1 << 18, 512, 2, 0), (1 << 22, 512, 4, 0), (1 << 24, 256, 8, 0), (None, 256, 8, 64)],
+    "stream_flags": [(1 << 18, 512, 2, 0), (1 << 22, 512, 4, 0), (1 << 24, 256, 16, 0), (None, 256, 16, 32)],
+    "stream_split": [(1 << 18, 512, 2, 0), (1 << 22, 512, 4, 0), (1 << 24, 256, 8, 0), (None, 256, 8, 32)],
+    "sort_keys": [(1 << 20, 512, 8, 1, 2), (None, 512, 20, 2, 3)],
+    "sort_floats": [(1 << 20, 512, 8, 1, 2), (None, 512, 20, 2, 2)],
+    "sort_pairs": [(1 << 20, 512, 8, 1, 2), (None, 512, 18, 2, 2)],
+    "sort_float_pairs": [(1 << 20, 512, 8, 1, 2), (None, 512, 14, 2, 2)],
+    "sort_wide": [(1 << 20, 512, 4, 1, 2), (None, 512, 12, 3, 2)],
+    "sort_wide_pairs": [(1 << 20, 512, 4, 1, 2), (None, 512, 10, 2, 2)],
+    "segmented_sort": [(None, 512, 10)],
+    "segmented_sort_wide": [(None, 512, 8)],
+    "matmul": [(1 << 19, 32, 32, 16, 4, 4, 2, 8), (1 << 21, 64, 64, 16, 8, 4, 2, 8), (None, 128, 128, 16, 8, 8, 1, 16)],
+    "axis_rows": [(None, 256, 4, 528)],
+    "axis_columns": [(None, 256, 4, 4224)],
+}
+#: What `gridwise tune` measured on an H100, which has as many multiprocessors as an H200.
+MEASURED = {"multiprocessors": 132, "storage_bytes": 1 << 16, "invocations": 2048}
+SHAPED = (ElementwiseTuning, HistogramTuning, ReduceTuning, ScanTuning, StreamTuning)
+
+
+@pytest.mark.parametrize("facts", [None, MEASURED], ids=["not measured", "measured"])
+def test_the_model_says_what_was_measured_on_an_h200(facts):
+    capabilities = dataclasses.replace(FULL, facts=facts)
+    found = {
+        kernel: [(up_to, *fields.values()) for up_to, fields in rows_of(kernel, capabilities)] for kernel in KERNELS
+    }
+    assert found == H200
+    assert scan_axis_parts(capabilities) == ((264, 1056), (1 << 15, 1 << 17)) == scan_axis_parts(None)
+    assert group_table_fields(capabilities) == {"workgroup_size": 512, "vecs": 2, "max_blocks": 528}
+
+
+def _device(facts, subgroup_size=32, invocations=256, storage_bytes=16_384, adapter_type="DiscreteGPU"):
+    limits = {
+        "max-compute-workgroup-storage-size": storage_bytes, "max-compute-invocations-per-workgroup": invocations,
+        "max-compute-workgroup-size-x": invocations, "max-storage-buffer-binding-size": 2**31 - 4,
+    }  # fmt: skip
+    return gw.Capabilities(
+        adapter_type=adapter_type, features=frozenset({"subgroup"}), subgroup_size=subgroup_size, limits=limits,
+        facts=facts,
+    )  # fmt: skip
+
+
+DEVICES = st.builds(
+    _device,
+    st.none()
+    | st.builds(
+        lambda *values: dict(zip(MEASURED, values, strict=True)),
+        st.integers(1, 400), st.sampled_from([1 << 14, 1 << 15, 1 << 16, 1 << 17]),
+        st.sampled_from([256, 512, 768, 1024, 1536, 2048, 2560]),
+    ),
+    st.sampled_from([4, 8, 16, 32, 64, 128]), st.sampled_from([256, 384, 512, 1024]),
+    st.sampled_from([16_384, 32_768, 49_152, 65_536]), st.sampled_from(["DiscreteGPU", "IntegratedGPU", "CPU"]),
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(DEVICES)
+def test_shapes_run_on_the_device_whose_facts_they_are_from(device):
+    """Each constructor checks limits, and raises ArgumentError for a shape that is over one."""
+    modes = [device.subgroup_mode(None), SubgroupMode("none", 1)]
+    for mode, (kernel, known) in itertools.product(modes, KERNELS.items()):
+        rows = rows_of(kernel, device)
+        lengths = [up_to for up_to, _ in rows]
+        assert lengths[-1] is None
+        assert lengths[:-1] == sorted(set(lengths[:-1]))
+        assert all(one != other for (_, one), (_, other) in itertools.pairwise(rows)), "each row is another pipeline"
+        for _, fields in rows:
+            assert tuple(fields) == known.fields
+            known.family.from_dict(fields)
+        if known.family in SHAPED:
+            assert len(shapes_for(kernel, device, mode).rows) == len(rows)
+    for mode, datatype, words in itertools.product(modes, ("u32", "f32", "u64"), (0, 1, 2)):
+        sort_shapes_for(device, mode, gw.STORAGE_DATATYPES[datatype], words)
+    for mode, words in itertools.product(modes, (1, 2)):
+        segmented_sort_shape_for(device, mode, words, gw.SegmentedSortTuning())
+    for _, shape in matmul_shapes_for(device).rows:
+        assert shape.workgroup_size <= device.limits["max-compute-invocations-per-workgroup"]
+        assert shape.storage_bytes <= device.limits["max-compute-workgroup-storage-size"]
+
+
+def test_another_gpu_gets_other_shapes():
+    """As many workgroups as its multiprocessors want, and no more workgroup memory than two of them share."""
+    amd = _device(MEASURED | {"multiprocessors": 96}, 64, 1024, 65_536)
+    apple = _device(
+        {"multiprocessors": 10, "storage_bytes": 1 << 15, "invocations": 1024}, 32, 1024, 32_768, "IntegratedGPU"
+    )
+    for device, count in ((amd, 96), (apple, 10)):
+        assert shapes_for("reduce", device).rows[-1][1].max_blocks == 4 * count
+        assert shapes_for("scan_lookback", device).rows[0][0] <= 4096 * count, "these are few tiles for each"
+        sort = sort_shapes_for(device, device.subgroup_mode(None), gw.DATATYPES["u32"], 0).rows[-1][1]
+        assert 2 * 4 * sort.stage_words <= device.facts["storage_bytes"]
+    assert facts_of(_device(None, adapter_type="IntegratedGPU")).multiprocessors < DISCRETE.multiprocessors
+
+
+def test_facts_that_make_no_sense_are_left_out():
+    assert measured_facts(MEASURED) == MEASURED
+    spoilt = {"multiprocessors": 0, "storage_bytes": "64", "invocations": True, "registers": 65536, "other": 7}
+    assert measured_facts(json.loads(json.dumps(spoilt))) == {"registers": 65536}
+    assert measured_facts([]) is measured_facts({}) is measured_facts(None) is None
+    assert facts_of(dataclasses.replace(FULL, facts={"multiprocessors": 20})) == dataclasses.replace(
+        DISCRETE, multiprocessors=20
+    )
+
+
+@pytest.mark.parametrize("places", [1, 2, 3, 132, 1000])
+def test_workgroups_at_once_are_counted_by_their_times(places):
+    assert most_at_once(lambda workgroups: 100.0 * -(-workgroups // places)) == places
+    assert most_at_once(lambda workgroups: 100.0, most=4096) is None
+    assert most_at_once(lambda workgroups: None) is None
+
+
+def test_facts_are_measured(device):
+    """On a CPU other work may hide some of them: those are left out."""
+    found = measure_facts(device)
+    assert measured_facts(found) == (found or None), "all of them known, and in bounds"
+
+
+def test_candidates_are_near_and_none_is_the_shape_itself():
+    for kernel, known in KERNELS.items():
+        for _, fields in rows_of(kernel, FULL):
+            found = list(candidates(kernel, fields))
+            assert fields not in found
+            assert len(found) > 4
+            assert all(set(one) == set(known.fields) for one in found)
+            differ = [sum(one[name] != fields[name] for name in fields) for one in found]
+            assert set(differ) <= {1, 2}
+            makes = 0
+            for one in found:
+                try:
+                    known.family.from_dict(one)
+                    makes += 1
+                except ArgumentError:
+                    pass
+            assert makes > 4, kernel
