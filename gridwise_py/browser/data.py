@@ -19,6 +19,8 @@ from ..bench.cases.data import (
     Maker,
     equal_segments,
     flags,
+    late_flags,
+    middle_places,
     permutation,
     random_counts,
     random_indices,
@@ -26,6 +28,7 @@ from ..bench.cases.data import (
     scattered_keys,
 )
 from ..bench.cases.distributions import UNIFORM
+from ..bench.cases.scattered_ranges import RANGE_DATA
 from ..errors import ArgumentError
 
 __all__ = ["STEPS", "Recipe", "recipe_for"]
@@ -179,10 +182,36 @@ def _permutation(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], see
     del axes, seed
     if length > _MOST_PLACES:
         raise ArgumentError(f"the page has no permutation of {length} items, at most of {_MOST_PLACES}")
+    return _as_numbers(length, (("times_around", _factor(length)),), dtype)
+
+
+def _factor(length: int) -> int:
+    """Return a number without a common divisor with `length`, whose multiples are far apart modulo it."""
     factor = max(1, int(length * 0.618))
     while math.gcd(factor, length) > 1:
         factor += 1
-    return _as_numbers(length, (("times_around", factor),), dtype)
+    return factor
+
+
+def _late_flags(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
+    return _as_numbers(length, (("less", round(float(axes["share"]) * length)), ("xor", 1)), dtype)
+
+
+def _middle_places(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
+    steps: tuple[Step, ...] = (("times", int(axes["n"]) // (length + 1)),)
+    return _as_numbers(length, (("times", 0), ("or", int(axes["n"]) // 2)) if length == 1 else steps, dtype)
+
+
+def _ranges(of: Callable[[int, int], tuple[Step, ...]]) -> Callable[..., Recipe]:
+    """Return the recipe for an argument of ranges of one length, of that length and of how many there are."""
+
+    def recipe(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
+        n = int(axes["n"])
+        if n % max(length, 1):
+            raise ArgumentError(f"the page has {length} ranges of one length only, which do not make {n} items")
+        return _as_numbers(length, of(n // max(length, 1), length), dtype)
+
+    return recipe
 
 
 _MAKERS: Mapping[Maker, Callable[[int, np.dtype[Any], Mapping[str, Any], int], Recipe]] = {
@@ -193,6 +222,11 @@ _MAKERS: Mapping[Maker, Callable[[int, np.dtype[Any], Mapping[str, Any], int], R
     random_indices: _indices,
     scattered_keys: _scattered,
     permutation: _permutation,
+    late_flags: _late_flags,
+    middle_places: _middle_places,
+    RANGE_DATA["lengths"]: _ranges(lambda each, _: (("times", 0), ("or", each))),
+    RANGE_DATA["source_offsets"]: _ranges(lambda each, _: (("times", each),)),
+    RANGE_DATA["destination_offsets"]: _ranges(lambda each, count: (("times_around", _factor(count)), ("times", each))),
 }
 
 

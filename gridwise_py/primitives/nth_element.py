@@ -13,7 +13,7 @@ from ..call_errors import explained
 from ..errors import LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
-from ..planning.plan import Plan, Work
+from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import Argument
 from ..runtime.array import Array
 from ..runtime.bound_call import BoundCall
@@ -160,6 +160,14 @@ class NthElement(Primitive):
         if n > _MOST_ITEMS:
             raise LimitError(f"NthElement: input has {n} items, but takes at most {_MOST_ITEMS}; split it")
         shape = self._shapes.at(n)
+        parameters = {
+            "count": self.count, "digits": len(digits), "workgroup_size": shape.workgroup_size, "vecs": shape.vecs,
+            "max_blocks": shape.max_blocks,
+        }  # fmt: skip
+        work = Work(n, items.nbytes, values.nbytes, counted=builder.counted_work(n, items.nbytes // max(n, 1), 0))
+        if not n and values.nbytes % 4 == 0 and builder.count is None:
+            builder.step(Fill(values.buffer, values.first_byte, values.nbytes))
+            return builder.build(work, parameters)
         if not n:  # one step, which writes zeros
             items = Operand(
                 0, builder.constant("nothing", (0,) * 4), size_bytes=16, item_bytes=self.datatype.itemsize_bytes
@@ -168,36 +176,34 @@ class NthElement(Primitive):
         counts = builder.scratch("counts", _BINS + 16)
         memory = builder.scratch("memory", _BINS + 16 + (len(digits) + 1) * (4 + 4 * MOST_PLACES))
         candidates = builder.scratch("candidates", n // _CANDIDATES, 4 * words)
-        blocks = max(min(-(-n // shape.tile_items), shape.max_blocks), 1)
         known = 0
         for step, (word, shift, bits) in enumerate(digits):
-            builder.kernel(
-                f"digit {step}", "nth_element.wgsl",
-                reads={"input": items, **({} if step else {"places": places.by_words()})},
-                writes={
-                    **({"candidates": candidates.by_words()} if step else {}),
-                    "values": values.by_words(),
-                },
-                atomics={"counts": (counts, "array<atomic<u32>>"), "memory": (memory, "array<u32>")},
-                params={
-                    "n": n, "blocks": blocks, "places": self.count, "step": step, "digit_word": word,
-                    "digit_shift": shift, "digit_mask": (1 << bits) - 1, "known_low": known & 0xFFFFFFFF,
-                    "known_high": known >> 32, "room": n // _CANDIDATES, "is_last": int(step + 1 == len(digits)),
-                },
-                workgroups=blocks,
-                constants={},
-                context={
-                    **key_context(self.datatype), "listed": False, "first": not step, "bins": _BINS,
-                    "most_places": MOST_PLACES, "top_bits": digits[0][2], "vecs": shape.vecs,
-                    "workgroup_size": shape.workgroup_size, "vec4": items.item_bytes == 4,
-                },
-                counted=True,
-            )  # fmt: skip
+            for each in (shape, *(self._shapes.others(n) if n else ())):
+                blocks = max(min(-(-n // each.tile_items), each.max_blocks), 1)
+                builder.kernel(
+                    f"digit {step}", "nth_element.wgsl",
+                    reads={"input": items, **({} if step else {"places": places.by_words()})},
+                    writes={
+                        **({"candidates": candidates.by_words()} if step else {}),
+                        "values": values.by_words(),
+                    },
+                    atomics={"counts": (counts, "array<atomic<u32>>"), "memory": (memory, "array<u32>")},
+                    params={
+                        "n": n, "blocks": blocks, "places": self.count, "step": step, "digit_word": word,
+                        "digit_shift": shift, "digit_mask": (1 << bits) - 1, "known_low": known & 0xFFFFFFFF,
+                        "known_high": known >> 32, "room": n // _CANDIDATES, "is_last": int(step + 1 == len(digits)),
+                    },
+                    workgroups=blocks,
+                    constants={},
+                    context={
+                        **key_context(self.datatype), "listed": False, "first": not step, "bins": _BINS,
+                        "most_places": MOST_PLACES, "top_bits": digits[0][2], "vecs": each.vecs,
+                        "workgroup_size": each.workgroup_size, "vec4": items.item_bytes == 4,
+                    },
+                    counted=True, sibling=each != shape,
+                )  # fmt: skip
             known |= ((1 << bits) - 1) << (32 * word + shift)
-        item_bytes = items.nbytes // max(n, 1)
-        work = Work(n, items.nbytes, values.nbytes, counted=builder.counted_work(n, item_bytes, 0))
-        parameters = {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "max_blocks": shape.max_blocks}
-        return builder.build(work, {"count": self.count, "digits": len(digits), **parameters})
+        return builder.build(work, parameters)
 
     def _reference(self, input: np.ndarray, places: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""

@@ -23,6 +23,7 @@ TUNINGS = {
     "repeat": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "reduce_axis": gw.AxisTuning(workgroup_size=64, vecs=2, team=8, strip=8, max_blocks=7, subgroups="emulated-8"),
     "map": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
+    "find_if": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "search": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
     "merge": gw.ElementwiseTuning(workgroup_size=32, vecs=5),
     "merge_sort": gw.ElementwiseTuning(workgroup_size=32, vecs=5),
@@ -46,7 +47,7 @@ SEGMENTS = ("scan_by_key", "reduce_by_key", "segmented_scan", "segmented_reduce"
 # On a GPU they take no subgroups by default.
 TUNINGS |= dict.fromkeys(SEGMENTS, dataclasses.replace(TUNINGS["scan"], subgroups="emulated-8"))
 TUNINGS |= dict.fromkeys(
-    ("histogram", "reduce_by_index"),
+    ("histogram", "reduce_by_index", "nth_element"),
     gw.HistogramTuning(workgroup_size=64, vecs=2, max_blocks=3, memory_words=1024, copies=2, merge="quad"),
 )
 # Of `items` the value that is not the default.
@@ -87,7 +88,7 @@ def test_every_field_of_every_family_is_tried_here():
 #: Fields that a strategy of a scan, or an axis, has no use for.
 UNUSED = {
     "lookback": {"max_blocks"}, "reduce_then_scan": {"look", "tickets", "state", "spin_limit"},
-    "rows": {"strip"}, "columns": {"team"},
+    "rows": {"strip"}, "columns": {"team"}, "nth_element": {"memory_words", "copies", "merge"},
 }  # fmt: skip
 FORMS = {name: ("lookback", "reduce_then_scan") for name in ("scan", *SEGMENTS)} | {"reduce_axis": ("rows", "columns")}
 
@@ -106,7 +107,7 @@ def test_every_field_changes_the_plan_and_none_leaves_it(name, form):
     for field in tuning.to_dict():
         without = _plan(name, dataclasses.replace(tuning, **{field: None}), **options)
         # A reduction of segments has blocks in either strategy, but the last one of few items polls their states.
-        unused = {"look", "tickets"} if name == "segmented_reduce" else UNUSED.get(form, ())
+        unused = {"look", "tickets"} if name == "segmented_reduce" else UNUSED.get(form or name, ())
         assert (without == full) == (field in unused), field
 
 

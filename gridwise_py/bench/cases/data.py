@@ -33,10 +33,9 @@ def flags(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[
 
 
 def late_flags(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
-    """Return items that are 0 up to the share ``axes["share"]`` of all, and others from there on."""
-    items = rng.integers(1, 100, length).astype(dtype)
-    items[: round(float(axes["share"]) * length)] = 0
-    return items
+    """Return items that are 0 up to the share ``axes["share"]`` of all, and 1 from there on."""
+    del rng
+    return (np.arange(length) >= round(float(axes["share"]) * length)).astype(dtype)
 
 
 def random_runs(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
