@@ -194,7 +194,9 @@ def _factor(length: int) -> int:
 
 
 def _late_flags(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
-    return _as_numbers(length, (("less", round(float(axes["share"]) * length)), ("xor", 1)), dtype)
+    first = round(float(axes["share"]) * length)
+    late: tuple[Step, ...] = (("less", first), ("xor", 1), ("times", _ALL))
+    return _as_numbers(length, (*late, ("and_hash", seed), ("and", 63)), dtype)
 
 
 def _middle_places(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:

@@ -103,16 +103,15 @@ def test_it_all_goes_with_the_device(device):
     assert [reference() for reference in gone] == [None] * 4
 
 
-def test_tuning_is_for_the_primitives_that_are_made_from_then_on(renewed_device):
+def test_tuning_is_for_the_primitives_that_are_made_from_then_on(renewed_device, monkeypatch):
     context = context_of(renewed_device)
     before, measured = gw.Reduce(renewed_device), context.capabilities
-    tuning = {"reduce": ((None, {"workgroup_size": 64, "vecs": 2, "max_blocks": 8}),)}
-    context.use_tuning(tuning)
-    assert gw.capabilities(renewed_device).tuning == tuning
-    assert before.capabilities is measured
-    assert gw.Reduce(renewed_device).capabilities.tuning == tuning
-    context.use_tuning(None)
-    assert gw.capabilities(renewed_device).tuning is None
+    for tuning in ({"reduce": ((0, None, {"workgroup_size": 64, "vecs": 2, "max_blocks": 8}),)}, None):
+        monkeypatch.setattr("gridwise_py.runtime.context.load_tuning", lambda key, found=tuning: found)
+        context.look_up_tuning()
+        assert gw.capabilities(renewed_device).tuning == tuning
+        assert before.capabilities is measured
+        assert gw.Reduce(renewed_device).capabilities.tuning == tuning
 
 
 def test_a_thread_that_touches_mapped_memory_can_destroy_the_device(device):

@@ -61,7 +61,9 @@ def test_the_wheel_holds_every_module_and_shader_and_nothing_else(wheel):
     assert {"bench/report/assets/report.js", "browser/page/runner.js", "fleet/chapter.html"} <= {
         path.removeprefix("gridwise_py/") for path in pages
     }
-    assert held == modules | shaders | suites | pages | {"gridwise_py/py.typed"}
+    found = _files_below("gridwise_py", "*.json")
+    assert "gridwise_py/tuning/data/nvidia-h100.json" in found
+    assert held == modules | shaders | suites | pages | found | {"gridwise_py/py.typed"}
     assert "gridwise_py/_shaders/scan.wgsl" in held
     assert "gridwise_py/_shaders/lib/subgroup.wgsl" in held
 

@@ -33,9 +33,11 @@ def flags(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[
 
 
 def late_flags(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
-    """Return items that are 0 up to the share ``axes["share"]`` of all, and 1 from there on."""
-    del rng
-    return (np.arange(length) >= round(float(axes["share"]) * length)).astype(dtype)
+    """Return items that are 0 up to the share ``axes["share"]`` of all, then one that is not, and then any below 64."""
+    items, first = rng.integers(0, 64, length), round(float(axes["share"]) * length)
+    items[:first] = 0
+    items[first : first + 1] |= 1
+    return items.astype(dtype)
 
 
 def random_runs(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
