@@ -27,7 +27,7 @@ extensions = [
     "repository_links",
     "made_pages",
 ]
-exclude_patterns = ["_ext", "benchmarks/made", "concepts/made", "**/.ipynb_checkpoints"]
+exclude_patterns = ["_ext", "benchmarks/made", "concepts/made", "start/made", "**/.ipynb_checkpoints"]
 # Warnings are errors: `make docs` builds with -W.
 nitpicky = False
 # Words of a type in a docstring, such as items, may be names of two classes' fields; then none is linked.

@@ -5,6 +5,7 @@
 | reference/python/*.rst | the docstrings of the public names (scripts/make_api_reference.py) |
 | reference/command-line.md | the options of the command `gridwise` (command_page.py) |
 | contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ (repository_pages.py) |
+| start/made/ | the beginning of README.md (repository_pages.py) |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
 | concepts/made/ | the results files of `gridwise timers`, `gridwise reproduce`, and benchmarks/gates_audit.py |
 | assets/made/ | pictures: the import graph (import_graph.py), the results (benchmark_pages.py) |
