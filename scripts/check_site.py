@@ -5,8 +5,8 @@
 - Every link and picture of every page leads to a file of the site, and to an anchor that is there.
 - No page loads anything from elsewhere.
 - The wheel's public names and commands are those that the reference has, no more and no fewer.
-- Each question of a newcomer (tests/project/newcomers_questions.json), typed into the search box, has its page among the
-  first three hits. This opens the site from the disk in Chromium; without Chromium it is left out, and the output says so.
+- Each question of a newcomer (tests/project/newcomers_questions.json), given to the search, has its page among the
+  first three hits. This opens the site from the disk in Chromium; without Chromium the output says that it was not.
 
 It prints what is wrong, and exits with 1 if anything is.
 """

@@ -47,7 +47,7 @@ def keywords() -> str:
     """Return what users type and a page does not say, by page: its comment ``<!-- keywords: … -->``."""
     found = {}
     for page in sorted(DOCS.rglob("*.md")):
-        if words := re.search(r"^<!-- keywords: (.*?) -->$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        if words := re.search(r"^<!-- keywords: ([^>]*) -->$", page.read_text(encoding="utf-8"), re.MULTILINE):
             found[page.relative_to(DOCS).with_suffix("").as_posix()] = " ".join(words[1].split())
     return f"const KEYWORDS = {json.dumps(found, indent=1)};\n"
 
