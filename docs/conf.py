@@ -27,7 +27,7 @@ extensions = [
     "repository_links",
     "made_pages",
 ]
-exclude_patterns = ["_ext", "benchmarks/made", "concepts/made", "**/.ipynb_checkpoints"]
+exclude_patterns = ["_ext", "benchmarks/made", "concepts/made", "start/made", "**/.ipynb_checkpoints"]
 # Warnings are errors: `make docs` builds with -W.
 nitpicky = False
 # Words of a type in a docstring, such as items, may be names of two classes' fields; then none is linked.
@@ -75,7 +75,7 @@ html_title = f"gridwise_py {release}"
 html_static_path = ["_static"]
 html_favicon = "_static/favicon.svg"
 html_css_files = ["site.css"]
-html_js_files = ["questions.js"]
+html_js_files = ["made-keywords.js", "questions.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {

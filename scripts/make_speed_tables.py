@@ -64,7 +64,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows)]
 
 
-def _versions(document: Row) -> str:
+def versions(document: Row) -> str:
     device, versions = document["device"], document["context"]["versions"]
 
     def first(peer: str, key: str) -> Any:
@@ -92,7 +92,7 @@ def tables(document: Row) -> list[str]:
     ]
     columns = _columns({row["n"] for row in rows})
     found = {(row["primitive"], row["datatype"], row["n"]): row for row in rows}
-    lines = [f"{_versions(document)}; {document['context']['time'][:10]}.", ""]
+    lines = [f"{versions(document)}; {document['context']['time'][:10]}.", ""]
     body = []
     for name, words in NAMES.items():
         for datatype in dict.fromkeys(row["datatype"] for row in rows if row["primitive"] == name):

@@ -5,8 +5,10 @@
 | reference/python/*.rst | the docstrings of the public names (scripts/make_api_reference.py) |
 | reference/command-line.md | the options of the command `gridwise` (command_page.py) |
 | contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ (repository_pages.py) |
+| start/made/ | the beginning of README.md (repository_pages.py) |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
 | concepts/made/ | the results files of `gridwise timers`, `gridwise reproduce`, and benchmarks/gates_audit.py |
+| _static/made-keywords.js | the comments `keywords` of pages, for the search (questions.js) |
 | assets/made/ | pictures: the import graph (import_graph.py), the results (benchmark_pages.py) |
 """
 
@@ -41,6 +43,15 @@ def _write(files: dict[Path, str]) -> None:
             path.write_text(text, encoding="utf-8")
 
 
+def keywords() -> str:
+    """Return what users type and a page does not say, by page: its comment ``<!-- keywords: … -->``."""
+    found = {}
+    for page in sorted(DOCS.rglob("*.md")):
+        if words := re.search(r"^<!-- keywords: ([^>]*) -->$", page.read_text(encoding="utf-8"), re.MULTILINE):
+            found[page.relative_to(DOCS).with_suffix("").as_posix()] = " ".join(words[1].split())
+    return f"const KEYWORDS = {json.dumps(found, indent=1)};\n"
+
+
 def make(_app: Sphinx) -> None:
     """Make everything."""
     make_api_reference.write(DOCS / "reference" / "python")
@@ -55,6 +66,7 @@ def make(_app: Sphinx) -> None:
         files[DOCS / "concepts" / "made" / f"claims-{machine}.md"] = claims_markdown(claims)
     audit = json.loads((ROOT / "benchmarks" / "results" / "gates_audit.json").read_text(encoding="utf-8"))
     files[DOCS / "concepts" / "made" / "gates.md"] = gates_audit.markdown(audit)
+    files[DOCS / "_static" / "made-keywords.js"] = keywords()
     files |= import_graph.write(DOCS / "assets" / "made")
     _write(files)
 

@@ -1,15 +1,16 @@
 // Search by questions. Sphinx's own search wants every word of a query on a page, so "how do I time my own kernel"
 // finds what happens to have all of them. Here each word counts by how rare it is, most in the title of a page, then in
 // its headings, then in its text; the page with the largest sum comes first. Works from file://, as Sphinx's index does.
+// Words that users type and a page does not use stand in it as <!-- keywords: … -->: made-keywords.js has them.
 "use strict";
 
-const WEIGHTS = { title: 12, heading: 4, text: 1 };
+const WEIGHTS = { title: 12, keyword: 8, heading: 4, text: 1 };
 // Pages of everything come after pages that answer.
 const LATER = [
   [/changelog$/, 0.2],
-  [/performance$|studies$|mutation$/, 0.5],
+  [/^contribute\//, 0.4],
   [/^reference\/(python\/|command-line$)/, 0.6],
-  [/^(start|howto|concepts|reference|contribute|notebooks)\/index$/, 0.6],
+  [/^(start|howto|concepts|reference|notebooks)\/index$/, 0.6],
 ];
 
 const rank = (searchTerms, excludedTerms) => {
@@ -19,28 +20,29 @@ const rank = (searchTerms, excludedTerms) => {
   const asList = (files) => (files === undefined ? [] : files.length === undefined ? [files] : files);
   const own = (map, word) => (Object.hasOwn(map, word) ? asList(map[word]) : []);
   const titleStems = titles.map(stems);
+  const keywordStems = docnames.map((name) => stems(KEYWORDS[name] || ""));
   const sums = new Map();
   const found = new Map();
-  const named = new Set(); // pages whose title has a word of the question
+  const named = new Set(); // pages whose title or keywords have a word of the question
   let most = 0;
   for (const word of searchTerms) {
     let text = own(terms, word);
-    if (!text.length && word.length > 3) {
+    const keyed = docnames.map((_, page) => page).filter((page) => keywordStems[page].has(word));
+    if (!text.length && !keyed.length && word.length > 3) {
       // No page has the word as it is: take those that begin with it.
       text = Object.keys(terms).filter((term) => term.startsWith(word)).flatMap((term) => asList(terms[term]));
     }
     const headings = own(titleterms, word);
-    const pages = new Set([...text, ...headings]);
+    const pages = new Set([...text, ...headings, ...keyed]);
     if (!pages.size) continue;
     const rarity = Math.log(1 + docnames.length / pages.size);
     most += rarity;
     for (const page of pages) {
       let weight = WEIGHTS.text;
       if (headings.includes(page)) weight += WEIGHTS.heading;
-      if (titleStems[page].has(word)) {
-        weight += WEIGHTS.title / Math.sqrt(titleStems[page].size);
-        named.add(page);
-      }
+      if (titleStems[page].has(word)) weight += WEIGHTS.title / Math.sqrt(titleStems[page].size);
+      if (keywordStems[page].has(word)) weight += WEIGHTS.keyword;
+      if (titleStems[page].has(word) || keywordStems[page].has(word)) named.add(page);
       sums.set(page, (sums.get(page) || 0) + rarity * weight);
       found.set(page, (found.get(page) || 0) + rarity);
     }

@@ -142,9 +142,12 @@ def test_readme_runs(device, capsys):
     """As one program; the fixture skips where there is no adapter."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^<!-- run -->\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) >= 2
     exec("\n".join(blocks), {"__name__": "page"})
-    assert re.search(rf"^{SCANS}$", capsys.readouterr().out, re.MULTILINE)
+    printed = capsys.readouterr().out
+    assert "499877311 [999 999 999]" in printed
+    for kernel, wall in (("scan", "not measured"), ("double", TIME)):
+        line = rf"^TimingResult\(per trial of 10: .*{kernel}.* {TIME}; GPU span {TIME}, CPU wall {wall}{DOUBT}\)$"
+        assert re.search(line, printed, re.MULTILINE), printed
 
 
 #: Two workers on the first adapter, which may be a software one.

@@ -37,16 +37,17 @@ def peers():
 
 def test_each_question_has_a_page():
     questions = json.loads(NEWCOMERS.read_text(encoding="utf-8"))
-    assert len({question for question, _ in questions}) >= 10
+    assert len({question for question, _ in questions}) == len(questions) >= 50
     for question, page in questions:
-        assert question.endswith("?")
+        assert question
         assert (ROOT / "docs" / f"{page}.md").exists(), page
 
 
 # ---- pages of the folder above
 
 
-def test_links_of_a_page_from_above_lead_to_the_same_files():
+def test_links_of_a_page_from_above_lead_to_the_same_files(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
     pages = _module("docs/_ext", "repository_pages")
     text = "[a](docs/start/install.md#linux) [b](CHANGELOG.md) [c](scripts/setup.sh) [d](https://x.y/z) [e](#tests)"
     assert pages.relocated(text, "contribute/contributing.md") == (
@@ -55,8 +56,63 @@ def test_links_of_a_page_from_above_lead_to_the_same_files():
     for path, text in pages.write().items():
         for link in re.findall(r"\]\(([^)\s]+)\)", text):
             if not re.match(r"[a-z]+:|#", link):
-                target = path.parent / link.partition("#")[0]
+                # The start page includes its beginning, so that its links are those of docs/.
+                target = (ROOT / "docs" if "made" in path.parts else path.parent) / link.partition("#")[0]
                 assert target.exists() or target.name in {"contributing.md", "changelog.md", "security.md"}, link
+
+
+# ---- the first screen
+
+
+@pytest.fixture
+def screen(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    return _module("scripts", "make_first_screen")
+
+
+def test_readme_says_what_the_results_files_and_the_version_say(screen):
+    text = screen.README.read_text(encoding="utf-8")
+    assert screen.filled(text) == text, "run: python scripts/make_first_screen.py"
+    with pytest.raises(ValueError, match="made: caption"):
+        screen.filled(text.replace("<!-- made: caption -->", ""))
+
+
+def test_machines_are_tested_once_a_file_of_theirs_is_there(screen, tmp_path):
+    host, versions = {"system": "Darwin"}, {"wgpu": "0.32.0"}
+    suite = {
+        "time": "2026-11-26T00:00:00", "versions": versions, "host": host, "outcomes": {"passed": 1234, "failed": 1},
+        "adapters": ["Apple M4, 10 cores, Metal, 26.1"] * 2,
+    }  # fmt: skip
+    device = {"adapter": "Apple M4, 10 cores", "backend": "Metal", "driver": "26.1"}
+
+    def bench(day):
+        return {"context": {"time": f"2026-11-{day}T00:00:00", "versions": versions, "host": host}, "device": device}
+
+    contents = {
+        "suite.json": suite, "a.json": bench(22), "b.json": bench(20), "random_plans.json": bench(19),
+        "no_machine.json": {"context": {"time": "2026-11-30"}}, "numbers.json": [1],
+    }  # fmt: skip
+    untested = [line.split(" | ")[0].removeprefix("| ") for line in screen.machine_table(tmp_path)[2:]]
+    assert untested == ["AMD and Intel GPUs", "macOS", "Windows"]
+    for name, content in contents.items():
+        (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+    first, *rest = screen.machine_table(tmp_path)[2:]
+    assert first == (
+        "| Apple M4, 10 cores | 26.1 | wgpu-py 0.32.0, Metal | suite: 1,234 passed, 1 failed, 0 skipped, 2026-11-26; "
+        "random plans: 2026-11-19 | 2026-11-20 to 2026-11-22 |"
+    )
+    assert [line.split(" | ")[0] for line in rest] == ["| AMD and Intel GPUs", "| Windows"]
+
+
+def test_the_start_page_begins_as_readme_does(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    text = _module("docs/_ext", "repository_pages").first_screen((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert "](assets/first-light.svg){.only-light}\n" in text
+    assert "](assets/first-dark.svg){.only-dark}\n" in text
+    assert "<picture>" not in text
+    assert "(start/install.md)" in text
+    assert "(contribute/changelog.md)" in text
+    assert all(part in text for part in ("pip install ./gridwise_py", "<!-- run -->", "| macOS |"))
 
 
 # ---- the command line
