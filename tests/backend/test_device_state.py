@@ -106,7 +106,7 @@ def test_it_all_goes_with_the_device(device):
 def test_tuning_is_for_the_primitives_that_are_made_from_then_on(renewed_device, monkeypatch):
     context = context_of(renewed_device)
     before, measured = gw.Reduce(renewed_device), context.capabilities
-    for tuning in ({"reduce": ((0, None, {"workgroup_size": 64, "vecs": 2, "max_blocks": 8}),)}, None):
+    for tuning in ({"reduce": ((0, 1 << 20, {"workgroup_size": 64, "vecs": 2, "max_blocks": 8}),)}, None):
         monkeypatch.setattr("gridwise_py.runtime.context.load_tuning", lambda key, found=tuning: found)
         context.look_up_tuning()
         assert gw.capabilities(renewed_device).tuning == tuning
