@@ -9,7 +9,7 @@ from .backend.clock import hold as hold_adapters_clock
 from .backend.device_errors import is_lost
 from .backend.device_state import queue_uses
 from .backend.gpu import EnergySensor
-from .backend.wgpu_native import guard_queue, submit, wait_idle, wait_method, write_timestamp
+from .backend.queues import guard_queue, submit, wait_idle, wait_method, write_timestamp
 from .planning.layout import COUNT
 from .planning.plan import BufferSpec
 from .planning.plan import Kernel as PlannedKernel

@@ -12,6 +12,7 @@ import wgpu
 
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, GridwiseError
 from .device_state import state_of
+from .engine import LOGGERS
 
 __all__ = [
     "check_not_lost",
@@ -83,9 +84,9 @@ def check_not_lost(device: wgpu.GPUDevice, doing: str = "waiting for the GPU") -
             pass
     elif state.losses_seen == losses:
         return
-    # The log does not name the device, but on a lost device nothing can be made.
+    # The log does not name the device.
     with device_errors(doing):
-        device.create_buffer(label="gridwise lost?", size=4, usage=wgpu.BufferUsage.COPY_DST)
+        state.engine.check_lives(device)
     if state.end.reached:  # while a caller has its mapped memory, wgpu's device is still there
         raise lost_error("destroy() was called", doing)
     state.losses_seen = losses
@@ -125,7 +126,7 @@ class _ErrorWatch(logging.Handler):
             message = record.getMessage()
             self._messages.append(message)
             # Two lines for each loss; wgpu-py hides the second one after ten times.
-            if message == "DEVICE LOST!":
+            if message == "DEVICE LOST!" or (record.name == LOGGERS["dawn"] and "device was lost" in message):
                 self.losses += 1
                 self.last_loss = self.last_loss or message
             elif "device was lost" in message:
@@ -143,5 +144,6 @@ class _ErrorWatch(logging.Handler):
 def watch_errors() -> _ErrorWatch:
     """Return the process's watch on wgpu's logger, installing it at the first call."""
     watch = _ErrorWatch()
-    logging.getLogger("wgpu").addHandler(watch)
+    for name in LOGGERS.values():
+        logging.getLogger(name).addHandler(watch)
     return watch

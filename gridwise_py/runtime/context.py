@@ -22,7 +22,6 @@ from ..backend.device_errors import device_errors, watch_errors
 from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.mapped_memory import mappable
-from ..backend.wgpu_native import parse_types_alone
 from ..errors import ArgumentError
 from ..timing.queries import TimingHelper, TimingSession
 from ..tuning.store import load_facts, load_tuning
@@ -77,7 +76,7 @@ class DeviceContext:
         self._events_lock = threading.Lock()  # `lock` may be held while the GPU is waited for
         note_gpu_use()  # also by way of a device that a user made
         watch_errors()
-        parse_types_alone()
+        state_of(device).engine.prepare()
 
     @property
     def device(self) -> wgpu.GPUDevice:

@@ -16,7 +16,7 @@ from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process
 from ..backend.raw_commands import RawCommands, reordered
 from ..backend.waits import in_thread
-from ..backend.wgpu_native import note_work
+from ..backend.queues import note_work
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..timing.queries import GpuTiming, TimingSession
