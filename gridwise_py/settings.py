@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, get_args
 from .errors import ArgumentError
 
 __all__ = [
+    "ENGINES",
     "SCAN_STRATEGIES",
     "VARIABLES",
     "ScanStrategy",
@@ -24,6 +25,7 @@ __all__ = [
     "copy_threads",
     "dask_cpu",
     "dump_shaders",
+    "engine",
     "fleet_dir",
     "has_wayland",
     "hold_clock",

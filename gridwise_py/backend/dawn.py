@@ -20,6 +20,7 @@ import wgpu
 
 __all__ = [
     "HAS_FAST_PATHS",
+    "HAS_TICKS",
     "LANGUAGE",
     "LOGGER",
     "NAME",
@@ -43,6 +44,7 @@ PACKAGE = "wgpudawn"
 LANGUAGE = "tint"
 LOGGER = "wgpudawn"
 HAS_FAST_PATHS = False
+HAS_TICKS = False
 
 # What wgpu calls otherwise.
 _FEATURES = {"subgroup": "subgroups"}

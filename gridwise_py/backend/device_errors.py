@@ -12,7 +12,7 @@ import wgpu
 
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, GridwiseError
 from .device_state import state_of
-from .engine import LOGGERS
+from .engine import Engine
 
 __all__ = [
     "check_not_lost",
@@ -22,11 +22,12 @@ __all__ = [
     "is_trouble",
     "lacks_memory",
     "lost_error",
+    "watch_engine",
     "watch_errors",
 ]
 
 # wgpu 0.32 raises a GPUValidationError for each of them; only the text tells.
-_LOST = ("device is lost", "device lost")
+_LOST = ("device is lost", "device lost", "] is lost")  # the last by Dawn
 _NO_MEMORY = ("not enough memory", "out of memory")
 
 
@@ -126,7 +127,7 @@ class _ErrorWatch(logging.Handler):
             message = record.getMessage()
             self._messages.append(message)
             # Two lines for each loss; wgpu-py hides the second one after ten times.
-            if message == "DEVICE LOST!" or (record.name == LOGGERS["dawn"] and "device was lost" in message):
+            if message == "DEVICE LOST!" or (record.name != "wgpu" and "device was lost" in message):
                 self.losses += 1
                 self.last_loss = self.last_loss or message
             elif "device was lost" in message:
@@ -144,6 +145,10 @@ class _ErrorWatch(logging.Handler):
 def watch_errors() -> _ErrorWatch:
     """Return the process's watch on wgpu's logger, installing it at the first call."""
     watch = _ErrorWatch()
-    for name in LOGGERS.values():
-        logging.getLogger(name).addHandler(watch)
+    logging.getLogger("wgpu").addHandler(watch)
     return watch
+
+
+def watch_engine(engine: Engine) -> None:
+    """Have the process's watch hear an engine, which was loaded: its package makes the logger."""
+    logging.getLogger(engine.LOGGER).addHandler(watch_errors())

@@ -15,7 +15,7 @@ import wgpu
 from ..errors import AdapterError
 from . import dawn, wgpu_native
 
-__all__ = ["ENGINES", "LOGGERS", "Engine", "engine_named", "engine_of"]
+__all__ = ["ENGINES", "Engine", "engine_named", "engine_of"]
 
 
 class Engine(Protocol):
@@ -31,6 +31,8 @@ class Engine(Protocol):
     HAS_FAST_PATHS : bool
         Whether the C functions of `raw_commands` and `mapped_memory` are the engine's. Otherwise commands are encoded,
         submitted and mapped by the public calls.
+    HAS_TICKS : bool
+        Whether queries are resolved to ticks of a period; otherwise, as WebGPU says, to nanoseconds.
     """
 
     @property
@@ -41,6 +43,8 @@ class Engine(Protocol):
     def LOGGER(self) -> str: ...  # noqa: N802
     @property
     def HAS_FAST_PATHS(self) -> bool: ...  # noqa: N802
+    @property
+    def HAS_TICKS(self) -> bool: ...  # noqa: N802
 
     def version(self) -> str:
         """Return the version of the engine, and of the package around it."""
@@ -101,7 +105,6 @@ class Engine(Protocol):
 _ENGINES: dict[str, Engine] = {wgpu_native.NAME: wgpu_native, dawn.NAME: dawn}
 #: Their names; the first is the default.
 ENGINES = tuple(_ENGINES)
-LOGGERS = {name: engine.LOGGER for name, engine in _ENGINES.items()}
 
 
 def engine_of(thing: Any) -> Engine:

@@ -25,6 +25,7 @@ from .internals import made_of_internals
 
 __all__ = [
     "HAS_FAST_PATHS",
+    "HAS_TICKS",
     "LANGUAGE",
     "LOGGER",
     "NAME",
@@ -47,6 +48,7 @@ NAME = "wgpu"
 LANGUAGE = "naga"
 LOGGER = "wgpu"
 HAS_FAST_PATHS = True
+HAS_TICKS = True
 _PAUSE_S = 0.0001  # between the polls of a helper that does not block
 
 

@@ -10,6 +10,8 @@ from typing import Any, cast
 
 import click
 
+from .. import settings
+
 __all__ = [
     "AxisList",
     "AxisText",

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ import wgpu
 
 from .. import settings
 from ..backend import clock
-from ..backend.device_errors import device_errors, is_lost, watch_errors
+from ..backend.device_errors import device_errors, is_lost, watch_engine
 from ..backend.device_state import state_of
 from ..backend.engine import engine_named, engine_of
 from ..backend.fork_guard import check_process, note_gpu_use
@@ -36,9 +36,11 @@ from ..warn import warn
 
 __all__ = [
     "AdapterDescription",
+    "EngineDescription",
     "default_device",
     "default_device_if_made",
     "device_key",
+    "engine_description",
     "expect_software",
     "list_adapters",
     "measure_capabilities",
@@ -139,6 +141,7 @@ def _adapters(include_opengl: bool, engine_name: str | None = None) -> list[wgpu
     with _without_wayland():  # which Dawn asks for as it is loaded
         engine.prepare()
         adapters = engine.adapters()
+    watch_engine(engine)
     # OpenGL shows the same hardware again, without subgroups and with worse timestamps.
     visible = [a for a in adapters if include_opengl or a.info["backend_type"] not in ("OpenGL", "OpenGLES")]
     return sorted(visible, key=_type_rank)
@@ -254,7 +257,6 @@ def request_device(
     check_process()
     holds_clock, maps_arrays = settings.hold_clock(), settings.map_arrays()
     limit_s = settings.checked_timeout_s(timeout_s, "timeout_s")
-    watch_errors()
     if not isinstance(adapter, wgpu.GPUAdapter):
         wanted = adapter if adapter is not None else settings.adapter()
         adapter = _choose(_adapters(include_opengl, engine), wanted)
@@ -343,6 +345,32 @@ def default_device() -> wgpu.GPUDevice:
 def default_device_if_made() -> wgpu.GPUDevice | None:
     """Return the default device; None where nobody has asked for it yet."""
     return _default[0] if _default else None
+
+
+@dataclass(frozen=True)
+class EngineDescription:
+    """The implementation of WebGPU that a device is of.
+
+    Attributes
+    ----------
+    name : {"wgpu", "dawn"}
+    version : str
+    switches : mapping from str to bool
+        What this library sets of the engine's own switches, by the engine's names.
+    has_ticks : bool
+        Whether timestamps are ticks of a period that the queue tells; otherwise they are nanoseconds.
+    """
+
+    name: str
+    version: str
+    switches: Mapping[str, bool]
+    has_ticks: bool
+
+
+def engine_description(device: wgpu.GPUDevice) -> EngineDescription:
+    """Return of which engine a device is."""
+    engine = engine_of(device)
+    return EngineDescription(engine.NAME, engine.version(), engine.switches(), engine.HAS_TICKS)
 
 
 def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
