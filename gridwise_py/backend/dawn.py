@@ -53,7 +53,8 @@ _THREADS = "implicit-device-synchronization"
 # Dawn rounds timestamps to 65.5 µs, so that web pages learn less of the machine: no kernel could be timed.
 _SWITCHES = {"timestamp_quantization": False}
 _LOOK_AGAIN_NS = 10_000_000  # how often a wait that blocks looks whether the device was destroyed
-_FENCE = "_gridwise_fence"
+# On wgpudawn's objects: what is not done yet on a device, and that an adapter has made one.
+_FENCE, _USED = "_gridwise_fence", "_gridwise_used"
 
 
 class _Native:
@@ -122,6 +123,10 @@ def request_device(adapter: wgpu.GPUAdapter, label: str, features: Sequence[str]
     if _THREADS in adapter.features:
         wanted.append(_THREADS)
     on_off = tuple([name for name, is_on in _SWITCHES.items() if is_on is wished] for wished in (True, False))
+    if _USED in adapter.__dict__:  # Dawn makes one device of each; another look finds the same one again
+        same = (other for other in adapters() if dict(other.info) == dict(adapter.info))
+        adapter = next(same, adapter)
+    adapter.__dict__[_USED] = True
     promise = cast(Any, adapter)._request_device_async(label, wanted, {}, None, "", toggles=on_off)
     device: Any = promise.sync_wait()
     device._features = features_of(device)
