@@ -10,7 +10,6 @@ both engines live in one process.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 from collections.abc import Callable, Sequence
@@ -77,11 +76,11 @@ class _Native:
 
 def _adopt(api: Any, errors: dict[str, type[Exception]]) -> None:
     """Make the classes of wgpudawn subclasses of wgpu-py's with the same name."""
-    for name, own in list(vars(api).items()):
-        theirs = getattr(wgpu, name, None)
-        if name.startswith("GPU") and isinstance(own, type) and isinstance(theirs, type):
-            if own.__module__ == api.__name__ and not issubclass(own, theirs):
-                own.__bases__ = (*own.__bases__, theirs)
+    names: dict[str, Any] = dict(vars(api))
+    for name, own in names.items():
+        theirs = getattr(wgpu, name, None) if name.startswith("GPU") else None
+        if isinstance(own, type) and isinstance(theirs, type) and own.__module__ == api.__name__:
+            own.__bases__ = (*own.__bases__, theirs)
     for kind, error in errors.items():  # those that are raised are the classes below
         errors[kind] = getattr(api, error.__name__, error)
 

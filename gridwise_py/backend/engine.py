@@ -36,15 +36,15 @@ class Engine(Protocol):
     """
 
     @property
-    def NAME(self) -> str: ...  # noqa: N802 - constants of modules
+    def NAME(self) -> str: ...
     @property
-    def LANGUAGE(self) -> str: ...  # noqa: N802
+    def LANGUAGE(self) -> str: ...
     @property
-    def LOGGER(self) -> str: ...  # noqa: N802
+    def LOGGER(self) -> str: ...
     @property
-    def HAS_FAST_PATHS(self) -> bool: ...  # noqa: N802
+    def HAS_FAST_PATHS(self) -> bool: ...
     @property
-    def HAS_TICKS(self) -> bool: ...  # noqa: N802
+    def HAS_TICKS(self) -> bool: ...
 
     def version(self) -> str:
         """Return the version of the engine, and of the package around it."""

@@ -23,9 +23,9 @@ from ..backend.engine import engine_named, engine_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.mapped_memory import FEATURE as MAPPABLE
 from ..backend.mapped_memory import shares_memory
+from ..backend.queues import create_shader_module, submit, tick_period_ns
 from ..backend.submission_marks import read_words
 from ..backend.timeout import set_timeout_s
-from ..backend.queues import create_shader_module, submit, tick_period_ns
 from ..display.table import table_of
 from ..errors import AdapterError
 from ..planning.shaders import load_templates, prologue
