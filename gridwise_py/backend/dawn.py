@@ -76,7 +76,7 @@ class _Native:
 
 def _adopt(api: Any, errors: dict[str, type[Exception]]) -> None:
     """Make the classes of wgpudawn subclasses of wgpu-py's with the same name."""
-    names: dict[str, Any] = dict(vars(api))
+    names = cast(dict[str, Any], vars(api)).copy()
     for name, own in names.items():
         theirs = getattr(wgpu, name, None) if name.startswith("GPU") else None
         if isinstance(own, type) and isinstance(theirs, type) and own.__module__ == api.__name__:
