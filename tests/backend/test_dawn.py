@@ -68,7 +68,7 @@ def test_both_engines_compute_in_one_process(device, dawn):
 
 
 def test_subgroups_have_one_name(dawn):
-    has = "subgroups" in dawn.features
+    has = "subgroups" in dawn.adapter.features
     assert ("subgroup" in dawn.features) is has
     assert (gw.capabilities(dawn).subgroup_size is not None) is has
 
