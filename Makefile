@@ -16,9 +16,10 @@ ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browse
 # Another Vulkan driver, which every Chromium brings: subgroups of 4, and no progress between workgroups.
 SWIFTSHADER := $(firstword $(wildcard $(addsuffix /vk_swiftshader_icd.json,/usr/lib/chromium /opt/google/chrome)))
 ON_SWIFTSHADER := VK_DRIVER_FILES=$(SWIFTSHADER) $(PYTEST) $(SUITE)
-# What proves most there in half a minute: all primitives by their signatures, look-back, subgroups. Not the whole suite:
+# What proves most there in half a minute: all primitives by their signatures, look-back, subgroups. Then the engine Dawn,
+# where wgpudawn is installed: it takes SwiftShader, and refuses Mesa 22.3. Not the whole suite:
 # SwiftShader compiles a reduction by key in a second with `vecs=2`, and not within a minute with 4.
-SECOND := $(addprefix tests/primitives/test_,every_primitive.py scan.py reduce.py)
+SECOND := $(addprefix tests/primitives/test_,every_primitive.py scan.py reduce.py) tests/backend/test_dawn.py
 NO_SWIFTSHADER := "No Chromium here (Debian: apt-get install chromium), so no SwiftShader: NOTHING RAN ON A SECOND DRIVER."
 
 # Unset, Mesa prints harmless lines that begin with "error:".

@@ -27,7 +27,7 @@ import numpy as np
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend.wgpu_native import wait_idle
+from gridwise_py.backend.queues import wait_idle
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.storage.json_files import write_json
 

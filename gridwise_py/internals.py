@@ -9,7 +9,7 @@ from .backend.clock import hold as hold_adapters_clock
 from .backend.device_errors import is_lost
 from .backend.device_state import queue_uses
 from .backend.gpu import EnergySensor
-from .backend.wgpu_native import guard_queue, submit, wait_idle, wait_method, write_timestamp
+from .backend.queues import guard_queue, submit, wait_idle, wait_method, write_timestamp
 from .planning.layout import COUNT
 from .planning.plan import BufferSpec
 from .planning.plan import Kernel as PlannedKernel
@@ -24,7 +24,7 @@ from .runtime.array import OnGpu
 from .runtime.chunked_array import Items, parts
 from .runtime.compile_threads import compile_threads
 from .runtime.context import context_of
-from .runtime.device import SUBGROUP_PROBE, device_key, expect_software
+from .runtime.device import SUBGROUP_PROBE, device_key, engine_description, expect_software
 from .runtime.encodable import Spans
 from .runtime.executor import BoundPlan, BufferRange
 from .runtime.gpu_clock import clock_held, observe
@@ -83,6 +83,7 @@ __all__ = [  # noqa: RUF022 - by what they are for
     # a device: what is kept for it, what findings about it hold for, which GPU it is, whether it is lost
     "context_of",
     "device_key",
+    "engine_description",
     "expect_software",
     "gpu_of",
     "is_lost",

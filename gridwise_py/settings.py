@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, get_args
 from .errors import ArgumentError
 
 __all__ = [
+    "ENGINES",
     "SCAN_STRATEGIES",
     "VARIABLES",
     "ScanStrategy",
@@ -24,6 +25,7 @@ __all__ = [
     "copy_threads",
     "dask_cpu",
     "dump_shaders",
+    "engine",
     "fleet_dir",
     "has_wayland",
     "hold_clock",
@@ -43,6 +45,7 @@ __all__ = [
 #: When the library reads each of its variables; docs/reference/environment.md has the same table.
 VARIABLES: dict[str, str] = {
     "GRIDWISE_ADAPTER": "when a device is requested",
+    "GRIDWISE_ENGINE": "when a device is requested",
     "GRIDWISE_HOLD_CLOCK": "when a device is requested",
     "GRIDWISE_LAUNCH_BLOCKING": "when a primitive is made",
     "GRIDWISE_MAP_ARRAYS": "when a device is requested, and when it is first used",
@@ -64,6 +67,8 @@ SCAN_STRATEGIES: tuple[ScanStrategy, ...] = get_args(ScanStrategy)
 
 _FLAGS = {"1": True, "0": False, "on": True, "off": False}
 
+ENGINES = {name: name for name in ("wgpu", "dawn")}
+
 _Value = TypeVar("_Value")
 
 
@@ -73,6 +78,16 @@ _Value = TypeVar("_Value")
 def adapter() -> str | None:
     """``GRIDWISE_ADAPTER``: the adapter for a device that is requested without one; read at each request."""
     return _text("GRIDWISE_ADAPTER")
+
+
+def engine() -> str:
+    """``GRIDWISE_ENGINE``: the engine for a device that is requested without one; read at each request."""
+    return _one_of("GRIDWISE_ENGINE", ENGINES, "wgpu")
+
+
+def set_engine(name: str) -> None:
+    """Set ``GRIDWISE_ENGINE`` for this process and its children, as an option of the command asks for."""
+    os.environ["GRIDWISE_ENGINE"] = name
 
 
 def hold_clock() -> bool:

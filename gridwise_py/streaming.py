@@ -20,7 +20,7 @@ import numpy as np
 import wgpu
 
 from .backend.device_errors import check_not_lost, device_errors
-from .backend.wgpu_native import map_buffer, submit, wait_idle
+from .backend.queues import map_buffer, submit, wait_idle
 from .errors import ArgumentError, DatatypeError, LengthError
 from .primitives import Reduce, Scan
 from .primitives.base import Primitive

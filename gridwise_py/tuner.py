@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 import wgpu
 
-from .backend.wgpu_native import submit
+from .backend.queues import submit
 from .errors import ArgumentError, DeviceMemoryError
 from .primitives import (
     Histogram,

@@ -12,6 +12,7 @@ import wgpu
 
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, GridwiseError
 from .device_state import state_of
+from .engine import Engine
 
 __all__ = [
     "check_not_lost",
@@ -21,11 +22,12 @@ __all__ = [
     "is_trouble",
     "lacks_memory",
     "lost_error",
+    "watch_engine",
     "watch_errors",
 ]
 
 # wgpu 0.32 raises a GPUValidationError for each of them; only the text tells.
-_LOST = ("device is lost", "device lost")
+_LOST = ("device is lost", "device lost", "] is lost")  # the last by Dawn
 _NO_MEMORY = ("not enough memory", "out of memory")
 
 
@@ -83,9 +85,9 @@ def check_not_lost(device: wgpu.GPUDevice, doing: str = "waiting for the GPU") -
             pass
     elif state.losses_seen == losses:
         return
-    # The log does not name the device, but on a lost device nothing can be made.
+    # The log does not name the device.
     with device_errors(doing):
-        device.create_buffer(label="gridwise lost?", size=4, usage=wgpu.BufferUsage.COPY_DST)
+        state.engine.check_lives(device)
     if state.end.reached:  # while a caller has its mapped memory, wgpu's device is still there
         raise lost_error("destroy() was called", doing)
     state.losses_seen = losses
@@ -125,7 +127,7 @@ class _ErrorWatch(logging.Handler):
             message = record.getMessage()
             self._messages.append(message)
             # Two lines for each loss; wgpu-py hides the second one after ten times.
-            if message == "DEVICE LOST!":
+            if message == "DEVICE LOST!" or (record.name != "wgpu" and "device was lost" in message):
                 self.losses += 1
                 self.last_loss = self.last_loss or message
             elif "device was lost" in message:
@@ -145,3 +147,8 @@ def watch_errors() -> _ErrorWatch:
     watch = _ErrorWatch()
     logging.getLogger("wgpu").addHandler(watch)
     return watch
+
+
+def watch_engine(engine: Engine) -> None:
+    """Have the process's watch hear an engine, which was loaded: its package makes the logger."""
+    logging.getLogger(engine.LOGGER).addHandler(watch_errors())

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import wgpu
 
 from .activity import Activity
+from .engine import Engine, engine_of
 from .fork_guard import inherited
 from .waits import Wait
 
@@ -145,6 +146,10 @@ class DeviceState:
     ----------
     end : DeviceEnd
         Records when the device is destroyed, from the first `state_of` on.
+    engine : Engine
+        Which one the device is of.
+    polled : callable
+        The engine's: whether all that was submitted to the device is done, None if unknown.
     losses_seen : int
         The number of device losses that wgpu had logged when this device was last known to work.
     wait : tuple of str and callable, or None
@@ -186,12 +191,14 @@ class DeviceState:
         "activity",
         "context",
         "end",
+        "engine",
         "flush",
         "is_counted",
         "is_cpu",
         "losses_seen",
         "one",
         "pending",
+        "polled",
         "probe_layout",
         "recorders",
         "submissions",
@@ -204,6 +211,8 @@ class DeviceState:
     )
 
     def __init__(self, device: wgpu.GPUDevice):
+        self.engine: Engine = engine_of(device)
+        self.polled: Callable[[wgpu.GPUDevice], bool | None] = self.engine.polled
         self.end: DeviceEnd = DeviceEnd(device)
         self.activity: Activity = Activity()
         self.losses_seen: int = 0

@@ -11,6 +11,8 @@ from ..errors import ForkError
 
 __all__ = ["check_process", "inherited", "note_gpu_use", "release_nothing"]
 
+# Those of the engines: wgpu, and Dawn.
+_BACKENDS = ("wgpu.backends.wgpu_native", "wgpudawn.backends.dawn")
 _used = False  # this library has looked for adapters, or has seen a device, in this process
 _inherited = False  # the process was forked from one that had used the GPU
 
@@ -52,10 +54,11 @@ def release_nothing() -> None:
 
     In a fork, whose objects are the parent's, the driver would wait for threads that no longer exist.
     """
-    api = sys.modules.get("wgpu.backends.wgpu_native._api")
-    for value in list(vars(api).values()) if api is not None else ():
-        if isinstance(value, type) and "_release" in vars(value):
-            value._release = _release_nothing
+    for backend in _BACKENDS:
+        api = sys.modules.get(f"{backend}._api")
+        for value in list(vars(api).values()) if api is not None else ():
+            if isinstance(value, type) and "_release" in vars(value):
+                value._release = _release_nothing
 
 
 def _skip_exit_handlers() -> None:
@@ -71,9 +74,9 @@ def _skip_exit_handlers() -> None:
 
 
 def _instance_exists() -> bool:
-    """Whether wgpu was used in this process: its instance is made at the first search for adapters."""
-    helpers = sys.modules.get("wgpu.backends.wgpu_native._helpers")
-    return getattr(helpers, "_the_instance", None) is not None
+    """Whether an engine was used in this process: its instance is made at the first search for adapters."""
+    helpers = (sys.modules.get(f"{backend}._helpers") for backend in _BACKENDS)
+    return any(getattr(module, "_the_instance", None) is not None for module in helpers)
 
 
 def _after_fork_in_child() -> None:

@@ -25,6 +25,7 @@ import numpy as np
 import wgpu
 
 from .device_errors import check_not_lost
+from .device_state import state_of
 from .internals import made_of_internals
 from .pages import advise_pages
 from .timeout import timed_out, timeout_s
@@ -98,7 +99,8 @@ def shares_memory(adapter: wgpu.GPUAdapter) -> bool:
 
 def mappable(device: wgpu.GPUDevice) -> bool:
     """Whether buffers of a device can be mapped and bound, in memory that its CPU and its GPU share."""
-    return FEATURE in device.features and shares_memory(device.adapter) and _native() is not None
+    has_it = FEATURE in device.features and shares_memory(device.adapter)
+    return has_it and state_of(device).engine.HAS_FAST_PATHS and _native() is not None
 
 
 def flush(device: wgpu.GPUDevice) -> None:
@@ -115,7 +117,9 @@ def staging_mapping(
     device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, mode: Mode, begin_bytes: int, size_bytes: int
 ) -> Mapping | None:
     """Return what maps a buffer that only the CPU and copies use; None where wgpu-py has to do so by itself."""
-    if _native() is None or buffer.map_state != "unmapped" or not hasattr(buffer, "_mapped_status"):
+    if not state_of(device).engine.HAS_FAST_PATHS or _native() is None:
+        return None
+    if buffer.map_state != "unmapped" or not hasattr(buffer, "_mapped_status"):
         return None
     return Mapping(device, buffer, mode, begin_bytes, size_bytes)
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, cast
 
 import wgpu
 
+from .device_state import state_of
 from .internals import made_of_internals
 
 _MARKER = "gridwise"
@@ -258,7 +259,7 @@ class RawCommands:
 
 def raw_commands(device: wgpu.GPUDevice, steps: Sequence[RawDispatch | RawTransfer]) -> RawCommands | None:
     """Return commands for dispatches, fills and copies, or None where wgpu-py has no such functions."""
-    native = _native()
+    native = _native() if state_of(device).engine.HAS_FAST_PATHS else None
     if native is None or not steps:
         return None
     try:
@@ -341,7 +342,7 @@ def prepared_submission(
     `afterwards` must be a function in C, such as a `functools.partial` of one. If `is_wanted` says no at the last
     moment, nothing is done, and the result is False. None where wgpu-py has no such functions.
     """
-    native = _native()
+    native = _native() if state_of(device).engine.HAS_FAST_PATHS else None
     if native is None:
         return None
     handle = commands._internal if isinstance(commands, wgpu.GPUCommandBuffer) else commands

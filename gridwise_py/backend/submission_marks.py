@@ -9,7 +9,7 @@ import wgpu
 
 from .device_errors import device_errors
 from .device_state import state_of
-from .wgpu_native import EncoderFate, encoder_fate, map_buffer, submit
+from .queues import EncoderFate, encoder_fate, map_buffer, submit
 
 __all__ = ["Mark", "look", "mark_of", "read_words"]
 

@@ -22,11 +22,11 @@ def info(adapter: str | None, form: str) -> None:
 
     from ..bench.report.text_table import TextTable
     from ..display.table import Column
-    from ..internals import lookback_verdict
+    from ..internals import engine_description, lookback_verdict
 
     adapters = gw.list_adapters()
     device = gw.request_device(adapter)
-    capabilities = gw.capabilities(device)
+    engine, capabilities = engine_description(device), gw.capabilities(device)
     scan = gw.Scan(device)
     strategy = scan.choose_strategy(in_place=False)
     verdict = lookback_verdict(device, scan.state)
@@ -49,6 +49,7 @@ def info(adapter: str | None, form: str) -> None:
     limits = capabilities.limits
     rows = {
         "name": capabilities.adapter + (" (software on the CPU)" if capabilities.is_cpu else ""),
+        "engine": f"{engine.name} {engine.version}",
         "subgroup size, measured": capabilities.subgroup_size or "no subgroups",
         "timestamps": "none"
         if capabilities.tick_period_ns is None

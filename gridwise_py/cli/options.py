@@ -10,6 +10,8 @@ from typing import Any, cast
 
 import click
 
+from .. import settings
+
 __all__ = [
     "AxisList",
     "AxisText",
@@ -233,13 +235,26 @@ class PrimitiveName(click.ParamType):  # pyright: ignore[reportMissingTypeArgume
         return value
 
 
+def _set_engine(_ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        settings.set_engine(value)  # so that the processes which a command starts have it, too
+
+
 def adapter_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--adapter``."""
-    return click.option(
+    """Add ``--adapter``, and ``--engine``, which sets ``GRIDWISE_ENGINE``."""
+    engine = click.option(
+        "--engine",
+        type=click.Choice(tuple(settings.ENGINES)),
+        expose_value=False,
+        callback=_set_engine,
+        help="Implementation of WebGPU; dawn needs the extra of that name. Default: GRIDWISE_ENGINE, or wgpu.",
+    )
+    adapter = click.option(
         "--adapter",
         metavar="INDEX|NAME",
         help="Adapter by index or part of its name (`gridwise info` lists them). Default: GRIDWISE_ADAPTER.",
-    )(command)
+    )
+    return adapter(engine(command))
 
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,8 +14,8 @@ import wgpu
 
 from .. import settings
 from ..backend.fork_guard import check_process
+from ..backend.queues import DESTRUCTIONS
 from ..backend.waits import in_thread
-from ..backend.wgpu_native import DESTRUCTIONS
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.layout import COUNT, Layout

@@ -17,7 +17,7 @@ from typing import Any
 import wgpu
 
 from ..backend.device_state import queue_uses
-from ..backend.wgpu_native import wait_idle
+from ..backend.queues import wait_idle
 from ..display.quantities import format_time
 from ..display.terminal import clean
 from ..errors import ArgumentError

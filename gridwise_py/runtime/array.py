@@ -17,8 +17,8 @@ import wgpu
 
 from ..backend.device_errors import device_errors
 from ..backend.device_state import check_queue_use
+from ..backend.queues import destroyed_flag, device_of, submit
 from ..backend.waits import in_thread
-from ..backend.wgpu_native import destroyed_flag, device_of, submit
 from ..call_errors import explained
 from ..errors import (
     ArgumentError,

@@ -16,8 +16,8 @@ import wgpu
 from ..backend.device_errors import check_not_lost, device_error
 from ..backend.device_state import Recorder, state_of, submit_pending
 from ..backend.fork_guard import check_process, inherited
+from ..backend.queues import guard_order, note_work, submit_counted, submit_is_wgpus, wait_in_turn
 from ..backend.raw_commands import encode_together, prepared_submission, record_together
-from ..backend.wgpu_native import guard_order, note_work, submit_counted, submit_is_wgpus, wait_in_turn
 from ..timing.queries import GpuTiming, TimingSession
 from .context import DeviceContext, context_of
 from .device import default_device

@@ -11,8 +11,8 @@ import wgpu
 from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process
 from ..backend.mapped_memory import MAP_USAGE
+from ..backend.queues import DESTRUCTIONS, note_work, wait_idle
 from ..backend.waits import in_thread
-from ..backend.wgpu_native import DESTRUCTIONS, note_work, wait_idle
 from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError, TimingUnavailable
 from ..planning.plan import Plan

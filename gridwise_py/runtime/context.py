@@ -18,11 +18,10 @@ import numpy as np
 import wgpu
 
 from .. import settings
-from ..backend.device_errors import device_errors, watch_errors
+from ..backend.device_errors import device_errors, watch_engine
 from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.mapped_memory import mappable
-from ..backend.wgpu_native import parse_types_alone
 from ..errors import ArgumentError
 from ..timing.queries import TimingHelper, TimingSession
 from ..tuning.store import load_facts, load_tuning
@@ -76,8 +75,9 @@ class DeviceContext:
         self.events_done: int = 0
         self._events_lock = threading.Lock()  # `lock` may be held while the GPU is waited for
         note_gpu_use()  # also by way of a device that a user made
-        watch_errors()
-        parse_types_alone()
+        engine = state_of(device).engine
+        engine.prepare()
+        watch_engine(engine)
 
     @property
     def device(self) -> wgpu.GPUDevice:

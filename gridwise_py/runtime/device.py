@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import math
 import os
 import sys
 import threading
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import wgpu
 
 from .. import settings
 from ..backend import clock
-from ..backend.device_errors import device_errors, is_lost, watch_errors
+from ..backend.device_errors import device_errors, is_lost, watch_engine
 from ..backend.device_state import state_of
+from ..backend.engine import engine_named, engine_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.mapped_memory import FEATURE as MAPPABLE
 from ..backend.mapped_memory import shares_memory
+from ..backend.queues import create_shader_module, submit, tick_period_ns
 from ..backend.submission_marks import read_words
 from ..backend.timeout import set_timeout_s
-from ..backend.wgpu_native import create_shader_module, parse_types_alone, submit, tick_period_ns
 from ..display.table import table_of
 from ..errors import AdapterError
-from ..planning.shaders import load_templates
+from ..planning.shaders import load_templates, prologue
 from ..timing.queries import TimingHelper
 from ..tuning.store import load_facts, load_tuning
 from ..types.capabilities import Capabilities
@@ -36,9 +36,11 @@ from ..warn import warn
 
 __all__ = [
     "AdapterDescription",
+    "EngineDescription",
     "default_device",
     "default_device_if_made",
     "device_key",
+    "engine_description",
     "expect_software",
     "list_adapters",
     "measure_capabilities",
@@ -132,15 +134,16 @@ def _without_wayland() -> Generator[None]:
                 os.putenv("WAYLAND_DISPLAY", before)
 
 
-def _adapters(include_opengl: bool) -> list[wgpu.GPUAdapter]:
+def _adapters(include_opengl: bool, engine_name: str | None = None) -> list[wgpu.GPUAdapter]:
     check_process()
+    engine = engine_named(engine_name or settings.engine())
     note_gpu_use()
-    importlib.import_module("wgpu.backends.auto")  # as the search would do
-    parse_types_alone()
-    with _without_wayland():
-        adapters = wgpu.gpu.enumerate_adapters_sync()
+    with _without_wayland():  # which Dawn asks for as it is loaded
+        engine.prepare()
+        adapters = engine.adapters()
+    watch_engine(engine)
     # OpenGL shows the same hardware again, without subgroups and with worse timestamps.
-    visible = [a for a in adapters if include_opengl or a.info["backend_type"] != "OpenGL"]
+    visible = [a for a in adapters if include_opengl or a.info["backend_type"] not in ("OpenGL", "OpenGLES")]
     return sorted(visible, key=_type_rank)
 
 
@@ -153,19 +156,21 @@ def _describe(index: int, adapter: wgpu.GPUAdapter) -> AdapterDescription:
         info["backend_type"],
         info["vendor"],
         info["description"],
-        tuple(sorted(adapter.features)),
+        tuple(sorted(engine_of(adapter).features_of(adapter))),
     )
 
 
-def list_adapters(*, include_opengl: bool = False) -> list[AdapterDescription]:
+def list_adapters(*, include_opengl: bool = False, engine: str | None = None) -> list[AdapterDescription]:
     """Return the adapters of this machine: discrete GPUs first, then integrated ones, CPUs last.
 
     Parameters
     ----------
     include_opengl : bool, default False
         Also list adapters of the OpenGL backend, which mostly repeat the others.
+    engine : {"wgpu", "dawn"}, optional
+        As in `request_device`.
     """
-    return [_describe(i, a) for i, a in enumerate(_adapters(include_opengl))]
+    return [_describe(i, a) for i, a in enumerate(_adapters(include_opengl, engine))]
 
 
 def _choose(adapters: list[wgpu.GPUAdapter], wanted: int | str | None) -> wgpu.GPUAdapter:
@@ -199,6 +204,7 @@ def request_device(
     include_opengl: bool = False,
     label: str = "gridwise",
     timeout_s: float | None = None,
+    engine: Literal["wgpu", "dawn"] | None = None,
 ) -> wgpu.GPUDevice:
     """Make a device with every optional feature that this library can use, and the adapter's limits.
 
@@ -215,6 +221,9 @@ def request_device(
     timeout_s : float, optional
         How long to wait for the GPU before `DeviceTimeoutError` is raised. By default what the environment variable
         ``GRIDWISE_TIMEOUT_S`` says when the device is first waited for, else without end.
+    engine : {"wgpu", "dawn"}, optional
+        The implementation of WebGPU; ``"dawn"`` needs the extra of that name. By default what the environment variable
+        ``GRIDWISE_ENGINE`` says, else ``"wgpu"``. An adapter that is given is of its own engine.
 
     Returns
     -------
@@ -223,7 +232,8 @@ def request_device(
     Raises
     ------
     AdapterError
-        If there is no such adapter; the message lists what there is.
+        If there is no such adapter; the message lists what there is. If there is no such engine, or its package is not
+        installed.
     ArgumentError
         If `timeout_s` or an environment variable has no such value.
     ForkError
@@ -247,17 +257,19 @@ def request_device(
     check_process()
     holds_clock, maps_arrays = settings.hold_clock(), settings.map_arrays()
     limit_s = settings.checked_timeout_s(timeout_s, "timeout_s")
-    watch_errors()
     if not isinstance(adapter, wgpu.GPUAdapter):
         wanted = adapter if adapter is not None else settings.adapter()
-        adapter = _choose(_adapters(include_opengl), wanted)
+        adapter = _choose(_adapters(include_opengl, engine), wanted)
         if wanted is None and adapter.info["adapter_type"] == "CPU":
             _warn_of_software(adapter)
     useful = (*_USEFUL_FEATURES, MAPPABLE) if maps_arrays and shares_memory(adapter) else _USEFUL_FEATURES
-    features = [f for f in useful if f in adapter.features]
-    # wgpu-py gives a device the adapter's limits unless told otherwise, unlike WebGPU in a browser.
+    own = engine_of(adapter)
+    if engine is not None and own is not engine_named(engine):
+        raise AdapterError(f"the adapter is of the engine {own.NAME!r}, and engine={engine!r} was asked for; omit one")
+    has = own.features_of(adapter)
+    features = [f for f in useful if f in has]
     with _templates_meanwhile():
-        device = adapter.request_device_sync(label=label, required_features=features)
+        device = own.request_device(adapter, label, features)
     missing = set(features) - set(device.features)
     if missing:
         raise AdapterError(f"adapter {adapter.info['device']!r} refused features it lists: {sorted(missing)}")
@@ -335,18 +347,45 @@ def default_device_if_made() -> wgpu.GPUDevice | None:
     return _default[0] if _default else None
 
 
+@dataclass(frozen=True)
+class EngineDescription:
+    """The implementation of WebGPU that a device is of.
+
+    Attributes
+    ----------
+    name : {"wgpu", "dawn"}
+    version : str
+    switches : mapping from str to bool
+        What this library sets of the engine's own switches, by the engine's names.
+    has_ticks : bool
+        Whether timestamps are ticks of a period that the queue tells; otherwise they are nanoseconds.
+    """
+
+    name: str
+    version: str
+    switches: Mapping[str, bool]
+    has_ticks: bool
+
+
+def engine_description(device: wgpu.GPUDevice) -> EngineDescription:
+    """Return of which engine a device is."""
+    engine = engine_of(device)
+    return EngineDescription(engine.NAME, engine.version(), engine.switches(), engine.HAS_TICKS)
+
+
 def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
     """Return what findings about a device hold for: adapter, driver, backend, and the versions that drive them."""
     from .._version import __version__
 
     info: Any = device.adapter.info
+    engine = engine_of(device)
     return {
         "adapter": str(info["device"]),
         "adapter_type": str(info["adapter_type"]),
         "backend": str(info["backend_type"]),
         "vendor": str(info["vendor"]),
         "driver": str(info["description"]),
-        "wgpu": wgpu.__version__,
+        engine.NAME: engine.version(),
         "gridwise_py": __version__,
     }
 
@@ -365,7 +404,8 @@ def _probe_subgroup_size(device: wgpu.GPUDevice) -> int | None:
     """Run a kernel that says how large its subgroups are; what the adapter says is not to be believed."""
     if "subgroup" not in device.features:
         return None
-    module = create_shader_module(device, label="gridwise subgroup probe", code=SUBGROUP_PROBE, trusted=False)
+    text = prologue(state_of(device).engine.LANGUAGE, SUBGROUP_PROBE) + SUBGROUP_PROBE
+    module = create_shader_module(device, label="gridwise subgroup probe", code=text, trusted=False)
     pipeline = device.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "main"})
     buffer = device.create_buffer(size=4, usage=wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC)
     group = device.create_bind_group(

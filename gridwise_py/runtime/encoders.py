@@ -5,8 +5,8 @@ from __future__ import annotations
 import wgpu
 
 from ..backend.device_errors import device_error, is_trouble
+from ..backend.queues import device_of, encoder_fate, guard_queue
 from ..backend.raw_commands import check_open
-from ..backend.wgpu_native import device_of, encoder_fate, guard_queue
 from ..errors import ArgumentError, BufferUsageError
 from ..timing.queries import TimingSession
 

@@ -10,8 +10,8 @@ import wgpu
 from ..backend.device_errors import device_errors
 from ..backend.device_state import queue_uses
 from ..backend.fork_guard import check_process
+from ..backend.queues import device_of, queue_is_idle, submit, wait_idle
 from ..backend.submission_marks import Mark, look, mark_of
-from ..backend.wgpu_native import device_of, queue_is_idle, submit, wait_idle
 from ..errors import ArgumentError, BufferUsageError, TimingNotReady, TimingUnavailable
 from ..timing.queries import TimingHelper, TimingSession
 from ..timing.result import Span

@@ -18,8 +18,8 @@ import numpy as np
 import wgpu
 
 from ..backend.device_errors import device_errors, is_trouble, lacks_memory, watch_errors
+from ..backend.queues import submit, wait_idle, write_timestamp
 from ..backend.raw_commands import RawCommands, RawDispatch, RawTransfer, raw_commands
-from ..backend.wgpu_native import submit, wait_idle, write_timestamp
 from ..errors import BufferUsageError, DeviceError
 from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
 from ..timing.queries import TimingSession

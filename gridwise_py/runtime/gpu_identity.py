@@ -19,7 +19,7 @@ import wgpu
 
 from ..backend.device_errors import device_errors
 from ..backend.observers import Gpu, gpus_like
-from ..backend.wgpu_native import submit, wait_idle
+from ..backend.queues import submit, wait_idle
 from ..errors import DeviceError
 from .context import context_of
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import wgpu
 
-from ..backend.wgpu_native import submit, wait_idle
+from ..backend.queues import submit, wait_idle
 from ..errors import DeviceTimeoutError, GridwiseError
 from ..planning.builder import PlanBuilder
 from ..planning.faults import Faults

@@ -25,7 +25,7 @@ import wgpu
 from ..backend.device_errors import lacks_memory
 from ..backend.device_state import state_of
 from ..backend.mapped_memory import MAP_USAGE, take_large_pages
-from ..backend.wgpu_native import destroyed_flag, submit, wait_idle
+from ..backend.queues import destroyed_flag, submit, wait_idle
 
 __all__ = ["ARRAY_USAGE", "Lease", "MemoryPool", "MemoryStats", "block_bytes"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import wgpu
 
 from ..backend.device_errors import device_errors
-from ..backend.wgpu_native import submit, wait_idle
+from ..backend.queues import submit, wait_idle
 from ..errors import ArgumentError, GridwiseError, GridwiseWarning
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout

@@ -26,7 +26,7 @@ import wgpu
 
 from ..backend.device_errors import check_not_lost, device_errors
 from ..backend.device_state import state_of
-from ..backend.wgpu_native import map_buffer, memory_of_mapped, submit
+from ..backend.queues import map_buffer, memory_of_mapped, submit
 from ..errors import ArgumentError, ImplicitConversionError
 from ..types.datatype import Datatype
 from .context import context_of

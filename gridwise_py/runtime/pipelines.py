@@ -13,7 +13,8 @@ import wgpu
 
 from .. import settings
 from ..backend.device_errors import is_trouble
-from ..backend.wgpu_native import create_shader_module
+from ..backend.device_state import state_of
+from ..backend.queues import create_shader_module
 from ..errors import DeviceLostError, ShaderError
 from ..planning.plan import Kernel, Plan, Shader
 from ..planning.shaders import dump, prologue, refuse_fatal_text, shader_error
@@ -173,7 +174,7 @@ class PipelineCache:
         missing = [f for f in shader.features if f not in device.features]
         if missing:
             raise ShaderError(f"shader {label!r} needs the features {missing}, which this device was not made with")
-        text = prologue("naga", shader.text) + shader.text
+        text = prologue(state_of(device).engine.LANGUAGE, shader.text) + shader.text
         dump(label, text)
         if not shader.trusted:
             refuse_fatal_text(label, text)

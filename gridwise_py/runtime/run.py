@@ -14,8 +14,8 @@ import wgpu
 
 from ..backend.device_errors import device_error
 from ..backend.device_state import state_of
+from ..backend.queues import submit_by, submit_counted, submit_is_wgpus, wait_idle, wait_method
 from ..backend.waits import in_thread
-from ..backend.wgpu_native import submit_by, submit_counted, submit_is_wgpus, wait_idle, wait_method
 from ..errors import ArgumentError, TimingUnavailable
 from ..planning.plan import Kernel, Plan, Work
 from ..timing.overhead import OVERHEAD, TimingOverhead

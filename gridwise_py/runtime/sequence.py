@@ -14,9 +14,9 @@ import wgpu
 from .. import settings
 from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process
+from ..backend.queues import note_work
 from ..backend.raw_commands import RawCommands, reordered
 from ..backend.waits import in_thread
-from ..backend.wgpu_native import note_work
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..timing.queries import GpuTiming, TimingSession

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import wgpu
 
+from ..backend.queues import wait_idle
 from ..backend.raw_commands import RawDispatch
-from ..backend.wgpu_native import wait_idle
 from ..errors import TimingUnavailable
 from ..planning.plan import Plan
 from ..timing.overhead import OVERHEAD, StampCost, TimingOverheads

@@ -27,7 +27,7 @@ from ..backend.device_errors import check_not_lost, lost_error
 from ..backend.device_state import DeviceEnd, state_of
 from ..backend.mapped_memory import MAP_ALIGNMENT_BYTES, Mapping, flush
 from ..backend.pages import advise_pages
-from ..backend.wgpu_native import map_buffer, memory_of_mapped, submit, wait_idle
+from ..backend.queues import map_buffer, memory_of_mapped, submit, wait_idle
 from ..errors import GridwiseError
 from ..settings import copy_threads
 from .memory import MemoryPool

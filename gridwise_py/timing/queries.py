@@ -24,8 +24,8 @@ import wgpu
 from ..backend.device_errors import device_errors
 from ..backend.device_state import submit_pending
 from ..backend.fork_guard import check_process
+from ..backend.queues import tick_period_ns, wait_idle, write_timestamp
 from ..backend.submission_marks import Mark, look, mark_of, read_words
-from ..backend.wgpu_native import tick_period_ns, wait_idle, write_timestamp
 from ..errors import TimingNotReady, TimingUnavailable
 from .result import Span
 

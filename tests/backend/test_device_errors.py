@@ -111,7 +111,8 @@ def test_a_lost_default_device_is_replaced(device, monkeypatch, wgpu_errors):
 LOST_MEANWHILE = """
 import sys
 import numpy as np, wgpu, gridwise_py as gw
-from gridwise_py.backend import wgpu_native as _wgpu_native
+from gridwise_py.backend import queues as _queues
+from gridwise_py.backend.activity import Activity
 from gridwise_py.backend.mapped_memory import Mapping
 
 X = np.arange(10_000, dtype=np.uint32)
@@ -150,9 +151,9 @@ def after(owner, name):
 
 
 POINTS = {
-    "before a submission": lambda: before(_wgpu_native, "note_submission"),
+    "before a submission": lambda: before(Activity, "submitted"),
     "before a buffer is mapped": lambda: before(Mapping, "map_for_wgpu"),
-    "while a buffer is mapped": lambda: before(_wgpu_native, "_wait_until"),
+    "while a buffer is mapped": lambda: before(_queues, "_wait_until"),
     "after a buffer was mapped": lambda: after(Mapping, "map_for_wgpu"),
     "before a buffer is unmapped": lambda: before(Buffer, "unmap"),
 }

@@ -12,9 +12,10 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.backend import mapped_memory, timeout
+from gridwise_py.backend import queues as _queues
 from gridwise_py.backend import wgpu_native as _wgpu_native
 from gridwise_py.backend.device_state import state_of
-from gridwise_py.backend.wgpu_native import wait_idle, wait_method
+from gridwise_py.backend.queues import wait_idle, wait_method
 from gridwise_py.runtime.context import context_of
 
 X = np.arange(10_000, dtype=np.uint32)
@@ -42,7 +43,7 @@ def _never_idle(device):
     state, release = state_of(device), threading.Event()
     ways = state.wait
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_wgpu_native, "_polled", lambda _device: False)
+        patch.setattr(state, "polled", lambda _device: False)
         state.wait = ("of a test", lambda _device: release.wait)
         yield
     state.wait = ways
@@ -181,7 +182,7 @@ def test_where_wgpu_cannot_be_asked_the_first_wait_that_it_has_is_taken(device, 
     made = gw.request_device(device.adapter)
     assert wait_method(made) == "device_poll"
     state_of(made).wait = None
-    monkeypatch.setattr(_wgpu_native, "_polled", lambda _device: None)
+    monkeypatch.setattr(state_of(made), "polled", lambda _device: None)
     made.queue.on_submitted_work_done_sync = Mock(side_effect=trouble)
     made.queue.read_buffer = Mock()
     if method is None:
@@ -199,7 +200,7 @@ def test_on_metal_no_poll_blocks(device, monkeypatch):
     made = gw.request_device(device.adapter)
     monkeypatch.setitem(made.adapter.info, "backend_type", "Metal")
     monkeypatch.setattr(_wgpu_native, "_blocking_poll", lambda _device: pytest.fail("blocked"))
-    monkeypatch.setattr(_wgpu_native, "_POLLING_NS", 0)
+    monkeypatch.setattr(_queues, "_POLLING_NS", 0)
     copied = gw.Copy(made, capabilities=gw.capabilities(device)).execute(input=gw.asarray(X, made)).output
     np.testing.assert_array_equal(copied.to_numpy(), X)
 

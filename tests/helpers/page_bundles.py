@@ -12,7 +12,7 @@ import numpy as np
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend.wgpu_native import submit, wait_idle
+from gridwise_py.backend.queues import submit, wait_idle
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import BufferRange
 

@@ -23,6 +23,7 @@ FOLDERS = {"GRIDWISE_CACHE_DIR": settings.cache_dir, "GRIDWISE_DUMP_SHADERS": se
 OTHERS = {
     "GRIDWISE_ADAPTER": settings.adapter,
     "GRIDWISE_COPY_THREADS": settings.copy_threads,
+    "GRIDWISE_ENGINE": settings.engine,
     "GRIDWISE_SCAN_STRATEGY": settings.scan_strategy,
     "GRIDWISE_TIMEOUT_S": settings.timeout_s,
 }

@@ -147,7 +147,7 @@ def test_a_cpu_that_nobody_asked_for_is_told_once(device, monkeypatch):
     module = sys.modules["gridwise_py.runtime.device"]
     adapter = gw.request_device().adapter
     monkeypatch.setitem(adapter.info, "adapter_type", "CPU")
-    monkeypatch.setattr(module, "_adapters", lambda _: [adapter])
+    monkeypatch.setattr(module, "_adapters", lambda *_: [adapter])
     monkeypatch.setattr(module, "_default", [])
     monkeypatch.delenv("GRIDWISE_ADAPTER", raising=False)
     for ask, is_told in (

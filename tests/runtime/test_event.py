@@ -8,7 +8,7 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend.wgpu_native import queue_is_idle, wait_idle
+from gridwise_py.backend.queues import queue_is_idle, wait_idle
 from gridwise_py.runtime import event as event_module
 from gridwise_py.timing import queries as timing
 from helpers.renewed import renewed

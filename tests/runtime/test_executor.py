@@ -501,7 +501,7 @@ def test_shader_checks(device, monkeypatch, value):
     monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", value)
     monkeypatch.setattr(pipelines, "create_shader_module", noting)
     if value == "1":
-        monkeypatch.setattr(wgpu_native, "_create_trusted", lambda *_: pytest.fail("a text without checks"))
+        monkeypatch.setattr(wgpu_native, "create_trusted", lambda *_: pytest.fail("a text without checks"))
     Executor(device).pipelines_of(gw.Copy(device).plan(gw.Layout.separate(input=64, output=64)))
     assert seen == [value != "1"]
 

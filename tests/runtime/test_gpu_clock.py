@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.backend import waits, wgpu_native
+from gridwise_py.backend import queues, waits
 from gridwise_py.backend.activity import IDLE_NS, Activity
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.backend.gpu import Gpu
@@ -41,7 +41,7 @@ class Time:
 def clock(monkeypatch):
     """The time that activities are noted by."""
     made = Time()
-    monkeypatch.setattr(wgpu_native, "perf_counter_ns", made.perf_counter_ns)
+    monkeypatch.setattr(queues, "perf_counter_ns", made.perf_counter_ns)
     monkeypatch.setattr(waits, "time", made)
     monkeypatch.setattr(gpu_clock, "time", made)
     return made
@@ -156,7 +156,7 @@ def test_the_first_work_of_a_process(gpu):
 def test_uploads_do_not_count_as_work(gpu, clock, monkeypatch, maps):
     """Where they are submissions, too, and the queue has the guard that counts those of others."""
     monkeypatch.setattr(context_of(gpu).memory, "is_mappable", maps and context_of(gpu).memory.is_mappable)
-    wgpu_native.guard_queue(gpu)
+    queues.guard_queue(gpu)
     _timed(gpu)
     activity = state_of(gpu).activity
     last_ns = activity.last_ns

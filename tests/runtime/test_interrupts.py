@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.backend.wgpu_native import queue_is_idle
+from gridwise_py.backend.queues import queue_is_idle
 from helpers.paths import with_helpers
 
 LARGE = np.arange(3 << 20, dtype=np.uint32)

@@ -15,7 +15,7 @@ import gridwise_py as gw
 from gridwise_py.backend import mapped_memory
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.backend.mapped_memory import FEATURE, MAP_USAGE, Mapping, mappable
-from gridwise_py.backend.wgpu_native import wait_idle
+from gridwise_py.backend.queues import wait_idle
 from gridwise_py.runtime import transfers
 from gridwise_py.runtime.context import context_of
 

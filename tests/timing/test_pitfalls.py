@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.backend.wgpu_native import queue_is_idle
+from gridwise_py.backend.queues import queue_is_idle
 from gridwise_py.runtime import run as run_module
 
 X = np.random.default_rng(3).integers(0, 99, 200_003, dtype=np.uint32)

@@ -17,7 +17,7 @@ import numpy as np
 import wgpu
 
 from ... import __version__, capabilities, settings
-from ...internals import context_of, wait_method
+from ...internals import context_of, engine_description, wait_method
 from ...storage.json_files import json_data
 from ..calibrate.repeatability import known_spreads
 from .model import SCHEMA, SCHEMA_VERSION, Results
@@ -77,9 +77,15 @@ def run_context(device: wgpu.GPUDevice) -> dict[str, Any]:
     verdicts = context_of(device).lookback_verdicts
     described["lookback"] = {form: asdict(verdict) for form, verdict in verdicts.items()} or None
     # The queue's period converts ticks into ns; a calibration states itself whether it was checked.
-    source = None if described["tick_period_ns"] is None else "wgpuQueueGetTimestampPeriod"
+    engine = engine_description(device)
+    source = "wgpuQueueGetTimestampPeriod" if engine.has_ticks else "WebGPU"
+    if described["tick_period_ns"] is None:
+        source = None
+    context = host_context()
+    context["versions"][engine.name] = engine.version
+    context["settings"] |= {f"{engine.name}.{name}": is_on for name, is_on in engine.switches.items()}
     return {
-        "context": host_context(),
+        "context": context,
         "device": {**described, "tick_period_source": source, "wait_method": wait_method(device)},
     }
 

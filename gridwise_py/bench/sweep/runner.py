@@ -438,7 +438,7 @@ class _Kept:
         then, now = document.context, header.context
         _need_same(path, "device", _part(document.device, _SAME_DEVICE), _part(header.device, _SAME_DEVICE))
         _need_same(path, "protocol", document.protocol, header.protocol)
-        for name in ("gridwise_py", "wgpu"):
+        for name in ("gridwise_py", "wgpu", "dawn"):
             _need_same(path, "versions", {name: then.versions.get(name)}, {name: now.versions.get(name)})
         if then.settings is not None and now.settings is not None:
             _need_same(path, "settings", then.settings, now.settings)

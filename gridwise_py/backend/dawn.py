@@ -1,0 +1,211 @@
+"""The engine Dawn: Chromium's WebGPU, with the compiler Tint, by the package wgpudawn, which has wgpu-py's API.
+
+Nothing is loaded before the engine is asked for. Then wgpudawn's classes become subclasses of wgpu-py's, which declare
+the same methods. So everything that asks for a `wgpu.GPUBuffer`, or catches a `wgpu.GPUError`, takes those of Dawn, and
+both engines live in one process.
+"""
+
+# Private names of wgpudawn are what this file is for.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import wgpu
+
+__all__ = [
+    "HAS_FAST_PATHS",
+    "HAS_TICKS",
+    "LANGUAGE",
+    "LOGGER",
+    "NAME",
+    "PACKAGE",
+    "adapters",
+    "blocking_wait",
+    "check_lives",
+    "create_trusted",
+    "features_of",
+    "polled",
+    "prepare",
+    "request_device",
+    "switches",
+    "tick_period_ns",
+    "version",
+    "write_timestamp",
+]
+
+NAME = "dawn"
+PACKAGE = "wgpudawn"
+LANGUAGE = "tint"
+LOGGER = "wgpudawn"
+HAS_FAST_PATHS = False
+HAS_TICKS = False
+
+# What wgpu calls otherwise.
+_FEATURES = {"subgroup": "subgroups"}
+# Threads of this library compile, wait and submit at once. Without this feature Dawn takes one thread at a time.
+_THREADS = "implicit-device-synchronization"
+# Dawn rounds timestamps to 65.5 µs, so that web pages learn less of the machine: no kernel could be timed.
+_SWITCHES = {"timestamp_quantization": False}
+_LOOK_AGAIN_NS = 10_000_000  # how often a wait that blocks looks whether the device was destroyed
+# On wgpudawn's objects: what is not done yet on a device, and that an adapter has made one.
+_FENCE, _USED = "_gridwise_fence", "_gridwise_used"
+
+
+class _Native:
+    """wgpudawn's modules, and the C functions to wait with."""
+
+    def __init__(self) -> None:
+        package: Any = importlib.import_module(PACKAGE)
+        backend: Any = importlib.import_module(f"{PACKAGE}.backends.dawn")
+        helpers: Any = importlib.import_module(f"{PACKAGE}.backends.dawn._helpers")
+        c: Any = importlib.import_module(f"{PACKAGE}.backends.dawn._ffi")
+        self.gpu, self.version = backend.gpu, f"{package.__version__} (Dawn {backend.__version__})"
+        api: Any = importlib.import_module(f"{PACKAGE}.backends.dawn._api")
+        _adopt(api, helpers.ERROR_TYPES)
+        self.ffi, self.lib, self.callbacks = c.ffi, c.lib, c.callbacks
+        self.instance = helpers.get_wgpu_instance()
+        self.process_events = functools.partial(c.lib.wgpuInstanceProcessEvents, self.instance)
+        self.work_done = c.lib.wgpuQueueOnSubmittedWorkDone
+        self.callback_mode, self.callback = c.CALLBACK_MODE, c.c_callback("WGPUQueueWorkDoneCallback")
+
+
+def _adopt(api: Any, errors: dict[str, type[Exception]]) -> None:
+    """Make the classes of wgpudawn subclasses of wgpu-py's with the same name."""
+    names = cast(dict[str, Any], vars(api)).copy()
+    for name, own in names.items():
+        theirs = getattr(wgpu, name, None) if name.startswith("GPU") else None
+        if isinstance(own, type) and isinstance(theirs, type) and own.__module__ == api.__name__:
+            own.__bases__ = (*own.__bases__, theirs)
+    for kind, error in errors.items():  # those that are raised are the classes below
+        errors[kind] = getattr(api, error.__name__, error)
+
+
+@functools.lru_cache(maxsize=1)
+def _native() -> _Native:
+    return _Native()
+
+
+def version() -> str:
+    """Return the version of the Python package, and of Dawn."""
+    return _native().version
+
+
+def switches() -> dict[str, bool]:
+    """Return what this library sets of Dawn's toggles."""
+    return dict(_SWITCHES)
+
+
+def prepare() -> None:
+    """Load the engine."""
+    _native()
+
+
+def adapters() -> list[wgpu.GPUAdapter]:
+    """Return the adapters of this machine, in the engine's order."""
+    return _native().gpu.enumerate_adapters_sync()
+
+
+def features_of(thing: wgpu.GPUAdapter | wgpu.GPUDevice) -> set[str]:
+    """Return the features of an adapter or a device, by wgpu's names where it has them."""
+    features: set[str] = set(thing.features)
+    return features | {ours for ours, theirs in _FEATURES.items() if theirs in features}
+
+
+def request_device(adapter: wgpu.GPUAdapter, label: str, features: Sequence[str]) -> wgpu.GPUDevice:
+    """Make a device with some features, by wgpu's names, and the adapter's limits."""
+    wanted = [_FEATURES.get(name, name) for name in features]
+    if _THREADS in adapter.features:
+        wanted.append(_THREADS)
+    on_off = tuple([name for name, is_on in _SWITCHES.items() if is_on is wished] for wished in (True, False))
+    if _USED in adapter.__dict__:  # Dawn makes one device of each; another look finds the same one again
+        same = (other for other in adapters() if dict(other.info) == dict(adapter.info))
+        adapter = next(same, adapter)
+    adapter.__dict__[_USED] = True
+    promise = cast(Any, adapter)._request_device_async(label, wanted, {}, None, "", toggles=on_off)
+    device: Any = promise.sync_wait()
+    device._features = features_of(device)
+    return device
+
+
+def check_lives(device: wgpu.GPUDevice) -> None:
+    """Raise wgpu.GPUError if a device is lost: Dawn goes on as if it were not."""
+    _native().process_events()
+    promise: Any = getattr(device, "_lost_promise", None)
+    if promise is not None and promise._state != "pending":
+        raise wgpu.GPUError(f"device lost: {promise.sync_wait().message}")
+
+
+class _Fence:
+    """Tells when all is done that was submitted before it was made."""
+
+    __slots__ = ("future", "is_done")
+
+    def __init__(self, native: _Native, queue: Any):
+        self.is_done = False
+        info = native.ffi.new("WGPUQueueWorkDoneCallbackInfo *")
+        info.mode, info.callback = native.callback_mode, native.callback
+        info.userdata1 = native.callbacks.register(self._done)
+        self.future: Any = native.work_done(queue, info[0])
+
+    def _done(self, *_: object) -> None:
+        self.is_done = True
+
+
+def polled(device: wgpu.GPUDevice) -> bool | None:
+    """Whether all submitted work is done, without waiting and without checks; None if that is unknown."""
+    native, record = _native(), device.__dict__
+    fence = record.get(_FENCE)
+    if fence is not None:
+        native.process_events()
+        if not fence.is_done:
+            return False
+    # Work may have been submitted since, by anybody: only a new fence knows.
+    try:
+        fence = _Fence(native, cast(Any, device.queue)._internal)
+    except (AttributeError, TypeError):  # the device was released meanwhile
+        return None
+    native.process_events()
+    record[_FENCE] = None if fence.is_done else fence
+    return fence.is_done
+
+
+def blocking_wait(
+    device: wgpu.GPUDevice,
+) -> tuple[str, Callable[[wgpu.GPUDevice, Callable[[], bool]], Callable[[], object]]]:
+    """Return the name of a way to wait, and what makes the call that blocks until the queue is idle."""
+    return "on_submitted_work_done", _wait_for_fence
+
+
+def _wait_for_fence(device: wgpu.GPUDevice, is_over: Callable[[], bool]) -> Callable[[], object]:
+    native = _native()
+    fence = _Fence(native, cast(Any, device.queue)._internal)
+    info = native.ffi.new("WGPUFutureWaitInfo *")
+    info.future = fence.future
+
+    def wait() -> None:
+        while not fence.is_done and not is_over():
+            native.lib.wgpuInstanceWaitAny(native.instance, 1, info, _LOOK_AGAIN_NS)
+
+    return wait
+
+
+def tick_period_ns(device: wgpu.GPUDevice) -> float:
+    """Return the nanoseconds per tick of a timestamp: Dawn resolves queries to nanoseconds, as WebGPU says."""
+    return 1.0
+
+
+def write_timestamp(
+    encoder: wgpu.GPUCommandEncoder | wgpu.GPUComputePassEncoder, query_set: wgpu.GPUQuerySet, index: int
+) -> None:
+    """Write a timestamp at the current place of an encoder, or of an open pass."""
+    cast(Any, encoder)._write_timestamp(query_set, index)
+
+
+def create_trusted(device: wgpu.GPUDevice, label: str, code: str) -> wgpu.GPUShaderModule | None:
+    """Return None: Dawn leaves out its checks of indices for whole devices only, by a toggle."""
+    return None

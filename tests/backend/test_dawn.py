@@ -1,0 +1,148 @@
+"""The engine Dawn, beside wgpu in one process: on SwiftShader's Vulkan here, since Dawn refuses old lavapipes."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+import wgpu
+
+import gridwise_py as gw
+from gridwise_py.backend import queues
+from gridwise_py.backend.queues import queue_is_idle, wait_idle, wait_method
+from gridwise_py.runtime.device import device_key, engine_description
+
+N = 5000
+BROKEN = """
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@compute @workgroup_size(64) fn main() { nothing(x[0]); }
+"""
+X = np.random.default_rng(43).integers(0, 2**32, N, dtype=np.uint32)
+
+
+@pytest.fixture(scope="module")
+def dawn():
+    """A device of Dawn."""
+    pytest.importorskip("wgpudawn")
+    if not gw.list_adapters(engine="dawn"):
+        pytest.skip("Dawn takes no adapter of this machine")
+    return gw.request_device(0, engine="dawn")
+
+
+def test_without_the_package_the_engine_says_what_to_install(monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "wgpudawn" else find(name))
+    with pytest.raises(gw.AdapterError, match=r"engine='dawn' needs .*wgpudawn.*: pip install 'gridwise-py\[dawn\]'$"):
+        gw.request_device(engine="dawn")
+    monkeypatch.setenv("GRIDWISE_ENGINE", "dawn")
+    with pytest.raises(gw.AdapterError, match="wgpudawn"):
+        gw.list_adapters()
+    assert gw.list_adapters(engine="wgpu")
+
+
+def test_unknown_engines_are_refused(monkeypatch):
+    with pytest.raises(gw.AdapterError, match="engine='blink' is unknown; known are wgpu, dawn"):
+        gw.request_device(engine="blink")  # pyright: ignore[reportArgumentType] - that is the test
+    monkeypatch.setenv("GRIDWISE_ENGINE", "blink")
+    with pytest.raises(gw.ArgumentError, match="GRIDWISE_ENGINE='blink' is unknown; known are wgpu, dawn"):
+        gw.request_device()
+
+
+def test_an_adapter_is_of_its_own_engine(dawn):
+    assert isinstance(dawn, wgpu.GPUDevice)
+    assert engine_description(gw.request_device(dawn.adapter)).name == "dawn"
+    with pytest.raises(gw.AdapterError, match="of the engine 'dawn', and engine='wgpu' was asked for"):
+        gw.request_device(dawn.adapter, engine="wgpu")
+
+
+def test_both_engines_compute_in_one_process(device, dawn):
+    for one in (dawn, device):
+        x = gw.asarray(X, one)
+        assert gw.sum(x).item() == X.sum(dtype=np.uint64)
+        scan = gw.Scan(one, dtype="u32").execute(input=x).output
+        np.testing.assert_array_equal(scan.to_numpy(), np.cumsum(X, dtype=np.uint32))
+        np.testing.assert_array_equal(gw.sort(x).to_numpy(), np.sort(X))
+        flags = gw.asarray(X & 1, one)
+        np.testing.assert_array_equal(gw.flatnonzero(flags).to_numpy(), np.flatnonzero(X & 1))
+    with pytest.raises(gw.GridwiseError):
+        gw.add(gw.asarray(X, dawn), gw.asarray(X, device))
+
+
+def test_subgroups_have_one_name(dawn):
+    has = "subgroups" in dawn.adapter.features
+    assert ("subgroup" in dawn.features) is has
+    assert (gw.capabilities(dawn).subgroup_size is not None) is has
+
+
+def test_times_are_nanoseconds_in_fine_steps(dawn):
+    if "timestamp-query" not in dawn.features:
+        pytest.skip("no timestamps")
+    times = gw.Copy(dawn).execute(input=gw.asarray(X, dawn), enable_gpu_timing=True, trials=3).get_timing_result()
+    assert all(span.end_ticks > span.begin_ticks for span in times.spans)
+    capabilities = gw.capabilities(dawn)
+    assert capabilities.tick_period_ns == 1.0
+    assert capabilities.tick_step_ns < 2**16  # of the steps that Dawn rounds to where nobody forbids it
+    begin, end = gw.Event(dawn, enable_timing=True), gw.Event(dawn, enable_timing=True)
+    begin.record()
+    gw.sort(gw.asarray(X, dawn))
+    end.record()
+    end.synchronize()
+    assert begin.elapsed_time(end) > 0
+
+
+def test_batches_and_captures_without_the_fast_path(dawn):
+    x, scan, total = gw.asarray(X, dawn), gw.Scan(dawn), gw.Reduce(dawn)
+    with gw.batch(dawn):
+        sums = scan.execute(input=x).output
+        last = total.execute(input=sums).output
+    wanted = np.cumsum(X, dtype=np.uint32)
+    np.testing.assert_array_equal(sums.to_numpy(), wanted)
+    assert last.item() == wanted.sum(dtype=np.uint32)
+    y = gw.zeros(N, "u32", dawn)
+    with gw.capture(dawn) as sequence:
+        scan.execute(input=x, output=y)
+    assert not y.to_numpy().any()
+    x.copy_from(np.ones(N, np.uint32))
+    sequence.execute()
+    np.testing.assert_array_equal(y.to_numpy(), np.arange(1, N + 1))
+
+
+@pytest.mark.parametrize("polling_ns", [0, queues._POLLING_NS])
+def test_waits(dawn, monkeypatch, polling_ns):
+    """Without polling a helper's thread blocks in Dawn."""
+    monkeypatch.setattr(queues, "_POLLING_NS", polling_ns)
+    assert wait_method(dawn) == "on_submitted_work_done"
+    x, scan = gw.asarray(np.tile(X, 100), dawn), gw.Scan(dawn)
+    for _ in range(3):
+        scan.execute(input=x)
+        assert queue_is_idle(dawn) is False
+        wait_idle(dawn)
+        assert queue_is_idle(dawn)
+
+
+def test_errors_are_those_of_wgpu(dawn):
+    with pytest.raises(gw.ShaderError, match="unresolved"):
+        gw.Kernel(dawn, BROKEN, {"x": "read"}, 1).execute(x=gw.asarray(X, dawn))
+    with pytest.raises(wgpu.GPUValidationError):
+        dawn.create_buffer(size=4, usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.STORAGE)
+    x = gw.asarray(X, dawn)
+    copy = gw.Copy(dawn)
+    copy.execute(input=x)
+    x.destroy()
+    with pytest.raises(gw.BufferUsageError):
+        copy.execute(input=x)
+    made = gw.request_device(dawn.adapter)
+    y = gw.asarray(X, made)
+    made.destroy()
+    for use in (y.to_numpy, lambda: gw.asarray(X, made), lambda: wait_idle(made)):
+        with pytest.raises(gw.DeviceLostError):
+            use()
+
+
+def test_findings_and_files_name_the_engine(device, dawn):
+    assert device_key(device)["wgpu"] == wgpu.__version__
+    ours = device_key(dawn)
+    assert "wgpu" not in ours
+    assert ours["dawn"].startswith(importlib.import_module("wgpudawn").__version__)
+    context = pytest.importorskip("gridwise_py.bench.results.context").run_context(dawn)
+    assert context["context"]["versions"]["dawn"] == ours["dawn"]
+    assert context["context"]["settings"]["dawn.timestamp_quantization"] is False
