@@ -29,7 +29,7 @@ GROUPS: dict[str, tuple[int, list[str]]] = {
                         "gridwise_py/bench/calibrate/classify.py"]),
     "arguments": (65, ["gridwise_py/types/*.py", "gridwise_py/functions/*.py", "gridwise_py/runtime/array.py",
                        "gridwise_py/runtime/argument*.py", "gridwise_py/runtime/chunked_array.py",
-                       "gridwise_py/runtime/counts.py", "gridwise_py/runtime/overlaps.py",
+                       "gridwise_py/runtime/counts.py", "gridwise_py/runtime/shared_items.py",
                        "gridwise_py/planning/layout.py", "gridwise_py/planning/signature.py",
                        "gridwise_py/primitives/base.py", "gridwise_py/primitives/function_arguments.py",
                        "gridwise_py/primitives/custom_kernel.py"]),

@@ -19,7 +19,7 @@ from .array import Array, count_items, new_array
 from .chunked_array import ChunkedArray, Items, check_usable
 from .context import context_of
 from .executor import BufferRange
-from .overlaps import check_overlaps
+from .shared_items import check_overlaps
 
 __all__ = ["GIVEN", "KEY", "OUTPUTS", "KnownArguments", "ParsedCall", "call_key", "counted", "parse"]
 
