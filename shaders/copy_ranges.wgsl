@@ -33,17 +33,7 @@ fn tile_begin(tile: u32) -> u32 { return tile * tile_size(); }
 fn used_tiles() -> u32 { return NOWHERE; }  // no tile has all the ranges that are left
 fn more_follows() -> bool { return false; }
 //$ include "lib/segment_search.wgsl"
-
-// The first of the ranges from `least` on that ends behind place i; at most `most`.
-fn range_at(i: u32, least: u32, most: u32) -> u32 {
-  var low = least;
-  var high = most;
-  while (low < high) {
-    let middle = (low + high) >> 1u;
-    if (end_of(middle) <= i) { low = middle + 1u; } else { high = middle; }
-  }
-  return low;
-}
+//$ include "lib/segment_at.wgsl"
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -68,7 +58,7 @@ fn main(
     var to_{{ k }} = NOWHERE;
     var item_{{ k }} = {{ "vec2<u32>(0u)" if item_bytes == 8 else "0u" }};
     if (i_{{ k }} < total) {
-      if (end_of(s) <= i_{{ k }}) { s = range_at(i_{{ k }}, s, most); }
+      if (end_of(s) <= i_{{ k }}) { s = segment_at(i_{{ k }}, s, most); }
       let at = i_{{ k }} - begin_of(s);
       let from_begin = load_source_offsets(s);
       let to_begin = load_destination_offsets(s);

@@ -29,17 +29,7 @@ fn tile_begin(tile: u32) -> u32 { return tile * tile_size(); }
 fn used_tiles() -> u32 { return params.tiles + 1u; }  // no tile has all the segments that are left
 fn more_follows() -> bool { return false; }
 //$ include "lib/segment_search.wgsl"
-
-// The first of the segments from `least` on that ends behind place i; at most `most`.
-fn segment_at(i: u32, least: u32, most: u32) -> u32 {
-  var low = least;
-  var high = most;
-  while (low < high) {
-    let middle = (low + high) >> 1u;
-    if (end_of(middle) <= i) { low = middle + 1u; } else { high = middle; }
-  }
-  return low;
-}
+//$ include "lib/segment_at.wgsl"
 //$ set Item = "vec2<u32>" if item_bytes == 8 else "u32"
 fn value_of(s: u32) -> {{ Item }} { return {{ "load_values(s)" if values else "s" }}; }
 

@@ -35,6 +35,7 @@ __all__ = [
     "showing_progress",
     "stdout_of",
     "table_console",
+    "write_document",
     "write_tables",
     "write_whole",
 ]
@@ -61,6 +62,19 @@ def cannot_write(option: str, path: Path, error: OSError, also: str = "") -> int
         return NO_READER
     note(f"gridwise: {option}: {path} cannot be written: {error.strerror or error}{also}")
     return BAD_INPUT
+
+
+def write_document(path: Path, document: object) -> None:
+    """Write the file of ``--json``, and say so unless it is a stream; end with the exit code if that fails."""
+    from ..storage.files import is_stream
+    from ..storage.json_files import write_json
+
+    try:
+        write_json(path, document)
+    except OSError as error:
+        sys.exit(cannot_write("--json", path, error))
+    if not is_stream(path):
+        note(f"wrote {path}")
 
 
 def check_output(path: Path, option: str, inputs: Iterable[Path] = ()) -> None:

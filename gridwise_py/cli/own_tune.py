@@ -16,14 +16,13 @@ from .bench import benchmarks_of_files
 from .exit_codes import BAD_INPUT, WRONG_RESULT
 from .output import (
     LINE_EVERY_S,
-    cannot_write,
     check_new,
     check_output,
     check_tables,
-    note,
     showing_progress,
     stdout_of,
     table_console,
+    write_document,
     write_tables,
 )
 
@@ -89,8 +88,7 @@ def tune_files(words: Sequence[str], options: Mapping[str, Any]) -> None:
 
 def _give(points: Sequence[Any], adapter: Mapping[str, Any], rounds: int, options: Mapping[str, Any]) -> None:
     from ..bench.sweep.own_tune import best_for_all
-    from ..storage.files import is_stream
-    from ..storage.json_files import json_data, json_text, write_json
+    from ..storage.json_files import json_data, json_text
 
     json_path: Path | None = options["json_path"]
     by_name = [(name, list(own)) for name, own in groupby(points, key=lambda point: point.contest.benchmark)]
@@ -120,12 +118,7 @@ def _give(points: Sequence[Any], adapter: Mapping[str, Any], rounds: int, option
             _show(console, own, best_for_all(own))
     write_tables(options, lambda: _export(title, points))
     if json_path is not None:
-        try:
-            write_json(json_path, document)
-        except OSError as error:
-            sys.exit(cannot_write("--json", json_path, error))
-        if not is_stream(json_path):
-            note(f"wrote {json_path}")
+        write_document(json_path, document)
 
 
 def _show(console: Any, points: Sequence[Any], for_all: tuple[Mapping[str, Any], float] | None) -> None:

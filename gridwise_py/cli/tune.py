@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -24,7 +23,7 @@ from .options import (
     is_file_name,
     table_options,
 )
-from .output import cannot_write, check_new, check_output, note, showing_progress, table_console
+from .output import check_new, check_output, showing_progress, table_console, write_document
 
 __all__ = ["tune"]
 
@@ -146,20 +145,14 @@ def _tune_library(options: Mapping[str, Any]) -> None:
 
 def _give(document: Any, json_path: Path | None, form: str, show: Callable[[], None]) -> None:
     """Print what was found, and write the file."""
-    from ..storage.files import is_stream
-    from ..storage.json_files import json_text, write_json
+    from ..storage.json_files import json_text
 
     if form == "json":
         click.echo(json_text(document))
     else:
         show()
     if json_path is not None and document is not None:
-        try:
-            write_json(json_path, document)
-        except OSError as error:
-            sys.exit(cannot_write("--json", json_path, error))
-        if not is_stream(json_path):
-            note(f"wrote {json_path}")
+        write_document(json_path, document)
 
 
 def _show(key: dict[str, str], kept: Mapping[str, Any] | None) -> None:

@@ -138,25 +138,26 @@ class CopyRanges(Primitive):
             ends = builder.scratch("ends", ranges)
             builder.include("ends", self._scan, {"input": lengths, "output": ends}, counted=False)
             # Only the GPU knows how many items there are: workgroups take turns.
-            tile_items = shape.workgroup_size * _ITEMS
             most = _MOST_BLOCKS_CPU if self.capabilities.is_cpu else _MOST_BLOCKS
-            blocks = min(-(-output.length // tile_items), most)
-            lanes = shape.workgroup_size // 2
             offsets = {name: layout[name].by_words() for name in ("source_offsets", "destination_offsets")}
-            builder.kernel(
-                "copy", "copy_ranges.wgsl",
-                reads={"source": source.by_words(), **offsets, "ends": ends},
-                writes={"output": output.by_words()},
-                params={
-                    "ranges": ranges, "blocks": blocks, "source_length": source.length,
-                    "output_length": output.length, "search_steps": search_steps(ranges, lanes),
-                },
-                workgroups=blocks, constants={"WORKGROUP_SIZE": shape.workgroup_size},
-                context={
-                    "items": _ITEMS, "item_bytes": self.datatype.itemsize_bytes, "parts": 1, "search_lanes": lanes,
-                },
-                contended=("output",),
-            )  # fmt: skip
+            others = (each for each in self._shapes.others(output.length) if each.workgroup_size > 1)
+            for each in (shape, *others):
+                blocks = min(-(-output.length // (each.workgroup_size * _ITEMS)), most)
+                lanes = each.workgroup_size // 2
+                builder.kernel(
+                    "copy", "copy_ranges.wgsl",
+                    reads={"source": source.by_words(), **offsets, "ends": ends},
+                    writes={"output": output.by_words()},
+                    params={
+                        "ranges": ranges, "blocks": blocks, "source_length": source.length,
+                        "output_length": output.length, "search_steps": search_steps(ranges, lanes),
+                    },
+                    workgroups=blocks, constants={"WORKGROUP_SIZE": each.workgroup_size},
+                    context={
+                        "items": _ITEMS, "item_bytes": self.datatype.itemsize_bytes, "parts": 1, "search_lanes": lanes,
+                    },
+                    contended=("output",), sibling=each != shape,
+                )  # fmt: skip
         item_bytes = self.datatype.itemsize_bytes
         work = Work(source.length, moved * item_bytes + 12 * ranges, moved * item_bytes)
         return builder.build(work, {"ranges": ranges, "workgroup_size": shape.workgroup_size})

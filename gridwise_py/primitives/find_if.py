@@ -124,19 +124,20 @@ class FindIf(Primitive):
             builder.step(Copy(nothing, 0, found.buffer, 0, 4))
             kind = self._fusion.datatype.dtype.kind if self._fusion else self.datatype.dtype.kind
             for window in windows:
-                tiles = -(-window.length // shape.tile_items)
-                builder.kernel(
-                    window.label("find"), "find.wgsl",
-                    reads=window.operands, writes={}, atomics={"found": (found, "array<atomic<u32>>")},
-                    params={
-                        "n": window.length, "tiles": tiles, "window_first": window.first,
-                        **({"length": n} if builder.count is not None else {}),
-                    },
-                    workgroups=tiles,
-                    constants={"WORKGROUP_SIZE": shape.workgroup_size},
-                    context={"item_bytes": item_bytes, "kind": kind, "vecs": shape.vecs},
-                    counted=True, first=window.first,
-                )  # fmt: skip
+                for each in (shape, *(self._shapes.others(n) if window.index == 0 else ())):
+                    tiles = -(-window.length // each.tile_items)
+                    builder.kernel(
+                        window.label("find"), "find.wgsl",
+                        reads=window.operands, writes={}, atomics={"found": (found, "array<atomic<u32>>")},
+                        params={
+                            "n": window.length, "tiles": tiles, "window_first": window.first,
+                            **({"length": n} if builder.count is not None else {}),
+                        },
+                        workgroups=tiles,
+                        constants={"WORKGROUP_SIZE": each.workgroup_size},
+                        context={"item_bytes": item_bytes, "kind": kind, "vecs": each.vecs},
+                        counted=True, first=window.first, sibling=each != shape,
+                    )  # fmt: skip
             builder.step(Copy(found.buffer, 0, output.buffer, output.first_byte, 4))
         else:
             builder.step(Copy(nothing, 0, output.buffer, output.first_byte, 4))

@@ -106,6 +106,15 @@ def test_a_new_n_needs_no_new_pipeline(every):
                     assert all(sibling.workgroups == (0, 0, 0) for sibling in plan.siblings)
 
 
+@pytest.mark.parametrize(("name", "kernel"), [("find_if", "top_k"), ("nth_element", "histogram")])
+def test_shapes_that_were_tuned_for_some_lengths_come_along(name, kernel):
+    tuned = {"workgroup_size": 64, "vecs": 4} | ({"max_blocks": 8} if kernel == "histogram" else {})
+    case = Case(name, {}, replace(FULL, tuning={kernel: ((0, 1000, tuned),)}))
+    small, large = (case.plan(gw.Layout.separate(**case.lengths(n))) for n in (500, 1 << 24))
+    assert small.parameters["workgroup_size"] == 64 != large.parameters["workgroup_size"]
+    assert _pipelines(small) == _pipelines(large)
+
+
 def test_small_inputs_have_a_shape_of_their_own_where_the_table_says_so():
     roomy = {"max-compute-invocations-per-workgroup": 1024, "max-compute-workgroup-size-x": 1024}
     for name, options, siblings in (("reduce", {}, 1), ("scan", {"strategy": "lookback"}, 2)):
