@@ -97,10 +97,11 @@ peers:  ## random calls of every public function against numpy, for 5 minutes; A
 	@mkdir -p $(FIGURES)
 	PYTHONPATH=tests $(BIN)/python -m helpers.peers --json $(FIGURES)/peers.json $(ARGS)
 
-soak-gpu:  ## many scans and sorts in a row, each compared item by item on the GPU, in at most 15 minutes
+soak-gpu:  ## many scans, sorts and selections in a row, each compared item by item on the GPU, in at most 15 minutes
 	@$(SETUP) run adapter
 	$(BIN)/python benchmarks/soak.py scan $(ARGS)
 	$(BIN)/python benchmarks/soak.py sort --seconds 300 $(ARGS)
+	$(BIN)/python benchmarks/soak.py select --seconds 300 $(ARGS)
 
 soak-dask:  ## 200 random kills of workers of a Dask cluster on this machine, results against numpy, in at most 20 minutes
 	@$(SETUP) dev adapter

@@ -1,10 +1,11 @@
-"""Many scans or sorts in a row, each compared item by item on the GPU: looks for the wrong one in a hundred thousand.
+"""Scans, sorts or selections in a row, each compared item by item: looks for the wrong one in a hundred thousand.
 
 Usage: python benchmarks/soak.py scan [--n 2^20,2^24] [--runs 100000,10000] [--strategy all] [--seconds 600] [--json F]
        python benchmarks/soak.py sort [--n 2^22] [--runs 2000] [--stall-every 0] …
+       python benchmarks/soak.py select [--n 2^22] …
 
 A row is a length, a strategy and, for a scan's look-back, a form of the state words. It ends after its runs, or when
-its share of the time is up; the row says how many were done.
+its share of the time is up; the row says how many were done. Selections count tiles ahead, at every length.
 """
 
 from __future__ import annotations
@@ -24,8 +25,13 @@ from gridwise_py.planning.faults import faulty
 from gridwise_py.planning.lookback_state import STATES
 from gridwise_py.storage.json_files import write_json
 
-STRATEGIES = {"scan": ("lookback", "reduce_then_scan"), "sort": ("onesweep", "reduce_then_scan")}
-DEFAULTS = {"scan": ([1 << 20, 1 << 24], "100000,10000"), "sort": ([1 << 22], "2000")}
+STRATEGIES = {kind: ("lookback", "reduce_then_scan") for kind in ("scan", "select")} | {
+    "sort": ("onesweep", "reduce_then_scan")
+}
+DEFAULTS = {"scan": ([1 << 20, 1 << 24], "100000,10000"), "sort": ([1 << 22], "2000"), "select": ([1 << 22], "2000")}
+CLASSES = {"scan": gw.Scan, "sort": gw.Sort, "select": gw.Select}
+# A tile counts one that comes so many tiles later: the default from 2^24 items on (`StreamTuning.ahead`).
+AHEAD = 32
 # Runs between two looks at the clock and at the count of wrong items.
 BATCH = 500
 
@@ -35,7 +41,9 @@ def soak(primitive: gw.Primitive, n: int, runs: int, *, seconds: float) -> dict[
     device = primitive.device
     rng = np.random.default_rng(n)
     x = rng.integers(0, 1 << 32, n, dtype=np.uint32)
-    expected = gw.asarray(primitive.reference(x), device)
+    found = x[x & 1 == 1] if isinstance(primitive, gw.Select) else primitive.reference(x)
+    # A selection leaves the rest of its output as it was.
+    expected = gw.asarray(np.concatenate([found, x[len(found) :]]), device)
     source, output = gw.asarray(x, device), gw.empty(n, "u32", device)
     differences = Differences(device)
     poison = gw.Copy(device, "u32")
@@ -72,13 +80,22 @@ def forms(device, kind: str, strategy: str, states: str | None) -> list[tuple[st
     else:
         found = tuple(states.split(","))
     # Only the scan's look-back has a choice of state words.
-    return [(s, state) for s in wanted for state in (found if s == "lookback" else (None,))]
+    return [(s, state) for s in wanted for state in (found if (kind, s) == ("scan", "lookback") else (None,))]
+
+
+def make(kind: str, device, strategy: str, state: str | None, stall_every: int) -> gw.Primitive:
+    """Return the primitive of a row."""
+    cls = faulty(CLASSES[kind], stall_every=stall_every)
+    if kind == "select":
+        ahead = gw.StreamTuning(ahead=AHEAD) if strategy == "lookback" else None
+        return cls(device, gw.u32("input"), where=gw.u32("input") & 1, strategy=strategy, tuning=ahead)
+    return cls(device, "u32", strategy=strategy, tuning=None if state is None else gw.ScanTuning(state=state))
 
 
 @click.command()
 @click.argument("kind", type=click.Choice(sorted(STRATEGIES)))
-@click.option("--n", "counts", type=AxisList("n"), help="By default 2^20,2^24; of sorts 2^22.")
-@click.option("--runs", help="One number, or one for each n; by default 100000,10000; of sorts 2000.")
+@click.option("--n", "counts", type=AxisList("n"), help="By default 2^20,2^24; of others 2^22.")
+@click.option("--runs", help="One number, or one for each n; by default 100000,10000; of others 2000.")
 @click.option("--strategy", default="all", show_default=True, help="lookback or onesweep, or reduce_then_scan.")
 @click.option("--states", help="Forms of the state words, of look-back; by default all that the device can do.")
 @click.option("--stall-every", default=0, show_default=True, help="So many tiles, of which one never posts.")
@@ -86,7 +103,7 @@ def forms(device, kind: str, strategy: str, states: str | None) -> list[tuple[st
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 def main(kind, counts, runs, strategy, states, stall_every, seconds, adapter, json_path) -> None:
-    """Soak the scan or the sort; exit 4 if anything was wrong."""
+    """Soak the primitive; exit 4 if anything was wrong."""
     if strategy != "all" and strategy not in STRATEGIES[kind]:
         raise click.BadParameter(f"{kind} has {', '.join(STRATEGIES[kind])}", param_hint="--strategy")
     usual_counts, usual_runs = DEFAULTS[kind]
@@ -101,12 +118,10 @@ def main(kind, counts, runs, strategy, states, stall_every, seconds, adapter, js
         for form in forms(device, kind, strategy, states)
     ]
     rows, deadline = [], time.perf_counter() + seconds
-    make = faulty(gw.Scan if kind == "scan" else gw.Sort, stall_every=stall_every)
     for i, (n, number, form, state) in enumerate(cases):
         # What earlier rows left over goes to the later ones.
         share = max(0.0, deadline - time.perf_counter()) / (len(cases) - i)
-        tuning = None if state is None else gw.ScanTuning(state=state)
-        primitive = make(device, "u32", strategy=form, tuning=tuning)
+        primitive = make(kind, device, form, state, stall_every)
         row = soak(primitive, n, number, seconds=share)
         row |= {"state": state, "runs_asked_for": number}
         rows.append(row)
