@@ -190,7 +190,7 @@ class Search(Primitive):
         if self.sorter:
             reads["sorter"] = layout["sorter"].by_words()
         if levels:
-            reads["samples"] = self._add_samples(builder, keys, levels)
+            reads["samples"] = self._add_samples(builder, keys, levels, queries.length)
         windows = windows_of(layout, ["queries", "output"], self.capabilities, shape.tile_items)
         for window in windows:
             for each in (shape, *(self._shapes.others(queries.length) if window.index == 0 else ())):
@@ -231,21 +231,23 @@ class Search(Primitive):
             return 0
         return max(0, -(-_shift_below(keys, table_keys) // 2) - 1)
 
-    def _add_samples(self, builder: PlanBuilder, keys: Operand, levels: int) -> Operand:
+    def _add_samples(self, builder: PlanBuilder, keys: Operand, levels: int, queries: int) -> Operand:
         """Add the kernel that takes samples, and return where they lie."""
         sizes = [-(-(keys.length >> 2 * level) // 4) * 4 for level in range(1, levels + 1)]
         samples = builder.scratch("samples", sum(sizes))
-        workgroup_size = self._shapes.rows[-1][1].workgroup_size
-        blocks = -(-(keys.length >> 2) // workgroup_size)
-        builder.kernel(
-            "samples", "search_samples.wgsl",
-            reads={"sorted": keys.by_words()},
-            writes={"samples": samples.by_words()},
-            params={"blocks": blocks, "length": keys.length, "levels": levels, "samples_length": samples.length},
-            workgroups=blocks,
-            constants={"WORKGROUP_SIZE": workgroup_size},
-            context=key_context(self.datatype),
-        )  # fmt: skip
+        size = self._shapes.at(queries).workgroup_size
+        for each in dict.fromkeys((size, *(shape.workgroup_size for shape in self._shapes.others(queries)))):
+            blocks = -(-(keys.length >> 2) // each)
+            builder.kernel(
+                "samples", "search_samples.wgsl",
+                reads={"sorted": keys.by_words()},
+                writes={"samples": samples.by_words()},
+                params={"blocks": blocks, "length": keys.length, "levels": levels, "samples_length": samples.length},
+                workgroups=blocks,
+                constants={"WORKGROUP_SIZE": each},
+                context=key_context(self.datatype),
+                sibling=each != size,
+            )  # fmt: skip
         return samples
 
     def _reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:

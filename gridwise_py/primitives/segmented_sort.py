@@ -27,7 +27,12 @@ from ..runtime.bound_call import BoundCall
 from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from ..tuning.options import SegmentedSortTuning
-from ..tuning.segmented_sort_shapes import SegmentedSortShape, segmented_sort_shape_for, tuned_segmented_sort
+from ..tuning.segmented_sort_shapes import (
+    SegmentedSortShape,
+    segmented_sort_shape_for,
+    tuned_segmented_sort,
+    tuned_segmented_sorts,
+)
 from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import (
     DATATYPES,
@@ -217,8 +222,8 @@ class SegmentedSort(Primitive):
         if self.length is not None and self.length >= n > shape.tile_items:
             return self._plan_whole(given)
         parameters: dict[str, Any] = {
-            **asdict(shape), "subgroups": str(self.mode), "segments": segments, "most": self.most, "tiles": 0,
-            "long_tiles": 0,
+            **asdict(shape), "subgroups": str(self.mode), "segments": segments,
+            "most": shape.most if self.length is None else shape.tile_items, "tiles": 0, "long_tiles": 0,
         }  # fmt: skip
         if n and segments:
             parameters |= self._plan_segments(builder, layout, n, segments)
@@ -236,8 +241,11 @@ class SegmentedSort(Primitive):
 
     @property
     def most(self) -> int:
-        """Items of the longest segment that one workgroup sorts."""
-        return self._shape.tile_items if self.length is not None else self._shape.most
+        """Items of the longest segment that one workgroup sorts, however many items there are in all."""
+        if self.length is not None:
+            return self._shape.tile_items
+        shapes = tuned_segmented_sorts(self.capabilities, self.mode, self._key_words, self.tuning)
+        return min(shape.most for shape in (self._shape, *shapes))
 
     def _work(self, builder: PlanBuilder, layout: Layout) -> Work:
         n = layout["keys"].length

@@ -11,7 +11,7 @@ from .model import rows_of
 from .options import SegmentedSortTuning
 from .shapes import ranges_of
 
-__all__ = ["SegmentedSortShape", "segmented_sort_shape_for", "tuned_segmented_sort"]
+__all__ = ["SegmentedSortShape", "segmented_sort_shape_for", "tuned_segmented_sort", "tuned_segmented_sorts"]
 
 # Of segments of one length those with which a segment fits into a tile: 2^24 keys of u32 in segments of 4,096 take 372
 # µs with 8, 403 with 10, 521 with 12 (H200).
@@ -143,12 +143,30 @@ def tuned_segmented_sort(
 
     Parameters are those of `segmented_sort_shape_for`.
     """
-    if length is not None or not (tuning.workgroup_size is tuning.items is tuning.window is None):
+    if length is not None:
         return None
-    for above, up_to, fields in reversed(ranges_of(_KERNELS[key_words], capabilities)):
+    for above, up_to, found, _ in reversed(_tuned(capabilities, mode, key_words, tuning)):
         if above < n <= up_to:
-            found = replace(tuning, **fields)
-            with suppress(ArgumentError):  # another device's, or one without subgroups: the model's shape stays
-                segmented_sort_shape_for(capabilities, mode, key_words, found)
-                return found
+            return found
     return None
+
+
+def tuned_segmented_sorts(
+    capabilities: Capabilities, mode: SubgroupMode, key_words: int, tuning: SegmentedSortTuning
+) -> list[SegmentedSortShape]:
+    """Return the shapes that were found by offsets for any number of items; see `tuned_segmented_sort`."""
+    return [shape for *_, shape in _tuned(capabilities, mode, key_words, tuning)]
+
+
+def _tuned(
+    capabilities: Capabilities, mode: SubgroupMode, key_words: int, tuning: SegmentedSortTuning
+) -> list[tuple[int, int, SegmentedSortTuning, SegmentedSortShape]]:
+    """Return what was found: above so many items, up to so many, the tuning and its shape."""
+    if not (tuning.workgroup_size is tuning.items is tuning.window is None):
+        return []
+    usable: list[tuple[int, int, SegmentedSortTuning, SegmentedSortShape]] = []
+    for above, up_to, fields in ranges_of(_KERNELS[key_words], capabilities):
+        found = replace(tuning, **fields)
+        with suppress(ArgumentError):  # another device's, or one without subgroups: the model's shape stays
+            usable.append((above, up_to, found, segmented_sort_shape_for(capabilities, mode, key_words, found)))
+    return usable

@@ -82,6 +82,7 @@ def test_a_calibration(timed):
         "warm-up",
         "unit of the tick",
         "floors",
+        *([] if gw.capabilities(timed).is_cpu else ["workgroups at once"]),
         "synchronising",
         "copy and triad",
         "multiply-adds",
@@ -218,7 +219,7 @@ def test_atomic_additions_are_all_made(device):
 
 def test_a_stored_calibration_from_before_there_were_peaks_is_completed(timed, fast, folder):
     found = calibrate(timed)
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("calibration-*")
     document = json.loads(path.read_text())
     del document["peaks_gops"], document["calibration"]["peaks_gops"]
     path.write_text(json.dumps(document))
@@ -288,7 +289,7 @@ def test_the_flush_is_four_times_the_cache_within_the_limits(timed, fast, monkey
 
 def test_it_is_kept_and_found_again(timed, fast, folder):
     found = calibrate(timed)
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("calibration-*")
     document = json.loads(path.read_text())
     assert document["device"] == device_key(timed)
     fast.clear()
@@ -310,7 +311,7 @@ def test_another_driver_or_version_finds_nothing(timed, fast, folder, monkeypatc
         assert calibration_of(timed) is None
         # All are kept: an adapter does not push out another one's.
         assert calibrate(timed).device == key
-        assert len(list(folder.iterdir())) == count
+        assert len(list(folder.glob("calibration-*"))) == count
 
 
 def _changed(**changes):
@@ -328,7 +329,7 @@ def _inside(change):
 
 def test_a_broken_file_is_ignored_and_written_anew(timed, fast, folder):
     found = calibrate(timed)
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("calibration-*")
     for spoil in (
         lambda text: text[: len(text) // 2],
         _changed(format=1),
@@ -363,7 +364,7 @@ def test_the_check_of_the_tick_alone_is_kept_if_it_is_good(timed, fast, folder, 
     monkeypatch.setattr(probes, "check_tick", lambda device: TickCheck(1e6, 60e6))
     assert len(unit_warnings(timed)) == 1
     calibrate_run(timed, [4000])  # keeps what else it found
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("calibration-*")
     document = json.loads(path.read_text())
     assert document["fma_gflops"] == 60e3
     assert document["tick_check"] is None, "the machine may have been busy: another process looks again"
@@ -421,7 +422,7 @@ def test_the_fastest_canary_is_kept(timed, folder, monkeypatch):
     assert not folder.exists()
     is_a("Other")
     note_canary(timed, 1000.0)
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("calibration-*")
     note_canary(timed, 1200.0)
     note_canary(timed, 990.0)
     assert fastest_canary_ns(timed) == 990

@@ -321,7 +321,7 @@ def test_a_run_with_energy_has_a_column_of_it_everywhere(sensed, tmp_path):
         [("copy", None, "batch"), ("scan", "add", "hot"), ("scan", "add", "cold")]
     )]  # fmt: skip
     path = tmp_path / "run.json"
-    made = run_jobs(Request(jobs, protocol), "cpu", json_path=path)
+    made = run_jobs(Request(jobs, protocol), None, json_path=path)
     assert read_results(path).results == made.results
     first, second, cold = (result.energy for result in made.results)
     for energy in (first, second):

@@ -333,7 +333,7 @@ def test_execute_dumps_what_it_compiles(tmp_path, monkeypatch, fresh_device):
     scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
     run = scan.execute(input=gw.asarray(np.ones(100_000, dtype=np.uint32), fresh_device))
     dumped = {path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
-    assert dumped == {shader.text for shader in run.plan.shaders.values()}
+    assert dumped == {run.plan.shaders[kernel.shader].text for kernel in run.plan.kernels}
 
 
 def test_cases_cover_every_registered_primitive():

@@ -40,9 +40,13 @@ LENGTHS = {"input": 1000, "output": 1}
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
+    """A cache without findings, and no findings of the package for the adapter at hand."""
     monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("GRIDWISE_TUNING", raising=False)
-    return tmp_path
+    monkeypatch.setattr(tuned, "_DATA", tmp_path / "data")
+    tuned._data.cache_clear()
+    yield tmp_path
+    tuned._data.cache_clear()
 
 
 def _keep(shapes, key=KEY):
@@ -89,6 +93,7 @@ def test_findings_of_an_earlier_format_are_ignored_and_replaced(renewed_device, 
     key = device_key(renewed_device)
     cache.save(tuned.TUNING_KIND, key, 2, {"shapes": {"reduce": [[None, shape_data(64, 2, 8)]]}, "choices": [5]})
     assert load_tuning(key) is None
+    context_of(renewed_device).forget("capabilities")
     assert gw.capabilities(renewed_device).tuning is None
     shown = CliRunner().invoke(main, ["tune", "--show"])
     assert "nothing is stored" in shown.output, shown.output
@@ -138,6 +143,19 @@ def test_sorts_and_matrices_use_what_was_tuned_too(kernel, fields, plan):
         assert kernels(10_000, fields | {size: 1 << 14}) == usual[10_000]
 
 
+def test_the_longest_segment_of_a_workgroup_is_that_of_every_length():
+    """Else the promise ``longest=`` would not save the kernels for long segments where a tuned tile is smaller."""
+    small = {"segmented_sort": [[0, 10_000, {"workgroup_size": 256, "items": 6}]]}
+    capabilities = dataclasses.replace(ROOMY, tuning=small)
+    most = gw.SegmentedSort(None, capabilities=capabilities).most
+    assert most < gw.SegmentedSort(None, capabilities=ROOMY).most
+    for n in (10_000, 10_001):
+        lengths = {"keys": n, "offsets": 9, "output_keys": n}
+        plan = gw.SegmentedSort.plan_for(capabilities=capabilities, lengths=lengths, longest=most)
+        assert plan.parameters["long_tiles"] == 0
+        assert gw.SegmentedSort.plan_for(capabilities=capabilities, lengths=lengths).parameters["long_tiles"] > 0
+
+
 def test_a_file_that_makes_no_sense_is_ignored(folder):
     """Without workgroups, for one, every reduction would divide by zero."""
     good = shape_data(64, 2, 8)
@@ -181,35 +199,30 @@ def test_a_new_device_finds_what_was_tuned(renewed_device, folder):
     )
 
 
-def test_what_the_package_has_for_an_adapter_holds_for_its_name_and_vendor(folder, monkeypatch, tmp_path):
+def test_what_the_package_has_for_an_adapter_holds_for_its_name_and_vendor(folder):
     file = {
         "format": 3, "device": {"adapter": "some GPU", "vendor": "V"}, "facts": {"multiprocessors": 50},
         "shapes": {"reduce": [[0, 100, shape_data(64, 2, 8)], [200, 300, shape_data(64, 2, 9)]]},
     }  # fmt: skip
-    data = tmp_path / "data"
+    data = folder / "data"
     data.mkdir()
     (data / "some.json").write_text(json.dumps(file))
-    monkeypatch.setattr(tuned, "_DATA", data)
-    tuned._data.cache_clear()
-    try:
-        ours, others = {"adapter": "some GPU", "vendor": "V"}, {"adapter": "some GPU", "vendor": "W"}
-        assert load_tuning(others) is None
-        assert tuned.load_facts(others) is None
-        assert tuned.load_facts(ours) == {"multiprocessors": 50}
-        # This machine's own win where both have something.
-        _keep({"reduce": [[50, 250, shape_data(128, 2, 8)]]}, ours)
-        tuned.keep_facts(ours, {"multiprocessors": 51})
-        assert tuned.load_facts(ours) == {"multiprocessors": 51}
-        # Also the model's shape, where that was the fastest here.
-        choice = {"kernel": "reduce", "above": 50, "up_to": 250, "winner": shape_data(128, 2, 8), "changed": False,
-                  "trials": []}  # fmt: skip
-        tuned.keep_tuning(ours, [choice], None)
-        shapes = shapes_for("reduce", dataclasses.replace(ROOMY, tuning=load_tuning(ours)))
-        found = [(shapes.at(n).workgroup_size, shapes.at(n).max_blocks) for n in (50, 51, 250, 251, 300)]
-        assert found == [(64, 8), (128, 8), (128, 8), (64, 9), (64, 9)]
-        assert shapes.source_of(shapes.at(301)) == "default"
-    finally:
-        tuned._data.cache_clear()
+    ours, others = {"adapter": "some GPU", "vendor": "V"}, {"adapter": "some GPU", "vendor": "W"}
+    assert load_tuning(others) is None
+    assert tuned.load_facts(others) is None
+    assert tuned.load_facts(ours) == {"multiprocessors": 50}
+    # This machine's own win where both have something.
+    _keep({"reduce": [[50, 250, shape_data(128, 2, 8)]]}, ours)
+    tuned.keep_facts(ours, {"multiprocessors": 51})
+    assert tuned.load_facts(ours) == {"multiprocessors": 51}
+    # Also the model's shape, where that was the fastest here.
+    choice = {"kernel": "reduce", "above": 50, "up_to": 250, "winner": shape_data(128, 2, 8), "changed": False,
+              "trials": []}  # fmt: skip
+    tuned.keep_tuning(ours, [choice], None)
+    shapes = shapes_for("reduce", dataclasses.replace(ROOMY, tuning=load_tuning(ours)))
+    found = [(shapes.at(n).workgroup_size, shapes.at(n).max_blocks) for n in (50, 51, 250, 251, 300)]
+    assert found == [(64, 8), (128, 8), (128, 8), (64, 9), (64, 9)]
+    assert shapes.source_of(shapes.at(301)) == "default"
 
 
 def test_the_files_of_the_package_are_as_a_search_writes_them():
