@@ -81,7 +81,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "gridwise_py"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 5,  # the others are under "More", those for contributors last
     "show_prev_next": True,
     "navigation_depth": 3,
     "show_nav_level": 1,
