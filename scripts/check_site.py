@@ -7,7 +7,8 @@
 - Users have at most 45,000 words to read, in pages of at most 3,000; the whole site has at most 80,000.
 - The wheel's public names and commands are those that the reference has, no more and no fewer.
 - Each question of a newcomer (tests/project/newcomers_questions.json), given to the search, has its page among the
-  first three hits. Pages for contributors are found only if asked for. This opens the site from the disk in Chromium; without Chromium the output says that it was not.
+  first three hits. Pages for contributors are found only if asked for. This opens the site from the disk in Chromium;
+  without Chromium the output says that it was not.
 
 It prints what is wrong, and exits with 1 if anything is.
 """
@@ -53,7 +54,7 @@ class Page(HTMLParser):
         self.loads: list[str] = []
         self.anchors: set[str] = set()
         self.words = 0
-        self._open: list[tuple[str, bool | None]] = []  # elements, and whether they are counted; None outside the article
+        self._open: list[tuple[str, bool]] = []  # elements, and whether their words are counted
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -67,13 +68,9 @@ class Page(HTMLParser):
         if tag == "link" and "href" in found and found.get("rel") not in ("canonical",):
             self.loads.append(found["href"])
         if tag not in VOID:
-            counted = self._open[-1][1] if self._open else None
-            classes = set(found.get("class", "").split())
-            if tag == "article":
-                counted = True
-            elif counted and (tag in NO_WORDS or classes & NO_WORDS_CLASSES):
-                counted = False
-            self._open.append((tag, counted))
+            within = bool(self._open) and self._open[-1][1]
+            left_out = tag in NO_WORDS or NO_WORDS_CLASSES & set(found.get("class", "").split())
+            self._open.append((tag, tag == "article" or (within and not left_out)))
 
     def handle_endtag(self, tag: str) -> None:
         """Close the element, and those in it that have no end of their own."""

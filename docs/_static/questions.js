@@ -16,7 +16,6 @@ const LATER = [
 
 // What was changed and how to report a fault are in that folder, too, and for everybody.
 const FOR_CONTRIBUTORS = /^contribute\/(?!(changelog|security)$)/;
-const CONTRIBUTORS = new URLSearchParams(window.location.search).get("contribute") === "1";
 const wanted = (docname) => document.getElementById("contribute").checked || !FOR_CONTRIBUTORS.test(docname);
 
 const rank = (searchTerms, excludedTerms) => {
@@ -67,16 +66,16 @@ const rank = (searchTerms, excludedTerms) => {
   return results;
 };
 
-// searchtools.js, on the search page alone, is loaded after this file and starts at the same event after it.
+// searchtools.js is loaded after this file and starts at the same event after it. Only the search page shows results.
 document.addEventListener("DOMContentLoaded", () => {
-  if (typeof Search === "undefined") return;
   const form = document.querySelector(".bd-search-container form");
+  if (!form) return;
   form.insertAdjacentHTML(
     "afterend",
     '<label class="contribute"><input type="checkbox" id="contribute"> also pages for contributors</label>',
   );
   const box = document.getElementById("contribute");
-  box.checked = CONTRIBUTORS;
+  box.checked = new URLSearchParams(window.location.search).get("contribute") === "1";
   box.addEventListener("change", () => {
     const address = new URL(window.location);
     address.searchParams.set("q", form.querySelector("input[name=q]").value);

@@ -275,9 +275,10 @@ def test_a_broken_link_is_found(check, tmp_path, link, image, said):
 
 def test_words_of_an_article_are_counted_without_its_code(check):
     text = (
-        "<nav>not this</nav><article><h1>Two words<a class='headerlink' href='#'>¶ link</a></h1><p>and <code>x + y</code>"
-        "<br>, four.<table><tr><td>in a table</td></tr></table><div class='cell_output'><p>printed</p></div>"
-        "<div><pre>x = <span>1</span></pre></div><dl><dt class='sig py'>f(x)</dt><dd>what it does</dd></dl></article>after"
+        "<nav>not this</nav><article><h1>Two words<a class='headerlink' href='#'>¶ link</a></h1>"
+        "<p>and <code>x + y</code><br>, four.<table><tr><td>in a table</td></tr></table>"
+        "<div class='cell_output'><p>printed</p></div><div><pre>x = <span>1</span></pre></div>"
+        "<dl><dt class='sig py'>f(x)</dt><dd>what it does</dd></dl></article>after"
     )
     # Two words | and x y | four. | in a table | what it does
     assert check.Page(text).words == 2 + 3 + 1 + 3 + 3
