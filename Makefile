@@ -80,7 +80,7 @@ test-all:  ## all tests, whole grids, too; then the suite with checked shader mo
 	GRIDWISE_TEST_REFUSE_FEATURES=1 $(PYTEST) $(SUITE) $(ARGS)
 	$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(SECOND),@echo $(NO_SWIFTSHADER))
 
-# Where figures go; see docs/concepts/reliability.md.
+# Where figures go; see docs/contribute/how-reliability-is-tested.md.
 FIGURES := .make
 validate:  ## the suite under Khronos' Vulkan validation layer (Debian: vulkan-validationlayers)
 	@$(SETUP) dev adapter

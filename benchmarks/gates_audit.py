@@ -13,7 +13,7 @@ its interval is half of that of a pair. Rows of one pair of runs depend on each 
     lavapipe                runs of benchmarks/separate_runs.py on a shared machine, with all and with one process a run
 
 Folders `gates` of a machine in benchmarks/results/ are runs of `separate_runs.py measure`; --runs adds others.
-docs/concepts/gates.md has the table and the picture.
+docs/contribute/gates.md has the table and the picture.
 
 The rules, by their sources:
 
@@ -443,6 +443,18 @@ def markdown(document: Mapping[str, Any]) -> str:
             lines.append(f"| {name} | {interval(rule['false'])} | {missed} | {fails} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def summary(document: Mapping[str, Any]) -> str:
+    """Return one table of all sets, without intervals: of each rule what is false, and what is missed of 5 and 10 %."""
+    sets = document["sets"]
+    lines = [f"| rule | {' | '.join(found['name'] for found in sets)} |", f"| --- |{' --- |' * len(sets)}"]
+    for name in sets[0]["rules"]:
+        rules = [found["rules"][name] for found in sets]
+        shares = [(rule["false"], rule["missed"]["5 %"], rule["missed"]["10 %"]) for rule in rules]
+        cells = ["; ".join(percent(part["share"]) for part in parts) for parts in shares]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
 
 
 def picture(document: Mapping[str, Any]) -> Spec:

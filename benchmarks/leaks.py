@@ -31,7 +31,7 @@ from gridwise_py.storage.json_files import write_json
 ROUNDS = 5
 N = 1000
 #: What may stay of a call. Compiling leaves holes in the driver's heap, also without this library
-#: (docs/concepts/reliability.md); a kernel that is kept takes over 100 KB.
+#: (docs/contribute/how-reliability-is-tested.md); a kernel that is kept takes over 100 KB.
 MAY_STAY_BYTES = {"kernel": 32 << 10}
 #: What a GPU's memory may grow by in all: it is taken in blocks. 4,000 of the smallest buffers are twice as much.
 GPU_MAY_GROW_BYTES = 8 << 20

@@ -27,7 +27,7 @@ extensions = [
     "repository_links",
     "made_pages",
 ]
-exclude_patterns = ["_ext", "benchmarks/made", "concepts/made", "start/made", "**/.ipynb_checkpoints"]
+exclude_patterns = ["_ext", "benchmarks/made", "contribute/made", "start/made", "**/.ipynb_checkpoints"]
 # Warnings are errors: `make docs` builds with -W.
 nitpicky = False
 # Words of a type in a docstring, such as items, may be names of two classes' fields; then none is linked.
@@ -81,7 +81,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "gridwise_py"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 5,  # the others are under "More", those for contributors last
     "show_prev_next": True,
     "navigation_depth": 3,
     "show_nav_level": 1,

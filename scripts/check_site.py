@@ -4,9 +4,11 @@
 
 - Every link and picture of every page leads to a file of the site, and to an anchor that is there.
 - No page loads anything from elsewhere.
+- Users have at most 45,000 words to read, in pages of at most 3,000; the whole site has at most 80,000.
 - The wheel's public names and commands are those that the reference has, no more and no fewer.
 - Each question of a newcomer (tests/project/newcomers_questions.json), given to the search, has its page among the
-  first three hits. This opens the site from the disk in Chromium; without Chromium the output says that it was not.
+  first three hits. Pages for contributors are found only if asked for. This opens the site from the disk in Chromium;
+  without Chromium the output says that it was not.
 
 It prints what is wrong, and exits with 1 if anything is.
 """
@@ -20,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -31,15 +33,28 @@ from gridwise_py.cli import main as main_command
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = ROOT / "tests" / "project" / "newcomers_questions.json"
 
+#: Pages in the folder for contributors that the search shows everybody, as questions.js does.
+FOR_EVERYBODY = {"contribute/changelog", "contribute/security"}
+#: The most words. A word has a letter or a digit. Counted is what the article of a page shows, tables included; not
+#: blocks of code, signatures, pictures, and what a notebook printed.
+USERS, PAGE, SITE = 45_000, 3_000, 80_000
+#: Elements and classes that are not counted.
+NO_WORDS = {"pre", "svg", "script", "style"}
+NO_WORDS_CLASSES = {"sig", "cell_output", "headerlink"}
+#: Elements without an end.
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+
 
 class Page(HTMLParser):
-    """What a page links, loads, and can be linked at."""
+    """What a page links, loads, and can be linked at, and how many words its article has."""
 
     def __init__(self, text: str):
         super().__init__()
         self.links: list[str] = []
         self.loads: list[str] = []
         self.anchors: set[str] = set()
+        self.words = 0
+        self._open: list[tuple[str, bool]] = []  # elements, and whether their words are counted
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -52,6 +67,21 @@ class Page(HTMLParser):
             self.loads.append(found.get("src") or found["data"])
         if tag == "link" and "href" in found and found.get("rel") not in ("canonical",):
             self.loads.append(found["href"])
+        if tag not in VOID:
+            within = bool(self._open) and self._open[-1][1]
+            left_out = tag in NO_WORDS or NO_WORDS_CLASSES & set(found.get("class", "").split())
+            self._open.append((tag, tag == "article" or (within and not left_out)))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close the element, and those in it that have no end of their own."""
+        if tag in (name for name, _ in self._open):
+            while self._open.pop()[0] != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        """Count words."""
+        if self._open and self._open[-1][1]:
+            self.words += sum(any(letter.isalnum() for letter in word) for word in data.split())
 
 
 def pages(site: Path) -> dict[Path, Page]:
@@ -80,6 +110,18 @@ def broken_links(site: Path) -> Iterator[str]:
                 yield f"{name} links {target}, but {there.relative_to(site)} has no such anchor"
 
 
+def too_many_words(found: Mapping[str, int]) -> Iterator[str]:
+    """Say which pages are too long, and whether all together are; `found` has the words of each page by its name."""
+    users = {name: words for name, words in found.items() if not name.startswith("contribute/")}
+    for name, words in users.items():
+        if words > PAGE:
+            yield f"{name} has {words:,} words, more than {PAGE:,}"
+    for who, words, most in (("users", sum(users.values()), USERS), ("the site", sum(found.values()), SITE)):
+        print(f"check_site: {words:,} words for {who}, at most {most:,}", file=sys.stderr)
+        if words > most:
+            yield f"{words:,} words for {who}, more than {most:,}"
+
+
 def wheel_with_names() -> set[str]:
     """Build the wheel, and return its public names."""
     with tempfile.TemporaryDirectory() as folder:
@@ -98,8 +140,11 @@ def disagreements(site: Path) -> Iterator[str]:
         yield f"the command {name} and the page of the command line do not agree"
 
 
-def first_hits(site: Path) -> Iterator[tuple[str, str, list[str]]]:
-    """Type each question into the search of the site; give it, the page it wants, and the first three hits."""
+def answers(site: Path) -> Iterator[tuple[str, str | None, list[str]]]:
+    """Type each question into the search of the site; give it, the page that it wants, and all hits.
+
+    A question of a contributor is asked twice: first as users do, wanting no page, then with the box ticked.
+    """
     sys.path.insert(0, str(ROOT / "tests"))
     from helpers.chromium import browser, find_chromium
 
@@ -115,13 +160,16 @@ def first_hits(site: Path) -> Iterator[tuple[str, str, list[str]]]:
         page.call("Page.navigate", url=f"{(site / 'search.html').resolve().as_uri()}?q=scan")
         page.wait(found)
         for question, wanted in json.loads(QUESTIONS.read_text(encoding="utf-8")):
-            page.evaluate(
-                "document.querySelector('#search-results').replaceChildren(), "
-                f"Search.performSearch({json.dumps(question)}), null"
-            )
-            page.wait(found)
-            hits = [link.partition("#")[0].partition("?")[0] for link in page.evaluate(links)]
-            yield question, wanted, [hit.removesuffix(".html") for hit in hits][:3]
+            for ticked in (False, True) if wanted.startswith("contribute/") else (False,):
+                page.evaluate(
+                    f"document.querySelector('#contribute').checked = {json.dumps(ticked)}, "
+                    "document.querySelector('#search-results').replaceChildren(), "
+                    f"Search.performSearch({json.dumps(question)}), null"
+                )
+                page.wait(found)
+                hits = [link.partition("#")[0].partition("?")[0] for link in page.evaluate(links)]
+                asked = ticked or not wanted.startswith("contribute/")
+                yield question, wanted if asked else None, [hit.removesuffix(".html") for hit in hits]
         elsewhere = [url for url in page.requests if not url.startswith(("file:", "data:"))]
         if elsewhere:
             raise SystemExit(f"the search asks {elsewhere}: it must work offline")
@@ -130,10 +178,15 @@ def first_hits(site: Path) -> Iterator[tuple[str, str, list[str]]]:
 def main() -> int:
     """Check everything."""
     site = Path(sys.argv[1])
-    wrong = [*broken_links(site), *disagreements(site)]
-    for question, wanted, hits in first_hits(site):
-        if wanted not in hits:
-            wrong.append(f"the first hits for {question!r} are {', '.join(hits) or 'none'}, not {wanted}")
+    words = {path.relative_to(site).as_posix(): page.words for path, page in pages(site).items()}
+    del words["genindex.html"]  # a list of names
+    wrong = [*broken_links(site), *too_many_words(words), *disagreements(site)]
+    for question, wanted, hits in answers(site):
+        if wanted is None:
+            unasked = [hit for hit in hits if hit.startswith("contribute/") and hit not in FOR_EVERYBODY]
+            wrong += [f"users who ask {question!r} are shown {hit}" for hit in unasked]
+        elif wanted not in hits[:3]:
+            wrong.append(f"the first hits for {question!r} are {', '.join(hits[:3]) or 'none'}, not {wanted}")
     print("\n".join(wrong) or f"check_site: {len(pages(site))} pages are right", file=sys.stderr)
     return int(bool(wrong))
 

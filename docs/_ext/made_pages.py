@@ -7,7 +7,7 @@
 | contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ (repository_pages.py) |
 | start/made/ | the beginning of README.md (repository_pages.py) |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
-| concepts/made/ | the results files of `gridwise timers`, `gridwise reproduce`, and benchmarks/gates_audit.py |
+| contribute/made/ | the results files of `gridwise timers`, `gridwise reproduce`, and benchmarks/gates_audit.py |
 | _static/made-keywords.js | the comments `keywords` of pages, for the search (questions.js) |
 | assets/made/ | pictures: the import graph (import_graph.py), the results (benchmark_pages.py) |
 """
@@ -58,14 +58,14 @@ def make(_app: Sphinx) -> None:
     files = repository_pages.write()
     files[DOCS / "reference" / "command-line.md"] = command_page.command_line()
     files |= benchmark_pages.write(DOCS / "benchmarks", DOCS / "assets" / "made")
-    for machine in ("h200", "lavapipe"):
-        figures = json.loads((ROOT / "benchmarks" / "results" / machine / "timers.json").read_text(encoding="utf-8"))
-        files[DOCS / "concepts" / "made" / f"timers-{machine}.md"] = timers_markdown(figures)
-    for machine in ("h100", "lavapipe"):
-        claims = json.loads((ROOT / "benchmarks" / "results" / machine / "claims.json").read_text(encoding="utf-8"))
-        files[DOCS / "concepts" / "made" / f"claims-{machine}.md"] = claims_markdown(claims)
-    audit = json.loads((ROOT / "benchmarks" / "results" / "gates_audit.json").read_text(encoding="utf-8"))
-    files[DOCS / "concepts" / "made" / "gates.md"] = gates_audit.markdown(audit)
+    tables = {
+        "timers-h200": (timers_markdown, "h200/timers.json"),
+        "claims-h100": (claims_markdown, "h100/claims.json"),
+        "gates": (gates_audit.summary, "gates_audit.json"),
+    }
+    for name, (table, path) in tables.items():
+        figures = json.loads((ROOT / "benchmarks" / "results" / path).read_text(encoding="utf-8"))
+        files[DOCS / "contribute" / "made" / f"{name}.md"] = table(figures)
     files[DOCS / "_static" / "made-keywords.js"] = keywords()
     files |= import_graph.write(DOCS / "assets" / "made")
     _write(files)

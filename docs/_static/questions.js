@@ -1,6 +1,7 @@
 // Search by questions. Sphinx's own search wants every word of a query on a page, so "how do I time my own kernel"
 // finds what happens to have all of them. Here each word counts by how rare it is, most in the title of a page, then in
 // its headings, then in its text; the page with the largest sum comes first. Works from file://, as Sphinx's index does.
+// Pages for contributors are shown only to whoever ticks the box below the field (in the address: contribute=1).
 // Words that users type and a page does not use stand in it as <!-- keywords: … -->: made-keywords.js has them.
 "use strict";
 
@@ -13,6 +14,10 @@ const LATER = [
   [/^(start|howto|concepts|reference|notebooks)\/index$/, 0.6],
 ];
 
+// What was changed and how to report a fault are in that folder, too, and for everybody.
+const FOR_CONTRIBUTORS = /^contribute\/(?!(changelog|security)$)/;
+const wanted = (docname) => document.getElementById("contribute").checked || !FOR_CONTRIBUTORS.test(docname);
+
 const rank = (searchTerms, excludedTerms) => {
   const { terms, titleterms, docnames, filenames, titles } = Search._index;
   const stemmer = new Stemmer();
@@ -24,6 +29,8 @@ const rank = (searchTerms, excludedTerms) => {
   const sums = new Map();
   const found = new Map();
   const named = new Set(); // pages whose title or keywords have a word of the question
+  const shown = docnames.map(wanted);
+  const count = shown.filter((one) => one).length;
   let most = 0;
   for (const word of searchTerms) {
     let text = own(terms, word);
@@ -33,9 +40,9 @@ const rank = (searchTerms, excludedTerms) => {
       text = Object.keys(terms).filter((term) => term.startsWith(word)).flatMap((term) => asList(terms[term]));
     }
     const headings = own(titleterms, word);
-    const pages = new Set([...text, ...headings, ...keyed]);
+    const pages = new Set([...text, ...headings, ...keyed].filter((page) => shown[page]));
     if (!pages.size) continue;
-    const rarity = Math.log(1 + docnames.length / pages.size);
+    const rarity = Math.log(1 + count / pages.size);
     most += rarity;
     for (const page of pages) {
       let weight = WEIGHTS.text;
@@ -59,10 +66,25 @@ const rank = (searchTerms, excludedTerms) => {
   return results;
 };
 
-// searchtools.js, on the search page alone, is loaded after this file and starts at the same event after it.
+// searchtools.js is loaded after this file and starts at the same event after it. Only the search page shows results.
 document.addEventListener("DOMContentLoaded", () => {
-  if (typeof Search === "undefined") return;
+  const form = document.querySelector(".bd-search-container form");
+  if (!form) return;
+  form.insertAdjacentHTML(
+    "afterend",
+    '<label class="contribute"><input type="checkbox" id="contribute"> also pages for contributors</label>',
+  );
+  const box = document.getElementById("contribute");
+  box.checked = new URLSearchParams(window.location.search).get("contribute") === "1";
+  box.addEventListener("change", () => {
+    const address = new URL(window.location);
+    address.searchParams.set("q", form.querySelector("input[name=q]").value);
+    address.searchParams.set("contribute", box.checked ? "1" : "0");
+    window.location = address;
+  });
   Search.performTermsSearch = rank;
+  const { _performSearch } = Search;
+  Search._performSearch = (...words) => _performSearch(...words).filter((result) => wanted(result[0]));
   // Names are written gw.cumsum on every page; the index has gridwise_py.cumsum.
   const { query } = Search;
   Search.query = (words) => query(words.replace(/\bgw\./g, ""));

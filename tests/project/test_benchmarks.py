@@ -1355,6 +1355,7 @@ def test_gates_are_counted_in_both_orders():
     text = audit.markdown({"sets": [entry]})
     assert "| median, 5 % | 50 (" in text
     assert "1 pairs of runs, 6 pairs of rows, 40 to 40 samples" in text
+    assert "| median, 5 % | 50; 50; " in audit.summary({"sets": [entry]})
 
 
 def test_the_audit_of_gates_is_of_the_stored_runs(tmp_path):

@@ -273,6 +273,32 @@ def test_a_broken_link_is_found(check, tmp_path, link, image, said):
         assert found[0].startswith(said)
 
 
+def test_words_of_an_article_are_counted_without_its_code(check):
+    text = (
+        "<nav>not this</nav><article><h1>Two words<a class='headerlink' href='#'>¶ link</a></h1>"
+        "<p>and <code>x + y</code><br>, four.<table><tr><td>in a table</td></tr></table>"
+        "<div class='cell_output'><p>printed</p></div><div><pre>x = <span>1</span></pre></div>"
+        "<dl><dt class='sig py'>f(x)</dt><dd>what it does</dd></dl></article>after"
+    )
+    # Two words | and x y | four. | in a table | what it does
+    assert check.Page(text).words == 2 + 3 + 1 + 3 + 3
+
+
+def test_pages_and_sites_that_are_too_long_are_found(check):
+    one = {"howto/a.html": check.PAGE, "contribute/b.html": 2 * check.PAGE}
+    assert list(check.too_many_words(one)) == []
+    assert list(check.too_many_words({"howto/a.html": check.PAGE + 1})) == [
+        "howto/a.html has 3,001 words, more than 3,000"
+    ]
+    users = {f"howto/{i}.html": check.PAGE for i in range(check.USERS // check.PAGE)}
+    contributors = {"contribute/b.html": check.SITE - check.USERS}
+    assert list(check.too_many_words(users | contributors)) == []
+    assert list(check.too_many_words(users | contributors | {"index.html": 1})) == [
+        "45,001 words for users, more than 45,000",
+        "80,001 words for the site, more than 80,000",
+    ]
+
+
 def test_names_and_commands_that_only_one_side_has_are_found(check, tmp_path, monkeypatch):
     lines = "gridwise_py.Scan py:class 1 a.html#$ -\ngridwise_py.old py:function 1 a.html#$ -\n"
     head = b"# Sphinx inventory version 2\n# Project: x\n# Version: 1\n# The remainder is compressed using zlib.\n"

@@ -1,6 +1,6 @@
 """The canary: a fixed kernel whose time shows the GPU's clock, and so which samples share one clock.
 
-docs/concepts/measuring.md explains the rule. Uses no GPU: times come from `sampling`, or from a results file.
+docs/contribute/statistics.md explains the rule. Uses no GPU: times come from `sampling`, or from a results file.
 """
 
 from __future__ import annotations

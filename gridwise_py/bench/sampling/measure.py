@@ -59,7 +59,7 @@ def measure(
         does: by the CPU's wall, and on the GPU if it returns what has timestamps. A `Benchmark` brings its arguments,
         and a reference, its work and more besides.
     mode : {"hot", "cold", "batch", "latency"}
-        How trials are laid out on the GPU, and in which state of the caches; see `Mode` and docs/concepts/timing.md.
+        How trials are laid out on the GPU, and in which state of the caches; see `Mode` and docs/concepts/measuring.md.
         By default hot; a function that submits by itself has latency only.
     protocol : SamplingProtocol, optional
     restore : iterable of str, optional

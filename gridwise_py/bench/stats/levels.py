@@ -1,4 +1,4 @@
-"""Levels of processes: differences and intervals whose unit is the process. docs/concepts/verdicts.md explains them.
+"""Levels of processes: differences and intervals whose unit is the process (docs/contribute/statistics.md).
 
 Kalibera and Jones (2013): times vary between processes, between rounds in a process, and between samples in a round.
 Samples of one process repeat its level, so only further processes narrow an interval. Values are natural logarithms.

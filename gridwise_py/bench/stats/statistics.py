@@ -1,6 +1,6 @@
 """Statistics of times: summaries, the stopping rule, the end of a warm-up.
 
-numpy only: loading scipy.stats takes longer than a short measurement. docs/concepts/measuring.md explains.
+numpy only: loading scipy.stats takes longer than a short measurement. docs/contribute/statistics.md explains.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Verdicts on two series of times: faster, slower, same or ambiguous. docs/concepts/verdicts.md explains them."""
+"""Verdicts on two series of times: faster, slower, same or ambiguous. docs/contribute/statistics.md explains them."""
 
 from __future__ import annotations
 
