@@ -9,13 +9,13 @@ kills, wrong results, runs that failed, and runs that hung. It ends with 1 if th
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -23,7 +23,9 @@ import dask.array as da
 import numpy as np
 
 import gridwise_py.dask as gwd
+from gridwise_py.bench.results.context import host_context
 from gridwise_py.dask import collections
+from gridwise_py.storage.json_files import write_json
 
 ITEMS = 200_000
 CHUNKS = 8
@@ -83,6 +85,7 @@ def main() -> int:
     given = parser.parse_args()
     collections._TOGETHER_BYTES = collections._UNASKED_BYTES = 0  # or one worker would sort so few items alone
     adapters = "all" if given.adapters is None else [int(one) for one in given.adapters.split(",")]
+    context = host_context()
     found = {"kills": 0, "runs": 0, "wrong": 0, "failed": 0, "hung": 0, "finished_before_the_kill": 0}
     names = ["reduce", "scan", "sort", "sort of held chunks", "argsort", "groups"]
     runs_of = {name: {"kills": 0, "runs": 0, "plain_s": 0.0, "killed_s": []} for name in names}
@@ -139,10 +142,8 @@ def main() -> int:
             future.release()
             client.wait_for_workers(workers, timeout=120)
             if given.json:
-                with open(given.json, "w", encoding="utf-8") as file:
-                    json.dump(
-                        {**found, "workers": workers, "items": ITEMS, "chunks": CHUNKS, "of": runs_of}, file, indent=1
-                    )
+                facts = {"workers": workers, "items": ITEMS, "chunks": CHUNKS, "of": runs_of}
+                write_json(Path(given.json), {"context": context, **found, **facts})
     print(", ".join(f"{count} {what.replace('_', ' ')}" for what, count in found.items()))
     return int(bool(found["wrong"] or found["failed"] or found["hung"]))
 

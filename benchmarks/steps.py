@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gridwise_py.bench.results.context import host_context
+
 #: The exit code of a program whose step hung.
 HUNG = 3
 
@@ -34,7 +36,9 @@ class Steps:
     """
 
     def __init__(self, path: Path | None, minutes: float, **document: Any):
-        self.document: dict[str, Any] = {**document, "seconds": {}, "errors": {}, "left_out": []}
+        self.document: dict[str, Any] = {
+            "context": host_context(), **document, "seconds": {}, "errors": {}, "left_out": [],
+        }  # fmt: skip
         self._path = path
         self._begin_s = time.monotonic()
         self._deadline_s = self._begin_s + 60 * minutes

@@ -70,7 +70,6 @@ SLIPS = {
         'gw.Kernel(device, "…", {"y": "read_write"}, 1)', 'gw.Kernel(device, "…", {"y": "rd"}, 1)',
     ),
     "a mode of measure": ('gw.measure(scan, mode="cold", input=x)', 'gw.measure(scan, mode="warm", input=x)'),
-    "measure for benchmark": ("gw.benchmark(lambda: gw.sum(x))", "gw.measure(lambda: gw.sum(x))"),
     "a number for an array": ("gw.sort([3])", "gw.sort(3)"),
     "a broadcast": ("gw.add(f, np.full_like(f, 1))", "gw.add(f, 1)"),
     "an axis": ("gw.sum(m, axis=0)", 'gw.sum(m, axis="rows")'),
