@@ -1,9 +1,10 @@
-"""The reference of the site, from the docstrings: a page for each subject, with every public name of that subject.
+"""The reference of the site, from the docstrings: a page for each public name, and one for each subject that lists them.
 
     python scripts/make_api_reference.py FOLDER
 
-Sphinx calls `write` before it reads its pages (docs/_ext/made_pages.py). What is made is not committed. A public name
-that no subject has is an error, here and in the tests.
+Sphinx calls `write` before it reads its pages (docs/_ext/made_pages.py), and shortens the docstrings
+(short_docstrings.py). What is made is not committed. A public name that no subject has is an error, here and
+in the tests.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import re
 import sys
 from pathlib import Path
 
+import short_docstrings
+
 import gridwise_py as gw
 from gridwise_py import primitives
+from gridwise_py.tuning.options import Tuning
 
 #: Functions that come with a primitive.
 FUNCTIONS = " ".join(name for name in primitives.__all__ if inspect.isfunction(getattr(primitives, name)))
@@ -96,6 +100,20 @@ PARTS = {
     },
 }
 
+#: Subjects of a single page: what each of their names needs is a few lines.
+ON_ONE_PAGE = {"Expressions", "Operators", "Tuning", "Plans", "Errors"}
+#: Names that are on the page of another one, which gives them.
+COMPANIONS = {
+    "Groups": "group_by", "SegmentedTopItems": "segmented_top_k", "ReducedByKey": "reduce_by_key", "MinAndMax": "minmax",
+    "ArgMinAndMax": "argminmax", "TopItems": "top_k", "MergedPairs": "merge", "AdapterDescription": "list_adapters",
+    "MemoryStats": "memory_stats", "LookbackVerdict": "Capabilities", "StampCost": "timing_overhead",
+    "TimingOverhead": "timing_overhead", "TimingOverheads": "timing_overhead", "KeyAverage": "KeyAverages",
+    "EnergyResult": "measure_energy", "EnergyWindow": "measure_energy", "EnergyComparison": "compare_energy",
+    "Benchmark": "benchmarked", "BenchmarkResult": "benchmark", "KernelComparison": "compare_kernels",
+    "SequenceRun": "Sequence", "Span": "TimingResult", "PerTrial": "TimingResult", "timing_helper": "TimingHelper",
+    "STORAGE_DATATYPES": "DATATYPES",
+}  # fmt: skip
+
 #: What the first lines of a subject's page say.
 ABOUT = {
     "Devices": "A device is a wgpu.GPUDevice. gridwise_py measures what it can do, and keeps caches with it.",
@@ -104,7 +122,8 @@ ABOUT = {
     "Expressions": "An expression is an `Array` that is not stored: the kernel that reads it computes its items.",
     "Operators": "What reductions and scans combine items by. All are associative.",
     "Primitives": "Make a primitive once for a device and call it often. `Primitive` has what all of them share.",
-    "Tuning": "Options that change only the speed, passed as ``tuning=``.",
+    "Tuning": "Options that change only the speed, and the rounding of float sums, passed as ``tuning=``. All have "
+    "``to_dict()``, and ``from_dict(data)``, which makes them of JSON.",
     "Timing": "Times of calls on the clocks of the GPU and the CPU. All are in nanoseconds.",
     "Measuring": "Many samples of a call, with intervals and checks. These need the extra ``bench``.",
     "Plans": "What a call does, as data that needs no GPU: for tests, reports, and primitives of your own.",
@@ -142,6 +161,8 @@ def own_members(cls: type) -> list[str]:
 
     Bases that are not public count as a part of the class.
     """
+    if issubclass(cls, Tuning):  # the page says what all of them have
+        return []
     public = {value for name in gw.__all__ if inspect.isclass(value := getattr(gw, name))}
     own = [
         base for base in cls.__mro__ if base is cls or (base not in public and base.__module__.startswith("gridwise"))
@@ -222,18 +243,37 @@ def overview(names: list[str]) -> list[str]:
     return [*lines, ""]
 
 
+def page_of(name: str) -> str:
+    """Return the file of a name's page, without its ending; names that differ in case alone need two, on some systems."""
+    same = [other for other in gw.__all__ if other.lower() == name.lower()]
+    return f"{name}-class" if len(same) > 1 and inspect.isclass(getattr(gw, name)) else name
+
+
+def titled(title: str, text: list[str]) -> list[str]:
+    """Return the lines of a page."""
+    return [title, "=" * len(title), "", ".. py:currentmodule:: gridwise_py", "", *text]
+
+
 def pages() -> dict[str, str]:
     """Return the text of each page by its file name."""
-    made = {}
+    made = {"shared.rst": short_docstrings.shared_page()}
     for subject, names in subjects().items():
-        lines = [subject, "=" * len(subject), "", ".. py:currentmodule:: gridwise_py", "", ABOUT[subject], ""]
+        lines, below = [ABOUT[subject], ""], []
         for title, some in (found := parts(subject, names)).items():
-            lines += [f"**{title}**", ""] if len(found) > 1 else []
-            lines += overview(some)
-        for title, some in found.items():
+            if subject in ON_ONE_PAGE:
+                lines += [line for name in some for line in entry(name)]
+                continue
             lines += [title, "-" * len(title), ""] if len(found) > 1 else []
-            lines += [line for name in some for line in entry(name)]
-        made[f"{slug(subject)}.rst"] = "\n".join(lines)
+            leading = [name for name in some if name not in COMPANIONS]
+            lines += overview(leading)
+            for name in leading:
+                together = [name, *(other for other in names if COMPANIONS.get(other) == name)]
+                text = [line for part in together for line in entry(part)]
+                made[f"{slug(subject)}/{page_of(name)}.rst"] = "\n".join(titled(name, text))
+                below.append(f"   {slug(subject)}/{page_of(name)}")
+        if below:
+            lines += [".. toctree::", "   :hidden:", "", *below, ""]
+        made[f"{slug(subject)}.rst"] = "\n".join(titled(subject, lines))
     return made
 
 
@@ -241,11 +281,12 @@ def write(folder: Path) -> None:
     """Write the pages that changed, and remove those of subjects that are gone."""
     folder.mkdir(parents=True, exist_ok=True)
     made = pages()
-    for path in folder.glob("*.rst"):
-        if path.name not in made:
+    for path in folder.rglob("*.rst"):
+        if path.relative_to(folder).as_posix() not in made:
             path.unlink()
     for name, text in made.items():
         path = folder / name
+        path.parent.mkdir(exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 

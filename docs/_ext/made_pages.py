@@ -26,8 +26,10 @@ import gates_audit
 import import_graph
 import make_api_reference
 import repository_pages
+import short_docstrings
 from sphinx.application import Sphinx
 
+import gridwise_py as gw
 from gridwise_py.bench.report.timers import timers_markdown
 from gridwise_py.bench.reproduce.table import claims_markdown
 
@@ -71,6 +73,17 @@ def make(_app: Sphinx) -> None:
     _write(files)
 
 
+def shorten(_app: Sphinx, what: str, name: str, thing: Any, _options: Any, lines: list[str]) -> None:
+    """Leave out of a docstring what other pages say; see short_docstrings.py."""
+    text = "\n".join(lines)
+    owner = getattr(gw, name.split(".")[1], None)
+    of_primitive = inspect.isclass(owner) and issubclass(owner, gw.Primitive)
+    if of_primitive and owner is not gw.Primitive and name.endswith(".execute"):
+        lines[:] = [short_docstrings.call(inspect.getdoc(owner) or "")]
+    elif what != "exception":
+        lines[:] = short_docstrings.shortened(text, of_primitive=of_primitive, shared_page="/reference/python/shared").split("\n")
+
+
 def escape_bars(_app: Sphinx, _what: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:
     """Escape the bars of |x|, which reStructuredText would take for a substitution."""
     for i, line in enumerate(lines):
@@ -97,6 +110,7 @@ def signature(
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", make)
+    app.connect("autodoc-process-docstring", shorten, priority=100)
     app.connect("autodoc-process-docstring", escape_bars)
     app.connect("autodoc-process-signature", signature)
     return {"parallel_read_safe": True}

@@ -1,0 +1,296 @@
+"""Docstrings as the site shows them: without what `shared_arguments` says once for all, and without their notes.
+
+`help()` shows them whole. A page has the summary, an example, the parameters, the result, the names of the errors and
+the source of the algorithm, in this order.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: What is said once, on the page reference/python/shared.rst: the text there, and what it stands for in a docstring.
+SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "device": (
+        "A `wgpu.GPUDevice`. A function takes that of an `Array` among its arguments by default, else "
+        "`default_device()`. The device of a primitive comes first; None only plans, for `capabilities`.",
+        (
+            "",
+            "By default that of an Array among the arguments, else `default_device()`.",
+            "By default that of an Array among the keys, else `default_device()`.",
+            "By default that of an Array, else `default_device()`.",
+            "By default that of `x`, else `default_device()`.",
+            "That computes on arrays of the host; by default `default_device()`.",
+            "By default `default_device()`.",
+            "The default is `default_device()`.",
+        ),
+    ),
+    "out": (
+        "Where to put the result: a numpy array or an `Array`, whichever the result is, of its shape and dtype. Sums and "
+        "products are cast to its dtype, as numpy casts them.",
+        (
+            "Where to put the result, of its shape and dtype.",
+            "Where to put the result: of its shape, which is () without `axis`; an Array of 1 item will do there. "
+            "Results of another dtype are cast to its dtype, as numpy casts them.",
+            "Where to put the result, of the result's kind, shape and dtype. It may be an input.",
+            "Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. A numpy array may be "
+            "an input.",
+            "Where to put the result, of the result's kind, shape and dtype.",
+            "Where to put the result, of its shape; an Array of the result's datatype.",
+            "Where to put the result, of its shape; an Array of f32.",
+            "Where to put the result, of its shape: of intp, or an Array of u32.",
+            "Where to put the result, of its shape; an Array of bool.",
+            "Where to put the result, of its shape and the dtype of `x`.",
+        ),
+    ),
+    "axis": (
+        "The dimension along which items are combined, from the end if negative, or a tuple of them; by default all items. "
+        "Several dimensions of an `Array` must be neighbours.",
+        (
+            "Along which items are combined, from the end if negative; by default all. Those of an Array that are "
+            "several must be neighbours.",
+            "Along which items are combined, from the end if negative; by default all items in C order, as one dimension.",
+            "By default all items, in C order.",
+            "By default all items, of any shape.",
+            "By default all items.",
+        ),
+    ),
+    "keepdims": (
+        "Whether these axes stay, with one item each.",
+        (
+            "Whether these axes stay, with one item each.",
+            "Whether the axes stay, with one item each.",
+            "Whether the result has as many dimensions as `x`.",
+        ),
+    ),
+    "where": (
+        "Which items count: bools of a shape that is broadcast to that of ``x``. Minima and maxima then need ``initial``. Not "
+        "with ``axis`` for an `Array` of 8-byte items.",
+        (
+            "Which items count, of a shape that is broadcast to that of `x`. Of an Array with items of 8 bytes not with "
+            "`axis`.",
+            "Which items count, of a shape that is broadcast to that of `x`.",
+            "Which items count, of a shape that is broadcast to that of `x`. With it `initial` is needed, as in numpy. "
+            "Of an Array with items of 8 bytes not with `axis`.",
+        ),
+    ),
+    "initial": (
+        "What is combined in front of all items; the result where there are none.",
+        ("What is combined in front of all items; the result where there are none.",),
+    ),
+    "dtype": (
+        "Of the result, and what items are converted to as they are read. By default that of ``out``, or numpy's choice: sums "
+        "of integers are of 64 bits.",
+        (
+            "",
+            "Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or "
+            "uint64 for bool and integers, as in numpy, and that of `x` for floats.",
+            "Of the result, and what items are converted to as they are read; by default that of `x`.",
+            "Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.",
+        ),
+    ),
+    "op": (
+        "The operator: one of gridwise_py's (:doc:`operators`), its name, or your own `BinOp`. Items are combined in their order.",
+        (
+            "",
+            "A non-commutative operator keeps the order of the items.",
+            "If it does not commute, items are combined in their order.",
+        ),
+    ),
+    "result_dtype": (
+        "The dtype that items are combined as, which results have; by default that of the items.",
+        (
+            "Of the results, and what items are combined as; by default that of the items. Items of 1 and 2 bytes are "
+            "read as such: a sum of uint8 as uint64 takes the time of the bytes.",
+            "Of the results, and what is computed with; by default that of the items.",
+        ),
+    ),
+    "deterministic": (
+        "For floats: the same bits on every run and on every adapter that rounds as IEEE 754 says. Integers, minima and "
+        "maxima always are. It costs time: items are read twice, or sorted.",
+        (
+            "For floats: the same bits everywhere. See `Scan`.",
+            "For floats: the same bits on every adapter that rounds according to IEEE 754, as in `Reduce`.",
+            "For floats: the same bits on every adapter that rounds according to IEEE 754, as in `Scan`.",
+            "For floats: the same bits on every run and adapter, as for `ReduceByKey`.",
+            "For floats: the same bits on every run and adapter, as for `Scan`; three dispatches, which read the input "
+            "twice.",
+            "For floats: the same bits on every run and adapter, as for `Scan`; three dispatches, which read the items "
+            "twice.",
+            "For floats: the same bits on every run and adapter.",
+            "For floats: the same bits on every run and adapter; see `ReduceByKey`.",
+            "For floats: the same bits on every run and adapter; see `SegmentedReduce`.",
+            "For floats: the same bits on every run, as for `ReduceByKey`, by a sort that keeps the order of the items.",
+            "For floats: the same bits on every run; see `ReduceByIndex`.",
+        ),
+    ),
+    "compensated": (
+        "For float sums: adds up the rounding errors, too, so that the error hardly grows with the number of items. Implies "
+        "``deterministic``.",
+        (
+            "For float sums: also sums the rounding error of every addition, so the error of a prefix hardly grows with "
+            "its length; see Notes. Implies `deterministic`. Integer sums are exact modulo 2³², and unaffected. Other "
+            "operators raise.",
+            "For float sums: also sums the rounding error of every addition, so the error of the result hardly grows "
+            "with n; see Notes. Implies `deterministic`. Integer sums are exact modulo 2³², and unaffected. Other "
+            "operators raise.",
+        ),
+    ),
+    "deterministic, compensated": (
+        "",
+        (
+            "For floats: the same bits everywhere; `compensated` is for sums, and True is refused here. See `Reduce`.",
+            "For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.",
+            "For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.",
+        ),
+    ),
+    "output": (
+        "What is stored in place of a result: an expression such as ``gw.result / 2``; the fields of a struct are its "
+        "attributes.",
+        (
+            "What is stored in place of a result: an expression of ``gw.result``, ``gw.index`` and numbers, such as "
+            "``gw.result / 2``. The fields of a struct are attributes, ``gw.result.sum / gw.result.count``.",
+        ),
+    ),
+    "strategy": (
+        "``\"lookback\"`` (of sorts ``\"onesweep\"``) reads each item once: a workgroup takes its predecessors' totals from "
+        "memory. ``\"reduce_then_scan\"`` reads it twice, and no workgroup waits for another. By default the first, unless "
+        "the self-test of the device finds it unsafe, or the call is in place. ``GRIDWISE_SCAN_STRATEGY`` sets the "
+        "default; ``run.plan.parameters[\"strategy\"]`` tells. Histograms have ``\"tables\"`` in workgroup memory, and "
+        "``\"sort\"``, which is faster for many bins and needed for results of 64 bits.",
+        (
+            "",
+            "As for `Scan`.",
+            "The algorithm; `Sort` describes both.",
+            "Accepted as by the other primitives of segments, but the kernels are the same: none looks back.",
+            '``"tables"`` combines items in workgroup memory, ``"sort"`` sorts them by bins, which is faster for many bins, '
+            "and the only way for results of 64 bits and for a fixed order.",
+        ),
+    ),
+    "tuning": (
+        "Options that change only the speed, and the rounding of float sums: a class of :doc:`tuning`. By default the "
+        "library's, or those that ``gridwise tune`` found on this adapter.",
+        (),
+    ),
+    "capabilities": (
+        "What to plan for without a device.",
+        ("The capabilities to plan for, with None as device. By default those measured on the device.",),
+    ),
+    "encoder": (
+        "Of a call: a `wgpu.GPUCommandEncoder` to record on. By default the call submits, and does not wait.",
+        (),
+    ),
+    "enable_gpu_timing": (
+        "Of a call: timestamps around each kernel, each in a pass of its own; with ``\"inside\"`` the passes stay as they are. "
+        "Without the feature ``timestamp-query`` times are None, with a warning.",
+        (),
+    ),
+    "enable_cpu_timing": ("Of a call: the time from the submission to an idle queue; the queue is idle before.", ()),
+    "trials": ("Of a call: dispatch each kernel so many times; the result is that of one.", ()),
+}  # fmt: skip
+
+#: Types of which the signature, or the page of shared arguments, says enough.
+PLAIN = set(
+    "numpy.ndarray array_like Array ChunkedArray wgpu.GPUBuffer wgpu.GPUDevice expression expressions Expression number "
+    "numbers Arrays numpy dtype Datatype str bool int float callable None or of and a".split()
+)
+_TITLES = "Parameters|Returns|Yields|Raises|Warns|See Also|Notes|Examples|Attributes"
+
+
+def sections(text: str) -> dict[str, str]:
+    """Return the sections of a docstring by their titles; what comes first is under ""."""
+    parts = re.split(rf"^({_TITLES})\n-+\n", text, flags=re.MULTILINE)
+    return {"": parts[0].strip()} | {title: body.strip("\n") for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def entries(body: str) -> list[tuple[str, str, str]]:
+    """Return the entries of a section: name, type, and text in one line."""
+    found = []
+    for part in re.split(r"\n(?=\S)", body):
+        head, _, text = part.partition("\n")
+        name, _, kind = head.partition(" : ")
+        found.append((name.strip(), kind.strip(), " ".join(text.split())))
+    return found
+
+
+def is_shared(name: str, text: str, *, of_primitive: bool = True) -> bool:
+    """Whether the page of shared arguments says what a docstring says of a parameter."""
+    if name in ("tuning", "capabilities") and of_primitive:
+        return True
+    return name in SHARED and text in SHARED[name][1]
+
+
+def _kind(kind: str, text: str) -> str:
+    """Return what a type says that neither the signature nor the shared page does."""
+    kind = re.sub(r",? ?\b(optional|default\b.*)$", "", kind)
+    return kind if not text or set(re.findall(r"[\w.]+", kind)) - PLAIN else ""
+
+
+def _parameters(body: str, of_primitive: bool, shared_page: str) -> list[str]:
+    lines, shared = [], []
+    for name, kind, text in entries(body):
+        if is_shared(name, text, of_primitive=of_primitive):
+            shared.append(name)
+            continue
+        kind = _kind(kind, text)
+        name = ", ".join(f"``{part}``" for part in name.split(", "))
+        said = ". ".join(part for part in (kind, text) if part) if text else kind
+        lines += [f"{name}\n   {said}" if said else name + "\n   \\", ""]
+    if shared:
+        lines += [f":doc:`Shared <{shared_page}>`: " + ", ".join(f"``{name}``" for name in shared), ""]
+    return lines
+
+
+def _results(body: str) -> str:
+    """Return what a call gives in a line."""
+    return " ".join(text or " : ".join(filter(None, (name, kind))) for name, kind, text in entries(body))
+
+
+def shortened(text: str, *, of_primitive: bool = False, shared_page: str = "shared") -> str:
+    """Return a docstring for the site, as reStructuredText; attributes as numpydoc."""
+    found = sections(text)
+    lines = [found[""], ""]
+    if "Examples" in found:
+        lines += [found["Examples"], ""]
+    if "Parameters" in found:
+        lines += _parameters(found["Parameters"], of_primitive, shared_page)
+    for title in ("Returns", "Yields"):
+        if title in found:
+            lines += [f"{title}: {_results(found[title])}", ""]
+    if "Raises" in found:
+        lines += ["Raises " + ", ".join(f"`{name}`" for name, *_ in entries(found["Raises"])), ""]
+    for paragraph in found.get("Notes", "").split("\n\n"):
+        if source := re.search(r"\bSources?: .*", paragraph, re.DOTALL):
+            lines += [" ".join(source[0].split()), ""]
+    if "Attributes" in found:
+        lines += ["Attributes", "----------", found["Attributes"], ""]
+    return "\n".join(lines)
+
+
+def call(text: str) -> str:
+    """Return what the page of a primitive says of its `execute`: the arrays, which its See Also has."""
+    said = [kind or body for name, kind, body in entries(sections(text).get("See Also", "")) if name == "execute"]
+    words = " ".join(" ".join(said).split())
+    return f"{words[:1].upper()}{words[1:]}"
+
+
+def shared_page() -> str:
+    """Return the page of what many functions and primitives take."""
+    lines = [
+        "Shared arguments", "================", "",
+        ".. py:currentmodule:: gridwise_py", "",
+        "Arrays are numpy arrays and what numpy makes an array of (lists, numbers, tensors on the CPU), or `Array`, whose "
+        "results stay on the GPU. Most functions also take an :doc:`expression <expressions>`, and give one where an `Array` "
+        "has to be stored by `asarray`. A dtype is a name, a numpy dtype, or a `Datatype`; names count bits: ``i8`` is int8. "
+        "Float64 needs a device with ``shader-f64``.", "",
+        "Errors come before anything is submitted, and change nothing. `ArgumentError`: an option is unknown, or two do not go "
+        "together. `DatatypeError`: the items or the operator do not fit. `LengthError`: lengths differ, or an output has no "
+        "room. `OverlapError`: an output overlaps an input. :doc:`All errors <errors>`.", "",
+        "Arrays of a call of a primitive are given by name. One that is left out is that of the call before; an output that was "
+        "never given is made. With ``n``, an int or an `Array` of one u32, the first ``n`` items count "
+        "(:doc:`/concepts/counts`). `Primitive` has what all primitives share, `Run` what a call gives. ``help(gw.Scan)`` shows "
+        "more than its page: bounds of rounding errors, memory, limits.", "",
+    ]  # fmt: skip
+    for name, (text, _) in SHARED.items():
+        if text:
+            lines += [f"``{name}``", f"   {text}", ""]
+    return "\n".join(lines)
