@@ -114,12 +114,43 @@ COMPANIONS = {
     "STORAGE_DATATYPES": "DATATYPES",
 }  # fmt: skip
 
+#: Public members that the library's own modules call, and users have no use for; `help()` shows them.
+INTERNAL = {
+    "Array": "as_expression lease on place viewed_as",
+    "PinnedArray": "direction download upload",
+    "Datatype": "computed computed_as element_bytes elements highest is_several key lowest rounds",
+    "Struct": "values_of",
+    "Expression": "as_expression",
+    "BinOp": "accumulator builtin empty_result find identity_for is_trusted rounded text_for",
+    "UnaryOp": "builtin find is_trusted text_for twin",
+    "BoundCall": "bound_plan check encode in_place key_if_given parsed plan repeats run shapes",
+    "Sequence": "barriers",
+    "TimingHelper": "collect device pairs_in_use stamps_encoders stamps_passes",
+    "TimingSession": "abandon device edges is_read is_submitted shared_pass span_count",
+    "TimingOverheads": "of",
+    "StampCost": "of",
+    "Event": "device session stamps",
+    "Profile": "allocated kernels past_step record_primitive span times_kernels",
+    "SamplingProtocol": "stopping",
+    "Layout": "separate shares with_values",
+    "Operand": "by_words first_byte overlaps parts streams window",
+    "Argument": "resolved",
+    "Product": "items",
+    "SameAs": "of",
+    "Signature": "check_lengths check_shapes datatype is_counted length_like may_overlap of output_length rule words",
+    "Work": "moved_bytes with_counts",
+    "Plan": "copied_from copied_to features scratch_bytes",
+}
+#: What a class of primitives has beyond `Primitive`, and users call.
+OF_PRIMITIVES = {"error_bound", "output_shape"}
+
 #: What the first lines of a subject's page say.
 ABOUT = {
     "Devices": "A device is a wgpu.GPUDevice. gridwise_py measures what it can do, and keeps caches with it.",
     "Arrays": "Data on the GPU. Nothing is copied from the GPU implicitly: `Array.to_numpy` and `Array.item` copy.",
     "One-shot functions": "Numpy in, numpy out; or `Array` in, `Array` out, which stays on the GPU.",
-    "Expressions": "An expression is an `Array` that is not stored: the kernel that reads it computes its items.",
+    "Expressions": "An expression is an `Array` that is not stored: the kernel that reads it computes its items. "
+    "Of arrays of the host these functions compute at once. :doc:`/concepts/expressions`.",
     "Operators": "What reductions and scans combine items by. All are associative.",
     "Primitives": "Make a primitive once for a device and call it often. `Primitive` has what all of them share.",
     "Tuning": "Options that change only the speed, and the rounding of float sums, passed as ``tuning=``. All have "
@@ -169,15 +200,20 @@ def own_members(cls: type) -> list[str]:
     ]
     brought = {name: thing for base in reversed(own) for name, thing in vars(base).items()}
     kinds = (property, functools.cached_property, classmethod, staticmethod)
+    internal = INTERNAL.get(cls.__name__, "").split()
+    if unknown := [name for name in internal if not hasattr(cls, name) and name not in cls.__annotations__]:
+        raise SystemExit(f"INTERNAL of {Path(__file__).name} has members that {cls.__name__} lacks: {unknown}")
     names = [
         name
         for name, thing in brought.items()
         if not name.startswith("_")
+        and name not in internal
         and (isinstance(thing, kinds) or inspect.isfunction(thing))
         and not any(name in vars(base) for base in cls.__mro__ if base not in own)
     ]
     # What primitives share is at Primitive, but for the names of what each takes.
     if cls is not gw.Primitive and issubclass(cls, gw.Primitive):
+        names = [name for name in names if name in OF_PRIMITIVES]
         names += ["execute"] if _parameters(cls.execute) != _parameters(gw.Primitive.execute) else []
     return sorted(names)
 
@@ -243,9 +279,9 @@ def overview(names: list[str]) -> list[str]:
     return [*lines, ""]
 
 
-def page_of(name: str) -> str:
-    """Return the file of a name's page, without its ending; names that differ in case alone need two, on some systems."""
-    same = [other for other in gw.__all__ if other.lower() == name.lower()]
+def page_of(name: str, names: list[str]) -> str:
+    """Return the file of a name's page, without its ending: not all systems tell ``profile`` from ``Profile``."""
+    same = [other for other in names if other.lower() == name.lower()]
     return f"{name}-class" if len(same) > 1 and inspect.isclass(getattr(gw, name)) else name
 
 
@@ -269,8 +305,9 @@ def pages() -> dict[str, str]:
             for name in leading:
                 together = [name, *(other for other in names if COMPANIONS.get(other) == name)]
                 text = [line for part in together for line in entry(part)]
-                made[f"{slug(subject)}/{page_of(name)}.rst"] = "\n".join(titled(name, text))
-                below.append(f"   {slug(subject)}/{page_of(name)}")
+                page = f"{slug(subject)}/{page_of(name, names)}"
+                made[f"{page}.rst"] = "\n".join(titled(name, text))
+                below.append(f"   {page}")
         if below:
             lines += [".. toctree::", "   :hidden:", "", *below, ""]
         made[f"{slug(subject)}.rst"] = "\n".join(titled(subject, lines))

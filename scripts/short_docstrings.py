@@ -54,6 +54,16 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
             "By default all items.",
         ),
     ),
+    "x": (
+        "Of `cos`, `exp` and other functions of floats: bool, integers and floats of up to 4 bytes, and Python's numbers; on "
+        "the GPU f32, and f16, which is read as f32. Of functions without NaN: items of up to 4 bytes.",
+        (
+            "On the host bool, integers and floats of up to 4 bytes, and Python's numbers. On the GPU f32 (and f16, which "
+            "is read as f32).",
+            "An Array of up to 4 bytes. Integers have no NaN.",
+            "Integers and floats of up to 4 bytes, and Python's numbers.",
+        ),
+    ),
     "keepdims": (
         "Whether these axes stay, with one item each.",
         (
@@ -107,41 +117,12 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
     "deterministic": (
         "For floats: the same bits on every run and on every adapter that rounds as IEEE 754 says. Integers, minima and "
         "maxima always are. It costs time: items are read twice, or sorted.",
-        (
-            "For floats: the same bits everywhere. See `Scan`.",
-            "For floats: the same bits on every adapter that rounds according to IEEE 754, as in `Reduce`.",
-            "For floats: the same bits on every adapter that rounds according to IEEE 754, as in `Scan`.",
-            "For floats: the same bits on every run and adapter, as for `ReduceByKey`.",
-            "For floats: the same bits on every run and adapter, as for `Scan`; three dispatches, which read the input "
-            "twice.",
-            "For floats: the same bits on every run and adapter, as for `Scan`; three dispatches, which read the items "
-            "twice.",
-            "For floats: the same bits on every run and adapter.",
-            "For floats: the same bits on every run and adapter; see `ReduceByKey`.",
-            "For floats: the same bits on every run and adapter; see `SegmentedReduce`.",
-            "For floats: the same bits on every run, as for `ReduceByKey`, by a sort that keeps the order of the items.",
-            "For floats: the same bits on every run; see `ReduceByIndex`.",
-        ),
+        (),
     ),
     "compensated": (
         "For float sums: adds up the rounding errors, too, so that the error hardly grows with the number of items. Implies "
         "``deterministic``.",
-        (
-            "For float sums: also sums the rounding error of every addition, so the error of a prefix hardly grows with "
-            "its length; see Notes. Implies `deterministic`. Integer sums are exact modulo 2³², and unaffected. Other "
-            "operators raise.",
-            "For float sums: also sums the rounding error of every addition, so the error of the result hardly grows "
-            "with n; see Notes. Implies `deterministic`. Integer sums are exact modulo 2³², and unaffected. Other "
-            "operators raise.",
-        ),
-    ),
-    "deterministic, compensated": (
-        "",
-        (
-            "For floats: the same bits everywhere; `compensated` is for sums, and True is refused here. See `Reduce`.",
-            "For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.",
-            "For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.",
-        ),
+        (),
     ),
     "output": (
         "What is stored in place of a result: an expression such as ``gw.result / 2``; the fields of a struct are its "
@@ -157,14 +138,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         "the self-test of the device finds it unsafe, or the call is in place. ``GRIDWISE_SCAN_STRATEGY`` sets the "
         "default; ``run.plan.parameters[\"strategy\"]`` tells. Histograms have ``\"tables\"`` in workgroup memory, and "
         "``\"sort\"``, which is faster for many bins and needed for results of 64 bits.",
-        (
-            "",
-            "As for `Scan`.",
-            "The algorithm; `Sort` describes both.",
-            "Accepted as by the other primitives of segments, but the kernels are the same: none looks back.",
-            '``"tables"`` combines items in workgroup memory, ``"sort"`` sorts them by bins, which is faster for many bins, '
-            "and the only way for results of 64 bits and for a fixed order.",
-        ),
+        (),
     ),
     "tuning": (
         "Options that change only the speed, and the rounding of float sums: a class of :doc:`tuning`. By default the "
@@ -214,7 +188,8 @@ def entries(body: str) -> list[tuple[str, str, str]]:
 
 def is_shared(name: str, text: str, *, of_primitive: bool = True) -> bool:
     """Whether the page of shared arguments says what a docstring says of a parameter."""
-    if name in ("tuning", "capabilities") and of_primitive:
+    parts = name.split(", ")
+    if of_primitive and set(parts) <= {"tuning", "capabilities", "strategy"} or set(parts) <= {"deterministic", "compensated"}:
         return True
     return name in SHARED and text in SHARED[name][1]
 
