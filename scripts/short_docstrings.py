@@ -162,6 +162,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
     "trials": ("Of a call: dispatch each kernel so many times; the result is that of one.", ()),
 }  # fmt: skip
 
+SHARED_PAGE = "/reference/python/shared"
 #: Types of which the signature, or the page of shared arguments, says enough.
 PLAIN = set(
     "numpy.ndarray array_like Array ChunkedArray wgpu.GPUBuffer wgpu.GPUDevice expression expressions Expression number "
@@ -200,18 +201,18 @@ def _kind(kind: str, text: str) -> str:
     return kind if not text or set(re.findall(r"[\w.]+", kind)) - PLAIN else ""
 
 
-def _parameters(body: str, of_primitive: bool, shared_page: str) -> list[str]:
-    lines, shared = [], []
+def _parameters(body: str, of_primitive: bool) -> list[str]:
+    lines, shared = [], False
     for name, kind, text in entries(body):
         if is_shared(name, text, of_primitive=of_primitive):
-            shared.append(name)
+            shared = True
             continue
         kind = _kind(kind, text)
         name = ", ".join(f"``{part}``" for part in name.split(", "))
         said = ". ".join(part for part in (kind, text) if part) if text else kind
         lines += [f"{name}\n   {said}" if said else name + "\n   \\", ""]
     if shared:
-        lines += [f":doc:`Shared <{shared_page}>`: " + ", ".join(f"``{name}``" for name in shared), ""]
+        lines += [f":doc:`Other arguments <{SHARED_PAGE}>`.", ""]
     return lines
 
 
@@ -220,14 +221,14 @@ def _results(body: str) -> str:
     return " ".join(text or " : ".join(filter(None, (name, kind))) for name, kind, text in entries(body))
 
 
-def shortened(text: str, *, of_primitive: bool = False, shared_page: str = "shared") -> str:
-    """Return a docstring for the site, as reStructuredText; attributes as numpydoc."""
+def shortened(text: str, *, of_primitive: bool = False) -> str:
+    """Return a docstring for the site, as reStructuredText."""
     found = sections(text)
     lines = [found[""], ""]
     if "Examples" in found:
         lines += [found["Examples"], ""]
     if "Parameters" in found:
-        lines += _parameters(found["Parameters"], of_primitive, shared_page)
+        lines += _parameters(found["Parameters"], of_primitive)
     for title in ("Returns", "Yields"):
         if title in found:
             lines += [f"{title}: {_results(found[title])}", ""]
@@ -236,8 +237,9 @@ def shortened(text: str, *, of_primitive: bool = False, shared_page: str = "shar
     for paragraph in found.get("Notes", "").split("\n\n"):
         if source := re.search(r"\bSources?: .*", paragraph, re.DOTALL):
             lines += [" ".join(source[0].split()), ""]
-    if "Attributes" in found:
-        lines += ["Attributes", "----------", found["Attributes"], ""]
+    for name, kind, said in entries(found["Attributes"]) if "Attributes" in found else ():
+        for each in name.split(", "):
+            lines += [f".. attribute:: {each}", *([f"   :type: {kind}"] if kind else []), "", f"   {said}", ""]
     return "\n".join(lines)
 
 

@@ -81,9 +81,9 @@ def shorten(_app: Sphinx, what: str, name: str, thing: Any, _options: Any, lines
     if of_primitive and owner is not gw.Primitive and name.endswith(".execute"):
         lines[:] = [short_docstrings.call(inspect.getdoc(owner) or "")]
     elif what != "exception":
-        found = short_docstrings.shortened(text, of_primitive=of_primitive, shared_page="/reference/python/shared")
-        # The empty line: napoleon takes what is before a colon for the type of a property.
-        lines[:] = [*([""] if what in ("property", "attribute") else []), *found.split("\n")]
+        found = short_docstrings.shortened(text, of_primitive=of_primitive)
+        # The comment: napoleon takes what is before a colon of the first line for the type of a property.
+        lines[:] = [*(["..", ""] if what in ("property", "attribute") else []), *found.split("\n")]
 
 
 def escape_bars(_app: Sphinx, _what: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:
