@@ -174,7 +174,9 @@ _TITLES = "Parameters|Returns|Yields|Raises|Warns|See Also|Notes|Examples|Attrib
 def sections(text: str) -> dict[str, str]:
     """Return the sections of a docstring by their titles; what comes first is under ""."""
     parts = re.split(rf"^({_TITLES})\n-+\n", text, flags=re.MULTILINE)
-    return {"": parts[0].strip()} | {title: body.strip("\n") for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+    return {"": parts[0].strip()} | {
+        title: body.strip("\n") for title, body in zip(parts[1::2], parts[2::2], strict=True)
+    }
 
 
 def entries(body: str) -> list[tuple[str, str, str]]:
@@ -190,7 +192,11 @@ def entries(body: str) -> list[tuple[str, str, str]]:
 def is_shared(name: str, text: str, *, of_primitive: bool = True) -> bool:
     """Whether the page of shared arguments says what a docstring says of a parameter."""
     parts = name.split(", ")
-    if of_primitive and set(parts) <= {"tuning", "capabilities", "strategy"} or set(parts) <= {"deterministic", "compensated"}:
+    if (
+        of_primitive
+        and set(parts) <= {"tuning", "capabilities", "strategy"}
+        or set(parts) <= {"deterministic", "compensated"}
+    ):
         return True
     return name in SHARED and text in SHARED[name][1]
 
@@ -245,7 +251,7 @@ def shortened(text: str, *, of_primitive: bool = False) -> str:
 
 def call(text: str) -> str:
     """Return what the page of a primitive says of its `execute`: the arrays, which its See Also has."""
-    said = [kind or body for name, kind, body in entries(sections(text).get("See Also", "")) if name == "execute"]
+    said = [f"{kind} {body}" for name, kind, body in entries(sections(text).get("See Also", "")) if name == "execute"]
     words = " ".join(" ".join(said).split())
     return f"{words[:1].upper()}{words[1:]}"
 

@@ -4,6 +4,7 @@
 | --- | --- |
 | reference/python/*.rst | the docstrings of the public names (scripts/make_api_reference.py) |
 | reference/command-line.md | the options of the command `gridwise` (command_page.py) |
+| reference/made/ | the names that numpy has, too, and those that are missing (gridwise_py/namespace.py) |
 | contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ (repository_pages.py) |
 | start/made/ | the beginning of README.md (repository_pages.py) |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
@@ -25,6 +26,7 @@ import command_page
 import gates_audit
 import import_graph
 import make_api_reference
+import numpy
 import repository_pages
 import short_docstrings
 from sphinx.application import Sphinx
@@ -32,6 +34,7 @@ from sphinx.application import Sphinx
 import gridwise_py as gw
 from gridwise_py.bench.report.timers import timers_markdown
 from gridwise_py.bench.reproduce.table import claims_markdown
+from gridwise_py.namespace import INSTEAD
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -54,11 +57,25 @@ def keywords() -> str:
     return f"const KEYWORDS = {json.dumps(found, indent=1)};\n"
 
 
+def numpy_names() -> dict[str, str]:
+    """Return the functions that numpy has, too, and what takes the place of those that are missing, as Markdown."""
+    same = [name for name in gw.__all__ if inspect.isfunction(getattr(gw, name)) and hasattr(numpy, name)]
+    places: dict[str, list[str]] = {}
+    for name, place in INSTEAD.items():
+        places.setdefault(place, []).append(f"`{name}`")
+    rows = [f"| {', '.join(names)} | {place.replace('|', chr(92) + '|')} |" for place, names in places.items()]
+    return {
+        "numpy-names.txt": ", ".join(f"`{name}`" for name in same) + ".\n",
+        "numpy-missing.txt": "\n".join(["| name | in its place |", "| --- | --- |", *rows, ""]),
+    }
+
+
 def make(_app: Sphinx) -> None:
     """Make everything."""
     make_api_reference.write(DOCS / "reference" / "python")
     files = repository_pages.write()
     files[DOCS / "reference" / "command-line.md"] = command_page.command_line()
+    files |= {DOCS / "reference" / "made" / name: text for name, text in numpy_names().items()}
     files |= benchmark_pages.write(DOCS / "benchmarks", DOCS / "assets" / "made")
     tables = {
         "timers-h200": (timers_markdown, "h200/timers.json"),
