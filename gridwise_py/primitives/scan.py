@@ -131,7 +131,7 @@ class Scan(LookBackPrimitive):
     may add n·2⁻¹²⁶. The bounds hold unless something overflows. Each window adds one addition to h.
 
     **Deterministic** scans are reduce-then-scan without subgroups, in tiles of 4,096 items and at most 1,056 blocks,
-    with any tuning, with h at most 5·⌈⌈n/4096⌉/blocks⌉ + 60. They cost more (docs/contribute/performance.md): each
+    with any tuning, with h at most 5·⌈⌈n/4096⌉/blocks⌉ + 60. They cost more (docs/contribute/performance-scans.md): each
     item is read twice, in three dispatches, while look-back reads it once, and each tile needs more barriers.
     Everything else about deterministic results is as for `Reduce`.
 
