@@ -1,4 +1,4 @@
-"""The reference of the site, from the docstrings: a page for each public name, and one for each subject that lists them.
+"""The reference of the site, from the docstrings: a page for each public name, and one for each subject.
 
     python scripts/make_api_reference.py FOLDER
 
@@ -104,15 +104,32 @@ PARTS = {
 ON_ONE_PAGE = {"Expressions", "Operators", "Tuning", "Plans", "Errors"}
 #: Names that are on the page of another one, which gives them.
 COMPANIONS = {
-    "Groups": "group_by", "SegmentedTopItems": "segmented_top_k", "ReducedByKey": "reduce_by_key", "MinAndMax": "minmax",
-    "ArgMinAndMax": "argminmax", "TopItems": "top_k", "MergedPairs": "merge", "AdapterDescription": "list_adapters",
-    "MemoryStats": "memory_stats", "LookbackVerdict": "Capabilities", "StampCost": "timing_overhead",
-    "TimingOverhead": "timing_overhead", "TimingOverheads": "timing_overhead", "KeyAverage": "KeyAverages",
-    "EnergyResult": "measure_energy", "EnergyWindow": "measure_energy", "EnergyComparison": "compare_energy",
-    "Benchmark": "benchmarked", "BenchmarkResult": "benchmark", "KernelComparison": "compare_kernels",
-    "SequenceRun": "Sequence", "Span": "TimingResult", "PerTrial": "TimingResult", "timing_helper": "TimingHelper",
+    "Groups": "group_by",
+    "SegmentedTopItems": "segmented_top_k",
+    "ReducedByKey": "reduce_by_key",
+    "MinAndMax": "minmax",
+    "ArgMinAndMax": "argminmax",
+    "TopItems": "top_k",
+    "MergedPairs": "merge",
+    "AdapterDescription": "list_adapters",
+    "MemoryStats": "memory_stats",
+    "LookbackVerdict": "Capabilities",
+    "StampCost": "timing_overhead",
+    "TimingOverhead": "timing_overhead",
+    "TimingOverheads": "timing_overhead",
+    "KeyAverage": "KeyAverages",
+    "EnergyResult": "measure_energy",
+    "EnergyWindow": "measure_energy",
+    "EnergyComparison": "compare_energy",
+    "Benchmark": "benchmarked",
+    "BenchmarkResult": "benchmark",
+    "KernelComparison": "compare_kernels",
+    "SequenceRun": "Sequence",
+    "Span": "TimingResult",
+    "PerTrial": "TimingResult",
+    "timing_helper": "TimingHelper",
     "STORAGE_DATATYPES": "DATATYPES",
-}  # fmt: skip
+}
 
 #: Public members that the library's own modules call, and users have no use for; `help()` shows them.
 INTERNAL = {

@@ -1,4 +1,4 @@
-"""Docstrings as the site shows them: without what `shared_arguments` says once for all, and without their notes.
+"""Docstrings as the site shows them: without what one page says of all, and without their notes.
 
 `help()` shows them whole. A page has the summary, an example, the parameters, the result, the names of the errors and
 the source of the algorithm, in this order.
@@ -25,15 +25,15 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "out": (
-        "Where to put the result: a numpy array or an `Array`, whichever the result is, of its shape and dtype. Sums and "
-        "products are cast to its dtype, as numpy casts them.",
+        "Where to put the result: a numpy array or an `Array`, whichever the result is, of its shape and dtype. Sums "
+        "and products are cast to its dtype, as numpy casts them.",
         (
             "Where to put the result, of its shape and dtype.",
             "Where to put the result: of its shape, which is () without `axis`; an Array of 1 item will do there. "
             "Results of another dtype are cast to its dtype, as numpy casts them.",
             "Where to put the result, of the result's kind, shape and dtype. It may be an input.",
-            "Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. A numpy array may be "
-            "an input.",
+            "Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. A numpy array "
+            "may be an input.",
             "Where to put the result, of the result's kind, shape and dtype.",
             "Where to put the result, of its shape; an Array of the result's datatype.",
             "Where to put the result, of its shape; an Array of f32.",
@@ -43,23 +43,24 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "axis": (
-        "The dimension along which items are combined, from the end if negative, or a tuple of them; by default all items. "
-        "Several dimensions of an `Array` must be neighbours.",
+        "The dimension along which items are combined, from the end if negative, or a tuple of them; by default all "
+        "items. Several dimensions of an `Array` must be neighbours.",
         (
             "Along which items are combined, from the end if negative; by default all. Those of an Array that are "
             "several must be neighbours.",
-            "Along which items are combined, from the end if negative; by default all items in C order, as one dimension.",
+            "Along which items are combined, from the end if negative; by default all items in C order, as one "
+            "dimension.",
             "By default all items, in C order.",
             "By default all items, of any shape.",
             "By default all items.",
         ),
     ),
     "x": (
-        "Of `cos`, `exp` and other functions of floats: bool, integers and floats of up to 4 bytes, and Python's numbers; on "
-        "the GPU f32, and f16, which is read as f32. Of functions without NaN: items of up to 4 bytes.",
+        "Of `cos`, `exp` and other functions of floats: bool, integers and floats of up to 4 bytes, and Python's "
+        "numbers; on the GPU f32, and f16, which is read as f32. Of functions without NaN: items of up to 4 bytes.",
         (
-            "On the host bool, integers and floats of up to 4 bytes, and Python's numbers. On the GPU f32 (and f16, which "
-            "is read as f32).",
+            "On the host bool, integers and floats of up to 4 bytes, and Python's numbers. On the GPU f32 (and f16, "
+            "which is read as f32).",
             "An Array of up to 4 bytes. Integers have no NaN.",
             "Integers and floats of up to 4 bytes, and Python's numbers.",
         ),
@@ -73,14 +74,14 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "where": (
-        "Which items count: bools of a shape that is broadcast to that of ``x``. Minima and maxima then need ``initial``. Not "
-        "with ``axis`` for an `Array` of 8-byte items.",
+        "Which items count: bools of a shape that is broadcast to that of ``x``. Minima and maxima then need "
+        "``initial``. Not with ``axis`` for an `Array` of 8-byte items.",
         (
-            "Which items count, of a shape that is broadcast to that of `x`. Of an Array with items of 8 bytes not with "
-            "`axis`.",
+            "Which items count, of a shape that is broadcast to that of `x`. Of an Array with items of 8 bytes not "
+            "with `axis`.",
             "Which items count, of a shape that is broadcast to that of `x`.",
-            "Which items count, of a shape that is broadcast to that of `x`. With it `initial` is needed, as in numpy. "
-            "Of an Array with items of 8 bytes not with `axis`.",
+            "Which items count, of a shape that is broadcast to that of `x`. With it `initial` is needed, as in "
+            "numpy. Of an Array with items of 8 bytes not with `axis`.",
         ),
     ),
     "initial": (
@@ -88,18 +89,20 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ("What is combined in front of all items; the result where there are none.",),
     ),
     "dtype": (
-        "Of the result, and what items are converted to as they are read. By default that of ``out``, or numpy's choice: sums "
-        "of integers are of 64 bits.",
+        "Of the result, and what items are converted to as they are read. By default that of ``out``, or numpy's "
+        "choice: sums of integers are of 64 bits.",
         (
             "",
-            "Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or "
-            "uint64 for bool and integers, as in numpy, and that of `x` for floats.",
+            "Of the result, and what items are converted to as they are read; by default that of `out`, else int64 "
+            "or uint64 for bool and integers, as in numpy, and that of `x` for floats.",
             "Of the result, and what items are converted to as they are read; by default that of `x`.",
-            "Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.",
+            "Of the result, and what items are converted to as they are read; by default that of `out`, else that of "
+            "`x`.",
         ),
     ),
     "op": (
-        "The operator: one of gridwise_py's (:doc:`operators`), its name, or your own `BinOp`. Items are combined in their order.",
+        "The operator: one of gridwise_py's (:doc:`operators`), its name, or your own `BinOp`. Items are combined in "
+        "their order.",
         (
             "",
             "A non-commutative operator keeps the order of the items.",
@@ -109,40 +112,41 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
     "result_dtype": (
         "The dtype that items are combined as, which results have; by default that of the items.",
         (
-            "Of the results, and what items are combined as; by default that of the items. Items of 1 and 2 bytes are "
-            "read as such: a sum of uint8 as uint64 takes the time of the bytes.",
+            "Of the results, and what items are combined as; by default that of the items. Items of 1 and 2 bytes "
+            "are read as such: a sum of uint8 as uint64 takes the time of the bytes.",
             "Of the results, and what is computed with; by default that of the items.",
         ),
     ),
     "deterministic": (
-        "For floats: the same bits on every run and on every adapter that rounds as IEEE 754 says. Integers, minima and "
-        "maxima always are. It costs time: items are read twice, or sorted.",
+        "For floats: the same bits on every run and on every adapter that rounds as IEEE 754 says. Integers, minima "
+        "and maxima always are. It costs time: items are read twice, or sorted.",
         (),
     ),
     "compensated": (
-        "For float sums: adds up the rounding errors, too, so that the error hardly grows with the number of items. Implies "
-        "``deterministic``.",
+        "For float sums: adds up the rounding errors, too, so that the error hardly grows with the number of items. "
+        "Implies ``deterministic``.",
         (),
     ),
     "output": (
-        "What is stored in place of a result: an expression such as ``gw.result / 2``; the fields of a struct are its "
-        "attributes.",
+        "What is stored in place of a result: an expression such as ``gw.result / 2``; the fields of a struct are "
+        "its attributes.",
         (
             "What is stored in place of a result: an expression of ``gw.result``, ``gw.index`` and numbers, such as "
             "``gw.result / 2``. The fields of a struct are attributes, ``gw.result.sum / gw.result.count``.",
         ),
     ),
     "strategy": (
-        "``\"lookback\"`` (of sorts ``\"onesweep\"``) reads each item once: a workgroup takes its predecessors' totals from "
-        "memory. ``\"reduce_then_scan\"`` reads it twice, and no workgroup waits for another. By default the first, unless "
-        "the self-test of the device finds it unsafe, or the call is in place. ``GRIDWISE_SCAN_STRATEGY`` sets the "
-        "default; ``run.plan.parameters[\"strategy\"]`` tells. Histograms have ``\"tables\"`` in workgroup memory, and "
-        "``\"sort\"``, which is faster for many bins and needed for results of 64 bits.",
+        '``"lookback"`` (of sorts ``"onesweep"``) reads each item once: a workgroup takes its predecessors\' '
+        'totals from memory. ``"reduce_then_scan"`` reads it twice, and no workgroup waits for another. By default '
+        "the first, unless the self-test of the device finds it unsafe, or the call is in place. "
+        '``GRIDWISE_SCAN_STRATEGY`` sets the default; ``run.plan.parameters["strategy"]`` tells. Histograms have '
+        '``"tables"`` in workgroup memory, and ``"sort"``, which is faster for many bins and needed for results '
+        "of 64 bits.",
         (),
     ),
     "tuning": (
-        "Options that change only the speed, and the rounding of float sums: a class of :doc:`tuning`. By default the "
-        "library's, or those that ``gridwise tune`` found on this adapter.",
+        "Options that change only the speed, and the rounding of float sums: a class of :doc:`tuning`. By default "
+        "the library's, or those that ``gridwise tune`` found on this adapter.",
         (),
     ),
     "capabilities": (
@@ -154,19 +158,50 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         (),
     ),
     "enable_gpu_timing": (
-        "Of a call: timestamps around each kernel, each in a pass of its own; with ``\"inside\"`` the passes stay as they are. "
-        "Without the feature ``timestamp-query`` times are None, with a warning.",
+        'Of a call: timestamps around each kernel, each in a pass of its own; with ``"inside"`` the passes stay as '
+        "they are. Without the feature ``timestamp-query`` times are None, with a warning.",
         (),
     ),
-    "enable_cpu_timing": ("Of a call: the time from the submission to an idle queue; the queue is idle before.", ()),
-    "trials": ("Of a call: dispatch each kernel so many times; the result is that of one.", ()),
-}  # fmt: skip
+    "enable_cpu_timing": (
+        "Of a call: the time from the submission to an idle queue; the queue is idle before.",
+        (),
+    ),
+    "trials": (
+        "Of a call: dispatch each kernel so many times; the result is that of one.",
+        (),
+    ),
+}
 
 SHARED_PAGE = "/reference/python/shared"
 #: Types of which the signature, or the page of shared arguments, says enough.
 PLAIN = set(
-    "numpy.ndarray array_like Array ChunkedArray wgpu.GPUBuffer wgpu.GPUDevice expression expressions Expression number "
-    "numbers Arrays numpy dtype Datatype str bool int float callable None or of and a".split()
+    [
+        "numpy.ndarray",
+        "array_like",
+        "Array",
+        "ChunkedArray",
+        "wgpu.GPUBuffer",
+        "wgpu.GPUDevice",
+        "expression",
+        "expressions",
+        "Expression",
+        "number",
+        "numbers",
+        "Arrays",
+        "numpy",
+        "dtype",
+        "Datatype",
+        "str",
+        "bool",
+        "int",
+        "float",
+        "callable",
+        "None",
+        "or",
+        "of",
+        "and",
+        "a",
+    ]
 )
 _TITLES = "Parameters|Returns|Yields|Raises|Warns|See Also|Notes|Examples|Attributes"
 
@@ -192,11 +227,10 @@ def entries(body: str) -> list[tuple[str, str, str]]:
 def is_shared(name: str, text: str, *, of_primitive: bool = True) -> bool:
     """Whether the page of shared arguments says what a docstring says of a parameter."""
     parts = name.split(", ")
-    if (
-        of_primitive
-        and set(parts) <= {"tuning", "capabilities", "strategy"}
-        or set(parts) <= {"deterministic", "compensated"}
-    ):
+    if (of_primitive and set(parts) <= {"tuning", "capabilities", "strategy"}) or set(parts) <= {
+        "deterministic",
+        "compensated",
+    }:
         return True
     return name in SHARED and text in SHARED[name][1]
 
@@ -259,20 +293,30 @@ def call(text: str) -> str:
 def shared_page() -> str:
     """Return the page of what many functions and primitives take."""
     lines = [
-        "Shared arguments", "================", "",
-        ".. py:currentmodule:: gridwise_py", "",
-        "Arrays are numpy arrays and what numpy makes an array of (lists, numbers, tensors on the CPU), or `Array`, whose "
-        "results stay on the GPU. Most functions also take an :doc:`expression <expressions>`, and give one where an `Array` "
-        "has to be stored by `asarray`. A dtype is a name, a numpy dtype, or a `Datatype`; names count bits: ``i8`` is int8. "
-        "Float64 needs a device with ``shader-f64``.", "",
-        "Errors come before anything is submitted, and change nothing. `ArgumentError`: an option is unknown, or two do not go "
-        "together. `DatatypeError`: the items or the operator do not fit. `LengthError`: lengths differ, or an output has no "
-        "room. `OverlapError`: an output overlaps an input. :doc:`All errors <errors>`.", "",
-        "Arrays of a call of a primitive are given by name. One that is left out is that of the call before; an output that was "
-        "never given is made. With ``n``, an int or an `Array` of one u32, the first ``n`` items count "
-        "(:doc:`/concepts/counts`). `Primitive` has what all primitives share, `Run` what a call gives. ``help(gw.Scan)`` shows "
-        "more than its page: bounds of rounding errors, memory, limits.", "",
-    ]  # fmt: skip
+        "Shared arguments",
+        "================",
+        "",
+        ".. py:currentmodule:: gridwise_py",
+        "",
+        "Arrays are numpy arrays and what numpy makes an array of (lists, numbers, tensors on the CPU), or `Array`, "
+        "whose results stay on the GPU. Most functions also take an :doc:`expression <expressions>`, and give one "
+        "where an `Array` has to be stored by `asarray`. A dtype is a name, a numpy dtype, or a `Datatype`; names "
+        "count bits: ``i8`` is int8. Float64 needs a device with ``shader-f64``.",
+        "",
+        "Errors come before anything is submitted, and change nothing. `ArgumentError`: an option is unknown, or two "
+        "do not go together. `DatatypeError`: the items or the operator do not fit. `LengthError`: lengths differ, "
+        "or an output has no room. `OverlapError`: an output overlaps an input. :doc:`All errors <errors>`.",
+        "",
+        "Arrays of a call of a primitive are given by name. One that is left out is that of the call before; an "
+        "output that was never given is made. With ``n``, an int or an `Array` of one u32, the first ``n`` items "
+        "count (:doc:`/concepts/counts`). `Primitive` has what all primitives share, `Run` what a call gives. "
+        "``help(gw.Scan)`` shows more than its page: exact bounds of rounding errors, memory, limits.",
+        "",
+        "Float sums round: a result is within γ(h)·Σ\\|x\\| of the exact one, with γ(h) = h·u/(1 − h·u), u = 2⁻²⁴, and h "
+        "the longest chain of additions, about 1,000 for a reduction of 2²⁸ items on a GPU. Compensated sums are within "
+        "u·\\|Σx\\| + 2·(h·u)²·Σ\\|x\\|.",
+        "",
+    ]
     for name, (text, _) in SHARED.items():
         if text:
             lines += [f"``{name}``", f"   {text}", ""]

@@ -92,7 +92,7 @@ NAMES = {
     "vector_add": "vector add",
     "scan": "scan, inclusive",
     "scan_exclusive": "scan, exclusive",
-    "sort_pairs": "sort pairs of 4 + 4 bytes",
+    "sort_pairs": "sort pairs",
 }
 
 
@@ -103,8 +103,17 @@ def _cub(number: int | None) -> str:
 def _version(document: Mapping[str, Any], peer: str, sides: Iterable[Mapping[str, Any]] = ()) -> str:
     found = document.get("peers", {}).get(peer) or document.get("peer", {}).get("version", "")
     for side in sides:
-        found = found or _cub(side.get("cub_version")) or (side.get("version", "") if peer != "cub" else "")
+        found = found or (_cub(_within(side, "cub_version")) if peer == "cub" else side.get("version", ""))
     return str(found).partition("+")[0]
+
+
+def _within(value: Any, key: str) -> Any:
+    """Return the first value of a key in nested data; older files have a peer's version among its results."""
+    if isinstance(value, list):
+        return next(filter(None, (_within(part, key) for part in value)), None)
+    if not isinstance(value, dict):
+        return None
+    return value.get(key) or next(filter(None, (_within(part, key) for part in value.values())), None)
 
 
 def _rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -114,7 +123,7 @@ def _rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if not row["correct"] or row.get("distribution", "uniform") != "uniform":
             continue
         known = "group" in row or "primitive" not in row
-        case = row["case"] if known else NAMES.get(row["primitive"], row["primitive"])
+        case = row["case"] if known else row["primitive"]
         for (peer, words), (figure, how) in itertools.product(PEERS.items(), WAYS.items()):
             sides = [row["sides"][name] for name in others if name.partition(" ")[0] == peer]
             theirs = [side[figure] for side in sides if side.get(figure)]
@@ -133,7 +142,7 @@ def _rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _named(case: str, datatype: str | None) -> str:
     """Return a case with its datatype; most are of u32, which is not said."""
-    words = [word for word in case.split(", ") if word not in ("u32", datatype)]
+    words = [NAMES.get(word, word) for word in case.split(", ") if word not in ("u32", datatype)]
     return ", ".join([*words, *([datatype] if datatype not in (None, "u32") else [])])
 
 
@@ -186,7 +195,13 @@ def _shape(row: Mapping[str, Any]) -> str:
 #: File: its subject, the name of a row's case, the names of both sides in the file, and the peer's.
 PAIRS = {
     "axis_peer.json": ("Along an axis", _shape, "gridwise", "torch", "PyTorch"),
-    "search_peer.json": (SUBJECTS["search"], lambda row: f"search, {row['queries']} queries", "gridwise", "torch", "PyTorch"),
+    "search_peer.json": (
+        SUBJECTS["search"],
+        lambda row: f"search, {row['queries']} queries",
+        "gridwise",
+        "torch",
+        "PyTorch",
+    ),
     "top_k_peer.json": (
         SUBJECTS["top k"],
         lambda row: f"the {row['k']} largest, {row['items']}",
@@ -218,34 +233,8 @@ def _segmented_sorts(_: Path, document: Mapping[str, Any]) -> Iterator[dict[str,
                 }
 
 
-def _printed(path: Path) -> Iterator[tuple[Machine, dict[str, Any]]]:
-    """Yield the rows of what benchmarks/peers/stream_peer.py printed, where its file did not come back."""
-    head, gpu, *lines = path.read_text(encoding="utf-8").splitlines()
-    cub, ours, wgpu, driver, day = re.findall(
-        r"CUB (\S+) .*gridwise_py (\w+), wgpu-py (\S+), driver (\S+), (\S+)$", head
-    )[0]
-    machine = Machine(
-        gpu.partition(";")[0], driver, "Vulkan", {"gridwise_py": ours, "wgpu": wgpu}, day, f"{path.parent.name}/{path.name}"
-    )
-    case, n, mine = "", 0, {}
-    for line in lines:
-        if named := re.match(r"(\S.*), 2\^(\d+)$", line):
-            case, n, mine = named[1], 1 << int(named[2]), {}
-        elif times := re.match(r"  (gridwise_py|cub) +single +(\S+) µs .*back to back +(\S+) µs", line):
-            found = {"single": float(times[2]) * 1e3, "back to back": float(times[3]) * 1e3}
-            if times[1] == "gridwise_py":
-                mine = found
-            for how, theirs in found.items() if times[1] == "cub" else ():
-                datatype = "f32" if case.startswith(("dot", "reduce,")) or case == "reduce" else "u32"
-                about = {"subject": STREAM, "case": _named(case, datatype), "n": n, "peer": "CUB", "version": cub}
-                yield machine, {**about, "ours_ns": mine[how], "theirs_ns": theirs, "how": how}
-
-
 def _read(path: Path) -> Iterator[tuple[Machine, dict[str, Any]]]:
     """Yield the comparisons of a file, if it has some."""
-    if path.suffix == ".txt":
-        yield from _printed(path)
-        return
     document = json.loads(path.read_text(encoding="utf-8"))
     readers: dict[str, Any] = dict.fromkeys(STREAMS, _streams) | dict.fromkeys(PAIRS, _pairs)
     readers["segmented_sort_peer.json"] = _segmented_sorts
@@ -264,7 +253,7 @@ def _read(path: Path) -> Iterator[tuple[Machine, dict[str, Any]]]:
 
 
 #: Files of comparisons; others of these folders hold further runs of the same.
-FILES = ("*_peer*.json", "*_peer*.txt", "peers.json", "sort.json", "cub_list.json")
+FILES = ("*_peer*.json", "peers.json", "sort.json", "cub_list.json")
 
 
 def comparisons() -> list[Comparison]:
@@ -289,7 +278,7 @@ def _unit(rows: Sequence[Comparison]) -> tuple[float, str]:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 99.95 else f"{value:#.3g}"
 
 
 def measured(rows: Iterable[Comparison]) -> str:
@@ -300,7 +289,7 @@ def measured(rows: Iterable[Comparison]) -> str:
         of_gpu = [row for row in every if row.machine.name == gpu]
         machines = {row.machine.source: row.machine for row in of_gpu}
         drivers = sorted({machine.driver for machine in machines.values()})
-        peers = sorted({f"{row.peer} {row.version}".strip() for row in of_gpu})
+        peers = sorted({f"{row.peer} {row.version or '(version not stored)'}" for row in of_gpu})
         files = [
             f"[{machine.day[:10]}](../../benchmarks/results/{source})" for source, machine in sorted(machines.items())
         ]
@@ -338,36 +327,40 @@ def table(rows: Sequence[Comparison]) -> list[str]:
     return lines
 
 
+#: Of the first subject: lengths and ways that have a table. Of long calls both ways agree, short ones are a matter of
+#: launches. Other subjects have single calls; `losses` has what is slower in any way.
+TABLES = {("2^28", "single"), ("2^24", "single"), ("2^24", "back to back"), ("2^20", "back to back")}
+
+
 def tables(rows: Sequence[Comparison], level: str) -> list[str]:
     """Return the tables of a subject: one for each number of items, and way of calling."""
     lines = []
-    lengths = sorted({row.n for row in rows}, reverse=True)
     groups: dict[tuple[str, str], list[Comparison]] = {}
     for row in rows:
         power = row.n & (row.n - 1) == 0
-        if (power and row.n >= 1 << 24) or lengths[0] < 1 << 24:
-            groups.setdefault((format_count(row.n), row.how), []).append(row)
-        elif not power:  # arrays of rows and columns: about as many items
-            groups.setdefault((f"about 2^{round(math.log2(row.n))}", row.how), []).append(row)
-    order = sorted(groups, key=lambda key: (-max(row.n for row in groups[key]), key[1] != "single"))
-    for items, how in order:
-        if how == "back to back" and not items.startswith("2^24"):
-            continue  # of long calls the two ways agree
+        # Arrays of rows and columns have about as many items.
+        items = format_count(row.n) if power else f"about 2^{round(math.log2(row.n))}"
+        if (items, row.how) in TABLES if row.subject == FIRST else row.how == "single" and row.n > 1 << 22:
+            groups.setdefault((items, row.how), []).append(row)
+    for items, how in sorted(groups, key=lambda key: (-max(row.n for row in groups[key]), key[1] != "single")):
         some = groups[items, how]
         lines += [f"{level} {items} items, {how}", "", *table(some), "", measured(some), ""]
     return lines
 
 
 def losses(rows: Sequence[Comparison]) -> list[str]:
-    """Return a table of the cases in which a peer is faster, from 2^24 items on, with the worst way of each."""
-    worst: dict[tuple[str, str, str], Comparison] = {}
+    """Return a table of the cases in which a peer is faster by 5 % or more, with the worst length and way of each."""
+    worst: dict[tuple[str, str, bool], Comparison] = {}
     for row in rows:
-        if row.n >= 1 << 24 and row.ratio < 0.95:
-            key = (row.machine.name, row.case, row.peer)
+        if row.ratio < 0.95:
+            key = (row.machine.name, row.case, row.n >= 1 << 24)
             if key not in worst or row.ratio < worst[key].ratio:
                 worst[key] = row
-    lines = ["| GPU | case | items | call | ours, µs | peer, µs | peer | times as fast |", "| --- | --- | --- | --- | ---: | ---: | --- | ---: |"]
-    for row in sorted(worst.values(), key=lambda row: (row.machine.name, row.ratio)):
+    lines = [
+        "| GPU | case | items | call | ours, µs | peer, µs | peer | times as fast |",
+        "| --- | --- | --- | --- | ---: | ---: | --- | ---: |",
+    ]
+    for row in sorted(worst.values(), key=lambda row: (row.machine.name, -row.n, row.ratio)):
         cells = [
             row.machine.name, row.case, format_count(row.n), row.how, _number(row.ours_ns / 1e3),
             _number(row.theirs_ns / 1e3), row.peer, f"**{row.ratio:.2f}**",
@@ -418,25 +411,41 @@ def others() -> list[str]:
         gpu = name.partition("/")[0].upper()
         driver = f", driver {device['driver']}" if device.get("driver") else ""
         versions = f"gridwise_py {context['versions']['gridwise_py']}, wgpu-py {context['versions']['wgpu']}"
-        rows.append((what, result, f"{gpu}{driver}, {versions}", f"[{context['time'][:10]}](../../benchmarks/results/{name})"))
+        rows.append(
+            (what, result, f"{gpu}{driver}, {versions}", f"[{context['time'][:10]}](../../benchmarks/results/{name})")
+        )
 
     for name in ("h100/host_overhead_1.json", "h200/host_overhead.json"):
         calls = [row for row in _load(name)["results"] if not row["with_wait"]]
         took = statistics.median(row["execute_ns"] for row in calls)
         by_hand = [row["execute_ns"] / row["by_hand_ns"] for row in calls]
-        add("`execute()` of a bound primitive, over wgpu-py calls by hand", f"{format_time(took)}, {_ratio(by_hand)} ×", name)
+        add(
+            "`execute()` of a bound primitive, over wgpu-py calls by hand",
+            f"{format_time(took)}, {_ratio(by_hand)} ×",
+            name,
+        )
     name = "h100/import_cost.json"
     add("`import gridwise_py` after numpy and wgpu", format_time(_load(name)["added_s"] * 1e9), name)
     for name in ("h200/windows.json", "h200/windows_sort.json"):
         found = _load(name)["results"]
         costs = [row["cost_percent"] for row in found if row["cost_percent"] is not None]
-        kernels = ", ".join(dict.fromkeys(row["kernel"] for row in found if "x + x" not in row["kernel"])).replace("_", " ")
-        add(f"more time for an item of arrays larger than a binding: {kernels}", f"{min(costs):.1f} to {max(costs):.1f} %", name)
+        kernels = ", ".join(dict.fromkeys(row["kernel"] for row in found if "x + x" not in row["kernel"])).replace(
+            "_", " "
+        )
+        add(
+            f"more time for an item of arrays larger than a binding: {kernels}",
+            f"{min(costs):.1f} to {max(costs):.1f} %",
+            name,
+        )
     name = "h200/matmul_shapes.json"
     document = _load(name)
     best = min(row["time_ns"] for row in document["results"] if row["correct"])
     rate = 2 * document["n"] ** 3 / best / statistics.mean(document["fma_gflops"])
-    add(f"f32 matrices of {document['n']} × {document['n']}", f"{format_time(best)}, {rate:.1%} of the multiply-adds measured", name)
+    add(
+        f"f32 matrices of {document['n']} × {document['n']}",
+        f"{format_time(best)}, {100 * rate:.1f} % of the multiply-adds measured",
+        name,
+    )
     name = "h200/host_path.json"
     for row in _load(name)["results"]:
         if row["part"] == "transfers" and row["way"] in ("up: copy_from", "down: to_numpy(out=)"):
@@ -448,7 +457,11 @@ def others() -> list[str]:
         "h200/soak_sort_stall.json": "sorts in which every seventh tile never publishes",
     }.items():
         found = _load(name)["results"]
-        add(f"{sum(row['runs'] for row in found):,} {words}", f"{sum(row['wrong_items'] for row in found)} wrong items", name)
+        add(
+            f"{sum(row['runs'] for row in found):,} {words}",
+            f"{sum(row['wrong_items'] for row in found)} wrong items",
+            name,
+        )
     for name in ("h100/random_plans.json", "h200/random_plans.json"):
         found = _load(name)["results"]
         wrong = sum(len(row["wrong"]) for row in found)
@@ -489,7 +502,7 @@ def picture(rows: Sequence[Comparison], mode: str) -> str:
         "ratio:Q",
         scale=alt.Scale(type="log", nice=False, padding=12),
         title="times as fast as the peer",
-        axis=alt.Axis(values=[0.25, 0.5, 1, 2, 5, 10, 20, 50], format="~g"),
+        axis=alt.Axis(values=[0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000], format="~g"),
     )
     y = alt.Y("case:N", sort=order, title=None, axis=alt.Axis(labelLimit=320))
     colour = alt.Color(
@@ -498,9 +511,7 @@ def picture(rows: Sequence[Comparison], mode: str) -> str:
         scale=alt.Scale(domain=gpus, range=list(COLOURS[mode][: len(gpus)])),
         legend=alt.Legend(orient="top"),
     )
-    shape = alt.Shape(
-        "GPU:N", title=None, scale=alt.Scale(domain=gpus, range=["circle", "diamond"][: len(gpus)])
-    )
+    shape = alt.Shape("GPU:N", title=None, scale=alt.Scale(domain=gpus, range=["circle", "diamond"][: len(gpus)]))
     values = alt.Data(values=data)
     points = alt.Chart(values).mark_point(size=80, filled=True, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
     even = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(color=ink, strokeDash=[4, 3]).encode(x="one:Q")

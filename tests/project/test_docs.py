@@ -431,7 +431,8 @@ def test_the_reference_has_every_public_name_once(reference, monkeypatch):
             assert listed.count(row) == alone, name
             if alone:
                 page = pages[f"{reference.slug(subject)}/{reference.page_of(name, names)}.rst"]
-                assert page.startswith(f"{name}\n===") and f":: {name}\n" in page
+                assert page.startswith(f"{name}\n===")
+                assert f":: {name}\n" in page
                 assert f"   {reference.slug(subject)}/{reference.page_of(name, names)}\n" in listed
     monkeypatch.setitem(reference.AREAS, "Errors", "")
     with pytest.raises(SystemExit, match=r"in none: .*'AdapterError'"):
