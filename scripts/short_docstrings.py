@@ -56,13 +56,19 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "x": (
-        "Of `cos`, `exp` and other functions of floats: bool, integers and floats of up to 4 bytes, and Python's "
-        "numbers; on the GPU f32, and f16, which is read as f32. Of functions without NaN: items of up to 4 bytes.",
+        "Of any shape and datatype. Of `cos`, `exp` and other functions of floats: bool, integers and floats of up "
+        "to 4 bytes, and Python's numbers; on the GPU f32, and f16, which is read as f32. Of functions without NaN: "
+        "items of up to 4 bytes.",
         (
             "On the host bool, integers and floats of up to 4 bytes, and Python's numbers. On the GPU f32 (and f16, "
             "which is read as f32).",
             "An Array of up to 4 bytes. Integers have no NaN.",
             "Integers and floats of up to 4 bytes, and Python's numbers.",
+            "Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.",
+            "Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.",
+            "Of any shape and datatype.",
+            "Of any shape.",
+            "Of any datatype; an expression of one dimension.",
         ),
     ),
     "keepdims": (
@@ -89,16 +95,62 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ("What is combined in front of all items; the result where there are none.",),
     ),
     "dtype": (
-        "Of the result, and what items are converted to as they are read. By default that of ``out``, or numpy's "
-        "choice: sums of integers are of 64 bits.",
+        "Of a primitive the datatype of its items or keys: bool, or integers and floats of 8 to 64 bits. Of a "
+        "function that of the result, to which items are converted as they are read; by default that of ``out``, or "
+        "numpy's choice: sums of integers are of 64 bits.",
         (
             "",
+            "Datatype of the keys: bool, or integers and floats of 8 to 64 bits.",
+            "Datatype of the items: bool, or integers and floats of 8 to 64 bits.",
+            "Of the keys: bool, or integers and floats of 8 to 64 bits.",
+            "Of the keys: bool or numbers of 8 to 64 bits.",
+            "Datatype of the items and of the results.",
             "Of the result, and what items are converted to as they are read; by default that of `out`, else int64 "
             "or uint64 for bool and integers, as in numpy, and that of `x` for floats.",
             "Of the result, and what items are converted to as they are read; by default that of `x`.",
             "Of the result, and what items are converted to as they are read; by default that of `out`, else that of "
             "`x`.",
         ),
+    ),
+    "value_dtype": (
+        "The datatype of values that move with the keys, of 4 or 8 bytes; None for no values.",
+        (
+            "Datatype of values, of 4 or 8 bytes, that move with the keys. By default there are none.",
+            "Datatype of values, of 4 or 8 bytes, that move with the items. By default there are none.",
+            "Of values of 4 or 8 bytes that move with the keys; by default there are none.",
+            "Of the values; None for none.",
+            "Datatype of the values, of 4 or 8 bytes.",
+        ),
+    ),
+    "descending": (
+        "Largest first. Equal keys keep their order in both directions, and NaN comes last.",
+        (
+            "",
+            "Largest first. Equal keys keep their order in both directions.",
+            "Largest key first. Pairs with equal keys keep their order in both directions.",
+            "Index of the largest key first. Indices of equal keys ascend in both directions.",
+            "Largest first. Equal items keep their order, and NaN comes last in both directions.",
+            "Largest first, without `less`. Equal items keep their order in both directions.",
+            "As for `sort`.",
+        ),
+    ),
+    "less": (
+        "Another order: a function of two items, as expressions, that says whether the first goes before the second, "
+        "such as ``lambda a, b: a.depth < b.depth``.",
+        (
+            "Another order: a function of two items that says whether the first goes before the second, as in "
+            "`MergeSort`.",
+            "The order, a function of two items, as in `Merge`.",
+            "The order: a function of two items that says whether the first goes before the second, such as ``lambda "
+            "a, b: (a.y < b.y) | ((a.y == b.y) & (a.x < b.x))``. It is called once, with expressions. By default "
+            "numpy's order.",
+            "The order: a function of two items that says whether the first goes before the second, such as ``lambda "
+            "a, b: a.depth < b.depth``. It is called once, with expressions. By default numpy's order.",
+        ),
+    ),
+    "sorted": (
+        "Whether the best item comes first. Otherwise they are in the order of their indices.",
+        ("Whether the best item comes first. Otherwise they are in the order of their indices.",),
     ),
     "op": (
         "The operator: one of gridwise_py's (:doc:`operators`), its name, or your own `BinOp`. Items are combined in "
@@ -311,10 +363,6 @@ def shared_page() -> str:
         "output that was never given is made. With ``n``, an int or an `Array` of one u32, the first ``n`` items "
         "count (:doc:`/concepts/counts`). `Primitive` has what all primitives share, `Run` what a call gives. "
         "``help(gw.Scan)`` shows more than its page: exact bounds of rounding errors, memory, limits.",
-        "",
-        "Float sums round: a result is within γ(h)·Σ\\|x\\| of the exact one, with γ(h) = h·u/(1 − h·u), u = 2⁻²⁴, and h "
-        "the longest chain of additions, about 1,000 for a reduction of 2²⁸ items on a GPU. Compensated sums are within "
-        "u·\\|Σx\\| + 2·(h·u)²·Σ\\|x\\|.",
         "",
     ]
     for name, (text, _) in SHARED.items():

@@ -14,8 +14,8 @@ def command_line() -> str:
     lines = [
         "# Command line",
         "",
-        "`pip install '.[bench]'` installs the command `gridwise`; `python -m gridwise_py` is the same. This page is what",
-        "`gridwise COMMAND --help` prints. [Exit codes](environment.md#exit-codes).",
+        "`pip install '.[bench]'` installs the command `gridwise`; `python -m gridwise_py` is the same. This page is",
+        "what `gridwise COMMAND --help` prints. [Exit codes](environment.md#exit-codes).",
         "",
     ]
     # click keeps the first help option that it makes for a command, so this context has the names of the command's own.
