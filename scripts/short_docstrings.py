@@ -224,6 +224,8 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
 }
 
+#: What any call may raise; the page of shared arguments says when.
+ANYWHERE = {"ArgumentError", "DatatypeError", "LengthError", "OverlapError"}
 SHARED_PAGE = "/reference/python/shared"
 #: Types of which the signature, or the page of shared arguments, says enough.
 PLAIN = set(
@@ -324,8 +326,9 @@ def shortened(text: str, *, of_primitive: bool = False) -> str:
     for title in ("Returns", "Yields"):
         if title in found:
             lines += [f"{title}: {_results(found[title])}", ""]
-    if "Raises" in found:
-        lines += ["Raises " + ", ".join(f"`{name}`" for name, *_ in entries(found["Raises"])), ""]
+    errors = [f"`{name}`" for name, *_ in entries(found.get("Raises", "")) if name and name not in ANYWHERE]
+    if errors:
+        lines += [f"Raises {', '.join(errors)}", ""]
     for paragraph in found.get("Notes", "").split("\n\n"):
         if source := re.search(r"\bSources?: .*", paragraph, re.DOTALL):
             lines += [" ".join(source[0].split()), ""]

@@ -96,8 +96,8 @@ class Scan(LookBackPrimitive):
         length; see Notes. Implies `deterministic`. Integer sums are exact modulo 2³², and unaffected. Other operators
         raise.
     initial : bool, default False
-        Whether calls take the argument ``initial``, an Array of one item in the datatype of the results, which is
-        combined in front of all items: a total of earlier data, for example. An exclusive scan begins with it.
+        Whether calls take ``initial``, an Array of one item in the datatype of the results, which is combined
+        in front of all items. An exclusive scan begins with it.
     tuning : ScanTuning, optional
         Options that affect only the speed; see `ScanTuning`. By default the library's, or those from ``gridwise tune``.
     capabilities : Capabilities, optional
