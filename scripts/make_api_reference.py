@@ -15,10 +15,12 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import short_docstrings
 
 import gridwise_py as gw
 from gridwise_py import primitives
+from gridwise_py.namespace import INSTEAD
 from gridwise_py.tuning.options import Tuning
 
 #: Functions that come with a primitive.
@@ -329,6 +331,19 @@ def pages() -> dict[str, str]:
             lines += [".. toctree::", "   :hidden:", "", *below, ""]
         made[f"{slug(subject)}.rst"] = "\n".join(titled(subject, lines))
     return made
+
+
+def numpy_names() -> dict[str, str]:
+    """Return the functions that numpy has, too, and what takes the place of those that are missing, as Markdown."""
+    same = [name for name in gw.__all__ if inspect.isfunction(getattr(gw, name)) and hasattr(np, name)]
+    places: dict[str, list[str]] = {}
+    for name, place in INSTEAD.items():
+        places.setdefault(place, []).append(f"`{name}`")
+    rows = [f"| {', '.join(names)} | {place.replace('|', chr(92) + '|')} |" for place, names in places.items()]
+    return {
+        "numpy-names.txt": ", ".join(f"`{name}`" for name in same) + ".\n",
+        "numpy-missing.txt": "\n".join(["| name | in its place |", "| --- | --- |", *rows, ""]),
+    }
 
 
 def write(folder: Path) -> None:

@@ -26,7 +26,6 @@ import command_page
 import gates_audit
 import import_graph
 import make_api_reference
-import numpy
 import repository_pages
 import short_docstrings
 from sphinx.application import Sphinx
@@ -34,7 +33,6 @@ from sphinx.application import Sphinx
 import gridwise_py as gw
 from gridwise_py.bench.report.timers import timers_markdown
 from gridwise_py.bench.reproduce.table import claims_markdown
-from gridwise_py.namespace import INSTEAD
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -57,25 +55,12 @@ def keywords() -> str:
     return f"const KEYWORDS = {json.dumps(found, indent=1)};\n"
 
 
-def numpy_names() -> dict[str, str]:
-    """Return the functions that numpy has, too, and what takes the place of those that are missing, as Markdown."""
-    same = [name for name in gw.__all__ if inspect.isfunction(getattr(gw, name)) and hasattr(numpy, name)]
-    places: dict[str, list[str]] = {}
-    for name, place in INSTEAD.items():
-        places.setdefault(place, []).append(f"`{name}`")
-    rows = [f"| {', '.join(names)} | {place.replace('|', chr(92) + '|')} |" for place, names in places.items()]
-    return {
-        "numpy-names.txt": ", ".join(f"`{name}`" for name in same) + ".\n",
-        "numpy-missing.txt": "\n".join(["| name | in its place |", "| --- | --- |", *rows, ""]),
-    }
-
-
 def make(_app: Sphinx) -> None:
     """Make everything."""
     make_api_reference.write(DOCS / "reference" / "python")
     files = repository_pages.write()
     files[DOCS / "reference" / "command-line.md"] = command_page.command_line()
-    files |= {DOCS / "reference" / "made" / name: text for name, text in numpy_names().items()}
+    files |= {DOCS / "reference" / "made" / name: text for name, text in make_api_reference.numpy_names().items()}
     files |= benchmark_pages.write(DOCS / "benchmarks", DOCS / "assets" / "made")
     tables = {
         "timers-h200": (timers_markdown, "h200/timers.json"),
