@@ -333,8 +333,9 @@ def shortened(text: str, *, of_primitive: bool = False) -> str:
         if source := re.search(r"\bSources?: .*", paragraph, re.DOTALL):
             lines += [" ".join(source[0].split()), ""]
     for name, kind, said in entries(found["Attributes"]) if "Attributes" in found else ():
-        for each in name.split(", "):
-            lines += [f".. attribute:: {each}", *([f"   :type: {kind}"] if kind else []), "", f"   {said}", ""]
+        if "for the library's own use" not in said:
+            together = name.replace(", ", "\n" + " " * len(".. attribute:: "))
+            lines += [f".. attribute:: {together}", *([f"   :type: {kind}"] if kind else []), "", f"   {said}", ""]
     return "\n".join(lines)
 
 
