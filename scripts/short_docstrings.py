@@ -201,6 +201,27 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         "the library's, or those that ``gridwise tune`` found on this adapter.",
         (),
     ),
+    "workgroup_size": (
+        "Of a tuning: invocations per workgroup, a power of two.",
+        ("Invocations per workgroup, a power of two.",),
+    ),
+    "vecs": (
+        "Of a tuning: vec4 per invocation and tile, 1 to 16.",
+        ("vec4 per invocation and tile, 1 to 16.",),
+    ),
+    "subgroups": (
+        "Of a tuning: None uses subgroups if the device has them; False uses workgroup memory and barriers only. "
+        '``"emulated-8"`` emulates that size, for tests.',
+        (
+            "None uses subgroups if the device has them; False uses workgroup memory and barriers only. "
+            '``"emulated-8"`` emulates that size, for tests.',
+            "None uses subgroups if the device has them and is a GPU; False uses workgroup memory and barriers only. "
+            '``"emulated-8"`` emulates that size, for tests.',
+            "As in `ScanTuning`.",
+            "As in `ReduceTuning`.",
+            "As for `SortTuning`.",
+        ),
+    ),
     "capabilities": (
         "What to plan for without a device.",
         ("The capabilities to plan for, with None as device. By default those measured on the device.",),
@@ -226,6 +247,21 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
 
 #: What any call may raise; the page of shared arguments says when.
 ANYWHERE = {"ArgumentError", "DatatypeError", "LengthError", "OverlapError"}
+#: Sentences about results; the page of shared arguments says the same of all.
+RESULTS = (
+    "An expression where `x` is on the GPU: `asarray` stores it.",
+    "An expression where an argument is on the GPU: `asarray` stores it.",
+    "Of one dimension; an Array carries its count, and nothing is read back.",
+    "Of one dimension; an Array carries its count.",
+    "An Array carries its count, and nothing is read back.",
+    "An Array of u32 where `x` is on the GPU.",
+    "An Array of bool where `x` is on the GPU.",
+    "An Array where `x` is on the GPU.",
+    "An Array if an argument is one.",
+    "Indices are of intp for numpy, of u32 for Arrays.",
+    "Of the shape and datatype of `x`.",
+    "Of the shape of `x`: intp for numpy, u32 for an Array.",
+)
 SHARED_PAGE = "/reference/python/shared"
 #: Types of which the signature, or the page of shared arguments, says enough.
 PLAIN = set(
@@ -292,7 +328,11 @@ def is_shared(name: str, text: str, *, of_primitive: bool = True) -> bool:
 def _kind(kind: str, text: str) -> str:
     """Return what a type says that neither the signature nor the shared page does."""
     kind = re.sub(r",? ?\b(optional|default\b.*)$", "", kind)
-    return kind if not text or set(re.findall(r"[\w.]+", kind)) - PLAIN else ""
+    return kind if not text or set(_words(kind)) - PLAIN else ""
+
+
+def _words(kind: str) -> list[str]:
+    return re.findall(r"[\w.]+", kind)
 
 
 def _parameters(body: str, of_primitive: bool) -> list[str]:
@@ -311,8 +351,12 @@ def _parameters(body: str, of_primitive: bool) -> list[str]:
 
 
 def _results(body: str) -> str:
-    """Return what a call gives in a line."""
-    return " ".join(text or " : ".join(filter(None, (name, kind))) for name, kind, text in entries(body))
+    """Return what a call gives in a line; "" if the page of shared arguments says it."""
+    said = [(name, kind, text) for name, kind, text in entries(body) if text or set(_words(name)) - PLAIN]
+    result = " ".join(text or " : ".join(filter(None, (name, kind))) for name, kind, text in said)
+    for sentence in RESULTS:
+        result = result.replace(sentence, "")
+    return " ".join(result.split())
 
 
 def shortened(text: str, *, of_primitive: bool = False) -> str:
@@ -324,8 +368,8 @@ def shortened(text: str, *, of_primitive: bool = False) -> str:
     if "Parameters" in found:
         lines += _parameters(found["Parameters"], of_primitive)
     for title in ("Returns", "Yields"):
-        if title in found:
-            lines += [f"{title}: {_results(found[title])}", ""]
+        if given := _results(found.get(title, "")):
+            lines += [f"{title}: {given}", ""]
     errors = [f"`{name}`" for name, *_ in entries(found.get("Raises", "")) if name and name not in ANYWHERE]
     if errors:
         lines += [f"Raises {', '.join(errors)}", ""]
@@ -354,10 +398,17 @@ def shared_page() -> str:
         "",
         ".. py:currentmodule:: gridwise_py",
         "",
-        "Arrays are numpy arrays and what numpy makes an array of (lists, numbers, tensors on the CPU), or `Array`, "
-        "whose results stay on the GPU. Most functions also take an :doc:`expression <expressions>`, and give one "
-        "where an `Array` has to be stored by `asarray`. A dtype is a name, a numpy dtype, or a `Datatype`; names "
-        "count bits: ``i8`` is int8. Float64 needs a device with ``shader-f64``.",
+        "Arrays are numpy arrays and what numpy makes an array of (lists, numbers, tensors on the CPU), or "
+        "`Array`, whose "
+        "results stay on the GPU. Most functions also take an :doc:`expression <expressions>`. A dtype is a "
+        "name, a numpy "
+        "dtype, or a `Datatype`; names count bits: ``i8`` is int8. Float64 needs a device with ``shader-f64``.",
+        "",
+        "Results are numpy arrays, or `Array` where an argument is one, of the shape and datatype that numpy's would "
+        "have. Indices and counts are of intp for numpy, of u32 for an `Array`. Functions of :doc:`expressions` "
+        "give an "
+        "expression where an argument is on the GPU: `asarray` stores it. Where only the GPU knows the length of a "
+        "result, it carries its count (:doc:`/concepts/counts`), and nothing is read back.",
         "",
         "Errors come before anything is submitted, and change nothing. `ArgumentError`: an option is unknown, or two "
         "do not go together. `DatatypeError`: the items or the operator do not fit. `LengthError`: lengths differ, "

@@ -397,9 +397,7 @@ def segmented_top_k(
     -------
     TopItems
         ``values`` and ``indices``, shape (segments, k). Indices count from the beginning of the segment. Where
-        a segment has fewer items, other values are 0, and other indices −1 (numpy) or 2³² − 1 (Arrays). With a
-        number for each segment also ``offsets``: the results of segment s are ``offsets[s]`` to ``offsets[s +
-        1] - 1``. What only the GPU counts carries its count.
+        a segment has fewer items, other values are 0, and other indices −1 (numpy) or 2³² − 1 (Arrays).
     SegmentedTopItems
         With a number for each segment: ``values``, ``indices`` and ``offsets``. The results of segment s are
         ``offsets[s]`` to ``offsets[s + 1] - 1``; a segment with fewer items than asked for has so many. Where only the
