@@ -57,7 +57,7 @@ def measure(
         interval each; a `Benchmark`; or a function. One that takes an encoder, and the arguments by name,
         records on it, and is timed as a whole. One without submits by itself, and is timed as `benchmark` does.
     mode : {"hot", "cold", "batch", "latency"}
-        How trials are laid out, and in which state of the caches (docs/concepts/timing.md). By default hot;
+        How trials are laid out, and in which state of the caches (docs/concepts/measuring.md). By default hot;
         latency for a function that submits by itself.
     protocol : SamplingProtocol, optional
     restore : iterable of str, optional
