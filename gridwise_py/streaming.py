@@ -56,8 +56,8 @@ def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True,
     primitive : Reduce, Scan, or an elementwise primitive: VectorAdd, Map, Copy
         Its bound arguments stay bound.
     chunks : iterable
-        numpy arrays, shape (n,) of any n, of the dtype of the primitive's items. For more than one input: tuples of
-        arrays in the order of the primitive's inputs, or dicts by their names.
+        Numpy arrays, shape (n,) of any n. For more than one input: tuples in the order of the inputs, or dicts
+        by their names.
     overlap : bool, default True
         False finishes each chunk before it takes the next one; this serial loop is for comparison.
     initial : numpy array or Array of one item, optional

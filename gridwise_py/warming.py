@@ -77,14 +77,11 @@ def warm_up(
         Names of one-shot functions (``"sort"`` stands for `gw.sort` without options; ``"reduce"``, ``"scan"`` and those
         by key and by segments add), or primitives on this device. A `gw.Kernel` is compiled when it is made.
     dtype : str, Datatype, numpy dtype, or sequence of str, optional
-        For the items of the functions; by default u32, and f32 for ``"matmul"``. Keys are of u32. Primitives have their
-        own.
+        For the items of the functions; by default u32, and f32 for ``"matmul"``.
     n : int, optional
         The length to run with. Only what this length needs is waited for; the rest compiles in the background.
     counted : bool, default False
-        Whether they are also made ready for Arrays of which only the GPU knows how many items count
-        (docs/concepts/counts.md): most kernels have another text for these. What takes no such Arrays is made ready
-        without.
+        Whether also for Arrays of which only the GPU knows how many items count (docs/concepts/counts.md).
 
     Returns
     -------

@@ -1,9 +1,10 @@
-"""The reference of the site, from the docstrings: a page for each subject, with every public name of that subject.
+"""The reference of the site, from the docstrings: a page for each public name, and one for each subject.
 
     python scripts/make_api_reference.py FOLDER
 
-Sphinx calls `write` before it reads its pages (docs/_ext/made_pages.py). What is made is not committed. A public name
-that no subject has is an error, here and in the tests.
+Sphinx calls `write` before it reads its pages (docs/_ext/made_pages.py), and shortens the docstrings
+(short_docstrings.py). What is made is not committed. A public name that no subject has is an error, here and
+in the tests.
 """
 
 from __future__ import annotations
@@ -14,8 +15,13 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
+import short_docstrings
+
 import gridwise_py as gw
 from gridwise_py import primitives
+from gridwise_py.namespace import INSTEAD
+from gridwise_py.tuning.options import Tuning
 
 #: Functions that come with a primitive.
 FUNCTIONS = " ".join(name for name in primitives.__all__ if inspect.isfunction(getattr(primitives, name)))
@@ -96,15 +102,78 @@ PARTS = {
     },
 }
 
+#: Subjects of a single page: what each of their names needs is a few lines.
+ON_ONE_PAGE = {"Expressions", "Operators", "Tuning", "Plans", "Errors"}
+#: Names that are on the page of another one, which gives them.
+COMPANIONS = {
+    "Groups": "group_by",
+    "SegmentedTopItems": "segmented_top_k",
+    "ReducedByKey": "reduce_by_key",
+    "MinAndMax": "minmax",
+    "ArgMinAndMax": "argminmax",
+    "TopItems": "top_k",
+    "MergedPairs": "merge",
+    "AdapterDescription": "list_adapters",
+    "MemoryStats": "memory_stats",
+    "LookbackVerdict": "Capabilities",
+    "StampCost": "timing_overhead",
+    "TimingOverhead": "timing_overhead",
+    "TimingOverheads": "timing_overhead",
+    "KeyAverage": "KeyAverages",
+    "EnergyResult": "measure_energy",
+    "EnergyWindow": "measure_energy",
+    "EnergyComparison": "compare_energy",
+    "Benchmark": "benchmarked",
+    "BenchmarkResult": "benchmark",
+    "KernelComparison": "compare_kernels",
+    "SequenceRun": "Sequence",
+    "Span": "TimingResult",
+    "PerTrial": "TimingResult",
+    "timing_helper": "TimingHelper",
+    "STORAGE_DATATYPES": "DATATYPES",
+}
+
+#: Public members that the library's own modules call, and users have no use for; `help()` shows them.
+INTERNAL = {
+    "Array": "as_expression lease on place viewed_as",
+    "PinnedArray": "direction download upload",
+    "Datatype": "computed computed_as element_bytes elements highest is_several key lowest rounds",
+    "Struct": "values_of",
+    "Expression": "as_expression",
+    "BinOp": "accumulator builtin empty_result find identity_for is_trusted rounded text_for",
+    "UnaryOp": "builtin find is_trusted text_for twin",
+    "BoundCall": "bound_plan check encode in_place key_if_given parsed plan repeats run shapes",
+    "Sequence": "barriers",
+    "TimingHelper": "collect device pairs_in_use stamps_encoders stamps_passes",
+    "TimingSession": "abandon device edges is_read is_submitted shared_pass span_count",
+    "TimingOverheads": "of",
+    "StampCost": "of",
+    "Event": "device session stamps",
+    "Profile": "allocated kernels past_step record_primitive span times_kernels",
+    "SamplingProtocol": "stopping",
+    "Layout": "separate shares with_values",
+    "Operand": "by_words first_byte overlaps parts streams window",
+    "Argument": "resolved",
+    "Product": "items",
+    "SameAs": "of",
+    "Signature": "check_lengths check_shapes datatype is_counted length_like may_overlap of output_length rule words",
+    "Work": "moved_bytes with_counts",
+    "Plan": "copied_from copied_to features scratch_bytes",
+}
+#: What a class of primitives has beyond `Primitive`, and users call.
+OF_PRIMITIVES = {"error_bound", "output_shape"}
+
 #: What the first lines of a subject's page say.
 ABOUT = {
     "Devices": "A device is a wgpu.GPUDevice. gridwise_py measures what it can do, and keeps caches with it.",
     "Arrays": "Data on the GPU. Nothing is copied from the GPU implicitly: `Array.to_numpy` and `Array.item` copy.",
     "One-shot functions": "Numpy in, numpy out; or `Array` in, `Array` out, which stays on the GPU.",
-    "Expressions": "An expression is an `Array` that is not stored: the kernel that reads it computes its items.",
+    "Expressions": "An expression is an `Array` that is not stored: the kernel that reads it computes its items. "
+    "Of arrays of the host these functions compute at once. :doc:`/concepts/expressions`.",
     "Operators": "What reductions and scans combine items by. All are associative.",
     "Primitives": "Make a primitive once for a device and call it often. `Primitive` has what all of them share.",
-    "Tuning": "Options that change only the speed, passed as ``tuning=``.",
+    "Tuning": "Options that change only the speed, and the rounding of float sums, passed as ``tuning=``. All have "
+    "``to_dict()``, and ``from_dict(data)``, which makes them of JSON.",
     "Timing": "Times of calls on the clocks of the GPU and the CPU. All are in nanoseconds.",
     "Measuring": "Many samples of a call, with intervals and checks. These need the extra ``bench``.",
     "Plans": "What a call does, as data that needs no GPU: for tests, reports, and primitives of your own.",
@@ -142,21 +211,28 @@ def own_members(cls: type) -> list[str]:
 
     Bases that are not public count as a part of the class.
     """
+    if issubclass(cls, Tuning):  # the page says what all of them have
+        return []
     public = {value for name in gw.__all__ if inspect.isclass(value := getattr(gw, name))}
     own = [
         base for base in cls.__mro__ if base is cls or (base not in public and base.__module__.startswith("gridwise"))
     ]
     brought = {name: thing for base in reversed(own) for name, thing in vars(base).items()}
     kinds = (property, functools.cached_property, classmethod, staticmethod)
+    internal = INTERNAL.get(cls.__name__, "").split()
+    if unknown := [name for name in internal if not hasattr(cls, name) and name not in cls.__annotations__]:
+        raise SystemExit(f"INTERNAL of {Path(__file__).name} has members that {cls.__name__} lacks: {unknown}")
     names = [
         name
         for name, thing in brought.items()
         if not name.startswith("_")
+        and name not in internal
         and (isinstance(thing, kinds) or inspect.isfunction(thing))
         and not any(name in vars(base) for base in cls.__mro__ if base not in own)
     ]
     # What primitives share is at Primitive, but for the names of what each takes.
     if cls is not gw.Primitive and issubclass(cls, gw.Primitive):
+        names = [name for name in names if name in OF_PRIMITIVES]
         names += ["execute"] if _parameters(cls.execute) != _parameters(gw.Primitive.execute) else []
     return sorted(names)
 
@@ -222,30 +298,64 @@ def overview(names: list[str]) -> list[str]:
     return [*lines, ""]
 
 
+def page_of(name: str, names: list[str]) -> str:
+    """Return the file of a name's page, without its ending: not all systems tell ``profile`` from ``Profile``."""
+    same = [other for other in names if other.lower() == name.lower()]
+    return f"{name}-class" if len(same) > 1 and inspect.isclass(getattr(gw, name)) else name
+
+
+def titled(title: str, text: list[str]) -> list[str]:
+    """Return the lines of a page."""
+    return [title, "=" * len(title), "", ".. py:currentmodule:: gridwise_py", "", *text]
+
+
 def pages() -> dict[str, str]:
     """Return the text of each page by its file name."""
-    made = {}
+    made = {"shared.rst": short_docstrings.shared_page()}
     for subject, names in subjects().items():
-        lines = [subject, "=" * len(subject), "", ".. py:currentmodule:: gridwise_py", "", ABOUT[subject], ""]
+        lines, below = [ABOUT[subject], ""], []
         for title, some in (found := parts(subject, names)).items():
-            lines += [f"**{title}**", ""] if len(found) > 1 else []
-            lines += overview(some)
-        for title, some in found.items():
+            if subject in ON_ONE_PAGE:
+                lines += [line for name in some for line in entry(name)]
+                continue
             lines += [title, "-" * len(title), ""] if len(found) > 1 else []
-            lines += [line for name in some for line in entry(name)]
-        made[f"{slug(subject)}.rst"] = "\n".join(lines)
+            leading = [name for name in some if name not in COMPANIONS]
+            lines += overview(leading)
+            for name in leading:
+                together = [name, *(other for other in names if COMPANIONS.get(other) == name)]
+                text = [line for part in together for line in entry(part)]
+                page = f"{slug(subject)}/{page_of(name, names)}"
+                made[f"{page}.rst"] = "\n".join(titled(name, text))
+                below.append(f"   {page}")
+        if below:
+            lines += [".. toctree::", "   :hidden:", "", *below, ""]
+        made[f"{slug(subject)}.rst"] = "\n".join(titled(subject, lines))
     return made
+
+
+def numpy_names() -> dict[str, str]:
+    """Return the functions that numpy has, too, and what takes the place of those that are missing, as Markdown."""
+    same = [name for name in gw.__all__ if inspect.isfunction(getattr(gw, name)) and hasattr(np, name)]
+    places: dict[str, list[str]] = {}
+    for name, place in INSTEAD.items():
+        places.setdefault(place, []).append(f"`{name}`")
+    rows = [f"| {', '.join(names)} | {place.replace('|', chr(92) + '|')} |" for place, names in places.items()]
+    return {
+        "numpy-names.txt": ", ".join(f"`{name}`" for name in same) + ".\n",
+        "numpy-missing.txt": "\n".join(["| name | in its place |", "| --- | --- |", *rows, ""]),
+    }
 
 
 def write(folder: Path) -> None:
     """Write the pages that changed, and remove those of subjects that are gone."""
     folder.mkdir(parents=True, exist_ok=True)
     made = pages()
-    for path in folder.glob("*.rst"):
-        if path.name not in made:
+    for path in folder.rglob("*.rst"):
+        if path.relative_to(folder).as_posix() not in made:
             path.unlink()
     for name, text in made.items():
         path = folder / name
+        path.parent.mkdir(exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 

@@ -17,8 +17,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import make_speed_tables
-
 import gridwise_py as gw
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,10 +115,27 @@ def machine_table(folder: Path = RESULTS) -> list[str]:
     return lines
 
 
+def versions(document: Mapping[str, Any]) -> str:
+    """Return what a file of benchmarks/peers/ was measured on and with."""
+    device, own = document["device"], document["context"]["versions"]
+
+    def first(peer: str, key: str) -> Any:
+        return next((r["sides"][peer][key] for r in document["results"] if key in r["sides"].get(peer, {})), None)
+
+    words = [f"{device['adapter']} (driver {device['driver']}, {device['backend']})", f"wgpu-py {own['wgpu']}"]
+    words.append(f"gridwise_py {own['gridwise_py']}")
+    cub, torch = first("cub", "cub_version"), first("torch", "version")
+    if cub is not None:
+        words.append(f"CUB {cub // 100_000}.{cub // 100 % 1000}.{cub % 100}")
+    if torch is not None:
+        words.append(f"PyTorch {torch.partition('+')[0]}")
+    return ", ".join(words)
+
+
 def caption(document: Mapping[str, Any]) -> list[str]:
     """Return the line under the picture: its machine, versions and day."""
     day = date.fromisoformat(document["context"]["time"][:10])
-    return [f"{make_speed_tables.versions(document)}; {day.day} {day:%B %Y}."]
+    return [f"{versions(document)}; {day.day} {day:%B %Y}."]
 
 
 def version() -> list[str]:

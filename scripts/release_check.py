@@ -244,7 +244,7 @@ def check_licences(wheel: Path, root: Path) -> None:
 def reference(folder: Path) -> list[Path]:
     """Make the pages of the reference, as the build of the site does, and return them."""
     make_api_reference.write(folder)
-    return sorted(folder.glob("*.rst"))
+    return sorted(folder.rglob("*.rst"))
 
 
 def check_names(wheel: Path, documentation: Sequence[Path]) -> str:

@@ -5,7 +5,7 @@ Usage: python benchmarks/peers/compare_peer.py [--n 2^20,2^24,2^26,2^28] [--case
 
 harness.py says what is measured, and how. Groups: arrays (copy, vector_add, reduce, scan, scan_exclusive), sorts (sort,
 sort_pairs), host (a sort from numpy to numpy), forms (our own scans and sorts of other kinds, datatypes and data, all
-relative to the first of them). The site's tables are made from the files (scripts/make_speed_tables.py), and so are
+relative to the first of them). The site's tables are made from the files (docs/_ext/benchmark_pages.py), and so are
 pictures (peers_picture.py, first_picture.py).
 
 CUB's vector add is cub::DeviceFor::Bulk, its copy cudaMemcpyAsync. Sums of floats, whose bits depend on the order of

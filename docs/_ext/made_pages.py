@@ -4,6 +4,7 @@
 | --- | --- |
 | reference/python/*.rst | the docstrings of the public names (scripts/make_api_reference.py) |
 | reference/command-line.md | the options of the command `gridwise` (command_page.py) |
+| reference/made/ | the names that numpy has, too, and those that are missing (gridwise_py/namespace.py) |
 | contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ (repository_pages.py) |
 | start/made/ | the beginning of README.md (repository_pages.py) |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
@@ -26,8 +27,10 @@ import gates_audit
 import import_graph
 import make_api_reference
 import repository_pages
+import short_docstrings
 from sphinx.application import Sphinx
 
+import gridwise_py as gw
 from gridwise_py.bench.report.timers import timers_markdown
 from gridwise_py.bench.reproduce.table import claims_markdown
 
@@ -57,6 +60,7 @@ def make(_app: Sphinx) -> None:
     make_api_reference.write(DOCS / "reference" / "python")
     files = repository_pages.write()
     files[DOCS / "reference" / "command-line.md"] = command_page.command_line()
+    files |= {DOCS / "reference" / "made" / name: text for name, text in make_api_reference.numpy_names().items()}
     files |= benchmark_pages.write(DOCS / "benchmarks", DOCS / "assets" / "made")
     tables = {
         "timers-h200": (timers_markdown, "h200/timers.json"),
@@ -69,6 +73,19 @@ def make(_app: Sphinx) -> None:
     files[DOCS / "_static" / "made-keywords.js"] = keywords()
     files |= import_graph.write(DOCS / "assets" / "made")
     _write(files)
+
+
+def shorten(_app: Sphinx, what: str, name: str, thing: Any, _options: Any, lines: list[str]) -> None:
+    """Leave out of a docstring what other pages say; see short_docstrings.py."""
+    text = "\n".join(lines)
+    owner = getattr(gw, name.split(".")[1], None)
+    of_primitive = inspect.isclass(owner) and issubclass(owner, gw.Primitive)
+    if of_primitive and owner is not gw.Primitive and name.endswith(".execute"):
+        lines[:] = [short_docstrings.call(inspect.getdoc(owner) or "")]
+    elif what != "exception":
+        found = short_docstrings.shortened(text, of_primitive=of_primitive)
+        # The comment: napoleon takes what is before a colon of the first line for the type of a property.
+        lines[:] = [*(["..", ""] if what in ("property", "attribute") else []), *found.split("\n")]
 
 
 def escape_bars(_app: Sphinx, _what: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:
@@ -97,6 +114,7 @@ def signature(
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", make)
+    app.connect("autodoc-process-docstring", shorten, priority=100)
     app.connect("autodoc-process-docstring", escape_bars)
     app.connect("autodoc-process-signature", signature)
     return {"parallel_read_safe": True}

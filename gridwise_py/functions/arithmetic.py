@@ -44,10 +44,8 @@ def add(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None
     Parameters
     ----------
     a, b : numpy.ndarray, Array or number
-        Of any datatypes (bool, integers and floats of 8 to 64 bits), which are promoted as in numpy, and of one shape,
-        or of shapes that numpy broadcasts. A Python number is converted to the datatype of the array, which must hold
-        it. Arrays of one shape and one datatype take the fastest kernel. float64 needs a device that computes with it
-        (``shader-f64``).
+        Of any datatypes, which are promoted, and broadcast, as in numpy. A Python number is converted to the
+        datatype of the array, which must hold it.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype. It may be an input.
     device : wgpu.GPUDevice, optional

@@ -95,8 +95,8 @@ def full(
     shape : int or sequence of int
     fill_value : int, float, complex, bool or numpy scalar
     dtype : Datatype, str or numpy dtype, optional
-        By default that of `fill_value` in numpy; a Python float is float64 where the device computes with it, else
-        float32, and a complex number is complex64.
+        By default numpy's of `fill_value`, but float32 where the device does not compute with float64, and
+        complex64.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
 
@@ -294,12 +294,11 @@ def take(
     axis : int, optional
         The dimension along which to choose; by default all items of `x`, in C order.
     out : numpy.ndarray or Array, optional
-        Where to put the result, of its kind and shape, and of a dtype that fits into that of `x`, as numpy asks.
+        Where to put the result, of its shape.
     mode : {"raise", "wrap", "clip"}, optional
-        Of an index that is out of range. By default those on the host raise, and those on the GPU wrap, because only
-        the GPU knows them: nothing is read out of bounds, and nothing waits. ``"wrap"`` takes them modulo the length;
-        ``"clip"`` takes the first or the last item, also for negative ones, as numpy; ``"raise"`` reads the smallest
-        and the largest index back, which waits for the GPU.
+        Of an index that is out of range. By default those on the host raise, and those on the GPU wrap: nothing
+        waits. ``"wrap"`` takes them modulo the length, ``"clip"`` the first or the last item; ``"raise"`` reads
+        the indices' range back, which waits.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -402,15 +401,14 @@ def searchsorted(
     x1 : numpy.ndarray or Array
         Shape (k,), ascending, with NaN last; this is not checked. With `sorter` it may be in any order.
     x2 : numpy.ndarray, Array or number
-        Of any shape. Integers and floats of 8 to 64 bits and bools are promoted as in numpy, where a Python float is
-        float64 here: it is compared as it is. An expression of Arrays, such as ``2 * x``, is not stored; it must be of
-        the datatype of `x1`.
+        Of any shape. Numbers are promoted as in numpy. An expression, such as ``2 * x``, is not stored; it must
+        be of the datatype of `x1`.
     side : {"left", "right"}, default "left"
         Of items of `x1` that equal one of `x2`: the index of the first, or the one behind the last. −0 equals +0, and a
         NaN every other.
     sorter : numpy.ndarray or Array, optional
-        Shape (k,), integers: the indices that sort `x1`, as from `argsort`. Those on the GPU that are out of range are
-        taken as the last one.
+        The indices that sort `x1`, as from `argsort`. Those on the GPU that are out of range are taken as the
+        last one.
     size : int, optional
         The number of items of an expression that has no leaf: ``gw.index`` with `size` is 0, 1, 2, …
     device : wgpu.GPUDevice, optional

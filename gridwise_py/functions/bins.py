@@ -225,13 +225,13 @@ def histogram(
     x : numpy.ndarray, Array or expression of Arrays
         Of any shape: bool, integers or floats. An expression is not stored.
     bins : int, str, sequence of numbers, numpy.ndarray or Array, default 10
-        How many bins of the same width, or the edges, which ascend, without NaN; an Array of them is not checked. Of
-        numpy arrays also one of numpy's rules, such as ``"auto"``, which reads the items on the host.
+        How many bins of the same width, or the edges, which ascend, without NaN; an Array of them is not
+        checked. Of numpy arrays also one of numpy's rules, such as ``"auto"``.
     range : tuple of two numbers, optional
-        Where the first bin begins and the last one ends. By default, for numpy arrays, the least and the greatest item.
-        An Array with a number of bins needs it, since nothing is read back.
+        Where the first bin begins and the last one ends; by default of numpy arrays the least and the greatest
+        item. An Array with a number of bins needs it.
     density : bool, optional
-        Return the density instead: the counts over their sum and the widths of the bins.
+        Whether to return the density instead.
     weights : numpy.ndarray, Array or expression, optional
         Added up in place of counts.
     device : wgpu.GPUDevice, optional
@@ -471,9 +471,8 @@ def bincount(
     Returns
     -------
     numpy.ndarray or Array
-        intp for numpy arrays, or float64 with weights; u32 for Arrays, or of the datatype of the weights. Float weights
-        of numpy arrays, float32 ones as well, are added in float64 if the device computes with it, else in float32;
-        those of Arrays in their datatype.
+        intp for numpy arrays, or float64 with weights, which are added in float64 where the device can, else in
+        float32; u32 for Arrays, or of the datatype of the weights.
 
     Raises
     ------

@@ -164,22 +164,21 @@ def group_by(
     Parameters
     ----------
     keys : numpy.ndarray, Array or expression, or a tuple, list or dict of these; or a table
-        The columns of keys, of one dimension each. A list of numbers or strings is one column. On the host keys may
-        also be strings, categories, dates or other objects that have an order. A table is a DataFrame of pandas or
-        polars, or a dict of columns.
+        The columns of keys, of one dimension each; on the host also strings, categories, dates or other objects
+        that have an order. A table is a DataFrame of pandas or polars, or a dict of columns.
     by : dict from str to tuple, optional; or str or list of str
         The aggregates; or, behind a table, the columns of keys.
     aggregates : dict from str to tuple, optional
         Behind a table.
     key_bits : int or sequence of int, optional
-        How many bits the keys have, for each column: integers from 0 to ``2**bits - 1``. By default all; of integers in
-        numpy as many as the largest needs. Of keys on the GPU other bits are ignored.
+        How many bits the keys have, for each column: integers from 0 to ``2**bits - 1``. By default all; of
+        integers in numpy as many as the largest needs.
     skipna : bool, default False
-        Whether aggregates leave NaNs out, as pandas' do. Of no other items the sum is 0, the product 1, ``"any"``
-        false, ``"all"`` true, and the rest NaN. By default NaNs propagate, as in numpy and in every function here.
+        Whether aggregates leave NaNs out, as pandas' do. Of no other items the sum is 0, the product 1,
+        ``"any"`` false, ``"all"`` true, and the rest NaN.
     dropna : bool, default False
-        Whether groups whose key is missing are left out, as in pandas: NaN, None and NaT. Of arrays on the host only.
-        By default all missing keys are one group, behind the others.
+        Whether groups whose key is missing (NaN, None, NaT) are left out, on the host. By default they are one
+        group, the last one.
     size : int, optional
         The groups that there is room for on the GPU; by default as many as rows.
     deterministic : bool, default False
@@ -187,12 +186,11 @@ def group_by(
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
     **more
-        Aggregates by their names, where these are no other arguments. Each is ``(x, op)`` or `count`. ``op`` is an
-        operator such as ``gw.Add``, the name of an aggregate, or the function of that name, ``gw.mean``. The names are
+        Aggregates by their names: ``(x, op)``, or `count`. ``op`` is an operator such as `gw.Add`, or one of
         ``"sum"``, ``"prod"``, ``"min"``, ``"max"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``,
-        ``"first"``, ``"last"``, ``"count"`` (of items that are not NaN) and ``"size"`` (of rows). ``(x, "std", 1)``
-        divides by one less than the number of items, as pandas does. In place of x stands the name of a column where
-        there is a table.
+        ``"first"``, ``"last"``, ``"count"`` (of items that are not NaN), ``"size"`` (of rows). ``(x, "std",
+        1)`` divides by one less than the number of items, as pandas does. In place of x stands the name of a
+        column where there is a table.
 
     Returns
     -------

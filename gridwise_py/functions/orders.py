@@ -318,10 +318,8 @@ def put(
         One for all indices, or one for each. As in numpy fewer are repeated, of more the first ones are taken, and they
         are converted to the datatype of `x`.
     mode : {"raise", "wrap", "clip", "drop"}, optional
-        Of an index that is out of range. ``"wrap"`` takes it modulo the length; ``"clip"`` takes the first or the last
-        item, also for negative ones, as numpy; ``"drop"`` writes nothing for it. By default those on the host raise,
-        and those on the GPU are dropped, because only the GPU knows them. ``"raise"`` reads the smallest and the
-        largest index back, which waits for the GPU.
+        Of an index that is out of range. By default those on the host raise, and those on the GPU are dropped:
+        nothing waits. ``"wrap"``, ``"clip"`` and ``"raise"`` are those of `take`; ``"drop"`` writes nothing.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 

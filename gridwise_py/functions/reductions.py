@@ -439,9 +439,8 @@ def sum(
     Parameters
     ----------
     x : array_like or Array
-        Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. A numpy array of any strides and byte
-        order, anything that numpy makes an array of (a list, a number, a tensor on the CPU), or an Array. float64 needs
-        a device that computes with it (``shader-f64``); Python floats are float32 on others.
+        Any shape, of any datatype. float64 needs a device that computes with it (``shader-f64``); Python floats
+        are float32 on others.
     axis : int or tuple of int, optional
         Along which items are combined, from the end if negative; by default all. Those of an Array that are several
         must be neighbours.

@@ -212,9 +212,8 @@ def segmented_reduce(
     x : numpy.ndarray, Array or expression
         Of one dimension. Results have its datatype; of items of 1 and 2 bytes they have 4.
     offsets : numpy.ndarray or Array, optional
-        Segment s is ``x[offsets[s]:offsets[s + 1]]``, as in a CSR matrix. Integers that do not fall, of which those in
-        numpy are checked. An Array is of u32, and is not checked: with offsets that fall or lie beyond `x` the results
-        are undefined, but nothing outside the arrays is read or written.
+        Segment s is ``x[offsets[s]:offsets[s + 1]]``, as in a CSR matrix. Integers that do not fall; an Array
+        is of u32 and not checked: others give undefined results, but nothing outside the arrays is touched.
     op : BinOp or str, default Add
     length : int, optional
         In place of offsets: the items of each segment.
@@ -397,9 +396,8 @@ def segmented_top_k(
     Returns
     -------
     TopItems
-        ``values`` and ``indices``, shape (segments, k). Indices count from the beginning of the segment. Where a
-        segment has fewer than k items, its other values are 0, and its other indices −1 (of intp, for numpy) or
-        2³² − 1 (of u32, for Arrays).
+        ``values`` and ``indices``, shape (segments, k). Indices count from the beginning of the segment. Where
+        a segment has fewer items, other values are 0, and other indices −1 (numpy) or 2³² − 1 (Arrays).
     SegmentedTopItems
         With a number for each segment: ``values``, ``indices`` and ``offsets``. The results of segment s are
         ``offsets[s]`` to ``offsets[s + 1] - 1``; a segment with fewer items than asked for has so many. Where only the

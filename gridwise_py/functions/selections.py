@@ -107,24 +107,22 @@ def compress(
     Parameters
     ----------
     condition : numpy.ndarray, Array, ChunkedArray or expression
-        Of one dimension, or of the shape of `x`; what is not 0 counts as true. As in numpy it may be shorter than `x`,
-        of which the rest is left out; if it is on the GPU, and `x` an expression, it has as many items.
+        Of one dimension, or of the shape of `x`; what is not 0 counts as true. It may be shorter than `x`, of
+        which the rest is left out.
     x : numpy.ndarray, Array, ChunkedArray or expression
         Of any datatype; an expression of one dimension.
     axis : int, optional
-        The dimension along which to choose; by default all items of `x`, in C order. Of several dimensions of an Array
-        the condition has to be on the host, which knows how much is chosen.
+        The dimension along which to choose; by default all items, in C order. Of several dimensions of an Array
+        the condition has to be on the host.
     out : numpy.ndarray or Array, optional
-        Where to put the result: for numpy of its shape, and of a dtype that fits into its own, as numpy asks; an Array
-        has room for all items.
+        As in numpy; an Array has room for all items.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        An Array carries its count, and nothing is read back: ``trim()`` reads it. With a condition on the host and an
-        `axis` of several dimensions it has no count.
+        An Array carries its count, and nothing is read back: ``trim()`` reads it.
 
     Raises
     ------

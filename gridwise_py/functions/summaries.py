@@ -628,9 +628,8 @@ def argminmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> ArgMinAn
     Returns
     -------
     ArgMinAndMax
-        ``argmin``, ``argmax``, ``min`` and ``max``. Indices are of intp, and count in C order; items are of the dtype
-        of `x`. Where `x` is on the GPU, they are Arrays of shape (): indices of u32, items of u32, i32 or f32, or of
-        the datatype of `x` if that has 8 bytes, which is read twice.
+        ``argmin``, ``argmax``, ``min`` and ``max``. Indices count in C order; where `x` is on the GPU all are
+        Arrays of shape ().
 
     Raises
     ------
@@ -1153,8 +1152,7 @@ def var(
     Returns
     -------
     numpy.float32, numpy.ndarray or Array
-        Of float32 (of float16 for numpy's float16), also for integers, where numpy gives float64; float16 is rounded
-        once, at the end. An Array where `x` is on the GPU. Of no items NaN, without numpy's warning.
+        Of float32 (of float16 for numpy's float16), also for integers. Of no items NaN, without a warning.
 
     Raises
     ------

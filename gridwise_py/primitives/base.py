@@ -64,6 +64,15 @@ class Primitive(OfOneDevice, ABC):
 
     A primitive remembers only its last call, which `execute` without arguments repeats.
 
+    Parameters
+    ----------
+    device : wgpu.GPUDevice or None
+        None for planning only, with `capabilities`.
+    capabilities : Capabilities, optional
+        By default those measured on the device.
+
+    Notes
+    -----
     How a subclass is made, in this order:
 
     1. The class declares `arguments`, the usual rules of its calls, and `call_arrays`, their names for type checkers.
@@ -74,13 +83,6 @@ class Primitive(OfOneDevice, ABC):
        The result is `signature`.
     5. `plan` turns a `Layout` into a `Plan`: a function of the layout, the attributes and the capabilities.
     6. A copy with other options is made by `replace`, never by hand.
-
-    Parameters
-    ----------
-    device : wgpu.GPUDevice or None
-        None for planning only, with `capabilities`.
-    capabilities : Capabilities, optional
-        By default those measured on the device.
     """
 
     _instead = "construct another one where it is needed, with the same arguments"

@@ -69,12 +69,11 @@ class Kernel(Primitive):
     constants : mapping from str to number, optional
         Values of WGSL overrides.
     dtypes : mapping from str to dtype, optional
-        Datatypes of arguments that differ from the declaration, for example for a kernel that reads f16 as
-        ``array<u32>``. None accepts any. By default an argument must have the scalar type of its array or vectors;
-        structures and ``vec2<u32>`` accept any (a raw GPUBuffer then counts as u32).
+        Datatypes of arguments that differ from the declaration, for example f16 read as ``array<u32>``. None
+        accepts any. By default an argument has the scalar type of its array; structures accept any.
     work : Work or callable, optional
-        What a call must move and compute, for rates and rooflines. A callable gets the lengths of the arguments by name
-        and returns it. By default each array is read once, and each that is ``"read_write"`` is written once, too.
+        What a call must move and compute, for rates and rooflines; a callable gets the lengths by name. By
+        default each array is read once, and each that is ``"read_write"`` written once.
 
     Raises
     ------

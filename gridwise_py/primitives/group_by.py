@@ -147,25 +147,18 @@ class GroupBy(Primitive):
     ----------
     device : wgpu.GPUDevice
     keys : Datatype, str, numpy dtype, expression, or a sequence or mapping of these
-        The columns of keys. A datatype stands for an argument called ``keys``, an expression reads its leaves. Several
-        columns are one key; the first one decides first, and the outputs have their names or numbers.
+        One or more columns: a datatype stands for an argument ``keys``, an expression reads its leaves. Several
+        have outputs of their names or numbers.
     aggregates : mapping from str to (expression, op) or `count`, optional
-        Each is an output of its name. ``op`` is an operator, or the name of an aggregate: ``"sum"``, ``"prod"``,
-        ``"min"``, ``"max"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``, ``"first"``, ``"last"``,
-        ``"count"`` (of items that are not NaN). `count`, ``"count"`` and ``"size"`` alone are the number of rows. A
-        datatype in place of the expression stands for an argument ``NAME_items``, which may have 8 bytes. Variances
-        divide by the number of rows; ``(x, "var", 1)`` divides by one less.
+        Each is an output of its name: an operator, or a name of `group_by`. A datatype in place of the
+        expression stands for an argument ``NAME_items``, which may have 8 bytes.
     key_bits : int or sequence of int, optional
-        How many bits the keys have, for each column: they are integers from 0 to ``2**bits - 1``, of which other bits
-        are ignored: keys that are larger share the groups of others. Fewer bits take less sorting. All columns together
-        have at most 64, each 32 where nothing is said.
+        The bits of the keys, for each column: integers from 0 to ``2**bits - 1``; other bits are ignored. Fewer
+        take less sorting. All columns together have at most 64.
     skipna : bool, default False
-        Whether aggregates of f32 leave NaNs out, as pandas' do. Of no other items the sum is 0, the product 1,
-        ``"any"`` 0, ``"all"`` 1, and the rest NaN; an operator of your own gives its identity. Operators on structs
-        take all items. By default NaNs propagate.
+        Whether aggregates of f32 leave NaNs out, as in `group_by`. Operators on structs take all items.
     size : int, optional
-        The groups that the outputs have room for; by default as many as rows. Those that do not fit are not written,
-        but counted.
+        The groups that there is room for; by default as many as rows. Others are not written, but counted.
     deterministic : bool, default False
         For floats: the same bits on every run and adapter, as for `ReduceByKey`.
     tuning : ScanTuning, optional

@@ -125,20 +125,18 @@ class Histogram(_Histogram):
     bins : int, default 256
         How many; with channels for each of them.
     range : tuple of two numbers, optional
-        Where the first bin begins and the last one ends; all bins have the same width, and numpy's edges: of float32
-        items those of Python's numbers are rounded to float32, those of float64 numbers are not. By default all values
-        of an integer datatype, and 0 to 1 for floats.
+        Where the first bin begins and the last one ends; all bins have the same width, and numpy's edges. By
+        default all values of an integer datatype, and 0 to 1 for floats.
     edges : bool, default False
-        Whether `execute` takes ``edges``, the ``bins + 1`` edges, which ascend, in place of `range`. They are of the
-        datatype of the items (u32, i32 or f32 for smaller ones).
+        Whether `execute` takes ``edges``, the ``bins + 1`` edges, which ascend, in place of `range`.
     weights : Datatype, str, numpy dtype or Expression, optional
-        Of the weights, if `execute` takes ``weights``: of up to 32 bits. The results are of their datatype (u32, i32 or
-        f32 for smaller ones).
+        Of the weights, if `execute` takes ``weights``: of up to 32 bits; results are of it (u32, i32 or f32 for
+        smaller ones).
     closed : bool, default True
         Whether the last bin of a range has its upper end. CUB's has not.
     channels : int, default 1
-        Item i is of channel ``i % channels``, and each channel has its own bins, up to 16: for 3, the items of RGB
-        images. The output has the bins of the first channel, then those of the second, and so on.
+        Item i is of channel ``i % channels``, and each channel has its own bins, up to 16: for 3, the items of
+        RGB images.
     strategy : {"auto", "tables", "sort"}, default "auto"
         ``"tables"`` combines items in workgroup memory, ``"sort"`` sorts them by bins, which is faster for many bins,
         and the only way for results of 64 bits and for a fixed order.

@@ -88,8 +88,8 @@ class Merge(Primitive):
         The order: a function of two items that says whether the first goes before the second, such as
         ``lambda a, b: a.depth < b.depth``. It is called once, with expressions. By default numpy's order.
     counted : bool, default False
-        Whether only the GPU knows how many keys there are: `execute` then also takes ``a_count`` and ``b_count``,
-        Arrays of one u32, which counted Arrays bring along, and ``output`` carries its count.
+        Whether only the GPU knows the lengths: `execute` then also takes ``a_count`` and ``b_count``, Arrays of
+        one u32, and ``output`` carries its count.
     tuning : ElementwiseTuning, optional
         Shape of the kernel, with 4 × ``vecs`` − 1 keys of 4 bytes per invocation; affects only the speed. By default
         the library's, or the one from ``gridwise tune``.
@@ -125,7 +125,7 @@ class Merge(Primitive):
 
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     #: Whether integer keys without values are merged in registers, where a device has subgroups.
-    #: docs/contribute/performance.md compares the two.
+    #: docs/contribute/performance-sorts.md compares the two.
     _in_registers: ClassVar[bool] = True
     arguments = (
         Argument("a", chunked=True, ascending=True),

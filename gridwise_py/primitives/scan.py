@@ -96,8 +96,8 @@ class Scan(LookBackPrimitive):
         length; see Notes. Implies `deterministic`. Integer sums are exact modulo 2³², and unaffected. Other operators
         raise.
     initial : bool, default False
-        Whether calls take the argument ``initial``, an Array of one item in the datatype of the results, which is
-        combined in front of all items: a total of earlier data, for example. An exclusive scan begins with it.
+        Whether calls take ``initial``, an Array of one item in the datatype of the results, which is combined
+        in front of all items. An exclusive scan begins with it.
     tuning : ScanTuning, optional
         Options that affect only the speed; see `ScanTuning`. By default the library's, or those from ``gridwise tune``.
     capabilities : Capabilities, optional
@@ -131,9 +131,9 @@ class Scan(LookBackPrimitive):
     may add n·2⁻¹²⁶. The bounds hold unless something overflows. Each window adds one addition to h.
 
     **Deterministic** scans are reduce-then-scan without subgroups, in tiles of 4,096 items and at most 1,056 blocks,
-    with any tuning, with h at most 5·⌈⌈n/4096⌉/blocks⌉ + 60. They cost more (docs/contribute/performance.md): each
-    item is read twice, in three dispatches, while look-back reads it once, and each tile needs more barriers.
-    Everything else about deterministic results is as for `Reduce`.
+    with any tuning, with h at most 5·⌈⌈n/4096⌉/blocks⌉ + 60. They cost more
+    (docs/contribute/performance-scans.md): each item is read twice, in three dispatches, while look-back reads it once,
+    and each tile needs more barriers. Everything else about deterministic results is as for `Reduce`.
 
     **Compensated** scans take the dispatches and bytes of deterministic ones, and about 40 operations per item.
     Prefix i is within u·|x₀ + … + xᵢ| + 2·(h·u)²·(|x₀| + … + |xᵢ|) of the exact one, with

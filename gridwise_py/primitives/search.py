@@ -71,12 +71,10 @@ class Search(Primitive):
     side : {"left", "right"}, default "left"
         Of keys that equal a query: ``"left"`` gives the index of the first, ``"right"`` the index behind the last.
     queries : Expression, optional
-        Queries that are not stored: their leaves are arguments of `execute` in place of ``queries``. With ``gw.index``
-        the length of ``output``, which is then given, says how many there are. They are of the keys' datatype: u32, i32
-        or f32.
+        Queries that are not stored: their leaves are arguments of `execute`. With ``gw.index`` the length of
+        ``output`` says how many there are.
     sorter : bool, default False
-        Whether `execute` takes ``sorter``, the indices (u32) that sort the keys, as `ArgSort` computes them; the keys
-        are then in any order. An index that is out of range is taken as the last one.
+        Whether `execute` takes ``sorter``, the indices (u32) that sort the keys; these are then in any order.
     tuning : ElementwiseTuning, optional
         Shape of the kernel; affects only the speed. By default the library's, or the one from ``gridwise tune``.
     capabilities : Capabilities, optional

@@ -98,8 +98,8 @@ class SegmentedSort(Primitive):
     length : int, optional
         Items of each segment; the last one has the rest. There are then no offsets.
     longest : int, optional
-        With offsets: a promise that no segment has more items. If that is no more than `most`, the kernels that sort
-        longer segments are left out. What the output has for a segment that is longer all the same is unspecified.
+        With offsets: a promise that no segment has more items; without longer ones, kernels are left out. What
+        the output has for a longer segment is unspecified.
     descending : bool, default False
         Largest first. Equal keys keep their order in both directions.
     tuning : SegmentedSortTuning, optional

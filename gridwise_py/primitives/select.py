@@ -48,8 +48,8 @@ class Select(StreamPrimitive):
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, or expression, default "u32"
-        Of the items: bool, numbers of 8 to 64 bits, complex64 or a `Struct`. Or an expression whose items are selected;
-        of ``gw.struct`` each field becomes an output of its name.
+        Of the items: bool, numbers of 8 to 64 bits, complex64 or a `Struct`. Or an expression; of ``gw.struct``
+        each field becomes an output of its name.
     where : expression, optional
         The predicate; an item is selected where it is true, or not 0. Without it, ``execute`` takes ``flags``.
     flag_dtype : Datatype, str or numpy dtype, default "bool"

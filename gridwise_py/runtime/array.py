@@ -711,9 +711,9 @@ class Array(Operators, OnGpu):
         Parameters
         ----------
         out : numpy.ndarray or PinnedArray, optional
-            Where to put them: C-contiguous and writeable, with the shape and dtype of the Array. Memory that was used
-            before is faster than fresh memory, whose pages the system has to find first. With a `PinnedArray` the call
-            does not wait: ``out.mapped()`` does.
+            Where to put them: C-contiguous and writeable, with the shape and dtype of the Array. Memory
+            that was used before is faster than fresh memory. With a `PinnedArray` the call does not wait:
+            ``out.mapped()`` does.
 
         Returns
         -------
@@ -785,11 +785,9 @@ class Array(Operators, OnGpu):
         Parameters
         ----------
         data : numpy.ndarray, Array or PinnedArray
-            Shape and dtype of the Array. A numpy array of any strides and byte order is uploaded, and may change
-            afterwards; a view of small items that shares a word of 4 bytes with others is read first, which waits
-            for the GPU. An Array on the same device is copied on the GPU, without waiting; one on another device
-            through the host, which waits. So is a `PinnedArray`, of as many items in one dimension, whose next
-            ``mapped()`` waits.
+            Of the shape and dtype of the Array. A numpy array is uploaded, and may change afterwards. An
+            Array on the same device is copied on the GPU, without waiting; one on another device through
+            the host, which waits.
         """
         if isinstance(data, PinnedArray):
             return self._copy_pinned(data)
@@ -967,8 +965,8 @@ def empty(
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     label : str, optional
-        The buffer's label, for debuggers. A buffer with a label is made for this Array and goes with it; memory
-        without one comes from the device's cache, and returns there.
+        For debuggers. A buffer with a label is made for this Array and goes with it; memory without one comes
+        from the device's cache.
 
     Raises
     ------
@@ -1159,17 +1157,15 @@ def asarray(
     Parameters
     ----------
     data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, Expression, number or sequence
-        A numpy array, or anything with ``__array__`` or DLPack on the CPU (a tensor, a pandas Series), is uploaded,
-        whatever its strides and byte order. So are Python numbers and sequences of them, in the dtype that numpy gives
-        them; their floats are float32 on a device that does not compute with float64. An Array is returned unchanged,
-        or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view. The items of
-        an expression of Arrays are computed by one kernel.
+        A numpy array, or anything with ``__array__`` or DLPack on the CPU, is uploaded, whatever its strides
+        and byte order; so are numbers and sequences, in numpy's dtype. An Array is returned unchanged, or
+        copied through the host to another device. Of a GPUBuffer, with `dtype`, the result is a view. An
+        expression is computed by one kernel.
     device : wgpu.GPUDevice, optional
         By default `default_device()`. A dtype in this place is taken as `dtype`, as numpy has it there.
     dtype : optional
-        Datatype, its name, or a numpy dtype. Names count bits: ``"i8"`` is int8, where numpy's is int64. Arrays,
-        numpy's and expressions are not converted: a different dtype is an error. Python numbers may be rounded to a
-        float datatype, but not to an integer one.
+        Names count bits: ``"i8"`` is int8. Arrays are not converted: a different dtype is an error. Python
+        floats may be rounded to it.
     size : int, optional
         The number of items of an expression that has no leaf, such as ``gw.f32(gw.index)``.
 

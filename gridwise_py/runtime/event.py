@@ -68,8 +68,7 @@ class Event(OfOneDevice):
     Parameters
     ----------
     device : wgpu.GPUDevice, optional
-        By default that of the encoder on which it is first recorded; without an encoder the one device that this
-        process uses, or `default_device()` where it uses none yet.
+        By default that of the encoder on which it is first recorded, or the one device of this process.
     enable_timing : bool, default True
         Whether to take a timestamp. With False, the event uses no query and only shows whether the GPU has reached it.
     blocking : bool, default False
@@ -163,8 +162,8 @@ class Event(OfOneDevice):
         Parameters
         ----------
         encoder : wgpu.GPUCommandEncoder, optional
-            An encoder with no open pass. You submit it; the event does not happen before that. By default the event
-            submits a separate encoder, and does not wait. Recording again discards the previous time.
+            One with no open pass, which you submit. By default the event submits its own, and does not
+            wait.
 
         Raises
         ------

@@ -335,10 +335,8 @@ class Sequence(OfOneDevice):
         Parameters
         ----------
         enable_gpu_timing : bool or "inside", default False
-            Take timestamps around each kernel, one after the other. Without ``timestamp-query`` GPU times are None,
-            with a warning. With ``"inside"`` all kernels keep their order and the passes that they share, so that the
-            span is that of a replay without timing; of kernels that run side by side the first one has the time that
-            they share. See `Primitive.execute`.
+            As for `Primitive.execute`. With ``"inside"`` kernels keep their order and passes, so that the
+            span is that of a replay without timing.
         enable_cpu_timing : bool, default False
             Measure the time from the submission to an idle queue; the queue is idle before.
 

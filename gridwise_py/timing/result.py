@@ -106,11 +106,9 @@ class TimingResult:
     work : Work or None
         The minimum work of the primitive, for one trial.
     passes : tuple of Span
-        With timestamps inside of passes: begin and end of the passes that the kernels share. Else empty, since `spans`
-        are the passes.
+        With timestamps inside of passes: begin and end of the shared passes.
     overhead : TimingOverhead or None
-        What taking the timestamps added to the call; None without timestamps, and before ``gw.timing_overhead(device)``
-        has measured it.
+        What taking the timestamps added to the call; None before ``gw.timing_overhead(device)``.
     """
 
     labels: tuple[str, ...]

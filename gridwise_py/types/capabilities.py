@@ -126,11 +126,9 @@ class Capabilities:
     tick_step_ns : float or None
         Smallest observed step between timestamps, in nanoseconds; None without timestamps.
     lookback : LookbackVerdict or None
-        Whether look-back is safe. None means not tested yet: a primitive that needs to know then tests its device.
-        Without a device it assumes that look-back is safe, except on CPU adapters.
+        Whether look-back is safe; None: not tested yet, a primitive that needs to know tests it.
     tuning : mapping or None
-        Kernel shapes that `gridwise tune` found for this adapter and driver, here or where the package was made: by
-        kernel, ranges of lengths (above so many items, up to so many) with the fields of a tuning.
+        Kernel shapes that `gridwise tune` found for this adapter and driver, by kernel and ranges of lengths.
     facts : mapping or None
         What `gridwise calibrate` measured of it for the shapes of kernels, by the names of `tuning.facts.DeviceFacts`.
     """

@@ -21,13 +21,12 @@ from gridwise_py.bench.checks.check import mismatch
 from helpers.paths import ROOT
 
 FOLDER = ROOT / "benchmarks"
-TABLES = FOLDER.parent / "scripts" / "make_speed_tables.py"
 SCRIPTS = sorted(FOLDER.rglob("*.py"))
 pytestmark = [pytest.mark.needs("the repository"), pytest.mark.slow]
 
 
 def _script(name):
-    path = next(p for p in [*SCRIPTS, TABLES] if p.stem == name)
+    path = next(p for p in SCRIPTS if p.stem == name)
     if str(path.parent) not in sys.path:  # as for a script that is run: those beside it can be imported
         sys.path.append(str(path.parent))
     spec = importlib.util.spec_from_file_location(name, path)
@@ -319,16 +318,6 @@ def test_the_study_of_ab_counts_rows(device, tmp_path, monkeypatch):
     assert "same: 2 runs, 2 rows" in merged.output
 
 
-# ---- the tables of the site
-
-
-def test_the_tables_have_every_gpu_and_its_peers():
-    script = _script("make_speed_tables")
-    text = script.page(script.documents())
-    for words in ("NVIDIA H200 (driver ", "NVIDIA H100 ", "CUB 3.", "PyTorch 2.", "| scan add, inclusive, u32 |"):
-        assert words in text
-
-
 # ---- the peers
 
 _FEW = ("--rounds", 1, "--samples", 1, "--warmup-s", 0, "--settle-s", 0)
@@ -372,7 +361,7 @@ def test_all_cases_of_peers_are_right_and_none_is_skipped(device, require, tmp_p
         assert single is None or single > 0, name
 
 
-def test_rows_say_what_the_tables_and_pictures_need(device, require, tmp_path):
+def test_rows_say_what_the_pictures_need(device, require, tmp_path):
     require("timestamp-query")
     words = ("--datatypes", "f32", "--distributions", "uniform,few", "--cases", "sorts;host;scan, f32;forms of sort")
     _, rows = _cases(tmp_path, "compare_peer", "--n", "5000", "--peers", "none", *words)
@@ -389,14 +378,6 @@ def test_rows_say_what_the_tables_and_pictures_need(device, require, tmp_path):
     forms = rows["forms of sort"]["sides"]
     assert forms["u32, reduce then scan"]["parameters"]["strategy"] == "reduce_then_scan"
     assert forms["u32, 16 bits"]["ratio"]["single"] == forms["u32, 16 bits"]["single"] / forms["u32"]["single"]
-    tables = "\n".join(_script("make_speed_tables").tables(json.loads((tmp_path / "peer.json").read_text())))
-    for words in (
-        "scan add, inclusive, f32",
-        "upload and download included",
-        "| u32, 16 bits |",
-        "other forms of sort",
-    ):
-        assert words.lower() in tables.lower()
 
 
 def test_a_wrong_sort_is_told(device, require, tmp_path, monkeypatch):

@@ -409,30 +409,123 @@ def _script(folder, name):
     return script
 
 
-def test_the_reference_has_every_public_name_once(monkeypatch):
-    script = _script("scripts", "make_api_reference")
-    found = [name for names in script.subjects().values() for name in names]
+@pytest.fixture
+def reference(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    return _script("scripts", "make_api_reference")
+
+
+def test_the_reference_has_every_public_name_once(reference, monkeypatch):
+    found = [name for names in reference.subjects().values() for name in names]
     assert sorted(found) == sorted(gw.__all__)
-    text = "\n".join(script.pages().values())
-    for name in gw.__all__:
-        assert re.search(rf"^\.\. (py:data|auto\w+):: {name}$", text, re.MULTILINE), name
-        assert name in script.OBJECTS or inspect.getdoc(getattr(gw, name)), f"{name} has no docstring"
-        assert text.count(f"   * - :py:obj:`{name} <gridwise_py.{name}>`\n     - {script.summary(name)}\n") == 1, name
-    monkeypatch.setitem(script.AREAS, "Errors", "")
+    pages = reference.pages()
+    assert len({page.lower() for page in pages}) == len(pages)  # also on systems that do not tell them apart
+    text = "\n".join(pages.values())
+    for subject, names in reference.subjects().items():
+        listed = pages[f"{reference.slug(subject)}.rst"]
+        for name in names:
+            assert len(re.findall(rf"^\.\. (?:py:data|auto\w+):: {name}$", text, re.MULTILINE)) == 1, name
+            assert name in reference.OBJECTS or inspect.getdoc(getattr(gw, name)), f"{name} has no docstring"
+            row = f"   * - :py:obj:`{name} <gridwise_py.{name}>`\n     - {reference.summary(name)}\n"
+            alone = subject not in reference.ON_ONE_PAGE and name not in reference.COMPANIONS
+            assert listed.count(row) == alone, name
+            if alone:
+                page = pages[f"{reference.slug(subject)}/{reference.page_of(name, names)}.rst"]
+                assert page.startswith(f"{name}\n===")
+                assert f":: {name}\n" in page
+                assert f"   {reference.slug(subject)}/{reference.page_of(name, names)}\n" in listed
+    monkeypatch.setitem(reference.AREAS, "Errors", "")
     with pytest.raises(SystemExit, match=r"in none: .*'AdapterError'"):
-        script.subjects()
-    monkeypatch.setitem(script.AREAS, "Errors", "Scan")
+        reference.subjects()
+    monkeypatch.setitem(reference.AREAS, "Errors", "Scan")
     with pytest.raises(SystemExit, match=r"in two: \['Scan'\]"):
-        script.subjects()
+        reference.subjects()
 
 
-def test_parts_of_a_page_of_the_reference(monkeypatch):
-    script = _script("scripts", "make_api_reference")
-    monkeypatch.setattr(script, "PARTS", {"Plans": {"What a plan has": "Work Plan"}})
-    assert script.parts("Plans", ["Plan", "Work", "UpTo"]) == {"What a plan has": ["Work", "Plan"], "More": ["UpTo"]}
-    assert script.parts("Errors", ["LimitError"]) == {"": ["LimitError"]}
+def test_names_in_groups_of_the_reference_exist(reference, monkeypatch):
+    monkeypatch.setattr(reference, "PARTS", {"Plans": {"What a plan has": "Work Plan"}})
+    assert reference.parts("Plans", ["Plan", "Work", "UpTo"]) == {
+        "What a plan has": ["Work", "Plan"], "More": ["UpTo"],
+    }  # fmt: skip
+    assert reference.parts("Errors", ["LimitError"]) == {"": ["LimitError"]}
     with pytest.raises(SystemExit, match=r"'Plans' lacks: \['Work'\]"):
-        script.parts("Plans", ["Plan"])
+        reference.parts("Plans", ["Plan"])
+    monkeypatch.setattr(reference, "INTERNAL", {"BoundCall": "plan gone"})
+    with pytest.raises(SystemExit, match=r"BoundCall lacks: \['gone'\]"):
+        reference.own_members(gw.BoundCall)
+    assert reference.own_members(gw.Copy) == ["execute"]
+
+
+DOCSTRING = """Do it.
+
+More of it.
+
+Parameters
+----------
+x : numpy.ndarray, Array or expression
+    What it is done to.
+k : int or sequence of int, default 3
+    How often.
+device : wgpu.GPUDevice, optional
+    By default `default_device()`.
+keepdims : bool, default False
+    Something that no other page says.
+tuning : SortTuning, optional
+    Said elsewhere of primitives.
+
+Returns
+-------
+numpy.ndarray
+    It.
+
+Raises
+------
+AxisError
+    If there is none.
+ArgumentError
+    As everywhere.
+
+Attributes
+----------
+first, last : int
+    Ends.
+lease : object
+    Of memory; for the library's own use.
+
+See Also
+--------
+execute : takes ``input``,
+    and more.
+
+Notes
+-----
+A note.
+
+It is old. Source: A. Author,
+"Title" (2001).
+
+Examples
+--------
+>>> 1 + 1
+2
+"""
+
+
+def test_a_page_leaves_out_what_the_page_of_shared_arguments_says(reference):
+    short = sys.modules["short_docstrings"]
+    one = short.shortened(DOCSTRING, of_primitive=True)
+    assert one.split("\n\n") == [
+        "Do it.", "More of it.", ">>> 1 + 1\n2", "``x``\n   What it is done to.",
+        "``k``\n   int or sequence of int. How often.", "``keepdims``\n   Something that no other page says.",
+        ":doc:`Other arguments </reference/python/shared>`.", "Returns: It.", "Raises `AxisError`",
+        'Source: A. Author, "Title" (2001).', ".. attribute:: first\n               last\n   :type: int", "   Ends.\n",
+    ]  # fmt: skip
+    assert "``tuning``\n   SortTuning. Said elsewhere" in short.shortened(DOCSTRING)
+    assert short.call(DOCSTRING) == "Takes ``input``, and more."
+    page = short.shared_page()
+    for name, (text, replaced) in short.SHARED.items():
+        assert f"``{name}``\n   {text}\n" in page
+        assert len(set(replaced)) == len(replaced), name
 
 
 def _with_examples():

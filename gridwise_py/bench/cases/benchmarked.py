@@ -38,27 +38,22 @@ class Benchmark:
     Attributes
     ----------
     run : Primitive, Sequence, callable, or sequence or mapping of primitives
-        A `gw.Kernel`, another primitive, what `gw.capture` captured, or several kernels, which run one after the other:
-        each gets the arguments that it has, outputs of those before it included. A callable that takes an encoder, and
-        then the inputs by name as Arrays, records on it. One without encoder submits by itself: it is timed call by
-        call, in mode latency, on the GPU only if it returns what has timestamps, and checked by what it returns.
+        A `gw.Kernel`, another primitive, what `gw.capture` captured, or several kernels, which run one after
+        the other; or a function, as `measure` takes it, which gets the inputs by name.
     inputs : mapping from str to numpy.ndarray, Array or number
         The arguments by name. Of a kernel these include what it writes, where that has a content that matters.
     reference : callable or mapping, optional
-        The right outputs: of one output an array, of several a mapping by name. A callable gets those of the inputs, as
-        numpy arrays, that it has parameters for. Without it a primitive of the library is compared with its own.
+        The right outputs: an array, of several outputs a mapping by name, or a function that gets those of the
+        inputs, as numpy arrays, that it has parameters for. A primitive has its own.
     outputs : sequence of str or mapping from str to Array, optional
-        What a callable or a `Sequence` writes: names of inputs, or the Arrays. By default any of the inputs:
-        the reference then returns a mapping by name.
+        What a callable or a `Sequence` writes: names of inputs, or the Arrays.
     work : Work, optional
-        What must be moved and computed, for rates and rooflines. By default what a primitive says of itself; of several
-        kernels and of a callable nothing is known.
+        What must be moved and computed, for rates and rooflines; by default what a primitive says of itself.
     rtol, atol : float, optional
         A float may differ from the reference by ``atol + rtol * abs(reference)``. By default `rtol` is 1e-5
         (f16: 1e-2, f64: 1e-12), and `atol` a hundredth of that of the largest item. Other items must be equal.
     restore : sequence of str
-        Arguments that are put back, untimed, before each trial, because a trial changes what the next one reads; not in
-        mode batch.
+        Arguments that are put back, untimed, before each trial; not in mode batch.
     """
 
     run: Run
@@ -183,12 +178,11 @@ def benchmarked(
         What its times are shown relative to: the value of an axis (``"method=naive"``), or the name of another
         benchmark of this file with the same axes.
     tune : str or iterable of str, optional
-        The axes whose values do the same work in other ways, such as sizes of workgroups: ``gridwise tune FILE`` finds
-        the fastest combination of them at each point of the others.
+        The axes whose values do the same work in other ways, such as sizes of workgroups: ``gridwise tune
+        FILE`` finds the fastest combination.
     **axes : iterable of int, float, str or bool
-        Values by axis, such as ``n=[2**16, 2**20]``. The axis ``n`` is the size, which pictures have on their x axis;
-        it may be a callable of other axes, as in ``n=lambda rows, columns: rows * columns``, and is 1 if it is left
-        out. An axis ``mode`` has modes of `measure`; by default it is hot.
+        Values by axis, such as ``n=[2**16, 2**20]``. The axis ``n`` is the size; it may be a function of other
+        axes, and is 1 if it is left out. An axis ``mode`` has modes of `measure`, by default hot.
 
     Raises
     ------

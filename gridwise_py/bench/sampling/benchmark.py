@@ -112,13 +112,11 @@ def benchmark(
     fn : callable
         Without arguments. Its uploads and downloads count in the CPU wall.
     n_warmup : int, default 5
-        Calls before the first sample. An idle GPU needs some hundred milliseconds of work to raise its clock: use
-        `measure` for decisions.
+        Calls before the first sample. Use `measure` for decisions: it warms up until the clock is steady.
     n_iters : int, default 50
         Samples.
     device : wgpu.GPUDevice, optional
-        A further device whose queue is waited for: needed where `fn` submits by itself to a device that neither
-        `request_device` made nor this library has used.
+        A further device whose queue is waited for, where `fn` submits to one that this library has not used.
 
     Returns
     -------

@@ -99,7 +99,7 @@ def compare_kernels(
     kernels : mapping from str to Primitive, Sequence, callable, sequence or mapping of primitives, or Benchmark
         By name what `measure` takes. All on one device.
     baseline : str, optional
-        The name of the kernel that the others are judged against; by default the first one.
+        What the others are judged against; by default the first one.
     rounds : int, default 9
         At least 3. More rounds make intervals narrower.
     mode : {"hot", "cold", "batch", "latency"}
@@ -115,8 +115,7 @@ def compare_kernels(
     device : wgpu.GPUDevice, optional
         As for `measure`.
     **arrays : Array or numpy.ndarray, or the values of uniforms
-        The arguments by name; each kernel gets those that it has. Outputs that are left out are made once, and shared
-        by primitives that agree about them.
+        The arguments by name; each kernel gets those that it has. Outputs that are left out are made once.
 
     Returns
     -------

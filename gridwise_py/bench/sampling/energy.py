@@ -105,8 +105,7 @@ def measure_energy(
     windows : int, default 5
         At least 3 give an interval.
     calls : int, optional
-        Run the call just so often in each window, without warm-up and whatever the sensor's steps: for work that cannot
-        be repeated. A callable is called once more, to find its device, unless `device` is given.
+        Run the call just so often in each window, without warm-up: for work that cannot be repeated.
     device : wgpu.GPUDevice, optional
         Of a callable. Needed if it submits by itself to a device that this library has not used.
     **arrays

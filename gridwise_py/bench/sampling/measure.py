@@ -54,21 +54,18 @@ def measure(
     ----------
     subject : Primitive, Sequence, callable, sequence or mapping of primitives, or Benchmark
         A `Kernel` or another primitive; what `capture` captured; several kernels, which run in order and get an
-        interval each; or a function. One that takes an encoder, and then the arguments by name as Arrays, records on
-        it, and is timed as a whole. One without encoder submits by itself, and is timed call by call as `benchmark`
-        does: by the CPU's wall, and on the GPU if it returns what has timestamps. A `Benchmark` brings its arguments,
-        and a reference, its work and more besides.
+        interval each; a `Benchmark`; or a function. One that takes an encoder, and the arguments by name,
+        records on it, and is timed as a whole. One without submits by itself, and is timed as `benchmark` does.
     mode : {"hot", "cold", "batch", "latency"}
-        How trials are laid out on the GPU, and in which state of the caches; see `Mode` and docs/concepts/measuring.md.
-        By default hot; a function that submits by itself has latency only.
+        How trials are laid out, and in which state of the caches (docs/concepts/measuring.md). By default hot;
+        latency for a function that submits by itself.
     protocol : SamplingProtocol, optional
     restore : iterable of str, optional
-        Arguments that it changes: their contents are restored, untimed, before each trial. By default the inputs of
-        a primitive that share memory with an output.
+        Arguments that it changes, restored, untimed, before each trial; by default inputs that share memory
+        with an output.
     check : bool or callable, default True
-        Whether the first and the last result are compared with the reference, if there is one: of a `Benchmark`, or
-        that of a primitive in numpy. Or a function that takes the outputs by name (of a function that submits, what it
-        returned) and returns a `Mismatch` or None.
+        Whether the first and the last result are compared with the reference, if there is one. Or a function
+        that takes the outputs by name and returns a `Mismatch` or None.
     case : mapping, optional
         The rest of the measurement's identity besides primitive, n and mode.
     device : wgpu.GPUDevice, optional

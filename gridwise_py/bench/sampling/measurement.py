@@ -46,8 +46,7 @@ class Measurement:
         The first call, compilation included, on the CPU's clock.
     stop_reason : StopReason or None
     clock_moved : bool
-        Whether the clock moved during every block of samples, so that those here are of several clocks. Where it
-        moved during some blocks only, their samples are left out, and counted in ``invalid`` as ``other_clock``.
+        Whether the clock moved during every block of samples. Of others, blocks in which it moved are left out.
     canary_ns : tuple of float
         The canary's times: before and after each block, also of those that are left out.
     checked : bool

@@ -30,8 +30,8 @@ class SamplingProtocol:
     Parameters
     ----------
     samples : int, optional
-        Take exactly this many, all at one clock, unless the time is up. By default sampling stops when the 95 %
-        interval of the median is narrow, or becomes no narrower; see `StoppingRule`.
+        Take exactly this many, unless the time is up. By default sampling stops when the 95 % interval of the
+        median is narrow, or becomes no narrower.
     relative_interval : float
         An interval is narrow if its width is at most this share of the median.
     min_samples, max_samples, plateau_samples : int
@@ -39,10 +39,9 @@ class SamplingProtocol:
     timeout_s : float
         Sampling ends after this time at the latest, warm-up not included.
     warmup_s, max_warmup_s, max_clock_warmup_s : float
-        Before sampling, the same work runs continuously for at least `warmup_s`, and until its times are stationary, at
-        most for `max_warmup_s`: an idle GPU clocks down and needs some hundred milliseconds of work to come back. While
-        the canary is slower than the fastest time known for the device, the warm-up continues, at most for
-        `max_clock_warmup_s`.
+        The same work runs before for at least `warmup_s`, and until its times are stationary, at most for
+        `max_warmup_s`; at most for `max_clock_warmup_s` while the canary is slower than the fastest time known
+        for the device.
     block_trials : int
         Trials between two checks of the canary and of the stopping rule.
     submission_trials : int
@@ -54,7 +53,7 @@ class SamplingProtocol:
         ms.
     flush_bytes : int, optional
         Size of the buffer that empties the caches in mode cold. By default four times the cache that `gridwise
-        calibrate` found on this device, else 256 MiB; at most one binding of the device, and at least 64 KiB.
+        calibrate` found, else 256 MiB.
     canary_passes : int
         Runs of the canary before and after each block.
     check_unit : bool
