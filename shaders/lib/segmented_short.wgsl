@@ -12,7 +12,13 @@ var<workgroup> short_found: u32;
 // Whether so many segments end in the tile, of which `first` is the first, that they are short on average.
 fn are_short(tile: u32, first: u32) -> bool {
   let s = first + tile_size() / SHORT_TILE - 1u;
+//$ if offsets_are_written
+  // In a binding that is written, as the output's may be, WGSL takes no load for the same in all invocations.
+  if (local == 0u) { short_found = select(0u, 1u, s < params.segments && end_of(s) <= tile_limit(tile)); }
+  return workgroupUniformLoad(&short_found) != 0u;
+//$ else
   return s < params.segments && end_of(s) <= tile_limit(tile);
+//$ endif
 }
 //$ macro short_segment(j)
     if (is_here_{{ j }}) {
