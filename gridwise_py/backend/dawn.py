@@ -17,8 +17,10 @@ from typing import Any, cast
 
 import wgpu
 
+from .native_functions import NativeFunctions, PendingErrors
+
 __all__ = [
-    "HAS_FAST_PATHS",
+    "HAS_MAPPED_MEMORY",
     "HAS_TICKS",
     "LANGUAGE",
     "LOGGER",
@@ -29,6 +31,7 @@ __all__ = [
     "check_lives",
     "create_trusted",
     "features_of",
+    "native_functions",
     "polled",
     "prepare",
     "request_device",
@@ -42,7 +45,7 @@ NAME = "dawn"
 PACKAGE = "wgpudawn"
 LANGUAGE = "tint"
 LOGGER = "wgpudawn"
-HAS_FAST_PATHS = False
+HAS_MAPPED_MEMORY = False
 HAS_TICKS = False
 
 # What wgpu calls otherwise.
@@ -71,6 +74,9 @@ class _Native:
         self.instance = helpers.get_wgpu_instance()
         self.process_events = functools.partial(c.lib.wgpuInstanceProcessEvents, self.instance)
         self.work_done = c.lib.wgpuQueueOnSubmittedWorkDone
+        errors = functools.partial(PendingErrors, api.error_handler)
+        self.pending: list[object] = api.error_handler.pending
+        self.functions = NativeFunctions(api, c.ffi, c.lib, c.ffi.new, errors)
         self.callback_mode, self.callback = c.CALLBACK_MODE, c.c_callback("WGPUQueueWorkDoneCallback")
 
 
@@ -151,6 +157,7 @@ class _Fence:
         info.mode, info.callback = native.callback_mode, native.callback
         info.userdata1 = native.callbacks.register(self._done)
         self.future: Any = native.work_done(queue, info[0])
+        native.pending.clear()  # of a lost device, which is over: whoever waits asks for that
 
     def _done(self, *_: object) -> None:
         self.is_done = True
@@ -192,6 +199,11 @@ def _wait_for_fence(device: wgpu.GPUDevice, is_over: Callable[[], bool]) -> Call
             native.lib.wgpuInstanceWaitAny(native.instance, 1, info, _LOOK_AGAIN_NS)
 
     return wait
+
+
+def native_functions() -> NativeFunctions | None:
+    """Return the C functions that encode and submit."""
+    return _native().functions
 
 
 def tick_period_ns(device: wgpu.GPUDevice) -> float:

@@ -14,6 +14,7 @@ import wgpu
 
 from ..errors import AdapterError
 from . import dawn, wgpu_native
+from .native_functions import NativeFunctions
 
 __all__ = ["ENGINES", "Engine", "engine_named", "engine_of"]
 
@@ -28,9 +29,8 @@ class Engine(Protocol):
         The compiler of WGSL, as `planning.shaders.prologue` takes it.
     LOGGER : str
         Where the engine logs what it cannot raise.
-    HAS_FAST_PATHS : bool
-        Whether the C functions of `raw_commands` and `mapped_memory` are the engine's. Otherwise commands are encoded,
-        submitted and mapped by the public calls.
+    HAS_MAPPED_MEMORY : bool
+        Whether the C functions of `mapped_memory` are the engine's. Otherwise memory is mapped by the public calls.
     HAS_TICKS : bool
         Whether queries are resolved to ticks of a period; otherwise, as WebGPU says, to nanoseconds.
     """
@@ -42,7 +42,7 @@ class Engine(Protocol):
     @property
     def LOGGER(self) -> str: ...
     @property
-    def HAS_FAST_PATHS(self) -> bool: ...
+    def HAS_MAPPED_MEMORY(self) -> bool: ...
     @property
     def HAS_TICKS(self) -> bool: ...
 
@@ -85,6 +85,10 @@ class Engine(Protocol):
 
         What makes it takes the device, and a function that says whether the device was destroyed meanwhile.
         """
+        ...
+
+    def native_functions(self) -> NativeFunctions | None:
+        """Return the C functions that encode and submit; None where the public calls are to do that."""
         ...
 
     def tick_period_ns(self, device: wgpu.GPUDevice) -> float:

@@ -3,7 +3,7 @@
 wgpu-py 0.32 has no working public call for three things that this library needs: waiting until the queue is idle, the
 length of a timestamp's tick, and shader modules without run-time checks. A fourth use is for speed: the types of its C
 structures. The only other modules that use private names of wgpu-py are `fork_guard`, which keeps a fork from releasing
-its parent's objects, and this engine's fast paths, `raw_commands` and `mapped_memory`.
+its parent's objects, and the fast paths, `raw_commands` and, of this engine alone, `mapped_memory`.
 """
 
 # Private names are what this file is for.
@@ -17,14 +17,15 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import wgpu
 
 from .internals import made_of_internals
+from .native_functions import NativeFunctions, SlotErrors
 
 __all__ = [
-    "HAS_FAST_PATHS",
+    "HAS_MAPPED_MEMORY",
     "HAS_TICKS",
     "LANGUAGE",
     "LOGGER",
@@ -34,6 +35,7 @@ __all__ = [
     "check_lives",
     "create_trusted",
     "features_of",
+    "native_functions",
     "parse_types_alone",
     "polled",
     "prepare",
@@ -47,7 +49,7 @@ __all__ = [
 NAME = "wgpu"
 LANGUAGE = "naga"
 LOGGER = "wgpu"
-HAS_FAST_PATHS = True
+HAS_MAPPED_MEMORY = True
 HAS_TICKS = True
 _PAUSE_S = 0.0001  # between the polls of a helper that does not block
 
@@ -126,6 +128,21 @@ def polled(device: wgpu.GPUDevice) -> bool | None:
         return bool(poll(device._internal, False, null) & 1)
     except AttributeError:
         return None
+
+
+def _find_functions() -> NativeFunctions:
+    from wgpu.backends.wgpu_native import _api, _helpers, ffi, lib
+
+    handler: Any = _api.error_handler
+    errors = functools.partial(SlotErrors, handler._per_thread_data, handler._get_proxy_stack, _helpers.ERROR_TYPES)
+    backend: Any = cast(Any, ffi)._backend
+    return NativeFunctions(_api, ffi, lib, backend.newp, errors)
+
+
+@functools.lru_cache(maxsize=1)
+def native_functions() -> NativeFunctions | None:
+    """Return the C functions that encode and submit; None where wgpu-py is organised differently."""
+    return made_of_internals(_find_functions)
 
 
 def _find_poll() -> tuple[Callable[..., int], Any]:

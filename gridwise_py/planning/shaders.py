@@ -180,7 +180,9 @@ _GUTTER = re.compile(r"^( *)(\d+)(?= │)", re.MULTILINE)
 _QUOTED = re.compile(r"^ *\d+ │(.*)$", re.MULTILINE)
 _CALLS = re.compile(r"\A(?:\w[\w ]*\n+)?Caused by:\n(?:  In \w+.*\n)+\n*|(?:\n+ - While .*)+\Z")
 # A message of Tint: its place, what it is, the line of the text, and what is meant in it.
-_TINT = re.compile(r"^(?:Error while parsing WGSL: )?:(\d+):(\d+) (error|warning|note): (.*)\n(.*)\n([ \t^]+)$", re.MULTILINE)
+_TINT = re.compile(
+    r"^(?:Error while parsing WGSL: )?:(\d+):(\d+) (error|warning|note): (.*)\n(.*)\n([ \t^]+)$", re.MULTILINE
+)
 _LINES_SHOWN = 30
 _LINES_AROUND = 5
 
@@ -225,10 +227,8 @@ def shader_error(what: str, text: str, compiler: str) -> ShaderError:
 
 def _as_naga_says_it(message: re.Match[str]) -> str:
     line, column, kind, said, quoted, marks = message.groups()
-    margin = " " * len(line)
-    return "\n".join(
-        [f"{kind}: {said}", f"{margin} ┌─ wgsl:{line}:{column}", f"{margin} │", f"{line} │ {quoted}", f"{margin} │ {marks}"]
-    )
+    bar = " " * len(line) + " │"
+    return f"{kind}: {said}\n{bar[:-1]}┌─ wgsl:{line}:{column}\n{bar}\n{line} │ {quoted}\n{bar} {marks}"
 
 
 def where_in_shader(message: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend import raw_commands
+from gridwise_py.backend import wgpu_native
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.runtime import batch as batches
 from gridwise_py.runtime.context import context_of
@@ -73,7 +73,7 @@ def test_calls_are_held_back_and_submitted_at_the_end(device, case):
 
 
 def test_a_batch_is_one_submission_of_one_pass(device, case, monkeypatch):
-    made, native = [], raw_commands._native()
+    made, native = [], state_of(device).engine.native_functions()
     for name in ("submit", "begin_pass"):
         real = getattr(native, name)
         monkeypatch.setattr(native, name, lambda *a, name=name, real=real: (made.append(name), real(*a))[1])
@@ -430,7 +430,7 @@ def test_a_tool_that_submits_past_this_library_by_its_own_function(renewed_devic
 
 
 def test_another_version_of_wgpu_py_takes_the_public_calls(renewed_device, monkeypatch):
-    monkeypatch.setattr(raw_commands, "_native", lambda: None)
+    monkeypatch.setattr(wgpu_native, "native_functions", lambda: None)
     case = Case(renewed_device)
     with gw.batch(renewed_device):
         case.scan.execute()
