@@ -10,13 +10,16 @@ both engines live in one process.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import wgpu
 
+from ..errors import AdapterError
+from ..types.capabilities import SubgroupMatrices
 from .native_functions import NativeFunctions, PendingErrors
 
 __all__ = [
@@ -35,6 +38,7 @@ __all__ = [
     "polled",
     "prepare",
     "request_device",
+    "subgroup_matrices",
     "switches",
     "tick_period_ns",
     "version",
@@ -50,13 +54,16 @@ HAS_TICKS = False
 
 # What wgpu calls otherwise.
 _FEATURES = {"subgroup": "subgroups"}
+MATRICES = "chromium-experimental-subgroup-matrix"
 # Threads of this library compile, wait and submit at once. Without this feature Dawn takes one thread at a time.
 _THREADS = "implicit-device-synchronization"
 # Dawn rounds timestamps to 65.5 µs, so that web pages learn less of the machine: no kernel could be timed.
-_SWITCHES = {"timestamp_quantization": False}
+_TOGGLES = {"timestamp_quantization": False}
+# Of the instance and of adapters. Without them Dawn lists no subgroup matrices, and on NVIDIA's GPUs no 16-bit floats.
+_INSTANCE_TOGGLES = {"allow_unsafe_apis": True, "vulkan_enable_f16_on_nvidia": True}
 _LOOK_AGAIN_NS = 10_000_000  # how often a wait that blocks looks whether the device was destroyed
-# On wgpudawn's objects: what is not done yet on a device, and that an adapter has made one.
-_FENCE, _USED = "_gridwise_fence", "_gridwise_used"
+# On wgpudawn's objects: what is not done yet on a device, its toggles, and that an adapter has made one.
+_FENCE, _TOGGLES_OF, _USED = "_gridwise_fence", "_gridwise_toggles", "_gridwise_used"
 
 
 class _Native:
@@ -71,6 +78,11 @@ class _Native:
         api: Any = importlib.import_module(f"{PACKAGE}.backends.dawn._api")
         _adopt(api, helpers.ERROR_TYPES)
         self.ffi, self.lib, self.callbacks = c.ffi, c.lib, c.callbacks
+        self.extras: Any = importlib.import_module(f"{PACKAGE}.backends.dawn.extras")
+        self.instance_toggles: dict[str, bool] = {}
+        if helpers._the_instance is None:  # otherwise the process has used it before, as it wished
+            self.instance_toggles = _INSTANCE_TOGGLES
+            self.extras.set_instance_extras(enable_toggles=list(_INSTANCE_TOGGLES))
         self.instance = helpers.get_wgpu_instance()
         self.process_events = functools.partial(c.lib.wgpuInstanceProcessEvents, self.instance)
         self.work_done = c.lib.wgpuQueueOnSubmittedWorkDone
@@ -101,9 +113,20 @@ def version() -> str:
     return _native().version
 
 
-def switches() -> dict[str, bool]:
-    """Return what this library sets of Dawn's toggles."""
-    return dict(_SWITCHES)
+def switches(device: wgpu.GPUDevice) -> dict[str, bool]:
+    """Return which of Dawn's toggles were set for a device, by this library or by whoever asked for it."""
+    return {**_native().instance_toggles, **device.__dict__.get(_TOGGLES_OF, {})}
+
+
+def subgroup_matrices(device: wgpu.GPUDevice) -> list[SubgroupMatrices]:
+    """Return the kinds of matrices that subgroups of a device multiply."""
+    if MATRICES not in device.features:
+        return []
+    found = _native().extras.get_adapter_properties(device.adapter).get("subgroup_matrix_configs", [])
+    return [
+        SubgroupMatrices(each["component_type"], each["result_component_type"], each["m"], each["n"], each["k"])
+        for each in found
+    ]
 
 
 def prepare() -> None:
@@ -122,12 +145,20 @@ def features_of(thing: wgpu.GPUAdapter | wgpu.GPUDevice) -> set[str]:
     return features | {ours for ours, theirs in _FEATURES.items() if theirs in features}
 
 
-def request_device(adapter: wgpu.GPUAdapter, label: str, features: Sequence[str]) -> wgpu.GPUDevice:
-    """Make a device with some features, by wgpu's names, and the adapter's limits."""
+def request_device(
+    adapter: wgpu.GPUAdapter, label: str, features: Sequence[str], toggles: Mapping[str, bool]
+) -> wgpu.GPUDevice:
+    """Make a device with some features, by wgpu's names, the adapter's limits, and some of Dawn's toggles."""
     wanted = [_FEATURES.get(name, name) for name in features]
     if _THREADS in adapter.features:
         wanted.append(_THREADS)
-    on_off = tuple([name for name, is_on in _SWITCHES.items() if is_on is wished] for wished in (True, False))
+    known = [name for name, each in _native().extras.all_toggles().items() if each["stage"] == "device"]
+    for name in toggles:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 3)
+            raise AdapterError(f"Dawn has no toggle {name!r} of a device; known is {' or '.join(close) or known}")
+    chosen = {**_TOGGLES, **toggles}
+    on_off = tuple([name for name, is_on in chosen.items() if is_on is wished] for wished in (True, False))
     if _USED in adapter.__dict__:  # Dawn makes one device of each; another look finds the same one again
         same = (other for other in adapters() if dict(other.info) == dict(adapter.info))
         adapter = next(same, adapter)
@@ -135,6 +166,7 @@ def request_device(adapter: wgpu.GPUAdapter, label: str, features: Sequence[str]
     promise = cast(Any, adapter)._request_device_async(label, wanted, {}, None, "", toggles=on_off)
     device: Any = promise.sync_wait()
     device._features = features_of(device)
+    device.__dict__[_TOGGLES_OF] = chosen
     return device
 
 

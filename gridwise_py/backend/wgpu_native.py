@@ -16,11 +16,13 @@ import importlib
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import wgpu
 
+from ..errors import AdapterError
+from ..types.capabilities import SubgroupMatrices
 from .internals import made_of_internals
 from .native_functions import NativeFunctions, SlotErrors
 
@@ -40,6 +42,7 @@ __all__ = [
     "polled",
     "prepare",
     "request_device",
+    "subgroup_matrices",
     "switches",
     "tick_period_ns",
     "version",
@@ -59,9 +62,14 @@ def version() -> str:
     return wgpu.__version__
 
 
-def switches() -> dict[str, bool]:
-    """Return what this library sets of the engine's own switches, by the engine's names."""
+def switches(device: wgpu.GPUDevice) -> dict[str, bool]:
+    """Return which of the engine's own switches were set for a device: it has none."""
     return {}
+
+
+def subgroup_matrices(device: wgpu.GPUDevice) -> list[SubgroupMatrices]:
+    """Return the kinds of matrices that subgroups of a device multiply: naga has none."""
+    return []
 
 
 def prepare() -> None:
@@ -80,8 +88,12 @@ def features_of(thing: wgpu.GPUAdapter | wgpu.GPUDevice) -> set[str]:
     return set(thing.features)
 
 
-def request_device(adapter: wgpu.GPUAdapter, label: str, features: Sequence[str]) -> wgpu.GPUDevice:
+def request_device(
+    adapter: wgpu.GPUAdapter, label: str, features: Sequence[str], toggles: Mapping[str, bool]
+) -> wgpu.GPUDevice:
     """Make a device with some features, by wgpu's names, and the adapter's limits."""
+    if toggles:
+        raise AdapterError(f"toggles={dict(toggles)}, but wgpu has no toggles; omit them, or use engine='dawn'")
     # wgpu-py gives a device the adapter's limits unless told otherwise, unlike WebGPU in a browser.
     return adapter.request_device_sync(label=label, required_features=list(features))
 

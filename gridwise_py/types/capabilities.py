@@ -10,7 +10,7 @@ from ..display.quantities import format_time
 from ..display.table import table_of
 from ..errors import ArgumentError
 
-__all__ = ["Capabilities", "LookbackVerdict", "SubgroupMode", "SubgroupsLike"]
+__all__ = ["Capabilities", "LookbackVerdict", "SubgroupMatrices", "SubgroupMode", "SubgroupsLike"]
 
 #: Values of ``subgroups=``; see `Capabilities.subgroup_mode`.
 SubgroupsLike: TypeAlias = (
@@ -49,6 +49,24 @@ class SubgroupMode:
 
     def __str__(self) -> str:
         return "none" if self.kind == "none" else f"{self.kind}-{self.size}"
+
+
+@dataclass(frozen=True)
+class SubgroupMatrices:
+    """A kind of matrices that subgroups multiply: an m × k and a k × n one give one of m × n.
+
+    Attributes
+    ----------
+    items, results : str
+        The WGSL types of their items, and of the items of their product.
+    m, n, k : int
+    """
+
+    items: str
+    results: str
+    m: int
+    n: int
+    k: int
 
 
 @dataclass(frozen=True)
@@ -128,6 +146,8 @@ class Capabilities:
     lookback : LookbackVerdict or None
         Whether look-back is safe. None means not tested yet: a primitive that needs to know then tests its device.
         Without a device it assumes that look-back is safe, except on CPU adapters.
+    subgroup_matrices : tuple of SubgroupMatrices
+        What subgroups multiply at once, in tensor cores; empty without such a feature, as with wgpu.
     tuning : mapping or None
         Kernel shapes that `gridwise tune` found for this adapter and driver, here or where the package was made: by
         kernel, ranges of lengths (above so many items, up to so many) with the fields of a tuning.
@@ -147,6 +167,7 @@ class Capabilities:
     tick_period_ns: float | None = None
     tick_step_ns: float | None = None
     lookback: LookbackVerdict | None = None
+    subgroup_matrices: tuple[SubgroupMatrices, ...] = ()
     tuning: Mapping[str, Any] | None = None
     facts: Mapping[str, Any] | None = None
 

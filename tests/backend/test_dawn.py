@@ -144,6 +144,21 @@ def test_errors_are_those_of_wgpu(dawn):
             use()
 
 
+def test_toggles_are_asked_for_and_shown(dawn, wgpu_device, monkeypatch):
+    made = gw.request_device(dawn.adapter, toggles={"disable_robustness": True})
+    switches = engine_description(made).switches
+    assert switches["disable_robustness"]
+    assert switches["timestamp_quantization"] is False
+    assert "disable_robustness" not in engine_description(dawn).switches
+    assert device_key(made) != device_key(dawn)
+    monkeypatch.setenv("GRIDWISE_TOGGLES", "timestamp_quantization=on")
+    assert engine_description(gw.request_device(dawn.adapter)).switches["timestamp_quantization"]
+    with pytest.raises(gw.AdapterError, match="no toggle 'disable_robustnes' of a device; known is disable_robustness"):
+        gw.request_device(dawn.adapter, toggles={"disable_robustnes": True})
+    with pytest.raises(gw.AdapterError, match="wgpu has no toggles"):
+        gw.request_device(wgpu_device.adapter, toggles={"disable_robustness": True})
+
+
 def test_findings_and_files_name_the_engine(wgpu_device, dawn):
     assert device_key(wgpu_device)["wgpu"] == wgpu.__version__
     ours = device_key(dawn)
