@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import wgpu
@@ -34,7 +34,7 @@ class SlotErrors:
 
     __slots__ = ("_error_types", "_slots", "message", "name", "type")
 
-    def __init__(self, of_thread: Any, new_slots: Callable[[], deque[Any]], error_types: dict[str, type[Exception]]):
+    def __init__(self, of_thread: Any, new_slots: Callable[[], deque[Any]], error_types: Mapping[str, type[Exception]]):
         try:
             self._slots: deque[Any] = of_thread.stack
         except AttributeError:  # the first time in this thread

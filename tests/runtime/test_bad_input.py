@@ -13,6 +13,7 @@ import gridwise_py as gw
 from gridwise_py import errors
 from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import context_of
+from helpers.bare import device_with
 from helpers.strategies import make_primitive
 
 N = 1000
@@ -496,7 +497,7 @@ def test_the_warning_about_missing_timestamps_is_of_the_callers_line(device):
         (gw.VectorAdd, lambda p, x: p.execute(a=x, b=x, enable_gpu_timing=True)),
         (None, lambda p, x: p.execute(x=x, enable_gpu_timing=True)),
     ):
-        bare = device.adapter.request_device_sync(label="bare")
+        bare = device_with(device)
         made = gw.Kernel(bare, DOUBLE, {"x": "read_write"}, 1) if primitive is None else primitive(bare)
         with pytest.warns(gw.GridwiseWarning, match="timestamp-query") as caught:
             run(made, gw.asarray(X, bare))

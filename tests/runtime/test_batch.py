@@ -16,6 +16,7 @@ from gridwise_py.backend import wgpu_native
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.runtime import batch as batches
 from gridwise_py.runtime.context import context_of
+from helpers.bare import device_with
 
 N = 1000
 X = np.arange(N, dtype=np.uint32)
@@ -226,7 +227,7 @@ def test_a_buffer_that_is_destroyed_is_used_before(device, case):
 
 @pytest.mark.needs("mappable-primary-buffers")
 def test_a_buffer_that_the_caller_maps_is_used_before(device):
-    own = device.adapter.request_device_sync(required_features=["mappable-primary-buffers"])
+    own = device_with(device, "mappable-primary-buffers")
     usage = wgpu.BufferUsage
     buffer = own.create_buffer(size=4 * N, usage=usage.STORAGE | usage.MAP_WRITE)
     before, y = (gw.asarray(X, own) for _ in range(2))
@@ -536,7 +537,7 @@ def test_an_exception_inside_leaves_what_was_called(device, case):
 
 
 def test_a_batch_warns_like_any_call_on_a_device_without_timestamps(device):
-    own = device.adapter.request_device_sync(required_features=[])
+    own = device_with(device)
     copy = gw.Copy(own, tuning=gw.ElementwiseTuning(workgroup_size=64, vecs=1)).bind(input=gw.asarray(X, own))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

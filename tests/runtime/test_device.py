@@ -11,6 +11,7 @@ import wgpu
 
 import gridwise_py as gw
 from gridwise_py.runtime import device as device_module
+from helpers.bare import device_with
 
 X = np.arange(10_007, dtype=np.uint32)
 
@@ -211,7 +212,7 @@ def test_what_is_no_device_is_refused():
 
 def test_a_device_of_the_users_without_any_feature(device):
     """Everything works, also without subgroups; times of the GPU are None, with one warning."""
-    bare = device.adapter.request_device_sync(required_features=[])
+    bare = device_with(device)
     capabilities = gw.capabilities(bare)
     assert not set(capabilities.features) & {"subgroup", "timestamp-query", "shader-int64"}
     assert (capabilities.subgroup_size, capabilities.tick_period_ns, capabilities.tick_step_ns) == (None, None, None)

@@ -16,6 +16,7 @@ from gridwise_py.backend.device_state import state_of
 from gridwise_py.runtime import memory
 from gridwise_py.runtime import sequence as sequence_module
 from gridwise_py.runtime.context import context_of
+from helpers.bare import device_with
 
 N = 1000
 X = np.arange(N, dtype=np.uint32)
@@ -302,7 +303,7 @@ def test_an_exception_in_the_block_leaves_nothing_to_replay(device):
 
 
 def test_a_device_without_timestamps_warns_at_the_callers_line(device):
-    own = device.adapter.request_device_sync(required_features=[])
+    own = device_with(device)
     copy = gw.Copy(own, tuning=gw.ElementwiseTuning(workgroup_size=64, vecs=1)).bind(input=gw.asarray(X, own))
     with gw.capture(own) as sequence:
         copy.execute()

@@ -10,6 +10,7 @@ import gridwise_py as gw
 from gridwise_py.runtime import timing_overhead as overhead_module
 from gridwise_py.timing.overhead import StampCost, TimingOverheads
 from gridwise_py.timing.result import Span
+from helpers.bare import device_with
 
 X = np.random.default_rng(39).integers(0, 1 << 32, 20_003, dtype=np.uint32)
 INSIDE = "timestamp-query-inside-passes"
@@ -177,7 +178,7 @@ def test_a_kind_that_is_none_and_a_device_that_cannot(stamping):
     assert scan.execute().output is before  # the earlier arguments are still bound
     with gw.capture(stamping) as sequence:
         scan.execute(input=x)
-    lacking = stamping.adapter.request_device_sync(required_features=["timestamp-query"])
+    lacking = device_with(stamping, "timestamp-query")
     y, other = gw.asarray(X[:100], lacking), _scan(lacking)
     adapter = stamping.adapter.info["device"]
     for call in (
