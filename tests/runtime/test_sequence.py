@@ -11,7 +11,6 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend import wgpu_native
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.runtime import memory
 from gridwise_py.runtime import sequence as sequence_module
@@ -384,7 +383,7 @@ def test_a_first_call_may_be_captured_where_memory_is_used_again(renewed_device,
 @pytest.mark.parametrize("native", [True, False])
 def test_calls_that_move_much_are_submitted_ahead(device, monkeypatch, native):
     if not native:
-        monkeypatch.setattr(wgpu_native, "native_functions", lambda: None)
+        monkeypatch.setattr(state_of(device).engine, "native_functions", lambda: None)
     monkeypatch.setattr(sequence_module, "_AHEAD_BYTES", 8 * N)
     case = Case(device)
     case.x.fill(1)
@@ -408,7 +407,7 @@ def test_calls_that_move_much_are_submitted_ahead(device, monkeypatch, native):
 
 
 def test_without_the_c_functions_and_blocking(renewed_device, monkeypatch):
-    monkeypatch.setattr(wgpu_native, "native_functions", lambda: None)
+    monkeypatch.setattr(state_of(renewed_device).engine, "native_functions", lambda: None)
     case = Case(renewed_device)
     case.sequence.execute()
     assert case.total.item() == int(sums(X).sum(dtype=np.uint32))
