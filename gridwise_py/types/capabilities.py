@@ -245,4 +245,6 @@ class Capabilities:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON data."""
-        return {**asdict(self), "features": sorted(self.features), "limits": dict(self.limits)}
+        found = asdict(self)
+        found["subgroup_matrices"] = list(found["subgroup_matrices"])
+        return {**found, "features": sorted(self.features), "limits": dict(self.limits)}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.backend.device_state import state_of
 from gridwise_py.planning import shaders
 from gridwise_py.planning.builder import parameter_words
 from gridwise_py.planning.shaders import (
@@ -333,7 +334,9 @@ def test_execute_dumps_what_it_compiles(tmp_path, monkeypatch, fresh_device):
     scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
     run = scan.execute(input=gw.asarray(np.ones(100_000, dtype=np.uint32), fresh_device))
     dumped = {path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
-    assert dumped == {run.plan.shaders[kernel.shader].text for kernel in run.plan.kernels}
+    language = state_of(fresh_device).engine.LANGUAGE
+    texts = [run.plan.shaders[kernel.shader].text for kernel in run.plan.kernels]
+    assert dumped == {prologue(language, text).replace("\n", " ") + text for text in texts}
 
 
 def test_cases_cover_every_registered_primitive():
