@@ -159,6 +159,9 @@ def prologue(target: str, text: str) -> str:
     if target == "tint" and re.search(r"\bsubgroup\w*\(|@builtin\((subgroup_\w+|num_subgroups)\)", text):
         # Subgroup operations run under conditions that are uniform by construction, which Tint cannot see.
         lines += ["enable subgroups;", "diagnostic(off, subgroup_uniformity);"]
+        if "subgroup_matrix_" in text:
+            lines.insert(0, "enable chromium_experimental_subgroup_matrix;")
+            lines.append("diagnostic(off, chromium.subgroup_matrix_uniformity);")
     return "".join(line + "\n" for line in lines)
 
 

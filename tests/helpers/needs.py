@@ -31,7 +31,7 @@ def _limit(device: wgpu.GPUDevice, name: str) -> int:
     return device.limits[f"max-compute-{name}"]
 
 
-#: Features of wgpu-native that tests name.
+#: Features of wgpu-native, and of Dawn, that tests name.
 NATIVE_FEATURES = (
     "subgroup",
     "shader-f64",
@@ -40,6 +40,7 @@ NATIVE_FEATURES = (
     "timestamp-query-inside-encoders",
     "timestamp-query-inside-passes",
     "mappable-primary-buffers",
+    "chromium-experimental-subgroup-matrix",
 )
 #: Of the machine.
 OF_MACHINE: dict[str, Check] = {
