@@ -53,7 +53,12 @@ HAS_MAPPED_MEMORY = False
 HAS_TICKS = False
 
 # What wgpu calls otherwise.
-_FEATURES = {"subgroup": "subgroups"}
+_FEATURES = {
+    "subgroup": "subgroups",
+    "timestamp-query-inside-passes": "chromium-experimental-timestamp-query-inside-passes",
+}
+# What Dawn has without a feature of its own, where unsafe APIs are allowed.
+_ENCODER_STAMPS = "timestamp-query-inside-encoders"
 MATRICES = "chromium-experimental-subgroup-matrix"
 # Threads of this library compile, wait and submit at once. Without this feature Dawn takes one thread at a time.
 _THREADS = "implicit-device-synchronization"
@@ -142,6 +147,8 @@ def adapters() -> list[wgpu.GPUAdapter]:
 def features_of(thing: wgpu.GPUAdapter | wgpu.GPUDevice) -> set[str]:
     """Return the features of an adapter or a device, by wgpu's names where it has them."""
     features: set[str] = set(thing.features)
+    if "timestamp-query" in features and _native().instance_toggles.get("allow_unsafe_apis"):
+        features.add(_ENCODER_STAMPS)
     return features | {ours for ours, theirs in _FEATURES.items() if theirs in features}
 
 
@@ -149,7 +156,7 @@ def request_device(
     adapter: wgpu.GPUAdapter, label: str, features: Sequence[str], toggles: Mapping[str, bool]
 ) -> wgpu.GPUDevice:
     """Make a device with some features, by wgpu's names, the adapter's limits, and some of Dawn's toggles."""
-    wanted = [_FEATURES.get(name, name) for name in features]
+    wanted = [_FEATURES.get(name, name) for name in features if name != _ENCODER_STAMPS]
     if _THREADS in adapter.features:
         wanted.append(_THREADS)
     known = [name for name, each in _native().extras.all_toggles().items() if each["stage"] == "device"]
@@ -165,7 +172,7 @@ def request_device(
     adapter.__dict__[_USED] = True
     promise = cast(Any, adapter)._request_device_async(label, wanted, {}, None, "", toggles=on_off)
     device: Any = promise.sync_wait()
-    device._features = features_of(device)
+    device._features = features_of(device) - ({_ENCODER_STAMPS} - set(features))
     device.__dict__[_TOGGLES_OF] = chosen
     return device
 

@@ -24,18 +24,16 @@ def stamping(device, require):
 
 
 @pytest.fixture
-def passes_begun(monkeypatch):
-    """Notes the passes that are begun by wgpu-py's public call."""
-    begun = []
-    from wgpu.backends.wgpu_native import GPUCommandEncoder
-
-    begin = GPUCommandEncoder.begin_compute_pass
+def passes_begun(monkeypatch, device):
+    """Notes the passes that are begun by the public call."""
+    begun, encoder_type = [], type(device.create_command_encoder())
+    begin = encoder_type.begin_compute_pass
 
     def counted(self, **options):
         begun.append(options)
         return begin(self, **options)
 
-    monkeypatch.setattr(GPUCommandEncoder, "begin_compute_pass", counted)
+    monkeypatch.setattr(encoder_type, "begin_compute_pass", counted)
     return begun
 
 
