@@ -244,8 +244,8 @@ def _measured_versions(given: Sequence[str], cases: Sequence[str], options: dict
                 environments = {side: find_environment(text, say=say) for side, text in zip(SIDES, given, strict=True)}
                 own = None
             if options["engines"] is not None:
-                engines = dict(zip(SIDES, options["engines"], strict=True))
-                environments = {side: replace(each, engine=engines[side]) for side, each in environments.items()}
+                engines = zip(SIDES, options["engines"], strict=True)
+                environments = {side: replace(environments[side], engine=engine) for side, engine in engines}
             measured = measure_in_turns(
                 environments,
                 lambda is_cpu: _jobs(cases, options, is_cpu=is_cpu) if own is None else own,
