@@ -25,7 +25,7 @@ struct Params {
 //$ set subgroups_n = tile_n // part_n
 //$ set invocations = 32 * (tile_m // part_m) * subgroups_n
 //$ set rows_m = part_m // 16
-//$ set rows_n = part_n // 16
+//$ set rows_n = part_n // items_n
 // With a gap behind each row, so that rows begin in different banks.
 //$ set a_row = tile_k + 8
 //$ set b_row = tile_n + 8
@@ -34,16 +34,17 @@ struct Params {
 //$ set a_jobs = tile_m * tile_k // 4 // invocations
 //$ set b_jobs = tile_n * tile_k // 4 // invocations
 alias Left = subgroup_matrix_left<f16, 16, 16>;
-alias Right = subgroup_matrix_right<f16, 16, 16>;
-alias Sums = subgroup_matrix_result<f32, 16, 16>;
+alias Right = subgroup_matrix_right<f16, {{ items_n }}, 16>;
+alias Sums = subgroup_matrix_result<f32, {{ items_n }}, 16>;
 const TILE_M: u32 = {{ tile_m }}u;
 const TILE_N: u32 = {{ tile_n }}u;
 const TILE_K: u32 = {{ tile_k }}u;
 // Rows of tiles that are processed together, column by column, so that concurrent workgroups share cached data.
 const GROUP: u32 = 16u;
 
-var<workgroup> a_memory: buffer<{{ 2 * a_items }}>;
-var<workgroup> b_memory: buffer<{{ 2 * b_items }}>;
+// {{ "Twice: one is read while the other is written." if stages == 2 else "One step." }}
+var<workgroup> a_memory: buffer<{{ 2 * stages * a_items }}>;
+var<workgroup> b_memory: buffer<{{ 2 * stages * b_items }}>;
 
 // Items i to i + 3 of a row of `length` items, as words; zeros past its end. `whole`: rows consist of whole vec4.
 //$ for operand in ("a", "b")
@@ -91,6 +92,31 @@ fn load_step(first: u32, row: u32, column: u32, local: u32) {
 //$ endfor
 }
 
+//$ macro put_step(stage)
+//$ for r in range(a_jobs)
+    { let job = local + {{ r * invocations }}u; (*a_words)[{{ stage * a_items // 4 }}u + job / {{ tile_k // 4 }}u * {{ a_row // 4 }}u + job % {{ tile_k // 4 }}u] = next_a_{{ r }}; }
+//$ endfor
+//$ for r in range(b_jobs)
+    { let job = local + {{ r * invocations }}u; (*b_words)[{{ stage * b_items // 4 }}u + job / {{ tile_n // 4 }}u * {{ b_row // 4 }}u + job % {{ tile_n // 4 }}u] = next_b_{{ r }}; }
+//$ endfor
+//$ endmacro
+//$ macro multiply_step(stage)
+//$ for k in range(0, tile_k, 16)
+    {
+//$ for i in range(rows_m)
+      let left_{{ i }} = subgroupMatrixLoad<Left>(a_halves, {{ stage * a_items }}u + (y + {{ 16 * i }}u) * {{ a_row }}u + {{ k }}u, false, {{ a_row }}u);
+//$ endfor
+//$ for j in range(rows_n)
+      let right_{{ j }} = subgroupMatrixLoad<Right>(b_halves, {{ stage * b_items + k * b_row }}u + x + {{ items_n * j }}u, false, {{ b_row }}u);
+//$ endfor
+//$ for i in range(rows_m)
+//$ for j in range(rows_n)
+      sum_{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left_{{ i }}, right_{{ j }}, sum_{{ i }}_{{ j }});
+//$ endfor
+//$ endfor
+    }
+//$ endfor
+//$ endmacro
 @compute @workgroup_size({{ invocations }})
 fn main(
   @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -106,7 +132,8 @@ fn main(
   let height = min(GROUP, params.tiles_m - group * GROUP);
   let row = (group * GROUP + within % height) * TILE_M;
   let column = within / height * TILE_N;
-  let y = subgroup / {{ subgroups_n }}u * {{ part_m }}u;
+  // Bounded, as Tint sees: it checks no index then.
+  let y = subgroup / {{ subgroups_n }}u % {{ tile_m // part_m }}u * {{ part_m }}u;
   let x = subgroup % {{ subgroups_n }}u * {{ part_n }}u;
 
   let a_words = bufferView<array<Quad, {{ a_items // 4 }}>>(&a_memory, 0);
@@ -119,46 +146,47 @@ fn main(
 //$ endfor
 //$ endfor
 
-  // Each iteration stages a step, and reads the next one while it multiplies.
   let steps = (params.k + TILE_K - 1u) / TILE_K;
   load_step(0u, row, column, local);
+//$ if stages == 2
+  // Each iteration does two steps, and reads the next ones while it multiplies.
+{{ put_step(0) -}}
+  workgroupBarrier();
+  for (var step = 0u; step < steps; step += 2u) {
+    if (step + 1u < steps) { load_step((step + 1u) * TILE_K, row, column, local); }
+{{ multiply_step(0) -}}
+    if (step + 1u >= steps) { break; }
+{{ put_step(1) -}}
+    workgroupBarrier();
+    if (step + 2u < steps) { load_step((step + 2u) * TILE_K, row, column, local); }
+{{ multiply_step(1) -}}
+    if (step + 2u < steps) {
+{{ put_step(0) -}}
+    }
+    workgroupBarrier();
+  }
+//$ else
+  // Each iteration stages a step, and reads the next one while it multiplies.
   for (var step = 0u; step < steps; step++) {
     workgroupBarrier();
-//$ for r in range(a_jobs)
-    { let job = local + {{ r * invocations }}u; (*a_words)[job / {{ tile_k // 4 }}u * {{ a_row // 4 }}u + job % {{ tile_k // 4 }}u] = next_a_{{ r }}; }
-//$ endfor
-//$ for r in range(b_jobs)
-    { let job = local + {{ r * invocations }}u; (*b_words)[job / {{ tile_n // 4 }}u * {{ b_row // 4 }}u + job % {{ tile_n // 4 }}u] = next_b_{{ r }}; }
-//$ endfor
+{{ put_step(0) -}}
     workgroupBarrier();
     if (step + 1u < steps) { load_step((step + 1u) * TILE_K, row, column, local); }
-//$ for k in range(0, tile_k, 16)
-    {
-//$ for i in range(rows_m)
-      let left_{{ i }} = subgroupMatrixLoad<Left>(a_halves, (y + {{ 16 * i }}u) * {{ a_row }}u + {{ k }}u, false, {{ a_row }}u);
-//$ endfor
-//$ for j in range(rows_n)
-      let right_{{ j }} = subgroupMatrixLoad<Right>(b_halves, {{ k * b_row }}u + x + {{ 16 * j }}u, false, {{ b_row }}u);
-//$ endfor
-//$ for i in range(rows_m)
-//$ for j in range(rows_n)
-      sum_{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left_{{ i }}, right_{{ j }}, sum_{{ i }}_{{ j }});
-//$ endfor
-//$ endfor
-    }
-//$ endfor
+{{ multiply_step(0) -}}
   }
-  // Through the memory of a, 256 sums of each subgroup at a time: a lane stores 8 of a row.
-  let sums = bufferView<array<f32, {{ a_items // 2 }}>>(&a_memory, 0);
-  let at = 256u * subgroup + 8u * lane;
+//$ endif
+  // Through the memory of a, {{ 16 * items_n }} sums of each subgroup at a time: a lane stores {{ items_n // 2 }} of a row.
+  let sums = bufferView<array<f32, {{ stages * a_items // 2 }}>>(&a_memory, 0);
+  let mine = {{ 16 * items_n }}u * (subgroup % {{ invocations // 32 }}u);
+  let at = mine + {{ items_n // 2 }}u * lane;
 //$ for i in range(rows_m)
 //$ for j in range(rows_n)
   workgroupBarrier();
-  subgroupMatrixStore(sums, 256u * subgroup, sum_{{ i }}_{{ j }}, false, 16u);
+  subgroupMatrixStore(sums, mine, sum_{{ i }}_{{ j }}, false, {{ items_n }}u);
   workgroupBarrier();
-//$ for q in range(2)
+//$ for q in range(items_n // 8)
   put(
-    row + y + {{ 16 * i }}u + lane / 2u, column + x + {{ 16 * j + 4 * q }}u + 8u * (lane & 1u),
+    row + y + {{ 16 * i }}u + lane / 2u, column + x + {{ items_n * j + 4 * q }}u + {{ items_n // 2 }}u * (lane & 1u),
     vec4<f32>((*sums)[at + {{ 4 * q }}u], (*sums)[at + {{ 4 * q + 1 }}u], (*sums)[at + {{ 4 * q + 2 }}u], (*sums)[at + {{ 4 * q + 3 }}u]),
   );
 //$ endfor

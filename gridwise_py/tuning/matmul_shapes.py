@@ -67,6 +67,10 @@ class SubgroupShape:
         As of `MatMulShape`.
     part_m, part_n : int
         Rows and columns of the output that a subgroup computes.
+    items_n : int
+        Columns of the matrices that it multiplies, 8 or 16.
+    stages : int
+        As of `MatMulShape`.
     """
 
     FEATURES: ClassVar[tuple[str, ...]] = ("subgroup", "shader-f16", "chromium-experimental-subgroup-matrix")
@@ -76,6 +80,8 @@ class SubgroupShape:
     tile_k: int = 32
     part_m: int = 64
     part_n: int = 64
+    items_n: int = 16
+    stages: int = 1
 
     @property
     def workgroup_size(self) -> int:
@@ -85,7 +91,7 @@ class SubgroupShape:
     @property
     def storage_bytes(self) -> int:
         """Workgroup memory, with the gaps between rows."""
-        return 2 * (self.tile_m * (self.tile_k + 8) + self.tile_k * (self.tile_n + 8))
+        return 2 * self.stages * (self.tile_m * (self.tile_k + 8) + self.tile_k * (self.tile_n + 8))
 
     def tiles(self, m: int, n: int) -> tuple[int, int]:
         """Return rows and columns of tiles."""
@@ -96,7 +102,7 @@ def subgroup_shape_for(capabilities: Capabilities, tuning: MatMulTuning | None =
     """Return the shape for a device whose subgroups multiply matrices of f16; None for others, and with a tuning."""
     shape, limits = SubgroupShape(), capabilities.limits
     fits = (
-        SubgroupMatrices("f16", "f32", 16, 16, 16) in capabilities.subgroup_matrices
+        SubgroupMatrices("f16", "f32", 16, shape.items_n, 16) in capabilities.subgroup_matrices
         and capabilities.features.issuperset(shape.FEATURES)
         and capabilities.subgroup_size == 32
         and shape.workgroup_size <= limits["max-compute-invocations-per-workgroup"]

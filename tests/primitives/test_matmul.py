@@ -233,7 +233,7 @@ def test_subgroups_multiply_f16_where_they_can_unless_a_shape_is_given():
     limits = {"max-compute-workgroup-storage-size": 49_152, "max-compute-invocations-per-workgroup": 1024}
     able = gw.Capabilities(
         features=frozenset(SubgroupShape.FEATURES), limits=limits, subgroup_size=32,
-        subgroup_matrices=(SubgroupMatrices("f16", "f32", 16, 16, 16),),
+        subgroup_matrices=(SubgroupMatrices("f16", "f32", 16, SubgroupShape().items_n, 16),),
     )  # fmt: skip
     unable = [
         dataclasses.replace(able, subgroup_matrices=(SubgroupMatrices("f16", "f16", 16, 16, 16),)),
