@@ -161,7 +161,7 @@ def test_every_primitive_composes_in_every_form(composed):
         wide = re.search(r"\bu64\b|\dlu\b", re.sub(r"//[^\n]*", "", text)) is not None
         assert wide == ("shader-int64" in shader.features), name
         assert bool(prologue("tint", text)) == ("subgroup" in shader.features), name
-        assert prologue("naga", text) == "", name
+        assert prologue("naga", text) == ("enable f16;\n" if "shader-f16" in shader.features else ""), name
 
 
 def test_a_kernel_of_each_kind_is_composed_as_it_is_stored():
