@@ -20,6 +20,11 @@ ON_SWIFTSHADER := VK_DRIVER_FILES=$(SWIFTSHADER) $(PYTEST) $(SUITE)
 # where wgpudawn is installed: it takes SwiftShader, and refuses Mesa 22.3. Not the whole suite:
 # SwiftShader compiles a reduction by key in a second with `vecs=2`, and not within a minute with 4.
 SECOND := $(addprefix tests/primitives/test_,every_primitive.py scan.py reduce.py) tests/backend/test_dawn.py
+# All primitives on that engine, and what engines differ in.
+WITH_DAWN = $(and $(SWIFTSHADER),$(wildcard .venv/lib/python*/site-packages/wgpudawn))
+ON_DAWN := GRIDWISE_ENGINE=dawn $(ON_SWIFTSHADER) tests/backend $(addprefix tests/runtime/test_,batch.py sequence.py event.py) \
+	tests/primitives/test_every_primitive.py
+NO_DAWN := "No wgpudawn or no Chromium here (pip install -e '.[dawn]'): NO PRIMITIVE RAN ON DAWN."
 NO_SWIFTSHADER := "No Chromium here (Debian: apt-get install chromium), so no SwiftShader: NOTHING RAN ON A SECOND DRIVER."
 
 # Unset, Mesa prints harmless lines that begin with "error:".
@@ -79,6 +84,7 @@ test-all:  ## all tests, whole grids, too; then the suite with checked shader mo
 	GRIDWISE_SHADER_CHECKS=1 $(PYTEST) $(SUITE) $(ARGS)
 	GRIDWISE_TEST_REFUSE_FEATURES=1 $(PYTEST) $(SUITE) $(ARGS)
 	$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(SECOND),@echo $(NO_SWIFTSHADER))
+	$(if $(WITH_DAWN),$(ON_DAWN),@echo $(NO_DAWN))
 
 # Where figures go; see docs/contribute/how-reliability-is-tested.md.
 FIGURES := .make

@@ -27,6 +27,7 @@ import numpy as np
 import wgpu
 
 import gridwise_py as gw
+from gridwise_py.backend.device_state import state_of
 from gridwise_py.backend.queues import wait_idle
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.storage.json_files import write_json
@@ -55,27 +56,33 @@ def hand_written(device: wgpu.GPUDevice, primitive: gw.Primitive) -> Callable[[]
 
 def by_c(device: wgpu.GPUDevice, primitive: gw.Primitive) -> Callable[[], None]:
     """Return a function that does the same by the C functions alone."""
-    from wgpu.backends.wgpu_native import _api, ffi, lib
-
+    native = state_of(device).engine.native_functions()
+    assert native is not None, "the engine's wrappers are organised differently"
     steps: list[Any] = list(primitive.bind().bound_plan.steps)
     dispatches = [(s.pipeline._internal, s.group._internal, *s.workgroups) for s in steps]
-    of_device, queue, null = cast(Any, device)._internal, cast(Any, device.queue)._internal, ffi.NULL
-    handles, label = ffi.typeof("WGPUCommandBuffer[1]"), _api.to_c_string_view(steps[0].label)
-    descriptor = _api.new_struct_p("WGPUComputePassDescriptor *", label=label)
+    of_device, queue, null = cast(Any, device)._internal, cast(Any, device.queue)._internal, native.null
+    # Looked up once, as those that are called are.
+    create, begin, finish, submit = native.create_encoder, native.begin_pass, native.finish, native.submit
+    set_pipeline, set_group, dispatch = native.set_pipeline, native.set_group, native.dispatch
+    end, release_pass = native.end_pass, native.release_pass
+    release_encoder, release_commands = native.release_encoder, native.release_commands
+    handles, new = native.handles_type, native.new
+    label = native.to_c_string_view(steps[0].label)
+    descriptor = native.new_struct_p("WGPUComputePassDescriptor *", label=label)
 
     def run() -> None:
-        encoder = lib.wgpuDeviceCreateCommandEncoder(of_device, null)
-        compute = lib.wgpuCommandEncoderBeginComputePass(encoder, descriptor)
+        encoder = create(of_device, null)
+        compute = begin(encoder, descriptor)
         for pipeline, group, x, y, z in dispatches:
-            lib.wgpuComputePassEncoderSetPipeline(compute, pipeline)
-            lib.wgpuComputePassEncoderSetBindGroup(compute, 0, group, 0, null)
-            lib.wgpuComputePassEncoderDispatchWorkgroups(compute, x, y, z)
-        lib.wgpuComputePassEncoderEnd(compute)
-        lib.wgpuComputePassEncoderRelease(compute)
-        commands = lib.wgpuCommandEncoderFinish(encoder, null)
-        lib.wgpuCommandEncoderRelease(encoder)
-        lib.wgpuQueueSubmit(queue, 1, ffi.new(handles, (commands,)))
-        lib.wgpuCommandBufferRelease(commands)
+            set_pipeline(compute, pipeline)
+            set_group(compute, 0, group, 0, null)
+            dispatch(compute, x, y, z)
+        end(compute)
+        release_pass(compute)
+        commands = finish(encoder, null)
+        release_encoder(encoder)
+        submit(queue, 1, new(handles, (commands,)))
+        release_commands(commands)
 
     return run
 

@@ -35,6 +35,8 @@ __all__ = [
     "shader_checks",
     "terminal_columns",
     "timeout_s",
+    "toggles",
+    "toggles_of",
     "traceback",
     "tunes_itself",
     "uses_tuning",
@@ -46,6 +48,7 @@ __all__ = [
 VARIABLES: dict[str, str] = {
     "GRIDWISE_ADAPTER": "when a device is requested",
     "GRIDWISE_ENGINE": "when a device is requested",
+    "GRIDWISE_TOGGLES": "when a device is requested",
     "GRIDWISE_HOLD_CLOCK": "when a device is requested",
     "GRIDWISE_LAUNCH_BLOCKING": "when a primitive is made",
     "GRIDWISE_MAP_ARRAYS": "when a device is requested, and when it is first used",
@@ -88,6 +91,27 @@ def engine() -> str:
 def set_engine(name: str) -> None:
     """Set ``GRIDWISE_ENGINE`` for this process and its children, as an option of the command asks for."""
     os.environ["GRIDWISE_ENGINE"] = name
+
+
+def toggles() -> dict[str, bool]:
+    """``GRIDWISE_TOGGLES``: the toggles for a device of Dawn that is requested without any; read at each request."""
+    return toggles_of(_text("GRIDWISE_TOGGLES") or "", "GRIDWISE_TOGGLES")
+
+
+def toggles_of(text: str, name: str) -> dict[str, bool]:
+    """Return the toggles that a text names, separated by commas: ``a,b=off``; `name` is where it stands."""
+    found: dict[str, bool] = {}
+    for each in filter(None, map(str.strip, text.split(","))):
+        toggle, _, flag = each.partition("=")
+        if flag and flag not in _FLAGS:
+            raise ArgumentError(f"{name}={text!r}: {toggle} is {flag!r}; known are {', '.join(_FLAGS)}")
+        found[toggle] = _FLAGS[flag] if flag else True
+    return found
+
+
+def set_toggles(text: str) -> None:
+    """Set ``GRIDWISE_TOGGLES`` for this process and its children, as an option of the command asks for."""
+    os.environ["GRIDWISE_TOGGLES"] = text
 
 
 def hold_clock() -> bool:

@@ -82,7 +82,7 @@ fn known() -> Key { return vec2<u32>(params.known_low, params.known_high); }
 fn word_of(code: Key) -> u32 { return select(code.x, code.y, params.digit_word == 1u); }
 fn top_of(code: Key) -> u32 { return code.y >> {{ 32 - top_bits }}u; }
 fn with_digit(code: Key, digit: u32) -> Key {
-  return code | (digit << params.digit_shift) * vec2<u32>(1u - params.digit_word, params.digit_word);
+  return code | ((digit << params.digit_shift) * vec2<u32>(1u - params.digit_word, params.digit_word));
 }
 fn low_of(code: Key) -> u32 { return code.x; }
 fn high_of(code: Key) -> u32 { return code.y; }

@@ -73,7 +73,7 @@ fn block_chain(block: u32) -> Chain {
       }
 //$ endif
       let end = emit_short(tile, segment, tile_begin(first), before);
-      if (end != NO_SEGMENT && tail_end(tile) - tail_begin(tile, end) <= LONGEST) {
+      if (end != NO_SEGMENT && tail_is_short(tile, end)) {
         before = chain_of(1u, tail_value(tile, end));
         segment = end;
         continue;

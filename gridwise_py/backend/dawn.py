@@ -10,15 +10,20 @@ both engines live in one process.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import wgpu
 
+from ..errors import AdapterError
+from ..types.capabilities import SubgroupMatrices
+from .native_functions import NativeFunctions, PendingErrors
+
 __all__ = [
-    "HAS_FAST_PATHS",
+    "HAS_MAPPED_MEMORY",
     "HAS_TICKS",
     "LANGUAGE",
     "LOGGER",
@@ -29,9 +34,11 @@ __all__ = [
     "check_lives",
     "create_trusted",
     "features_of",
+    "native_functions",
     "polled",
     "prepare",
     "request_device",
+    "subgroup_matrices",
     "switches",
     "tick_period_ns",
     "version",
@@ -42,18 +49,26 @@ NAME = "dawn"
 PACKAGE = "wgpudawn"
 LANGUAGE = "tint"
 LOGGER = "wgpudawn"
-HAS_FAST_PATHS = False
+HAS_MAPPED_MEMORY = False
 HAS_TICKS = False
 
 # What wgpu calls otherwise.
-_FEATURES = {"subgroup": "subgroups"}
+_FEATURES = {
+    "subgroup": "subgroups",
+    "timestamp-query-inside-passes": "chromium-experimental-timestamp-query-inside-passes",
+}
+# What Dawn has without a feature of its own, where unsafe APIs are allowed.
+_ENCODER_STAMPS = "timestamp-query-inside-encoders"
+MATRICES = "chromium-experimental-subgroup-matrix"
 # Threads of this library compile, wait and submit at once. Without this feature Dawn takes one thread at a time.
 _THREADS = "implicit-device-synchronization"
 # Dawn rounds timestamps to 65.5 µs, so that web pages learn less of the machine: no kernel could be timed.
-_SWITCHES = {"timestamp_quantization": False}
+_TOGGLES = {"timestamp_quantization": False}
+# Of the instance and of adapters. Without them Dawn lists no subgroup matrices, and on NVIDIA's GPUs no 16-bit floats.
+_INSTANCE_TOGGLES = {"allow_unsafe_apis": True, "vulkan_enable_f16_on_nvidia": True}
 _LOOK_AGAIN_NS = 10_000_000  # how often a wait that blocks looks whether the device was destroyed
-# On wgpudawn's objects: what is not done yet on a device, and that an adapter has made one.
-_FENCE, _USED = "_gridwise_fence", "_gridwise_used"
+# On wgpudawn's objects: what is not done yet on a device, its toggles, and that an adapter has made one.
+_FENCE, _TOGGLES_OF, _USED = "_gridwise_fence", "_gridwise_toggles", "_gridwise_used"
 
 
 class _Native:
@@ -68,9 +83,17 @@ class _Native:
         api: Any = importlib.import_module(f"{PACKAGE}.backends.dawn._api")
         _adopt(api, helpers.ERROR_TYPES)
         self.ffi, self.lib, self.callbacks = c.ffi, c.lib, c.callbacks
+        self.extras: Any = importlib.import_module(f"{PACKAGE}.backends.dawn.extras")
+        self.instance_toggles: dict[str, bool] = {}
+        if helpers._the_instance is None:  # otherwise the process has used it before, as it wished
+            self.instance_toggles = _INSTANCE_TOGGLES
+            self.extras.set_instance_extras(enable_toggles=list(_INSTANCE_TOGGLES))
         self.instance = helpers.get_wgpu_instance()
         self.process_events = functools.partial(c.lib.wgpuInstanceProcessEvents, self.instance)
         self.work_done = c.lib.wgpuQueueOnSubmittedWorkDone
+        errors = functools.partial(PendingErrors, api.error_handler)
+        self.pending: list[object] = api.error_handler.pending
+        self.functions = NativeFunctions(api, c.ffi, c.lib, c.ffi.new, errors)
         self.callback_mode, self.callback = c.CALLBACK_MODE, c.c_callback("WGPUQueueWorkDoneCallback")
 
 
@@ -95,9 +118,20 @@ def version() -> str:
     return _native().version
 
 
-def switches() -> dict[str, bool]:
-    """Return what this library sets of Dawn's toggles."""
-    return dict(_SWITCHES)
+def switches(device: wgpu.GPUDevice) -> dict[str, bool]:
+    """Return which of Dawn's toggles were set for a device, by this library or by whoever asked for it."""
+    return {**_native().instance_toggles, **device.__dict__.get(_TOGGLES_OF, {})}
+
+
+def subgroup_matrices(device: wgpu.GPUDevice) -> list[SubgroupMatrices]:
+    """Return the kinds of matrices that subgroups of a device multiply."""
+    if MATRICES not in device.features:
+        return []
+    found = _native().extras.get_adapter_properties(device.adapter).get("subgroup_matrix_configs", [])
+    return [
+        SubgroupMatrices(each["component_type"], each["result_component_type"], each["m"], each["n"], each["k"])
+        for each in found
+    ]
 
 
 def prepare() -> None:
@@ -113,22 +147,33 @@ def adapters() -> list[wgpu.GPUAdapter]:
 def features_of(thing: wgpu.GPUAdapter | wgpu.GPUDevice) -> set[str]:
     """Return the features of an adapter or a device, by wgpu's names where it has them."""
     features: set[str] = set(thing.features)
+    if "timestamp-query" in features and _native().instance_toggles.get("allow_unsafe_apis"):
+        features.add(_ENCODER_STAMPS)
     return features | {ours for ours, theirs in _FEATURES.items() if theirs in features}
 
 
-def request_device(adapter: wgpu.GPUAdapter, label: str, features: Sequence[str]) -> wgpu.GPUDevice:
-    """Make a device with some features, by wgpu's names, and the adapter's limits."""
-    wanted = [_FEATURES.get(name, name) for name in features]
+def request_device(
+    adapter: wgpu.GPUAdapter, label: str, features: Sequence[str], toggles: Mapping[str, bool]
+) -> wgpu.GPUDevice:
+    """Make a device with some features, by wgpu's names, the adapter's limits, and some of Dawn's toggles."""
+    wanted = [_FEATURES.get(name, name) for name in features if name != _ENCODER_STAMPS]
     if _THREADS in adapter.features:
         wanted.append(_THREADS)
-    on_off = tuple([name for name, is_on in _SWITCHES.items() if is_on is wished] for wished in (True, False))
+    known = [name for name, each in _native().extras.all_toggles().items() if each["stage"] == "device"]
+    for name in toggles:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 3)
+            raise AdapterError(f"Dawn has no toggle {name!r} of a device; known is {' or '.join(close) or known}")
+    chosen = {**_TOGGLES, **toggles}
+    on_off = tuple([name for name, is_on in chosen.items() if is_on is wished] for wished in (True, False))
     if _USED in adapter.__dict__:  # Dawn makes one device of each; another look finds the same one again
         same = (other for other in adapters() if dict(other.info) == dict(adapter.info))
         adapter = next(same, adapter)
     adapter.__dict__[_USED] = True
     promise = cast(Any, adapter)._request_device_async(label, wanted, {}, None, "", toggles=on_off)
     device: Any = promise.sync_wait()
-    device._features = features_of(device)
+    device._features = features_of(device) - ({_ENCODER_STAMPS} - set(features))
+    device.__dict__[_TOGGLES_OF] = chosen
     return device
 
 
@@ -151,6 +196,7 @@ class _Fence:
         info.mode, info.callback = native.callback_mode, native.callback
         info.userdata1 = native.callbacks.register(self._done)
         self.future: Any = native.work_done(queue, info[0])
+        native.pending.clear()  # of a lost device, which is over: whoever waits asks for that
 
     def _done(self, *_: object) -> None:
         self.is_done = True
@@ -192,6 +238,11 @@ def _wait_for_fence(device: wgpu.GPUDevice, is_over: Callable[[], bool]) -> Call
             native.lib.wgpuInstanceWaitAny(native.instance, 1, info, _LOOK_AGAIN_NS)
 
     return wait
+
+
+def native_functions() -> NativeFunctions | None:
+    """Return the C functions that encode and submit."""
+    return _native().functions
 
 
 def tick_period_ns(device: wgpu.GPUDevice) -> float:

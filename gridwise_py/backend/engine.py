@@ -7,13 +7,15 @@ otherwise. Everything else is written for wgpu-py's API, and does not know which
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import wgpu
 
 from ..errors import AdapterError
+from ..types.capabilities import SubgroupMatrices
 from . import dawn, wgpu_native
+from .native_functions import NativeFunctions
 
 __all__ = ["ENGINES", "Engine", "engine_named", "engine_of"]
 
@@ -28,9 +30,8 @@ class Engine(Protocol):
         The compiler of WGSL, as `planning.shaders.prologue` takes it.
     LOGGER : str
         Where the engine logs what it cannot raise.
-    HAS_FAST_PATHS : bool
-        Whether the C functions of `raw_commands` and `mapped_memory` are the engine's. Otherwise commands are encoded,
-        submitted and mapped by the public calls.
+    HAS_MAPPED_MEMORY : bool
+        Whether the C functions of `mapped_memory` are the engine's. Otherwise memory is mapped by the public calls.
     HAS_TICKS : bool
         Whether queries are resolved to ticks of a period; otherwise, as WebGPU says, to nanoseconds.
     """
@@ -42,7 +43,7 @@ class Engine(Protocol):
     @property
     def LOGGER(self) -> str: ...
     @property
-    def HAS_FAST_PATHS(self) -> bool: ...
+    def HAS_MAPPED_MEMORY(self) -> bool: ...
     @property
     def HAS_TICKS(self) -> bool: ...
 
@@ -50,8 +51,8 @@ class Engine(Protocol):
         """Return the version of the engine, and of the package around it."""
         ...
 
-    def switches(self) -> dict[str, bool]:
-        """Return what this library sets of the engine's own switches, by the engine's names."""
+    def switches(self, device: wgpu.GPUDevice) -> dict[str, bool]:
+        """Return which of the engine's own switches were set for a device, by the engine's names."""
         ...
 
     def prepare(self) -> None:
@@ -66,8 +67,20 @@ class Engine(Protocol):
         """Return the features of an adapter or a device."""
         ...
 
-    def request_device(self, adapter: wgpu.GPUAdapter, label: str, features: Sequence[str]) -> wgpu.GPUDevice:
-        """Make a device with some features, and the adapter's limits."""
+    def subgroup_matrices(self, device: wgpu.GPUDevice) -> list[SubgroupMatrices]:
+        """Return the kinds of matrices that subgroups of a device multiply."""
+        ...
+
+    def request_device(
+        self, adapter: wgpu.GPUAdapter, label: str, features: Sequence[str], toggles: Mapping[str, bool]
+    ) -> wgpu.GPUDevice:
+        """Make a device with some features, the adapter's limits, and some of the engine's switches set.
+
+        Raises
+        ------
+        AdapterError
+            If the engine has no such switches.
+        """
         ...
 
     def check_lives(self, device: wgpu.GPUDevice) -> None:
@@ -85,6 +98,10 @@ class Engine(Protocol):
 
         What makes it takes the device, and a function that says whether the device was destroyed meanwhile.
         """
+        ...
+
+    def native_functions(self) -> NativeFunctions | None:
+        """Return the C functions that encode and submit; None where the public calls are to do that."""
         ...
 
     def tick_period_ns(self, device: wgpu.GPUDevice) -> float:

@@ -100,7 +100,7 @@ def shares_memory(adapter: wgpu.GPUAdapter) -> bool:
 def mappable(device: wgpu.GPUDevice) -> bool:
     """Whether buffers of a device can be mapped and bound, in memory that its CPU and its GPU share."""
     has_it = FEATURE in device.features and shares_memory(device.adapter)
-    return has_it and state_of(device).engine.HAS_FAST_PATHS and _native() is not None
+    return has_it and state_of(device).engine.HAS_MAPPED_MEMORY and _native() is not None
 
 
 def flush(device: wgpu.GPUDevice) -> None:
@@ -117,7 +117,7 @@ def staging_mapping(
     device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, mode: Mode, begin_bytes: int, size_bytes: int
 ) -> Mapping | None:
     """Return what maps a buffer that only the CPU and copies use; None where wgpu-py has to do so by itself."""
-    if not state_of(device).engine.HAS_FAST_PATHS or _native() is None:
+    if not state_of(device).engine.HAS_MAPPED_MEMORY or _native() is None:
         return None
     if buffer.map_state != "unmapped" or not hasattr(buffer, "_mapped_status"):
         return None

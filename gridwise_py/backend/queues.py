@@ -398,6 +398,7 @@ def _can_be_bound(buffer: wgpu.GPUBuffer) -> bool:
     device = device_of(buffer)
     if device is None or not buffer.usage & wgpu.BufferUsage.STORAGE or buffer.size < 4:
         return True  # nothing can be found out
+    check_not_lost(device, "looking at a buffer")  # of Dawn, which goes on as if it were not
     state = state_of(device)
     if state.probe_layout is None:
         entry = {"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "read-only-storage"}}

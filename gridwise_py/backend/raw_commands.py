@@ -1,8 +1,9 @@
-"""Encode with the C functions below wgpu-py's wrappers, with all C values made beforehand.
+"""Encode with the C functions below an engine's wrappers, with all C values made beforehand.
 
-A wrapper of wgpu-py makes a C structure, a Python object and an error capture for each call, which costs as much as the
-call itself. A bound plan records the same commands each time, so its handles are looked up once, and one error capture
-covers all of them. If wgpu-py is organised differently, `raw_commands` returns None, and the public calls are used.
+A wrapper makes a C structure, a Python object and an error capture for each call, which costs as much as the call
+itself. A bound plan records the same commands each time, so its handles are looked up once, and one error capture
+covers all of them. Where an engine has no `native_functions`, `raw_commands` returns None, and the public calls are
+used.
 """
 
 # The handles that wgpu-py keeps private are what this file is for.
@@ -21,9 +22,9 @@ from typing import Any, NamedTuple, cast
 import wgpu
 
 from .device_state import state_of
-from .internals import made_of_internals
+from .engine import engine_of
+from .native_functions import MARKER, Errors, NativeFunctions
 
-_MARKER = "gridwise"
 #: Among steps, in the form that they have in `RawCommands`: the pass ends.
 _NEW_PASS: tuple[tuple[Any, Any, int, int, int], int] = ((None, None, 0, 0, 0), 1)
 
@@ -67,82 +68,14 @@ class RawTransfer(NamedTuple):
         return source, destination
 
 
-class _Errors:
-    """Catches the errors of C functions in a ``with`` block, and raises the last one at its end.
-
-    It takes the place of a slot of wgpu-py's error handler, which sets `type` and `message`. So the block itself can
-    ask whether there was an error, and one capture covers all commands of a submission.
-    """
-
-    __slots__ = ("_native", "_slots", "message", "name", "type")
-
-    def __init__(self, native: _Native):
-        self._native = native
-        try:
-            self._slots = native.of_thread.stack
-        except AttributeError:  # the first time in this thread
-            self._slots = native.slots()
-        self.name: str = "gridwise commands"
-        self.type: str = ""
-        self.message: str | None = None
-
-    def __enter__(self) -> _Errors:
-        self._slots.append(self)
-        return self
-
-    def __exit__(self, kind: object, _error: object, _traceback: object) -> None:
-        slots = self._slots
-        while slots and slots.pop() is not self:
-            pass  # left by an interrupt in wgpu-py
-        if self.message is not None and kind is None:
-            raise self._native.error_types.get(self.type, wgpu.GPUError)(self.message)
-
-
-class _Native:
-    """The C functions, and what turns their errors into exceptions."""
-
-    def __init__(self) -> None:
-        from wgpu.backends.wgpu_native import _api, _helpers, ffi, lib
-
-        self.null, self.collected = ffi.NULL, ffi.gc
-        backend: Any = cast(Any, ffi)._backend
-        self.new = backend.newp  # what `ffi.new` calls for a type that is no text
-        self.handles_type = ffi.typeof("WGPUCommandBuffer[1]")
-        self.encoder_type = _api.GPUCommandEncoder
-        self.new_struct_p, self.to_c_string_view = _api.new_struct_p, _api.to_c_string_view
-        handler = cast(Any, _api.error_handler)
-        self.of_thread: Any = handler._per_thread_data
-        self.slots: Callable[[], deque[Any]] = handler._get_proxy_stack
-        self.error_types = _helpers.ERROR_TYPES
-        self.create_encoder = lib.wgpuDeviceCreateCommandEncoder
-        self.begin_pass = lib.wgpuCommandEncoderBeginComputePass
-        self.set_pipeline = lib.wgpuComputePassEncoderSetPipeline
-        self.set_group = lib.wgpuComputePassEncoderSetBindGroup
-        self.dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
-        self.end_pass = lib.wgpuComputePassEncoderEnd
-        self.release_pass = lib.wgpuComputePassEncoderRelease
-        self.clear = lib.wgpuCommandEncoderClearBuffer
-        self.copy = lib.wgpuCommandEncoderCopyBufferToBuffer
-        self.finish = lib.wgpuCommandEncoderFinish
-        self.insert_marker = lib.wgpuCommandEncoderInsertDebugMarker
-        self.marker = self.to_c_string_view(_MARKER)
-        self.release_encoder = lib.wgpuCommandEncoderRelease
-        self.submit = lib.wgpuQueueSubmit
-        self.release_commands = lib.wgpuCommandBufferRelease
-
-    def transfer(self, encoder: Any, transfer: RawTransfer) -> None:
-        """Encode a fill or a copy, outside of a pass."""
-        source, destination = transfer.buffers()
-        to = destination._internal, transfer.destination_offset_bytes
-        if source is None:
-            self.clear(encoder, *to, transfer.size_bytes)
-        else:
-            self.copy(encoder, source._internal, transfer.source_offset_bytes, *to, transfer.size_bytes)
-
-
-@functools.lru_cache(maxsize=1)
-def _native() -> _Native | None:
-    return made_of_internals(_Native)
+def _transfer(native: NativeFunctions, encoder: Any, transfer: RawTransfer) -> None:
+    """Encode a fill or a copy, outside of a pass."""
+    source, destination = transfer.buffers()
+    to = cast(Any, destination)._internal, transfer.destination_offset_bytes
+    if source is None:
+        native.clear(encoder, *to, transfer.size_bytes)
+    else:
+        native.copy(encoder, cast(Any, source)._internal, transfer.source_offset_bytes, *to, transfer.size_bytes)
 
 
 class RawCommands:
@@ -160,7 +93,7 @@ class RawCommands:
 
     __slots__ = ("_descriptor", "_device", "_kept", "_label", "_native", "_queue", "_steps")
 
-    def __init__(self, native: Any, device: wgpu.GPUDevice, steps: Sequence[RawDispatch | RawTransfer]):
+    def __init__(self, native: NativeFunctions, device: wgpu.GPUDevice, steps: Sequence[RawDispatch | RawTransfer]):
         self._native = native
         # Holds the handles only: the device holds this object through its executor.
         self._device, self._queue = device._internal, device.queue._internal
@@ -177,7 +110,7 @@ class RawCommands:
         self._descriptor = native.new_struct_p("WGPUComputePassDescriptor *", label=self._label)
 
     def record(self, encoder: wgpu.GPUCommandEncoder, trials: int) -> bool:
-        """Record on a caller's encoder; return False if it is not an encoder of wgpu-native."""
+        """Record on a caller's encoder; return False if it is not the engine's encoder."""
         return record_together(encoder, ((self, trials),))
 
     def encode(self, trials: int) -> Any:
@@ -188,13 +121,13 @@ class RawCommands:
         """Submit a command buffer; the caller has checked that the device was not destroyed."""
         native = self._native
         handles = native.new(native.handles_type, (commands,))
-        with _Errors(native):
+        with native.errors():
             native.submit(self._queue, 1, handles)
 
     def run(self, trials: int) -> None:
         """Encode and submit, as `encode` and `submit` do, in less time."""
         native = self._native
-        with _Errors(native) as errors:
+        with native.errors() as errors:
             commands = self._commands(((self, trials),), errors)
             if commands is not None:
                 try:
@@ -202,7 +135,7 @@ class RawCommands:
                 finally:
                     native.release_commands(commands)
 
-    def _commands(self, commands: Iterable[tuple[RawCommands, int]], errors: _Errors) -> Any:
+    def _commands(self, commands: Iterable[tuple[RawCommands, int]], errors: Errors) -> Any:
         """Return the handle of a command buffer, to be released, or None after an error."""
         native = self._native
         encoder = native.create_encoder(self._device, native.null)
@@ -233,7 +166,7 @@ class RawCommands:
                             native.end_pass(ended)
                             native.release_pass(ended)
                         if group is not None:
-                            native.transfer(encoder, group)
+                            _transfer(native, encoder, group)
                         continue
                     if compute is None:
                         compute = native.begin_pass(encoder, self._descriptor)
@@ -258,8 +191,8 @@ class RawCommands:
 
 
 def raw_commands(device: wgpu.GPUDevice, steps: Sequence[RawDispatch | RawTransfer]) -> RawCommands | None:
-    """Return commands for dispatches, fills and copies, or None where wgpu-py has no such functions."""
-    native = _native() if state_of(device).engine.HAS_FAST_PATHS else None
+    """Return commands for dispatches, fills and copies, or None where the engine has no such functions."""
+    native = state_of(device).engine.native_functions()
     if native is None or not steps:
         return None
     try:
@@ -270,11 +203,11 @@ def raw_commands(device: wgpu.GPUDevice, steps: Sequence[RawDispatch | RawTransf
 
 def check_open(encoder: wgpu.GPUCommandEncoder) -> None:
     """Raise wgpu.GPUError if an encoder is finished, or has an open pass: wgpu-py tells neither."""
-    native = _native()
+    native = engine_of(encoder).native_functions()
     if native is None or type(encoder) is not native.encoder_type:
-        encoder.insert_debug_marker(_MARKER)
+        encoder.insert_debug_marker(MARKER)
         return
-    with _Errors(native):
+    with native.errors():
         native.insert_marker(encoder._internal, native.marker)
 
 
@@ -308,7 +241,7 @@ def encode_together(commands: Sequence[tuple[RawCommands, int]]) -> Any:
     """
     first = commands[0][0]
     native = first._native
-    with _Errors(native) as errors:
+    with native.errors() as errors:
         finished = first._commands(commands, errors)
     # A garbage-collected handle: an interrupt before the submission leaks nothing.
     return native.collected(finished, native.release_commands)
@@ -317,13 +250,13 @@ def encode_together(commands: Sequence[tuple[RawCommands, int]]) -> Any:
 def record_together(encoder: wgpu.GPUCommandEncoder, commands: Sequence[tuple[RawCommands, int]]) -> bool:
     """Record several in one pass, each dispatch as often as the number says.
 
-    Returns False if it is not an encoder of wgpu-native: then nothing was recorded.
+    Returns False if it is not the engine's encoder: then nothing was recorded.
     """
     first = commands[0][0]
     native = first._native
     if type(encoder) is not native.encoder_type:
         return False
-    with _Errors(native):
+    with native.errors():
         first._encode_on(encoder._internal, commands)
     return True
 
@@ -340,9 +273,9 @@ def prepared_submission(
 
     Python looks for signals between its own instructions; here C code makes both calls, one after the other. So
     `afterwards` must be a function in C, such as a `functools.partial` of one. If `is_wanted` says no at the last
-    moment, nothing is done, and the result is False. None where wgpu-py has no such functions.
+    moment, nothing is done, and the result is False. None where the engine has no such functions.
     """
-    native = _native() if state_of(device).engine.HAS_FAST_PATHS else None
+    native = state_of(device).engine.native_functions()
     if native is None:
         return None
     handle = commands._internal if isinstance(commands, wgpu.GPUCommandBuffer) else commands
@@ -351,7 +284,7 @@ def prepared_submission(
     run, queue = map(operator.call, calls), deque[object](maxlen=0)
 
     def submit() -> bool:
-        with _Errors(native):
+        with native.errors():
             if not is_wanted():
                 return False
             queue.extend(run)

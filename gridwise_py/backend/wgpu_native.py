@@ -3,7 +3,7 @@
 wgpu-py 0.32 has no working public call for three things that this library needs: waiting until the queue is idle, the
 length of a timestamp's tick, and shader modules without run-time checks. A fourth use is for speed: the types of its C
 structures. The only other modules that use private names of wgpu-py are `fork_guard`, which keeps a fork from releasing
-its parent's objects, and this engine's fast paths, `raw_commands` and `mapped_memory`.
+its parent's objects, and the fast paths, `raw_commands` and, of this engine alone, `mapped_memory`.
 """
 
 # Private names are what this file is for.
@@ -16,15 +16,18 @@ import importlib
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import wgpu
 
+from ..errors import AdapterError
+from ..types.capabilities import SubgroupMatrices
 from .internals import made_of_internals
+from .native_functions import NativeFunctions, SlotErrors
 
 __all__ = [
-    "HAS_FAST_PATHS",
+    "HAS_MAPPED_MEMORY",
     "HAS_TICKS",
     "LANGUAGE",
     "LOGGER",
@@ -34,10 +37,12 @@ __all__ = [
     "check_lives",
     "create_trusted",
     "features_of",
+    "native_functions",
     "parse_types_alone",
     "polled",
     "prepare",
     "request_device",
+    "subgroup_matrices",
     "switches",
     "tick_period_ns",
     "version",
@@ -47,7 +52,7 @@ __all__ = [
 NAME = "wgpu"
 LANGUAGE = "naga"
 LOGGER = "wgpu"
-HAS_FAST_PATHS = True
+HAS_MAPPED_MEMORY = True
 HAS_TICKS = True
 _PAUSE_S = 0.0001  # between the polls of a helper that does not block
 
@@ -57,9 +62,14 @@ def version() -> str:
     return wgpu.__version__
 
 
-def switches() -> dict[str, bool]:
-    """Return what this library sets of the engine's own switches, by the engine's names."""
+def switches(device: wgpu.GPUDevice) -> dict[str, bool]:
+    """Return which of the engine's own switches were set for a device: it has none."""
     return {}
+
+
+def subgroup_matrices(device: wgpu.GPUDevice) -> list[SubgroupMatrices]:
+    """Return the kinds of matrices that subgroups of a device multiply: naga has none."""
+    return []
 
 
 def prepare() -> None:
@@ -78,8 +88,12 @@ def features_of(thing: wgpu.GPUAdapter | wgpu.GPUDevice) -> set[str]:
     return set(thing.features)
 
 
-def request_device(adapter: wgpu.GPUAdapter, label: str, features: Sequence[str]) -> wgpu.GPUDevice:
+def request_device(
+    adapter: wgpu.GPUAdapter, label: str, features: Sequence[str], toggles: Mapping[str, bool]
+) -> wgpu.GPUDevice:
     """Make a device with some features, by wgpu's names, and the adapter's limits."""
+    if toggles:
+        raise AdapterError(f"toggles={dict(toggles)}, but wgpu has no toggles; omit them, or use engine='dawn'")
     # wgpu-py gives a device the adapter's limits unless told otherwise, unlike WebGPU in a browser.
     return adapter.request_device_sync(label=label, required_features=list(features))
 
@@ -126,6 +140,21 @@ def polled(device: wgpu.GPUDevice) -> bool | None:
         return bool(poll(device._internal, False, null) & 1)
     except AttributeError:
         return None
+
+
+def _find_functions() -> NativeFunctions:
+    from wgpu.backends.wgpu_native import _api, _helpers, ffi, lib
+
+    handler: Any = _api.error_handler
+    errors = functools.partial(SlotErrors, handler._per_thread_data, handler._get_proxy_stack, _helpers.ERROR_TYPES)
+    backend: Any = cast(Any, ffi)._backend
+    return NativeFunctions(_api, ffi, lib, backend.newp, errors)
+
+
+@functools.lru_cache(maxsize=1)
+def native_functions() -> NativeFunctions | None:
+    """Return the C functions that encode and submit; None where wgpu-py is organised differently."""
+    return made_of_internals(_find_functions)
 
 
 def _find_poll() -> tuple[Callable[..., int], Any]:

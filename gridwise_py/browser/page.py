@@ -19,7 +19,7 @@ from ..display.own_page import content_policy, inline_text
 __all__ = ["PAGE_FOLDER", "page_html"]
 
 PAGE_FOLDER = Path(__file__).resolve().parent / "page"
-#: In the order in which they run. Node runs those up to the runner, too.
+#: In the order in which they run.
 _SCRIPTS = (
     "data.js", "gpu.js", "calibrate.js", "format.js", "sample.js", "runner.js", "chart.js", "share.js", "page.js",
 )  # fmt: skip

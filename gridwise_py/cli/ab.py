@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ..settings import ENGINES
 from .ambiguous import ambiguous_options, exit_if_ambiguous
 from .exit_codes import BAD_INPUT, INCOMPLETE, NOT_COMPARABLE, REGRESSION, WRONG_RESULT
 from .options import (
@@ -55,6 +57,15 @@ class _Ab(click.Command):
         return super().parse_args(ctx, args)
 
 
+def _two_engines(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, str] | None:
+    if value is None:
+        return None
+    names = [name.strip() for name in value.split(",")]
+    if len(names) != 2 or not set(names) <= set(ENGINES):
+        raise click.BadParameter(f"{value!r} is not two of {', '.join(ENGINES)}, as in wgpu,dawn")
+    return names[0], names[1]
+
+
 @click.command(cls=_Ab, short_help="Measure two versions in turns, and say which is faster.")
 @click.argument("old")
 @click.argument("new")
@@ -91,6 +102,10 @@ class _Ab(click.Command):
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the data and of all orders."
 )
+@click.option(
+    "--engines", callback=_two_engines, metavar="OLD,NEW",
+    help="Engine of OLD and of NEW, as in `gridwise ab . . --engines wgpu,dawn`.  [default: --engine for both]",
+)  # fmt: skip
 @adapter_option
 @click.option(
     "--command", is_flag=True,
@@ -171,7 +186,7 @@ def ab(ctx: click.Context, /, old: str, new: str, cases: tuple[str, ...], **opti
 
 
 #: Options that say how this library is measured, and those that say how commands are.
-_OF_VERSIONS = ("n", "datatype", "op", "mode", "axes", "rounds", "turn_s", "kernels", "adapter")
+_OF_VERSIONS = ("n", "datatype", "op", "mode", "axes", "rounds", "turn_s", "kernels", "adapter", "engines")
 _OF_COMMANDS = ("form", "unit", "timeout")
 _SPELLED = {"form": "--format", "axes": "--axis", "turn_s": "--turn-s"}
 
@@ -228,6 +243,9 @@ def _measured_versions(given: Sequence[str], cases: Sequence[str], options: dict
             else:
                 environments = {side: find_environment(text, say=say) for side, text in zip(SIDES, given, strict=True)}
                 own = None
+            if options["engines"] is not None:
+                engines = zip(SIDES, options["engines"], strict=True)
+                environments = {side: replace(environments[side], engine=engine) for side, engine in engines}
             measured = measure_in_turns(
                 environments,
                 lambda is_cpu: _jobs(cases, options, is_cpu=is_cpu) if own is None else own,

@@ -240,8 +240,14 @@ def _set_engine(_ctx: click.Context, _param: click.Parameter, value: str | None)
         settings.set_engine(value)  # so that the processes which a command starts have it, too
 
 
+def _set_toggles(_ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        settings.toggles_of(value, "--toggles")
+        settings.set_toggles(value)
+
+
 def adapter_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--adapter``, and ``--engine``, which sets ``GRIDWISE_ENGINE``."""
+    """Add ``--adapter``, and ``--engine`` and ``--toggles``, which set ``GRIDWISE_ENGINE`` and ``GRIDWISE_TOGGLES``."""
     engine = click.option(
         "--engine",
         type=click.Choice(tuple(settings.ENGINES)),
@@ -249,12 +255,19 @@ def adapter_option(command: Callable[..., Any]) -> Callable[..., Any]:
         callback=_set_engine,
         help="Implementation of WebGPU; dawn needs the extra of that name. Default: GRIDWISE_ENGINE, or wgpu.",
     )
+    toggles = click.option(
+        "--toggles",
+        metavar="NAME[=off],…",
+        expose_value=False,
+        callback=_set_toggles,
+        help="Switches of Dawn, such as disable_robustness. Results files have them. Default: GRIDWISE_TOGGLES.",
+    )
     adapter = click.option(
         "--adapter",
         metavar="INDEX|NAME",
         help="Adapter by index or part of its name (`gridwise info` lists them). Default: GRIDWISE_ADAPTER.",
     )
-    return adapter(engine(command))
+    return adapter(engine(toggles(command)))
 
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:

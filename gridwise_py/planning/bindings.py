@@ -13,7 +13,7 @@ from .layout import Operand
 from .plan import Access
 from .windows import binding_limit
 
-__all__ = ["BoundChunks", "BoundPart", "PartKey", "bound_parts", "part_key"]
+__all__ = ["BoundChunks", "BoundPart", "PartKey", "apart", "bound_parts", "part_key"]
 
 PartKey = tuple[str, int, int]
 
@@ -21,6 +21,49 @@ PartKey = tuple[str, int, int]
 def part_key(operand: Operand) -> PartKey:
     """Return what tells the part of a buffer that an array lies in from others."""
     return (operand.buffer, operand.begin_bytes, operand.size_bytes)
+
+
+def apart(operands: Mapping[str, Operand], writes: Collection[str]) -> Mapping[str, Operand]:
+    """Return operands in parts of buffers that do not overlap where one of them is written, as WebGPU demands.
+
+    Parts of one buffer begin at multiples of an alignment, so neighbours overlap by less than that. They become one.
+
+    Parameters
+    ----------
+    operands : mapping from str to Operand
+        All that a kernel reaches.
+    writes : collection of str
+        The names of those that it writes.
+    """
+    written = {array.buffer for name in writes for array in operands[name].parts if array.length}
+    found: dict[str, set[tuple[int, int]]] = {}
+    for array in (array for operand in operands.values() for array in operand.parts if array.length):
+        if array.buffer in written:
+            found.setdefault(array.buffer, set()).add((array.begin_bytes, array.begin_bytes + array.size_bytes))
+    if all(len(ranges) == 1 for ranges in found.values()):
+        return operands
+    whole: dict[tuple[str, int], tuple[int, int]] = {}  # by buffer and begin
+    for buffer, ranges in found.items():
+        joined: list[list[int]] = []
+        for begin, end in sorted(ranges):
+            if joined and begin < joined[-1][1]:
+                joined[-1][1] = max(joined[-1][1], end)
+            else:
+                joined.append([begin, end])
+        for begin, _ in ranges:
+            whole[buffer, begin] = next((first, last) for first, last in joined if first <= begin < last)
+
+    def in_whole(array: Operand) -> Operand:
+        begin, end = whole.get((array.buffer, array.begin_bytes), (array.begin_bytes, 0))
+        if array.length == 0 or end - begin <= array.size_bytes:
+            return array
+        offset = array.offset + (array.begin_bytes - begin) // array.item_bytes
+        return replace(array, offset=offset, size_bytes=end - begin, begin_bytes=begin)
+
+    return {
+        name: replace(operand, chunks=tuple(map(in_whole, operand.chunks))) if operand.chunks else in_whole(operand)
+        for name, operand in operands.items()
+    }
 
 
 def bound_parts(

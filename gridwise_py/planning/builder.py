@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 from ..errors import LimitError, ShaderError
 from ..types.capabilities import Capabilities
 from . import accessors
-from .bindings import BoundChunks, BoundPart, PartKey, bound_parts, part_key
+from .bindings import BoundChunks, BoundPart, PartKey, apart, bound_parts, part_key
 from .layout import COUNT, Layout, Operand
 from .plan import (
     Binding,
@@ -277,6 +277,7 @@ class PlanBuilder:
             }
         small = {leaf for name in sources for leaf, operand in reached_of[name].items() if operand.item_bytes < 4}
         written = {leaf for name in writes for leaf in reached_of[name]}
+        operands = apart(operands, written)
         parts, chunks = bound_parts(self._primitive, operands, written, self._capabilities, units=units)
         if sibling and (chunks or any(part.segments > 1 for part in parts.values())):
             return  # lengths that want another shape want other bindings, too

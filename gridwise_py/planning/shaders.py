@@ -159,8 +159,10 @@ def prologue(target: str, text: str) -> str:
     if target == "tint" and re.search(r"\bsubgroup\w*\(|@builtin\((subgroup_\w+|num_subgroups)\)", text):
         # Subgroup operations run under conditions that are uniform by construction, which Tint cannot see.
         lines += ["enable subgroups;", "diagnostic(off, subgroup_uniformity);"]
-    # On the first line of a text for naga, whose errors name the lines of whoever wrote it.
-    return "".join(line + (" " if target == "naga" else "\n") for line in lines)
+        if "subgroup_matrix_" in text:
+            lines.insert(0, "enable chromium_experimental_subgroup_matrix;")
+            lines.append("diagnostic(off, chromium.subgroup_matrix_uniformity);")
+    return "".join(line + "\n" for line in lines)
 
 
 def numbered(text: str) -> str:
@@ -179,7 +181,11 @@ _EXPRESSION = re.compile(
 )
 _GUTTER = re.compile(r"^( *)(\d+)(?= │)", re.MULTILINE)
 _QUOTED = re.compile(r"^ *\d+ │(.*)$", re.MULTILINE)
-_CALLS = re.compile(r"\A(?:\w[\w ]*\n+)?Caused by:\n(?:  In \w+.*\n)+\n*")
+_CALLS = re.compile(r"\A(?:\w[\w ]*\n+)?Caused by:\n(?:  In \w+.*\n)+\n*|(?:\n+ - While .*)+\Z")
+# A message of Tint: its place, what it is, the line of the text, and what is meant in it.
+_TINT = re.compile(
+    r"^(?:Error while parsing WGSL: )?:(\d+):(\d+) (error|warning|note): (.*)\n(.*)\n([ \t^]+)$", re.MULTILINE
+)
 _LINES_SHOWN = 30
 _LINES_AROUND = 5
 
@@ -198,7 +204,7 @@ def shader_error(what: str, text: str, compiler: str) -> ShaderError:
     compiler : str
         What the compiler said.
     """
-    said = _CALLS.sub("", compiler.strip()).strip()
+    said = _TINT.sub(_as_naga_says_it, _CALLS.sub("", compiler.strip()).strip())
     found = _OPERATOR.search(text)
     numbers = [int(number) for _, number in _GUTTER.findall(said)]
     place = _PLACE.search(said)
@@ -220,6 +226,12 @@ def shader_error(what: str, text: str, compiler: str) -> ShaderError:
     else:
         said = f"{said}\n\n(These lines are the library's, around the text of the operator.)"
     return _with_remedy(f"{what}: {said}\n\nThe text of the operator:\n{numbered(found[1])}", text)
+
+
+def _as_naga_says_it(message: re.Match[str]) -> str:
+    line, column, kind, said, quoted, marks = message.groups()
+    bar = " " * len(line) + " │"
+    return f"{kind}: {said}\n{bar[:-1]}┌─ wgsl:{line}:{column}\n{bar}\n{line} │ {quoted}\n{bar} {marks}"
 
 
 def where_in_shader(message: str) -> str:

@@ -15,7 +15,7 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, Product
-from ..tuning.matmul_shapes import MatMulShape, matmul_shapes_for
+from ..tuning.matmul_shapes import MatMulShape, SubgroupShape, matmul_shapes_for, subgroup_shape_for
 from ..tuning.options import MatMulTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import MATMUL_DATATYPES, Datatype, MatMulDatatypeLike, as_datatype
@@ -40,11 +40,13 @@ class MatMul(TwoInputs):
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, default "f32"
-        Datatype of all arguments: f32 or f16. f16 is multiplied and summed in f32, so no device feature is needed.
+        Datatype of all arguments: f32 or f16. f16 is multiplied and summed in f32, in tensor cores where the engine has
+        them (`Capabilities.subgroup_matrices`); no device feature is needed.
     m, n, k : int
         `a` is m × k, `b` is k × n, and the output is m × n.
     tuning : MatMulTuning, optional
-        Shape of the kernel; affects only the speed. By default the library's.
+        Shape of the kernel; affects only the speed, and whether tensor cores are used, which have one shape. By default
+        the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -55,7 +57,8 @@ class MatMul(TwoInputs):
 
     Notes
     -----
-    Products are fused into f32 sums (fma) in the order of k, so a result is the same from run to run on one device. It
+    Products are fused into f32 sums (fma) in the order of k, so a result is the same from run to run on one device; in
+    tensor cores in an order of their own. It
     differs from the exact one by at most k·eps·(|a| @ |b|), with eps of f32, before it is rounded to the datatype. With
     k = 0 the output is zeros. It takes 2·m·n·k operations; the roofline is the measured rate of multiply-adds (see
     ``gridwise roofline``). Rows whose length is a multiple of 4 are read as vec4; others are slower.
@@ -96,6 +99,9 @@ class MatMul(TwoInputs):
         self.k: int = integer("MatMul: k", k, 0, MOST_U32)
         self.tuning: MatMulTuning = MatMulTuning.of(tuning)
         self._shapes = matmul_shapes_for(self.capabilities, self.tuning)
+        self._subgroup_shape: SubgroupShape | None = (
+            subgroup_shape_for(self.capabilities, self.tuning) if self.datatype.itemsize_bytes == 2 else None
+        )
 
     @classmethod
     def at_size(cls, n: int, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
@@ -105,7 +111,8 @@ class MatMul(TwoInputs):
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch."""
         items, item_bytes = self.m * self.n, self.datatype.itemsize_bytes
-        shape = self._shapes.at(items)
+        by_subgroups = self._subgroup_shape if self.k else None
+        shape = by_subgroups or self._shapes.at(items)
         builder = PlanBuilder("matmul", layout, self.capabilities)
         if items:
             self._check_loops(shape)
@@ -113,7 +120,7 @@ class MatMul(TwoInputs):
             reads = {
                 name: layout[name] if self.k else builder.scratch(f"no_{name}", 0, item_bytes) for name in ("a", "b")
             }
-            for each in (shape, *self._shapes.others(items)):
+            for each in (shape, *(() if by_subgroups else self._shapes.others(items))):
                 self._add(builder, each, reads, layout, sibling=each != shape)
         inputs = self.m * self.k + self.k * self.n
         return builder.build(
@@ -124,34 +131,41 @@ class MatMul(TwoInputs):
                 "k": self.k,
                 **asdict(shape),
                 "workgroup_size": shape.workgroup_size,
-                "shape": self._shapes.source_of(shape),
+                "shape": self._shapes.source_of(shape) if isinstance(shape, MatMulShape) else "subgroups",
             },
         )
 
     def _add(
-        self, builder: PlanBuilder, shape: MatMulShape, reads: Mapping[str, Any], layout: Layout, *, sibling: bool
+        self,
+        builder: PlanBuilder,
+        shape: MatMulShape | SubgroupShape,
+        reads: Mapping[str, Any],
+        layout: Layout,
+        *,
+        sibling: bool,
     ) -> None:
         tiles_m, tiles_n = shape.tiles(self.m, self.n)
-        across_m, across_n = shape.tile_m // shape.thread_m, shape.tile_n // shape.thread_n
+        context: dict[str, Any] = {**asdict(shape), "half": self.datatype.itemsize_bytes == 2}
+        if isinstance(shape, MatMulShape):
+            context["lanes_m"] = min(4, shape.tile_m // shape.thread_m)
+            context["lanes_n"] = min(8, shape.tile_n // shape.thread_n)
         builder.kernel(
             "matmul",
-            "matmul.wgsl",
+            "matmul.wgsl" if isinstance(shape, MatMulShape) else "matmul_subgroups.wgsl",
             reads=reads,
             # If rows are not whole vec4, two invocations write parts of one.
             writes={"output": layout["output"].by_words()},
             params={"m": self.m, "n": self.n, "k": self.k, "tiles_m": tiles_m, "tiles_n": tiles_n},
             workgroups=tiles_m * tiles_n,
             constants={},
-            context={
-                **asdict(shape),
-                "half": self.datatype.itemsize_bytes == 2,
-                "lanes_m": min(4, across_m),
-                "lanes_n": min(8, across_n),
-            },
+            context=context,
+            features=() if isinstance(shape, MatMulShape) else shape.FEATURES,
             sibling=sibling,
         )
 
-    def _check_loops(self, shape: MatMulShape) -> None:
+    def _check_loops(self, shape: MatMulShape | SubgroupShape) -> None:
+        if isinstance(shape, SubgroupShape):
+            return  # no CPU adapter has them
         most = _MOST_ITERATIONS_CPU // (1 + shape.tile_k // shape.unroll) * shape.tile_k
         if self.capabilities.is_cpu and self.k > most:
             raise LimitError(

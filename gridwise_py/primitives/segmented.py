@@ -400,6 +400,7 @@ class SegmentedReduce(_ByOffsets):
                     ),
                     workgroups=part.blocks, sibling=sibling, carried=len(windows) > 1, heads="ends",
                     short=form.short, completes=form.completes, **(state if form.completes else {}),
+                    offsets_are_written=layout.shares("offsets", "output"),
                 )  # fmt: skip
             if totals is not None and not form.completes:
                 output = layout["output"].by_words()

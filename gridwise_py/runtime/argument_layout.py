@@ -22,8 +22,8 @@ def bind_layout(
 ) -> tuple[Layout, dict[str, BufferRange]]:
     """Lay out the arguments of a call.
 
-    An output and every other argument in the same buffer share one binding, since WebGPU allows no second one
-    next to a writable one; where it would be too large, each has a part of it, and all are bound as writable. A binding
+    An output and every other argument in the same buffer share one binding, since WebGPU allows no read-only one next
+    to a writable one; where it would be too large, each has a part of it, and all are bound as writable. A binding
     starts at the multiple of the device's alignment before the first item.
 
     Returns

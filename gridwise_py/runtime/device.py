@@ -60,6 +60,7 @@ _USEFUL_FEATURES = (
     "shader-int64-atomic-all-ops",
     "shader-f16",
     "immediates",
+    "chromium-experimental-subgroup-matrix",
 )
 
 # By PCI vendor: NVIDIA's subgroups have 32 lanes, AMD's 32 or 64. wgpu-py 0.32 reports 4 to 128 for every adapter.
@@ -205,6 +206,7 @@ def request_device(
     label: str = "gridwise",
     timeout_s: float | None = None,
     engine: Literal["wgpu", "dawn"] | None = None,
+    toggles: Mapping[str, bool] | None = None,
 ) -> wgpu.GPUDevice:
     """Make a device with every optional feature that this library can use, and the adapter's limits.
 
@@ -224,6 +226,9 @@ def request_device(
     engine : {"wgpu", "dawn"}, optional
         The implementation of WebGPU; ``"dawn"`` needs the extra of that name. By default what the environment variable
         ``GRIDWISE_ENGINE`` says, else ``"wgpu"``. An adapter that is given is of its own engine.
+    toggles : mapping from str to bool, optional
+        Switches of Dawn, on or off, such as ``{"disable_robustness": True}``. Results files have them. By default what
+        the environment variable ``GRIDWISE_TOGGLES`` says for devices of Dawn.
 
     Returns
     -------
@@ -233,7 +238,7 @@ def request_device(
     ------
     AdapterError
         If there is no such adapter; the message lists what there is. If there is no such engine, or its package is not
-        installed.
+        installed. If the engine has no such toggle.
     ArgumentError
         If `timeout_s` or an environment variable has no such value.
     ForkError
@@ -266,10 +271,12 @@ def request_device(
     own = engine_of(adapter)
     if engine is not None and own is not engine_named(engine):
         raise AdapterError(f"the adapter is of the engine {own.NAME!r}, and engine={engine!r} was asked for; omit one")
+    if toggles is None:
+        toggles = settings.toggles() if own.NAME == "dawn" else {}
     has = own.features_of(adapter)
     features = [f for f in useful if f in has]
     with _templates_meanwhile():
-        device = own.request_device(adapter, label, features)
+        device = own.request_device(adapter, label, features, toggles)
     missing = set(features) - set(device.features)
     if missing:
         raise AdapterError(f"adapter {adapter.info['device']!r} refused features it lists: {sorted(missing)}")
@@ -356,7 +363,7 @@ class EngineDescription:
     name : {"wgpu", "dawn"}
     version : str
     switches : mapping from str to bool
-        What this library sets of the engine's own switches, by the engine's names.
+        Which of the engine's own switches were set for the device, by the engine's names.
     has_ticks : bool
         Whether timestamps are ticks of a period that the queue tells; otherwise they are nanoseconds.
     """
@@ -370,7 +377,7 @@ class EngineDescription:
 def engine_description(device: wgpu.GPUDevice) -> EngineDescription:
     """Return of which engine a device is."""
     engine = engine_of(device)
-    return EngineDescription(engine.NAME, engine.version(), engine.switches(), engine.HAS_TICKS)
+    return EngineDescription(engine.NAME, engine.version(), engine.switches(device), engine.HAS_TICKS)
 
 
 def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
@@ -387,6 +394,7 @@ def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
         "driver": str(info["description"]),
         engine.NAME: engine.version(),
         "gridwise_py": __version__,
+        **{f"{engine.NAME}.{name}": str(is_on) for name, is_on in engine.switches(device).items()},
     }
 
 
@@ -460,6 +468,7 @@ def measure_capabilities(device: wgpu.GPUDevice, helper: TimingHelper | None) ->
         features=frozenset(device.features),
         limits=dict(device.limits),
         subgroup_size=subgroup_size,
+        subgroup_matrices=tuple(engine_of(device).subgroup_matrices(device)),
         subgroup_min_size=_VENDORS_SUBGROUP_MIN_SIZE.get(info["vendor_id"], 4),
         tick_period_ns=tick_period_ns(device) if timed else None,
         tuning=load_tuning(key),

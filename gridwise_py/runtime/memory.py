@@ -22,7 +22,7 @@ from typing import Any
 
 import wgpu
 
-from ..backend.device_errors import lacks_memory
+from ..backend.device_errors import check_not_lost, lacks_memory
 from ..backend.device_state import state_of
 from ..backend.mapped_memory import MAP_USAGE, take_large_pages
 from ..backend.queues import destroyed_flag, submit, wait_idle
@@ -382,6 +382,7 @@ class MemoryPool:
     def _make_buffer(self, size_bytes: int, label: str, *, mapped: bool) -> wgpu.GPUBuffer:
         for make_room in (self.empty, self._make_all_room, None):
             try:
+                check_not_lost(self.device, "making memory")  # of Dawn, which goes on as if it were not
                 buffer = self.device.create_buffer(
                     label=label or _LABEL, size=size_bytes, usage=self._usage, mapped_at_creation=mapped
                 )

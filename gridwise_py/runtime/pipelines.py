@@ -174,7 +174,8 @@ class PipelineCache:
         missing = [f for f in shader.features if f not in device.features]
         if missing:
             raise ShaderError(f"shader {label!r} needs the features {missing}, which this device was not made with")
-        text = prologue(state_of(device).engine.LANGUAGE, shader.text) + shader.text
+        # On the first line of the text: messages name the lines of whoever wrote it.
+        text = prologue(state_of(device).engine.LANGUAGE, shader.text).replace("\n", " ") + shader.text
         dump(label, text)
         if not shader.trusted:
             refuse_fatal_text(label, text)

@@ -649,6 +649,7 @@ class Transfers:
 
     def _write(self, device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> None:
         """Have the queue write bytes into a buffer."""
+        check_not_lost(device, _DOING)  # of Dawn, which goes on as if it were not
         if not self._memory.may_map(buffer):
             device.queue.write_buffer(buffer, offset_bytes, items)
             return

@@ -23,6 +23,7 @@ import wgpu
 
 from ..backend.device_errors import device_errors
 from ..backend.device_state import submit_pending
+from ..backend.engine import engine_of
 from ..backend.fork_guard import check_process
 from ..backend.queues import tick_period_ns, wait_idle, write_timestamp
 from ..backend.submission_marks import Mark, look, mark_of, read_words
@@ -251,7 +252,7 @@ class TimingHelper:
 
 def without_inside(device: wgpu.GPUDevice) -> str:
     """Return why a device takes no timestamps inside of passes, and what to do."""
-    has = INSIDE_PASSES in device.adapter.features
+    has = INSIDE_PASSES in engine_of(device).features_of(device.adapter)
     missing = "this device was made without it" if has else f"the adapter {device.adapter.info['device']!r} lacks it"
     remedy = "make the device with request_device() of gridwise_py, which asks for it, or give" if has else "give"
     return (

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from ..errors import ArgumentError
-from ..types.capabilities import Capabilities
+from ..types.capabilities import Capabilities, SubgroupMatrices
 from .model import rows_of
 from .options import MatMulTuning
 from .rows import Shapes, overlaid
 from .shapes import ranges_of
 
-__all__ = ["MatMulShape", "matmul_shapes_for"]
+__all__ = ["MatMulShape", "SubgroupShape", "matmul_shapes_for", "subgroup_shape_for"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,60 @@ class MatMulShape:
     def tiles(self, m: int, n: int) -> tuple[int, int]:
         """Return rows and columns of tiles."""
         return -(-m // self.tile_m), -(-n // self.tile_n)
+
+
+@dataclass(frozen=True)
+class SubgroupShape:
+    """The shape of the kernel of a product by matrices that subgroups multiply, of 16 × 16 f16 items.
+
+    Attributes
+    ----------
+    tile_m, tile_n, tile_k : int
+        As of `MatMulShape`.
+    part_m, part_n : int
+        Rows and columns of the output that a subgroup computes.
+    items_n : int
+        Columns of the matrices that it multiplies, 8 or 16.
+    stages : int
+        As of `MatMulShape`.
+    """
+
+    FEATURES: ClassVar[tuple[str, ...]] = ("subgroup", "shader-f16", "chromium-experimental-subgroup-matrix")
+
+    tile_m: int = 128
+    tile_n: int = 128
+    tile_k: int = 32
+    part_m: int = 64
+    part_n: int = 64
+    items_n: int = 16
+    stages: int = 1
+
+    @property
+    def workgroup_size(self) -> int:
+        """Invocations."""
+        return 32 * (self.tile_m // self.part_m) * (self.tile_n // self.part_n)
+
+    @property
+    def storage_bytes(self) -> int:
+        """Workgroup memory, with the gaps between rows."""
+        return 2 * self.stages * (self.tile_m * (self.tile_k + 8) + self.tile_k * (self.tile_n + 8))
+
+    def tiles(self, m: int, n: int) -> tuple[int, int]:
+        """Return rows and columns of tiles."""
+        return -(-m // self.tile_m), -(-n // self.tile_n)
+
+
+def subgroup_shape_for(capabilities: Capabilities, tuning: MatMulTuning | None = None) -> SubgroupShape | None:
+    """Return the shape for a device whose subgroups multiply matrices of f16; None for others, and with a tuning."""
+    shape, limits = SubgroupShape(), capabilities.limits
+    fits = (
+        SubgroupMatrices("f16", "f32", 16, shape.items_n, 16) in capabilities.subgroup_matrices
+        and capabilities.features.issuperset(shape.FEATURES)
+        and capabilities.subgroup_size == 32
+        and shape.workgroup_size <= limits["max-compute-invocations-per-workgroup"]
+        and shape.storage_bytes <= limits["max-compute-workgroup-storage-size"]
+    )
+    return shape if fits and not MatMulTuning.of(tuning).to_dict() else None
 
 
 def matmul_shapes_for(capabilities: Capabilities, tuning: MatMulTuning | None = None) -> Shapes[MatMulShape]:

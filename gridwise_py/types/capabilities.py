@@ -10,7 +10,7 @@ from ..display.quantities import format_time
 from ..display.table import table_of
 from ..errors import ArgumentError
 
-__all__ = ["Capabilities", "LookbackVerdict", "SubgroupMode", "SubgroupsLike"]
+__all__ = ["Capabilities", "LookbackVerdict", "SubgroupMatrices", "SubgroupMode", "SubgroupsLike"]
 
 #: Values of ``subgroups=``; see `Capabilities.subgroup_mode`.
 SubgroupsLike: TypeAlias = (
@@ -49,6 +49,24 @@ class SubgroupMode:
 
     def __str__(self) -> str:
         return "none" if self.kind == "none" else f"{self.kind}-{self.size}"
+
+
+@dataclass(frozen=True)
+class SubgroupMatrices:
+    """A kind of matrices that subgroups multiply: an m × k and a k × n one give one of m × n.
+
+    Attributes
+    ----------
+    items, results : str
+        The WGSL types of their items, and of the items of their product.
+    m, n, k : int
+    """
+
+    items: str
+    results: str
+    m: int
+    n: int
+    k: int
 
 
 @dataclass(frozen=True)
@@ -127,6 +145,8 @@ class Capabilities:
         Smallest observed step between timestamps, in nanoseconds; None without timestamps.
     lookback : LookbackVerdict or None
         Whether look-back is safe; None: not tested yet, a primitive that needs to know tests it.
+    subgroup_matrices : tuple of SubgroupMatrices
+        What subgroups multiply at once, in tensor cores; empty without such a feature, as with wgpu.
     tuning : mapping or None
         Kernel shapes that `gridwise tune` found for this adapter and driver, by kernel and ranges of lengths.
     facts : mapping or None
@@ -145,6 +165,7 @@ class Capabilities:
     tick_period_ns: float | None = None
     tick_step_ns: float | None = None
     lookback: LookbackVerdict | None = None
+    subgroup_matrices: tuple[SubgroupMatrices, ...] = ()
     tuning: Mapping[str, Any] | None = None
     facts: Mapping[str, Any] | None = None
 
@@ -222,4 +243,6 @@ class Capabilities:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON data."""
-        return {**asdict(self), "features": sorted(self.features), "limits": dict(self.limits)}
+        found = asdict(self)
+        found["subgroup_matrices"] = list(found["subgroup_matrices"])
+        return {**found, "features": sorted(self.features), "limits": dict(self.limits)}

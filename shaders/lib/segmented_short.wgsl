@@ -12,7 +12,13 @@ var<workgroup> short_found: u32;
 // Whether so many segments end in the tile, of which `first` is the first, that they are short on average.
 fn are_short(tile: u32, first: u32) -> bool {
   let s = first + tile_size() / SHORT_TILE - 1u;
+//$ if offsets_are_written
+  // In a binding that is written, as the output's may be, WGSL takes no load for the same in all invocations.
+  if (local == 0u) { short_found = select(0u, 1u, s < params.segments && end_of(s) <= tile_limit(tile)); }
+  return workgroupUniformLoad(&short_found) != 0u;
+//$ else
   return s < params.segments && end_of(s) <= tile_limit(tile);
+//$ endif
 }
 //$ macro short_segment(j)
     if (is_here_{{ j }}) {
@@ -76,6 +82,14 @@ fn emit_short(tile: u32, first: u32, block_begin: u32, before: Chain) -> u32 {
 // First item behind the last segment that ends in a tile.
 fn tail_begin(tile: u32, end: u32) -> u32 { return clamp(segment_end(end - 1u), tile_begin(tile), tail_end(tile)); }
 fn tail_end(tile: u32) -> u32 { return min(tile_begin(tile) + tile_size(), items_in_all()); }
+fn tail_is_short(tile: u32, end: u32) -> bool {
+//$ if offsets_are_written
+  if (local == 0u) { short_found = select(0u, 1u, tail_end(tile) - tail_begin(tile, end) <= LONGEST); }
+  return workgroupUniformLoad(&short_found) != 0u;
+//$ else
+  return tail_end(tile) - tail_begin(tile, end) <= LONGEST;
+//$ endif
+}
 // The items behind it.
 fn tail_value(tile: u32, end: u32) -> Acc {
   var x = identity();

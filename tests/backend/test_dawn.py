@@ -28,6 +28,12 @@ def dawn():
     return gw.request_device(0, engine="dawn")
 
 
+@pytest.fixture
+def wgpu_device(device):
+    """A device of wgpu, whatever GRIDWISE_ENGINE says."""
+    return device if engine_description(device).name == "wgpu" else gw.request_device(engine="wgpu")
+
+
 def test_without_the_package_the_engine_says_what_to_install(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "wgpudawn" else find(name))
@@ -54,8 +60,8 @@ def test_an_adapter_is_of_its_own_engine(dawn):
         gw.request_device(dawn.adapter, engine="wgpu")
 
 
-def test_both_engines_compute_in_one_process(device, dawn):
-    for one in (dawn, device):
+def test_both_engines_compute_in_one_process(wgpu_device, dawn):
+    for one in (dawn, wgpu_device):
         x = gw.asarray(X, one)
         assert gw.sum(x).item() == X.sum(dtype=np.uint64)
         scan = gw.Scan(one, dtype="u32").execute(input=x).output
@@ -64,7 +70,7 @@ def test_both_engines_compute_in_one_process(device, dawn):
         flags = gw.asarray(X & 1, one)
         np.testing.assert_array_equal(gw.flatnonzero(flags).to_numpy(), np.flatnonzero(X & 1))
     with pytest.raises(gw.GridwiseError):
-        gw.add(gw.asarray(X, dawn), gw.asarray(X, device))
+        gw.add(gw.asarray(X, dawn), gw.asarray(X, wgpu_device))
 
 
 def test_subgroups_have_one_name(dawn):
@@ -112,8 +118,9 @@ def test_waits(dawn, monkeypatch, polling_ns):
     monkeypatch.setattr(queues, "_POLLING_NS", polling_ns)
     assert wait_method(dawn) == "on_submitted_work_done"
     x, scan = gw.asarray(np.tile(X, 100), dawn), gw.Scan(dawn)
+    trials = 1 if gw.capabilities(dawn).is_cpu else 2000  # of 5 µs
     for _ in range(3):
-        scan.execute(input=x)
+        scan.execute(input=x, trials=trials)
         assert queue_is_idle(dawn) is False
         wait_idle(dawn)
         assert queue_is_idle(dawn)
@@ -138,8 +145,23 @@ def test_errors_are_those_of_wgpu(dawn):
             use()
 
 
-def test_findings_and_files_name_the_engine(device, dawn):
-    assert device_key(device)["wgpu"] == wgpu.__version__
+def test_toggles_are_asked_for_and_shown(dawn, wgpu_device, monkeypatch):
+    made = gw.request_device(dawn.adapter, toggles={"disable_robustness": True})
+    switches = engine_description(made).switches
+    assert switches["disable_robustness"]
+    assert switches["timestamp_quantization"] is False
+    assert "disable_robustness" not in engine_description(dawn).switches
+    assert device_key(made) != device_key(dawn)
+    monkeypatch.setenv("GRIDWISE_TOGGLES", "timestamp_quantization=on")
+    assert engine_description(gw.request_device(dawn.adapter)).switches["timestamp_quantization"]
+    with pytest.raises(gw.AdapterError, match="no toggle 'disable_robustnes' of a device; known is disable_robustness"):
+        gw.request_device(dawn.adapter, toggles={"disable_robustnes": True})
+    with pytest.raises(gw.AdapterError, match="wgpu has no toggles"):
+        gw.request_device(wgpu_device.adapter, toggles={"disable_robustness": True})
+
+
+def test_findings_and_files_name_the_engine(wgpu_device, dawn):
+    assert device_key(wgpu_device)["wgpu"] == wgpu.__version__
     ours = device_key(dawn)
     assert "wgpu" not in ours
     assert ours["dawn"].startswith(importlib.import_module("wgpudawn").__version__)

@@ -193,6 +193,7 @@ def test_a_device_that_is_destroyed_in_the_middle_of_a_call(device, map_arrays, 
     assert int(done.stdout.split()[1]) >= least, done.stdout
 
 
+@pytest.mark.needs("wgpu")
 def test_a_loss_that_was_only_logged_is_raised_by_the_next_wait(device, lost, wgpu_errors):
     made, _ = lost
     before = trouble.watch_errors().losses

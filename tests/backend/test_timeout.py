@@ -127,6 +127,7 @@ def test_long_work_and_a_tiny_timeout(impatient):
     np.testing.assert_array_equal(run.output.to_numpy(), 2 * np.arange(1 << 22, dtype=np.uint32))
 
 
+@pytest.mark.needs("wgpu")
 def test_a_map_that_never_comes_is_dropped(impatient, monkeypatch):
     monkeypatch.setattr(context_of(impatient).memory, "is_mappable", False)
     x = gw.asarray(X, impatient)
@@ -168,6 +169,7 @@ def test_what_is_no_timeout(device):
             gw.request_device(device.adapter, timeout_s=value)
 
 
+@pytest.mark.needs("wgpu")
 @pytest.mark.parametrize(
     ("trouble", "method"),
     [

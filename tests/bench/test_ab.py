@@ -782,6 +782,26 @@ def test_different_adapters_cannot_be_compared(fake):
         _measured(Settings(pairs=2))
 
 
+def test_engines_name_one_adapter_each_in_its_way(fake, monkeypatch):
+    fake.said["NEW", "hello"]["adapter"] |= {"vendor": "fake", "description": "a driver"}
+    with pytest.raises(turns.NotComparable, match="vendor"):
+        _measured(Settings(pairs=2))
+    engines = dict(zip(SIDES, ("wgpu", "dawn"), strict=True))
+    both = {side: replace(ENVIRONMENTS[side], engine=engines[side]) for side in SIDES}
+    assert measure_in_turns(both, lambda is_cpu: CASES, Settings(pairs=2)).cases
+    assert [both[side].variables()["GRIDWISE_ENGINE"] for side in SIDES] == ["wgpu", "dawn"]
+    monkeypatch.chdir(ROOT)
+    asked = []
+    monkeypatch.setattr(
+        "gridwise_py.bench.ab.turns.measure_in_turns",
+        lambda environments, *_, **__: asked.append(environments) or 1 / 0,
+    )
+    _run("ab", ".", ".", "scan", "--engines", "wgpu,dawn")
+    assert [asked[0][side].describe().rpartition(" on ")[2] for side in SIDES] == ["wgpu", "dawn"]
+    for wrong in ("wgpu", "wgpu,blink"):
+        assert f"{wrong!r} is not two of wgpu, dawn" in _run("ab", ".", ".", "scan", "--engines", wrong).output
+
+
 def test_a_side_that_does_not_start(fake):
     fake.said["OLD", "hello"] = SideError("ModuleNotFoundError: wgpu", is_dead=True)
     with pytest.raises(gw.ArgumentError, match=r"OLD \(OLD\) does not start: ModuleNotFoundError: wgpu"):
@@ -857,7 +877,7 @@ def test_bad_input(monkeypatch):
 
 def test_options_may_stand_behind_the_dashes(fake, monkeypatch):
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(turns, "_check_same", lambda said: None)
+    monkeypatch.setattr(turns, "_check_same", lambda *_: None)
     asked = []
     monkeypatch.setattr(
         "gridwise_py.bench.ab.turns.measure_in_turns",

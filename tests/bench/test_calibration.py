@@ -24,6 +24,7 @@ from gridwise_py.bench.calibrate.probes import TickCheck, cache_knee_bytes
 from gridwise_py.cli import main
 from gridwise_py.runtime.context import DeviceContext, context_of
 from gridwise_py.runtime.device import device_key
+from helpers.bare import device_with
 
 SMALL = 1 << 17
 
@@ -371,7 +372,7 @@ def test_the_check_of_the_tick_alone_is_kept_if_it_is_good(timed, fast, folder, 
 
 
 def test_without_timestamps_there_is_nothing_to_calibrate(device, folder):
-    bare = device.adapter.request_device_sync(label="bare", required_features=[])
+    bare = device_with(device)
     with pytest.raises(gw.TimingUnavailable, match="timestamp-query"):
         calibrate(bare)
 
@@ -408,7 +409,7 @@ def test_only_what_does_not_change_is_looked_up(timed, fast, folder):
 
 
 def test_a_run_without_timestamps_has_none(device, folder):
-    assert calibrate_run(device.adapter.request_device_sync(label="bare", required_features=[]), [4000]) is None
+    assert calibrate_run(device_with(device), [4000]) is None
 
 
 def test_the_fastest_canary_is_kept(timed, folder, monkeypatch):

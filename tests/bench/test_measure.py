@@ -24,6 +24,7 @@ from gridwise_py.bench.stats.series import StopReason
 from gridwise_py.planning.signature import Argument
 from gridwise_py.primitives.base import Primitive
 from gridwise_py.runtime.context import context_of
+from helpers.bare import device_with
 from helpers.cases import FULL
 
 X = np.random.default_rng(7).integers(0, 1000, 20_011, dtype=np.uint32)
@@ -509,7 +510,7 @@ def test_nothing_is_read_within_a_window(timed, device, scan, monkeypatch):
 
 
 def test_without_timestamps_there_are_walls_and_no_cold_mode(device):
-    bare = device.adapter.request_device_sync(label="bare", required_features=[])
+    bare = device_with(device)
     m = gw.measure(gw.Copy(bare), protocol=_protocol(), input=X)
     assert set(m.whole) == {"cpu_wall"}
     assert [(k.name, k.samples_ns, k.summary) for k in m.kernels] == [("copy", (), None)]

@@ -15,6 +15,7 @@ import gridwise_py as gw
 from gridwise_py.bench.report.timers import plot_timers, timers_chart, timers_markdown
 from gridwise_py.bench.sweep import timers
 from gridwise_py.bench.sweep.timers import TIMERS, WORKLOADS, Workload, run_timers
+from helpers.bare import device_with
 from helpers.paths import ROOT
 
 SMALL = [Workload(w.name, 100_003, w.transfers) for w in WORKLOADS]
@@ -99,7 +100,7 @@ def test_a_wrong_sum_is_noticed(job):
 
 
 def test_without_timestamps_it_says_so(monkeypatch, device):
-    bare = device.adapter.request_device_sync(label="bare", required_features=[])
+    bare = device_with(device)
     monkeypatch.setattr(timers, "request_device", lambda adapter: bare)
     with pytest.raises(gw.TimingUnavailable, match="--adapter"):
         run_timers()

@@ -26,6 +26,8 @@ from gridwise_py.primitives.reorder import Reorder
 from gridwise_py.primitives.take import Take
 from gridwise_py.runtime.lookback_selftest import probe_plan
 from gridwise_py.runtime.operator_check import check_plan, unary_check_plan
+from gridwise_py.tuning.matmul_shapes import SubgroupShape
+from gridwise_py.types.capabilities import SubgroupMatrices
 from helpers.sorting import DATATYPES as SORTED_DATATYPES
 from helpers.strategies import make_primitive
 
@@ -37,6 +39,12 @@ FULL = gw.Capabilities(
     tick_period_ns=1.0,
 )
 CPU = replace(FULL, adapter_type="CPU", subgroup_size=8)
+#: A device of Dawn whose subgroups multiply matrices.
+MATRICES = replace(
+    FULL, features=FULL.features | set(SubgroupShape.FEATURES),
+    limits={**FULL.limits, "max-compute-workgroup-storage-size": 49_152, "max-compute-invocations-per-workgroup": 1024},
+    subgroup_matrices=tuple(SubgroupMatrices("f16", "f32", 16, n, 16) for n in (8, 16)),
+)  # fmt: skip
 #: Bindings that 100,000 items do not fit into: windows, and segments.
 NARROW = replace(FULL, limits={**FULL.limits, "max-storage-buffer-binding-size": 150_000,
                                "max-storage-buffers-per-shader-stage": 64})  # fmt: skip
@@ -127,6 +135,8 @@ class Case(NamedTuple):
 
 def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
     """Every primitive × datatype × operator × subgroup mode × strategy × state."""
+    if capabilities is FULL:
+        yield Case("matmul", {"dtype": "f16"}, MATRICES)
     for datatype in gw.MatMul.datatypes:
         yield Case("matmul", {"dtype": datatype}, capabilities)
         for stages in (1, 2):

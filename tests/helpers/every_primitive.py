@@ -290,6 +290,8 @@ class Call:
             assert chunked == {name: self._is_chunked(name) for name in run.outputs}, self.row
         self.check(run.outputs, count)
         memory.check(count)
+        for kernel in run.plan.kernels:
+            assert not aliases(run.plan, kernel), f"{self.row}, {self.lengths}: WebGPU refuses {kernel.bindings}"
         if self.case.n > 1_000 and not on:
             self.inputs = self._items(seed=1)
             for name, items in self.inputs.items():
@@ -303,6 +305,21 @@ class Call:
         """Two chunks of one buffer: whole words, which two items of 16 bits share."""
         cut = view.size // 3 // 4 * 4
         return gw.ChunkedArray([view[:cut], view[cut:]])
+
+
+def aliases(plan: gw.Plan, kernel: Any) -> bool:
+    """Whether two bindings of a kernel are what WebGPU refuses, and wgpu does not: of one buffer, and one is written.
+
+    A buffer is read or written in all bindings of a dispatch, and ranges that are written share no byte.
+    """
+    sizes = {spec.name: spec.size_bytes for spec in plan.buffers}
+    for one, other in itertools.combinations(kernel.bindings, 2):
+        if one.buffer == other.buffer and "read_write" in (one.access, other.access):
+            first, second = sorted((one, other), key=lambda binding: binding.offset_bytes)
+            size_bytes = sizes[first.buffer] if first.size_bytes is None else first.size_bytes
+            if one.access != other.access or second.offset_bytes < first.offset_bytes + size_bytes:
+                return True
+    return False
 
 
 class _Memory:

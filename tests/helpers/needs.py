@@ -16,6 +16,7 @@ import wgpu
 
 import gridwise_py as gw
 from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.device import engine_description
 
 from .chromium import find_chromium
 from .paths import ROOT
@@ -30,7 +31,7 @@ def _limit(device: wgpu.GPUDevice, name: str) -> int:
     return device.limits[f"max-compute-{name}"]
 
 
-#: Features of wgpu-native that tests name.
+#: Features of wgpu-native, and of Dawn, that tests name.
 NATIVE_FEATURES = (
     "subgroup",
     "shader-f64",
@@ -39,6 +40,7 @@ NATIVE_FEATURES = (
     "timestamp-query-inside-encoders",
     "timestamp-query-inside-passes",
     "mappable-primary-buffers",
+    "chromium-experimental-subgroup-matrix",
 )
 #: Of the machine.
 OF_MACHINE: dict[str, Check] = {
@@ -55,6 +57,7 @@ OF_MACHINE: dict[str, Check] = {
 OF_DEVICE: dict[str, Callable[[wgpu.GPUDevice], bool]] = {
     "a CPU adapter": lambda device: gw.capabilities(device).is_cpu,
     "memory that CPU and GPU share": lambda device: context_of(device).memory.is_mappable,
+    "wgpu": lambda device: engine_description(device).name == "wgpu",  # its messages and internals, or what Dawn drops
     "float64": lambda device: context_of(device).has_float64,
     "subgroups of at most 8": lambda device: _subgroup_size(device) <= 8,
     "workgroups of 512": lambda device: _workgroup(device) >= 512,

@@ -24,7 +24,8 @@ from gridwise_py.planning.plan import (
     workgroup_grid,
 )
 from gridwise_py.planning.shaders import sha256
-from helpers.cases import BARE, CPU, FULL, MERGES, STREAMS, Case, cases, few_cases, layouts
+from gridwise_py.tuning.matmul_shapes import SubgroupShape
+from helpers.cases import BARE, CPU, FULL, MATRICES, MERGES, STREAMS, Case, cases, few_cases, layouts
 from helpers.strategies import plan_from
 
 SIZES = (1, 3, 4096, 100_003)
@@ -203,6 +204,7 @@ def test_features_are_those_of_the_texts(planned):
             case.options["op"] is gw.Add or case.options["dtype"] != "f64"
         )
         expected |= {"shader-f64", "shader-int64"} if doubles else set()
+        expected |= set(SubgroupShape.FEATURES) if case.capabilities is MATRICES else set()
         assert plan.features == expected, case
 
 

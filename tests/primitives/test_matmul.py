@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.sweep.suite import Sweep, plan_jobs
 from gridwise_py.cli import main
 from gridwise_py.runtime.context import context_of
-from gridwise_py.tuning.matmul_shapes import MatMulShape, matmul_shapes_for
+from gridwise_py.tuning.matmul_shapes import MatMulShape, SubgroupShape, matmul_shapes_for
+from gridwise_py.types.capabilities import SubgroupMatrices
 from helpers.cases import BARE, CPU, FULL
 from helpers.matmul import SHAPES
 from helpers.strategies import assert_same, make_primitive, quick_first
@@ -225,6 +227,49 @@ def test_every_row_of_the_table_runs_on_every_device(capabilities):
         tuned = matmul_shapes_for(capabilities, gw.MatMulTuning(**dataclasses.asdict(shape)))
         assert tuned.rows == ((None, shape),)
         assert tuned.source == "argument"
+
+
+def test_subgroups_multiply_f16_where_they_can_unless_a_shape_is_given():
+    limits = {"max-compute-workgroup-storage-size": 49_152, "max-compute-invocations-per-workgroup": 1024}
+    able = gw.Capabilities(
+        features=frozenset(SubgroupShape.FEATURES), limits=limits, subgroup_size=32,
+        subgroup_matrices=(SubgroupMatrices("f16", "f32", 16, SubgroupShape().items_n, 16),),
+    )  # fmt: skip
+    unable = [
+        dataclasses.replace(able, subgroup_matrices=(SubgroupMatrices("f16", "f16", 16, 16, 16),)),
+        dataclasses.replace(able, subgroup_size=64),
+        dataclasses.replace(able, features=able.features - {"shader-f16"}),
+        dataclasses.replace(able, limits={**limits, "max-compute-workgroup-storage-size": 16_384}),
+    ]
+
+    def planned(capabilities, datatype="f16", k=50, tuning=None):
+        lengths = {"a": 300 * k, "b": k * 70, "output": 300 * 70}
+        return gw.MatMul.plan_for(
+            capabilities=capabilities, lengths=lengths, dtype=datatype, m=300, n=70, k=k, tuning=tuning
+        )
+
+    plan = planned(able)
+    assert plan.features == set(SubgroupShape.FEATURES)
+    assert plan.parameters["shape"] == "subgroups"
+    assert plan.kernels[0].workgroups == (3, 1, 1)
+    (shader,) = plan.shaders.values()
+    storage = re.findall(r"^var<workgroup> \w+: buffer<(\d+)>;", shader.text, re.MULTILINE)
+    assert sum(map(int, storage)) == SubgroupShape().storage_bytes
+    usual = [planned(each) for each in unable]
+    usual += [planned(able, "f32"), planned(able, k=0), planned(able, tuning=gw.MatMulTuning(tile_m=32))]
+    assert all(each.features == frozenset() for each in usual)
+
+
+@pytest.mark.needs("chromium-experimental-subgroup-matrix")
+@pytest.mark.parametrize("k", [1, 15, 64, 100])
+def test_subgroups_multiply_like_numpy(device, k):
+    """With edges in every direction, and rows that are no whole vec4."""
+    for m, n in ((1, 1), (128, 128), (129, 131), (60, 260), (300, 36)):
+        a, b = _integers("f16", m, k), _integers("f16", k, n, seed=1)
+        primitive = gw.MatMul(device, "f16", m=m, n=n, k=k)
+        run = primitive.execute(a=gw.asarray(a.ravel(), device), b=gw.asarray(b.ravel(), device))
+        assert run.plan.parameters["shape"] == "subgroups"
+        assert_same(run.output.to_numpy().reshape(m, n), _product(a, b))
 
 
 def test_large_products_on_a_gpu_have_large_tiles():

@@ -16,6 +16,7 @@ import gridwise_py as gw
 from gridwise_py.display.table import fold, table_of
 from gridwise_py.profiling.report import KeyAverage, KeyAverages
 from gridwise_py.runtime.context import context_of
+from helpers.bare import device_with
 from helpers.traces import load
 
 X = np.random.default_rng(1).integers(0, 99, 300_007, dtype=np.uint32)
@@ -214,7 +215,7 @@ def test_what_was_not_submitted_is_not_measured_yet(timed):
 
 
 def test_without_timestamps_the_cpus_times_stay(device):
-    bare = device.adapter.request_device_sync(label="bare", required_features=[])
+    bare = device_with(device)
     prof = gw.profile(bare)
     with pytest.warns(gw.GridwiseWarning, match="timestamp-query"):
         prof.__enter__()

@@ -26,6 +26,7 @@ OTHERS = {
     "GRIDWISE_ENGINE": settings.engine,
     "GRIDWISE_SCAN_STRATEGY": settings.scan_strategy,
     "GRIDWISE_TIMEOUT_S": settings.timeout_s,
+    "GRIDWISE_TOGGLES": settings.toggles,
 }
 
 
@@ -45,6 +46,14 @@ def test_flags(monkeypatch, name):
     known = "1, 0, on, off(, auto)?"
     with pytest.raises(gw.ArgumentError, match=rf"{name}='perhaps' is unknown; known are {known}; unset it"):
         read()
+
+
+def test_toggles_are_on_unless_they_are_off(monkeypatch):
+    monkeypatch.setenv("GRIDWISE_TOGGLES", "a, b=off,c=1")
+    assert settings.toggles() == {"a": True, "b": False, "c": True}
+    monkeypatch.setenv("GRIDWISE_TOGGLES", "a=maybe")
+    with pytest.raises(gw.ArgumentError, match="GRIDWISE_TOGGLES='a=maybe': a is 'maybe'; known are 1, 0, on, off"):
+        settings.toggles()
 
 
 def test_tuning_is_on_off_or_by_itself(monkeypatch):

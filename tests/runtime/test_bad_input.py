@@ -13,6 +13,8 @@ import gridwise_py as gw
 from gridwise_py import errors
 from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.device import engine_description
+from helpers.bare import device_with
 from helpers.strategies import make_primitive
 
 N = 1000
@@ -227,7 +229,7 @@ def test_recording_while_a_pass_is_open(device, x, out):
     compute = encoder.begin_compute_pass()
     scan.record(encoder, input=x, output=out)
     compute.end()
-    with pytest.raises(wgpu.GPUValidationError, match="the pass must be ended"):
+    with pytest.raises(wgpu.GPUValidationError, match=r"(the pass must be ended|is locked while)"):
         encoder.finish()
     scan.execute(input=x, output=out)
     np.testing.assert_array_equal(out.to_numpy(), np.cumsum(X, dtype=np.uint32))
@@ -496,7 +498,7 @@ def test_the_warning_about_missing_timestamps_is_of_the_callers_line(device):
         (gw.VectorAdd, lambda p, x: p.execute(a=x, b=x, enable_gpu_timing=True)),
         (None, lambda p, x: p.execute(x=x, enable_gpu_timing=True)),
     ):
-        bare = device.adapter.request_device_sync(label="bare")
+        bare = device_with(device)
         made = gw.Kernel(bare, DOUBLE, {"x": "read_write"}, 1) if primitive is None else primitive(bare)
         with pytest.warns(gw.GridwiseWarning, match="timestamp-query") as caught:
             run(made, gw.asarray(X, bare))
@@ -523,7 +525,7 @@ def test_a_broken_operator(device, calm, x, out, body, wgpu_errors):
         op = gw.BinOp("broken", 0, np.add, wgsl=text, check=checked)
         message = calm(cls(device, op=op), gw.ShaderError, "does not compile", out, input=x, output=out)
         assert re.search(rf"^4 \| {re.escape('  ' + body)}$", message, re.MULTILINE)
-        assert re.search(r"┌─ the operator's text:[34]:", message)
+        assert re.search(r"┌─ the operator's text:[345]:", message)
         assert "fn combine4" not in message
         assert len(message.splitlines()) < 35
     wgpu_errors.clear()  # naga logs some of these as well
@@ -540,7 +542,8 @@ def test_a_broken_expression(device, expression, of_four, deterministic, wgpu_er
     message = str(caught.value)
     assert "┌─ the operator's expression, in line" in message
     assert f"\nThe expression of the operator:\n{expression}\n" in message
-    assert ("vectors of four items" in message) == of_four
+    if engine_description(device).name == "wgpu":  # Tint begins with the one for single items
+        assert ("vectors of four items" in message) == of_four
     assert "alias Acc" not in message
     wgpu_errors.clear()
 

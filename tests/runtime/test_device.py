@@ -10,7 +10,9 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
+from gridwise_py.backend.engine import engine_of
 from gridwise_py.runtime import device as device_module
+from helpers.bare import device_with
 
 X = np.arange(10_007, dtype=np.uint32)
 
@@ -49,6 +51,7 @@ def fakes(monkeypatch):
     return device_module._adapters(include_opengl=False)
 
 
+@pytest.mark.needs("wgpu")
 def test_discrete_before_integrated_before_cpu(fakes):
     listed = gw.list_adapters()
     assert [a.name for a in listed] == ["H200", "H200", "Iris Xe", "Strange", "New kind", "llvmpipe"]
@@ -57,11 +60,13 @@ def test_discrete_before_integrated_before_cpu(fakes):
     assert listed[0].features == ("subgroup", "timestamp-query")
 
 
+@pytest.mark.needs("wgpu")
 def test_opengl_is_hidden_unless_asked_for(fakes):
     assert all(a.backend != "OpenGL" for a in gw.list_adapters())
     assert [a.name for a in gw.list_adapters(include_opengl=True)][:3] == ["GeForce", "H200", "H200"]
 
 
+@pytest.mark.needs("wgpu")
 def test_choosing(fakes):
     for wanted, index in (
         (None, 0), (1, 1), ("1", 1), (" 2 ", 2), ("iris", 2), ("LLVM", 5), ("cpu", 5), ("[3]", 3), ("h200", 0),
@@ -76,6 +81,7 @@ def test_choosing(fakes):
         assert "GeForce (" not in message, "OpenGL is not listed"
 
 
+@pytest.mark.needs("wgpu")
 def test_no_adapter_at_all_says_what_to_install(monkeypatch):
     monkeypatch.setattr(wgpu.gpu, "enumerate_adapters_sync", list, raising=False)
     assert gw.list_adapters() == []
@@ -107,7 +113,7 @@ def test_request_device_by_environment(device, monkeypatch):
 def test_every_useful_feature_of_the_adapter_is_requested(device):
     made = gw.request_device(device.adapter)
     for feature in ("timestamp-query", "subgroup", "shader-int64", "shader-int64-atomic-all-ops"):
-        assert (feature in made.features) == (feature in device.adapter.features)
+        assert (feature in made.features) == (feature in engine_of(device).features_of(device.adapter))
     for name in ("max-storage-buffer-binding-size", "max-buffer-size"):
         assert made.limits[name] == device.adapter.limits[name]
 
@@ -211,7 +217,7 @@ def test_what_is_no_device_is_refused():
 
 def test_a_device_of_the_users_without_any_feature(device):
     """Everything works, also without subgroups; times of the GPU are None, with one warning."""
-    bare = device.adapter.request_device_sync(required_features=[])
+    bare = device_with(device)
     capabilities = gw.capabilities(bare)
     assert not set(capabilities.features) & {"subgroup", "timestamp-query", "shader-int64"}
     assert (capabilities.subgroup_size, capabilities.tick_period_ns, capabilities.tick_step_ns) == (None, None, None)

@@ -11,6 +11,7 @@ import gridwise_py as gw
 from gridwise_py.backend.queues import queue_is_idle, wait_idle
 from gridwise_py.runtime import event as event_module
 from gridwise_py.timing import queries as timing
+from helpers.bare import device_with
 from helpers.renewed import renewed
 
 X = np.arange(1_000_003, dtype=np.uint32)
@@ -18,7 +19,7 @@ X = np.arange(1_000_003, dtype=np.uint32)
 
 def _device(device, *features):
     """Another device of the same adapter, with these features."""
-    return device.adapter.request_device_sync(label="event", required_features=list(features))
+    return device_with(device, *features)
 
 
 @pytest.fixture(scope="module", params=["stamps", "passes"])

@@ -15,6 +15,7 @@ from gridwise_py.runtime import lookback_selftest as lookback
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.lookback_selftest import lookback_verdict
 from gridwise_py.types.capabilities import LookbackVerdict
+from helpers.bare import device_with
 from helpers.cases import CPU, FULL
 from helpers.renewed import new_executor
 from helpers.strategies import plan_from
@@ -112,7 +113,7 @@ def test_a_results_file_has_the_verdicts_that_are_known(untested, folder, quick)
 
 
 def test_a_device_of_the_users_without_any_feature(device, folder, quick):
-    bare = device.adapter.request_device_sync(label="bare", required_features=[])
+    bare = device_with(device)
     found = lookback_verdict(bare, "u32x2")
     assert found.coherent
     assert found.recovers

@@ -11,11 +11,11 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend import raw_commands
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.runtime import memory
 from gridwise_py.runtime import sequence as sequence_module
 from gridwise_py.runtime.context import context_of
+from helpers.bare import device_with
 
 N = 1000
 X = np.arange(N, dtype=np.uint32)
@@ -62,7 +62,7 @@ def test_a_replay_takes_what_the_arrays_hold_by_then(case):
 
 
 def test_one_submission_of_one_pass(case, monkeypatch):
-    passes, native = [], raw_commands._native()
+    passes, native = [], state_of(case.device).engine.native_functions()
     begin = native.begin_pass
     monkeypatch.setattr(native, "begin_pass", lambda *a: (passes.append(1), begin(*a))[1])
     submissions = len(state_of(case.device).submissions)
@@ -302,7 +302,7 @@ def test_an_exception_in_the_block_leaves_nothing_to_replay(device):
 
 
 def test_a_device_without_timestamps_warns_at_the_callers_line(device):
-    own = device.adapter.request_device_sync(required_features=[])
+    own = device_with(device)
     copy = gw.Copy(own, tuning=gw.ElementwiseTuning(workgroup_size=64, vecs=1)).bind(input=gw.asarray(X, own))
     with gw.capture(own) as sequence:
         copy.execute()
@@ -383,7 +383,7 @@ def test_a_first_call_may_be_captured_where_memory_is_used_again(renewed_device,
 @pytest.mark.parametrize("native", [True, False])
 def test_calls_that_move_much_are_submitted_ahead(device, monkeypatch, native):
     if not native:
-        monkeypatch.setattr(raw_commands, "_native", lambda: None)
+        monkeypatch.setattr(state_of(device).engine, "native_functions", lambda: None)
     monkeypatch.setattr(sequence_module, "_AHEAD_BYTES", 8 * N)
     case = Case(device)
     case.x.fill(1)
@@ -407,7 +407,7 @@ def test_calls_that_move_much_are_submitted_ahead(device, monkeypatch, native):
 
 
 def test_without_the_c_functions_and_blocking(renewed_device, monkeypatch):
-    monkeypatch.setattr(raw_commands, "_native", lambda: None)
+    monkeypatch.setattr(state_of(renewed_device).engine, "native_functions", lambda: None)
     case = Case(renewed_device)
     case.sequence.execute()
     assert case.total.item() == int(sums(X).sum(dtype=np.uint32))

@@ -10,6 +10,7 @@ import gridwise_py as gw
 from gridwise_py.runtime import timing_overhead as overhead_module
 from gridwise_py.timing.overhead import StampCost, TimingOverheads
 from gridwise_py.timing.result import Span
+from helpers.bare import device_with
 
 X = np.random.default_rng(39).integers(0, 1 << 32, 20_003, dtype=np.uint32)
 INSIDE = "timestamp-query-inside-passes"
@@ -23,18 +24,16 @@ def stamping(device, require):
 
 
 @pytest.fixture
-def passes_begun(monkeypatch):
-    """Notes the passes that are begun by wgpu-py's public call."""
-    begun = []
-    from wgpu.backends.wgpu_native import GPUCommandEncoder
-
-    begin = GPUCommandEncoder.begin_compute_pass
+def passes_begun(monkeypatch, device):
+    """Notes the passes that are begun by the public call."""
+    begun, encoder_type = [], type(device.create_command_encoder())
+    begin = encoder_type.begin_compute_pass
 
     def counted(self, **options):
         begun.append(options)
         return begin(self, **options)
 
-    monkeypatch.setattr(GPUCommandEncoder, "begin_compute_pass", counted)
+    monkeypatch.setattr(encoder_type, "begin_compute_pass", counted)
     return begun
 
 
@@ -177,7 +176,7 @@ def test_a_kind_that_is_none_and_a_device_that_cannot(stamping):
     assert scan.execute().output is before  # the earlier arguments are still bound
     with gw.capture(stamping) as sequence:
         scan.execute(input=x)
-    lacking = stamping.adapter.request_device_sync(required_features=["timestamp-query"])
+    lacking = device_with(stamping, "timestamp-query")
     y, other = gw.asarray(X[:100], lacking), _scan(lacking)
     adapter = stamping.adapter.info["device"]
     for call in (

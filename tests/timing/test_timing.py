@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.backend import raw_commands
+from gridwise_py.backend.device_state import state_of
 from gridwise_py.runtime import run as run_module
 from gridwise_py.timing import queries as timing
 
@@ -598,7 +598,7 @@ def test_the_first_dispatch_of_a_pipeline_is_told(fresh_device):
 
 def test_a_calls_own_submission_is_not_the_work_of_others(timed_device, x, monkeypatch):
     """Also by the queue's method, which counts the callers' own submissions once there was one."""
-    monkeypatch.setattr(raw_commands, "_native", lambda: None)
+    monkeypatch.setattr(state_of(timed_device).engine, "native_functions", lambda: None)
     copy, encoder = gw.Copy(timed_device), timed_device.create_command_encoder()
     copy.record(encoder, input=x)
     _submit(timed_device, encoder)

@@ -28,6 +28,7 @@ from gridwise_py.tuning.facts import measured_facts
 from gridwise_py.tuning.model import KERNELS
 from gridwise_py.tuning.shapes import shapes_for
 from gridwise_py.tuning.store import load_tuning
+from helpers.bare import device_with
 from helpers.cases import BARE, FULL
 from helpers.strategies import shape_data
 
@@ -279,7 +280,7 @@ def test_the_fastest_wins_and_is_kept_and_used(renewed_device, folder, timed):
     assert [t.verdict for t in last.trials[:4]] == ["default", "faster", "faster", "faster"]
     parameters = gw.Reduce(renewed_device).plan(gw.Layout.separate(**LENGTHS)).parameters
     assert parameters["shape"] == "tuned"
-    again = renewed_device.adapter.request_device_sync(required_features=list(renewed_device.features))
+    again = device_with(renewed_device, *renewed_device.features)
     assert gw.capabilities(again).tuning["reduce"] == ((0, 1000, last.winner),)
     # A second search starts from the model, and a kernel that is not searched stays.
     timed(1.0)

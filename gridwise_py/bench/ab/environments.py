@@ -66,6 +66,8 @@ class Environment:
         The user's file of benchmarks of this side; None for primitives.
     benchmark : str or None
         The one of the file that this side runs; None for the one that the case names.
+    engine : str or None
+        The implementation of WebGPU that it runs on; None for what the environment says.
     """
 
     given: str
@@ -77,6 +79,7 @@ class Environment:
     unknown: str = ""
     file: Path | None = None
     benchmark: str | None = None
+    engine: str | None = None
 
     def variables(self) -> dict[str, str]:
         """Return the environment variables for its interpreter."""
@@ -87,13 +90,14 @@ class Environment:
             # This interpreter may find its other packages there.
             others = own if self.python == Path(sys.executable) else None
             variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(self.folder), others)))
-        return variables
+        return variables if self.engine is None else {**variables, "GRIDWISE_ENGINE": self.engine}
 
     def describe(self) -> str:
         """Return what it is, in a few words."""
+        on = "" if self.engine is None else f" on {self.engine}"
         if self.commit is None:
-            return f"{self.kind} {self.given}" + (f" (commit unknown: {self.unknown})" if self.unknown else "")
-        return f"{self.kind} {self.given} ({self.commit[:10]}{' with changes' if self.changed else ''})"
+            return f"{self.kind} {self.given}" + (f" (commit unknown: {self.unknown})" if self.unknown else "") + on
+        return f"{self.kind} {self.given} ({self.commit[:10]}{' with changes' if self.changed else ''}){on}"
 
 
 def find_environment(given: str, *, say: Callable[[str], None] = lambda text: None) -> Environment:

@@ -149,6 +149,7 @@ class Judged:
             "given": environment.given.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1],
             "commit": environment.commit,
             "changed": environment.changed,
+            **({} if environment.engine is None else {"engine": environment.engine}),
             "versions": said["versions"],
             "adapter": said["adapter"],
         }

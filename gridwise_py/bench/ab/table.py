@@ -91,7 +91,8 @@ class JudgedTable:
         if "versions" not in said:
             return described  # a command tells nothing
         versions = said["versions"]
-        words = [f"gridwise_py {versions['gridwise_py']}", f"wgpu {versions['wgpu']}", f"Python {versions['python']}"]
+        engines = [f"{name} {versions[name]}" for name in ("wgpu", "wgpudawn") if name in versions]
+        words = [f"gridwise_py {versions['gridwise_py']}", *engines, f"Python {versions['python']}"]
         return f"{described}: {', '.join(words)}"
 
     def _remarks(self) -> Iterator[str]:

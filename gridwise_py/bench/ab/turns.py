@@ -39,8 +39,9 @@ _MOST_KEPT_BYTES = 4 << 30  # of inputs in files: making them again for the next
 _MOST_TOGETHER = 5  # pairs of processes that start at once: each has a device, and some of the GPU's memory
 #: Each side finds out itself what its device lacks.
 _ANY_DEVICE = Capabilities(features=frozenset({"shader-f16"}), limits={"max-buffer-size": 1 << 62})
-#: What must be equal on both sides.
-_SAME = ("device", "vendor", "adapter_type", "backend_type", "description")
+#: What must be equal on both sides; and where they run on different engines, which name the others each in its way.
+_SAME = ("device", "adapter_type", "backend_type", "vendor", "description")
+_SAME_ON_ENGINES = _SAME[:3]
 
 
 @dataclass(frozen=True)
@@ -286,6 +287,11 @@ class _Both:
             self.workers[side] = self._stack.enter_context(Worker(self.environments[side]))
             self.workers[side].send("hello", adapter=self._adapter)
 
+    def check_same(self) -> None:
+        """Raise NotComparable if the sides run on different adapters."""
+        one_engine = len({environment.engine for environment in self.environments.values()}) == 1
+        _check_same(self.said, _SAME if one_engine else _SAME_ON_ENGINES)
+
     def wait(self, side: str) -> None:
         """Wait until a side has its device."""
         with _starting(self.environments[side], side):
@@ -296,7 +302,7 @@ class _Both:
         self.start(side)
         self.wait(side)
         try:
-            _check_same(self.said)
+            self.check_same()
         except NotComparable as error:  # the GPU of this process is gone: what was measured before is right
             given = self.environments[side].given
             raise ArgumentError(f"{side} ({given}) does not start again on the same adapter: {error}") from error
@@ -332,7 +338,7 @@ def _pairs(
             for both in group:
                 for side in SIDES:
                     both.wait(side)
-                _check_same(both.said)
+                both.check_same()
             pace.started(time.monotonic() - begin_s)
             yield from group
 
@@ -345,9 +351,9 @@ def _starting(environment: Environment, side: str) -> Generator[None]:
         raise ArgumentError(f"{side} ({environment.given}) does not start: {error}") from error
 
 
-def _check_same(said: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_same(said: Mapping[str, Mapping[str, Any]], facts: Sequence[str]) -> None:
     old, new = (said[side]["adapter"] for side in SIDES)
-    for name in _SAME:
+    for name in facts:
         if name in old and name in new and old[name] != new[name]:
             raise NotComparable(f"{name}: OLD runs on {old[name]!r}, NEW on {new[name]!r}")
     if said[SIDES[0]]["has_timestamps"] != said[SIDES[1]]["has_timestamps"]:

@@ -56,11 +56,11 @@ class _Worker:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a software adapter, which the command names
             self._device = self._gw.request_device(adapter)
-        info = self._device.adapter.info
+        info, engine = self._device.adapter.info, type(self._device).__module__.partition(".")[0]
         return {
             "versions": {
                 "gridwise_py": self._gw.__version__,
-                "wgpu": importlib.import_module("wgpu").__version__,
+                engine: importlib.import_module(engine).__version__,
                 "numpy": importlib.import_module("numpy").__version__,
                 "python": platform.python_version(),
             },

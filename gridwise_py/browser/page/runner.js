@@ -1,6 +1,6 @@
 "use strict";
 // Runs a bundle (gridwise_py/browser/bundle.py describes it) and returns the raw file's content
-// (bench/results/browser_model.py). Needs no page: Node runs it, too.
+// (bench/results/browser_model.py). Needs no page.
 
 /**
  * The surroundings of the runner.
