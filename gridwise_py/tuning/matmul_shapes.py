@@ -78,9 +78,10 @@ class SubgroupShape:
     tile_m: int = 128
     tile_n: int = 128
     tile_k: int = 32
-    part_m: int = 64
-    part_n: int = 64
-    items_n: int = 16
+    # 4,096³ on an H100 by Dawn: 77 TFLOPS, with parts of 64 × 64 20 (4 times the accumulators), of 32 × 64 32.
+    part_m: int = 32
+    part_n: int = 32
+    items_n: int = 8
     stages: int = 1
 
     @property
