@@ -53,6 +53,23 @@ fn count_range_{{ place }}(first: u32, end: u32) {
     } else {
       for (var k = chunk + lane; k < end; k += WORKGROUP_SIZE) { count_key({{ code_of }}(load_keys_{{ place }}(k))); }
     }
+//$ elif in_rows
+    // Keys of 8 or 16 bits, 16 bytes at a time.
+    if (chunk + WORKGROUP_SIZE * CHUNK_ITEMS <= end) {
+//$ set per_row = 16 // key_bytes
+//$ for v in range(chunk_items // per_row)
+      let row_{{ v }} = load_row_keys_{{ place }}(chunk + ({{ v }}u * WORKGROUP_SIZE + lane) * {{ per_row }}u);
+//$ endfor
+//$ for v in range(chunk_items // per_row)
+//$ for c in "xyzw"
+//$ for j in range(4 // key_bytes)
+      count_key({{ code_of }}((row_{{ v }}.{{ c }} >> {{ 8 * key_bytes * j }}u) & {{ 2 ** (8 * key_bytes) - 1 }}u));
+//$ endfor
+//$ endfor
+//$ endfor
+    } else {
+      for (var k = chunk + lane; k < end; k += WORKGROUP_SIZE) { count_key({{ code_of }}(load_keys_{{ place }}(k))); }
+    }
 //$ else
     let end_of_chunk = min(end, chunk + WORKGROUP_SIZE * CHUNK_ITEMS);
     for (var k = chunk + lane; k < end_of_chunk; k += WORKGROUP_SIZE) { count_key({{ code_of }}(load_keys_{{ place }}(k))); }

@@ -149,6 +149,7 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
             for name in SORTS:
                 # The kernels of small keys differ from those of f16 in a few constants.
                 yield from list(_sorts(name, datatype, capabilities))[:: 2 if datatype in _UNLIKE_KEYS else 7]
+    yield Case("sort", {"dtype": "i8", "descending": True}, capabilities)  # by its counts
     yield from _streams(capabilities)
     for options in _HISTOGRAM_OPTIONS:
         yield Case("histogram", options, capabilities)
@@ -310,6 +311,7 @@ def few_cases(capabilities: gw.Capabilities = FULL) -> list[Case]:
     every = list(cases(capabilities))
     first = [c for c in every if c.options["dtype"] == "u32" and c.options.get("op", gw.Add) is gw.Add]
     first += [c for c in every if c.name == "matmul" or "deterministic" in c.options or "compensated" in c.options]
+    first += [c for c in every if c.name == "sort" and "strategy" not in c.options]
     first += [c for c in every if "result_dtype" in c.options and c.options["op"] is gw.Add]
     return first + [c for c in every[::23] if c not in first]
 

@@ -88,6 +88,32 @@ def test_is_numpys_stable_sort_at_edge_sizes(device, require, case):
             check(device, primitive, np.abs(special[~np.isnan(special)]))  # and without such keys
 
 
+@pytest.mark.parametrize(
+    ("datatype", "descending"), quick_first([("i8", True), ("bool", False), ("u16", True)], [("i16", False)])
+)
+def test_small_keys_are_written_by_their_counts(device, monkeypatch, datatype, descending):
+    """What lies beside a view stays: it ends within a row of 16 bytes, within a word, and where a row ends."""
+    monkeypatch.setattr("gridwise_py.primitives.sort._LEAST_COUNTED", 1000)
+    gpu = replace(gw.capabilities(device), adapter_type="DiscreteGPU")
+    options = {"descending": descending, "capabilities": gpu}
+    primitive = make(device, "keys", datatype, **options)
+    place = make(device, "keys", datatype, **options, overwrite_input=True)
+    n = 9 * TILE + 64  # so many that a workgroup counts whole chunks
+    every = keys_of(datatype, n)
+    few = np.where(np.arange(n) % 37 > 3, every[0], every)  # rows of one key, and of several
+    for keys, (begin, end) in itertools.product((every, few), ((0, n), (1, n - 3), (4, n - 8), (16, n - 15))):
+        part, x = keys[begin:end], gw.asarray(keys, device)
+        check(device, primitive, part)
+        run = place.execute(input=x[begin:end])
+        assert run.plan.parameters["strategy"] == "counting"
+        same_bits(x.to_numpy(), np.concatenate([keys[:begin], part[order_of(part, descending)], keys[end:]]))
+    output = gw.asarray(every, device)
+    counted = make(device, "keys", datatype, **options)
+    counted.execute(input=gw.asarray(few, device), output=output, n=gw.asarray(np.uint32([n - 75]), device))
+    part = few[: n - 75]
+    same_bits(output.to_numpy(), np.concatenate([part[order_of(part, descending)], every[n - 75 :]]))
+
+
 @pytest.mark.slow
 def test_the_largest_of_gridwises_own_cases(device):
     """In the shape of the table."""

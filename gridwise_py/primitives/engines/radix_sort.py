@@ -12,6 +12,8 @@ from ...planning.faults import HEALTHY, Faults
 from ...planning.kernel_constants import BINS, CONTROL_WORDS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT, ROUTES_FIRST_BIN
 from ...planning.layout import Operand
 from ...planning.plan import Fill
+from ...planning.source import Source
+from ...planning.windows import binding_limit
 from ...tuning.rows import Shapes
 from ...tuning.segmented_sort_shapes import SegmentedSortShape
 from ...tuning.sort_shapes import SortShape
@@ -21,18 +23,22 @@ from ...types.operators import Add, operator_context
 from .key_codes import key_context, key_words
 
 __all__ = [
+    "COUNTING",
     "ONESWEEP",
     "REDUCE_THEN_SCAN",
     "SortConfig",
     "SortStrategy",
     "add_sort",
     "digits_of",
+    "fill_sorted",
     "rank_context",
     "ranking_mode",
 ]
 
-ONESWEEP, REDUCE_THEN_SCAN = "onesweep", "reduce_then_scan"
+ONESWEEP, REDUCE_THEN_SCAN, COUNTING = "onesweep", "reduce_then_scan", "counting"
 SortStrategy: TypeAlias = Literal["onesweep", "reduce_then_scan"]
+# Of the kernel that writes keys by their counts: 16 bytes of an invocation at a time, and how often.
+_FILL_WORKGROUP_SIZE, _FILL_ROWS = 256, 4
 _PLACES = ("input", "output", "temporary")
 _MAX_ITEMS = 1 << 30  # a state word has 30 bits for a number of keys
 _LEAST_CHUNKS = 4  # per block of the histogram
@@ -106,6 +112,8 @@ class SortConfig:
     capabilities : Capabilities
     tickets : bool
     spin_limit : int
+    counts : bool
+        Whether keys are written by their counts, where they lie in one binding: of 8 bits, and without values.
     faults : Faults
         For tests.
     """
@@ -121,6 +129,7 @@ class SortConfig:
     capabilities: Capabilities
     tickets: bool
     spin_limit: int
+    counts: bool = False
     faults: Faults = HEALTHY
 
     def digits_for(self, in_place: bool) -> tuple[int, ...]:
@@ -170,7 +179,9 @@ class _Sort:
             **{f"values_{place}": operand for place, operand in values.items()},
         }
         self.in_place = keys["input"] == keys.get("output")
-        self.digits = config.digits_for(self.in_place)
+        output = keys.get("output")
+        self.counts = config.counts and output is not None and _is_in_one_binding(output, config.capabilities)
+        self.digits = config.digits if self.counts else config.digits_for(self.in_place)
         self.features = ("subgroup",) if config.mode.kind == "native" else ()
 
     def add(
@@ -234,6 +245,8 @@ class _Sort:
                 )
         routes = builder.scratch("routes", ROUTES_FIRST_BIN + BINS * len(self.digits))
         self.histogram(routes)
+        if self.counts:
+            return self.fill(replace(routes, offset=ROUTES_FIRST_BIN, length=BINS).by_words())
         tiles = -(-self.n // shape.tile_items)
         per_block = min(-(-tiles // shape.max_blocks), shape.max_tiles_per_block)
         blocks = -(-tiles // per_block)
@@ -265,15 +278,19 @@ class _Sort:
     def histogram(self, routes: Operand) -> None:
         """Count all digits."""
         config, shape = self.config, self.config.shape
-        chunk = shape.count_workgroup_size * shape.count_items
+        keys, key_bytes = self.operands["keys_input"], config.key.itemsize_bytes
+        in_rows = key_bytes < 4 and not isinstance(keys, Source) and _is_in_one_binding(keys, config.capabilities)
+        items = max(shape.count_items, 16 // key_bytes) if in_rows else shape.count_items
+        chunk = shape.count_workgroup_size * items
         # A block adds 256 counts per digit to the shared ones: that must not be more work than counting its keys.
         block_items = max(_LEAST_CHUNKS, -(-self.n // (shape.count_blocks * chunk))) * chunk
         blocks = -(-self.n // block_items)
         sums = self.builder.scratch("sums", CONTROL_WORDS + BINS * len(self.digits))
         self.add(
             "histogram", "sort_histogram.wgsl",
-            reads={"keys_input": self.operands["keys_input"]},
+            reads={"keys_input": keys},
             writes={"routes": replace(routes, vec4=False)},
+            units={"keys_input": 16, "routes": 4} if in_rows else None,
             params={
                 "blocks": blocks, "block_items": block_items,
                 **{f"digit_{i}": digit for i, digit in enumerate(self.digits)},
@@ -287,10 +304,28 @@ class _Sort:
             atomics={"sums": (sums, "array<atomic<u32>>")},
             context=config.context(
                 digits=len(self.digits), histogram=True, in_place=self.in_place, places=_PLACES[:1],
-                vec4=config.key.itemsize_bytes == 4, tickets=False,
-                copies=shape.count_copies, chunk_items=shape.count_items,
+                vec4=key_bytes == 4, in_rows=in_rows, tickets=False,
+                copies=shape.count_copies, chunk_items=items,
             ) | {"control": "sums"},
         )  # fmt: skip
+
+    def fill(self, begins: Operand, *, mirrored: bool = False) -> dict[str, Any]:
+        """Write the keys by where those of each code begin; return the parameters that a plan reports.
+
+        Where it is `mirrored`, that is said of the codes of keys that ascend.
+        """
+        workgroups = -(-self.n // (_FILL_WORKGROUP_SIZE * _FILL_ROWS * 16))
+        self.add(
+            "fill", "sort_fill.wgsl",
+            reads={"begins": begins},
+            writes={"keys_output": self.operands["keys_output"]},
+            params={},
+            workgroups=workgroups,
+            workgroup_size=_FILL_WORKGROUP_SIZE,
+            context=self.config.context(rows=_FILL_ROWS, mirrored=mirrored),
+            units={"begins": 4, "keys_output": 16},
+        )  # fmt: skip
+        return {"strategy": COUNTING, "passes": 0}
 
     def count_blocks(
         self, index: int, params: Mapping[str, int], routes: Operand, counts: Operand, offsets: Operand
@@ -306,7 +341,7 @@ class _Sort:
             workgroups=params["blocks"],
             workgroup_size=shape.count_workgroup_size,
             context=config.context(
-                digits=1, histogram=False, places=_PLACES, vec4=config.key.itemsize_bytes == 4,
+                digits=1, histogram=False, places=_PLACES, vec4=config.key.itemsize_bytes == 4, in_rows=False,
                 copies=shape.count_copies, chunk_items=shape.count_items,
             ),
         )  # fmt: skip
@@ -350,6 +385,16 @@ class _Sort:
             ) | {"control": "states"},
             **more,
         )  # fmt: skip
+
+
+def _is_in_one_binding(operand: Operand, capabilities: Capabilities) -> bool:
+    return not operand.chunks and operand.size_bytes <= binding_limit(capabilities)
+
+
+def fill_sorted(builder: PlanBuilder, config: SortConfig, keys: Operand, output: Operand, begins: Operand) -> None:
+    """Write sorted keys, given where those of each code of ascending keys begin."""
+    sort = _Sort(builder, config, {"input": keys, "output": output}, {}, sibling=False)
+    sort.fill(begins, mirrored=config.descending)
 
 
 def add_sort(
@@ -406,7 +451,7 @@ def add_sort(
     if is_small:
         return parameters
     parameters |= _Sort(builder, config, keys, values, sibling=False).large()
-    if config.strategy == ONESWEEP:
+    if parameters["strategy"] == ONESWEEP:
         parameters |= {
             "tickets": config.tickets, "spin_limit": config.spin_limit, "look_back_window": config.shape.look
         }  # fmt: skip

@@ -1,0 +1,83 @@
+// Writes sorted keys by their counts alone: keys of one code are one key, so nothing needs to move. Other kernels have found where
+// the keys of each code begin. An invocation writes 16 bytes at a time.
+// Source: counting sort, by Seward (1954); see Knuth, "The art of computer programming", volume 3, 5.2.
+// Forward progress: no workgroup waits for another. Bindings: params, begins, keys.
+struct Params {
+  n: u32,  // keys
+//$ include "lib/params_counted.wgsl"
+  identity_bits: u32,
+  {{ fields.values() | join("
+  ") }}
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
+//$ include "lib/key_code.wgsl"
+override WORKGROUP_SIZE: u32 = 256u;
+const CODES: u32 = {{ 2 ** (8 * key_bytes) }}u;
+const ROWS: u32 = {{ rows }}u;
+const ROW: u32 = {{ 16 // key_bytes }}u;  // keys
+const IN_WORD: u32 = {{ 4 // key_bytes }}u;
+const BITS: u32 = {{ 8 * key_bytes }}u;
+// The codes of the first and of the last key of the workgroup.
+var<workgroup> ends: array<u32, 2>;
+
+// Where the keys of a code begin{{ ": the table has the codes in the other direction" if mirrored }}.
+fn begin_of(code: u32) -> u32 {
+//$ if mirrored
+  return {{ used.n }} - select(load_begins(min(CODES - code, CODES - 1u)), {{ used.n }}, code == 0u);
+//$ else
+  return load_begins(code);
+//$ endif
+}
+// The code of the key at a place, from `least` to `most`: of those that begin up to it, the last one.
+fn code_at(place: u32, least: u32, most: u32) -> u32 {
+  var low = least;
+  var high = most;
+  while (low < high) {
+    let middle = (low + high + 1u) / 2u;
+    if (begin_of(middle) <= place) { low = middle; } else { high = middle - 1u; }
+  }
+  return low;
+}
+fn key_of(code: u32) -> u32 { return key_decode(code << (32u - BITS)); }
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let first = workgroup_index(workgroup, grid) * ROWS * WORKGROUP_SIZE * ROW;
+  if (first >= {{ used.n }}) { return; }
+  let end = min(first + ROWS * WORKGROUP_SIZE * ROW, {{ used.n }});
+  if (local < 2u) { ends[local] = code_at(select(first, end - 1u, local == 1u), 0u, CODES - 1u); }
+  workgroupBarrier();
+  let least = ends[0];
+  let most = ends[1];
+  for (var r = 0u; r < ROWS; r++) {
+    let i = first + (r * WORKGROUP_SIZE + local) * ROW;
+    if (i >= {{ used.n }}) { return; }
+    let last = min(i + ROW, {{ used.n }}) - 1u;
+    var code = code_at(i, least, most);
+    var row = vec4<u32>(key_of(code) * {{ {1: "0x01010101u", 2: "0x00010001u"}[key_bytes] }});
+    // Most rows have one code.
+    if (code < most && begin_of(code + 1u) <= last) {
+      for (var w = 0u; w < 4u; w++) {
+        var word = 0u;
+        for (var j = 0u; j < IN_WORD; j++) {
+          let place = min(i + IN_WORD * w + j, last);
+          while (code < most && begin_of(code + 1u) <= place) { code += 1u; }
+          word |= key_of(code) << (BITS * j);
+        }
+        row[w] = word;
+      }
+    }
+    if (i + ROW <= {{ used.n }}) {
+      store_row_keys_output(i, row);
+    } else {
+      for (var j = 0u; j <= last - i; j++) {
+        store_keys_output(i + j, (row[j / IN_WORD] >> (BITS * (j % IN_WORD))) & {{ 2 ** (8 * key_bytes) - 1 }}u);
+      }
+    }
+  }
+}
