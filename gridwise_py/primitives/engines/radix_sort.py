@@ -209,7 +209,7 @@ class _Sort:
             workgroups=workgroups,
             constants={**constants, **more.pop("constants", {})},
             context=context,
-            features=self.features,
+            features=more.pop("features", self.features),
             sibling=self.sibling,
             counted=counted,
             **more,
@@ -324,6 +324,7 @@ class _Sort:
             workgroup_size=_FILL_WORKGROUP_SIZE,
             context=self.config.context(rows=_FILL_ROWS, mirrored=mirrored),
             units={"begins": 4, "keys_output": 16},
+            features=(),
         )  # fmt: skip
         return {"strategy": COUNTING, "passes": 0}
 
