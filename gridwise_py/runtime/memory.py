@@ -132,7 +132,8 @@ class BlockSize:
     """
 
     __slots__ = (
-        "_is_mappable", "_most", "_pool", "_uses", "blocks", "free", "handed_out", "last_use", "size_bytes", "trimmed", "trimmed_s",
+        "_is_mappable", "_most", "_pool", "_uses", "blocks", "free", "handed_out", "last_use", "size_bytes", "trimmed",
+        "trimmed_s",
     )  # fmt: skip
 
     def __init__(self, pool: MemoryPool, size_bytes: int):
@@ -187,7 +188,7 @@ class BlockSize:
         """Keep a block for the next one who needs it, within the bounds."""
         if block.number not in self.blocks:
             return
-        # Mapped where an interrupt left it so; the state is a property of wgpu's, whose look costs a made output 0.2 µs.
+        # Mapped where an interrupt left it so. The state is a property of wgpu's: 0.2 µs of a call with a new output.
         is_mapped = self._is_mappable and block.buffer.map_state != "unmapped"
         if is_mapped or block.destroyed[0] or self._pool.closed:
             self.forget(block)
