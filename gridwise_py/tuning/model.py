@@ -212,19 +212,22 @@ def _chain(registers_of_item: int = 1, tile: float = 1.0, least: int = 128) -> C
     return rows
 
 
-def _stream(ahead: int, registers_of_item: int = 2, tile: float = 1.0) -> Callable[[DeviceFacts], Rows[Fields]]:
+def _stream(
+    ahead: int, registers_of_item: int = 2, tile: float = 1.0, *, at_bound: bool = False
+) -> Callable[[DeviceFacts], Rows[Fields]]:
     """Return the rule of a kernel that counts items, and writes them: of many items a tile is counted ahead.
 
     From four times as many tiles as are at work at once one is counted before it is written (H100, none, 32, 64 tiles
     ahead: select of 2^25 110, 101, 99 µs, of 2^28 707, 633, 623; partition of 2^25 150, 133, 134, of 2^28 1,050, 867,
-    875; with flags of 2^28, 256 × 16, 727, 691, 700, 256 × 8 with 32 ahead 736).
+    875; with flags of 2^28, 256 × 16, 727, 691, 700, 256 × 8 with 32 ahead 736). With just so many items a select is
+    faster, too (2^24, back to back, none and 32: 54.8, 50.2), one by flags is not (single, 62, 69).
     """
     chain = _chain(registers_of_item, tile)
 
     def rows(facts: DeviceFacts) -> Rows[Fields]:
         *few, (_, usual) = ((up_to, {**fields, "ahead": 0}) for up_to, fields in chain(facts))
         many = _near(4 * _at_once(facts) * _CHAIN_TILE)
-        return (*few, (many, usual), (None, {**usual, "ahead": ahead}))
+        return (*few, (many - at_bound, usual), (None, {**usual, "ahead": ahead}))
 
     return rows
 
@@ -409,7 +412,7 @@ KERNELS: Mapping[str, TunedKernel] = {
     # A select of half of 2^28 items on an H200 takes 582 µs with 256 × 8, 567 with 128 × 16, 775 with 128 × 8, 680 with
     # 512 × 8; with flags of their own 652 with 256 × 8, 571 with 256 × 16; a partition in 2 821 with 256 × 8, 810 with
     # 128 × 16.
-    "stream": TunedKernel(StreamTuning, _AHEAD, _stream(64), _CPU_STREAM),
+    "stream": TunedKernel(StreamTuning, _AHEAD, _stream(64, at_bound=True), _CPU_STREAM),
     "stream_flags": TunedKernel(StreamTuning, _AHEAD, _stream(32, 1, 2.0), _CPU_STREAM),
     "stream_split": TunedKernel(StreamTuning, _AHEAD, _stream(32), _CPU_STREAM),
     **{name: TunedKernel(SortTuning, _SORT_FIELDS, _sort(name), _CPU_SORT) for name in _SORTS},

@@ -98,7 +98,7 @@ def test_small_keys_are_written_by_their_counts(device, monkeypatch, datatype, d
     options = {"descending": descending, "capabilities": gpu}
     primitive = make(device, "keys", datatype, **options)
     place = make(device, "keys", datatype, **options, overwrite_input=True)
-    n = 9 * TILE + 64  # so many that a workgroup counts whole chunks
+    n = 40 * TILE + 64  # so many that a workgroup counts whole chunks, and several write
     every = keys_of(datatype, n)
     few = np.where(np.arange(n) % 37 > 3, every[0], every)  # rows of one key, and of several
     for keys, (begin, end) in itertools.product((every, few), ((0, n), (1, n - 3), (4, n - 8), (16, n - 15))):

@@ -314,7 +314,8 @@ class _Sort:
 
         Where it is `mirrored`, that is said of the codes of keys that ascend.
         """
-        workgroups = -(-self.n // (_FILL_WORKGROUP_SIZE * _FILL_ROWS * 16))
+        row = 16 // self.config.key.itemsize_bytes
+        workgroups = -(-self.n // (_FILL_WORKGROUP_SIZE * _FILL_ROWS * row))
         self.add(
             "fill", "sort_fill.wgsl",
             reads={"begins": begins},
