@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import MatMul, VectorAdd
 from ..primitives.function_arguments import (
@@ -20,6 +19,7 @@ from ..primitives.function_arguments import (
     argument_datatype,
 )  # fmt: skip
 from ..primitives.reduce_axis import one_axis
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import STORAGE_DATATYPES
@@ -37,7 +37,7 @@ _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
 
 
 @typed_as(AddCall)
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def add(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return ``a + b``, item by item; integers wrap, as in numpy.
 
@@ -78,7 +78,7 @@ def add(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None
     return one_result(call, primitive, out)
 
 
-@explained()
+@one_shot()
 def diff(
     x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None, *, device: wgpu.GPUDevice | None = None
 ) -> Any:
@@ -146,7 +146,7 @@ def _differences(call: str, items: Any, axis: int, device: wgpu.GPUDevice | None
     return asarray(first != second if first.type == "bool" else second - first).astype(items.datatype, copy=False)
 
 
-@explained()
+@one_shot()
 def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the differences between neighbours of all items in C order, as `diff` of one dimension.
 
@@ -181,7 +181,7 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GP
 
 
 @typed_as(MatMulCall)
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def matmul(
     a: Any,
     b: Any,

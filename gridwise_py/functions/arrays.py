@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
 from ..primitives.array_methods import fill, taken
 from ..primitives.broadcast_add import BroadcastAdd, broadcast_shapes
@@ -34,6 +33,7 @@ from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
 from ..primitives.search import SEARCHED_DATATYPES, Search, SearchSide
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, checked_shape, default_float, empty, empty_like
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
@@ -60,7 +60,7 @@ TakeMode: TypeAlias = Literal["raise", "wrap", "clip"]
 # ---- creation
 
 
-@explained()
+@one_shot()
 def zeros(shape: Shape, dtype: ItemDatatypeLike | None = None, device: wgpu.GPUDevice | None = None) -> Array:
     """Return an Array of zeros, made on the GPU.
 
@@ -75,13 +75,13 @@ def zeros(shape: Shape, dtype: ItemDatatypeLike | None = None, device: wgpu.GPUD
     return fill(empty(shape, dtype, device), 0)
 
 
-@explained()
+@one_shot()
 def ones(shape: Shape, dtype: ItemDatatypeLike | None = None, device: wgpu.GPUDevice | None = None) -> Array:
     """Return an Array of ones, made on the GPU; the parameters are those of `zeros`."""
     return fill(empty(shape, dtype, device), 1)
 
 
-@explained()
+@one_shot()
 def full(
     shape: Shape,
     fill_value: complex | np.generic,
@@ -114,7 +114,7 @@ def full(
     return fill(empty(lengths, datatype, device), fill_value, "gw.full()")
 
 
-@explained()
+@one_shot()
 def zeros_like(
     x: Array | np.ndarray,
     dtype: ItemDatatypeLike | None = None,
@@ -126,7 +126,7 @@ def zeros_like(
     return fill(empty_like(x, dtype, device, shape=shape), 0)
 
 
-@explained()
+@one_shot()
 def ones_like(
     x: Array | np.ndarray,
     dtype: ItemDatatypeLike | None = None,
@@ -138,7 +138,7 @@ def ones_like(
     return fill(empty_like(x, dtype, device, shape=shape), 1)
 
 
-@explained()
+@one_shot()
 def full_like(
     x: Array | np.ndarray,
     fill_value: complex | np.generic,
@@ -151,7 +151,7 @@ def full_like(
     return fill(empty_like(x, dtype, device, shape=shape), fill_value, "gw.full_like()")
 
 
-@explained()
+@one_shot()
 def arange(
     start: float,
     stop: float | None = None,
@@ -216,7 +216,7 @@ def arange(
         return output
     start_words, step_words = _range_words(call, first, second if n > 1 else first, datatype)
     arguments: dict[str, Any] = {"output": output, "start": start_words, "step": step_words}
-    kept_primitive(Arange, device, datatype.name).bind(**arguments).execute()
+    kept_primitive(Arange, device, datatype.name).run_once(**arguments)
     return output
 
 
@@ -272,7 +272,7 @@ def _datatype_of_number(call: str, value: Any, device: wgpu.GPUDevice) -> Dataty
 # ---- gathers
 
 
-@explained()
+@one_shot()
 def take(
     x: Any,
     indices: Any,
@@ -372,7 +372,7 @@ def _checked_indices(call: str, source: Array, indices: Array, axis: int | None)
         return indices  # refused by others
     length = source.size if axis is None else source.shape[axis]
     ends = [
-        kept_primitive(Reduce, indices.device, indices.datatype.name, op).bind(input=indices).execute().output.item()
+        kept_primitive(Reduce, indices.device, indices.datatype.name, op).run_once(input=indices)["output"].item()
         for op in (Min, Max)
     ]
     for index in ends:
@@ -384,7 +384,7 @@ def _checked_indices(call: str, source: Array, indices: Array, axis: int | None)
 # ---- searches
 
 
-@explained()
+@one_shot()
 def searchsorted(
     x1: Any,
     x2: Any,
@@ -517,10 +517,10 @@ def _search_computed(
         Search, device, flat.datatype.name, side=side, queries=flat.without_arrays(), sorter=sorter is not None
     )
     output = None if size is None else empty(size, "u32", device)
-    return search.bind(sorted=keys, **arrays, output=output).execute().outputs["output"]
+    return search.run_once(sorted=keys, **arrays, output=output)["output"]
 
 
-@explained()
+@one_shot()
 def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the bin of each item, as `numpy.digitize` does: `searchsorted` with its arguments the other way round.
 

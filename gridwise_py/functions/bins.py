@@ -9,7 +9,6 @@ from typing import Any, cast
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError, BoundsError, DatatypeError
 from ..primitives.binned import even_edges, thresholds
 from ..primitives.function_arguments import (
@@ -29,6 +28,7 @@ from ..primitives.histogram import EvenRange, Histogram, Histogram2D
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_by_index import ReduceByIndex
 from ..primitives.vector_add import VectorAdd
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.context import context_of
 from ..types.datatype import STORAGE_DATATYPES, Datatype
@@ -206,7 +206,7 @@ def _result_dtype(weights: Any) -> np.dtype:
     return argument_array("", "weights", weights).dtype.newbyteorder("=")
 
 
-@explained()
+@one_shot()
 def histogram(
     x: Any,
     bins: Any = 10,
@@ -282,7 +282,7 @@ def histogram(
     return _counted(counts, dtype, edges.edges if density else None), edges.edges
 
 
-@explained()
+@one_shot()
 def histogram_bin_edges(x: Any, bins: Any = 10, range: tuple[float, float] | None = None, weights: Any = None) -> Any:
     """Return the edges of the bins that `histogram` counts by, without counting: numpy's ``histogram_bin_edges``.
 
@@ -333,7 +333,7 @@ def _counted(counts: Array, dtype: np.dtype | None, edges: Any) -> Any:
     if edges is None:
         return counts
     device = counts.device
-    total = kept_primitive(Reduce, device, counts.datatype, Add).bind(input=counts).execute().output
+    total = kept_primitive(Reduce, device, counts.datatype, Add).run_once(input=counts)["output"]
     if isinstance(edges, Array):
         widths = f32(edges[1:]) - f32(edges[:-1])
     else:  # narrow bins far from 0 have no such differences in float32
@@ -346,7 +346,7 @@ def _even_of_pairs(count: int, low: Any, high: Any) -> np.ndarray:
     return cast(np.ndarray, np.linspace(low, high, count + 1))
 
 
-@explained()
+@one_shot()
 def histogram2d(
     x: Any,
     y: Any,
@@ -443,7 +443,7 @@ def _no_mask(call: str, indices: Any) -> Any:
     return indices
 
 
-@explained()
+@one_shot()
 def bincount(
     x: Any,
     weights: Any = None,
@@ -532,7 +532,7 @@ def bincount(
     return found.astype(np.intp if summed is None else np.float64)
 
 
-@explained()
+@one_shot()
 def reduce_by_index(
     indices: Any,
     x: Any,
@@ -598,7 +598,7 @@ def _by_index(
     return made.results(primitive)["output"]
 
 
-@explained()
+@one_shot()
 def scatter_add(
     x: HostItems | Array,
     indices: Any,
@@ -670,4 +670,4 @@ def scatter_add(
     if not on_gpu:
         return target + sums
     total = kept_primitive(VectorAdd, device, onto.name)
-    return total.bind(a=asarray(target, device), b=asarray(sums, device)).execute().outputs["output"]
+    return total.run_once(a=asarray(target, device), b=asarray(sums, device))["output"]

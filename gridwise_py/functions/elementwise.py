@@ -24,6 +24,7 @@ from ..primitives.function_arguments import (
     numpy_result,
 )
 from ..primitives.fusion import flat_of
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..types import expression_functions as expressions
@@ -177,7 +178,7 @@ rint = _of_floats("rint", "Return x rounded to the nearest integer, ties to even
 isnan = _of_floats("isnan", "Return whether x is NaN.", "Of bool.")
 
 
-@explained()
+@one_shot()
 def round(x: Any, decimals: int = 0, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return `x` rounded to the nearest integers, ties to even, as `rint`; `decimals` is 0.
 
@@ -226,7 +227,7 @@ absolute = _of_numbers("absolute", "abs", "Return the magnitude; that of the lea
 abs = absolute
 
 
-@explained()
+@one_shot()
 def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the number of bits that are set, as numpy's ``bitwise_count`` does of unsigned integers.
 
@@ -278,7 +279,7 @@ def _pick(call: str, op: BinOp, function: Callable[..., Any], a: Any, b: Any, ou
     return _computed(call, function, [first, second], dtype, out, device)
 
 
-@explained()
+@one_shot()
 def minimum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the smaller of two items; NaN propagates.
 
@@ -306,7 +307,7 @@ def minimum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = 
     return _pick("gw.minimum()", Min, expressions.minimum, a, b, out, device)
 
 
-@explained()
+@one_shot()
 def maximum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the larger of two items; NaN propagates. The parameters and the result are those of `minimum`."""
     return _pick("gw.maximum()", Max, expressions.maximum, a, b, out, device)
@@ -322,7 +323,7 @@ def _bounds(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
     return low, high
 
 
-@explained()
+@one_shot()
 def clip(x: Any, low: Any = None, high: Any = None, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the items of `x`, those below `low` as `low`, and those above `high` as `high`.
 
@@ -358,7 +359,7 @@ def clip(x: Any, low: Any = None, high: Any = None, out: Any = None, *, device: 
     return delivered(call, above, out)
 
 
-@explained()
+@one_shot()
 def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return `a` where a condition holds, else `b`; without these, the indices where it holds, as `nonzero` does.
 

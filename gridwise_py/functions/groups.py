@@ -14,7 +14,6 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
 from ..extras import imported
 from ..primitives import GroupBy, count
@@ -31,6 +30,7 @@ from ..primitives.function_arguments import (
 )
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.group_spec import AGGREGATES, Count, group_spec, is_aggregate_name, parsed_aggregate
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
@@ -141,7 +141,7 @@ class Groups:
 _TAKEN = {name for name in (*Groups.__annotations__, *vars(Groups)) if not name.startswith("_")}
 
 
-@explained()
+@one_shot()
 def group_by(
     keys: Any,
     by: Any = None,
@@ -400,7 +400,7 @@ class _Call:
         primitive = kept_primitive(
             GroupBy, self._device, spec.without_arrays(), tuple(wanted), size=size, deterministic=deterministic
         )
-        found = primitive.bind(**arrays).execute().outputs
+        found = primitive.run_once(**arrays)
         columns, number = self._results(dict(zip(named, (key.name for key in spec.keys), strict=True)), found)
         of_keys = {name: columns[name] for name in named}
         if one is not given:

@@ -7,7 +7,6 @@ from typing import Any, cast
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
 from ..primitives.function_arguments import (
     argument_array,
@@ -18,6 +17,7 @@ from ..primitives.function_arguments import (
     without_doubles,
 )
 from ..primitives.reduce_axis import axes_of, one_axis
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..types import expression_functions as expressions
 from ..types.datatype import ItemDatatypeLike
@@ -79,7 +79,7 @@ def _of_floats(call: str, x: Any, where: Any, out: Any, device: Any) -> tuple[An
     return items, mask
 
 
-@explained()
+@one_shot()
 def nansum(
     x: Any,
     axis: AxisLike = None,
@@ -96,7 +96,7 @@ def nansum(
     return cast(Any, sum)(items, axis, dtype, out, keepdims, initial, mask, device=device)
 
 
-@explained()
+@one_shot()
 def nanprod(
     x: Any,
     axis: AxisLike = None,
@@ -113,7 +113,7 @@ def nanprod(
     return cast(Any, prod)(items, axis, dtype, out, keepdims, initial, mask, device=device)
 
 
-@explained()
+@one_shot()
 def nanmean(
     x: Any,
     axis: AxisLike = None,
@@ -129,7 +129,7 @@ def nanmean(
     return mean(items, axis, dtype, out, keepdims, where=mask, device=device)
 
 
-@explained()
+@one_shot()
 def nanvar(
     x: Any,
     axis: AxisLike = None,
@@ -146,7 +146,7 @@ def nanvar(
     return _spread("gw.nanvar()", False, x, axis, dtype, out, ddof, keepdims, where, correction, device)
 
 
-@explained()
+@one_shot()
 def nanstd(
     x: Any,
     axis: AxisLike = None,
@@ -202,7 +202,7 @@ def _extreme(
     return delivered(call, chosen.astype(found.datatype, copy=False).reshape(found.shape), out, "unsafe")
 
 
-@explained()
+@one_shot()
 def nanmin(
     x: Any,
     axis: AxisLike = None,
@@ -217,7 +217,7 @@ def nanmin(
     return _extreme("gw.nanmin()", min, x, axis, out, keepdims, initial, where, device)
 
 
-@explained()
+@one_shot()
 def nanmax(
     x: Any,
     axis: AxisLike = None,
@@ -251,7 +251,7 @@ def _place(call: str, function: Any, x: Any, axis: Any, out: Any, keepdims: bool
     return function(items, axis, out, keepdims=keepdims, device=device)
 
 
-@explained()
+@one_shot()
 def nanargmin(
     x: Any,
     axis: int | None = None,
@@ -264,7 +264,7 @@ def nanargmin(
     return _place("gw.nanargmin()", argmin, x, axis, out, keepdims, device)
 
 
-@explained()
+@one_shot()
 def nanargmax(
     x: Any,
     axis: int | None = None,

@@ -13,7 +13,6 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
 from ..primitives.function_arguments import (
     Call,
@@ -25,6 +24,7 @@ from ..primitives.function_arguments import (
 )
 from ..primitives.nth_element import MOST_PLACES
 from ..primitives.reduce_axis import axes_of
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, empty
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, f32
@@ -242,7 +242,7 @@ def _median(call: str, x: Any, axis: AxisLike, out: Any, keepdims: bool, device:
     return delivered(call, result if rows.on_gpu else numpy_result(result), out, "unsafe")
 
 
-@explained()
+@one_shot()
 def median(
     x: Any,
     axis: AxisLike = None,
@@ -288,7 +288,7 @@ def median(
     return _median("gw.median()", x, axis, out, keepdims, device)
 
 
-@explained()
+@one_shot()
 def nanmedian(
     x: Any,
     axis: AxisLike = None,
@@ -305,7 +305,7 @@ def nanmedian(
     return _median("gw.nanmedian()", x, axis, out, keepdims, device, skips_nan=True)
 
 
-@explained()
+@one_shot()
 def quantile(
     x: Any,
     q: Any,
@@ -363,7 +363,7 @@ def quantile(
     return _quantiles("gw.quantile()", x, q, axis, out, method, keepdims, weights, device, most=1)
 
 
-@explained()
+@one_shot()
 def percentile(
     x: Any,
     q: Any,
@@ -380,7 +380,7 @@ def percentile(
     return _quantiles("gw.percentile()", x, q, axis, out, method, keepdims, weights, device, most=100)
 
 
-@explained()
+@one_shot()
 def nanquantile(
     x: Any,
     q: Any,
@@ -402,7 +402,7 @@ def nanquantile(
     return _quantiles(call, x, q, axis, out, method, keepdims, weights, device, most=1, skips_nan=True)
 
 
-@explained()
+@one_shot()
 def nanpercentile(
     x: Any,
     q: Any,
@@ -420,7 +420,7 @@ def nanpercentile(
     return _quantiles(call, x, q, axis, out, method, keepdims, weights, device, most=100, skips_nan=True)
 
 
-@explained()
+@one_shot()
 def ptp(
     x: Any, axis: AxisLike = None, out: Any = None, keepdims: bool = False, *, device: wgpu.GPUDevice | None = None
 ) -> Any:

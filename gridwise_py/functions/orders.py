@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError, AxisError, BoundsError, DatatypeError, LengthError, OverlapError
 from ..primitives import ArgSort, CopyRanges, Scatter, SegmentedSort, SortPairs, Transpose
 from ..primitives.array_methods import taken
@@ -31,6 +30,7 @@ from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
 from ..primitives.reorder import Reorder
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types import expression_functions
@@ -71,7 +71,7 @@ def _viewed(x: Array, datatype: Datatype, shape: tuple[int, ...]) -> Array:
 # ---- transpose
 
 
-@explained()
+@one_shot()
 def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return a copy of an array with its dimensions in another order, as ``numpy.transpose`` orders them.
 
@@ -124,7 +124,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
             primitive = kept_primitive(
                 Transpose, array.device, datatype.name, rows=rows, columns=columns, batch=outer
             )  # fmt: skip
-            result = primitive.bind(input=result).execute().outputs["output"]
+            result = primitive.run_once(input=result)["output"]
             copied = True
         left = left[at:] + left[:at]
         left.pop(0)
@@ -174,7 +174,7 @@ def rows_sorted(rows: Array, datatype: Datatype, values: Array | None, *, descen
     options: dict[str, Any] = {"length": rows.shape[-1], "descending": bool(descending)}
     moved = {} if values is None else {"values": values}
     primitive = kept_primitive(SegmentedSort, rows.device, datatype, "u32" if moved else None, **options)
-    outputs = primitive.bind(keys=rows.ravel(), **moved).execute().outputs
+    outputs = primitive.run_once(keys=rows.ravel(), **moved)
     return outputs["output_values" if moved else "output_keys"]
 
 
@@ -192,11 +192,11 @@ def _reordered(call: str, array: Array, axis: int | None, shift: int | None) -> 
         Reorder, array.device, datatype.name, outer=prod(before), length=length, inner=prod(after),
         shift=None if shift is None else shift % length,
     )  # fmt: skip
-    result = primitive.bind(input=_viewed(array, datatype, (array.size,))).execute().outputs["output"]
+    result = primitive.run_once(input=_viewed(array, datatype, (array.size,)))["output"]
     return _viewed(result, array.datatype, array.shape)
 
 
-@explained()
+@one_shot()
 def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the items in reverse order, as ``numpy.flip`` does; of an expression as an expression.
 
@@ -238,7 +238,7 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
     return result if made.on_gpu else numpy_result(result.to_numpy())  # without dimensions a scalar, unlike roll's
 
 
-@explained()
+@one_shot()
 def roll(
     x: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> Any:
@@ -301,7 +301,7 @@ def roll(
 # ---- put
 
 
-@explained()
+@one_shot()
 def put(
     x: Any, indices: Any, values: Any, mode: PutMode | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> None:
@@ -357,12 +357,12 @@ def put(
     if places.size and items.size and array.size:
         output = _viewed(array, datatype, (array.size,))
         primitive = kept_primitive(Scatter, device, datatype.name, places.datatype.name)
-        primitive.bind(items=_viewed(items, datatype, (items.size,)), indices=places.ravel(), output=output).execute()
+        primitive.run_once(items=_viewed(items, datatype, (items.size,)), indices=places.ravel(), output=output)
     if isinstance(x, np.ndarray):
         np.copyto(x, array.to_numpy())
 
 
-@explained()
+@one_shot()
 def copy_ranges(
     source: Any,
     destination: Any,
@@ -447,7 +447,7 @@ def copy_ranges(
                 raise DatatypeError(f"{call}: chunks are of {datatype}; give the fields as arrays")
             array = array.view("u32").ravel()
         arrays[name] = array
-    call.primitive(CopyRanges, "u32" if words > 1 else datatype.name).bind(**arrays).execute()
+    call.primitive(CopyRanges, "u32" if words > 1 else datatype.name).run_once(**arrays)
     if host is not None:
         found = arrays["output"] if words == 1 else arrays["output"].view(datatype)
         np.copyto(host, found.to_numpy().reshape(host.shape))
@@ -504,7 +504,7 @@ def _places(call: str, indices: Any, length: int, mode: str | None, device: wgpu
         if mode != "raise":  # as items are taken
             return taken(call, arange(length, dtype="u32", device=device), places.ravel(), None, mode)
         ends = [
-            kept_primitive(Reduce, device, places.datatype.name, op).bind(input=places.ravel()).execute().output
+            kept_primitive(Reduce, device, places.datatype.name, op).run_once(input=places.ravel())["output"]
             for op in (Min, Max)
         ]
         _check_range(call, [int(output.item()) for output in ends], length)
@@ -561,7 +561,7 @@ def _values(call: str, values: Any, array: Array, count: int) -> Array:
 # ---- lexsort
 
 
-@explained()
+@one_shot()
 def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the indices that sort by several keys, as ``numpy.lexsort`` does: the last key counts most.
 
@@ -620,11 +620,11 @@ def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) 
     if ndim == 0 or not first.size:
         order = zeros(first.shape, "u32", made.device)
     elif ndim == 1:
-        order = made.primitive(ArgSort, first.datatype.name).bind(input=first).execute().output
+        order = made.primitive(ArgSort, first.datatype.name).run_once(input=first)["output"]
         for key in others:
             sort = made.primitive(SortPairs, key.datatype.name, "u32")
             chosen = taken(call, key, order, None, "clip")
-            order = sort.bind(keys=chosen, values=order).execute().outputs["output_values"]
+            order = sort.run_once(keys=chosen, values=order)["output_values"]
     else:
         length = first.shape[-1]
         order = rows_sorted(first, first.datatype, row_places(first))

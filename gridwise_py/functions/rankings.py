@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
 from ..primitives.function_arguments import (
     Call,
@@ -20,6 +19,7 @@ from ..primitives.fusion import EXPRESSIONS
 from ..primitives.nth_element import MOST_PLACES, NthElement
 from ..primitives.reduce_axis import one_axis
 from ..primitives.top_k import TopK, TopKMode
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, empty
 from ..types.expression import Expression
 from ..types.options import integer
@@ -41,7 +41,7 @@ class TopItems(NamedTuple):
     indices: Any
 
 
-@explained({"largest": "give mode='largest' or mode='smallest'"})
+@one_shot({"largest": "give mode='largest' or mode='smallest'"})
 def top_k(
     x: Rankable,
     k: int,
@@ -120,7 +120,7 @@ def top_k(
     return TopItems(values, indices if call.on_gpu else indices.astype(np.intp))
 
 
-@explained()
+@one_shot()
 def nth_element(x: Rankable, k: int | Sequence[int] | np.ndarray, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the k-th smallest item of `x`, from 0 on, or those at several places, without sorting.
 
@@ -201,7 +201,7 @@ def selected(call: Call, kind: Any, places: np.ndarray) -> Array:
     return cast(Array, take(found, where.astype(np.uint32)))
 
 
-@explained()
+@one_shot()
 def partition(
     x: HostItems | Array,
     kth: int | Sequence[int],
@@ -245,7 +245,7 @@ def partition(
     return sort(x, axis, device=device)
 
 
-@explained()
+@one_shot()
 def argpartition(
     x: HostItems | Array,
     kth: int | Sequence[int],

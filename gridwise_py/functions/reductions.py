@@ -13,7 +13,6 @@ from typing import Any, cast
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import Reduce, ReduceAxis
 from ..primitives.engines.operator import check_conversion
@@ -26,6 +25,7 @@ from ..primitives.function_arguments import (
 )  # fmt: skip
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import axes_of, is_together
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, check_numpy_out, empty
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types import expression_functions
@@ -129,7 +129,7 @@ def _are_combined(datatype: Datatype, result: Datatype) -> bool:
 
 
 @typed_as(ReduceCall)
-@explained()
+@one_shot()
 def reduce(
     x: Any,
     op: BinOpLike = Add,
@@ -420,7 +420,7 @@ def _reduce_all(
 
 
 @typed_as(SumCall)
-@explained()
+@one_shot()
 def sum(
     x: Any,
     axis: AxisLike = None,
@@ -492,7 +492,7 @@ def sum(
 
 
 @typed_as(SumCall)
-@explained()
+@one_shot()
 def prod(
     x: Any,
     axis: AxisLike = None,
@@ -566,7 +566,7 @@ def prod(
 
 
 @typed_as(ExtremeCall)
-@explained()
+@one_shot()
 def min(
     x: Any,
     axis: AxisLike = None,
@@ -626,7 +626,7 @@ def min(
 
 
 @typed_as(ExtremeCall)
-@explained()
+@one_shot()
 def max(
     x: Any,
     axis: AxisLike = None,

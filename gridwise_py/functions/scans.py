@@ -10,7 +10,6 @@ from typing import Any
 
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError
 from ..primitives import Scan, ScanAxis
 from ..primitives.function_arguments import (
@@ -21,6 +20,7 @@ from ..primitives.function_arguments import (
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, empty
 from ..runtime.chunked_array import ChunkedArray
 from ..types.datatype import Datatype, ItemDatatypeLike
@@ -37,7 +37,7 @@ _INITIAL = {
 
 
 @typed_as(ScanCall)
-@explained({name: remedy for name, remedy in REMEDIES.items() if name != "initial"})
+@one_shot({name: remedy for name, remedy in REMEDIES.items() if name != "initial"})
 def scan(
     x: Any,
     op: BinOpLike = Add,
@@ -112,7 +112,7 @@ def _scan(
 
 
 @typed_as(CumSumCall)
-@explained(REMEDIES | _INITIAL)
+@one_shot(REMEDIES | _INITIAL)
 def cumsum(
     x: Any,
     axis: int | None = None,
@@ -165,7 +165,7 @@ def cumsum(
 
 
 @typed_as(CumProdCall)
-@explained(REMEDIES | _INITIAL)
+@one_shot(REMEDIES | _INITIAL)
 def cumprod(
     x: Any,
     axis: int | None = None,
@@ -216,7 +216,7 @@ def cumprod(
 
 
 @typed_as(CumulativeCall)
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def cumulative_sum(
     x: Any,
     *,
@@ -257,7 +257,7 @@ def cumulative_sum(
 
 
 @typed_as(CumulativeCall)
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def cumulative_prod(
     x: Any,
     *,

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
 from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
 from ..primitives.engines.segments import KEY_DATATYPES
@@ -26,6 +25,7 @@ from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.scan import ScanKind
 from ..primitives.top_k import SEGMENT_MOST, TopKMode
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, empty
 from ..runtime.chunked_array import Items
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, VALUE_DATATYPES, Datatype
@@ -128,7 +128,7 @@ def _checked_offsets(call: str, offsets: np.ndarray, items: int | None) -> np.nd
     return offsets.astype(np.uint32)
 
 
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def reduce_by_key(
     keys: Segmentable, x: Segmentable, op: BinOpLike = Add, *, size: int | None = None, deterministic: bool = False,
     device: wgpu.GPUDevice | None = None,
@@ -169,7 +169,7 @@ def reduce_by_key(
     return ReducedByKey(call.narrowed("keys", outputs["output_keys"]), outputs["output_values"])
 
 
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def scan_by_key(
     keys: Segmentable, x: Segmentable, op: BinOpLike = Add, kind: ScanKind = "inclusive", *,
     deterministic: bool = False, device: wgpu.GPUDevice | None = None,
@@ -200,7 +200,7 @@ def scan_by_key(
     return call.results(call.primitive(ScanByKey, *kinds, op, kind, deterministic=deterministic))["output"]
 
 
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def segmented_reduce(
     x: Segmentable, offsets: HostItems | Array | None = None, op: BinOpLike = Add, *, length: int | None = None,
     deterministic: bool = False, device: wgpu.GPUDevice | None = None,
@@ -243,7 +243,7 @@ def segmented_reduce(
     return call.results(primitive)["output"]
 
 
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def segmented_scan(
     x: Segmentable, offsets: HostItems | Array, op: BinOpLike = Add, kind: ScanKind = "inclusive", *,
     deterministic: bool = False, device: wgpu.GPUDevice | None = None,
@@ -273,7 +273,7 @@ def segmented_scan(
     return call.results(call.primitive(SegmentedScan, of, op, kind, deterministic=deterministic))["output"]
 
 
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def segmented_sort(
     x: Segmentable, offsets: HostItems | Array | None = None, *, length: int | None = None, descending: bool = False,
     device: wgpu.GPUDevice | None = None,
@@ -311,7 +311,7 @@ def segmented_sort(
     return _segmented_sort("gw.segmented_sort()", x, None, offsets, length, descending, device)["output_keys"]
 
 
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def segmented_sort_pairs(
     keys: Segmentable, values: Segmentable, offsets: HostItems | Array | None = None, *,
     length: int | None = None, descending: bool = False, device: wgpu.GPUDevice | None = None,
@@ -369,7 +369,7 @@ def _segmented_sort(
     return made.results(primitive)
 
 
-@explained({"largest": "give mode='largest' or mode='smallest'"})
+@one_shot({"largest": "give mode='largest' or mode='smallest'"})
 def segmented_top_k(
     x: Segmentable, offsets: HostItems | Array, k: int | HostItems | Array, *, mode: TopKMode = "largest",
     sorted: bool = True, size: int | None = None, device: wgpu.GPUDevice | None = None,
@@ -471,7 +471,7 @@ def _ragged_top_k(call: _Call, kind: Any, k: Any, segments: int, size: int | Non
     return SegmentedTopItems(call.result(values), call.result(indices, np.intp), call.result(starts, np.intp))
 
 
-@explained()
+@one_shot()
 def repeat(
     x: Segmentable,
     repeats: int | HostItems | Array,
@@ -593,7 +593,7 @@ def _repeated_along(
     return take(items, np.repeat(np.arange(length, dtype=np.uint32), counts), axis, device=device)
 
 
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def segment_ids(offsets: HostItems | Array, *, size: int | None = None, device: wgpu.GPUDevice | None = None) -> Any:
     """Return for each item the number of its segment: the rows of a CSR matrix as those of a COO matrix.
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError, BoundsError, LengthError
 from ..primitives import Partition, RunLength, Select, Sort, SortPairs, Unique
 from ..primitives.function_arguments import (
@@ -30,6 +29,7 @@ from ..primitives.fusion import EXPRESSIONS, FUSED, flat_of
 from ..primitives.reduce_axis import one_axis
 from ..primitives.select import FlatNonzero
 from ..primitives.unique import RunNumbers
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES
@@ -93,7 +93,7 @@ def _taken(call: Call, given: Mapping[str, Any]) -> dict[str, Any]:
     return kinds
 
 
-@explained()
+@one_shot()
 def compress(
     condition: Selectable,
     x: Selectable,
@@ -220,7 +220,7 @@ def _check_chosen(call: str, chosen: np.ndarray, length: int) -> None:
         raise BoundsError(f"{call}: condition[{chosen[-1]}] is true, but x has {length} items there")
 
 
-@explained()
+@one_shot()
 def extract(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the items of an array where a condition holds, both taken in one dimension: numpy's ``extract``.
 
@@ -238,7 +238,7 @@ def extract(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | No
     return compress(call.raveled("condition", condition), call.raveled("x", x), device=device)
 
 
-@explained()
+@one_shot()
 def delete(x: HostItems | Array, indices: Any, axis: int | None = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return an array without the items at some indices, as ``numpy.delete`` does.
 
@@ -305,7 +305,7 @@ def delete(x: HostItems | Array, indices: Any, axis: int | None = None, *, devic
     return take(items, np.flatnonzero(keeps).astype(np.uint32), along, device=device)
 
 
-@explained()
+@one_shot()
 def flatnonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the positions of the items that are not 0, in order, like numpy's flatnonzero.
 
@@ -333,7 +333,7 @@ def flatnonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
     return call.result(call.run(call.primitive(FlatNonzero, kind))["output"], np.intp)
 
 
-@explained()
+@one_shot()
 def nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> tuple[Any, ...]:
     """Return the positions of the items that are not 0, as a tuple with an array for each dimension; see `flatnonzero`.
 
@@ -364,7 +364,7 @@ def count_selected(call: str, x: Selectable, device: wgpu.GPUDevice | None) -> A
     return count.reshape(()) if made.on_gpu else int(count.item())
 
 
-@explained()
+@one_shot()
 def partition_by(
     x: Selectable, where: Selectable | tuple[Selectable, Selectable], *, device: wgpu.GPUDevice | None = None
 ) -> tuple[Any, ...]:
@@ -402,7 +402,7 @@ def partition_by(
     return tuple(outputs[name] for name in primitive.fields[0].outputs)
 
 
-@explained()
+@one_shot()
 def run_length_encode(x: Selectable, *, equal_nan: bool = True, device: wgpu.GPUDevice | None = None) -> RunLengths:
     """Return the runs of equal items: the item, the position of the first one, and how many there are.
 
@@ -450,28 +450,28 @@ def _unique(
     if index or inverse:
         pairs = made.primitive(SortPairs, dtype, "u32")
         order = arange(keys.size, dtype="u32", device=made.device)
-        run = pairs.bind(keys=keys, values=order).execute().outputs
+        run = pairs.run_once(keys=keys, values=order)
         ordered, places = run["output_keys"], run["output_values"]
     else:
-        ordered, places = made.primitive(Sort, dtype).bind(input=keys).execute().output, None
+        ordered, places = made.primitive(Sort, dtype).run_once(input=keys)["output"], None
     if index:
         unique_pairs = made.primitive(Unique, dtype, "u32", equal_nan=equal_nan)
-        run = unique_pairs.bind(keys=ordered, values=places).execute().outputs
+        run = unique_pairs.run_once(keys=ordered, values=places)
         found |= {"values": run["output_keys"], "indices": run["output_values"]}
     else:
         primitive = made.primitive(Unique, dtype, equal_nan=equal_nan)
-        found["values"] = primitive.bind(keys=ordered).execute().outputs["output"]
+        found["values"] = primitive.run_once(keys=ordered)["output"]
     if inverse:
         numbers = made.primitive(RunNumbers, dtype, equal_nan=equal_nan)
-        output = numbers.bind(keys=ordered, places=places).execute().outputs["output"]
+        output = numbers.run_once(keys=ordered, places=places)["output"]
         found["inverse_indices"] = output.viewed_as(shape) if len(shape) != 1 else output
     if counts:
         lengths = made.primitive(RunLength, dtype, outputs=("lengths",), equal_nan=equal_nan)
-        found["counts"] = lengths.bind(keys=ordered).execute().outputs["lengths"]
+        found["counts"] = lengths.run_once(keys=ordered)["lengths"]
     return {name: made.result(output, None if name == "values" else np.intp) for name, output in found.items()}
 
 
-@explained()
+@one_shot()
 def unique_values(x: HostItems | Array, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the unique items of `x`, sorted, as the array API standard has it: every NaN is one of its own.
 
@@ -496,13 +496,13 @@ def unique_values(x: HostItems | Array, *, device: wgpu.GPUDevice | None = None)
     return _unique("gw.unique_values()", x, device, equal_nan=False)["values"]
 
 
-@explained()
+@one_shot()
 def unique_counts(x: HostItems | Array, *, device: wgpu.GPUDevice | None = None) -> UniqueCounts:
     """Return the unique items of `x`, sorted, and how often each occurs; see `unique_values`."""
     return UniqueCounts(**_unique("gw.unique_counts()", x, device, equal_nan=False, counts=True))
 
 
-@explained()
+@one_shot()
 def unique_inverse(x: HostItems | Array, *, device: wgpu.GPUDevice | None = None) -> UniqueInverse:
     """Return the unique items of `x`, sorted, and for each item of `x` the index of its equal; see `unique_values`.
 
@@ -511,7 +511,7 @@ def unique_inverse(x: HostItems | Array, *, device: wgpu.GPUDevice | None = None
     return UniqueInverse(**_unique("gw.unique_inverse()", x, device, equal_nan=False, inverse=True))
 
 
-@explained()
+@one_shot()
 def unique_all(x: HostItems | Array, *, device: wgpu.GPUDevice | None = None) -> UniqueAll:
     """Return the unique items of `x`, sorted, where each occurs first, the indices of `unique_inverse`, and counts.
 
@@ -521,7 +521,7 @@ def unique_all(x: HostItems | Array, *, device: wgpu.GPUDevice | None = None) ->
     return UniqueAll(**found)
 
 
-@explained()
+@one_shot()
 def unique(
     x: HostItems | Array,
     return_index: bool = False,

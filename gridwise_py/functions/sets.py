@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError
 from ..primitives import Merge, RunLength, Sort, SortPairs, Unique
 from ..primitives.engines.merge_order import Less
@@ -23,6 +22,7 @@ from ..primitives.function_arguments import (
     weak_items,
 )
 from ..primitives.search import SEARCHED_DATATYPES, IsIn
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import (
@@ -84,7 +84,7 @@ def _rounds(first: Any, second: Any) -> bool:
 # ---- merges
 
 
-@explained()
+@one_shot()
 def merge(
     a: HostItems | Items,
     b: HostItems | Items,
@@ -178,10 +178,10 @@ class _Sets:
 
     def sorted(self, number: int, *, unique: bool) -> Array:
         """Return an argument's items in order; if asked for each of them once, counted."""
-        items = self.call.primitive(Sort, self.datatype).bind(input=self._arrays[number]).execute().output
+        items = self.call.primitive(Sort, self.datatype).run_once(input=self._arrays[number])["output"]
         if not unique:
             return items
-        return self.call.primitive(Unique, self.datatype).bind(keys=items).execute().outputs["output"]
+        return self.call.primitive(Unique, self.datatype).run_once(keys=items)["output"]
 
     def merged(self, *, unique: bool, tags: bool = False) -> tuple[Array, Array | None]:
         """Return the items of both arguments in order, counted or not, and for each the argument that it is from."""
@@ -195,7 +195,7 @@ class _Sets:
     def runs(self, merged: Array) -> tuple[Array, Array]:
         """Return each item once, and how often it is there; every NaN is one of its own."""
         primitive = self.call.primitive(RunLength, self.datatype, outputs=("values", "lengths"), equal_nan=False)
-        outputs = primitive.bind(keys=merged).execute().outputs
+        outputs = primitive.run_once(keys=merged)
         return outputs["values"], outputs["lengths"]
 
     def placed(self, number: int, *, unique: bool) -> tuple[Array, Array]:
@@ -203,14 +203,14 @@ class _Sets:
         items = self._arrays[number]
         order = arange(items.size, dtype="u32", device=self.device)
         sort = self.call.primitive(SortPairs, self.datatype, "u32")
-        found = sort.bind(keys=items, values=order).execute().outputs
+        found = sort.run_once(keys=items, values=order)
         pairs = found["output_keys"], found["output_values"]
         return self.firsts(*pairs) if unique else pairs
 
     def firsts(self, keys: Array, values: Array) -> tuple[Array, Array]:
         """Return each key of sorted ones once, and the value of the first of its equals; both are counted."""
         primitive = self.call.primitive(Unique, self.datatype, "u32", equal_nan=False)
-        found = primitive.bind(keys=keys, values=values).execute().outputs
+        found = primitive.run_once(keys=keys, values=values)
         return found["output_keys"], found["output_values"]
 
     def common(self, *, unique: bool) -> tuple[Any, Any, Any]:
@@ -232,7 +232,7 @@ class _Sets:
         return self.call.result(items), first, second
 
 
-@explained()
+@one_shot()
 def union1d(ar1: SetItems, ar2: SetItems, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the items that are in either of two arrays, each once and sorted, like numpy's union1d.
 
@@ -258,10 +258,10 @@ def union1d(ar1: SetItems, ar2: SetItems, *, device: wgpu.GPUDevice | None = Non
     """
     sets = _Sets("gw.union1d()", ar1, ar2, device)
     merged, _ = sets.merged(unique=False)
-    return sets.call.result(sets.call.primitive(Unique, sets.datatype).bind(keys=merged).execute().outputs["output"])
+    return sets.call.result(sets.call.primitive(Unique, sets.datatype).run_once(keys=merged)["output"])
 
 
-@explained()
+@one_shot()
 def intersect1d(
     ar1: SetItems,
     ar2: SetItems,
@@ -303,7 +303,7 @@ def intersect1d(
     return sets.call.result(compress(lengths == 2, items))
 
 
-@explained()
+@one_shot()
 def setxor1d(ar1: SetItems, ar2: SetItems, assume_unique: bool = False, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the items that are in exactly one of two arrays, each once and sorted, like numpy's setxor1d.
 
@@ -329,7 +329,7 @@ def setxor1d(ar1: SetItems, ar2: SetItems, assume_unique: bool = False, *, devic
     return sets.call.result(compress(lengths == 1, items))
 
 
-@explained()
+@one_shot()
 def setdiff1d(
     ar1: SetItems, ar2: SetItems, assume_unique: bool = False, *, device: wgpu.GPUDevice | None = None
 ) -> Any:
@@ -379,7 +379,7 @@ def setdiff1d(
     return sets.call.result(compress((lengths == 1) & (number == 0), items))
 
 
-@explained()
+@one_shot()
 def isin(
     element: SetItems,
     test_elements: SetItems,
@@ -432,8 +432,8 @@ def isin(
     if datatype.name not in SEARCHED_DATATYPES:
         datatype = as_datatype("i32" if datatype.dtype.kind == "i" else "u32", DATATYPES)
     queries, others = (asarray(call.converted(name, datatype), call.device) for name in ("element", "test_elements"))
-    ordered = call.primitive(Sort, datatype).bind(input=others.ravel()).execute().output
-    found = call.primitive(IsIn, datatype).bind(sorted=ordered, queries=queries).execute().output
+    ordered = call.primitive(Sort, datatype).run_once(input=others.ravel())["output"]
+    found = call.primitive(IsIn, datatype).run_once(sorted=ordered, queries=queries)["output"]
     items = call.result(asarray(found == 0 if invert else found != 0))
     if negative is not None:
         items[negative] = invert

@@ -11,7 +11,6 @@ from typing import Any, get_args
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError
 from ..primitives import ArgSort, MergeSort, Sort, SortPairs
 from ..primitives.engines.merge_order import Less
@@ -23,6 +22,7 @@ from ..primitives.function_arguments import (
 )  # fmt: skip
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..types.datatype import VALUE_DATATYPES
@@ -37,7 +37,7 @@ _KINDS = get_args(SortKind)
 
 
 @typed_as(SortCall)
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def sort(
     x: Any,
     axis: int | None = -1,
@@ -157,7 +157,7 @@ def _sorted_along(
 
 
 @typed_as(ArgSortCall)
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def argsort(
     x: Any,
     axis: int | None = -1,
@@ -223,7 +223,7 @@ def at_least_1d(call: str, x: Any) -> Any:
 
 
 @typed_as(SortPairsCall)
-@explained(REMEDIES)
+@one_shot(REMEDIES)
 def sort_pairs(
     keys: Any, values: Any, *, descending: bool = False, out: Any = None, device: wgpu.GPUDevice | None = None
 ) -> Any:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import FindIf, Map, Reduce, ReduceAxis
 from ..primitives.function_arguments import (
@@ -28,6 +27,7 @@ from ..primitives.function_arguments import (
 )
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.reduce_axis import axes_of, is_together
+from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray
 from ..runtime.context import context_of
@@ -266,7 +266,7 @@ class _Items:
         )
         device = device_of(*arrays.values(), device=self._device)
         primitive = kept_primitive(of, device, flat.without_arrays(), op, **options)
-        return primitive.bind(**arrays, **(numbers or {})).execute().outputs["output"]
+        return primitive.run_once(**arrays, **(numbers or {}))["output"]
 
 
 def _shape_of(value: Expression) -> tuple[int, ...]:
@@ -345,7 +345,7 @@ class _Along:
         fields = self.items.reduced(
             items, op, of=ReduceAxis, shape=self.items.shape, axis=self._axes, **options
         ).view(DATATYPES["u32"])  # fmt: skip
-        mapped = kept_primitive(Map, fields.device, output).bind(**{_FIELDS: fields}, **numbers).execute().outputs
+        mapped = kept_primitive(Map, fields.device, output).run_once(**{_FIELDS: fields}, **numbers)
         found = mapped["output"].reshape(self.shape)
         return found if self.items.on_gpu else found.to_numpy()
 
@@ -403,7 +403,7 @@ def _truths(call: str, x: Any, axis: AxisLike) -> Any:
     return items != 0
 
 
-@explained()
+@one_shot()
 def any(
     x: Reducible,
     axis: AxisLike = None,
@@ -444,7 +444,7 @@ def any(
     return _reduced_truth("gw.any()", x, Or, axis, out, keepdims, where, device)
 
 
-@explained()
+@one_shot()
 def all(
     x: Reducible,
     axis: AxisLike = None,
@@ -485,7 +485,7 @@ def _arg(call: str, x: Any, op: BinOp, axis: Any, out: Any, keepdims: bool, devi
     return delivered(call, _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims), out, casting)
 
 
-@explained()
+@one_shot()
 def argmax(
     x: Reducible,
     axis: int | None = None,
@@ -529,7 +529,7 @@ def argmax(
     return _arg("gw.argmax()", x, ArgMax, axis, out, keepdims, device)
 
 
-@explained()
+@one_shot()
 def argmin(
     x: Reducible,
     axis: int | None = None,
@@ -573,7 +573,7 @@ def argmin(
     return _arg("gw.argmin()", x, ArgMin, axis, out, keepdims, device)
 
 
-@explained()
+@one_shot()
 def minmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> MinAndMax:
     """Return the smallest and the largest item, read once.
 
@@ -614,7 +614,7 @@ def minmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> MinAndMax:
     return MinAndMax(*both.to_numpy().astype(items.dtype))
 
 
-@explained()
+@one_shot()
 def argminmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> ArgMinAndMax:
     """Return the indices of the smallest and the largest item, of several the first, and these items, read once.
 
@@ -661,7 +661,7 @@ def argminmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> ArgMinAn
     )
 
 
-@explained()
+@one_shot()
 def find(x: Findable, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the index of the first item that is not 0; the number of items if there is none.
 
@@ -692,7 +692,7 @@ def find(x: Findable, *, device: wgpu.GPUDevice | None = None) -> Any:
     return _found(call, call.take("input", x, shape="flat", chunked=True))
 
 
-@explained()
+@one_shot()
 def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the index of the first item for which a predicate holds; the number of items if there is none.
 
@@ -769,7 +769,7 @@ def _found(call: Call, kind: Any) -> Any:
     return found.viewed_as(()) if call.on_gpu else int(found.to_numpy()[0])
 
 
-@explained()
+@one_shot()
 def count_nonzero(
     x: Reducible, axis: AxisLike = None, *, keepdims: bool = False, device: wgpu.GPUDevice | None = None
 ) -> Any:
@@ -835,7 +835,7 @@ def _as_asked(value: Any, asked: np.dtype[Any] | None, dtype: np.dtype[Any] | No
     return value if wanted is None or value.dtype == wanted else value.astype(wanted)
 
 
-@explained()
+@one_shot()
 def mean(
     x: Reducible,
     axis: AxisLike = None,
@@ -921,7 +921,7 @@ def mean(
     return delivered(call, _kept(_as_asked(found, asked, items.dtype), items.shape, keepdims), out, "unsafe")
 
 
-@explained()
+@one_shot()
 def average(
     x: Any,
     axis: AxisLike = None,
@@ -1109,7 +1109,7 @@ def spread(
     return delivered(call, found, out, "same_kind" if root else "unsafe")
 
 
-@explained()
+@one_shot()
 def var(
     x: Reducible,
     axis: AxisLike = None,
@@ -1179,7 +1179,7 @@ def var(
     )
 
 
-@explained()
+@one_shot()
 def std(
     x: Reducible,
     axis: AxisLike = None,

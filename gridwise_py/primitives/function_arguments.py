@@ -670,8 +670,8 @@ class Call:
         """Upload what is not on the GPU, compute, and return the outputs there by their names."""
         device = primitive.device
         arrays = {n: v if isinstance(v, Items) else asarray(v, device) for n, v in self.arrays.items()}
-        # Bound, not executed: the primitive is kept, and must not keep the caller's arrays.
-        return primitive.bind(**arrays, **more).execute().outputs
+        # The primitive is kept, and must not keep the caller's arrays.
+        return primitive.run_once(**arrays, **more)
 
     def results(self, primitive: Primitive, **more: Any) -> dict[str, Any]:
         """Compute, and return the outputs by their names as the caller gets them."""
