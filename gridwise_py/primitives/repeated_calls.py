@@ -15,7 +15,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..runtime.context import DeviceContext
 from ..types.datatype import Datatype
 from ..types.operator_base import Operator
 
-__all__ = ["one_shot", "watched_calls"]
+__all__ = ["one_shot", "watch"]
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -44,31 +44,33 @@ class _Primitive(Protocol):
     def run_once(self, **arrays: Any) -> dict[str, Any]: ...
 
 
-class _Taken(NamedTuple):
-    """An Array among the values of a call: its arguments, and behind them the outputs of each step."""
-
-    index: int
-    shape: tuple[int, ...] | None  # of the view that is taken; None: it is taken as it is
-
-    def of(self, values: list[Any]) -> Any:
-        array = values[self.index]
-        return array if self.shape is None else array.viewed_as(self.shape)
+#: An Array among the values of a call, which are its arguments, and behind them the outputs of each step; and the shape
+#: in which it is seen, or None for its own.
+_Taken: TypeAlias = tuple[int, tuple[int, ...] | None]
 
 
 class _Step(NamedTuple):
     """A primitive, and what it runs on. It is kept elsewhere, with its pipelines, and may go."""
 
     primitive: weakref.ref[_Primitive]
-    inputs: Mapping[str, _Taken]
+    inputs: tuple[tuple[str, int, tuple[int, ...] | None], ...]
+    numbers: Mapping[str, Any]  # what it is given beside Arrays
     done_with: tuple[int, ...]  # the outputs of earlier steps that no later one takes
 
 
 class _Known(NamedTuple):
-    """What calls with one key do. It holds no array."""
+    """What calls with one key do. It holds no array of the GPU."""
 
     steps: tuple[_Step, ...]
-    results: tuple[_Taken, ...]
+    results: tuple[_Taken | np.ndarray, ...]
     several: Callable[[list[Any]], Any] | None  # makes one object of several results
+
+    def result(self, part: _Taken | np.ndarray, values: list[Any]) -> Any:
+        """Return a part of what the caller gets."""
+        if isinstance(part, np.ndarray):
+            return part.copy()
+        index, shape = part
+        return values[index] if shape is None else values[index].viewed_as(shape)
 
 
 class _Watch:
@@ -78,7 +80,7 @@ class _Watch:
         self.outer = outer
         self._state, self._uses = state, state.uses
         self._count = self._given = len(values)
-        self._steps: list[tuple[_Primitive, dict[str, _Taken]]] = []
+        self._steps: list[tuple[_Primitive, tuple[tuple[str, int, Any], ...], dict[str, Any]]] = []
         #: By what shows the same items; no Array, so that memory goes when the function lets it go.
         self._places: dict[tuple[Any, ...], tuple[int, Any]] = {}
         self._is_known = True
@@ -98,17 +100,20 @@ class _Watch:
             return None
         index, shape = found
         if shape == place[5]:
-            return _Taken(index, None)
-        return None if array.count is not None else _Taken(index, array.shape)
+            return index, None
+        return None if array.count is not None else (index, array.shape)
 
-    def ran(self, primitive: _Primitive, uses: int, arrays: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+    def ran(self, primitive: _Primitive, uses: int, given: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Take note of a primitive that ran, of the uses of the queue before, and of all that it was given."""
-        inputs = {name: self._taken(array) for name, array in arrays.items() if array is not None}
+        if self.outer is not None:
+            self.outer.ran(primitive, uses, given, outputs)
+        numbers = {name: value for name, value in given.items() if _said(value) is not None}
+        inputs = [(name, self._taken(value)) for name, value in given.items() if name not in numbers]
+        taken = tuple((name, *found) for name, found in inputs if found is not None)
         # What it was not seen to do, such as a transfer, used the queue.
-        self._is_known &= uses == self._uses and all(inputs.values()) and inputs.keys().isdisjoint(
-            primitive.signature.outputs
-        )  # fmt: skip
-        self._steps.append((primitive, cast(dict[str, _Taken], inputs)))
+        self._is_known &= uses == self._uses and len(taken) == len(inputs)
+        self._is_known &= not any(name in primitive.signature.outputs for name, *_ in taken)
+        self._steps.append((primitive, taken, numbers))
         for output in outputs.values():
             if type(output) is Array:
                 self._add(self._count, output)
@@ -116,21 +121,23 @@ class _Watch:
         self._uses = self._state.uses
 
     def known(self, result: Any) -> _Known | None:
-        """Return what a call was seen to do; None if that was not all, or makes no Arrays."""
+        """Return what a call was seen to do; None if that was not all, or the result is something else."""
         kind = type(result)
         parts = cast(tuple[Any, ...], result if isinstance(result, tuple) else (result,))
-        results = tuple(self._taken(part) for part in parts)
-        if not (self._is_known and self._steps and all(results)) or self._uses != self._state.uses:
+        # What is on the host came of the options: nothing was read.
+        found = [part.copy() if type(part) is np.ndarray else self._taken(part) for part in parts]
+        results = tuple(part for part in found if part is not None)
+        if not (self._is_known and self._steps) or len(results) < len(found) or self._uses != self._state.uses:
             return None
-        taken, steps = cast(tuple[_Taken, ...], results), list[_Step]()
-        later = {one.index for one in taken}
-        for primitive, inputs in reversed(self._steps):
-            own = {one.index for one in inputs.values()} - later
+        steps: list[_Step] = []
+        later = {part[0] for part in results if isinstance(part, tuple)}
+        for primitive, taken, numbers in reversed(self._steps):
+            own = {index for _, index, _ in taken} - later
             later |= own
             done_with = tuple(index for index in own if index >= self._given)
-            steps.append(_Step(weakref.ref(primitive), inputs, done_with))
-        several = None if kind is Array else tuple if kind is tuple else cast(Any, kind)._make
-        return _Known(tuple(reversed(steps)), taken, several)
+            steps.append(_Step(weakref.ref(primitive), taken, numbers, done_with))
+        several = None if not isinstance(result, tuple) else tuple if kind is tuple else cast(Any, kind)._make
+        return _Known(tuple(reversed(steps)), results, several)
 
 
 class _Thread(threading.local):
@@ -140,17 +147,9 @@ class _Thread(threading.local):
 _THREAD = _Thread()
 
 
-def watched_calls(primitive: Any, run: Callable[[Mapping[str, Any]], dict[str, Any]], arrays: Mapping[str, Any]) -> Any:
-    """Return what `run` returns for the arrays of a primitive; the calls that the thread is in take note of it."""
-    watch = _THREAD.watch
-    if watch is None:
-        return run(arrays)
-    uses = state_of(primitive.device).uses
-    outputs = run(arrays)
-    while watch is not None:
-        watch.ran(primitive, uses, arrays, outputs)
-        watch = watch.outer
-    return outputs
+def watch() -> _Watch | None:
+    """Return what watches the calls of this thread, if anything does."""
+    return _THREAD.watch
 
 
 def _said(option: Any) -> tuple[Any, ...] | None:
@@ -160,6 +159,8 @@ def _said(option: Any) -> tuple[Any, ...] | None:
         return kind, option
     if kind is float:
         return kind, option.hex()  # 0 and -0 are equal
+    if isinstance(option, (np.number, np.bool_)):
+        return kind, option.tobytes()
     if kind is tuple:
         parts = [_said(part) for part in option]
         return None if None in parts else (kind, *parts)
@@ -196,21 +197,12 @@ def one_shot(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT],
                         break
                 key.append(said)
             else:
-                context = None if device is None else cast("DeviceContext | None", state_of(device).context)
+                context = None if device is None else state_of(device).context
                 if context is not None:
                     name = tuple(key)
-                    known = context.cached(one_shot, dict[tuple[Any, ...], _Known]).get(name)
-                    steps = [] if known is None else [(step, step.primitive()) for step in known.steps]
-                    if known is None or any([primitive is None for _, primitive in steps]):
-                        return _watched(anew, args, kwargs, name, values, context)
-                    for step, primitive in steps:
-                        arrays = {name: taken.of(values) for name, taken in step.inputs.items()}
-                        values += primitive.run_once(**arrays).values()
-                        for index in step.done_with:
-                            values[index] = None
-                    if known.several is None:
-                        return known.results[0].of(values)
-                    return known.several([taken.of(values) for taken in known.results])
+                    known = context.repeated_calls.get(name)
+                    result = None if known is None else _again(known, values)
+                    return _watched(anew, args, kwargs, name, context) if result is None else result
             return anew(*args, **kwargs)
 
         return cast(FunctionT, call)
@@ -218,23 +210,37 @@ def one_shot(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT],
     return decorate
 
 
-def _watched(
-    function: Callable[..., Any], args: Any, kwargs: Any, key: Any, values: list[Any], context: DeviceContext
-) -> Any:
+def _again(known: _Known, values: list[Any]) -> Any:
+    """Return what a function returns for its arguments, which are `values`; None where a primitive is gone."""
+    for one, inputs, numbers, done_with in known.steps:
+        primitive = one()
+        if primitive is None:
+            return None
+        given = dict(numbers)
+        for name, index, shape in inputs:
+            given[name] = values[index] if shape is None else values[index].viewed_as(shape)
+        values += primitive.run_once(**given).values()
+        for index in done_with:
+            values[index] = None
+    if known.several is None:
+        return known.result(known.results[0], values)
+    return known.several([known.result(part, values) for part in known.results])
+
+
+def _watched(function: Callable[..., Any], args: Any, kwargs: Any, key: Any, context: DeviceContext) -> Any:
     """Call a function, and keep what it was seen to do."""
     if context.observer is not None or context.recorders:
         return function(*args, **kwargs)
     outer = _THREAD.watch
-    _THREAD.watch = watch = _Watch(values, state_of(context.device), outer)
+    _THREAD.watch = own = _Watch([*args, *kwargs.values()], state_of(context.device), outer)
     try:
         result = function(*args, **kwargs)
     finally:
         _THREAD.watch = outer
-    known = watch.known(result)
+    known = own.known(result)
     if known is not None:
         with context.lock:
-            calls = context.cached(one_shot, dict[tuple[Any, ...], _Known])
-            calls[key] = known
-            if len(calls) > _MOST_CALLS:
-                calls.pop(next(iter(calls)))
+            context.repeated_calls[key] = known
+            if len(context.repeated_calls) > _MOST_CALLS:
+                context.repeated_calls.pop(next(iter(context.repeated_calls)))
     return result

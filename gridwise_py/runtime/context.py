@@ -58,6 +58,8 @@ class DeviceContext:
         #: Operators of users' own that were checked, with the datatype's name.
         self.checked_operators: set[tuple[Operator, str]] = set()
         self._kept: dict[Hashable, Any] = {}
+        #: What `primitives.repeated_calls` knows of calls on the device, by what tells them apart.
+        self.repeated_calls: dict[tuple[Any, ...], Any] = {}
         reference: weakref.ref[DeviceContext] = weakref.ref(self)
         self.memory: MemoryPool = MemoryPool(
             device, lambda: _make_room(reference), is_mappable=settings.map_arrays() and mappable(device)
