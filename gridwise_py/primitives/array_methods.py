@@ -48,8 +48,7 @@ def converted(source: Array, datatype: Any, output: Array | None = None) -> Arra
         copied = converted(_words_of(source), DATATYPES["u32"], None if output is None else _words_of(output))
         return _items_of(copied, wanted) if output is None else output
     primitive = kept_primitive(Convert, source.device, source.datatype.name, wanted.name)
-    # Bound, not executed: the primitive is kept, and must not keep the caller's arrays.
-    return primitive.bind(input=source, output=output).execute().outputs["output"]
+    return primitive.run_once(input=source, output=output)["output"]
 
 
 def fill(array: Array, value: Any, what: str = "fill()") -> Array:
@@ -60,7 +59,7 @@ def fill(array: Array, value: Any, what: str = "fill()") -> Array:
     if array.size:
         primitive = kept_primitive(Fill, array.device, array.datatype.name)
         arguments: dict[str, Any] = {"output": array, "value": words}
-        primitive.bind(**arguments).execute()
+        primitive.run_once(**arguments)
     return array
 
 
@@ -104,7 +103,7 @@ def taken(
         Take, source.device, source.datatype.name, chosen.datatype.name, outer=prod(before),
         length=length, count=chosen.size, inner=prod(after), clip=mode == "clip",
     )  # fmt: skip
-    result = primitive.bind(input=viewed, indices=chosen, output=output).execute().outputs["output"]
+    result = primitive.run_once(input=viewed, indices=chosen, output=output)["output"]
     return result.viewed_as(shape) if output is None else output
 
 

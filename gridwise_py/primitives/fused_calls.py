@@ -47,4 +47,4 @@ def evaluated(
     device = device_of(*arrays.values(), device=device)
     primitive = kept_primitive(Map, device, flat.without_arrays())
     output = None if size is None else new_array(context_of(device), size, gives)
-    return primitive.bind(**arrays, output=output).execute().outputs["output"]
+    return primitive.run_once(**arrays, output=output)["output"]

@@ -64,14 +64,15 @@ class KnownCall:
     """
 
     __slots__ = (
-        "_instance", "_is_plain", "_key", "_made", "_names", "_places", "_replaced", "_signature", "in_place",
-        "layout", "makes_outputs", "mappable", "name", "plan",
+        "_instance", "_is_plain", "_key", "_made", "_names", "_places", "_replaced", "_signature", "_values",
+        "in_place", "layout", "makes_outputs", "mappable", "name", "plan",
     )  # fmt: skip
 
     def __init__(self, signature: Signature, parsed: ParsedCall, plan: Plan, memory: MemoryPool):
         self._signature = signature
         self.name: str = signature.primitive
         self._names = tuple(parsed.arrays)
+        self._values = parsed.values
         sources = {name: name if name in parsed.given else signature.arguments[name].replaces for name in parsed.arrays}
         self._replaced = tuple((name, source) for name, source in sources.items() if source not in (None, name))
         names = {spec.name for spec in plan.buffers if spec.role == "argument"}
@@ -120,7 +121,9 @@ class KnownCall:
         signature: Signature, arrays: Mapping[str, Any], parsed: ParsedCall, plan: Plan, memory: MemoryPool
     ) -> KnownCall | None:
         """Return what a call was found to be; None if its key does not say it all, or it has more than Arrays."""
-        if signature.values or any(type(array) is not Array for array in parsed.arrays.values()):
+        if not parsed.values.keys() <= arrays.keys():  # the others are those of the call before
+            return None
+        if any(type(array) is not Array for array in parsed.arrays.values()):
             return None
         for name, array in parsed.given.items():
             # It is an output that was cut to the length of the result.
@@ -131,7 +134,7 @@ class KnownCall:
     def applies(self, arrays: Mapping[str, Any]) -> bool:
         """Whether the arrays of a call with the same key can be used: they are there, and not mapped."""
         for array in arrays.values():
-            if array is not None and array.lease.destroyed[0]:
+            if type(array) is Array and array.lease.destroyed[0]:
                 return False
         for name in self.mappable:  # noqa: SIM110 - half the time of all(), in each call
             if arrays[name].lease.buffer.map_state != "unmapped":
@@ -158,19 +161,21 @@ class KnownCall:
         if bound is None:
             bound = self._bound_anew(self._all(arrays, made)[1], context.executor)
         if self._is_plain:
-            return (key, arrays, made), bound
+            # Values are told by their words alone: a caller may change an object that gave them.
+            given = arrays if not self._values else {name: arrays[name] for name in arrays if name not in self._values}
+            return (key, given, made), bound
         given, used = self._all(arrays, made)
         outputs = {name: counted(self._signature, name, used) for name in self._signature.outputs}
-        return ParsedCall(key, given, outputs, used, {}, self.layout, {}, self.in_place), bound
+        return ParsedCall(key, given, outputs, used, self._values, self.layout, {}, self.in_place), bound
 
     def parsed(self, key: tuple[Any, ...], arrays: Mapping[str, Any], outputs: dict[str, Any]) -> ParsedCall:
         """Return all about a call whose outputs are those that it made."""
         given, used = self._all(arrays, outputs)
-        return ParsedCall(key, given, outputs, used, {}, self.layout, {}, self.in_place)
+        return ParsedCall(key, given, outputs, used, self._values, self.layout, {}, self.in_place)
 
     def _all(self, arrays: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the arrays that were given, and those that kernels see."""
-        given = {name: array for name, array in arrays.items() if array is not None}
+        given = {name: array for name, array in arrays.items() if type(array) is Array}
         used = {**given, **{name: given[source] for name, source in self._replaced}, **made}
         return given, {name: used[name] for name in self._names}
 
