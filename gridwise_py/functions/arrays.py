@@ -32,8 +32,8 @@ from ..primitives.function_arguments import (
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
-from ..primitives.search import SEARCHED_DATATYPES, Search, SearchSide
 from ..primitives.repeated_calls import one_shot
+from ..primitives.search import SEARCHED_DATATYPES, Search, SearchSide
 from ..runtime.array import Array, asarray, checked_shape, default_float, empty, empty_like
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of

@@ -27,8 +27,8 @@ from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.histogram import EvenRange, Histogram, Histogram2D
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_by_index import ReduceByIndex
-from ..primitives.vector_add import VectorAdd
 from ..primitives.repeated_calls import one_shot
+from ..primitives.vector_add import VectorAdd
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.context import context_of
 from ..types.datatype import STORAGE_DATATYPES, Datatype

@@ -18,8 +18,8 @@ from ..primitives.function_arguments import (
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.nth_element import MOST_PLACES, NthElement
 from ..primitives.reduce_axis import one_axis
-from ..primitives.top_k import TopK, TopKMode
 from ..primitives.repeated_calls import one_shot
+from ..primitives.top_k import TopK, TopKMode
 from ..runtime.array import Array, asarray, empty
 from ..types.expression import Expression
 from ..types.options import integer

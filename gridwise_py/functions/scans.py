@@ -19,8 +19,8 @@ from ..primitives.function_arguments import (
 )  # fmt: skip
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
-from ..primitives.scan import ScanKind
 from ..primitives.repeated_calls import one_shot
+from ..primitives.scan import ScanKind
 from ..runtime.array import Array, empty
 from ..runtime.chunked_array import ChunkedArray
 from ..types.datatype import Datatype, ItemDatatypeLike

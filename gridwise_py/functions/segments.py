@@ -23,9 +23,9 @@ from ..primitives.function_arguments import (
 )  # fmt: skip
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
+from ..primitives.repeated_calls import one_shot
 from ..primitives.scan import ScanKind
 from ..primitives.top_k import SEGMENT_MOST, TopKMode
-from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, empty
 from ..runtime.chunked_array import Items
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, VALUE_DATATYPES, Datatype

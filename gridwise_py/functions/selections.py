@@ -27,9 +27,9 @@ from ..primitives.function_arguments import (
 )
 from ..primitives.fusion import EXPRESSIONS, FUSED, flat_of
 from ..primitives.reduce_axis import one_axis
+from ..primitives.repeated_calls import one_shot
 from ..primitives.select import FlatNonzero
 from ..primitives.unique import RunNumbers
-from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES

@@ -21,8 +21,8 @@ from ..primitives.function_arguments import (
     argument_datatype,
     weak_items,
 )
-from ..primitives.search import SEARCHED_DATATYPES, IsIn
 from ..primitives.repeated_calls import one_shot
+from ..primitives.search import SEARCHED_DATATYPES, IsIn
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import (
