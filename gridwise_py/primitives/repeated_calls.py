@@ -15,13 +15,12 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from ..backend.device_state import DeviceState, state_of
 from ..call_errors import explained
-from ..planning.signature import Signature
 from ..runtime.array import Array
 from ..runtime.context import DeviceContext
 from ..types.datatype import Datatype
@@ -32,17 +31,11 @@ __all__ = ["one_shot", "watch"]
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 _MOST_CALLS = 256
+_MOST_STEPS = 16
+_MOST_HOST_BYTES = 1 << 16
 #: Equal ones of one type are the same in every way.
 _PLAIN = frozenset((bool, int, str, type, type(None)))
-
-
-class _Primitive(Protocol):
-    """What is asked of a primitive."""
-
-    signature: Signature
-
-    def run_once(self, **arrays: Any) -> dict[str, Any]: ...
-
+_kind: Callable[[object], Any] = type  # of which a type checker knows nothing
 
 #: An Array among the values of a call, which are its arguments, and behind them the outputs of each step; and the shape
 #: in which it is seen, or None for its own.
@@ -52,7 +45,7 @@ _Taken: TypeAlias = tuple[int, tuple[int, ...] | None]
 class _Step(NamedTuple):
     """A primitive, and what it runs on. It is kept elsewhere, with its pipelines, and may go."""
 
-    primitive: weakref.ref[_Primitive]
+    primitive: weakref.ref[Any]
     inputs: tuple[tuple[str, int, tuple[int, ...] | None], ...]
     numbers: Mapping[str, Any]  # what it is given beside Arrays
     done_with: tuple[int, ...]  # the outputs of earlier steps that no later one takes
@@ -80,7 +73,7 @@ class _Watch:
         self.outer = outer
         self._state, self._uses = state, state.uses
         self._count = self._given = len(values)
-        self._steps: list[tuple[_Primitive, tuple[tuple[str, int, Any], ...], dict[str, Any]]] = []
+        self._steps: list[tuple[Any, tuple[tuple[str, int, Any], ...], dict[str, Any]]] = []
         #: By what shows the same items; no Array, so that memory goes when the function lets it go.
         self._places: dict[tuple[Any, ...], tuple[int, Any]] = {}
         self._is_known = True
@@ -94,16 +87,15 @@ class _Watch:
         self._places[place[:5]] = index, place[5]
 
     def _taken(self, array: Any) -> _Taken | None:
-        place = array.place() if type(array) is Array else ()
-        found = self._places.get(place[:5])
-        if found is None:
+        if type(array) is not Array or array.place()[:5] not in self._places:
             return None
-        index, shape = found
+        place = array.place()
+        index, shape = self._places[place[:5]]
         if shape == place[5]:
             return index, None
         return None if array.count is not None else (index, array.shape)
 
-    def ran(self, primitive: _Primitive, uses: int, given: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+    def ran(self, primitive: Any, uses: int, given: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Take note of a primitive that ran, of the uses of the queue before, and of all that it was given."""
         if self.outer is not None:
             self.outer.ran(primitive, uses, given, outputs)
@@ -111,8 +103,12 @@ class _Watch:
         inputs = [(name, self._taken(value)) for name, value in given.items() if name not in numbers]
         taken = tuple((name, *found) for name, found in inputs if found is not None)
         # What it was not seen to do, such as a transfer, used the queue.
-        self._is_known &= uses == self._uses and len(taken) == len(inputs)
+        self._is_known &= uses == self._uses and len(taken) == len(inputs) and len(self._steps) < _MOST_STEPS
         self._is_known &= not any(name in primitive.signature.outputs for name, *_ in taken)
+        if not self._is_known:  # nor will it be: also of a watch that an interrupt has left to the thread
+            self._steps.clear()
+            self._places.clear()
+            return
         self._steps.append((primitive, taken, numbers))
         for output in outputs.values():
             if type(output) is Array:
@@ -122,10 +118,12 @@ class _Watch:
 
     def known(self, result: Any) -> _Known | None:
         """Return what a call was seen to do; None if that was not all, or the result is something else."""
-        kind = type(result)
         parts = cast(tuple[Any, ...], result if isinstance(result, tuple) else (result,))
         # What is on the host came of the options: nothing was read.
-        found = [part.copy() if type(part) is np.ndarray else self._taken(part) for part in parts]
+        found = [
+            part.copy() if type(part) is np.ndarray and part.nbytes <= _MOST_HOST_BYTES else self._taken(part)
+            for part in parts
+        ]
         results = tuple(part for part in found if part is not None)
         if not (self._is_known and self._steps) or len(results) < len(found) or self._uses != self._state.uses:
             return None
@@ -136,7 +134,7 @@ class _Watch:
             later |= own
             done_with = tuple(index for index in own if index >= self._given)
             steps.append(_Step(weakref.ref(primitive), taken, numbers, done_with))
-        several = None if not isinstance(result, tuple) else tuple if kind is tuple else cast(Any, kind)._make
+        several = None if not isinstance(result, tuple) else getattr(cast(Any, result), "_make", tuple)
         return _Known(tuple(reversed(steps)), results, several)
 
 
@@ -154,7 +152,7 @@ def watch() -> _Watch | None:
 
 def _said(option: Any) -> tuple[Any, ...] | None:
     """Return what is equal for options that are the same in every way; None for what may change."""
-    kind = type(option)
+    kind = _kind(option)
     if kind in _PLAIN or isinstance(option, (Datatype, Operator, np.dtype)):
         return kind, option
     if kind is float:
@@ -182,9 +180,10 @@ def one_shot(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT],
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             values: list[Any] = [*args, *kwargs.values()]
-            key, device = [function, *kwargs], None
+            key: list[Any] = [function, *kwargs]
+            device = None
             for value in values:
-                kind = type(value)
+                kind = _kind(value)
                 if kind is Array:
                     if device is None:
                         device = value.device
@@ -232,8 +231,9 @@ def _watched(function: Callable[..., Any], args: Any, kwargs: Any, key: Any, con
     if context.observer is not None or context.recorders:
         return function(*args, **kwargs)
     outer = _THREAD.watch
-    _THREAD.watch = own = _Watch([*args, *kwargs.values()], state_of(context.device), outer)
+    own = _Watch([*args, *kwargs.values()], state_of(context.device), outer)
     try:
+        _THREAD.watch = own
         result = function(*args, **kwargs)
     finally:
         _THREAD.watch = outer
