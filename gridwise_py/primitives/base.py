@@ -51,7 +51,7 @@ from ..types.program import Flat
 from .call_signatures import with_arrays
 from .fusion import FUSED, Fusion, flat_of
 from .mapped_output import MappedOutput
-from .repeated_calls import watch
+from .repeated_calls import WATCHED
 
 __all__ = ["Primitive"]
 
@@ -494,33 +494,32 @@ class Primitive(OfOneDevice, ABC):
 
     def run_once(self, **arrays: Any) -> dict[str, Any]:
         """Return the outputs of a call that is not kept: as ``bind(…).execute().outputs``, for one-shot functions."""
-        watching = watch()
-        if watching is None:
-            return self._run_once(arrays)
-        uses = state_of(self.device).uses
-        outputs = self._run_once(arrays)
-        watching.ran(self, uses, arrays, outputs)
+        watch = WATCHED.watch
+        uses = 0 if watch is None else state_of(self.device).uses
+        outputs = self._known_outputs(arrays)
+        if outputs is None:
+            outputs = self._bind(arrays).execute().outputs
+        if watch is not None:
+            watch.ran(self, uses, arrays, outputs)
         return outputs
 
-    def _run_once(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    def _known_outputs(self, arrays: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Run a call that is known, and that nobody records, observes or repeats; return None for others."""
         context, device = self._context, self._device
-        observer = None if context is None else context.observer
-        if observer is not None:
-            call = self._bind(arrays)
-            with observer.span(self.name, "primitive") as node:
-                node.shapes = call.shapes()
-                return call.run(None, False, False, 1, observer).outputs
-        if context is not None and device is not None and not (context.recorders or self._launch_blocking):
-            check_process()
-            key = call_key(self.signature, arrays)
-            known = None if self._last_call is not None or has_count(arrays) else self._known_calls.get(key)
-            if known is not None and known.applies(arrays):
-                arguments, bound = known.again(key, arrays, context, device)
-                if not bound.ran:
-                    bound.begins()
-                launch_untimed(device, bound, 1, known.name)
-                return arguments[OUTPUTS]
-        return self._bind(arrays).run(None, False, False, 1, None).outputs
+        if context is None or device is None or context.observer is not None or context.recorders:
+            return None
+        if self._launch_blocking or self._last_call is not None or has_count(arrays):
+            return None
+        check_process()
+        key = call_key(self.signature, arrays)
+        known = self._known_calls.get(key)
+        if known is None or not known.applies(arrays):
+            return None
+        arguments, bound = known.again(key, arrays, context, device)
+        if not bound.ran:
+            bound.begins()
+        launch_untimed(device, bound, 1, known.name)
+        return arguments[OUTPUTS]
 
     @explained(ASYNC_REMEDIES)
     async def execute_async(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
@@ -26,7 +26,7 @@ from ..runtime.context import DeviceContext
 from ..types.datatype import Datatype
 from ..types.operator_base import Operator
 
-__all__ = ["one_shot", "watch"]
+__all__ = ["WATCHED", "one_shot"]
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -36,7 +36,6 @@ _MOST_HOST_BYTES = 1 << 16
 #: Equal ones of one type are the same in every way.
 _PLAIN = frozenset((bool, int, str, type, type(None)))
 _kind: Callable[[object], Any] = type  # of which a type checker knows nothing
-
 #: An Array among the values of a call, which are its arguments, and behind them the outputs of each step; and the shape
 #: in which it is seen, or None for its own.
 _Taken: TypeAlias = tuple[int, tuple[int, ...] | None]
@@ -48,106 +47,90 @@ class _Step(NamedTuple):
     primitive: weakref.ref[Any]
     inputs: tuple[tuple[str, int, tuple[int, ...] | None], ...]
     numbers: Mapping[str, Any]  # what it is given beside Arrays
-    done_with: tuple[int, ...]  # the outputs of earlier steps that no later one takes
+    done_with: tuple[int, ...]  # the outputs of earlier steps that nobody takes after it
 
 
 class _Known(NamedTuple):
-    """What calls with one key do. It holds no array of the GPU."""
+    """What calls with one key do. It holds no Array; what it has of the host came of the options."""
 
     steps: tuple[_Step, ...]
     results: tuple[_Taken | np.ndarray, ...]
     several: Callable[[list[Any]], Any] | None  # makes one object of several results
-
-    def result(self, part: _Taken | np.ndarray, values: list[Any]) -> Any:
-        """Return a part of what the caller gets."""
-        if isinstance(part, np.ndarray):
-            return part.copy()
-        index, shape = part
-        return values[index] if shape is None else values[index].viewed_as(shape)
 
 
 class _Watch:
     """Watches a call: what it does on a device, apart from looking at its arguments."""
 
     def __init__(self, values: list[Any], state: DeviceState, outer: _Watch | None):
-        self.outer = outer
-        self._state, self._uses = state, state.uses
+        self._outer, self._state, self._uses = outer, state, state.uses
         self._count = self._given = len(values)
         self._steps: list[tuple[Any, tuple[tuple[str, int, Any], ...], dict[str, Any]]] = []
         #: By what shows the same items; no Array, so that memory goes when the function lets it go.
         self._places: dict[tuple[Any, ...], tuple[int, Any]] = {}
-        self._is_known = True
-        for index, value in enumerate(values):
+        self._add(0, values)
+        # Of one that is there twice, it would not be clear which one is taken.
+        self._is_known = len(self._places) == sum(type(value) is Array for value in values)
+
+    def _add(self, first: int, values: Iterable[Any]) -> None:
+        for index, value in enumerate(values, first):
             if type(value) is Array:
-                self._is_known &= value.place()[:5] not in self._places  # else it is not clear which one is taken
-                self._add(index, value)
+                place = value.place()
+                self._places[place[:5]] = index, place[5]
 
-    def _add(self, index: int, array: Array) -> None:
-        place = array.place()
-        self._places[place[:5]] = index, place[5]
-
-    def _taken(self, array: Any) -> _Taken | None:
-        if type(array) is not Array or array.place()[:5] not in self._places:
+    def _taken(self, value: Any) -> _Taken | None:
+        place = value.place() if type(value) is Array else None
+        if place is None or place[:5] not in self._places:
             return None
-        place = array.place()
         index, shape = self._places[place[:5]]
         if shape == place[5]:
             return index, None
-        return None if array.count is not None else (index, array.shape)
+        return None if value.count is not None else (index, value.shape)
 
     def ran(self, primitive: Any, uses: int, given: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Take note of a primitive that ran, of the uses of the queue before, and of all that it was given."""
-        if self.outer is not None:
-            self.outer.ran(primitive, uses, given, outputs)
+        if self._outer is not None:
+            self._outer.ran(primitive, uses, given, outputs)
         numbers = {name: value for name, value in given.items() if _said(value) is not None}
         inputs = [(name, self._taken(value)) for name, value in given.items() if name not in numbers]
-        taken = tuple((name, *found) for name, found in inputs if found is not None)
+        taken = tuple((name, *found) for name, found in inputs if found and name not in primitive.signature.outputs)
         # What it was not seen to do, such as a transfer, used the queue.
         self._is_known &= uses == self._uses and len(taken) == len(inputs) and len(self._steps) < _MOST_STEPS
-        self._is_known &= not any(name in primitive.signature.outputs for name, *_ in taken)
         if not self._is_known:  # nor will it be: also of a watch that an interrupt has left to the thread
             self._steps.clear()
             self._places.clear()
             return
         self._steps.append((primitive, taken, numbers))
-        for output in outputs.values():
-            if type(output) is Array:
-                self._add(self._count, output)
-            self._count += 1
+        self._add(self._count, outputs.values())
+        self._count += len(outputs)
         self._uses = self._state.uses
 
     def known(self, result: Any) -> _Known | None:
         """Return what a call was seen to do; None if that was not all, or the result is something else."""
-        parts = cast(tuple[Any, ...], result if isinstance(result, tuple) else (result,))
-        # What is on the host came of the options: nothing was read.
-        found = [
+        results: list[Any] = [
             part.copy() if type(part) is np.ndarray and part.nbytes <= _MOST_HOST_BYTES else self._taken(part)
-            for part in parts
+            for part in (cast(tuple[Any, ...], result) if isinstance(result, tuple) else (result,))
         ]
-        results = tuple(part for part in found if part is not None)
-        if not (self._is_known and self._steps) or len(results) < len(found) or self._uses != self._state.uses:
+        if not (self._is_known and self._steps) or self._uses != self._state.uses:
+            return None
+        if any(part is None for part in results):
             return None
         steps: list[_Step] = []
-        later = {part[0] for part in results if isinstance(part, tuple)}
+        later: set[int] = {part[0] for part in results if type(part) is not np.ndarray}
         for primitive, taken, numbers in reversed(self._steps):
             own = {index for _, index, _ in taken} - later
             later |= own
             done_with = tuple(index for index in own if index >= self._given)
-            steps.append(_Step(weakref.ref(primitive), taken, numbers, done_with))
+            steps.insert(0, _Step(weakref.ref(primitive), taken, numbers, done_with))
         several = None if not isinstance(result, tuple) else getattr(cast(Any, result), "_make", tuple)
-        return _Known(tuple(reversed(steps)), results, several)
+        return _Known(tuple(steps), tuple(results), several)
 
 
-class _Thread(threading.local):
+class _Watched(threading.local):
     watch: _Watch | None = None
 
 
-_THREAD = _Thread()
-
-
-def watch() -> _Watch | None:
-    """Return what watches the calls of this thread, if anything does."""
-    return _THREAD.watch
+#: What watches the calls of this thread, if anything does.
+WATCHED = _Watched()
 
 
 def _said(option: Any) -> tuple[Any, ...] | None:
@@ -221,22 +204,25 @@ def _again(known: _Known, values: list[Any]) -> Any:
         values += primitive.run_once(**given).values()
         for index in done_with:
             values[index] = None
-    if known.several is None:
-        return known.result(known.results[0], values)
-    return known.several([known.result(part, values) for part in known.results])
+    results = [
+        part.copy() if isinstance(part, np.ndarray) else values[part[0]] if part[1] is None
+        else values[part[0]].viewed_as(part[1])
+        for part in known.results
+    ]  # fmt: skip
+    return results[0] if known.several is None else known.several(results)
 
 
 def _watched(function: Callable[..., Any], args: Any, kwargs: Any, key: Any, context: DeviceContext) -> Any:
     """Call a function, and keep what it was seen to do."""
     if context.observer is not None or context.recorders:
         return function(*args, **kwargs)
-    outer = _THREAD.watch
+    outer = WATCHED.watch
     own = _Watch([*args, *kwargs.values()], state_of(context.device), outer)
     try:
-        _THREAD.watch = own
+        WATCHED.watch = own
         result = function(*args, **kwargs)
     finally:
-        _THREAD.watch = outer
+        WATCHED.watch = outer
     known = own.known(result)
     if known is not None:
         with context.lock:
