@@ -9,6 +9,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.primitives import function_arguments
+from gridwise_py.primitives.repeated_calls import one_shot
 from gridwise_py.runtime.context import context_of
 
 N = 300
@@ -105,6 +106,8 @@ def test_what_differs_in_more_than_arrays_is_another_call(device, calls):
         assert gw.sum(on_gpu, keepdims=False).shape == ()
         for axis in (0, 1, (0, 1), -1):
             np.testing.assert_array_equal(gw.sum(table, axis).to_numpy(), x.reshape(15, 20).sum(axis))
+        assert gw.sum(table, axis=0, keepdims=True).shape == (1, 20)
+        assert gw.sum(table, axis=0, deterministic=True).shape == (20,)
         for k in (1, 4):
             np.testing.assert_array_equal(gw.top_k(on_gpu, k).values.to_numpy(), np.sort(x)[::-1][:k])
         np.testing.assert_array_equal(gw.sort(on_gpu, descending=True).to_numpy(), np.sort(x)[::-1])
@@ -147,6 +150,7 @@ def test_an_out_is_written(device, calls):
     for shift in range(3):
         assert gw.sort(gw.asarray(x + shift, device), out=out) is out
         np.testing.assert_array_equal(out.to_numpy(), np.sort(x + shift))
+    assert not calls
 
 
 def _message(call):
@@ -230,15 +234,33 @@ def test_threads_repeat_calls(device, calls):
     assert not wrong
 
 
-def test_a_function_within_another_is_seen_by_both(device, calls, unasked):
-    """What `gw.average` computes by `gw.mean` is known of either."""
-    x = _items("f4")
-    for _ in range(2):
-        gw.average(gw.asarray(x, device))
-    unasked()
-    np.testing.assert_allclose(gw.average(gw.asarray(x, device)).item(), x.mean(), rtol=1e-6)
-    found = gw.mean(gw.asarray(x, device), None, keepdims=False, device=None)
-    np.testing.assert_allclose(found.item(), x.mean(), rtol=1e-6)
+def test_functions_of_functions_are_seen_as_a_whole(device, calls):
+    asked = []
+
+    @one_shot()
+    def added_up(x):
+        asked.append(x.size)
+        ordered = gw.sort(x)
+        return gw.add(ordered, gw.scan(ordered))
+
+    for _ in range(4):
+        x = np.sort(_items("u4"))
+        found = added_up(gw.asarray(x[::-1].copy(), device))
+        np.testing.assert_array_equal(found.to_numpy(), x + np.cumsum(x, dtype=np.uint32))
+    assert len(asked) <= 2
+
+
+def test_a_function_that_looks_at_its_result_is_asked_each_time(device, calls):
+    @one_shot()
+    def checked(x):
+        ordered = gw.sort(x)
+        assert ordered[:1].item() > 0
+        return ordered
+
+    for _ in range(3):
+        checked(gw.asarray(np.arange(1, 9, dtype=np.uint32), device))
+    with pytest.raises(AssertionError):
+        checked(gw.asarray(np.arange(8, dtype=np.uint32), device))
 
 
 def test_nothing_is_kept_alive(device, calls):
@@ -258,6 +280,8 @@ def test_known_calls_go_with_their_primitives_and_are_bounded(device, calls):
     for n in range(300):
         assert gw.reduce(x[:n]).item() == n * (n - 1) // 2
     assert len(calls) <= 256
+    kept = [weakref.ref(each) for each in context_of(device).known(("one-shot functions", gw.Reduce)).values()]
     context_of(device).forget(("one-shot functions", gw.Reduce))
     gc.collect()
+    assert [each() for each in kept] == [None] * len(kept)
     assert gw.reduce(x[:299]).item() == 299 * 298 // 2
