@@ -61,8 +61,8 @@ class _Known(NamedTuple):
 class _Watch:
     """Watches a call: what it does on a device, apart from looking at its arguments."""
 
-    def __init__(self, values: list[Any], state: DeviceState, outer: _Watch | None):
-        self._outer, self._state, self._uses = outer, state, state.uses
+    def __init__(self, values: list[Any], state: DeviceState):
+        self._state, self._uses = state, state.uses
         self._count = self._given = len(values)
         self._steps: list[tuple[Any, tuple[tuple[str, int, Any], ...], dict[str, Any]]] = []
         #: By what shows the same items; no Array, so that memory goes when the function lets it go.
@@ -88,8 +88,6 @@ class _Watch:
 
     def ran(self, primitive: Any, uses: int, given: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Take note of a primitive that ran, of the uses of the queue before, and of all that it was given."""
-        if self._outer is not None:
-            self._outer.ran(primitive, uses, given, outputs)
         numbers = {name: value for name, value in given.items() if _said(value) is not None}
         inputs = [(name, self._taken(value)) for name, value in given.items() if name not in numbers]
         taken = tuple((name, *found) for name, found in inputs if found and name not in primitive.signature.outputs)
@@ -216,8 +214,8 @@ def _watched(function: Callable[..., Any], args: Any, kwargs: Any, key: Any, con
     """Call a function, and keep what it was seen to do."""
     if context.observer is not None or context.recorders:
         return function(*args, **kwargs)
-    outer = WATCHED.watch
-    own = _Watch([*args, *kwargs.values()], state_of(context.device), outer)
+    outer = WATCHED.watch  # sees what it calls when that is known
+    own = _Watch([*args, *kwargs.values()], state_of(context.device))
     try:
         WATCHED.watch = own
         result = function(*args, **kwargs)
