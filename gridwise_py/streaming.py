@@ -48,26 +48,24 @@ _END = object()  # unlike None, which may be a (wrong) chunk
 def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True, initial: Any = None) -> Any:
     """Run a primitive over data that arrives in chunks, of any number and total size.
 
-    The result is that of one call on the concatenation of all chunks. While the GPU works on a chunk, the next one is
-    taken from `chunks` and copied. So a generator that reads or computes chunks runs at the same time as the GPU.
+    The result is that of one call on all chunks together. While the GPU works on a chunk, the next one is taken and
+    copied.
 
     Parameters
     ----------
     primitive : Reduce, Scan, or an elementwise primitive: VectorAdd, Map, Copy
         Its bound arguments stay bound.
     chunks : iterable
-        Numpy arrays, shape (n,) of any n. For more than one input: tuples in the order of the inputs, or dicts
-        by their names.
+        Numpy arrays, shape (n,) of any n; of several inputs tuples, or dicts by their names.
     overlap : bool, default True
-        False finishes each chunk before it takes the next one; this serial loop is for comparison.
+        False finishes each chunk before it takes the next one, for comparison.
     initial : numpy array or Array of one item, optional
-        Of a `Scan` with ``initial=True``, which needs it: what is combined in front of all items, in the datatype of
-        the results.
+        What a `Scan` with ``initial=True`` puts in front, in the datatype of the results.
 
     Returns
     -------
     numpy scalar, or iterator of numpy.ndarray
-        A scalar for Reduce. Otherwise the result of each chunk, in order, shape (n,).
+        A scalar for Reduce. Otherwise the result of each chunk, in order.
 
     Raises
     ------

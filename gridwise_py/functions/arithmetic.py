@@ -39,13 +39,12 @@ _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
 @typed_as(AddCall)
 @one_shot(REMEDIES)
 def add(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return ``a + b``, item by item; integers wrap, as in numpy.
+    """Return ``a + b``, item by item; integers wrap.
 
     Parameters
     ----------
     a, b : numpy.ndarray, Array or number
-        Of any datatypes, which are promoted, and broadcast, as in numpy. A Python number is converted to the
-        datatype of the array, which must hold it.
+        Promoted and broadcast, as in numpy. An array's datatype must hold a Python number.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype. It may be an input.
     device : wgpu.GPUDevice, optional
@@ -54,7 +53,7 @@ def add(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None
     Returns
     -------
     numpy.ndarray or Array
-        Of the broadcast shape; an Array if an argument is one.
+        An Array if an argument is one.
 
     Examples
     --------
@@ -82,24 +81,24 @@ def add(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None
 def diff(
     x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None, *, device: wgpu.GPUDevice | None = None
 ) -> Any:
-    """Return the differences between neighbours, ``x[1:] - x[:-1]``; integers wrap, and bools differ or not.
+    """Return the differences between neighbours, ``x[1:] - x[:-1]``; integers wrap.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of one dimension or more; an Array of u32, i32 or f32, or of smaller items, which become such.
+        An Array of u32, i32 or f32, or of smaller items, which become such.
     n : int, default 1
-        How often differences are taken.
+        How often.
     axis : int, default -1
     prepend, append : numpy.ndarray or number, optional
-        What stands before and behind the items along the axis, of numpy arrays.
+        For numpy arrays.
     device : wgpu.GPUDevice, optional
         By default that of an Array, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        Of the dtype of `x`, shorter by n along the axis.
+        Shorter by n along the axis.
 
     Examples
     --------
@@ -148,14 +147,14 @@ def _differences(call: str, items: Any, axis: int, device: wgpu.GPUDevice | None
 
 @one_shot()
 def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the differences between neighbours of all items in C order, as `diff` of one dimension.
+    """Return the differences between neighbours, of all items.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        As `diff` takes it.
+        As for `diff`.
     to_end, to_begin : numpy.ndarray or number, optional
-        What the differences are put between, of numpy arrays.
+        For numpy arrays.
     device : wgpu.GPUDevice, optional
         By default that of an Array, else `default_device()`.
 
@@ -197,9 +196,7 @@ def matmul(
     Parameters
     ----------
     a, b : numpy.ndarray or Array
-        Of f32 or f16. Numpy: shapes (m, k) and (k, n); a vector is a row of `a`, or a column of `b`, as in
-        `numpy.matmul`. An Array has shape (m, k) or (k, n), too, or one dimension, in which it holds its matrix row by
-        row.
+        Of f32 or f16, with shapes (m, k) and (k, n) or a vector; an Array of one dimension is a matrix, row by row.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype. A numpy array may be
         an input.
@@ -211,8 +208,7 @@ def matmul(
     Returns
     -------
     numpy.ndarray or Array
-        Shape (m, n), without the dimensions that vectors lack; an Array if an argument is one, of shape (m·n,) unless
-        both arguments have two dimensions.
+        Shape (m, n), without the dimensions that vectors lack; of Arrays (m·n,) unless both have two dimensions.
 
     Raises
     ------

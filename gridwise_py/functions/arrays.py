@@ -282,30 +282,28 @@ def take(
     *,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the items of `x` that `indices` choose, as `numpy.take` does.
+    """Return the items of `x` that indices choose.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
         Of any shape and datatype.
     indices : numpy.ndarray or Array
-        Integers, of any shape, or bools, which are 0 and 1: a mask chooses with `compress`. Negative ones count from
-        the end.
+        Integers of any shape; bools are 0 and 1, as `compress` takes masks. Negative ones count from the end.
     axis : int, optional
-        The dimension along which to choose; by default all items of `x`, in C order.
+        By default all items, in C order.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape.
     mode : {"raise", "wrap", "clip"}, optional
-        Of an index that is out of range. By default those on the host raise, and those on the GPU wrap: nothing
-        waits. ``"wrap"`` takes them modulo the length, ``"clip"`` the first or the last item; ``"raise"`` reads
-        the indices' range back, which waits.
+        For an index out of range. By default the host raises, and the GPU wraps. ``"wrap"`` is modulo the length,
+        ``"clip"`` the first or last item; ``"raise"`` for Arrays waits for the GPU.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        The shape of `x` with that of `indices` in place of `axis`; an Array if an argument is one.
+        The shape of `x` with that of `indices` in place of `axis`.
 
     Raises
     ------
@@ -394,30 +392,27 @@ def searchsorted(
     size: int | None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return where the items of `x2` go into `x1` so that it stays sorted, as `numpy.searchsorted` does.
+    """Return where the items of `x2` go into `x1` so that it stays sorted.
 
     Parameters
     ----------
     x1 : numpy.ndarray or Array
-        Shape (k,), ascending, with NaN last; this is not checked. With `sorter` it may be in any order.
+        Ascending, with NaN last, which is not checked; with `sorter` in any order.
     x2 : numpy.ndarray, Array or number
-        Of any shape. Numbers are promoted as in numpy. An expression, such as ``2 * x``, is not stored; it must
-        be of the datatype of `x1`.
+        Of any shape; an expression, such as ``2 * x``, of the datatype of `x1`.
     side : {"left", "right"}, default "left"
-        Of items of `x1` that equal one of `x2`: the index of the first, or the one behind the last. −0 equals +0, and a
-        NaN every other.
+        Whether before or behind equal items of `x1`.
     sorter : numpy.ndarray or Array, optional
-        The indices that sort `x1`, as from `argsort`. Those on the GPU that are out of range are taken as the
-        last one.
+        The indices that sort `x1`. On the GPU those out of range count as the last one.
     size : int, optional
-        The number of items of an expression that has no leaf: ``gw.index`` with `size` is 0, 1, 2, …
+        The items of an expression without a leaf, such as ``gw.index``.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        Of the shape of `x2`, from 0 to k: intp for numpy, u32 for an Array. An Array if an argument is one.
+        Of the shape of `x2`, from 0 to the length of `x1`: intp for numpy, u32 for an Array.
 
     Raises
     ------
@@ -522,23 +517,23 @@ def _search_computed(
 
 @one_shot()
 def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the bin of each item, as `numpy.digitize` does: `searchsorted` with its arguments the other way round.
+    """Return the bin of each item: `searchsorted` with its arguments the other way round.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or number
         Of any shape.
     bins : numpy.ndarray or Array
-        Shape (k,), the edges, which ascend; on the host they may descend. An Array is not checked, and must ascend.
+        Edges, ascending; on the host also descending. Those of an Array are not checked.
     right : bool, default False
-        Whether a bin has its right edge, and not the left one.
+        Whether a bin has its right edge, not the left one.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        Of the shape of `x`, from 0 (below the first edge) to k: intp for numpy, u32 for an Array.
+        Of the shape of `x`: 0 is below the first edge.
 
     Raises
     ------

@@ -216,20 +216,19 @@ def histogram(
     *,
     device: wgpu.GPUDevice | None = None,
 ) -> tuple[Any, Any]:
-    """Return how many items are in each bin, and the edges of the bins: numpy's ``histogram``.
+    """Return how many items are in each bin, and the edges of the bins.
 
-    A bin has its lower edge, and not the upper one; the last bin has both. Items outside and NaN are in no bin.
+    Items outside and NaN are in no bin.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or expression of Arrays
-        Of any shape: bool, integers or floats. An expression is not stored.
+        Of any shape.
     bins : int, str, sequence of numbers, numpy.ndarray or Array, default 10
-        How many bins of the same width, or the edges, which ascend, without NaN; an Array of them is not
-        checked. Of numpy arrays also one of numpy's rules, such as ``"auto"``.
+        How many, or the edges, ascending; those of an Array are not checked. Of numpy arrays also a rule, such as
+        ``"auto"``.
     range : tuple of two numbers, optional
-        Where the first bin begins and the last one ends; by default of numpy arrays the least and the greatest
-        item. An Array with a number of bins needs it.
+        An Array with a number of bins needs it.
     density : bool, optional
         Whether to return the density instead.
     weights : numpy.ndarray, Array or expression, optional
@@ -240,10 +239,9 @@ def histogram(
     Returns
     -------
     hist : numpy.ndarray or Array
-        For numpy arrays intp, or of the dtype of the weights; for Arrays u32, or the datatype of the weights (u32, i32
-        or f32 for smaller ones); a density is of floats.
+        Of Arrays u32, or the datatype of the weights, of at least 4 bytes; densities are floats.
     edges : numpy.ndarray or Array
-        An Array only if `bins` is one. Items are counted by these edges, of numpy's values and dtype.
+        Those that are counted by, of numpy's dtype; an Array only if `bins` is one.
 
     Raises
     ------
@@ -284,19 +282,19 @@ def histogram(
 
 @one_shot()
 def histogram_bin_edges(x: Any, bins: Any = 10, range: tuple[float, float] | None = None, weights: Any = None) -> Any:
-    """Return the edges of the bins that `histogram` counts by, without counting: numpy's ``histogram_bin_edges``.
+    """Return the edges that `histogram` counts by, without counting.
 
     Parameters
     ----------
     x, bins, range
-        As for `histogram`. Of an Array and a number of bins a range is needed, since nothing is read back.
+        As for `histogram`.
     weights : object
-        As in numpy, not used.
+        Not used.
 
     Returns
     -------
     numpy.ndarray or Array
-        Shape (bins + 1,), in numpy's dtype; an Array only if `bins` is one.
+        An Array only if `bins` is one.
 
     Examples
     --------
@@ -357,23 +355,23 @@ def histogram2d(
     *,
     device: wgpu.GPUDevice | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Return how many pairs of items are in each pair of bins, and the edges of both: numpy's ``histogram2d``.
+    """Return how many pairs of items are in each pair of bins, and the edges of both.
 
     Parameters
     ----------
     x, y : numpy.ndarray, Array or expression of Arrays
-        As many items each. numpy arrays are promoted to one dtype; others must be of one datatype.
+        As many items each. Arrays are of one datatype.
     bins : int or edges, or a tuple or list of two
-        As for `histogram`: of both, or of `x` and of `y`.
+        As for `histogram`, of both or of each.
     range : tuple of two tuples of two numbers, optional
-        That of `x` and that of `y`; see `histogram`.
+        Of x and of y.
     density, weights, device
         As for `histogram`.
 
     Returns
     -------
     hist : numpy.ndarray or Array
-        Shape (bins of x, bins of y): float64 for numpy arrays, else as for `histogram`.
+        Float64 for numpy arrays, else as for `histogram`.
     x_edges, y_edges : numpy.ndarray or Array
 
     Examples
@@ -452,27 +450,26 @@ def bincount(
     length: int | None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return how often each of the numbers 0, 1, 2, … occurs, or the sums of their weights: numpy's ``bincount``.
+    """Return how often each of the numbers 0, 1, 2, … occurs, or the sums of their weights.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or expression of Arrays
         Integers that are not negative, or bools, of one dimension.
     weights : numpy.ndarray, Array or expression, optional
-        As many, also where there are no numbers.
+        As many.
     minlength : int, default 0
-        The least length of the result for numpy arrays.
+        The least length, for numpy arrays.
     length : int, optional
-        The length of the result, which Arrays need, since nothing is read back. Their numbers that are negative, or not
-        below it, are left out.
+        The length, which Arrays need. Their numbers outside are left out.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        intp for numpy arrays, or float64 with weights, which are added in float64 where the device can, else in
-        float32; u32 for Arrays, or of the datatype of the weights.
+        intp, or float64 with weights, added in float32 if the device must; of Arrays u32, or the datatype of the
+        weights.
 
     Raises
     ------
@@ -542,12 +539,12 @@ def reduce_by_index(
     deterministic: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Combine the items of each index with an associative operator.
+    """Combine the items of each index.
 
     Parameters
     ----------
     indices : numpy.ndarray, Array or expression of Arrays
-        Integers. On the GPU those that are negative, or not below `length`, are left out.
+        Integers. On the GPU those outside are left out.
     x : numpy.ndarray, Array or expression of Arrays
         An item for each index.
     op : BinOp or str, default Add
@@ -562,8 +559,7 @@ def reduce_by_index(
     Returns
     -------
     numpy.ndarray or Array
-        Shape (length,), of the datatype of the items (u32, i32 or f32 for smaller ones); the operator's identity where
-        no item has the index.
+        Of the datatype of the items, of at least 4 bytes; the operator's identity where no item has the index.
 
     Raises
     ------
@@ -607,16 +603,16 @@ def scatter_add(
     deterministic: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return `x` with `values` added at `indices`, of which several may be the same: as ``np.add.at`` changes `x`.
+    """Return `x` with values added at indices, which may repeat: as ``np.add.at`` changes x.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Of one dimension, of 4 or 8 bytes; it stays as it is.
+        Of one dimension, of 4 or 8 bytes.
     indices : numpy.ndarray, Array or expression of Arrays
-        Integers. On the GPU those that are negative, or not below the length of `x`, are left out.
+        Integers. On the GPU those outside are left out.
     values : numpy.ndarray, Array or expression of Arrays
-        One for each index, or a number for all, of the datatype of `x`; Python's numbers take it.
+        One for each index, or a number for all, of the datatype of `x`.
     deterministic : bool, default False
         For floats: the same bits on every run; see `ReduceByIndex`.
     device : wgpu.GPUDevice, optional

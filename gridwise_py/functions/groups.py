@@ -60,9 +60,9 @@ _COLUMNS = {
 
 @dataclass(frozen=True, repr=False)
 class Groups:
-    """What `group_by` returns: a table with a row for each group, in ascending order of the keys.
+    """What `group_by` returns: a row for each group, in ascending order of the keys.
 
-    Columns are items by their names, and attributes where these are no others: ``groups["total"]``, ``groups.total``.
+    Columns are items, ``groups["total"]``, and attributes, ``groups.total``, where these are no others.
 
     Attributes
     ----------
@@ -158,27 +158,26 @@ def group_by(
 ) -> Groups:
     """Aggregate the rows of each key.
 
-    Two forms: ``group_by(keys, total=(x, "sum"))`` of columns, and ``group_by(table, "city", total=("price", "sum"))``
-    of a table and names of its columns. Aggregates may also be a dict in the last position.
+    ``group_by(keys, total=(x, "sum"))`` takes columns, ``group_by(table, "city", total=("price", "sum"))`` a table and
+    names of its columns. Aggregates may also be a dict in the last position.
 
     Parameters
     ----------
     keys : numpy.ndarray, Array or expression, or a tuple, list or dict of these; or a table
-        The columns of keys, of one dimension each; on the host also strings, categories, dates or other objects
-        that have an order. A table is a DataFrame of pandas or polars, or a dict of columns.
+        Columns of one dimension, on the host also of strings, categories, dates or other objects that have an order. A
+        table is a DataFrame of pandas or polars, or a dict of columns.
     by : dict from str to tuple, optional; or str or list of str
         The aggregates; or, behind a table, the columns of keys.
     aggregates : dict from str to tuple, optional
         Behind a table.
     key_bits : int or sequence of int, optional
-        How many bits the keys have, for each column: integers from 0 to ``2**bits - 1``. By default all; of
-        integers in numpy as many as the largest needs.
+        For each column: keys are integers from 0 to ``2**bits - 1``. By default all bits; of integers in numpy as many
+        as the largest needs.
     skipna : bool, default False
-        Whether aggregates leave NaNs out, as pandas' do. Of no other items the sum is 0, the product 1,
-        ``"any"`` false, ``"all"`` true, and the rest NaN.
+        Whether to leave NaNs out, as pandas does. Of no others the sum is 0, the product 1, ``"any"`` false, ``"all"``
+        true, the rest NaN.
     dropna : bool, default False
-        Whether groups whose key is missing (NaN, None, NaT) are left out, on the host. By default they are one
-        group, the last one.
+        Whether to leave out groups without a key (NaN, None, NaT), on the host. By default they are the last group.
     size : int, optional
         The groups that there is room for on the GPU; by default as many as rows.
     deterministic : bool, default False
@@ -186,11 +185,9 @@ def group_by(
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
     **more
-        Aggregates by their names: ``(x, op)``, or `count`. ``op`` is an operator such as `gw.Add`, or one of
-        ``"sum"``, ``"prod"``, ``"min"``, ``"max"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``,
-        ``"first"``, ``"last"``, ``"count"`` (of items that are not NaN), ``"size"`` (of rows). ``(x, "std",
-        1)`` divides by one less than the number of items, as pandas does. In place of x stands the name of a
-        column where there is a table.
+        Aggregates by their names: `count`, or ``(x, op)`` with an operator or ``"sum"``, ``"prod"``, ``"min"``,
+        ``"max"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``, ``"first"``, ``"last"``, ``"count"`` (not
+        NaN), ``"size"`` (of rows). ``(x, "std", 1)`` divides by n − 1, as pandas does.
 
     Returns
     -------

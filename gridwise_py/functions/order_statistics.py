@@ -252,18 +252,18 @@ def median(
     *,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the median: the item in the middle of the sorted ones, or the mean of the two there.
+    """Return the median.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Of integers or floats; an Array of up to 4 bytes. A NaN makes the median of its row NaN.
+        An Array of up to 4 bytes.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape; an Array of f32.
     overwrite_input : bool, default False
-        Taken for numpy's sake: `x` is never changed.
+        `x` is never changed.
     keepdims : bool, default False
         Whether these axes stay, with one item each.
     device : wgpu.GPUDevice, optional
@@ -298,7 +298,7 @@ def nanmedian(
     *,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the median of the items that are not NaN, of a numpy array; the parameters are those of `median`.
+    """Return the `median` of the items that are not NaN, of a numpy array.
 
     Of no such item it is NaN, without numpy's warning.
     """
@@ -318,14 +318,13 @@ def quantile(
     weights: None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return quantiles, as `numpy.quantile` does.
+    """Return quantiles.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Of integers or floats; an Array of up to 4 bytes. A NaN makes the quantiles of its row NaN.
-        Between signed integers whose difference their datatype does not hold numpy's wraps; that of an Array does not.
-        A quantile that is an item itself is that item; numpy makes NaN of one beside an infinity.
+        An Array of up to 4 bytes. Differences of signed integers wrap in numpy, not in Arrays. A quantile that is an
+        item is that item, also beside an infinity, where numpy's is NaN.
     q : float or array_like of floats
         From 0 to 1, on the host.
     axis : int or tuple of int, optional
@@ -333,13 +332,13 @@ def quantile(
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape; an Array of f32.
     overwrite_input : bool, default False
-        Taken for numpy's sake: `x` is never changed.
+        `x` is never changed.
     method : str, default "linear"
         One of numpy's thirteen.
     keepdims : bool, default False
         Whether these axes stay, with one item each.
     weights : None
-        They are not here.
+        Not here.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -376,7 +375,7 @@ def percentile(
     weights: None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return percentiles: quantiles with `q` from 0 to 100. The other parameters are those of `quantile`."""
+    """Return percentiles: `quantile` with `q` from 0 to 100."""
     return _quantiles("gw.percentile()", x, q, axis, out, method, keepdims, weights, device, most=100)
 
 
@@ -393,10 +392,9 @@ def nanquantile(
     weights: None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return quantiles of the items that are not NaN, of a numpy array; the parameters are those of `quantile`.
+    """Return the `quantile` of the items that are not NaN, of a numpy array.
 
-    Of no such item they are NaN, without numpy's warning. Of an `x` without items numpy's are
-    means: of float64, without the dimensions of `q`.
+    Of no such item they are NaN, without numpy's warning.
     """
     call = "gw.nanquantile()"
     return _quantiles(call, x, q, axis, out, method, keepdims, weights, device, most=1, skips_nan=True)
@@ -415,7 +413,7 @@ def nanpercentile(
     weights: None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return percentiles of the items that are not NaN, of a numpy array; see `nanquantile` and `percentile`."""
+    """Return the `percentile` of the items that are not NaN, of a numpy array."""
     call = "gw.nanpercentile()"
     return _quantiles(call, x, q, axis, out, method, keepdims, weights, device, most=100, skips_nan=True)
 
@@ -424,12 +422,12 @@ def nanpercentile(
 def ptp(
     x: Any, axis: AxisLike = None, out: Any = None, keepdims: bool = False, *, device: wgpu.GPUDevice | None = None
 ) -> Any:
-    """Return the difference between the largest and the smallest item; integers wrap, as in numpy.
+    """Return the difference between the largest and the smallest item; integers wrap.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Of integers or floats; an Array of up to 4 bytes.
+        An Array of up to 4 bytes.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     out : numpy.ndarray or Array, optional

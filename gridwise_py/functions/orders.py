@@ -73,12 +73,12 @@ def _viewed(x: Array, datatype: Datatype, shape: tuple[int, ...]) -> Array:
 
 @one_shot()
 def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return a copy of an array with its dimensions in another order, as ``numpy.transpose`` orders them.
+    """Return a copy of an array with its dimensions in another order.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Of any shape and datatype of 1, 2, 4 or 8 bytes.
+        With items of 1, 2, 4 or 8 bytes.
     axes : sequence of int, optional
         For each dimension of the result, which one of `x` it is; by default the last one first.
     device : wgpu.GPUDevice, optional
@@ -87,8 +87,8 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
     Returns
     -------
     numpy.ndarray or Array
-        In C order, never a view. A matrix takes one dispatch, as do matrices of which each is transposed; other orders
-        of d dimensions take up to d − 1.
+        In C order, never a view. A matrix, or a stack of them, takes one dispatch, other orders of d dimensions up to d
+        − 1.
 
     Raises
     ------
@@ -198,15 +198,14 @@ def _reordered(call: str, array: Array, axis: int | None, shift: int | None) -> 
 
 @one_shot()
 def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the items in reverse order, as ``numpy.flip`` does; of an expression as an expression.
+    """Return the items in reverse order.
 
     Parameters
     ----------
     x : Expression, Array or numpy.ndarray
-        Expressions, and Arrays of one dimension and items of up to 4 bytes without `axis`, give an expression, which is
-        not stored.
+        Expressions, and Arrays of one dimension and items of up to 4 bytes without `axis`, give an expression.
     axis : int or sequence of int, optional
-        The dimensions along which to reverse; by default all.
+        By default all.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -242,16 +241,16 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
 def roll(
     x: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> Any:
-    """Return the items shifted in a circle, as ``numpy.roll`` does: what leaves at the end comes in at the beginning.
+    """Return the items shifted in a circle: what leaves at the end comes in at the beginning.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Of any shape and datatype of 1, 2, 4 or 8 bytes.
+        With items of 1, 2, 4 or 8 bytes.
     shift : int or sequence of int
-        By how many places; one for all axes, or one for each.
+        By how many places.
     axis : int or sequence of int, optional
-        The dimensions along which to shift; by default all items, in C order.
+        By default all items, in C order.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -305,21 +304,18 @@ def roll(
 def put(
     x: Any, indices: Any, values: Any, mode: PutMode | None = None, *, device: wgpu.GPUDevice | None = None
 ) -> None:
-    """Write items of `x` at indices, as ``numpy.put`` does: ``x.ravel()[indices] = values``, in place.
+    """Write items of `x` at indices, in place: ``x.ravel()[indices] = values``.
 
     Parameters
     ----------
     x : Array or numpy.ndarray
-        Of any shape and datatype of 1, 2, 4 or 8 bytes; it is changed.
+        Of any shape, with items of 1, 2, 4 or 8 bytes.
     indices : numpy.ndarray or Array
-        Integers or bools, which are 0 and 1: a mask chooses with ``gw.flatnonzero(mask)``. Negative ones count from the
-        end. Also uint64, which numpy refuses.
+        Integers, also uint64; bools are 0 and 1. Negative ones count from the end.
     values : number, numpy.ndarray or Array
-        One for all indices, or one for each. As in numpy fewer are repeated, of more the first ones are taken, and they
-        are converted to the datatype of `x`.
+        Converted to the datatype of `x`. Fewer are repeated; more are ignored.
     mode : {"raise", "wrap", "clip", "drop"}, optional
-        Of an index that is out of range. By default those on the host raise, and those on the GPU are dropped:
-        nothing waits. ``"wrap"``, ``"clip"`` and ``"raise"`` are those of `take`; ``"drop"`` writes nothing.
+        For an index out of range. By default the host raises, and the GPU drops it. The others are those of `take`.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -372,20 +368,19 @@ def copy_ranges(
     *,
     device: wgpu.GPUDevice | None = None,
 ) -> None:
-    """Copy many ranges of one array into another one, in place, however much they differ in length.
+    """Copy many ranges of one array into another one, in place, of any lengths.
 
-    Range k is ``destination[to:to + length] = source[begin:begin + length]`` with ``begin = source_offsets[k]``,
-    ``to = destination_offsets[k]`` and ``length = lengths[k]``, of all items in C order.
+    Range k is ``destination[to:to + length] = source[begin:begin + length]`` of all items in C order, with ``begin``,
+    ``to`` and ``length`` at k of `source_offsets`, `destination_offsets` and `lengths`.
 
     Parameters
     ----------
     source : numpy.ndarray, Array or ChunkedArray
-        Of any shape and datatype. Chunks of a `ChunkedArray` act as one array, so ranges of several buffers can be
-        copied at once.
+        Chunks of a ChunkedArray act as one array.
     destination : numpy.ndarray, Array or ChunkedArray
-        Of the datatype of `source` and any shape; it is changed. What no range covers stays as it is.
+        Of the datatype of `source`; it is changed where ranges cover it.
     source_offsets, destination_offsets, lengths : numpy.ndarray or Array
-        Integers of at least 0, one of each for a range; Arrays are of u32.
+        Integers of at least 0; Arrays are of u32.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -563,22 +558,21 @@ def _values(call: str, values: Any, array: Array, count: int) -> Array:
 
 @one_shot()
 def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the indices that sort by several keys, as ``numpy.lexsort`` does: the last key counts most.
+    """Return the indices that sort by several keys, of which the last counts most; stable.
 
     Parameters
     ----------
     keys : sequence of numpy.ndarray or Array, or an array
-        Keys of one shape, of any datatypes; of an array its rows, or what else its first dimension has.
+        Of one shape and any datatypes.
     axis : int, default -1
-        Of each key the dimension along which to sort.
+        By default the last one.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the keys, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        Of the shape of a key: intp for numpy, u32 for an Array. An Array if a key is one. Items that are equal in all
-        keys keep their order.
+        Of the shape of a key: intp for numpy, u32 for an Array.
 
     Raises
     ------

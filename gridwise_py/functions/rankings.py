@@ -51,17 +51,16 @@ def top_k(
     sorted: bool = True,
     device: wgpu.GPUDevice | None = None,
 ) -> TopItems:
-    """Return the k largest or smallest items of `x`, or of each of its rows, and their indices.
+    """Return the k largest or smallest items, or those of each row, and their indices.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Shape (…, n), of any datatype: bool, integers and floats of 8 to 64 bits. An expression of Arrays, such as
-        ``x * y``, has one dimension, and is not stored.
+        An expression has one dimension.
     k : int
         From 0 to n.
     axis : int, default -1
-        Of an array of several dimensions the one along which to choose; the last one is the fastest.
+        The last one is the fastest.
     mode : {"largest", "smallest"}, default "largest"
     sorted : bool, default True
         Whether the best item comes first. Otherwise they are in the order of their indices.
@@ -71,8 +70,7 @@ def top_k(
     Returns
     -------
     TopItems
-        ``values`` and ``indices``, of the shape of `x` with k along `axis`; indices of intp for numpy, of u32 for
-        Arrays.
+        ``values`` and ``indices``, of the shape of `x` with k along `axis`.
 
     Raises
     ------
@@ -122,14 +120,14 @@ def top_k(
 
 @one_shot()
 def nth_element(x: Rankable, k: int | Sequence[int] | np.ndarray, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the k-th smallest item of `x`, from 0 on, or those at several places, without sorting.
+    """Return the k-th smallest item, from 0 on, or those at several places, without sorting.
 
     Parameters
     ----------
     x : numpy.ndarray, Array, ChunkedArray or expression
-        Of any shape, and any datatype: bool, integers and floats of 8 to 64 bits.
+        Of any shape and datatype.
     k : int or array_like of int
-        From −n to n − 1, of n items: ``gw.sort(x)[k]`` is the result. On the host.
+        On the host, as in ``gw.sort(x)[k]``.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -211,21 +209,20 @@ def partition(
     *,
     device: wgpu.GPUDevice | None = None,
 ) -> np.ndarray | Array:
-    """Return the items of `x` so that the k-th is where a sort puts it, smaller ones before it; numpy's partition.
+    """Return the items so that the k-th is where a sort puts it, smaller ones before it.
 
-    All items are sorted, since a sorted array is a partition at every k. For the k smallest alone, `top_k` is faster.
+    All items are sorted; `top_k` is faster.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Of any shape, and any datatype that `sort` takes.
+        Of any shape and datatype.
     kth : int or sequence of int
-        From −n to n − 1, of n items along `axis`; also where other dimensions have no items.
-        Of no items any integer.
+        Negative ones count from the end.
     axis : int, default -1
-        The dimension; None takes all items, in one dimension.
+        None takes all items, in one dimension.
     kind, order : optional
-        As in numpy, where there is one kind, too; records are not sorted.
+        As in numpy, but that records are not sorted.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -255,7 +252,7 @@ def argpartition(
     *,
     device: wgpu.GPUDevice | None = None,
 ) -> np.ndarray | Array:
-    """Return indices that partition `x` at the k-th item, like numpy's argpartition; see `partition`.
+    """Return indices that partition items at the k-th, as `partition` does.
 
     Returns
     -------

@@ -149,9 +149,7 @@ def reduce(
     Parameters
     ----------
     x : array_like or Array
-        Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. A numpy array of any strides and byte
-        order, anything that numpy makes an array of (a list, a number, a tensor on the CPU), or an Array. float64 needs
-        a device that computes with it (``shader-f64``); Python floats are float32 on others.
+        Of any shape and datatype.
     op : BinOp or {"add", "multiply", "min", "max"}, default Add
     axis : int or tuple of int, optional
         Along which items are combined, from the end if negative; by default all. Those of an Array that are several
@@ -434,13 +432,12 @@ def sum(
     compensated: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the sum of `x`, or sums along an axis; 0 where there are no items.
+    """Return the sum of `x`, or sums along an axis.
 
     Parameters
     ----------
     x : array_like or Array
-        Any shape, of any datatype. float64 needs a device that computes with it (``shader-f64``); Python floats
-        are float32 on others.
+        Of any shape and datatype.
     axis : int or tuple of int, optional
         Along which items are combined, from the end if negative; by default all. Those of an Array that are several
         must be neighbours.
@@ -506,7 +503,7 @@ def prod(
     compensated: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the product of `x`, or products along an axis; 1 where there are no items.
+    """Return the product of `x`, or products along an axis.
 
     Parameters
     ----------
@@ -578,12 +575,12 @@ def min(
     dtype: ItemDatatypeLike | None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the smallest item of `x`, or those along an axis; NaN where there is one; raises where there are no items.
+    """Return the smallest item of `x`, or those along an axis; NaN where there is one.
 
     Parameters
     ----------
     x : array_like or Array
-        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. See `sum`.
+        Of any shape and datatype.
     axis : int or tuple of int, optional
         Along which items are combined, from the end if negative; by default all. Those of an Array that are several
         must be neighbours.
@@ -638,12 +635,12 @@ def max(
     dtype: ItemDatatypeLike | None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the largest item of `x`, or those along an axis; NaN where there is one; raises where there are no items.
+    """Return the largest item of `x`, or those along an axis; NaN where there is one.
 
     Parameters
     ----------
     x : array_like or Array
-        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. See `sum`.
+        Of any shape and datatype.
     axis : int or tuple of int, optional
         Along which items are combined, from the end if negative; by default all. Those of an Array that are several
         must be neighbours.

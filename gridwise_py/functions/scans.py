@@ -50,7 +50,7 @@ def scan(
     out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return all prefix sums of `x` under `op`.
+    """Return all prefix sums under an operator.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ def scan(
         Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
     op : BinOp or {"add", "multiply", "min", "max"}, default Add
     kind : {"inclusive", "exclusive"}
-        Whether item i of the result combines items 0 to i, or 0 to i − 1.
+        Whether item i combines items 0 to i, or 0 to i − 1.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.
     initial : number, numpy array or Array of one item, optional
-        What is combined in front of all items, such as the total of earlier data. An exclusive scan begins with it. An
-        Array has the datatype of the result; what is on the host must be a value of it.
+        What is combined in front of all items, such as the total of earlier data, in the datatype of the result. An
+        exclusive scan begins with it.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype. It may be an input.
     device : wgpu.GPUDevice, optional
@@ -123,7 +123,7 @@ def cumsum(
     compensated: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the inclusive prefix sums of `x`.
+    """Return the inclusive prefix sums.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def cumprod(
     deterministic: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the inclusive prefix products of `x`.
+    """Return the inclusive prefix products.
 
     Parameters
     ----------
@@ -226,18 +226,18 @@ def cumulative_sum(
     out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the inclusive prefix sums of `x`, as the array API standard has it.
+    """Return the inclusive prefix sums, as the array API standard has them.
 
     Parameters
     ----------
     x : array_like or Array
-        One dimension or more, of any datatype. See `cumsum`.
+        Of any shape and datatype.
     axis : int, optional
-        Along which items are combined; may be left out for one dimension only.
+        Needed for several dimensions.
     dtype : Datatype, str or numpy dtype, optional
-        As in `cumsum`.
+        As for `cumsum`.
     include_initial : bool, default False
-        Whether the result begins with 0 along the axis, and so has one item more than `x` there.
+        Whether the result begins with 0 along the axis, one item longer.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype.
     device : wgpu.GPUDevice, optional
@@ -267,18 +267,18 @@ def cumulative_prod(
     out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the inclusive prefix products of `x`, as the array API standard has it; see `cumulative_sum`.
+    """Return the inclusive prefix products, as the array API standard has them.
 
     Parameters
     ----------
     x : array_like or Array
-        One dimension or more, of any datatype. See `cumprod`.
+        Of any shape and datatype.
     axis : int, optional
-        Along which items are combined; may be left out for one dimension only.
+        Needed for several dimensions.
     dtype : Datatype, str or numpy dtype, optional
-        As in `cumprod`.
+        As for `cumsum`.
     include_initial : bool, default False
-        Whether the result begins with 1 along the axis, and so has one item more than `x` there.
+        Whether the result begins with 1 along the axis, one item longer.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype.
     device : wgpu.GPUDevice, optional

@@ -138,9 +138,9 @@ def reduce_by_key(
     Parameters
     ----------
     keys : numpy.ndarray, Array or expression
-        Of one dimension. Equal keys that are not neighbours make several runs: sort them first, with `sort_pairs`.
+        Of one dimension. Equal keys that are not neighbours make several runs: `sort_pairs` brings them together.
     x : numpy.ndarray, Array or expression
-        As long as `keys`. Results have its datatype; of items of 1 and 2 bytes they have 4.
+        As long as `keys`.
     op : BinOp or str, default Add
     size : int, optional
         The runs that there is room for on the GPU; by default as many as items.
@@ -152,8 +152,7 @@ def reduce_by_key(
     Returns
     -------
     ReducedByKey
-        ``keys`` and ``values`` of the runs: arrays of numpy, or Arrays that carry their count. Keys in numpy have
-        their own dtype, keys in Arrays 4 or 8 bytes.
+        ``keys`` and ``values`` of the runs. Items and keys of fewer bytes have 4 in Arrays, items also in numpy.
 
     Examples
     --------
@@ -210,13 +209,13 @@ def segmented_reduce(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of one dimension. Results have its datatype; of items of 1 and 2 bytes they have 4.
+        Of one dimension.
     offsets : numpy.ndarray or Array, optional
-        Segment s is ``x[offsets[s]:offsets[s + 1]]``, as in a CSR matrix. Integers that do not fall; an Array
-        is of u32 and not checked: others give undefined results, but nothing outside the arrays is touched.
+        Segment s is ``x[offsets[s]:offsets[s + 1]]``, as in a CSR matrix. They do not fall. An Array is of u32 and not
+        checked: others give undefined results, within the arrays.
     op : BinOp or str, default Add
     length : int, optional
-        In place of offsets: the items of each segment.
+        In place of `offsets`: the items of each segment.
     deterministic : bool, default False
         For floats: the same bits on every run and adapter; see `SegmentedReduce`.
     device : wgpu.GPUDevice, optional
@@ -225,7 +224,8 @@ def segmented_reduce(
     Returns
     -------
     numpy.ndarray or Array
-        A result for each segment. An empty one gives the operator's identity, where ``np.add.reduceat`` gives an item.
+        A result for each segment, of the datatype of `x`, but of at least 4 bytes. Of no items it is the operator's
+        identity.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def segmented_scan(
     Returns
     -------
     numpy.ndarray or Array
-        As long as `x`. Items before the first offset or behind the last one are unspecified.
+        As long as `x`. Items in no segment are unspecified.
 
     Examples
     --------
@@ -283,11 +283,11 @@ def segmented_sort(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of one dimension, of bools, integers or floats; NaN comes last.
+        Of one dimension. NaN comes last.
     offsets : numpy.ndarray or Array, optional
         As for `segmented_reduce`.
     length : int, optional
-        In place of offsets: the items of each segment; the last one has the rest.
+        In place of `offsets`: the items of each segment; the last one has the rest.
     descending : bool, default False
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
@@ -295,7 +295,7 @@ def segmented_sort(
     Returns
     -------
     numpy.ndarray or Array
-        As long as `x`. Items before the first offset or behind the last one are unspecified.
+        As long as `x`. Items in no segment are unspecified.
 
     Notes
     -----
@@ -321,9 +321,9 @@ def segmented_sort_pairs(
     Parameters
     ----------
     keys : numpy.ndarray, Array or expression
-        As `x` of `segmented_sort`.
+        Of one dimension.
     values : numpy.ndarray, Array or expression
-        As long as `keys`, of 4 or 8 bytes. An expression is stored first.
+        As long as `keys`, of 4 or 8 bytes.
     offsets, length, descending, device
         As for `segmented_sort`.
 
@@ -379,29 +379,27 @@ def segmented_top_k(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of one dimension, of bools, integers or floats.
+        Of one dimension.
     offsets : numpy.ndarray or Array
         As for `segmented_reduce`.
     k : int, or numpy.ndarray or Array of integers
-        From 0 to 1,024: one number for all segments, or one for each. An Array is of u32; of its numbers those above
-        1,024 count as 1,024.
+        From 0 to 1,024, for all segments or for each; an Array of u32, of which larger numbers count as 1,024.
     mode : {"largest", "smallest"}, default "largest"
     sorted : bool, default True
         Whether the best item comes first. Otherwise they are in the order of their indices.
     size : int, optional
-        Of an Array `k`: how many results there is room for, in all. What does not fit is left out.
+        With an Array `k`: the results that there is room for. Others are left out.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     TopItems
-        ``values`` and ``indices``, shape (segments, k). Indices count from the beginning of the segment. Where
-        a segment has fewer items, other values are 0, and other indices −1 (numpy) or 2³² − 1 (Arrays).
+        ``values`` and ``indices`` in the segment, shape (segments, k). In short segments other values are 0, other
+        indices −1, or 2³² − 1 in Arrays.
     SegmentedTopItems
-        With a number for each segment: ``values``, ``indices`` and ``offsets``. The results of segment s are
-        ``offsets[s]`` to ``offsets[s + 1] - 1``; a segment with fewer items than asked for has so many. Where only the
-        GPU knows how many results there are, values and indices carry their count.
+        With a `k` for each segment also ``offsets``: results of segment s are ``offsets[s]`` to ``offsets[s + 1] - 1``,
+        at most its items. With an Array `k` results carry their count.
 
     Notes
     -----
@@ -480,27 +478,25 @@ def repeat(
     size: int | None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Repeat each item, as ``np.repeat`` does.
+    """Repeat each item.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of any shape, an expression of one dimension; with items of 4 or 8 bytes, and of 1 and 2 where `repeats` is on
-        the host.
+        An expression of one dimension; with items of 4 or 8 bytes, or of 1 or 2 if `repeats` is on the host.
     repeats : int, or numpy.ndarray or Array of integers
-        How often; one number for all items, or one for each, or bools. An Array is of u32.
+        How often: for all items, or for each; an Array is of u32.
     axis : int, optional
-        The dimension along which to repeat; by default all items of `x`, in C order. Of several dimensions `repeats`
-        has to be on the host.
+        By default all items, in C order. Of several dimensions `repeats` has to be on the host.
     size : int, optional
-        The items that there is room for. Where `repeats` is an Array it must be given: only the GPU knows the sum.
+        The items that there is room for, which an Array `repeats` needs.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        Of the datatype of `x`. An Array carries its count where `repeats` is an Array, or `x` does.
+        An Array carries its count where `repeats` is an Array, or `x` does.
 
     Raises
     ------
@@ -595,15 +591,14 @@ def _repeated_along(
 
 @one_shot(REMEDIES)
 def segment_ids(offsets: HostItems | Array, *, size: int | None = None, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return for each item the number of its segment: the rows of a CSR matrix as those of a COO matrix.
+    """Return the number of each item's segment: the rows of a CSR matrix as those of a COO matrix.
 
     Parameters
     ----------
     offsets : numpy.ndarray or Array
-        Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``. The first offset is 0, and they do not fall; those
-        of an Array are not checked, see `Repeat`.
+        As for `segmented_reduce`, from 0 on.
     size : int, optional
-        The number of items. For an Array it must be given.
+        The number of items, which an Array needs.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 

@@ -102,18 +102,16 @@ def compress(
     *,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the items of `x` where a condition holds, in order; numpy's ``compress`` and ``x[condition]``.
+    """Return the items of `x` where a condition holds, in order: ``x[condition]``.
 
     Parameters
     ----------
     condition : numpy.ndarray, Array, ChunkedArray or expression
-        Of one dimension, or of the shape of `x`; what is not 0 counts as true. It may be shorter than `x`, of
-        which the rest is left out.
+        Of one dimension, or of the shape of `x`. It may be shorter than `x`, of which the rest is left out.
     x : numpy.ndarray, Array, ChunkedArray or expression
         Of any datatype; an expression of one dimension.
     axis : int, optional
-        The dimension along which to choose; by default all items, in C order. Of several dimensions of an Array
-        the condition has to be on the host.
+        By default all items, in C order. Of several dimensions of an Array the condition has to be on the host.
     out : numpy.ndarray or Array, optional
         As in numpy; an Array has room for all items.
     device : wgpu.GPUDevice, optional
@@ -122,7 +120,7 @@ def compress(
     Returns
     -------
     numpy.ndarray or Array
-        An Array carries its count, and nothing is read back: ``trim()`` reads it.
+        An Array carries its count: ``trim()`` reads it.
 
     Raises
     ------
@@ -222,7 +220,7 @@ def _check_chosen(call: str, chosen: np.ndarray, length: int) -> None:
 
 @one_shot()
 def extract(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the items of an array where a condition holds, both taken in one dimension: numpy's ``extract``.
+    """Return the items where a condition holds, both taken in one dimension.
 
     Parameters
     ----------
@@ -240,18 +238,16 @@ def extract(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | No
 
 @one_shot()
 def delete(x: HostItems | Array, indices: Any, axis: int | None = None, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return an array without the items at some indices, as ``numpy.delete`` does.
+    """Return an array without the items at some indices.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Of any shape and datatype; it stays as it is.
+        Of any shape and datatype.
     indices : int, slice, numpy.ndarray or Array
-        Of what goes: integers, negative ones from the end, or a mask. Those of an Array that are out of range are left
-        out.
+        Integers, negative ones from the end, or a mask or slice. Those of an Array that are out of range are left out.
     axis : int, optional
-        The dimension along which to delete; by default all items, in C order. Of several dimensions the indices have to
-        be on the host.
+        By default all items, in C order. Of several dimensions the indices have to be on the host.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -307,13 +303,12 @@ def delete(x: HostItems | Array, indices: Any, axis: int | None = None, *, devic
 
 @one_shot()
 def flatnonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the positions of the items that are not 0, in order, like numpy's flatnonzero.
+    """Return the positions of the items that are not 0, in order.
 
     Parameters
     ----------
     x : numpy.ndarray, Array, ChunkedArray or expression
-        Of any shape; positions are those in C order. A condition such as ``x > 3`` of an Array is an expression:
-        nothing is stored for it.
+        Of any shape, such as a condition ``x > 3``, of which nothing is stored. Positions count in C order.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -335,7 +330,7 @@ def flatnonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
 
 @one_shot()
 def nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> tuple[Any, ...]:
-    """Return the positions of the items that are not 0, as a tuple with an array for each dimension; see `flatnonzero`.
+    """Return the positions of the items that are not 0, with an array for each dimension; see `flatnonzero`.
 
     An expression has one dimension.
     """
@@ -368,14 +363,14 @@ def count_selected(call: str, x: Selectable, device: wgpu.GPUDevice | None) -> A
 def partition_by(
     x: Selectable, where: Selectable | tuple[Selectable, Selectable], *, device: wgpu.GPUDevice | None = None
 ) -> tuple[Any, ...]:
-    """Split the items of `x` into those where a condition holds and the rest, or by two conditions into three parts.
+    """Split items into those where a condition holds and the rest, or by two conditions into three parts.
 
     Parameters
     ----------
     x : numpy.ndarray, Array, ChunkedArray or expression
-        Of one dimension and any datatype.
+        Of one dimension.
     where : numpy.ndarray, Array, ChunkedArray or expression, or a tuple of two
-        The first condition that holds for an item decides.
+        Of two the first that holds for an item decides.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -404,22 +399,21 @@ def partition_by(
 
 @one_shot()
 def run_length_encode(x: Selectable, *, equal_nan: bool = True, device: wgpu.GPUDevice | None = None) -> RunLengths:
-    """Return the runs of equal items: the item, the position of the first one, and how many there are.
+    """Return the runs of equal items: the item, where it begins, and how often it comes.
 
     Parameters
     ----------
     x : numpy.ndarray, Array, ChunkedArray or expression
-        Of one dimension; bool or numbers.
+        Of one dimension.
     equal_nan : bool, default True
-        Whether NaN equals NaN. −0 equals +0.
+        Whether NaN equals NaN.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     RunLengths
-        ``values``, ``starts`` and ``lengths``; the last two of intp for numpy, of u32 for Arrays, which carry their
-        count.
+        ``values``, ``starts`` and ``lengths``.
     """
     call = Call("gw.run_length_encode()", device, {"keys": "x"})
     kind = call.take("keys", x, chunked=True)
@@ -473,12 +467,12 @@ def _unique(
 
 @one_shot()
 def unique_values(x: HostItems | Array, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the unique items of `x`, sorted, as the array API standard has it: every NaN is one of its own.
+    """Return the unique items, sorted: every NaN is one of its own.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Of any shape, and a datatype that `sort` takes. −0 equals +0.
+        Of any shape and datatype.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -498,25 +492,22 @@ def unique_values(x: HostItems | Array, *, device: wgpu.GPUDevice | None = None)
 
 @one_shot()
 def unique_counts(x: HostItems | Array, *, device: wgpu.GPUDevice | None = None) -> UniqueCounts:
-    """Return the unique items of `x`, sorted, and how often each occurs; see `unique_values`."""
+    """Return the unique items, sorted, and how often each occurs; see `unique_values`."""
     return UniqueCounts(**_unique("gw.unique_counts()", x, device, equal_nan=False, counts=True))
 
 
 @one_shot()
 def unique_inverse(x: HostItems | Array, *, device: wgpu.GPUDevice | None = None) -> UniqueInverse:
-    """Return the unique items of `x`, sorted, and for each item of `x` the index of its equal; see `unique_values`.
+    """Return the unique items, sorted, and for each item of `x` the index of its equal; see `unique_values`.
 
-    ``values[inverse_indices]`` is `x`, and ``inverse_indices`` has its shape.
+    ``values[inverse_indices]`` is `x`.
     """
     return UniqueInverse(**_unique("gw.unique_inverse()", x, device, equal_nan=False, inverse=True))
 
 
 @one_shot()
 def unique_all(x: HostItems | Array, *, device: wgpu.GPUDevice | None = None) -> UniqueAll:
-    """Return the unique items of `x`, sorted, where each occurs first, the indices of `unique_inverse`, and counts.
-
-    See `unique_values`.
-    """
+    """Return what `unique_inverse` and `unique_counts` do, and where each item occurs first."""
     found = _unique("gw.unique_all()", x, device, equal_nan=False, index=True, inverse=True, counts=True)
     return UniqueAll(**found)
 
@@ -533,20 +524,20 @@ def unique(
     sorted: bool = True,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the unique items of `x`, sorted, like numpy's unique.
+    """Return the unique items, sorted.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Of any shape, and a datatype that `sort` takes. −0 equals +0.
+        Of any shape and datatype.
     return_index, return_inverse, return_counts : bool, default False
-        Also return where each occurs first; for each item of `x` the index of its equal; how often each occurs.
+        Also return where each occurs first; for each item the index of its equal; how often each occurs.
     axis : int, optional
-        Only of one dimension: unique rows are not here.
+        Unique rows are not here.
     equal_nan : bool, default True
         Whether all NaN are one item.
     sorted : bool, default True
-        As in numpy; the result is sorted in any case.
+        The result always is.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 

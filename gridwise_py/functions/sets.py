@@ -99,11 +99,10 @@ def merge(
     Parameters
     ----------
     a, b : numpy.ndarray or Array
-        Shapes (k,) and (m,), of one datatype, both in the order that the result has; a list of Python's numbers takes
-        the datatype of the other. The order is not checked; of others the result is in no particular order, but nothing
-        outside the arrays is read or written.
+        Of one datatype, in the order of the result, which is not checked: of others the result is in no particular
+        order, within the arrays.
     values : tuple of two numpy.ndarray or Array, optional
-        Values, of 4 or 8 bytes, that move with the keys of `a` and `b`.
+        Two arrays of 4 or 8 bytes that move with the keys.
     descending : bool, default False
         Whether both descend.
     less : callable, optional
@@ -114,7 +113,7 @@ def merge(
     Returns
     -------
     numpy.ndarray or Array, or MergedPairs of keys and values
-        Shape (k + m,). Of counted Arrays it carries the sum of their counts.
+        Of counted Arrays it carries the sum of their counts.
 
     Examples
     --------
@@ -234,14 +233,14 @@ class _Sets:
 
 @one_shot()
 def union1d(ar1: SetItems, ar2: SetItems, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the items that are in either of two arrays, each once and sorted, like numpy's union1d.
+    """Return the items that are in either of two arrays, each once and sorted.
 
-    To keep all items of both, however often they are there, sort both and `merge` them.
+    `merge` keeps all items of both.
 
     Parameters
     ----------
     ar1, ar2 : numpy.ndarray or Array
-        Of any shape; their datatypes are promoted as in numpy. −0 equals +0, and NaN equals NaN.
+        Of any shape, promoted as in numpy. NaN equals NaN.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -270,16 +269,16 @@ def intersect1d(
     *,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the items that are in both of two arrays, each once and sorted, like numpy's intersect1d.
+    """Return the items that are in both of two arrays, each once and sorted.
 
     Parameters
     ----------
     ar1, ar2 : numpy.ndarray or Array
-        Of any shape; their datatypes are promoted as in numpy. −0 equals +0; a NaN equals no other.
+        Of any shape, promoted as in numpy. NaN equals no other.
     assume_unique : bool, default False
-        Whether no item is twice in the same array, which saves work and is not checked.
+        Whether no item is twice in an array, which saves work and is not checked.
     return_indices : bool, default False
-        Whether to also return where each item is first in `ar1`, and where in `ar2`: a join of unique keys.
+        Whether to also return where each item is first in both: a join of unique keys.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -305,7 +304,7 @@ def intersect1d(
 
 @one_shot()
 def setxor1d(ar1: SetItems, ar2: SetItems, assume_unique: bool = False, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the items that are in exactly one of two arrays, each once and sorted, like numpy's setxor1d.
+    """Return the items that are in exactly one of two arrays, each once and sorted.
 
     Parameters
     ----------
@@ -333,21 +332,19 @@ def setxor1d(ar1: SetItems, ar2: SetItems, assume_unique: bool = False, *, devic
 def setdiff1d(
     ar1: SetItems, ar2: SetItems, assume_unique: bool = False, *, device: wgpu.GPUDevice | None = None
 ) -> Any:
-    """Return the items of one array that are not in another, each once and sorted, like numpy's setdiff1d.
+    """Return the items of one array that are not in another, each once and sorted.
 
     Parameters
     ----------
     ar1, ar2, device
         As for `intersect1d`.
     assume_unique : bool, default False
-        Whether no item is twice in the same array, which saves work and is not checked. The result is sorted in any
-        case; numpy's then keeps the order of `ar1`.
+        As for `intersect1d`; the result is sorted in any case.
 
     Returns
     -------
     numpy.ndarray or Array
-        Of one dimension, of the dtype of `ar1`, or, where `ar2` is an Array that carries a count, of the common one. An
-        Array carries its count, and nothing is read back.
+        Of the dtype of `ar1`, or of the common one where `ar2` carries a count.
 
     Examples
     --------
@@ -389,28 +386,27 @@ def isin(
     kind: Literal["sort", "table"] | None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return, item by item, whether it is among others, like numpy's isin.
+    """Return whether each item is among others.
 
     Parameters
     ----------
     element : numpy.ndarray or Array
         Of any shape.
     test_elements : numpy.ndarray or Array
-        Of any shape. They are sorted, and searched for each item. The datatypes of both are promoted as in numpy. −0
-        equals +0; a NaN equals no other.
+        Sorted, then searched for each item. NaN equals no other.
     assume_unique : bool, default False
-        As in numpy; it changes nothing here.
+        It changes nothing here.
     invert : bool, default False
-        Whether to say the opposite: not among them.
+        Whether to say the opposite.
     kind : {"sort", "table"}, optional
-        As in numpy; it changes nothing here.
+        It changes nothing here.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        Of bool, in the shape of `element`.
+        Of the shape of `element`.
 
     Examples
     --------

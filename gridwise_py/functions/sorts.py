@@ -50,19 +50,18 @@ def sort(
     out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return a sorted copy of `x`, like numpy's stable sort.
+    """Return a sorted copy; stable.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Of any shape and datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. With `less` of one
-        dimension, of u32, i32, f32, or structs of these.
+        With `less` of one dimension, of u32, i32, f32, or structs of these.
     axis : int, default -1
-        The dimension along which to sort; the last one is the fastest. None sorts all items, in one dimension.
+        The last one is the fastest. None sorts all items, in one dimension.
     kind, stable : optional
-        As in numpy; every sort here is stable.
+        Every sort here is stable.
     order : None
-        Of records, which only `less` sorts.
+        Records need `less`.
     descending : bool, default False
         Largest first. Equal items keep their order, and NaN comes last in both directions.
     less : callable, optional
@@ -169,12 +168,12 @@ def argsort(
     out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the indices that would sort `x`, like numpy's stable argsort.
+    """Return the indices that sort; stable.
 
     Parameters
     ----------
     x, axis, kind, order, stable, descending
-        As for `sort`. A single item has one index.
+        As for `sort`.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. A numpy array may be
         an input.
@@ -227,26 +226,25 @@ def at_least_1d(call: str, x: Any) -> Any:
 def sort_pairs(
     keys: Any, values: Any, *, descending: bool = False, out: Any = None, device: wgpu.GPUDevice | None = None
 ) -> Any:
-    """Return sorted copies of `keys` and `values`, ordered by key; stable.
+    """Return sorted copies of keys and values, ordered by key; stable.
 
     Parameters
     ----------
     keys : numpy.ndarray or Array
-        Shape (n,); as for `sort`.
+        Of one dimension.
     values : numpy.ndarray or Array
-        Shape (n,), of any datatype of 4 or 8 bytes.
+        As long as `keys`, of 4 or 8 bytes.
     descending
         As for `sort`.
     out : tuple of numpy.ndarray or of Array, optional
-        Where to put keys and values, of the results' kind, shape and dtype; in numpy C-contiguous. Numpy arrays may be
-        the inputs.
+        Where to put keys and values, which may be the inputs in numpy.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     tuple of numpy.ndarray or of Array
-        Keys and values, shape (n,) each.
+        Keys and values.
 
     Raises
     ------

@@ -418,7 +418,7 @@ def any(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats. NaN is not 0. Along an axis other items than bool are first made bool.
+        NaN is not 0.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     out : numpy.ndarray or Array, optional
@@ -433,7 +433,7 @@ def any(
     Returns
     -------
     bool, numpy.ndarray or Array
-        An Array of bool where `x` is on the GPU. Of no items False.
+        An Array of bool where `x` is on the GPU.
 
     Examples
     --------
@@ -499,8 +499,7 @@ def argmax(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats; an expression's are of up to 4 bytes. The first NaN is the largest item, and −0 is
-        equal to +0, as in numpy.
+        An expression of up to 4 bytes. The first NaN is largest.
     axis : int, optional
         By default all items, in C order.
     out : numpy.ndarray or Array, optional
@@ -543,8 +542,7 @@ def argmin(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats; an expression's are of up to 4 bytes. The first NaN is the smallest item, and −0 is
-        equal to +0, as in numpy.
+        An expression of up to 4 bytes. The first NaN is smallest.
     axis : int, optional
         By default all items, in C order.
     out : numpy.ndarray or Array, optional
@@ -580,15 +578,14 @@ def minmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> MinAndMax:
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats, of any shape. NaN propagates.
+        NaN propagates.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     MinAndMax
-        ``min`` and ``max``: numbers of the dtype of `x`; where that is on the GPU, Arrays of shape () of u32, i32 or
-        f32, or of the datatype of `x` if that has 8 bytes, which is read twice.
+        ``min`` and ``max``; of an Array in u32, i32 or f32, or its datatype of 8 bytes, which is read twice.
 
     Raises
     ------
@@ -616,20 +613,19 @@ def minmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> MinAndMax:
 
 @one_shot()
 def argminmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> ArgMinAndMax:
-    """Return the indices of the smallest and the largest item, of several the first, and these items, read once.
+    """Return the indices of the smallest and the largest item, and these, read once.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        As for `argmin` and `argmax`, of any shape: the first NaN is both, and −0 is equal to +0, as in numpy.
+        The first NaN is both.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     ArgMinAndMax
-        ``argmin``, ``argmax``, ``min`` and ``max``. Indices count in C order; where `x` is on the GPU all are
-        Arrays of shape ().
+        ``argmin``, ``argmax``, ``min`` and ``max``. Indices count in C order.
 
     Raises
     ------
@@ -668,14 +664,14 @@ def find(x: Findable, *, device: wgpu.GPUDevice | None = None) -> Any:
     Parameters
     ----------
     x : numpy.ndarray, Array, ChunkedArray or expression
-        A condition, such as ``x > 3``, or items of bool, integers or floats, of any shape. NaN is not 0.
+        Of any shape, such as a condition ``x > 3``.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     int or Array
-        An Array of shape () of u32 where `x` is on the GPU. If no item is found, it is the length of `x`, as in C++.
+        An Array of u32 where `x` is on the GPU.
 
     Notes
     -----
@@ -699,17 +695,16 @@ def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device
     Parameters
     ----------
     x : numpy.ndarray, Array, ChunkedArray or expression
-        Of any shape, with items of up to 4 bytes.
+        With items of up to 4 bytes.
     predicate : callable, or expression with one leaf
-        What holds: a function of an item as an expression, ``lambda x: x > 3``, or an expression of a leaf in its
-        place, ``gw.f32("x") > 3``. It may use other Arrays, item by item.
+        ``lambda x: x > 3``, or an expression of a leaf, ``gw.f32("x") > 3``. It may use other Arrays, item by item.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     int or Array
-        As for `find`.
+        An Array of u32 where `x` is on the GPU.
 
     Raises
     ------
@@ -778,7 +773,7 @@ def count_nonzero(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats. NaN is not 0. Along an axis other items than bool are first made bool.
+        NaN is not 0.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     keepdims : bool, default False
@@ -851,14 +846,12 @@ def mean(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes, or integers of 8. Integers are converted to float32, item by item.
-        Also numpy's float64 where the device computes with it (``shader-f64``), and numpy's complex64.
+        Of up to 4 bytes, or integers of 8, or numpy's float64. Integers are converted to float32, item by item.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     dtype : {"f16", "f32", "f64"} or numpy dtype, optional
-        Of the result. With float64 items of numpy arrays are converted to it as they are read, where the device
-        computes with it: ``gw.mean(x, dtype=np.float64)`` of integers is numpy's ``np.mean(x)``. With the others the
-        mean is computed in float32, and converted.
+        Of the result. float64 is for numpy arrays: items are converted as they are read. Others are computed in
+        float32.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape; an Array of the result's datatype.
     keepdims : bool, default False
@@ -871,8 +864,7 @@ def mean(
     Returns
     -------
     numpy.float32, numpy.ndarray or Array
-        Of float32 (of float16, float64 and complex64 for numpy's), also for integers, where numpy gives float64. An
-        Array where `x` is on the GPU. Of no items NaN, without numpy's warning.
+        Of float32, or float16, float64 or complex64 as `x`; also for integers, where numpy gives float64.
 
     Raises
     ------
@@ -931,16 +923,16 @@ def average(
     keepdims: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the weighted mean: the sum of ``x * weights``, divided by the sum of the weights.
+    """Return the weighted mean, ``sum(x * weights) / sum(weights)``.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Numpy arrays as `sum` takes them; an Array of up to 4 bytes, which is read as f32.
+        An Array of up to 4 bytes is read as f32.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     weights : numpy.ndarray or Array, optional
-        Of the shape of `x`, or in numpy of one dimension along an axis. Without them it is `mean`.
+        Of the shape of `x`, or in numpy of one dimension along an axis. By default all are 1.
     returned : bool, default False
         Whether to return the sum of the weights, too.
     keepdims : bool, default False
@@ -951,7 +943,7 @@ def average(
     Returns
     -------
     numpy scalar, numpy.ndarray or Array, or a tuple of two
-        Of numpy arrays of numpy's dtype: float64 of integers, where the device computes with it. An Array is of f32.
+        Of numpy's dtype; an Array is of f32.
 
     Raises
     ------
@@ -1128,7 +1120,7 @@ def var(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of bool, integers or floats of up to 4 bytes, or integers of 8. Integers are converted to float32, item by item.
+        Of up to 4 bytes, or integers of 8, which are converted to float32.
     axis : int or tuple of int, optional
         By default all items.
     dtype : {"f16", "f32"} or numpy dtype, optional
@@ -1136,13 +1128,13 @@ def var(
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape; an Array of the result's datatype.
     ddof : float, default 0
-        The sum of squares is divided by n − `ddof`, and by 0 if that is negative.
+        The sum of squares is divided by n − ddof, at least 0.
     keepdims : bool, default False
         Whether the result has as many dimensions as `x`.
     where : numpy.ndarray, Array or expression of bool, default True
         Which items count, of a shape that is broadcast to that of `x`.
     correction : float, optional
-        The array API standard's name of `ddof`.
+        Another name of `ddof`.
     deterministic : bool, default False
         The same bits for every size of subgroups, and on every adapter whose divisions round to the nearest float; see
         `Reduce`.
@@ -1152,7 +1144,7 @@ def var(
     Returns
     -------
     numpy.float32, numpy.ndarray or Array
-        Of float32 (of float16 for numpy's float16), also for integers. Of no items NaN, without a warning.
+        Of float32, or float16 as `x`, also for integers.
 
     Raises
     ------
@@ -1193,7 +1185,7 @@ def std(
     deterministic: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the standard deviation, the square root of the variance; arguments and result are those of `var`."""
+    """Return the standard deviation, the square root of the variance; else as `var`."""
     return spread(
         "gw.std()", True, x, axis, dtype, out, ddof, keepdims, where, correction, device, deterministic=deterministic
     )
