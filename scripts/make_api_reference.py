@@ -140,8 +140,8 @@ INTERNAL = {
     "Datatype": "computed computed_as element_bytes elements highest is_several key lowest rounds",
     "Struct": "values_of",
     "Expression": "as_expression",
-    "BinOp": "accumulator builtin empty_result find identity_for is_trusted rounded text_for",
-    "UnaryOp": "builtin find is_trusted text_for twin",
+    "BinOp": "accumulator builtin empty_result find identity_for is_trusted number rounded text_for",
+    "UnaryOp": "builtin find is_trusted number text_for twin",
     "BoundCall": "bound_plan check encode in_place key_if_given parsed plan repeats run shapes",
     "Sequence": "barriers",
     "TimingHelper": "collect device pairs_in_use stamps_encoders stamps_passes",
@@ -167,7 +167,8 @@ OF_PRIMITIVES = {"error_bound", "output_shape"}
 ABOUT = {
     "Devices": "A device is a wgpu.GPUDevice. gridwise_py measures what it can do, and keeps caches with it.",
     "Arrays": "Data on the GPU. Nothing is copied from the GPU implicitly: `Array.to_numpy` and `Array.item` copy.",
-    "One-shot functions": "Numpy in, numpy out; or `Array` in, `Array` out, which stays on the GPU.",
+    "One-shot functions": "Numpy in, numpy out; or `Array` in, `Array` out, which stays on the GPU. A function with "
+    "the name of numpy's does what that does, but for what its page says.",
     "Expressions": "An expression is an `Array` that is not stored: the kernel that reads it computes its items. "
     "Of arrays of the host these functions compute at once. :doc:`/concepts/expressions`.",
     "Operators": "What reductions and scans combine items by. All are associative.",
@@ -185,19 +186,18 @@ OBJECTS = {
     "Add": "Sum. Identity 0; integers wrap.",
     "Multiply": "Product. Identity 1; integers wrap.",
     "Min": "Minimum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
-    "Max": "Maximum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
+    "Max": "Maximum, as `Min`.",
     "And": "Bitwise and, of integers and bools. Identity: all bits.",
-    "Or": "Bitwise or, of integers and bools. Identity 0.",
-    "Xor": "Bitwise exclusive or, of integers and bools. Identity 0.",
+    "Or": "Bitwise or. Identity 0.",
+    "Xor": "Bitwise exclusive or. Identity 0.",
     "ArgMin": "The struct with the smallest first field; of several the one with the smallest second, an index of u32. "
     "−0 equals +0, and NaN is smallest.",
-    "ArgMax": "The struct with the largest first field; of several the one with the smallest second, an index of u32. "
-    "−0 equals +0, and NaN is largest.",
+    "ArgMax": "As `ArgMin`, with the largest first field; NaN is largest.",
     "ArgMinMax": "`ArgMin` of a struct's first two fields and `ArgMax` of its last two.",
     "MinMax": "The minimum of a struct's first field and the maximum of its second; NaN propagates.",
     "Moments": "Count (u32), mean and sum of squared distances from the mean (f32) as the fields of a struct.",
     "First": "The first struct whose first field, of u32, is not 0.",
-    "Last": "The last struct whose first field, of u32, is not 0.",
+    "Last": "The last such struct.",
     "result": "What a primitive computes for an item of its output; for ``output=``.",
     "count": "The number of rows of a group, for `group_by`.",
     "index": "The number of the item that is computed, from 0; of u32.",
@@ -286,7 +286,7 @@ def parts(subject: str, names: list[str]) -> dict[str, list[str]]:
 def summary(name: str) -> str:
     """Return the first sentence of a docstring, as reStructuredText."""
     text = OBJECTS[name] if name in OBJECTS else inspect.getdoc(getattr(gw, name)) or ""
-    text = " ".join(text.partition("\n\n")[0].split())
+    text = short_docstrings.without_return(" ".join(text.partition("\n\n")[0].split()))
     return re.sub(r"(``.*?``)|\|", lambda found: found[1] or r"\|", text)
 
 

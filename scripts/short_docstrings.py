@@ -43,22 +43,24 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "axis": (
-        "The dimension along which items are combined, from the end if negative, or a tuple of them; by default all "
-        "items. Several dimensions of an `Array` must be neighbours.",
+        "The dimension along which items are taken, from the end if negative, or a tuple of them; by default all "
+        "items. Those along which items of an `Array` are combined must be neighbours.",
         (
             "Along which items are combined, from the end if negative; by default all. Those of an Array that are "
             "several must be neighbours.",
             "Along which items are combined, from the end if negative; by default all items in C order, as one "
             "dimension.",
             "By default all items, in C order.",
+            "By default the last one.",
+            "By default all.",
             "By default all items, of any shape.",
             "By default all items.",
         ),
     ),
     "x": (
-        "Of any shape and datatype. Of `cos`, `exp` and other functions of floats: bool, integers and floats of up "
-        "to 4 bytes, and Python's numbers; on the GPU f32, and f16, which is read as f32. Of functions without NaN: "
-        "items of up to 4 bytes.",
+        "Of any shape, of bool, integers or floats. Of `cos`, `exp` and other functions of floats: of up to 4 bytes; "
+        "on the GPU f32, and f16, which is read as f32. Results are of float32, or float16 for it. Of functions "
+        "without NaN: an `Array` of up to 4 bytes.",
         (
             "On the host bool, integers and floats of up to 4 bytes, and Python's numbers. On the GPU f32 (and f16, "
             "which is read as f32).",
@@ -68,6 +70,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
             "Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.",
             "Of any shape and datatype.",
             "Of any shape.",
+            "As for `sum`.",
             "Of any datatype; an expression of one dimension.",
         ),
     ),
@@ -126,6 +129,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         "Largest first. Equal keys keep their order in both directions, and NaN comes last.",
         (
             "",
+            "As for `sort`, of keys.",
             "Largest first. Equal keys keep their order in both directions.",
             "Largest key first. Pairs with equal keys keep their order in both directions.",
             "Index of the largest key first. Indices of equal keys ascend in both directions.",
@@ -246,7 +250,9 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 #: What any call may raise; the page of shared arguments says when.
-ANYWHERE = {"ArgumentError", "DatatypeError", "LengthError", "OverlapError"}
+ANYWHERE = {
+    "ArgumentError", "AxisError", "BoundsError", "DatatypeError", "EmptyReductionError", "LengthError", "OverlapError",
+}  # fmt: skip
 #: Sentences about results; the page of shared arguments says the same of all.
 RESULTS = (
     "An expression where `x` is on the GPU: `asarray` stores it.",
@@ -261,6 +267,13 @@ RESULTS = (
     "Indices are of intp for numpy, of u32 for Arrays.",
     "Of the shape and datatype of `x`.",
     "Of the shape of `x`: intp for numpy, u32 for an Array.",
+    "Of intp for numpy, of u32 with its count for an Array.",
+    "`out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().",
+    "An Array carries its count.",
+    "Arrays carry their counts.",
+    "Of float32; of float16 for float16.",
+    "Of the dtype of `x`.",
+    "Of bool.",
 )
 SHARED_PAGE = "/reference/python/shared"
 #: Types of which the signature, or the page of shared arguments, says enough.
@@ -336,18 +349,21 @@ def _words(kind: str) -> list[str]:
 
 
 def _parameters(body: str, of_primitive: bool) -> list[str]:
-    lines, shared = [], False
+    lines, others, shared = [], [], False
     for name, kind, text in entries(body):
-        if is_shared(name, text, of_primitive=of_primitive):
+        if is_shared(name, text, of_primitive=of_primitive) or (not text and not set(_words(kind)) - PLAIN):
             shared = True
+            continue
+        if "," in name and re.fullmatch(r"As for `\w+`\.", text):
+            others.append(f"Others {text[0].lower()}{text[1:]}")
             continue
         kind = _kind(kind, text)
         name = ", ".join(f"``{part}``" for part in name.split(", "))
         said = ". ".join(part for part in (kind, text) if part) if text else kind
         lines += [f"{name}\n   {said}" if said else name + "\n   \\", ""]
     if shared:
-        lines += [f":doc:`Other arguments <{SHARED_PAGE}>`.", ""]
-    return lines
+        others.append(f":doc:`Other arguments <{SHARED_PAGE}>`.")
+    return [*lines, " ".join(others), ""] if others else lines
 
 
 def _results(body: str) -> str:
@@ -359,10 +375,16 @@ def _results(body: str) -> str:
     return " ".join(result.split())
 
 
+def without_return(summary: str) -> str:
+    """Return what a function returns: a page does not say "Return the" before each."""
+    said = re.sub(r"^Return (the )?(?=[\w`])", "", summary)
+    return said[:1].upper() + said[1:]
+
+
 def shortened(text: str, *, of_primitive: bool = False) -> str:
     """Return a docstring for the site, as reStructuredText."""
     found = sections(text)
-    lines = [found[""], ""]
+    lines = [without_return(found[""]), ""]
     if "Examples" in found:
         lines += [found["Examples"], ""]
     if "Parameters" in found:
@@ -370,7 +392,8 @@ def shortened(text: str, *, of_primitive: bool = False) -> str:
     for title in ("Returns", "Yields"):
         if given := _results(found.get(title, "")):
             lines += [f"{title}: {given}", ""]
-    errors = [f"`{name}`" for name, *_ in entries(found.get("Raises", "")) if name and name not in ANYWHERE]
+    raised = [name for names, *_ in entries(found.get("Raises", "")) for name in names.split(", ") if name]
+    errors = [f"`{name}`" for name in raised if name not in ANYWHERE]
     if errors:
         lines += [f"Raises {', '.join(errors)}", ""]
     for paragraph in found.get("Notes", "").split("\n\n"):
@@ -402,7 +425,8 @@ def shared_page() -> str:
         "`Array`, whose "
         "results stay on the GPU. Most functions also take an :doc:`expression <expressions>`. A dtype is a "
         "name, a numpy "
-        "dtype, or a `Datatype`; names count bits: ``i8`` is int8. Float64 needs a device with ``shader-f64``.",
+        "dtype, or a `Datatype`; names count bits: ``i8`` is int8. To compute with float64 needs a device with "
+        "``shader-f64``; to compare, sort and move does not.",
         "",
         "Results are numpy arrays, or `Array` where an argument is one, of the shape and datatype that numpy's would "
         "have. Indices and counts are of intp for numpy, of u32 for an `Array`. Functions of :doc:`expressions` "
@@ -412,7 +436,9 @@ def shared_page() -> str:
         "",
         "Errors come before anything is submitted, and change nothing. `ArgumentError`: an option is unknown, or two "
         "do not go together. `DatatypeError`: the items or the operator do not fit. `LengthError`: lengths differ, "
-        "or an output has no room. `OverlapError`: an output overlaps an input. :doc:`All errors <errors>`.",
+        "or an output has no room. `OverlapError`: an output overlaps an input. `AxisError`: there is no such dimension. "
+        "`BoundsError`: an index on the host is out of range. `EmptyReductionError`: no items have an extreme. "
+        ":doc:`All errors <errors>`.",
         "",
         "Arrays of a call of a primitive are given by name. One that is left out is that of the call before; an "
         "output that was never given is made. With ``n``, an int or an `Array` of one u32, the first ``n`` items "

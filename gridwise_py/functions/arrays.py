@@ -412,7 +412,7 @@ def searchsorted(
     Returns
     -------
     numpy.ndarray or Array
-        Of the shape of `x2`, from 0 to the length of `x1`: intp for numpy, u32 for an Array.
+        Of the shape of `x2`, from 0 to the length of `x1`.
 
     Raises
     ------

@@ -468,7 +468,7 @@ def bincount(
     Returns
     -------
     numpy.ndarray or Array
-        intp, or float64 with weights, added in float32 if the device must; of Arrays u32, or the datatype of the
+        intp, or float64 with weights, added in float32 on a device without it; of Arrays u32, or the datatype of the
         weights.
 
     Raises

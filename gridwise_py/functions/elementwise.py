@@ -171,7 +171,7 @@ log = _of_floats("log", "Return the natural logarithm.")
 sin = _of_floats("sin", "Return the sine.")
 cos = _of_floats("cos", "Return the cosine.")
 tanh = _of_floats("tanh", "Return the hyperbolic tangent.")
-_AS_THEY_ARE = "Integers are returned as they are, floats in their dtype."
+_AS_THEY_ARE = "Of the dtype of `x`."
 floor = _of_floats("floor", "Return x rounded down.", _AS_THEY_ARE)
 ceil = _of_floats("ceil", "Return x rounded up.", _AS_THEY_ARE)
 rint = _of_floats("rint", "Return x rounded to the nearest integer, ties to even.")
@@ -223,18 +223,18 @@ def _of_numbers(name: str, kind: str, sentence: str, takes: str) -> Callable[...
 
 
 sign = _of_numbers("sign", "sign", "Return −1, 0 or 1.", "iuf")
-absolute = _of_numbers("absolute", "abs", "Return the magnitude; that of the least integer wraps, as in numpy.", "iuf")
+absolute = _of_numbers("absolute", "abs", "Return the magnitude; that of the least integer wraps.", "iuf")
 abs = absolute
 
 
 @one_shot()
 def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the number of bits that are set, as numpy's ``bitwise_count`` does of unsigned integers.
+    """Return the number of bits that are set, as `numpy.bitwise_count`.
 
     Parameters
     ----------
     x : numpy.ndarray, Array, expression or number
-        On the host unsigned integers of up to 4 bytes; on the GPU u32.
+        Unsigned integers of up to 4 bytes; on the GPU u32.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape and dtype.
     device : wgpu.GPUDevice, optional
@@ -243,7 +243,7 @@ def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -
     Returns
     -------
     numpy.ndarray, numpy scalar or Expression
-        Of uint8, as in numpy; an expression of u32 where `x` is on the GPU.
+        Of uint8; an expression of u32 where `x` is on the GPU.
     """
     call = "gw.popcount()"
     if _is_later(x):
@@ -286,8 +286,7 @@ def minimum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = 
     Parameters
     ----------
     a, b : numpy.ndarray, Array, expression or number
-        Of any numbers on the host, where they are promoted and broadcast as in numpy. Beside an Array or an expression,
-        of u32, i32 or f32, arrays of the host are uploaded.
+        Promoted and broadcast as in numpy. Beside an Array or an expression, of u32, i32 or f32.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape and dtype.
     device : wgpu.GPUDevice, optional
@@ -309,7 +308,7 @@ def minimum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = 
 
 @one_shot()
 def maximum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the larger of two items; NaN propagates. The parameters and the result are those of `minimum`."""
+    """Return the larger of two items, as `minimum` takes them; NaN propagates."""
     return _pick("gw.maximum()", Max, expressions.maximum, a, b, out, device)
 
 
@@ -325,12 +324,12 @@ def _bounds(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
 
 @one_shot()
 def clip(x: Any, low: Any = None, high: Any = None, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the items of `x`, those below `low` as `low`, and those above `high` as `high`.
+    """Return the items of `x`, those below `low` as `low`, those above `high` as `high`.
 
     Parameters
     ----------
     x, low, high : numpy.ndarray, Array, expression or number
-        As `minimum` takes them; None is no bound.
+        As for `minimum`; None is no bound.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape and dtype.
     device : wgpu.GPUDevice, optional
@@ -361,22 +360,22 @@ def clip(x: Any, low: Any = None, high: Any = None, out: Any = None, *, device: 
 
 @one_shot()
 def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return `a` where a condition holds, else `b`; without these, the indices where it holds, as `nonzero` does.
+    """Return `a` where a condition holds, else `b`; without these, what `nonzero` does.
 
     Parameters
     ----------
     condition : numpy.ndarray, Array, expression or bool
-        On the GPU of bool; on the host what is not 0 holds.
+        On the GPU of bool.
     a, b : numpy.ndarray, Array, expression or number, or structs of expressions
-        On the host of any datatype, promoted and broadcast as in numpy, but that a number which the type of the items
-        does not hold raises, and does not wrap. On the GPU of one type; both are computed for each item.
+        Promoted and broadcast as in numpy, but Python's numbers do not wrap. On the GPU of one type; both are computed
+        for each item.
     device : wgpu.GPUDevice, optional
         That computes on arrays of the host; by default `default_device()`.
 
     Returns
     -------
     numpy.ndarray, numpy scalar or Expression
-        An expression where an argument is on the GPU: nothing is computed yet, `asarray` stores it.
+        An expression where an argument is on the GPU: `asarray` stores it.
 
     Examples
     --------

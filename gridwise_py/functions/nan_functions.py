@@ -35,12 +35,12 @@ _PARAMETERS = """
     x : numpy.ndarray, Array or expression
         An Array of up to 4 bytes. Integers have no NaN.
     axis, dtype, out, keepdims, where, device
-        Those of `{name}`.
+        As for `{name}`.
 
     Returns
     -------
     numpy scalar, numpy.ndarray or Array
-        As `{name}` does{none}.
+        As for `{name}`{none}.
     """
 
 
@@ -213,7 +213,7 @@ def nanmin(
     *,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the smallest item."""
+    """Return the smallest."""
     return _extreme("gw.nanmin()", min, x, axis, out, keepdims, initial, where, device)
 
 
@@ -228,7 +228,7 @@ def nanmax(
     *,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the largest item."""
+    """Return the largest."""
     return _extreme("gw.nanmax()", max, x, axis, out, keepdims, initial, where, device)
 
 
@@ -260,7 +260,7 @@ def nanargmin(
     keepdims: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the index of the smallest item."""
+    """Return the index of the smallest."""
     return _place("gw.nanargmin()", argmin, x, axis, out, keepdims, device)
 
 
@@ -273,21 +273,20 @@ def nanargmax(
     keepdims: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the index of the largest item."""
+    """Return the index of the largest."""
     return _place("gw.nanargmax()", argmax, x, axis, out, keepdims, device)
 
 
 def _document() -> None:
     nothing = {
         "min": "; NaN of none", "max": "; NaN of none", "mean": "; NaN of none", "var": "; NaN of none",
-        "argmin": "; of rows without such an item those of numpy arrays raise, and those on the GPU give the first "
-        "index", "sum": "; 0 of none", "prod": "; 1 of none",
+        "argmin": "; of none numpy arrays raise, and Arrays give the first index", "sum": "; 0 of none", "prod": "; 1 of none",
     }  # fmt: skip
     nothing |= {"std": nothing["var"], "argmax": nothing["argmin"]}
     for name in __all__:
         function, of = globals()[name], name.removeprefix("nan")
         first = cast(str, function.__doc__).rstrip(".")
-        function.__doc__ = f"{first} of the items that are not NaN, as `numpy.{name}` does." + _PARAMETERS.format(
+        function.__doc__ = f"{first} of the items that are not NaN." + _PARAMETERS.format(
             name=of, none=nothing[of]
         )
 

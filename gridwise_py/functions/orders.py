@@ -572,7 +572,7 @@ def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) 
     Returns
     -------
     numpy.ndarray or Array
-        Of the shape of a key: intp for numpy, u32 for an Array.
+        Of the shape of a key.
 
     Raises
     ------

@@ -152,7 +152,7 @@ def reduce_by_key(
     Returns
     -------
     ReducedByKey
-        ``keys`` and ``values`` of the runs. Items and keys of fewer bytes have 4 in Arrays, items also in numpy.
+        ``keys`` and ``values`` of the runs. Values, and keys in Arrays, are of at least 4 bytes.
 
     Examples
     --------

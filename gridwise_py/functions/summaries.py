@@ -454,12 +454,12 @@ def all(
     where: Where = True,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return whether no item is 0; the parameters are those of `any`.
+    """Return whether no item is 0; else as `any`.
 
     Returns
     -------
     bool, numpy.ndarray or Array
-        An Array of bool where `x` is on the GPU. Of no items True.
+        An Array of bool where `x` is on the GPU.
 
     Examples
     --------

@@ -180,10 +180,10 @@ def _is_numpy_number(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Expression(Operators):
-    """An array that is not stored: each of its items is computed where a kernel reads it.
+    """An array that is not stored: the kernel that reads it computes its items.
 
-    Made from leaves, ``gw.f32("x")``, or from Arrays, by Python's operators and this library's functions. It may be
-    given to primitives and one-shot functions in place of an Array. ``gw.asarray`` stores it.
+    Made from leaves, ``gw.f32("x")``, or from Arrays, by Python's operators and this library's functions. Primitives
+    and functions take it in place of an Array. ``gw.asarray`` stores it.
 
     Attributes
     ----------
@@ -219,10 +219,9 @@ class Expression(Operators):
         Parameters
         ----------
         size : int, optional
-            The number of items, where no leaf says it.
+            The items, where no leaf says it.
         **arrays : numpy.ndarray or number
-            By the names of the leaves and scalars. Arrays on the GPU that are part of the expression are copied from
-            there.
+            By the names of the leaves and scalars. Arrays on the GPU are copied from there.
 
         Returns
         -------
@@ -340,10 +339,9 @@ def leaf(name: str, datatype: Any, *, components: int = 1) -> Any:
     ----------
     name : str
     datatype : Datatype, str or numpy dtype
-        Of up to 4 bytes. Items of 1 and 2 bytes are read as such, and computed with as u32, i32, f32 or bool.
+        Of up to 4 bytes; small items are computed with as u32, i32, f32 or bool.
     components : int, default 1
-        Items of the argument that belong together, such as the x, y and z of a point: 2 to 4 of them are the attributes
-        ``x``, ``y``, ``z`` and ``w`` of what is returned.
+        Of 2 to 4 items that belong together, such as a point: the attributes ``x``, ``y``, ``z`` and ``w``.
 
     Raises
     ------
@@ -444,9 +442,9 @@ def stored_field(words: Stored, fields: Sequence[tuple[str, Datatype]], name: st
 
 
 def scalar(name: str, datatype: Any) -> Expression:
-    """Return what stands for one number, given to ``execute`` by its name; another number compiles nothing.
+    """Return what stands for a number, given to ``execute`` by its name; another number compiles nothing.
 
-    For a number that lies on the GPU, the only item of an Array, use ``gw.gather(gw.f32("alpha"), 0)`` instead.
+    For the only item of an Array use ``gw.gather(gw.f32("alpha"), 0)``.
 
     Parameters
     ----------
@@ -474,7 +472,7 @@ def f32(value: Any, *, components: int = 1) -> Any:
     ----------
     value : str, Expression, Array or number
     components : int, default 1
-        Of a leaf; see `leaf`.
+        Of a leaf.
     """
     return _leaf_or_cast("f32", value, components)
 
@@ -488,7 +486,7 @@ def u32(value: Any, *, components: int = 1) -> Any:
     ----------
     value : str, Expression, Array or number
     components : int, default 1
-        Of a leaf; see `leaf`.
+        Of a leaf.
     """
     return _leaf_or_cast("u32", value, components)
 
@@ -496,13 +494,13 @@ def u32(value: Any, *, components: int = 1) -> Any:
 def i32(value: Any, *, components: int = 1) -> Any:
     """Return a leaf of int32 by its name, or an expression converted to int32.
 
-    Floats are truncated, and must be in range. Large integers of u32 wrap.
+    Floats are truncated, and must be in range. Large u32 wrap.
 
     Parameters
     ----------
     value : str, Expression, Array or number
     components : int, default 1
-        Of a leaf; see `leaf`.
+        Of a leaf.
     """
     return _leaf_or_cast("i32", value, components)
 
@@ -705,14 +703,13 @@ def _power(a: Any, b: Any) -> Expression:
 
 @deferred
 def gather(x: Any, indices: Any) -> Expression:
-    """Return the items of `x` at indices, as an expression: ``x[indices]``.
+    """Return the items of `x` at indices, ``x[indices]``.
 
     Parameters
     ----------
     x : Expression or Array
-        Of any length.
     indices : Expression, Array or int
-        Of u32 or i32. An index below 0 becomes 0, one behind the end the last.
+        Of u32 or i32. Below 0 they become 0, behind the end the last.
     """
     items = as_node(x)
     if isinstance(indices, (slice, list, tuple, str, bytes)) or indices is None:

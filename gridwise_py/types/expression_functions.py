@@ -212,7 +212,7 @@ def bitcast(datatype: str, x: Any) -> Expression:
 
 @deferred
 def previous(x: Any) -> Expression:
-    """Return each item's predecessor, as an expression; that of the first item is itself.
+    """Return each item's predecessor, of the first item itself.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def previous(x: Any) -> Expression:
 
 @deferred
 def next(x: Any) -> Expression:
-    """Return each item's successor, as an expression; that of the last item is itself.
+    """Return each item's successor, of the last item itself.
 
     Parameters
     ----------
@@ -249,19 +249,19 @@ def flip(x: Any) -> Expression:
 def function(text: str, *, numpy: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Return a function of expressions that calls a function in WGSL.
 
-    A plan with such a function is not trusted: the compiler keeps its checks.
+    Its plans are not trusted: the compiler keeps its checks.
 
     Parameters
     ----------
     text : str
-        ``"fn f(x: f32, k: u32) -> f32 { … }"``, of u32, i32, f32 and bool; further functions and constants may follow.
+        ``"fn f(x: f32, k: u32) -> f32 { … }"``, of u32, i32, f32 and bool; more functions and constants may follow.
     numpy : callable, optional
-        The same function on numpy arrays, for `Expression.numpy` and ``reference`` of primitives.
+        The same on numpy arrays, for `Expression.numpy` and ``reference`` of primitives.
 
     Returns
     -------
     callable
-        Takes expressions, Arrays and numbers of these types.
+        Takes what functions of expressions take.
 
     Raises
     ------

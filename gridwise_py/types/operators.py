@@ -67,41 +67,35 @@ class Accumulator:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinOp(Operator):
-    """An associative operator for reduce and scan.
-
-    Give either `expression` or `wgsl`.
+    """An associative operator for reduce and scan, from `expression` or `wgsl`.
 
     Parameters
     ----------
     name : str
-        Its name in tables.
+        In tables.
     identity : number, mapping from datatype name to number, or callable from Datatype to number
-        The value e for which ``combine(e, x) == x == combine(x, e)``. For a `Struct` a tuple with a number for each
-        field, or a mapping from field to number.
+        The e of ``combine(e, x) == x == combine(x, e)``. For a `Struct` a tuple with a number for each field, or a
+        mapping from field to number.
     numpy : callable
-        The same operator in numpy, ``f(a, b)``, item by item on arrays of the datatype. For a `Struct` these are
-        structured arrays, and `Struct.array` makes the result from its fields. `check`, `gridwise_py.measure`
-        and ``reference`` of a primitive compare with it, so an `expression` needs it, too.
+        The same in numpy, ``f(a, b)``, item by item; for a `Struct` on structured arrays, with `Struct.array` for the
+        result. `check`, `gridwise_py.measure` and ``reference`` compare with it.
     wgsl : str, optional
-        WGSL text that defines ``fn combine(a: T, b: T) -> T``; ``T`` is an alias of the datatype's WGSL type. For a
-        `Struct` it is a struct with its fields, so ``T(a.count + b.count, a.sum + b.sum)`` makes an item; for complex64
-        it is ``vec2<f32>``.
-        Only functions and constants are allowed. Their names cannot clash with WGSL's built-in functions or with this
-        library's.
+        Defines ``fn combine(a: T, b: T) -> T``, where ``T`` is the datatype's WGSL type. For a `Struct` it has its
+        fields, ``T(a.count + b.count, a.sum + b.sum)``; for complex64 it is ``vec2<f32>``. Only functions and constants
+        are allowed, without the names of WGSL's or this library's.
     expression : str, optional
-        A WGSL expression in ``a`` and ``b`` that is valid for scalars and for vectors.
+        In ``a`` and ``b``, valid for scalars and for vectors.
     commutative : bool, default True
-        False uses a path that keeps the order of the items.
+        False keeps the order of the items.
     subgroup_reduce, subgroup_exclusive_scan : str, optional
-        WGSL built-ins that equal this operator.
+        WGSL built-ins that equal it.
     empty : bool, default True
-        Whether a reduction of no items gives the identity; False raises, as numpy's minimum does.
+        Whether a reduction of no items gives the identity; False raises.
     key : str, optional
         ``"min"`` or ``"max"``: use ordered keys for floats (see `Accumulator`).
 
     check : bool or sequence of numbers (or items of the struct), default True
-        Whether the operator is checked (see Notes). A sequence gives the values to check with, for an operator that is
-        not valid for every value of its datatype.
+        Whether to compare it with numpy, or the values to do so with: all for which it is valid, if not every one is.
 
     Notes
     -----
@@ -171,8 +165,8 @@ class BinOp(Operator):
         ----------
         name : str
         function : callable
-            Takes two items and gives one, by the operators and functions of expressions. Of a `Struct` the fields are
-            attributes, and `struct` makes an item.
+            Takes two items and gives one, by functions of expressions. Fields of a `Struct` are attributes, and
+            `struct` makes an item.
         identity, commutative, check
             As for `BinOp`.
 

@@ -19,30 +19,25 @@ __all__ = ["Abs", "Negate", "Square", "UnaryOp", "UnaryOpLike", "as_unaryop", "u
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnaryOp(Operator):
-    """An operator of one argument for `Map`, for 32-bit items: u32, i32 or f32. Results have the items' datatype.
-
-    Give either `expression` or `wgsl`.
+    """An operator of one argument for `Map`, for u32, i32 or f32, from `expression` or `wgsl`.
 
     Parameters
     ----------
     name : str
-        Its name in tables.
+        In tables.
     numpy : callable
-        The same operator in numpy, ``f(x)``, item by item on an array of the datatype. `check`, `gridwise_py.measure`
-        and ``reference`` of a primitive compare with it, so an `expression` needs it, too. Its result is converted to
+        The same in numpy, ``f(x)``, item by item. `check`, `gridwise_py.measure` and ``reference`` compare with it, in
         the datatype.
     wgsl : str, optional
-        WGSL text that defines ``fn apply(x: T) -> T``; ``T`` is an alias of the datatype's WGSL type. Only functions
-        and constants are allowed. Their names cannot clash with WGSL's built-in functions or with this library's.
+        Defines ``fn apply(x: T) -> T``, as in `BinOp`.
     expression : str, optional
-        A WGSL expression in ``x`` that is valid for scalars and for vectors.
+        In ``x``, valid for scalars and for vectors.
     check : bool or sequence of numbers, default True
-        Whether the operator is checked (see Notes). A sequence gives the values to check with, for an operator that is
-        not valid for every value of its datatype.
+        As for `BinOp`.
     max_ulps : number, optional
-        How far a correct float result may be from numpy's, in units in the last place; 0 for an operator that rounds as
-        numpy does or not at all. The WGSL specification states the accuracy of its functions. By default, the check
-        allows a thousandth, and comparisons of results allow the effect of one ulp of noise on the items.
+        How far correct floats may be from numpy's, in units in the last place; 0 for an operator that rounds as numpy
+        does or not at all. By default the check allows a thousandth, comparisons of results one ulp of noise on the
+        items.
 
     Notes
     -----
