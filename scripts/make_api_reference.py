@@ -104,6 +104,8 @@ PARTS = {
 
 #: Subjects of a single page: what each of their names needs is a few lines.
 ON_ONE_PAGE = {"Expressions", "Operators", "Tuning", "Plans", "Errors"}
+#: Names on pages whose first lines link the shared arguments.
+LINKED_ONCE = {name for subject in ("Expressions", "Operators", "Tuning") for name in AREAS[subject].split()}
 #: Names that are on the page of another one, which gives them.
 COMPANIONS = {
     "Groups": "group_by",
@@ -169,8 +171,7 @@ ABOUT = {
     "Arrays": "Data on the GPU. Nothing is copied from the GPU implicitly: `Array.to_numpy` and `Array.item` copy.",
     "One-shot functions": "Numpy in, numpy out; or `Array` in, `Array` out, which stays on the GPU. A function with "
     "the name of numpy's does what that does, but for what its page says.",
-    "Expressions": "An expression is an `Array` that is not stored: the kernel that reads it computes its items. "
-    "Of arrays of the host these functions compute at once. :doc:`/concepts/expressions`.",
+    "Expressions": "Of arrays of the host these functions compute at once. :doc:`/concepts/expressions`.",
     "Operators": "What reductions and scans combine items by. All are associative.",
     "Primitives": "Make a primitive once for a device and call it often. `Primitive` has what all of them share.",
     "Tuning": "Options that change only the speed, and the rounding of float sums, passed as ``tuning=``. All have "
@@ -286,7 +287,9 @@ def parts(subject: str, names: list[str]) -> dict[str, list[str]]:
 def summary(name: str) -> str:
     """Return the first sentence of a docstring, as reStructuredText."""
     text = OBJECTS[name] if name in OBJECTS else inspect.getdoc(getattr(gw, name)) or ""
-    text = short_docstrings.without_return(" ".join(text.partition("\n\n")[0].split()))
+    text = " ".join(text.partition("\n\n")[0].split())
+    short = re.match(r"(?:``.*?``|:\w+:`|[^:;])*", text)[0]  # type: ignore[index]  # an overview has no details
+    text = short_docstrings.without_return(short if short == text else f"{short}.")
     return re.sub(r"(``.*?``)|\|", lambda found: found[1] or r"\|", text)
 
 
@@ -314,6 +317,7 @@ def pages() -> dict[str, str]:
     made = {"shared.rst": short_docstrings.shared_page()}
     for subject, names in subjects().items():
         lines, below = [ABOUT[subject], ""], []
+        lines += [":doc:`Shared arguments <shared>`.", ""] if LINKED_ONCE & {*names} else []
         for title, some in (found := parts(subject, names)).items():
             if subject in ON_ONE_PAGE:
                 lines += [line for name in some for line in entry(name)]

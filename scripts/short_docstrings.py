@@ -29,6 +29,8 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         "and products are cast to its dtype, as numpy casts them.",
         (
             "Where to put the result, of its shape and dtype.",
+            "Where to put the result, of its shape.",
+            "Where to put the result, of the result's kind, shape and dtype. A numpy array may be an input.",
             "Where to put the result: of its shape, which is () without `axis`; an Array of 1 item will do there. "
             "Results of another dtype are cast to its dtype, as numpy casts them.",
             "Where to put the result, of the result's kind, shape and dtype. It may be an input.",
@@ -59,12 +61,15 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "x": (
         "Of any shape, of bool, integers or floats. Of `cos`, `exp` and other functions of floats: of up to 4 bytes; "
-        "on the GPU f32, and f16, which is read as f32. Results are of float32, or float16 for it. Of functions "
-        "without NaN: an `Array` of up to 4 bytes.",
+        "on the GPU f32, and f16, which is read as f32. Results are of float32, or float16 for it. Of `median`, "
+        "`quantile`, `ptp` and functions without NaN: an `Array` of up to 4 bytes. Of `put`, `roll` and `transpose`: "
+        "of 1, 2, 4 or 8 bytes.",
         (
             "On the host bool, integers and floats of up to 4 bytes, and Python's numbers. On the GPU f32 (and f16, "
             "which is read as f32).",
             "An Array of up to 4 bytes. Integers have no NaN.",
+            "An Array of up to 4 bytes.",
+            "With items of 1, 2, 4 or 8 bytes.",
             "Integers and floats of up to 4 bytes, and Python's numbers.",
             "Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.",
             "Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.",
@@ -255,6 +260,8 @@ ANYWHERE = {
 }  # fmt: skip
 #: Sentences about results; the page of shared arguments says the same of all.
 RESULTS = (
+    "Of the shape and datatype of `x`; an Array if an argument is one.",
+    "``values`` and ``indices``.",
     "An expression where `x` is on the GPU: `asarray` stores it.",
     "An expression where an argument is on the GPU: `asarray` stores it.",
     "Of one dimension; an Array carries its count, and nothing is read back.",
@@ -278,33 +285,9 @@ RESULTS = (
 SHARED_PAGE = "/reference/python/shared"
 #: Types of which the signature, or the page of shared arguments, says enough.
 PLAIN = set(
-    [
-        "numpy.ndarray",
-        "array_like",
-        "Array",
-        "ChunkedArray",
-        "wgpu.GPUBuffer",
-        "wgpu.GPUDevice",
-        "expression",
-        "expressions",
-        "Expression",
-        "number",
-        "numbers",
-        "Arrays",
-        "numpy",
-        "dtype",
-        "Datatype",
-        "str",
-        "bool",
-        "int",
-        "float",
-        "callable",
-        "None",
-        "or",
-        "of",
-        "and",
-        "a",
-    ]
+    "numpy.ndarray numpy array array_like Array Arrays ChunkedArray wgpu.GPUBuffer wgpu.GPUDevice expression expressions "
+    "Expression number numbers integers floats dtype Datatype str bool int float callable None sequence iterable tuple "
+    "list dict two from to or of and a".split()
 )
 _TITLES = "Parameters|Returns|Yields|Raises|Warns|See Also|Notes|Examples|Attributes"
 
@@ -348,7 +331,7 @@ def _words(kind: str) -> list[str]:
     return re.findall(r"[\w.]+", kind)
 
 
-def _parameters(body: str, of_primitive: bool) -> list[str]:
+def _parameters(body: str, of_primitive: bool, linked: bool) -> list[str]:
     lines, others, shared = [], [], False
     for name, kind, text in entries(body):
         if is_shared(name, text, of_primitive=of_primitive) or (not text and not set(_words(kind)) - PLAIN):
@@ -361,14 +344,16 @@ def _parameters(body: str, of_primitive: bool) -> list[str]:
         name = ", ".join(f"``{part}``" for part in name.split(", "))
         said = ". ".join(part for part in (kind, text) if part) if text else kind
         lines += [f"{name}\n   {said}" if said else name + "\n   \\", ""]
-    if shared:
-        others.append(f":doc:`Other arguments <{SHARED_PAGE}>`.")
+    if shared and linked and not others:
+        others.append(f":doc:`{'Others' if lines else 'Arguments'} <{SHARED_PAGE}>`.")
     return [*lines, " ".join(others), ""] if others else lines
 
 
 def _results(body: str) -> str:
     """Return what a call gives in a line; "" if the page of shared arguments says it."""
-    said = [(name, kind, text) for name, kind, text in entries(body) if text or set(_words(name)) - PLAIN]
+    said = [
+        (name, kind, text) for name, kind, text in entries(body) if text or (not kind and set(_words(name)) - PLAIN)
+    ]
     result = " ".join(text or " : ".join(filter(None, (name, kind))) for name, kind, text in said)
     for sentence in RESULTS:
         result = result.replace(sentence, "")
@@ -377,18 +362,18 @@ def _results(body: str) -> str:
 
 def without_return(summary: str) -> str:
     """Return what a function returns: a page does not say "Return the" before each."""
-    said = re.sub(r"^Return (the )?(?=[\w`])", "", summary)
+    said = re.sub(r"^Return (the (?!\w\b))?(?=[\w`])", "", summary)
     return said[:1].upper() + said[1:]
 
 
-def shortened(text: str, *, of_primitive: bool = False) -> str:
-    """Return a docstring for the site, as reStructuredText."""
+def shortened(text: str, *, of_primitive: bool = False, linked: bool = True) -> str:
+    """Return a docstring for the site, as reStructuredText; its page may link the shared arguments once for all."""
     found = sections(text)
     lines = [without_return(found[""]), ""]
     if "Examples" in found:
         lines += [found["Examples"], ""]
     if "Parameters" in found:
-        lines += _parameters(found["Parameters"], of_primitive)
+        lines += _parameters(found["Parameters"], of_primitive, linked)
     for title in ("Returns", "Yields"):
         if given := _results(found.get(title, "")):
             lines += [f"{title}: {given}", ""]

@@ -83,7 +83,8 @@ def shorten(_app: Sphinx, what: str, name: str, thing: Any, _options: Any, lines
     if of_primitive and owner is not gw.Primitive and name.endswith(".execute"):
         lines[:] = [short_docstrings.call(inspect.getdoc(owner) or "")]
     elif what != "exception":
-        found = short_docstrings.shortened(text, of_primitive=of_primitive)
+        linked = name.split(".")[1] not in make_api_reference.LINKED_ONCE
+        found = short_docstrings.shortened(text, of_primitive=of_primitive, linked=linked)
         # The comment: napoleon takes what is before a colon of the first line for the type of a property.
         lines[:] = [*(["..", ""] if what in ("property", "attribute") else []), *found.split("\n")]
 

@@ -44,7 +44,7 @@ def add(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None
     Parameters
     ----------
     a, b : numpy.ndarray, Array or number
-        Promoted and broadcast, as in numpy. An array's datatype must hold a Python number.
+        An array's datatype must hold a Python number.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype. It may be an input.
     device : wgpu.GPUDevice, optional
@@ -86,9 +86,8 @@ def diff(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        An Array of u32, i32 or f32, or of smaller items, which become such.
+        An Array of up to 4 bytes, computed as u32, i32 or f32.
     n : int, default 1
-        How often.
     axis : int, default -1
     prepend, append : numpy.ndarray or number, optional
         For numpy arrays.
@@ -98,7 +97,6 @@ def diff(
     Returns
     -------
     numpy.ndarray or Array
-        Shorter by n along the axis.
 
     Examples
     --------
@@ -208,7 +206,7 @@ def matmul(
     Returns
     -------
     numpy.ndarray or Array
-        Shape (m, n), without the dimensions that vectors lack; of Arrays (m·n,) unless both have two dimensions.
+        Of an Array (m·n,), unless both have two dimensions.
 
     Raises
     ------

@@ -289,21 +289,21 @@ def take(
     x : numpy.ndarray or Array
         Of any shape and datatype.
     indices : numpy.ndarray or Array
-        Integers of any shape; bools are 0 and 1, as `compress` takes masks. Negative ones count from the end.
+        Bools are 0 and 1; `compress` takes masks. Negative ones count from the end.
     axis : int, optional
         By default all items, in C order.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape.
     mode : {"raise", "wrap", "clip"}, optional
-        For an index out of range. By default the host raises, and the GPU wraps. ``"wrap"`` is modulo the length,
-        ``"clip"`` the first or last item; ``"raise"`` for Arrays waits for the GPU.
+        By default indices out of range raise on the host, and wrap on the GPU. ``"raise"`` for Arrays waits for the
+        GPU.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        The shape of `x` with that of `indices` in place of `axis`.
+        An Array if an argument is one.
 
     Raises
     ------
@@ -399,11 +399,10 @@ def searchsorted(
     x1 : numpy.ndarray or Array
         Ascending, with NaN last, which is not checked; with `sorter` in any order.
     x2 : numpy.ndarray, Array or number
-        Of any shape; an expression, such as ``2 * x``, of the datatype of `x1`.
+        An expression, such as ``2 * x``, is of the datatype of `x1`.
     side : {"left", "right"}, default "left"
-        Whether before or behind equal items of `x1`.
     sorter : numpy.ndarray or Array, optional
-        The indices that sort `x1`. On the GPU those out of range count as the last one.
+        On the GPU indices out of range count as the last one.
     size : int, optional
         The items of an expression without a leaf, such as ``gw.index``.
     device : wgpu.GPUDevice, optional
@@ -412,7 +411,7 @@ def searchsorted(
     Returns
     -------
     numpy.ndarray or Array
-        Of the shape of `x2`, from 0 to the length of `x1`.
+        An Array if an argument is one.
 
     Raises
     ------
@@ -524,16 +523,14 @@ def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice |
     x : numpy.ndarray, Array or number
         Of any shape.
     bins : numpy.ndarray or Array
-        Edges, ascending; on the host also descending. Those of an Array are not checked.
+        Those of an Array ascend, which is not checked.
     right : bool, default False
-        Whether a bin has its right edge, not the left one.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        Of the shape of `x`: 0 is below the first edge.
 
     Raises
     ------

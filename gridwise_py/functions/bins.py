@@ -225,12 +225,10 @@ def histogram(
     x : numpy.ndarray, Array or expression of Arrays
         Of any shape.
     bins : int, str, sequence of numbers, numpy.ndarray or Array, default 10
-        How many, or the edges, ascending; those of an Array are not checked. Of numpy arrays also a rule, such as
-        ``"auto"``.
+        How many, or ascending edges; those of an Array are not checked. Of numpy arrays also a rule, ``"auto"``.
     range : tuple of two numbers, optional
         An Array with a number of bins needs it.
     density : bool, optional
-        Whether to return the density instead.
     weights : numpy.ndarray, Array or expression, optional
         Added up in place of counts.
     device : wgpu.GPUDevice, optional
@@ -241,7 +239,7 @@ def histogram(
     hist : numpy.ndarray or Array
         Of Arrays u32, or the datatype of the weights, of at least 4 bytes; densities are floats.
     edges : numpy.ndarray or Array
-        Those that are counted by, of numpy's dtype; an Array only if `bins` is one.
+        Of numpy's dtype; an Array only if `bins` is one.
 
     Raises
     ------
@@ -360,11 +358,10 @@ def histogram2d(
     Parameters
     ----------
     x, y : numpy.ndarray, Array or expression of Arrays
-        As many items each. Arrays are of one datatype.
+        Arrays are of one datatype.
     bins : int or edges, or a tuple or list of two
         As for `histogram`, of both or of each.
     range : tuple of two tuples of two numbers, optional
-        Of x and of y.
     density, weights, device
         As for `histogram`.
 
@@ -455,21 +452,18 @@ def bincount(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression of Arrays
-        Integers that are not negative, or bools, of one dimension.
     weights : numpy.ndarray, Array or expression, optional
-        As many.
     minlength : int, default 0
-        The least length, for numpy arrays.
+        For numpy arrays.
     length : int, optional
-        The length, which Arrays need. Their numbers outside are left out.
+        Arrays need it, and leave out numbers outside.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        intp, or float64 with weights, added in float32 on a device without it; of Arrays u32, or the datatype of the
-        weights.
+        Weights of numpy arrays are added in float64, or in float32 on a device without it.
 
     Raises
     ------
@@ -544,13 +538,11 @@ def reduce_by_index(
     Parameters
     ----------
     indices : numpy.ndarray, Array or expression of Arrays
-        Integers. On the GPU those outside are left out.
+        On the GPU those outside are left out.
     x : numpy.ndarray, Array or expression of Arrays
-        An item for each index.
     op : BinOp or str, default Add
         If it does not commute, items are combined in their order.
     length : int
-        Of the result.
     deterministic : bool, default False
         For floats: the same bits on every run; see `ReduceByIndex`.
     device : wgpu.GPUDevice, optional
@@ -610,9 +602,9 @@ def scatter_add(
     x : numpy.ndarray or Array
         Of one dimension, of 4 or 8 bytes.
     indices : numpy.ndarray, Array or expression of Arrays
-        Integers. On the GPU those outside are left out.
+        On the GPU those outside are left out.
     values : numpy.ndarray, Array or expression of Arrays
-        One for each index, or a number for all, of the datatype of `x`.
+        Of the datatype of `x`.
     deterministic : bool, default False
         For floats: the same bits on every run; see `ReduceByIndex`.
     device : wgpu.GPUDevice, optional

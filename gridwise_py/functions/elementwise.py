@@ -166,16 +166,16 @@ def _number(array: Array) -> Any:
 
 
 sqrt = _of_floats("sqrt", "Return the square root.")
-exp = _of_floats("exp", "Return e to the power of x.")
+exp = _of_floats("exp", "Return the exponential.")
 log = _of_floats("log", "Return the natural logarithm.")
 sin = _of_floats("sin", "Return the sine.")
 cos = _of_floats("cos", "Return the cosine.")
 tanh = _of_floats("tanh", "Return the hyperbolic tangent.")
 _AS_THEY_ARE = "Of the dtype of `x`."
-floor = _of_floats("floor", "Return x rounded down.", _AS_THEY_ARE)
-ceil = _of_floats("ceil", "Return x rounded up.", _AS_THEY_ARE)
-rint = _of_floats("rint", "Return x rounded to the nearest integer, ties to even.")
-isnan = _of_floats("isnan", "Return whether x is NaN.", "Of bool.")
+floor = _of_floats("floor", "Return `x` rounded down.", _AS_THEY_ARE)
+ceil = _of_floats("ceil", "Return `x` rounded up.", _AS_THEY_ARE)
+rint = _of_floats("rint", "Return `x` rounded to the nearest integer, ties to even.")
+isnan = _of_floats("isnan", "Return whether `x` is NaN.", "Of bool.")
 
 
 @one_shot()
@@ -222,7 +222,7 @@ def _of_numbers(name: str, kind: str, sentence: str, takes: str) -> Callable[...
     return explained()(of_items)
 
 
-sign = _of_numbers("sign", "sign", "Return −1, 0 or 1.", "iuf")
+sign = _of_numbers("sign", "sign", "Return the sign: −1, 0 or 1.", "iuf")
 absolute = _of_numbers("absolute", "abs", "Return the magnitude; that of the least integer wraps.", "iuf")
 abs = absolute
 

@@ -67,11 +67,11 @@ class Groups:
     Attributes
     ----------
     keys : numpy.ndarray, Array, tuple or dict
-        The keys: a tuple or a dict of columns where the keys were given so.
+        A tuple or a dict of columns where they were given so.
     columns : dict from str to numpy.ndarray or Array
         All columns by their names, those of the keys first: ``"key"``, of several ``"key_0"`` or the names given.
     count : numpy.ndarray or Array
-        The number of groups, one item of u32.
+        How many groups, one item of u32.
     """
 
     keys: Any
@@ -158,26 +158,25 @@ def group_by(
 ) -> Groups:
     """Aggregate the rows of each key.
 
-    ``group_by(keys, total=(x, "sum"))`` takes columns, ``group_by(table, "city", total=("price", "sum"))`` a table and
-    names of its columns. Aggregates may also be a dict in the last position.
+    ``group_by(keys, total=(x, "sum"))``, or of a table ``group_by(table, "city", total=("price", "sum"))``.
 
     Parameters
     ----------
     keys : numpy.ndarray, Array or expression, or a tuple, list or dict of these; or a table
-        Columns of one dimension, on the host also of strings, categories, dates or other objects that have an order. A
-        table is a DataFrame of pandas or polars, or a dict of columns.
+        Columns of one dimension, on the host of anything that has an order. A table is a DataFrame of pandas or polars,
+        or a dict of columns.
     by : dict from str to tuple, optional; or str or list of str
-        The aggregates; or, behind a table, the columns of keys.
+        The aggregates as a dict; or, behind a table, the columns of keys.
     aggregates : dict from str to tuple, optional
-        Behind a table.
+        As a dict, behind a table.
     key_bits : int or sequence of int, optional
-        For each column: keys are integers from 0 to ``2**bits - 1``. By default all bits; of integers in numpy as many
-        as the largest needs.
+        Keys of a column are integers below ``2**bits``. By default all bits, in numpy as many as the largest integer
+        needs.
     skipna : bool, default False
-        Whether to leave NaNs out, as pandas does. Of no others the sum is 0, the product 1, ``"any"`` false, ``"all"``
-        true, the rest NaN.
+        Leave NaNs out, as pandas does. Of none the sum is 0, the product 1, ``"any"`` false, ``"all"`` true, the rest
+        NaN.
     dropna : bool, default False
-        Whether to leave out groups without a key (NaN, None, NaT), on the host. By default they are the last group.
+        Leave out groups without a key (NaN, None, NaT), on the host; else they come last.
     size : int, optional
         The groups that there is room for on the GPU; by default as many as rows.
     deterministic : bool, default False
@@ -192,7 +191,7 @@ def group_by(
     Returns
     -------
     Groups
-        Arrays of numpy, or Arrays that carry their count where a column is on the GPU.
+        Arrays carry their counts.
 
     Raises
     ------

@@ -40,7 +40,7 @@ _PARAMETERS = """
     Returns
     -------
     numpy scalar, numpy.ndarray or Array
-        As for `{name}`{none}.
+        {none}
     """
 
 
@@ -279,8 +279,8 @@ def nanargmax(
 
 def _document() -> None:
     nothing = {
-        "min": "; NaN of none", "max": "; NaN of none", "mean": "; NaN of none", "var": "; NaN of none",
-        "argmin": "; of none numpy arrays raise, and Arrays give the first index", "sum": "; 0 of none", "prod": "; 1 of none",
+        "min": "NaN of none.", "max": "NaN of none.", "mean": "NaN of none.", "var": "NaN of none.",
+        "argmin": "Of none numpy arrays raise, and Arrays give the first index.", "sum": "0 of none.", "prod": "1 of none.",
     }  # fmt: skip
     nothing |= {"std": nothing["var"], "argmax": nothing["argmin"]}
     for name in __all__:

@@ -272,7 +272,7 @@ def median(
     Returns
     -------
     numpy scalar, numpy.ndarray or Array
-        Of numpy's dtype; an Array of f32 where `x` is on the GPU, where nothing is read back.
+        Of numpy's dtype; of f32 where `x` is on the GPU.
 
     Raises
     ------
@@ -323,10 +323,10 @@ def quantile(
     Parameters
     ----------
     x : numpy.ndarray or Array
-        An Array of up to 4 bytes. Differences of signed integers wrap in numpy, not in Arrays. A quantile that is an
-        item is that item, also beside an infinity, where numpy's is NaN.
+        An Array of up to 4 bytes. Unlike in numpy, differences of an Array's integers do not wrap, and an item beside
+        an infinity is no NaN.
     q : float or array_like of floats
-        From 0 to 1, on the host.
+        On the host.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     out : numpy.ndarray or Array, optional
@@ -345,8 +345,7 @@ def quantile(
     Returns
     -------
     numpy scalar, numpy.ndarray or Array
-        The shape of `q`, then that of `x` without the axes. Of numpy's dtype; an Array of f32 where `x` is on the GPU,
-        where nothing is read back.
+        Of numpy's dtype; of f32 where `x` is on the GPU.
 
     Raises
     ------

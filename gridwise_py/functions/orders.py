@@ -80,7 +80,6 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
     x : numpy.ndarray or Array
         With items of 1, 2, 4 or 8 bytes.
     axes : sequence of int, optional
-        For each dimension of the result, which one of `x` it is; by default the last one first.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -248,7 +247,6 @@ def roll(
     x : numpy.ndarray or Array
         With items of 1, 2, 4 or 8 bytes.
     shift : int or sequence of int
-        By how many places.
     axis : int or sequence of int, optional
         By default all items, in C order.
     device : wgpu.GPUDevice, optional
@@ -311,11 +309,11 @@ def put(
     x : Array or numpy.ndarray
         Of any shape, with items of 1, 2, 4 or 8 bytes.
     indices : numpy.ndarray or Array
-        Integers, also uint64; bools are 0 and 1. Negative ones count from the end.
+        Also uint64; bools are 0 and 1.
     values : number, numpy.ndarray or Array
-        Converted to the datatype of `x`. Fewer are repeated; more are ignored.
     mode : {"raise", "wrap", "clip", "drop"}, optional
-        For an index out of range. By default the host raises, and the GPU drops it. The others are those of `take`.
+        By default indices out of range raise on the host, and are dropped on the GPU. ``"raise"`` for Arrays waits for
+        the GPU.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -376,9 +374,9 @@ def copy_ranges(
     Parameters
     ----------
     source : numpy.ndarray, Array or ChunkedArray
-        Chunks of a ChunkedArray act as one array.
+        Chunks act as one array.
     destination : numpy.ndarray, Array or ChunkedArray
-        Of the datatype of `source`; it is changed where ranges cover it.
+        Of the datatype of `source`.
     source_offsets, destination_offsets, lengths : numpy.ndarray or Array
         Integers of at least 0; Arrays are of u32.
     device : wgpu.GPUDevice, optional
@@ -563,7 +561,6 @@ def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) 
     Parameters
     ----------
     keys : sequence of numpy.ndarray or Array, or an array
-        Of one shape and any datatypes.
     axis : int, default -1
         By default the last one.
     device : wgpu.GPUDevice, optional
@@ -572,7 +569,6 @@ def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) 
     Returns
     -------
     numpy.ndarray or Array
-        Of the shape of a key.
 
     Raises
     ------

@@ -60,7 +60,7 @@ def top_k(
     k : int
         From 0 to n.
     axis : int, default -1
-        The last one is the fastest.
+        The last one is fastest.
     mode : {"largest", "smallest"}, default "largest"
     sorted : bool, default True
         Whether the best item comes first. Otherwise they are in the order of their indices.
@@ -70,7 +70,7 @@ def top_k(
     Returns
     -------
     TopItems
-        ``values`` and ``indices``, of the shape of `x` with k along `axis`.
+        ``values`` and ``indices``.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def top_k(
 
 @one_shot()
 def nth_element(x: Rankable, k: int | Sequence[int] | np.ndarray, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the k-th smallest item, from 0 on, or those at several places, without sorting.
+    """Return the item at `k` of the sorted ones, or those at several places, without sorting.
 
     Parameters
     ----------
@@ -134,7 +134,6 @@ def nth_element(x: Rankable, k: int | Sequence[int] | np.ndarray, *, device: wgp
     Returns
     -------
     numpy scalar, numpy.ndarray or Array
-        Of the shape of `k` and the datatype of `x`; an Array where `x` is on the GPU.
 
     Raises
     ------
@@ -218,18 +217,15 @@ def partition(
     x : numpy.ndarray or Array
         Of any shape and datatype.
     kth : int or sequence of int
-        Negative ones count from the end.
     axis : int, default -1
-        None takes all items, in one dimension.
     kind, order : optional
-        As in numpy, but that records are not sorted.
+        Records are not sorted.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        Of the shape of `x`. NaN comes last.
 
     Raises
     ------

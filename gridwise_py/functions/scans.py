@@ -64,8 +64,7 @@ def scan(
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.
     initial : number, numpy array or Array of one item, optional
-        What is combined in front of all items, such as the total of earlier data, in the datatype of the result. An
-        exclusive scan begins with it.
+        Of the result's datatype, such as the total of earlier data. An exclusive scan begins with it.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype. It may be an input.
     device : wgpu.GPUDevice, optional
@@ -74,7 +73,6 @@ def scan(
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,), in the datatype of `x`.
 
     Examples
     --------
@@ -145,7 +143,6 @@ def cumsum(
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,); with `axis` that of `x`.
 
     Examples
     --------
@@ -196,7 +193,6 @@ def cumprod(
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,); with `axis` that of `x`.
 
     Notes
     -----
@@ -235,9 +231,7 @@ def cumulative_sum(
     axis : int, optional
         Needed for several dimensions.
     dtype : Datatype, str or numpy dtype, optional
-        As for `cumsum`.
     include_initial : bool, default False
-        Whether the result begins with 0 along the axis, one item longer.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype.
     device : wgpu.GPUDevice, optional
@@ -276,9 +270,7 @@ def cumulative_prod(
     axis : int, optional
         Needed for several dimensions.
     dtype : Datatype, str or numpy dtype, optional
-        As for `cumsum`.
     include_initial : bool, default False
-        Whether the result begins with 1 along the axis, one item longer.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype.
     device : wgpu.GPUDevice, optional

@@ -138,12 +138,11 @@ def reduce_by_key(
     Parameters
     ----------
     keys : numpy.ndarray, Array or expression
-        Of one dimension. Equal keys that are not neighbours make several runs: `sort_pairs` brings them together.
+        Equal keys that are not neighbours make several runs: `sort_pairs` brings them together.
     x : numpy.ndarray, Array or expression
-        As long as `keys`.
     op : BinOp or str, default Add
     size : int, optional
-        The runs that there is room for on the GPU; by default as many as items.
+        The runs that there is room for on the GPU; by default all.
     deterministic : bool, default False
         For floats: the same bits on every run and adapter; see `ReduceByKey`.
     device : wgpu.GPUDevice, optional
@@ -152,7 +151,7 @@ def reduce_by_key(
     Returns
     -------
     ReducedByKey
-        ``keys`` and ``values`` of the runs. Values, and keys in Arrays, are of at least 4 bytes.
+        ``keys`` and ``values``; values, and keys in Arrays, are of at least 4 bytes.
 
     Examples
     --------
@@ -184,7 +183,6 @@ def scan_by_key(
     Returns
     -------
     numpy.ndarray or Array
-        As long as `x`.
 
     Examples
     --------
@@ -209,13 +207,12 @@ def segmented_reduce(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of one dimension.
     offsets : numpy.ndarray or Array, optional
-        Segment s is ``x[offsets[s]:offsets[s + 1]]``, as in a CSR matrix. They do not fall. An Array is of u32 and not
-        checked: others give undefined results, within the arrays.
+        Segment s is ``x[offsets[s]:offsets[s + 1]]``. They do not fall; an Array is of u32 and not checked: others give
+        undefined results, within the arrays.
     op : BinOp or str, default Add
     length : int, optional
-        In place of `offsets`: the items of each segment.
+        The items of each segment, in place of `offsets`.
     deterministic : bool, default False
         For floats: the same bits on every run and adapter; see `SegmentedReduce`.
     device : wgpu.GPUDevice, optional
@@ -224,8 +221,7 @@ def segmented_reduce(
     Returns
     -------
     numpy.ndarray or Array
-        A result for each segment, of the datatype of `x`, but of at least 4 bytes. Of no items it is the operator's
-        identity.
+        Of at least 4 bytes; of no items the operator's identity.
 
     Examples
     --------
@@ -259,7 +255,7 @@ def segmented_scan(
     Returns
     -------
     numpy.ndarray or Array
-        As long as `x`. Items in no segment are unspecified.
+        Items in no segment are unspecified.
 
     Examples
     --------
@@ -283,11 +279,10 @@ def segmented_sort(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of one dimension. NaN comes last.
     offsets : numpy.ndarray or Array, optional
         As for `segmented_reduce`.
     length : int, optional
-        In place of `offsets`: the items of each segment; the last one has the rest.
+        The items of each segment; the last one has the rest.
     descending : bool, default False
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
@@ -295,7 +290,7 @@ def segmented_sort(
     Returns
     -------
     numpy.ndarray or Array
-        As long as `x`. Items in no segment are unspecified.
+        Items in no segment are unspecified.
 
     Notes
     -----
@@ -321,9 +316,8 @@ def segmented_sort_pairs(
     Parameters
     ----------
     keys : numpy.ndarray, Array or expression
-        Of one dimension.
     values : numpy.ndarray, Array or expression
-        As long as `keys`, of 4 or 8 bytes.
+        Of 4 or 8 bytes.
     offsets, length, descending, device
         As for `segmented_sort`.
 
@@ -379,11 +373,10 @@ def segmented_top_k(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of one dimension.
     offsets : numpy.ndarray or Array
         As for `segmented_reduce`.
     k : int, or numpy.ndarray or Array of integers
-        From 0 to 1,024, for all segments or for each; an Array of u32, of which larger numbers count as 1,024.
+        From 0 to 1,024, for all segments or for each; larger numbers of an Array count as 1,024.
     mode : {"largest", "smallest"}, default "largest"
     sorted : bool, default True
         Whether the best item comes first. Otherwise they are in the order of their indices.
@@ -396,10 +389,10 @@ def segmented_top_k(
     -------
     TopItems
         ``values`` and ``indices`` in the segment, shape (segments, k). In short segments other values are 0, other
-        indices −1, or 2³² − 1 in Arrays.
+        indices −1 (in Arrays 2³² − 1).
     SegmentedTopItems
-        With a `k` for each segment also ``offsets``: results of segment s are ``offsets[s]`` to ``offsets[s + 1] - 1``,
-        at most its items. With an Array `k` results carry their count.
+        Of several `k` in one dimension, with the ``offsets`` of each segment's results; they carry their count with an
+        Array `k`.
 
     Notes
     -----
@@ -485,9 +478,9 @@ def repeat(
     x : numpy.ndarray, Array or expression
         An expression of one dimension; with items of 4 or 8 bytes, or of 1 or 2 if `repeats` is on the host.
     repeats : int, or numpy.ndarray or Array of integers
-        How often: for all items, or for each; an Array is of u32.
+        For all items, or for each; an Array is of u32.
     axis : int, optional
-        By default all items, in C order. Of several dimensions `repeats` has to be on the host.
+        Of several dimensions only with `repeats` on the host.
     size : int, optional
         The items that there is room for, which an Array `repeats` needs.
     device : wgpu.GPUDevice, optional
@@ -598,7 +591,7 @@ def segment_ids(offsets: HostItems | Array, *, size: int | None = None, device: 
     offsets : numpy.ndarray or Array
         As for `segmented_reduce`, from 0 on.
     size : int, optional
-        The number of items, which an Array needs.
+        An Array needs it.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 

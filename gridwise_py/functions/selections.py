@@ -107,20 +107,20 @@ def compress(
     Parameters
     ----------
     condition : numpy.ndarray, Array, ChunkedArray or expression
-        Of one dimension, or of the shape of `x`. It may be shorter than `x`, of which the rest is left out.
+        Of one dimension, or of the shape of `x`.
     x : numpy.ndarray, Array, ChunkedArray or expression
         Of any datatype; an expression of one dimension.
     axis : int, optional
-        By default all items, in C order. Of several dimensions of an Array the condition has to be on the host.
+        Of several dimensions of an Array only with the condition on the host.
     out : numpy.ndarray or Array, optional
-        As in numpy; an Array has room for all items.
+        An Array has room for all items.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        An Array carries its count: ``trim()`` reads it.
+        An Array carries its count.
 
     Raises
     ------
@@ -245,9 +245,9 @@ def delete(x: HostItems | Array, indices: Any, axis: int | None = None, *, devic
     x : numpy.ndarray or Array
         Of any shape and datatype.
     indices : int, slice, numpy.ndarray or Array
-        Integers, negative ones from the end, or a mask or slice. Those of an Array that are out of range are left out.
+        Those of an Array that are out of range are left out.
     axis : int, optional
-        By default all items, in C order. Of several dimensions the indices have to be on the host.
+        Of several dimensions only with indices on the host.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -308,7 +308,7 @@ def flatnonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> Any:
     Parameters
     ----------
     x : numpy.ndarray, Array, ChunkedArray or expression
-        Of any shape, such as a condition ``x > 3``, of which nothing is stored. Positions count in C order.
+        A condition, ``x > 3``, is not stored.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -370,14 +370,14 @@ def partition_by(
     x : numpy.ndarray, Array, ChunkedArray or expression
         Of one dimension.
     where : numpy.ndarray, Array, ChunkedArray or expression, or a tuple of two
-        Of two the first that holds for an item decides.
+        Of two the first that holds decides.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     tuple of numpy.ndarray or of Array
-        Two or three parts, each in the order of `x`. Arrays carry their counts.
+        Parts are in the order of `x`. Arrays carry their counts.
 
     Examples
     --------
@@ -404,9 +404,7 @@ def run_length_encode(x: Selectable, *, equal_nan: bool = True, device: wgpu.GPU
     Parameters
     ----------
     x : numpy.ndarray, Array, ChunkedArray or expression
-        Of one dimension.
     equal_nan : bool, default True
-        Whether NaN equals NaN.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -531,11 +529,9 @@ def unique(
     x : numpy.ndarray or Array
         Of any shape and datatype.
     return_index, return_inverse, return_counts : bool, default False
-        Also return where each occurs first; for each item the index of its equal; how often each occurs.
     axis : int, optional
         Unique rows are not here.
     equal_nan : bool, default True
-        Whether all NaN are one item.
     sorted : bool, default True
         The result always is.
     device : wgpu.GPUDevice, optional

@@ -99,10 +99,9 @@ def merge(
     Parameters
     ----------
     a, b : numpy.ndarray or Array
-        Of one datatype, in the order of the result, which is not checked: of others the result is in no particular
-        order, within the arrays.
+        Of one datatype, both sorted; if not, the result is in no particular order.
     values : tuple of two numpy.ndarray or Array, optional
-        Two arrays of 4 or 8 bytes that move with the keys.
+        Of 4 or 8 bytes, to move with the keys.
     descending : bool, default False
         Whether both descend.
     less : callable, optional
@@ -240,7 +239,7 @@ def union1d(ar1: SetItems, ar2: SetItems, *, device: wgpu.GPUDevice | None = Non
     Parameters
     ----------
     ar1, ar2 : numpy.ndarray or Array
-        Of any shape, promoted as in numpy. NaN equals NaN.
+        NaN equals NaN.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -274,11 +273,10 @@ def intersect1d(
     Parameters
     ----------
     ar1, ar2 : numpy.ndarray or Array
-        Of any shape, promoted as in numpy. NaN equals no other.
+        NaN equals no other.
     assume_unique : bool, default False
-        Whether no item is twice in an array, which saves work and is not checked.
+        Saves work, and is not checked.
     return_indices : bool, default False
-        Whether to also return where each item is first in both: a join of unique keys.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -391,22 +389,19 @@ def isin(
     Parameters
     ----------
     element : numpy.ndarray or Array
-        Of any shape.
     test_elements : numpy.ndarray or Array
-        Sorted, then searched for each item. NaN equals no other.
+        NaN equals no other.
     assume_unique : bool, default False
-        It changes nothing here.
+        Not used.
     invert : bool, default False
-        Whether to say the opposite.
     kind : {"sort", "table"}, optional
-        It changes nothing here.
+        Not used.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        Of the shape of `element`.
 
     Examples
     --------

@@ -57,7 +57,7 @@ def sort(
     x : numpy.ndarray or Array
         With `less` of one dimension, of u32, i32, f32, or structs of these.
     axis : int, default -1
-        The last one is the fastest. None sorts all items, in one dimension.
+        The last one is fastest.
     kind, stable : optional
         Every sort here is stable.
     order : None
@@ -231,13 +231,12 @@ def sort_pairs(
     Parameters
     ----------
     keys : numpy.ndarray or Array
-        Of one dimension.
     values : numpy.ndarray or Array
-        As long as `keys`, of 4 or 8 bytes.
+        Of 4 or 8 bytes.
     descending
         As for `sort`.
     out : tuple of numpy.ndarray or of Array, optional
-        Where to put keys and values, which may be the inputs in numpy.
+        For keys and values; in numpy also the inputs.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 

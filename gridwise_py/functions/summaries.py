@@ -418,7 +418,7 @@ def any(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        NaN is not 0.
+        Of any shape and datatype.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     out : numpy.ndarray or Array, optional
@@ -499,7 +499,7 @@ def argmax(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        An expression of up to 4 bytes. The first NaN is largest.
+        Of any shape and datatype.
     axis : int, optional
         By default all items, in C order.
     out : numpy.ndarray or Array, optional
@@ -542,7 +542,7 @@ def argmin(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        An expression of up to 4 bytes. The first NaN is smallest.
+        Of any shape and datatype.
     axis : int, optional
         By default all items, in C order.
     out : numpy.ndarray or Array, optional
@@ -573,19 +573,19 @@ def argmin(
 
 @one_shot()
 def minmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> MinAndMax:
-    """Return the smallest and the largest item, read once.
+    """Return the smallest and largest item, read once; NaN propagates.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        NaN propagates.
+        Of any shape and datatype.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     MinAndMax
-        ``min`` and ``max``; of an Array in u32, i32 or f32, or its datatype of 8 bytes, which is read twice.
+        In Arrays of u32, i32 or f32, or of 8 bytes, which are read twice.
 
     Raises
     ------
@@ -618,14 +618,14 @@ def argminmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> ArgMinAn
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        The first NaN is both.
+        Of any shape and datatype.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     ArgMinAndMax
-        ``argmin``, ``argmax``, ``min`` and ``max``. Indices count in C order.
+        Indices count in C order.
 
     Raises
     ------
@@ -664,7 +664,7 @@ def find(x: Findable, *, device: wgpu.GPUDevice | None = None) -> Any:
     Parameters
     ----------
     x : numpy.ndarray, Array, ChunkedArray or expression
-        Of any shape, such as a condition ``x > 3``.
+        A condition, such as ``x > 3``.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -696,7 +696,7 @@ def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device
     ----------
     x : numpy.ndarray, Array, ChunkedArray or expression
         With items of up to 4 bytes.
-    predicate : callable, or expression with one leaf
+    predicate : callable or expression
         ``lambda x: x > 3``, or an expression of a leaf, ``gw.f32("x") > 3``. It may use other Arrays, item by item.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
@@ -773,7 +773,7 @@ def count_nonzero(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        NaN is not 0.
+        Of any shape and datatype.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     keepdims : bool, default False
@@ -846,12 +846,11 @@ def mean(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of up to 4 bytes, or integers of 8, or numpy's float64. Integers are converted to float32, item by item.
+        Of up to 4 bytes, integers of 8, or numpy's float64. Integers become float32, where numpy has float64.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     dtype : {"f16", "f32", "f64"} or numpy dtype, optional
-        Of the result. float64 is for numpy arrays: items are converted as they are read. Others are computed in
-        float32.
+        float64, for numpy arrays, converts items as they are read.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape; an Array of the result's datatype.
     keepdims : bool, default False
@@ -864,7 +863,7 @@ def mean(
     Returns
     -------
     numpy.float32, numpy.ndarray or Array
-        Of float32, or float16, float64 or complex64 as `x`; also for integers, where numpy gives float64.
+        Of the dtype of floats.
 
     Raises
     ------
@@ -928,13 +927,11 @@ def average(
     Parameters
     ----------
     x : numpy.ndarray or Array
-        An Array of up to 4 bytes is read as f32.
+        An Array is read as f32.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     weights : numpy.ndarray or Array, optional
-        Of the shape of `x`, or in numpy of one dimension along an axis. By default all are 1.
     returned : bool, default False
-        Whether to return the sum of the weights, too.
     keepdims : bool, default False
         Whether these axes stay, with one item each.
     device : wgpu.GPUDevice, optional
@@ -943,7 +940,7 @@ def average(
     Returns
     -------
     numpy scalar, numpy.ndarray or Array, or a tuple of two
-        Of numpy's dtype; an Array is of f32.
+        Of numpy's dtype; an Array of f32.
 
     Raises
     ------
@@ -1120,21 +1117,19 @@ def var(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of up to 4 bytes, or integers of 8, which are converted to float32.
+        Of up to 4 bytes, or integers of 8, which become float32.
     axis : int or tuple of int, optional
         By default all items.
     dtype : {"f16", "f32"} or numpy dtype, optional
-        Of the result, which is computed in float32.
+        Computed in float32.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape; an Array of the result's datatype.
     ddof : float, default 0
-        The sum of squares is divided by n − ddof, at least 0.
     keepdims : bool, default False
         Whether the result has as many dimensions as `x`.
     where : numpy.ndarray, Array or expression of bool, default True
         Which items count, of a shape that is broadcast to that of `x`.
     correction : float, optional
-        Another name of `ddof`.
     deterministic : bool, default False
         The same bits for every size of subgroups, and on every adapter whose divisions round to the nearest float; see
         `Reduce`.
@@ -1144,7 +1139,7 @@ def var(
     Returns
     -------
     numpy.float32, numpy.ndarray or Array
-        Of float32, or float16 as `x`, also for integers.
+        Of the dtype of floats.
 
     Raises
     ------

@@ -188,12 +188,12 @@ class Expression(Operators):
     Attributes
     ----------
     kind : str
-        What it does: ``"leaf"``, ``"index"``, ``"number"``, or the name of an operation.
+        ``"leaf"``, ``"index"``, ``"number"``, or an operation.
     type : str
         ``"u32"``, ``"i32"``, ``"f32"`` or ``"bool"``.
     args : tuple of Expression
     value : object
-        What else tells it apart from others of its kind: the name of a leaf, the number.
+        The name of a leaf, the number.
 
     Examples
     --------
@@ -472,7 +472,6 @@ def f32(value: Any, *, components: int = 1) -> Any:
     ----------
     value : str, Expression, Array or number
     components : int, default 1
-        Of a leaf.
     """
     return _leaf_or_cast("f32", value, components)
 
@@ -486,7 +485,6 @@ def u32(value: Any, *, components: int = 1) -> Any:
     ----------
     value : str, Expression, Array or number
     components : int, default 1
-        Of a leaf.
     """
     return _leaf_or_cast("u32", value, components)
 
@@ -500,7 +498,6 @@ def i32(value: Any, *, components: int = 1) -> Any:
     ----------
     value : str, Expression, Array or number
     components : int, default 1
-        Of a leaf.
     """
     return _leaf_or_cast("i32", value, components)
 

@@ -261,7 +261,6 @@ def function(text: str, *, numpy: Callable[..., Any] | None = None) -> Callable[
     Returns
     -------
     callable
-        Takes what functions of expressions take.
 
     Raises
     ------

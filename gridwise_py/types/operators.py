@@ -74,15 +74,13 @@ class BinOp(Operator):
     name : str
         In tables.
     identity : number, mapping from datatype name to number, or callable from Datatype to number
-        The e of ``combine(e, x) == x == combine(x, e)``. For a `Struct` a tuple with a number for each field, or a
-        mapping from field to number.
+        Neutral on both sides; for a `Struct` a number for each field, as a tuple or mapping.
     numpy : callable
         The same in numpy, ``f(a, b)``, item by item; for a `Struct` on structured arrays, with `Struct.array` for the
         result. `check`, `gridwise_py.measure` and ``reference`` compare with it.
     wgsl : str, optional
-        Defines ``fn combine(a: T, b: T) -> T``, where ``T`` is the datatype's WGSL type. For a `Struct` it has its
-        fields, ``T(a.count + b.count, a.sum + b.sum)``; for complex64 it is ``vec2<f32>``. Only functions and constants
-        are allowed, without the names of WGSL's or this library's.
+        Defines ``fn combine(a: T, b: T) -> T`` of the datatype's ``T``; a `Struct` has its fields, complex64 is
+        ``vec2<f32>``. Only functions and constants are allowed, without names of WGSL's or this library's.
     expression : str, optional
         In ``a`` and ``b``, valid for scalars and for vectors.
     commutative : bool, default True

@@ -35,9 +35,8 @@ class UnaryOp(Operator):
     check : bool or sequence of numbers, default True
         As for `BinOp`.
     max_ulps : number, optional
-        How far correct floats may be from numpy's, in units in the last place; 0 for an operator that rounds as numpy
-        does or not at all. By default the check allows a thousandth, comparisons of results one ulp of noise on the
-        items.
+        How far correct floats may be from numpy's, in units in the last place. By default the check allows a
+        thousandth, comparisons one ulp of noise on the items.
 
     Notes
     -----

@@ -517,7 +517,7 @@ def test_a_page_leaves_out_what_the_page_of_shared_arguments_says(reference):
     assert one.split("\n\n") == [
         "Do it.", "More of it.", ">>> 1 + 1\n2", "``x``\n   What it is done to.",
         "``k``\n   int or sequence of int. How often.", "``keepdims``\n   Something that no other page says.",
-        ":doc:`Other arguments </reference/python/shared>`.", "Returns: It.", "Raises `AxisError`",
+        ":doc:`Others </reference/python/shared>`.", "Returns: It.", "Raises `AxisError`",
         'Source: A. Author, "Title" (2001).', ".. attribute:: first\n               last\n   :type: int", "   Ends.\n",
     ]  # fmt: skip
     assert "``tuning``\n   SortTuning. Said elsewhere" in short.shortened(DOCSTRING)
