@@ -75,7 +75,6 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
             "Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.",
             "Of any shape and datatype.",
             "Of any shape.",
-            "As for `sum`.",
             "Of any datatype; an expression of one dimension.",
         ),
     ),
@@ -134,7 +133,6 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         "Largest first. Equal keys keep their order in both directions, and NaN comes last.",
         (
             "",
-            "As for `sort`, of keys.",
             "Largest first. Equal keys keep their order in both directions.",
             "Largest key first. Pairs with equal keys keep their order in both directions.",
             "Index of the largest key first. Indices of equal keys ascend in both directions.",
@@ -266,10 +264,8 @@ RESULTS = (
     "An expression where an argument is on the GPU: `asarray` stores it.",
     "Of one dimension; an Array carries its count, and nothing is read back.",
     "Of one dimension; an Array carries its count.",
-    "An Array carries its count, and nothing is read back.",
     "An Array of u32 where `x` is on the GPU.",
     "An Array of bool where `x` is on the GPU.",
-    "An Array where `x` is on the GPU.",
     "An Array if an argument is one.",
     "Indices are of intp for numpy, of u32 for Arrays.",
     "Of the shape and datatype of `x`.",
@@ -284,11 +280,10 @@ RESULTS = (
 )
 SHARED_PAGE = "/reference/python/shared"
 #: Types of which the signature, or the page of shared arguments, says enough.
-PLAIN = set(
-    "numpy.ndarray numpy array array_like Array Arrays ChunkedArray wgpu.GPUBuffer wgpu.GPUDevice expression expressions "
-    "Expression number numbers integers floats dtype Datatype str bool int float callable None sequence iterable tuple "
-    "list dict two from to or of and a".split()
-)
+_PLAIN = """numpy.ndarray numpy array array_like Array Arrays ChunkedArray wgpu.GPUBuffer wgpu.GPUDevice expression
+expressions Expression number numbers mapping integers floats dtype Datatype str bool int float callable None sequence
+iterable tuple list dict two from to or of and a"""
+PLAIN = set(_PLAIN.split())
 _TITLES = "Parameters|Returns|Yields|Raises|Warns|See Also|Notes|Examples|Attributes"
 
 
@@ -410,8 +405,8 @@ def shared_page() -> str:
         "`Array`, whose "
         "results stay on the GPU. Most functions also take an :doc:`expression <expressions>`. A dtype is a "
         "name, a numpy "
-        "dtype, or a `Datatype`; names count bits: ``i8`` is int8. To compute with float64 needs a device with "
-        "``shader-f64``; to compare, sort and move does not.",
+        "dtype, or a `Datatype`; names count bits: ``i8`` is int8. Computing with float64 needs a device with "
+        "``shader-f64``, else Python's floats are float32; comparing, sorting and moving it does not.",
         "",
         "Results are numpy arrays, or `Array` where an argument is one, of the shape and datatype that numpy's would "
         "have. Indices and counts are of intp for numpy, of u32 for an `Array`. Functions of :doc:`expressions` "
@@ -421,7 +416,7 @@ def shared_page() -> str:
         "",
         "Errors come before anything is submitted, and change nothing. `ArgumentError`: an option is unknown, or two "
         "do not go together. `DatatypeError`: the items or the operator do not fit. `LengthError`: lengths differ, "
-        "or an output has no room. `OverlapError`: an output overlaps an input. `AxisError`: there is no such dimension. "
+        "or an output has no room. `OverlapError`: an output overlaps an input. `AxisError`: no such dimension. "
         "`BoundsError`: an index on the host is out of range. `EmptyReductionError`: no items have an extreme. "
         ":doc:`All errors <errors>`.",
         "",

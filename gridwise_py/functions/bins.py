@@ -600,7 +600,7 @@ def scatter_add(
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Of one dimension, of 4 or 8 bytes.
+        Of one dimension, of 4 or 8 bytes; it stays as it is.
     indices : numpy.ndarray, Array or expression of Arrays
         On the GPU those outside are left out.
     values : numpy.ndarray, Array or expression of Arrays

@@ -280,15 +280,14 @@ def nanargmax(
 def _document() -> None:
     nothing = {
         "min": "NaN of none.", "max": "NaN of none.", "mean": "NaN of none.", "var": "NaN of none.",
-        "argmin": "Of none numpy arrays raise, and Arrays give the first index.", "sum": "0 of none.", "prod": "1 of none.",
+        "argmin": "Of none numpy arrays raise, and Arrays give the first index.",
+        "sum": "0 of none.", "prod": "1 of none.",
     }  # fmt: skip
     nothing |= {"std": nothing["var"], "argmax": nothing["argmin"]}
     for name in __all__:
         function, of = globals()[name], name.removeprefix("nan")
         first = cast(str, function.__doc__).rstrip(".")
-        function.__doc__ = f"{first} of the items that are not NaN." + _PARAMETERS.format(
-            name=of, none=nothing[of]
-        )
+        function.__doc__ = f"{first} of the items that are not NaN." + _PARAMETERS.format(name=of, none=nothing[of])
 
 
 _document()

@@ -99,7 +99,7 @@ def merge(
     Parameters
     ----------
     a, b : numpy.ndarray or Array
-        Of one datatype, both sorted; if not, the result is in no particular order.
+        Of one datatype, both sorted; if not, the result is in no particular order, but nothing else is touched.
     values : tuple of two numpy.ndarray or Array, optional
         Of 4 or 8 bytes, to move with the keys.
     descending : bool, default False

@@ -477,7 +477,7 @@ def f32(value: Any, *, components: int = 1) -> Any:
 
 
 def u32(value: Any, *, components: int = 1) -> Any:
-    """Return a leaf of uint32 by its name, or an expression converted to uint32.
+    """Return what `f32` does, in uint32.
 
     Floats are truncated, and must be in range. Negative integers wrap.
 
@@ -490,7 +490,7 @@ def u32(value: Any, *, components: int = 1) -> Any:
 
 
 def i32(value: Any, *, components: int = 1) -> Any:
-    """Return a leaf of int32 by its name, or an expression converted to int32.
+    """Return what `f32` does, in int32.
 
     Floats are truncated, and must be in range. Large u32 wrap.
 

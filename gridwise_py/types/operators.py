@@ -72,9 +72,9 @@ class BinOp(Operator):
     Parameters
     ----------
     name : str
-        In tables.
-    identity : number, mapping from datatype name to number, or callable from Datatype to number
-        Neutral on both sides; for a `Struct` a number for each field, as a tuple or mapping.
+    identity : number, tuple, mapping or callable
+        Neutral on both sides: a number, one for each datatype's name, or a function of the `Datatype`; of a `Struct`
+        numbers for its fields, as a tuple or mapping.
     numpy : callable
         The same in numpy, ``f(a, b)``, item by item; for a `Struct` on structured arrays, with `Struct.array` for the
         result. `check`, `gridwise_py.measure` and ``reference`` compare with it.
@@ -92,8 +92,8 @@ class BinOp(Operator):
     key : str, optional
         ``"min"`` or ``"max"``: use ordered keys for floats (see `Accumulator`).
 
-    check : bool or sequence of numbers (or items of the struct), default True
-        Whether to compare it with numpy, or the values to do so with: all for which it is valid, if not every one is.
+    check : bool or sequence, default True
+        Whether to compare it with numpy; or the values to do so with, where not all are valid.
 
     Notes
     -----

@@ -24,7 +24,6 @@ class UnaryOp(Operator):
     Parameters
     ----------
     name : str
-        In tables.
     numpy : callable
         The same in numpy, ``f(x)``, item by item. `check`, `gridwise_py.measure` and ``reference`` compare with it, in
         the datatype.
@@ -32,7 +31,7 @@ class UnaryOp(Operator):
         Defines ``fn apply(x: T) -> T``, as in `BinOp`.
     expression : str, optional
         In ``x``, valid for scalars and for vectors.
-    check : bool or sequence of numbers, default True
+    check : bool or sequence, default True
         As for `BinOp`.
     max_ulps : number, optional
         How far correct floats may be from numpy's, in units in the last place. By default the check allows a

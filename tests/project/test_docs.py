@@ -464,8 +464,9 @@ Parameters
 ----------
 x : numpy.ndarray, Array or expression
     What it is done to.
-k : int or sequence of int, default 3
-    How often.
+kind : {"a", "b"}, default "a"
+    Which.
+n : int or sequence of int
 device : wgpu.GPUDevice, optional
     By default `default_device()`.
 keepdims : bool, default False
@@ -480,10 +481,8 @@ numpy.ndarray
 
 Raises
 ------
-AxisError
-    If there is none.
-ArgumentError
-    As everywhere.
+LimitError, ArgumentError
+    If there is too much.
 
 Attributes
 ----------
@@ -516,11 +515,16 @@ def test_a_page_leaves_out_what_the_page_of_shared_arguments_says(reference):
     one = short.shortened(DOCSTRING, of_primitive=True)
     assert one.split("\n\n") == [
         "Do it.", "More of it.", ">>> 1 + 1\n2", "``x``\n   What it is done to.",
-        "``k``\n   int or sequence of int. How often.", "``keepdims``\n   Something that no other page says.",
-        ":doc:`Others </reference/python/shared>`.", "Returns: It.", "Raises `AxisError`",
+        '``kind``\n   {"a", "b"}. Which.', "``keepdims``\n   Something that no other page says.",
+        ":doc:`Others </reference/python/shared>`.", "Returns: It.", "Raises `LimitError`",
         'Source: A. Author, "Title" (2001).', ".. attribute:: first\n               last\n   :type: int", "   Ends.\n",
     ]  # fmt: skip
     assert "``tuning``\n   SortTuning. Said elsewhere" in short.shortened(DOCSTRING)
+    assert "/shared" not in short.shortened(DOCSTRING, linked=False)
+    assert short.shortened("Return the k of x.\n\nParameters\n----------\na, b\n    As for `f`.\n") == (
+        "The k of x.\n\nOthers as for `f`.\n"
+    )
+    assert short.without_return("Return the items of `x`.") == "Items of `x`."
     assert short.call(DOCSTRING) == "Takes ``input``, and more."
     page = short.shared_page()
     for name, (text, replaced) in short.SHARED.items():
