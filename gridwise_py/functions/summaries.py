@@ -846,11 +846,12 @@ def mean(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        Of up to 4 bytes, integers of 8, or numpy's float64. Integers become float32, where numpy has float64.
+        Of up to 4 bytes, integers of 8, or numpy's float64 and complex64. Integers become float32, where numpy has
+        float64.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     dtype : {"f16", "f32", "f64"} or numpy dtype, optional
-        float64, for numpy arrays, converts items as they are read.
+        Of the result. With float64 items of numpy arrays are converted as they are read.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape; an Array of the result's datatype.
     keepdims : bool, default False
@@ -863,7 +864,7 @@ def mean(
     Returns
     -------
     numpy.float32, numpy.ndarray or Array
-        Of the dtype of floats.
+        Of float32 for integers.
 
     Raises
     ------
@@ -1121,7 +1122,7 @@ def var(
     axis : int or tuple of int, optional
         By default all items.
     dtype : {"f16", "f32"} or numpy dtype, optional
-        Computed in float32.
+        Of the result, which is computed in float32.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape; an Array of the result's datatype.
     ddof : float, default 0
@@ -1139,7 +1140,7 @@ def var(
     Returns
     -------
     numpy.float32, numpy.ndarray or Array
-        Of the dtype of floats.
+        Of float32 for integers.
 
     Raises
     ------
