@@ -298,7 +298,7 @@ def nanmedian(
     *,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the `median` of the items that are not NaN, of a numpy array.
+    """Return the median of the items that are not NaN, of a numpy array; else as `median`.
 
     Of no such item it is NaN, without numpy's warning.
     """
@@ -391,7 +391,7 @@ def nanquantile(
     weights: None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the `quantile` of the items that are not NaN, of a numpy array.
+    """Return quantiles of the items that are not NaN, of a numpy array; else as `quantile`.
 
     Of no such item they are NaN, without numpy's warning.
     """
@@ -412,7 +412,7 @@ def nanpercentile(
     weights: None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the `percentile` of the items that are not NaN, of a numpy array."""
+    """Return percentiles of the items that are not NaN, of a numpy array; else as `percentile`."""
     call = "gw.nanpercentile()"
     return _quantiles(call, x, q, axis, out, method, keepdims, weights, device, most=100, skips_nan=True)
 
