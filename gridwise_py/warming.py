@@ -65,28 +65,27 @@ def warm_up(
 ) -> int:
     """Compile ahead, side by side, what the first calls of functions and primitives would wait for.
 
-    This measures the device, tests its look-back if that is needed, compiles, and runs each function or primitive once
-    on zeros. Later calls of this process compile nothing, whatever their length. Without names, only the device is
-    measured.
+    Each runs once on zeros. Later calls of this process compile nothing, whatever their length. Without names only the
+    device is measured.
 
     Parameters
     ----------
     device : wgpu.GPUDevice, optional
         The default is `default_device()`.
     *what : str or Primitive
-        Names of one-shot functions (``"sort"`` stands for `gw.sort` without options; ``"reduce"``, ``"scan"`` and those
-        by key and by segments add), or primitives on this device. A `gw.Kernel` is compiled when it is made.
+        Names of functions (``"sort"`` stands for `gw.sort` without options; ``"reduce"``, ``"scan"`` and those by key
+        and by segments add), or primitives on this device.
     dtype : str, Datatype, numpy dtype, or sequence of str, optional
-        For the items of the functions; by default u32, and f32 for ``"matmul"``.
+        Of the items of functions; by default u32, and f32 for ``"matmul"``.
     n : int, optional
-        The length to run with. Only what this length needs is waited for; the rest compiles in the background.
+        The length to run with. What other lengths need compiles in the background.
     counted : bool, default False
-        Whether also for Arrays of which only the GPU knows how many items count (docs/concepts/counts.md).
+        Whether also for Arrays that carry a count.
 
     Returns
     -------
     int
-        How many pipelines were compiled; 0 if all of them were there.
+        How many pipelines were compiled.
 
     Raises
     ------
