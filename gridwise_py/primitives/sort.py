@@ -12,14 +12,13 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
-from ..planning.builder import Part, PlanBuilder
+from ..planning.builder import PlanBuilder
 from ..planning.faults import HEALTHY, Faults
 from ..planning.layout import Layout, Operand
 from ..planning.lookback_state import SPIN_LIMIT
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.source import Source
-from ..planning.windows import binding_limit
 from ..runtime.array import Array
 from ..runtime.bound_call import BoundCall
 from ..runtime.chunked_array import ItemsT
@@ -46,14 +45,12 @@ from .call_signatures import Timed
 from .calls import InputOutput
 from .engines.key_codes import key_codes
 from .engines.radix_sort import (
-    COUNTING,
     ONESWEEP,
     REDUCE_THEN_SCAN,
     SortConfig,
     SortStrategy,
     add_sort,
     digits_of,
-    fill_sorted,
     ranking_mode,
 )
 from .engines.waiting import Waiting
@@ -63,8 +60,6 @@ __all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive"]
 
 # On a CPU adapter a tile's workgroup may wait for a core.
 _SPIN_LIMIT_CPU = 4096
-# Keys of 16 bits that are counted: of fewer, 65,536 counts are more work than two passes.
-_LEAST_COUNTED = 1 << 22
 
 
 class Roles(NamedTuple):
@@ -202,46 +197,7 @@ class SortPrimitive(Primitive):
         if values_out is not None:
             values = {"input": layout[values_in]} if values_in is not None else {}
             values["output"] = layout[values_out]
-        if self._counts_keys(keys):
-            return self._add_counted(builder, keys)
         return add_sort(builder, self._configs, keys, values)
-
-    # ---- by counts
-
-    def _counts_keys(self, keys: Mapping[str, Operand]) -> bool:
-        """Whether keys are written by their counts: many of 16 bits, of which equal ones are the same."""
-        limit, output = binding_limit(self.capabilities), keys.get("output")
-        return (
-            self._requested is None
-            and self._value_words == 0
-            and self._fusion is None
-            and self.datatype.itemsize_bytes == 2
-            and self.datatype.dtype.kind != "f"
-            and self._digits == digits_of(self.datatype, 0, None)
-            and not self.capabilities.is_cpu
-            and output is not None
-            and output.length >= _LEAST_COUNTED
-            and not output.chunks
-            and not keys["input"].chunks
-            and output.size_bytes <= limit
-        )
-
-    @cached_property
-    def _parts(self) -> tuple[Part, Part]:
-        """What counts the keys, and what adds the counts up."""
-        from .histogram import Histogram  # which sorts where bins are many
-        from .scan import Scan
-
-        counts = Histogram(self._device, self.datatype, 1 << 16, capabilities=self.capabilities)
-        return counts, Scan(self._device, "u32", kind="exclusive", capabilities=self.capabilities)
-
-    def _add_counted(self, builder: PlanBuilder, keys: Mapping[str, Operand]) -> dict[str, Any]:
-        histogram, scan = self._parts
-        counts, begins = builder.scratch("counts", 1 << 16), builder.scratch("begins", 1 << 16)
-        reported = builder.include("counts", histogram, {"input": keys["input"], "output": counts}, counted=True)
-        builder.include("begins", scan, {"input": counts, "output": begins}, counted=False)
-        fill_sorted(builder, self._configs.rows[-1][1], keys["input"], keys["output"], begins)
-        return {**reported, "strategy": COUNTING, "passes": 0, "in_place": keys["input"] == keys["output"]}
 
     def _order(self, keys: np.ndarray) -> np.ndarray:
         codes = key_codes(keys, self.descending)

@@ -88,12 +88,9 @@ def test_is_numpys_stable_sort_at_edge_sizes(device, require, case):
             check(device, primitive, np.abs(special[~np.isnan(special)]))  # and without such keys
 
 
-@pytest.mark.parametrize(
-    ("datatype", "descending"), quick_first([("i8", True), ("bool", False), ("u16", True)], [("i16", False)])
-)
-def test_small_keys_are_written_by_their_counts(device, monkeypatch, datatype, descending):
+@pytest.mark.parametrize(("datatype", "descending"), quick_first([("i8", True), ("bool", False)], [("u8", False)]))
+def test_small_keys_are_written_by_their_counts(device, datatype, descending):
     """What lies beside a view stays: it ends within a row of 16 bytes, within a word, and where a row ends."""
-    monkeypatch.setattr("gridwise_py.primitives.sort._LEAST_COUNTED", 1000)
     gpu = replace(gw.capabilities(device), adapter_type="DiscreteGPU")
     options = {"descending": descending, "capabilities": gpu}
     primitive = make(device, "keys", datatype, **options)

@@ -30,7 +30,6 @@ __all__ = [
     "SortStrategy",
     "add_sort",
     "digits_of",
-    "fill_sorted",
     "rank_context",
     "ranking_mode",
 ]
@@ -391,12 +390,6 @@ class _Sort:
 
 def _is_in_one_binding(operand: Operand, capabilities: Capabilities) -> bool:
     return not operand.chunks and operand.size_bytes <= binding_limit(capabilities)
-
-
-def fill_sorted(builder: PlanBuilder, config: SortConfig, keys: Operand, output: Operand, begins: Operand) -> None:
-    """Write sorted keys, given where those of each code of ascending keys begin."""
-    sort = _Sort(builder, config, {"input": keys, "output": output}, {}, sibling=False)
-    sort.fill(begins, mirrored=config.descending)
 
 
 def add_sort(
