@@ -160,8 +160,10 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ("Whether the best item comes first. Otherwise they are in the order of their indices.",),
     ),
     "op": (
-        "The operator: one of gridwise_py's (:doc:`operators`), its name, or your own `BinOp`. Items are combined in "
-        "their order.",
+        "The operator: one of gridwise_py's (:doc:`operators`), its name, or your own `BinOp`, which must be "
+        "associative. Items, of bool or numbers of 8 to 64 bits, are combined in their order. Results have their "
+        "datatype; integers wrap. NaN propagates, and −0 is less than +0. The GPU may flush denormals. No items give "
+        "the identity; a minimum or maximum raises `EmptyReductionError`.",
         (
             "",
             "A non-commutative operator keeps the order of the items.",
@@ -235,27 +237,118 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "encoder": (
         "Of a call: a `wgpu.GPUCommandEncoder` to record on. By default the call submits, and does not wait.",
-        (),
+        ("Record on this encoder, without submitting. By default the primitive submits, and does not wait.",),
     ),
     "enable_gpu_timing": (
         'Of a call: timestamps around each kernel, each in a pass of its own; with ``"inside"`` the passes stay as '
-        "they are. Without the feature ``timestamp-query`` times are None, with a warning.",
-        (),
+        "they are (feature ``timestamp-query-inside-passes``). Without the feature ``timestamp-query`` times are "
+        "None, with a warning.",
+        (
+            "Take timestamps around each kernel. Without ``timestamp-query`` GPU times are None, with a warning. True "
+            'gives each kernel a pass of its own; ``"inside"`` leaves the passes as they are without timing, and takes '
+            "timestamps inside of them (feature ``timestamp-query-inside-passes``).",
+        ),
     ),
     "enable_cpu_timing": (
         "Of a call: the time from the submission to an idle queue; the queue is idle before.",
-        (),
+        ("Measure the time from the submission to an idle queue; the queue is idle before.",),
     ),
     "trials": (
         "Of a call: dispatch each kernel so many times; the result is that of one.",
-        (),
+        (
+            "Dispatch each kernel this many times in a row. The result is that of one trial.",
+            "How often each dispatch is recorded.",
+        ),
+    ),
+    "**arrays": (
+        "The arguments by name. One that is left out is that of the call before; an output that was never given is "
+        "made. With ``n``, an int or an `Array` of one u32, the first ``n`` items count (:doc:`/concepts/counts`).",
+        (
+            "The arguments, by name. One that is left out is that of the previous call. An output that was never "
+            "given, or is None, is allocated. With ``n``, an int or an Array of one u32 on the GPU, only the first "
+            "`n` items of the inputs of this call count (docs/concepts/counts.md). Arrays with a `count` bring it "
+            "along. Nothing is read.",
+            "The arguments.",
+        ),
+    ),
+    "size": (
+        "How many items the output has room for; by default for all. What does not fit is not written, but counted.",
+        (
+            "Room of the output, by default for all items. What does not fit is not written, but counted.",
+            "As in `Select`.",
+            "The items that the output has room for. What does not fit is not written, but counted.",
+            "The runs that the outputs have room for; by default as many as items. Runs that do not fit are not "
+            "written, but counted.",
+            "The groups that there is room for; by default as many as rows. Others are not written, but counted.",
+            "The length of the output.",
+        ),
+    ),
+    "equal_nan": (
+        "Whether NaN equals NaN, as in numpy's unique; otherwise each is a run. −0 equals +0 in any case.",
+        (
+            "Whether NaN equals NaN, as in numpy's `unique`; otherwise each is a run. −0 equals +0 in any case.",
+            "Whether NaN equals NaN; otherwise each is a run. −0 equals +0 in any case.",
+        ),
+    ),
+    "begin_bit, end_bit": (
+        "Sort only by these bits of the keys' codes, from the first to the second (exclusive); by default by all. A "
+        "code is an unsigned integer, in the order of the keys.",
+        (
+            "Sort only by these bits, from `begin_bit` to `end_bit` (exclusive); by default by all. They are bits of "
+            "the key's code, an unsigned integer: codes have the order of the keys.",
+            "Sort only by these bits of the keys' codes, as in `Sort`; by default by all.",
+        ),
+    ),
+    "overwrite_input": (
+        "Sort in place: the outputs are the inputs, which saves memory.",
+        ("Sort in place: the outputs are the inputs, which saves memory.",),
     ),
 }
 
 #: What any call may raise; the page of shared arguments says when.
 ANYWHERE = {
-    "ArgumentError", "AxisError", "BoundsError", "DatatypeError", "EmptyReductionError", "LengthError", "OverlapError",
+    "ArgumentError", "AxisError", "BoundsError", "BufferUsageError", "DatatypeError", "EmptyReductionError",
+    "LengthError", "OverlapError", "TimingNotReady", "TimingUnavailable",
 }  # fmt: skip
+#: Sentences that the page of shared arguments, or the first lines of a subject's page, say of all.
+SAID = (
+    "The order of the items is kept, so the operator need not be commutative.",
+    "Rows of a key keep their order, so operators need not be commutative.",
+    "Results have the datatype of the items; integers wrap.",
+    "The result has the datatype of the input, as in `Reduce`: integers wrap.",
+    "Results have the datatype of the input, as in `Scan`: integers wrap.",
+    "Numbers of 8 bits to 64 bits and bool are taken; f64 needs the device's feature ``shader-f64``.",
+    "NaN propagates, and −0 is less than +0.",
+    "NaN propagates from its position on, and −0 is less than +0.",
+    "NaN propagates from its position on, and −0 is less than +0 in min and max.",
+    "Integers wrap.",
+    "The GPU may flush denormals.",
+    "What does not fit is not written, but counted.",
+    "Of the items; their bits are copied.",
+    "Reasons to doubt the numbers.",
+    "Reasons to doubt the number.",
+    "Reasons to doubt the GPU times.",
+    "The datatype of the items.",
+    "The numpy dtype of the items.",
+    "Bytes of the items.",
+    "Number of items.",
+    "The number of dimensions.",
+    "The number of dimensions: 1.",
+    "``(size,)``.",
+    "The device it runs on.",
+    "The device of the buffer.",
+    "The device of the buffers.",
+    "Waits for all submitted work.",
+    "Return all fields as JSON data.",
+    "Return the times of the last timed call; see `Run.get_timing_result`.",
+    "Return the times of the last timed run; see `Run.get_timing_result`.",
+    "Return the times of the last timed replay; see `SequenceRun.get_timing_result`.",
+    "Return the times of this call; waits for its work to finish.",
+    "Like `execute`, without blocking the event loop; returns when the work is done.",
+    "Like `get_timing_result`, without blocking the event loop.",
+    "Like `to_numpy`, without blocking the event loop.",
+    "As `to_numpy`, without blocking the event loop.",
+)
 #: Sentences about results; the page of shared arguments says the same of all.
 RESULTS = (
     "Of the shape and datatype of `x`; an Array if an argument is one.",
@@ -308,12 +401,10 @@ def entries(body: str) -> list[tuple[str, str, str]]:
 def is_shared(name: str, text: str, *, of_primitive: bool = True) -> bool:
     """Whether the page of shared arguments says what a docstring says of a parameter."""
     parts = name.split(", ")
-    if (of_primitive and set(parts) <= {"tuning", "capabilities", "strategy"}) or set(parts) <= {
-        "deterministic",
-        "compensated",
-    }:
-        return True
-    return name in SHARED and text in SHARED[name][1]
+    if of_primitive:
+        parts = [part for part in parts if part not in ("tuning", "capabilities", "strategy", "sort_tuning")]
+    name = ", ".join(parts)
+    return set(parts) <= {"deterministic", "compensated"} or (name in SHARED and text in SHARED[name][1])
 
 
 def _kind(kind: str, text: str) -> str:
@@ -355,6 +446,13 @@ def _results(body: str) -> str:
     return " ".join(result.split())
 
 
+def without_said(text: str) -> str:
+    """Leave out what the page of shared arguments says of all."""
+    for sentence in SAID:
+        text = re.sub(r"(?<![^\s])" + r"\s+".join(map(re.escape, sentence.split())) + r"(?=\s|$) ?", "", text)
+    return text
+
+
 def without_return(summary: str) -> str:
     """Return what a function returns: a page does not say "Return the" before each."""
     said = re.sub(r"^Return (the (?!\w\b))?(?=[\w`])", "", summary)
@@ -363,7 +461,7 @@ def without_return(summary: str) -> str:
 
 def shortened(text: str, *, of_primitive: bool = False, linked: bool = True) -> str:
     """Return a docstring for the site, as reStructuredText; its page may link the shared arguments once for all."""
-    found = sections(text)
+    found = sections(without_said(text))
     lines = [without_return(found[""]), ""]
     if "Examples" in found:
         lines += [found["Examples"], ""]
@@ -420,10 +518,10 @@ def shared_page() -> str:
         "`BoundsError`: an index on the host is out of range. `EmptyReductionError`: no items have an extreme. "
         ":doc:`All errors <errors>`.",
         "",
-        "Arrays of a call of a primitive are given by name. One that is left out is that of the call before; an "
-        "output that was never given is made. With ``n``, an int or an `Array` of one u32, the first ``n`` items "
-        "count (:doc:`/concepts/counts`). `Primitive` has what all primitives share, `Run` what a call gives. "
-        "``help(gw.Scan)`` shows more than its page: exact bounds of rounding errors, memory, limits.",
+        "`Primitive` has what all primitives share, `Run` what a call gives. ``get_timing_result()`` gives the "
+        "`TimingResult` of the last timed run, and waits for it. What ends in ``_async`` does the same without "
+        "blocking the event loop. ``warnings`` are reasons to doubt the numbers. ``help(gw.Scan)`` shows more than "
+        "its page: exact bounds of rounding errors, memory, limits.",
         "",
     ]
     for name, (text, _) in SHARED.items():

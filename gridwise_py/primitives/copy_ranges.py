@@ -68,7 +68,7 @@ class CopyRanges(Primitive):
     See Also
     --------
     execute : takes ``source``, of any length, ``source_offsets``, ``destination_offsets`` and ``lengths`` of u32, shape
-        (ranges,) each, and ``output``, of any length, which must be given: what no range covers stays as it is.
+        (ranges,) each, and ``output``, which must be given: what no range covers stays as it is.
     copy_ranges : the function.
 
     Notes

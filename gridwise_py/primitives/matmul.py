@@ -33,15 +33,13 @@ _MOST_ITERATIONS_CPU = 65_000
 class MatMul(TwoInputs):
     """Multiply two matrices: ``output = a @ b``.
 
-    Arrays are one-dimensional: they hold the matrices row by row (C order); the constructor gets the sizes. A `MatMul`
-    of another size needs no compilation.
+    Arrays hold the matrices row by row. Another size needs no compilation.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, default "f32"
-        Datatype of all arguments: f32 or f16. f16 is multiplied and summed in f32, in tensor cores where the engine has
-        them (`Capabilities.subgroup_matrices`); no device feature is needed.
+        f32 or f16, which is multiplied and summed in f32, in tensor cores where the engine has them.
     m, n, k : int
         `a` is m × k, `b` is k × n, and the output is m × n.
     tuning : MatMulTuning, optional

@@ -49,12 +49,9 @@ class ReduceCall(ReduceArrays, Timed, total=False): ...
 class Reduce(OperatorPrimitive):
     """Combine all items with an associative operator.
 
-    The result has the datatype of the input, unless `result_dtype` gives another: integers wrap, while `numpy.sum`
-    widens. Numbers of 8 bits to 64 bits and bool are taken; f64 needs the device's feature ``shader-f64``. An empty
-    input gives the operator's identity; an empty minimum or maximum raises, unless only the GPU knows that it is
-    empty: then it gives the identity, too (the largest number or infinity for a minimum). NaN propagates, and −0 is
-    less than +0. The GPU may flush denormals. Float results are reproducible on one device; `deterministic` and
-    `compensated` give stronger guarantees.
+    Integers wrap. NaN propagates, and −0 is less than +0. The GPU may flush denormals. An empty minimum or maximum
+    raises, unless only the GPU knows that it is empty: then it gives the identity, the largest number or infinity for a
+    minimum. Float results are reproducible on one device; `deterministic` and `compensated` give stronger guarantees.
 
     Parameters
     ----------
