@@ -63,7 +63,7 @@ class Kernel(Primitive):
     workgroups : int, tuple of int, or callable
         Workgroup counts; a callable gets the lengths of the arguments by name.
     label : str, default "kernel"
-        Its name in tables and debuggers.
+        In tables and debuggers.
     entry_point : str, default "main"
     constants : mapping from str to number, optional
         Values of WGSL overrides.
