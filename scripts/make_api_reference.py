@@ -295,7 +295,7 @@ def summary(name: str) -> str:
     """Return the first sentence of a docstring, as reStructuredText."""
     text = OBJECTS[name] if name in OBJECTS else inspect.getdoc(getattr(gw, name)) or ""
     text = " ".join(text.partition("\n\n")[0].split())
-    short = re.match(r"(?:``.*?``|:\w+:`|[^:;])*", text)[0]  # type: ignore[index]  # an overview has no details
+    short = re.match(r"(?:``.*?``|:\w+:`|[^:;,]|,(?! \w+ \w))*", text)[0]  # type: ignore[index]  # an overview has no details
     text = short_docstrings.without_return(short if short == text else f"{short}.")
     return re.sub(r"(``.*?``)|\|", lambda found: found[1] or r"\|", text)
 

@@ -197,9 +197,8 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "strategy": (
-        '``"lookback"`` (of sorts ``"onesweep"``) reads each item once: a workgroup takes its predecessors\' '
-        'totals from memory. ``"reduce_then_scan"`` reads it twice, and no workgroup waits for another. By default '
-        "the first, unless the self-test of the device finds it unsafe, or the call is in place. "
+        '``"lookback"`` (of sorts ``"onesweep"``) reads each item once; ``"reduce_then_scan"`` twice, but no workgroup '
+        "waits for another. By default the first, unless the self-test finds it unsafe, or the call is in place. "
         '``GRIDWISE_SCAN_STRATEGY`` sets the default; ``run.plan.parameters["strategy"]`` tells. Histograms have '
         '``"tables"`` in workgroup memory, and ``"sort"``, which is faster for many bins and needed for results '
         "of 64 bits.",
@@ -231,6 +230,35 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
             "As for `SortTuning`.",
         ),
     ),
+    "look": (
+        "Of a tuning, look-back: tiles that a lane polls at once, 1 to 32.",
+        (
+            "Look-back only: tiles that a lane polls at once, 1 to 32.",
+            "As in `ScanTuning`.",
+        ),
+    ),
+    "tickets": (
+        "Of a tuning, look-back: whether a workgroup takes its tile from a counter. None: on CPU adapters, and where the self-test finds it needed.",
+        (
+            "Look-back only: whether a workgroup takes its tile from a counter. None: on CPU adapters, and where the self-test finds it needed.",
+            "As in `ScanTuning`.",
+        ),
+    ),
+    "state": (
+        "Of a tuning: form of the state words. None uses 64-bit atomics if the device has them.",
+        (
+            "Form of the state words. None uses 64-bit atomics if the device has them.",
+            "As in `ScanTuning`.",
+        ),
+    ),
+    "spin_limit": (
+        "Of a tuning: polls after which a workgroup recomputes what is unpublished; 256 by default.",
+        (
+            "Polls after which a workgroup recomputes what is unpublished; 256 by default.",
+            "As in `ScanTuning`.",
+        ),
+    ),
+    "max_blocks": ("Of a tuning: most workgroups.", ("Most workgroups.",)),
     "capabilities": (
         "What to plan for without a device.",
         ("The capabilities to plan for, with None as device. By default those measured on the device.",),
@@ -240,7 +268,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ("Record on this encoder, without submitting. By default the primitive submits, and does not wait.",),
     ),
     "enable_gpu_timing": (
-        'Of a call: timestamps around each kernel, each in a pass of its own; with ``"inside"`` the passes stay as '
+        'Of a call: timestamps around each kernel, in a pass of its own; with ``"inside"`` the passes stay as '
         "they are (feature ``timestamp-query-inside-passes``). Without the feature ``timestamp-query`` times are "
         "None, with a warning.",
         (
@@ -323,7 +351,6 @@ SAID = (
     "NaN propagates from its position on, and −0 is less than +0 in min and max.",
     "Integers wrap.",
     "The GPU may flush denormals.",
-    "What does not fit is not written, but counted.",
     "Of the items; their bits are copied.",
     "Reasons to doubt the numbers.",
     "Reasons to doubt the number.",
@@ -375,7 +402,8 @@ SHARED_PAGE = "/reference/python/shared"
 #: Types of which the signature, or the page of shared arguments, says enough.
 _PLAIN = """numpy.ndarray numpy array array_like Array Arrays ChunkedArray wgpu.GPUBuffer wgpu.GPUDevice expression
 expressions Expression number numbers mapping integers floats dtype Datatype str bool int float callable None sequence
-iterable tuple list dict two from to or of and a"""
+iterable tuple list dict two from to or of and a wgpu.GPUCommandEncoder TimingSession SamplingProtocol Path Work
+UnaryOp Primitive Sequence complex scalar"""
 PLAIN = set(_PLAIN.split())
 _TITLES = "Parameters|Returns|Yields|Raises|Warns|See Also|Notes|Examples|Attributes"
 
@@ -420,7 +448,7 @@ def _words(kind: str) -> list[str]:
 def _parameters(body: str, of_primitive: bool, linked: bool) -> list[str]:
     lines, others, shared = [], [], False
     for name, kind, text in entries(body):
-        if is_shared(name, text, of_primitive=of_primitive) or (not text and not set(_words(kind)) - PLAIN):
+        if is_shared(name, text, of_primitive=of_primitive) or not (text or _kind(kind, "type")):
             shared = True
             continue
         if "," in name and re.fullmatch(r"As for `\w+`\.", text):

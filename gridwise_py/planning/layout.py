@@ -85,7 +85,7 @@ class Operand:
 
 
 class Layout(Mapping[str, Operand]):
-    """An immutable, hashable mapping from argument names to operands."""
+    """An immutable mapping from argument names to operands."""
 
     __slots__ = ("_hash", "_operands", "values_given")
 

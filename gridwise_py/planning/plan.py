@@ -145,7 +145,7 @@ class CountedWork:
 class Work:
     """The minimum work of the job, whatever the algorithm.
 
-    Of counted items it is that of the most for which there is room.
+    Of counted items it is that of all for which there is room.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ Step = Kernel | Fill | Copy
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that the host has to do for one call of a primitive.
+    """What the host does for a call of a primitive.
 
     Attributes
     ----------

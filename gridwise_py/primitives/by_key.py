@@ -46,7 +46,7 @@ class ScanByKeyCall(ScanByKeyArrays, Timed, total=False): ...
 
 @register("scan_by_key")
 class ScanByKey(SegmentedPrimitive):
-    """Compute the prefix sums of each run of equal keys, under an associative operator.
+    """Compute the prefix sums of each run of equal keys.
 
     As `Scan`, for each run.
 
@@ -179,9 +179,7 @@ class ReduceByKeyCall(ReduceByKeyArrays, Timed, total=False): ...
 
 @register("reduce_by_key")
 class ReduceByKey(SegmentedPrimitive):
-    """Combine the items of each run of equal keys, with an associative operator.
-
-    Gives the key and the result of each run, in order, and how many runs there are.
+    """Combine the items of each run of equal keys.
 
     Parameters
     ----------

@@ -178,7 +178,7 @@ class MatMul(TwoInputs):
             return product.astype(self.datatype.dtype).reshape(-1)
 
     def error_bound(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the largest error allowed for each item: (k + 1)·eps·(|a| @ |b|), plus the rounding of the output.
+        """Return the largest error allowed for each item: (k + 1)·eps·(|a| @ |b|), and the rounding of the output.
 
         Source: Higham, "Accuracy and stability of numerical algorithms" (2002), section 3.5; this is twice its bound.
         """

@@ -52,14 +52,14 @@ class Partition(StreamPrimitive):
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, or expression, default "u32"
-        Of the items, as in `Select`.
+        As in `Select`.
     where : expression, or sequence of two of them, optional
         The predicates; the first that holds decides. Without them `execute` takes ``flags``, for three parts also
         ``second_flags``.
     parts : {2, 3}, optional
         By default 2, or as many as `where` says.
     flag_dtype : Datatype, str or numpy dtype, default "bool"
-        Of the flags.
+        As in `Select`.
     size, strategy, tuning, capabilities : optional
         As in `Select`.
 

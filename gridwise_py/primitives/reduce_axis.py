@@ -47,7 +47,7 @@ class _Matrices:
 
 @register("reduce_axis")
 class ReduceAxis(InputOutput, OperatorPrimitive):
-    """Combine the items of an array along an axis, with an associative operator.
+    """Combine the items of an array along an axis.
 
     At the call only the number of items counts, in C order.
 

@@ -44,7 +44,7 @@ class ReduceByIndexCall(ReduceByIndexArrays, Timed, total=False): ...
 
 @register("reduce_by_index")
 class ReduceByIndex(BinnedPrimitive):
-    """Combine the items of each index, with an associative and commutative operator.
+    """Combine the items of each index, by a commutative operator.
 
     An index that no item has gets the identity. Indices that are negative, or not below `size`, are left out.
 

@@ -56,7 +56,7 @@ class RepeatCall(RepeatArrays, Timed, total=False): ...
 class Repeat(Primitive):
     """Repeat each value as often as a count says, as ``np.repeat`` does.
 
-    Only the GPU knows the length of the result, which carries its count.
+    The result carries its count.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class ScanCall(ScanArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
 
 @register("scan")
 class Scan(LookBackPrimitive):
-    """Compute all prefix sums of the input under an associative operator.
+    """Compute all prefix sums, under any operator.
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
     operator's identity). Integers wrap. NaN propagates, and −0 is less than +0. The GPU may flush denormals. In place
@@ -94,8 +94,7 @@ class Scan(LookBackPrimitive):
         length; see Notes. Implies `deterministic`. Integer sums are exact modulo 2³², and unaffected. Other operators
         raise.
     initial : bool, default False
-        Whether calls take ``initial``, an Array of one item, which is combined in front of all items. An exclusive scan
-        begins with it.
+        Whether calls take ``initial``, an Array of one item, which comes in front of all items.
     tuning : ScanTuning, optional
         Options that affect only the speed; see `ScanTuning`. By default the library's, or those from ``gridwise tune``.
     capabilities : Capabilities, optional
@@ -139,7 +138,7 @@ class Scan(LookBackPrimitive):
 
     Sources: ``"lookback"`` is D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled look-back"
     (2016), with the fallback of T. Smith, R. Levien and J. Owens, "Decoupled Fallback" (2025). ``"reduce_then_scan"``
-    is G. Blelloch, "Prefix sums and their applications" (1990); the name is from D. Merrill and A. Grimshaw (2009).
+    is G. Blelloch, "Prefix sums and their applications" (1990).
 
     Examples
     --------

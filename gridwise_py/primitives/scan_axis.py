@@ -64,7 +64,7 @@ class _Shape:
 
 
 class ScanAxis(InputOutput, OperatorPrimitive):
-    """Compute prefix sums along an axis of an array, under an associative operator.
+    """Compute prefix sums along an axis of an array.
 
     At the call only the number of items counts, in C order.
 

@@ -133,7 +133,7 @@ def _heads_of_offsets(offsets: np.ndarray, n: int) -> np.ndarray:
 
 @register("segmented_scan")
 class SegmentedScan(_ByOffsets):
-    """Compute the prefix sums of each segment, under an associative operator.
+    """Compute the prefix sums of each segment.
 
     As `Scan`, for each segment; segments as in `SegmentedReduce`.
 
@@ -225,7 +225,7 @@ class SegmentedScan(_ByOffsets):
 
 @register("segmented_reduce")
 class SegmentedReduce(_ByOffsets):
-    """Combine the items of each segment, with an associative operator.
+    """Combine the items of each segment.
 
     Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix, or all segments have one
     length.

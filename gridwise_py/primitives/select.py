@@ -48,11 +48,11 @@ class Select(StreamPrimitive):
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, or expression, default "u32"
-        Of the items, of any datatype; or an expression, where each field of `struct` becomes an output.
+        Any; or an expression, where each field of `struct` is an output.
     where : expression, optional
         The predicate. Without it `execute` takes ``flags``.
     flag_dtype : Datatype, str or numpy dtype, default "bool"
-        Of the flags; what is not 0 selects.
+        What is not 0 selects.
     size : int, optional
         Room of the output, by default for all items. What does not fit is not written, but counted.
     strategy : {"auto", "reduce_then_scan", "lookback"}, optional
@@ -85,8 +85,7 @@ class Select(StreamPrimitive):
     Each item is read once, and the selected ones are written once. An item of 1 or 2 bytes is written by atomics, since
     it shares its word with others; that is slow. The outputs must not overlap the inputs.
 
-    Sources: the stream compaction of D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled
-    look-back" (2016), with the fallback of T. Smith, R. Levien and J. Owens, "Decoupled Fallback" (2025).
+    Sources: the stream compaction of D. Merrill and M. Garland (2016); see `Scan`.
 
     Examples
     --------

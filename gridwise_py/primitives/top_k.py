@@ -120,7 +120,6 @@ class TopK(Primitive):
     dtype : Datatype, str or numpy dtype, or expression, default "u32"
         Datatype of the items: bool, or integers and floats of 8 to 64 bits.
     k : int, default 1
-        How many, from 0 to the number of items.
     mode : {"largest", "smallest"}, default "largest"
     sorted : bool, default True
         Whether the best item comes first. Otherwise they are in the order of their indices.
@@ -677,8 +676,8 @@ class SegmentedTopK(TopK):
     --------
     execute : takes ``input``, shape (n,), and ``offsets`` of u32, shape (segments + 1,); gives ``values`` and
         ``indices`` (u32), shape (segments · k,), segment by segment. Indices count from the beginning of the segment.
-        With ``k=None`` also takes ``ks`` of u32, shape (segments,), and gives ``starts`` (u32), shape (segments + 1,):
-        results of segment s are ``starts[s]`` to ``starts[s + 1] - 1`` of ``values`` and ``indices``, shape (size,).
+        With ``k=None`` takes ``ks`` of u32, shape (segments,), too, and gives ``starts`` (u32), shape (segments + 1,):
+        where the results of each begin.
 
     Notes
     -----

@@ -288,7 +288,7 @@ def check_numpy_out(
 
 
 class Array(Operators, OnGpu):
-    """A typed view of a GPU buffer, of any number of dimensions.
+    """A typed view of a GPU buffer, of any dimensions.
 
     Items lie in C order, without gaps. Slices and rows (``x[2:5]``, ``x[2]``) along the first dimension are views of
     the same buffer. ``x[indices]`` copies items or rows, as `take`.
@@ -418,7 +418,7 @@ class Array(Operators, OnGpu):
 
     @property
     def buffer(self) -> wgpu.GPUBuffer:
-        """The buffer that holds the items, and maybe more.
+        """The buffer of the items, and maybe of more.
 
         Its memory is not reused for other Arrays from then on.
         """
@@ -436,12 +436,12 @@ class Array(Operators, OnGpu):
 
     @property
     def offset(self) -> int:
-        """First item in the buffer."""
+        """"""
         return self._offset
 
     @property
     def offset_bytes(self) -> int:
-        """First byte in the buffer."""
+        """"""
         return self._offset * self._datatype.itemsize_bytes
 
     @property
@@ -770,7 +770,7 @@ class Array(Operators, OnGpu):
         return await in_thread(functools.partial(self.to_numpy, out))
 
     def copy_from(self, data: np.ndarray | Array | PinnedArray) -> Array:
-        """Copy `data` into this view and return the view.
+        """Copy data into this view; return it.
 
         Parameters
         ----------
@@ -948,7 +948,6 @@ def empty(
     Parameters
     ----------
     shape : int or sequence of int
-        The length, or those of all dimensions.
     dtype : Datatype, str or numpy dtype, optional
         By default float64 where the device computes with it, else float32.
     device : wgpu.GPUDevice, optional

@@ -259,8 +259,8 @@ def recording(context: DeviceContext, recorder: Any) -> Generator[None]:
 def batch(device: wgpu.GPUDevice | None = None) -> Generator[None]:
     """Submit the calls inside of a ``with`` block together, for a fraction of the CPU's time.
 
-    Calls are checked as always, but submitted later, in their order: at the end of the block, after some calls, and
-    before anything that could tell the difference. So only times differ.
+    Calls are checked as always, but submitted later, in their order: at the latest at the end of the block, or before
+    anything that could tell the difference.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ def check_encoder_option(
 
 
 class BoundCall(OfOneDevice, Generic[ItemsT]):
-    """A primitive with checked and bound arguments, ready to run; returned by `Primitive.bind`.
+    """A primitive with checked arguments, ready to run; made by `Primitive.bind`.
 
     It keeps its arrays; later calls of the primitive do not change it.
 

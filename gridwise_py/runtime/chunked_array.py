@@ -34,7 +34,7 @@ _WHOLE_ITEMS = 1 << 14  # default chunks are multiples of this: whole tiles of e
 
 
 class ChunkedArray(OnGpu):
-    """Consecutive arrays of one datatype on one device that act as one long array.
+    """Arrays of one datatype and device that act as one long array.
 
     It may be larger than the largest buffer of the device. What takes an `Array` takes it, except a `Kernel`, and the
     output of a `Reduce`. Sorts and matrix products are faster with few chunks.

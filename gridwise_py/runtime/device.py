@@ -208,7 +208,7 @@ def request_device(
     engine: Literal["wgpu", "dawn"] | None = None,
     toggles: Mapping[str, bool] | None = None,
 ) -> wgpu.GPUDevice:
-    """Make a device with every optional feature that this library can use, and the adapter's limits.
+    """Make a device with all features that this library can use, and the adapter's limits.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def _device_in_use() -> wgpu.GPUDevice:
 
 
 class Event(OfOneDevice):
-    """A point in a device's queue, and the GPU timestamp at which it was reached, like ``torch.cuda.Event``.
+    """A point in a device's queue, and when the GPU reached it, like ``torch.cuda.Event``.
 
     Events time any wgpu work: record one before it and one after it.
 

@@ -269,7 +269,7 @@ class SequenceRun(Timed):
 
 
 class Sequence(OfOneDevice):
-    """Calls that were captured once and can be replayed any number of times; `capture` makes it.
+    """Calls that were captured once, for replays; `capture` makes it.
 
     A replay runs all calls with the arguments and options that they were captured with. It reads what the arrays hold
     by then, and overwrites the outputs.

@@ -295,7 +295,6 @@ class TimingSession:
     Attributes
     ----------
     inside : bool
-        As of `TimingHelper.session`.
     """
 
     def __init__(self, helper: TimingHelper, *, inside: bool = False):

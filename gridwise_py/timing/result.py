@@ -80,11 +80,11 @@ class TimingResult:
     labels : tuple of str
         Of the kernels, in order.
     trials : int
-        Dispatches of each kernel, one after the other.
+        Dispatches of each kernel.
     cpu_total_time_ns : float or None
         On the CPU's clock, from just before the submission to an idle queue; the queue was idle before.
     submit_time_ns : float or None
-        The part of it spent in the call to submit.
+        The part in the call to submit.
     encode_time_ns : float or None
         Recording the commands, before `cpu_total_time_ns` begins.
     wait_method : str or None
@@ -93,11 +93,11 @@ class TimingResult:
         The timestamps, in ticks.
     warnings : tuple of str
     workgroups : tuple of tuple of int
-        Workgroup counts of each kernel; empty if unknown.
+        Of each kernel.
     work : Work or None
         Of one trial.
     passes : tuple of Span
-        With timestamps inside of passes: the shared passes.
+        Passes that kernels shared.
     overhead : TimingOverhead or None
         What the timestamps added; None before `timing_overhead`.
     """

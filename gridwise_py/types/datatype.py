@@ -25,13 +25,12 @@ MOST_STRUCT_WORDS = 4
 
 @dataclass(frozen=True)
 class Datatype:
-    """A type of items: its names in numpy and in WGSL, its size and its range.
+    """A type of items: names, size and range.
 
     Attributes
     ----------
     name : str
-        ``"u32"``, ``"i32"``, ``"f32"``, ``"u64"``, ``"i64"``, ``"f64"``, ``"f16"``, ``"u16"``, ``"i16"``, ``"u8"``,
-        ``"i8"``, ``"bool"``.
+        As in `STORAGE_DATATYPES`.
     numpy_name : str
     wgsl : str
         The WGSL type that kernels compute with, of 4 bytes; for 8 bytes that of two words, the low one first.
@@ -123,7 +122,7 @@ class Datatype:
 
 
 class Struct(Datatype):
-    """A type of items that are several numbers: a value and its index, a count and a sum.
+    """A type of items that are several numbers.
 
     As a numpy structured dtype without gaps, which will do wherever a datatype is expected. WGSL of an operator sees
     each item as a struct ``T`` with these fields.
@@ -223,7 +222,7 @@ class Struct(Datatype):
         return any(datatype.rounds for _, datatype in self.fields)
 
     def array(self, **columns: ArrayLike) -> np.ndarray:
-        """Return a numpy array of such items, from the values of each field.
+        """Return a numpy array of such items.
 
         Parameters
         ----------

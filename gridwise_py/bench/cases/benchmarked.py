@@ -38,7 +38,6 @@ class Benchmark:
     run : Primitive, Sequence, callable, or sequence or mapping of primitives
         As for `measure`; a function gets the inputs by name.
     inputs : mapping from str to numpy.ndarray, Array or number
-        The arguments by name.
     reference : callable or mapping, optional
         The right outputs: an array, a mapping by name, or a function that gets the inputs that it has parameters for,
         as numpy arrays. A primitive has its own.
@@ -47,10 +46,10 @@ class Benchmark:
     work : Work, optional
         What must be moved and computed, for rates.
     rtol, atol : float, optional
-        A float may differ from the reference by ``atol + rtol * abs(reference)``. By default `rtol` is 1e-5
-        (f16: 1e-2, f64: 1e-12), and `atol` a hundredth of that of the largest item. Other items must be equal.
+        A float may differ by ``atol + rtol * abs(reference)``. By default `rtol` is 1e-5 (f16: 1e-2, f64: 1e-12), and
+        `atol` a hundredth of that of the largest item.
     restore : sequence of str
-        Arguments that are put back, untimed, before each trial.
+        As for `measure`.
     """
 
     run: Run

@@ -91,9 +91,7 @@ def compare_kernels(
     In each round every kernel is measured once, in a new random order. A verdict is on the rounds. For two versions of
     a program there is ``gridwise ab``.
 
-    Parameters
-    ----------
-    kernels : mapping from str to Primitive, Sequence, callable, sequence or mapping of primitives, or Benchmark
+    Parameters ---------- kernels : mapping
         By name what `measure` takes.
     baseline : str, optional
         By default the first.

@@ -151,17 +151,15 @@ def compare_energy(
     In each round every call has one window, in an order that is reversed from round to round. A verdict is on the
     ratios within the rounds.
 
-    Parameters
-    ----------
-    calls : mapping from str to BoundCall, Sequence, Primitive or callable
-        At least two.
+    Parameters ---------- calls : mapping
+        At least two, by name: what `measure_energy` takes.
     baseline : str, optional
         By default the first.
     window_s : float, default 2.0
     rounds : int, default 6
         At least 3.
     threshold : float, default 0.02
-        Differences below this share are ``same``.
+        Smaller differences are same.
     device : wgpu.GPUDevice, optional
         As for `measure_energy`.
     **arrays

@@ -56,8 +56,7 @@ def measure(
         Several kernels run in order. A function that takes an ``encoder``, and the arguments by name, records on it;
         one without submits by itself, and is timed as `benchmark` does.
     mode : {"hot", "cold", "batch", "latency"}
-        How trials are laid out (docs/concepts/measuring.md). By default hot; latency for a function that submits by
-        itself.
+        See docs/concepts/measuring.md. By default hot; latency for a function that submits by itself.
     protocol : SamplingProtocol, optional
     restore : iterable of str, optional
         Arguments that are put back, untimed, before each trial; by default inputs that share memory with an output.
@@ -65,7 +64,7 @@ def measure(
         Whether results are compared with the reference; or a function that takes the outputs by name and returns a
         Mismatch or None.
     case : mapping, optional
-        What identifies it besides primitive, n and mode.
+        What else identifies it.
     device : wgpu.GPUDevice, optional
         Where a function records or submits.
     **arrays : Array, numpy.ndarray or wgpu.GPUBuffer
