@@ -13,6 +13,7 @@ import functools
 import inspect
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -150,7 +151,7 @@ INTERNAL = {
     "SequenceRun": "measurement",
     "BoundCall": "bound_plan check encode in_place key_if_given parsed plan repeats run shapes",
     "Sequence": "barriers name",
-    "Capabilities": "subgroup_mode",
+    "Capabilities": "facts subgroup_mode tuning",
     "TimingHelper": "collect device pairs_in_use stamps_encoders stamps_passes",
     "TimingSession": "abandon device edges is_read is_submitted shared_pass span_count",
     "TimingOverheads": "of",
@@ -161,13 +162,14 @@ INTERNAL = {
     "EnergyWindow": "from_json to_json",
     "SamplingProtocol": "stopping",
     "Layout": "separate shares with_values",
-    "Operand": "by_words first_byte overlaps parts streams window",
-    "Argument": "resolved",
+    "Operand": "begin_bytes by_words chunks first_byte overlaps parts size_bytes streams window",
+    "Argument": "aligned ascending cast components fed in_order is_apart resolved",
+    "UpTo": "item per plus room",
     "Product": "items",
-    "SameAs": "of",
+    "SameAs": "of per times",
     "Signature": "check_lengths check_shapes datatype is_counted length_like may_overlap of output_length rule words",
-    "Work": "moved_bytes totals with_counts",
-    "Plan": "copied_from copied_to features scratch_bytes",
+    "Work": "counted moved_bytes totals with_counts",
+    "Plan": "copied_from copied_to features scratch_bytes siblings",
 }
 #: What a class of primitives has beyond `Primitive`, and users call.
 OF_PRIMITIVES = {"error_bound", "output_shape"}
@@ -291,12 +293,27 @@ def parts(subject: str, names: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def summary(name: str) -> str:
-    """Return the first sentence of a docstring, as reStructuredText."""
+def _said(name: str) -> str:
+    """Return the first sentence of a docstring."""
     text = OBJECTS[name] if name in OBJECTS else inspect.getdoc(getattr(gw, name)) or ""
-    text = " ".join(text.partition("\n\n")[0].split())
-    short = re.match(r"(?:``.*?``|:\w+:`|[^:;,]|,(?! \w+ \w))*", text)[0]  # type: ignore[index]  # an overview has no details
-    text = short_docstrings.without_return(short if short == text else f"{short}.")
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def _short(text: str, details: str = ":;,") -> str:
+    """Return a sentence up to its details."""
+    short = re.match(rf"(?:``.*?``|:\w+:`|[^{details}]|,(?! \w+ \w))*", text)[0]  # type: ignore[index]
+    return short if short == text else f"{short}."
+
+
+@functools.cache
+def _shorts() -> Counter[str]:
+    return Counter(_short(_said(name)) for name in gw.__all__)
+
+
+def summary(name: str) -> str:
+    """Return what an overview says of a name, as reStructuredText: what tells it from others, without details."""
+    text = _short(_said(name))
+    text = short_docstrings.without_return(text if _shorts()[text] == 1 else _short(_said(name), ":;"))
     return re.sub(r"(``.*?``)|\|", lambda found: found[1] or r"\|", text)
 
 

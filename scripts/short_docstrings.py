@@ -7,6 +7,7 @@ the source of the algorithm, in this order.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 #: What is said once, on the page reference/python/shared.rst: the text there, and what it stands for in a docstring.
 SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -238,9 +239,11 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "tickets": (
-        "Of a tuning, look-back: whether a workgroup takes its tile from a counter. None: on CPU adapters, and where the self-test finds it needed.",
+        "Of a tuning, look-back: whether a workgroup takes its tile from a counter. None: on CPU adapters, and where "
+        "the self-test finds it needed.",
         (
-            "Look-back only: whether a workgroup takes its tile from a counter. None: on CPU adapters, and where the self-test finds it needed.",
+            "Look-back only: whether a workgroup takes its tile from a counter. None: on CPU adapters, and where the "
+            "self-test finds it needed.",
             "As in `ScanTuning`.",
         ),
     ),
@@ -487,8 +490,11 @@ def without_return(summary: str) -> str:
     return said[:1].upper() + said[1:]
 
 
-def shortened(text: str, *, of_primitive: bool = False, linked: bool = True) -> str:
-    """Return a docstring for the site, as reStructuredText; its page may link the shared arguments once for all."""
+def shortened(text: str, *, of_primitive: bool = False, linked: bool = True, internal: Collection[str] = ()) -> str:
+    """Return a docstring for the site, as reStructuredText, without internal attributes.
+
+    Its page may link the shared arguments once for all.
+    """
     found = sections(without_said(text))
     lines = [without_return(found[""]), ""]
     if "Examples" in found:
@@ -506,8 +512,9 @@ def shortened(text: str, *, of_primitive: bool = False, linked: bool = True) -> 
         if source := re.search(r"\bSources?: .*", paragraph, re.DOTALL):
             lines += [" ".join(source[0].split()), ""]
     for name, kind, said in entries(found["Attributes"]) if "Attributes" in found else ():
-        if "for the library's own use" not in said:
-            together = name.replace(", ", "\n" + " " * len(".. attribute:: "))
+        names = [one for one in name.split(", ") if one not in internal]
+        if names and "for the library's own use" not in said:
+            together = ", ".join(names).replace(", ", "\n" + " " * len(".. attribute:: "))
             lines += [f".. attribute:: {together}", *([f"   :type: {kind}"] if kind else []), "", f"   {said}", ""]
     return "\n".join(lines)
 
@@ -516,6 +523,7 @@ def call(text: str) -> str:
     """Return what the page of a primitive says of its `execute`: the arrays, which its See Also has."""
     said = [f"{kind} {body}" for name, kind, body in entries(sections(text).get("See Also", "")) if name == "execute"]
     words = " ".join(" ".join(said).split())
+    words = re.sub(r",? shape \(n,\)( each)?(?=[,;.])", "", words)
     return f"{words[:1].upper()}{words[1:]}"
 
 
@@ -546,7 +554,8 @@ def shared_page() -> str:
         "`BoundsError`: an index on the host is out of range. `EmptyReductionError`: no items have an extreme. "
         ":doc:`All errors <errors>`.",
         "",
-        "`Primitive` has what all primitives share, `Run` what a call gives. ``get_timing_result()`` gives the "
+        "`Primitive` has what all primitives share, `Run` what a call gives. Arrays of a call have one dimension and "
+        "one length, where the page of a primitive does not say another. ``get_timing_result()`` gives the "
         "`TimingResult` of the last timed run, and waits for it. What ends in ``_async`` does the same without "
         "blocking the event loop. ``warnings`` are reasons to doubt the numbers. ``help(gw.Scan)`` shows more than "
         "its page: exact bounds of rounding errors, memory, limits.",

@@ -53,7 +53,7 @@ class CopyRangesCall(CopyRangesArrays, Timed, total=False): ...
 
 
 class CopyRanges(Primitive):
-    """Copy many ranges of items of one array, or of several that act as one, to other places.
+    """Copy many ranges of items of one array to other places.
 
     Parameters
     ----------

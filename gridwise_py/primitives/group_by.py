@@ -138,9 +138,7 @@ def _keys_in(layout: Layout) -> list[str]:
 
 
 class GroupBy(Primitive):
-    """Aggregate the rows of each key: sort the rows by key, then reduce the runs of equal keys.
-
-    Gives the keys in ascending order, an item of each aggregate for each, and how many there are.
+    """Aggregate the rows of each key: gives the ascending keys, an item of each aggregate, and how many.
 
     Parameters
     ----------

@@ -125,17 +125,15 @@ class Histogram(_Histogram):
     bins : int, default 256
         How many, for each channel.
     range : tuple of two numbers, optional
-        Begin of the first bin and end of the last; numpy's edges. By default all values of an integer datatype, and 0
-        to 1 for floats.
+        Begin of the first bin and end of the last. By default all values of integers, and 0 to 1 for floats.
     edges : bool, default False
         Whether `execute` takes ``edges``: ``bins + 1``, which ascend.
     weights : Datatype, str, numpy dtype or Expression, optional
-        Of the weights, if `execute` takes ``weights``: of up to 32 bits. Results are of it, or of the type of 32 bits
-        of its kind.
+        Of ``weights``, if `execute` takes them: of up to 32 bits. Results have 32 bits.
     closed : bool, default True
-        Whether the last bin of a range has its upper end. CUB's has not.
+        Whether the last bin of a range has its upper end.
     channels : int, default 1
-        Up to 16. Item i is of channel ``i % channels``, each of which has its own bins: 3 for RGB images.
+        Up to 16, each with its own bins: item i is of channel ``i % channels``.
     strategy : {"auto", "tables", "sort"}, default "auto"
         ``"tables"`` combines items in workgroup memory, ``"sort"`` sorts them by bins, which is faster for many bins,
         and the only way for results of 64 bits and for a fixed order.
@@ -148,8 +146,8 @@ class Histogram(_Histogram):
 
     See Also
     --------
-    execute : takes ``input``, of any shape, ``edges`` and ``weights`` as above, and ``output``, shape
-        (channels · bins,), u32 or the datatype of the weights.
+    execute : takes ``input``, of any shape, ``edges``, ``weights``, and ``output``, shape (channels · bins,), u32 or as
+        the weights.
     ReduceByIndex : the items are the bins.
     histogram : the function.
 

@@ -49,9 +49,8 @@ class ReduceCall(ReduceArrays, Timed, total=False): ...
 class Reduce(OperatorPrimitive):
     """Combine all items by an operator.
 
-    Integers wrap. NaN propagates, and −0 is less than +0. The GPU may flush denormals. An empty minimum or maximum
-    raises, unless only the GPU knows that it is empty: then it gives the identity. Float results are reproducible on
-    one device; `deterministic` and `compensated` give stronger guarantees.
+    Integers wrap. NaN propagates, and −0 is less than +0. The GPU may flush denormals. An empty minimum raises, unless
+    only the GPU knows that it is empty: then it gives the identity. Float results are reproducible on one device.
 
     Parameters
     ----------

@@ -243,7 +243,7 @@ class Profile:
         return (f"work on other devices is not in this profile ({'; '.join(counts)})",) if counts else ()
 
     def export_chrome_trace(self, path: str | Path) -> None:
-        """Write a Chrome trace, for ui.perfetto.dev: a lane for each thread, and one for the GPU's queue.
+        """Write a Chrome trace, for ui.perfetto.dev.
 
         Where the GPU's lane lies against the host's is approximate; ``otherData`` has the uncertainty, and the drift of
         the clocks.
@@ -446,8 +446,6 @@ class Profile:
 
 def profile(device: wgpu.GPUDevice | None = None) -> Profile:
     """Return a profile of a device, for a ``with`` block: it times the work inside, by region and kernel.
-
-    It has primitives, their kernels, uploads and downloads; the `Profile` takes your regions and passes.
 
     Parameters
     ----------

@@ -296,14 +296,12 @@ class Array(Operators, OnGpu):
     Parameters
     ----------
     buffer : wgpu.GPUBuffer
-        Needs the usage STORAGE for kernels, COPY_SRC for `to_numpy`.
+        With the usage ``STORAGE`` for kernels, ``COPY_SRC`` for `to_numpy`.
     dtype : Datatype, str or numpy dtype
     length : int, optional
         By default all items to the end of the buffer.
     offset : int, default 0
-        First item.
     device : wgpu.GPUDevice, optional
-        By default that which wgpu reports.
 
     Raises
     ------
@@ -420,7 +418,7 @@ class Array(Operators, OnGpu):
     def buffer(self) -> wgpu.GPUBuffer:
         """The buffer of the items, and maybe of more.
 
-        Its memory is not reused for other Arrays from then on.
+        Its memory is then not reused for other Arrays.
         """
         return self.lease.hand_out()
 
@@ -489,10 +487,7 @@ class Array(Operators, OnGpu):
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, count)
 
     def trim(self) -> Array:
-        """Return a view of the valid items; reads the count (4 bytes), and so waits for the GPU.
-
-        Without a count, return the array itself.
-        """
+        """Return a view of the valid items; reads the count, and so waits."""
         if self._count is None:
             return self
         items = min(self._count.item(), self._length)
@@ -532,7 +527,7 @@ class Array(Operators, OnGpu):
         return stored(self)
 
     def ravel(self) -> Array:
-        """Return a view of all items, in C order, in one dimension; itself if it has one."""
+        """Return a view of one dimension."""
         return self if self._shape is None else self.viewed_as((self._length,))
 
     def viewed_as(self, shape: tuple[int, ...]) -> Array:
@@ -541,12 +536,12 @@ class Array(Operators, OnGpu):
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, None, kept)
 
     def view(self, dtype: ItemDatatypeLike) -> Array:
-        """Return a view of the same bytes as items of another datatype, as numpy's `view`; nothing is converted.
+        """Return a view of the same bytes as items of another datatype.
 
         Parameters
         ----------
         dtype : Datatype, str or numpy dtype
-            The last dimension is longer or shorter as items are smaller or larger.
+            The last dimension changes with the size of the items.
 
         Raises
         ------
@@ -575,12 +570,12 @@ class Array(Operators, OnGpu):
         return Array.on(self.lease, wanted, length, self._device, offset, None, None if len(viewed) == 1 else viewed)
 
     def copy(self) -> Array:
-        """Return a copy in new memory, made on the GPU, without waiting."""
+        """Return a copy, without waiting."""
         self._check_uncounted()
         return OPERATIONS["copy"](self)
 
     def astype(self, dtype: ItemDatatypeLike, *, copy: bool = True) -> Array:
-        """Return the items as another datatype, converted on the GPU, without waiting.
+        """Return the items as another datatype, without waiting.
 
         The results are those of numpy. Floats that are too large for an integer wrap; infinities and NaN become 0.
 
@@ -596,7 +591,7 @@ class Array(Operators, OnGpu):
         return self if wanted == self._datatype and not copy else OPERATIONS["convert"](self, wanted)
 
     def fill(self, value: float) -> Array:
-        """Set all items to a number, on the GPU, without waiting; return the array.
+        """Set all items to a number, without waiting; return the array.
 
         Parameters
         ----------
@@ -850,7 +845,7 @@ class Array(Operators, OnGpu):
         return self
 
     def destroy(self) -> None:
-        """Free the buffer's memory now, for all views of it."""
+        """Free the memory now, for all views of it."""
         self.lease.buffer.destroy()
 
     def __repr__(self) -> str:
@@ -1143,10 +1138,10 @@ def asarray(
 
     Parameters
     ----------
-    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, Expression, number or sequence
-        A numpy array, or anything with ``__array__`` or DLPack on the CPU, is uploaded, whatever its strides and byte
-        order; so are numbers and sequences. An Array is returned unchanged, or copied to another device. Of a buffer
-        the result is a view. An expression is computed by one kernel.
+    data : array_like, Array, PinnedArray, wgpu.GPUBuffer or Expression
+        Numpy arrays, what has ``__array__`` or DLPack on the CPU, numbers and sequences are uploaded. An Array is
+        returned unchanged, or copied to another device. Of a buffer the result is a view. An expression is computed by
+        one kernel.
     device : wgpu.GPUDevice, optional
         By default `default_device()`. A dtype will do here, as in numpy.
     dtype : optional

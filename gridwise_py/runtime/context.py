@@ -326,7 +326,7 @@ def memory_stats(device: wgpu.GPUDevice | None = None) -> MemoryStats:
 def empty_cache(device: wgpu.GPUDevice | None = None) -> int:
     """Give the memory that is kept for later Arrays back; waits for the GPU.
 
-    The library does this where the device has too little memory; call it where others need the memory.
+    Call it where others need the memory.
 
     Parameters
     ----------

@@ -248,7 +248,7 @@ class Event(OfOneDevice):
     def query(self) -> bool:
         """Return whether the GPU has reached the event, without waiting.
 
-        True when the queue is empty, or after `synchronize` of this or a later one.
+        True when the queue is empty, or after `synchronize`.
         """
         if self._done or not self._recorded:
             return self._done
@@ -333,7 +333,7 @@ class Event(OfOneDevice):
     def wait(self, queue: Any = None) -> None:
         """Make later submissions wait for this event.
 
-        A device has one queue, in order: this only checks that it was submitted.
+        This only checks that it was submitted: a queue is in order.
 
         Parameters
         ----------

@@ -122,10 +122,10 @@ def clock_held(device: wgpu.GPUDevice) -> Generator[ClockState]:
 def hold_clock(device: wgpu.GPUDevice | None = None) -> Generator[bool]:
     """Keep an NVIDIA GPU's clock up while it has nothing to do.
 
-    Otherwise calls after a pause take two to three times as long. An idle CUDA context holds the clock until the end of
-    the block: 0.3 s, 520 MiB of the GPU's memory, and 40 W.
+    Otherwise calls after a pause take two to three times as long. It costs 0.3 s, 520 MiB of the GPU's memory, and 40
+    W.
 
-    ``GRIDWISE_HOLD_CLOCK=1`` does it for each device of `request_device`, but does not tell equal GPUs apart.
+    ``GRIDWISE_HOLD_CLOCK=1`` does it for each device.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def hold_clock(device: wgpu.GPUDevice | None = None) -> Generator[bool]:
     Yields
     ------
     bool
-        Whether the clock is held: not on other GPUs, or without NVIDIA's CUDA library.
+        Whether the clock is held: not without NVIDIA's CUDA library.
 
     Warns
     -----

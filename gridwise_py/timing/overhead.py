@@ -20,9 +20,9 @@ class TimingOverhead:
     Attributes
     ----------
     gpu_ns : float or None
-        To the GPU's time from the begin of its first pass to the end of its last.
+        From the begin of its first pass to the end of its last.
     cpu_ns : float or None
-        To the CPU's time from the call to the idle queue, `gpu_ns` included.
+        From the call to the idle queue, `gpu_ns` included.
     """
 
     gpu_ns: float | None

@@ -290,7 +290,7 @@ class Edges:
 class TimingSession:
     """The times of some passes that are submitted together.
 
-    Call `submitted` after you submit the passes. If other code submits them, call `mark` after the last pass instead.
+    Call `submitted` after you submit the passes, or `mark` after the last pass if others do.
 
     Attributes
     ----------
@@ -361,7 +361,7 @@ class TimingSession:
 
     @contextlib.contextmanager
     def around(self, compute: wgpu.GPUComputePassEncoder, label: str) -> Generator[None]:
-        """Take a timestamp before and one after what is dispatched in the block, inside of an open pass.
+        """Take timestamps around what is dispatched in the block, inside of an open pass.
 
         Needs the feature ``timestamp-query-inside-passes``.
         """

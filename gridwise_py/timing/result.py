@@ -82,7 +82,7 @@ class TimingResult:
     trials : int
         Dispatches of each kernel.
     cpu_total_time_ns : float or None
-        On the CPU's clock, from just before the submission to an idle queue; the queue was idle before.
+        On the CPU's clock, from the submission to an idle queue; it was idle before.
     submit_time_ns : float or None
         The part in the call to submit.
     encode_time_ns : float or None
@@ -117,12 +117,12 @@ class TimingResult:
 
     @property
     def gpu_total_time_ns(self) -> list[float | None] | None:
-        """A list: the GPU time of each kernel in order, over all trials; None for an invalid timestamp."""
+        """A list: the GPU time of each kernel; None for an invalid timestamp."""
         return [span.ns for span in self.spans] if self.spans else None
 
     @property
     def gpu_span_ns(self) -> float | None:
-        """From the begin of the first kernel to the end of the last, over all trials."""
+        """From the begin of the first kernel to the end of the last."""
         return _whole_ns(self.spans)
 
     @property
@@ -150,7 +150,7 @@ class TimingResult:
         )
 
     def export_chrome_trace(self, path: str | Path) -> None:
-        """Write a Chrome trace, for ui.perfetto.dev: the host's encode, submit and wait, and the kernels.
+        """Write a Chrome trace, for ui.perfetto.dev.
 
         The place of the GPU's lane beside the host's is approximate.
 

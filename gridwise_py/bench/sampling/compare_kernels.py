@@ -91,13 +91,15 @@ def compare_kernels(
     In each round every kernel is measured once, in a new random order. A verdict is on the rounds. For two versions of
     a program there is ``gridwise ab``.
 
-    Parameters ---------- kernels : mapping
+    Parameters
+    ----------
+    kernels : mapping
         By name what `measure` takes.
     baseline : str, optional
         By default the first.
     rounds : int, default 9
         At least 3.
-    mode : {"hot", "cold", "batch", "latency"}
+    mode : str, optional
         By default batch; latency if one is a function that submits by itself.
     protocol : SamplingProtocol, optional
         Of a kernel in a round; by default 0.1 s of samples.

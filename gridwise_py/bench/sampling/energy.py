@@ -148,10 +148,11 @@ def compare_energy(
 ) -> EnergyComparison:
     """Measure the joules of several calls in turns, and judge which take less than the first.
 
-    In each round every call has one window, in an order that is reversed from round to round. A verdict is on the
-    ratios within the rounds.
+    In each round every call has one window. A verdict is on the ratios within the rounds.
 
-    Parameters ---------- calls : mapping
+    Parameters
+    ----------
+    calls : mapping
         At least two, by name: what `measure_energy` takes.
     baseline : str, optional
         By default the first.

@@ -20,7 +20,7 @@ __all__ = ["Measurement"]
 
 @dataclass(frozen=True)
 class Measurement:
-    """One primitive, on one device, in one mode.
+    """What was measured of a primitive, on a device, in a mode.
 
     Attributes
     ----------

@@ -46,21 +46,18 @@ class SamplingProtocol:
     submission_trials : int
         Most trials of a submission (cold and hot).
     max_submission_gpu_s : float
-        Longest submission of several trials: watchdogs end long ones.
+        Longest submission of several trials.
     batch_trials : int, optional
         Dispatches per pass in mode batch. By default those of 1 ms and 100 steps of the clock.
     flush_bytes : int, optional
         Of the buffer that empties the caches in mode cold. By default four times what ``gridwise calibrate`` found,
         else 256 MiB.
     canary_passes : int
-        Around each block.
     check_unit : bool
-        Whether the unit of the tick is checked.
     energy_windows : int
         Windows of `measure_energy`, after the samples.
     energy_window_s : float
     seed : int
-        Of random data.
     """
 
     samples: int | None = None
