@@ -85,7 +85,8 @@ class Select(StreamPrimitive):
     Each item is read once, and the selected ones are written once. An item of 1 or 2 bytes is written by atomics, since
     it shares its word with others; that is slow. The outputs must not overlap the inputs.
 
-    Sources: the stream compaction of D. Merrill and M. Garland (2016); see `Scan`.
+    Sources: the stream compaction of D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled
+    look-back" (2016), with T. Smith, R. Levien and J. Owens, "Decoupled Fallback" (2025).
 
     Examples
     --------
