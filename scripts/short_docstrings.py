@@ -12,8 +12,8 @@ from collections.abc import Collection
 #: What is said once, on the page reference/python/shared.rst: the text there, and what it stands for in a docstring.
 SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
     "device": (
-        "A `wgpu.GPUDevice`. A function takes that of an `Array` among its arguments by default, else "
-        "`default_device()`. The device of a primitive comes first; None only plans, for `capabilities`.",
+        "A `wgpu.GPUDevice`. By default that of an `Array` among the arguments, else `default_device()`. A primitive "
+        "without a device only plans, for `capabilities`.",
         (
             "",
             "By default that of an Array among the arguments, else `default_device()`.",
@@ -26,8 +26,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "out": (
-        "Where to put the result: a numpy array or an `Array`, whichever the result is, of its shape and dtype. Sums "
-        "and products are cast to its dtype, as numpy casts them.",
+        "Where to put the result, of its kind, shape and dtype. Sums and products are cast to it.",
         (
             "Where to put the result, of its shape and dtype.",
             "Where to put the result, of its shape.",
@@ -88,8 +87,8 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "where": (
-        "Which items count: bools of a shape that is broadcast to that of ``x``. Minima and maxima then need "
-        "``initial``. Not with ``axis`` for an `Array` of 8-byte items.",
+        "Which items count: bools that are broadcast to ``x``. Minima and maxima then need ``initial``. Not with "
+        "``axis`` for an `Array` of 8-byte items.",
         (
             "Which items count, of a shape that is broadcast to that of `x`. Of an Array with items of 8 bytes not "
             "with `axis`.",
@@ -103,9 +102,8 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ("What is combined in front of all items; the result where there are none.",),
     ),
     "dtype": (
-        "Of a primitive the datatype of its items or keys: bool, or integers and floats of 8 to 64 bits. Of a "
-        "function that of the result, to which items are converted as they are read; by default that of ``out``, or "
-        "numpy's choice: sums of integers are of 64 bits.",
+        "Of a primitive that of its items or keys: bool or numbers of 8 to 64 bits. Of a function that of the result; "
+        "items are converted as they are read. By default that of ``out``, or numpy's choice.",
         (
             "",
             "Datatype of the keys: bool, or integers and floats of 8 to 64 bits.",
@@ -121,7 +119,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "value_dtype": (
-        "The datatype of values that move with the keys, of 4 or 8 bytes; None for no values.",
+        "Of values of 4 or 8 bytes that move with the keys; None for no values.",
         (
             "Datatype of values, of 4 or 8 bytes, that move with the keys. By default there are none.",
             "Datatype of values, of 4 or 8 bytes, that move with the items. By default there are none.",
@@ -143,8 +141,8 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "less": (
-        "Another order: a function of two items, as expressions, that says whether the first goes before the second, "
-        "such as ``lambda a, b: a.depth < b.depth``.",
+        "Another order: a function that says whether the first of two items goes before the second, such as ``lambda "
+        "a, b: a.depth < b.depth``.",
         (
             "Another order: a function of two items that says whether the first goes before the second, as in "
             "`MergeSort`.",
@@ -180,13 +178,13 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "deterministic": (
-        "For floats: the same bits on every run and on every adapter that rounds as IEEE 754 says. Integers, minima "
-        "and maxima always are. It costs time: items are read twice, or sorted.",
+        "For floats: the same bits on every run and every adapter that rounds as IEEE 754 says. Integers, minima and "
+        "maxima always are. It costs time.",
         (),
     ),
     "compensated": (
-        "For float sums: adds up the rounding errors, too, so that the error hardly grows with the number of items. "
-        "Implies ``deterministic``.",
+        "For float sums: adds up the rounding errors, too: the error hardly grows with the number of items. Implies "
+        "``deterministic``.",
         (),
     ),
     "output": (
@@ -206,8 +204,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         (),
     ),
     "tuning": (
-        "Options that change only the speed, and the rounding of float sums: a class of :doc:`tuning`. By default "
-        "the library's, or those that ``gridwise tune`` found on this adapter.",
+        "Options of :doc:`tuning`; by default the library's, or those that ``gridwise tune`` found.",
         (),
     ),
     "workgroup_size": (
@@ -343,19 +340,10 @@ ANYWHERE = {
 }  # fmt: skip
 #: Sentences that the page of shared arguments, or the first lines of a subject's page, say of all.
 SAID = (
-    "The order of the items is kept, so the operator need not be commutative.",
-    "Rows of a key keep their order, so operators need not be commutative.",
-    "Results have the datatype of the items; integers wrap.",
-    "The result has the datatype of the input, as in `Reduce`: integers wrap.",
-    "Results have the datatype of the input, as in `Scan`: integers wrap.",
-    "Numbers of 8 bits to 64 bits and bool are taken; f64 needs the device's feature ``shader-f64``.",
     "NaN propagates, and −0 is less than +0.",
-    "NaN propagates from its position on, and −0 is less than +0.",
-    "NaN propagates from its position on, and −0 is less than +0 in min and max.",
     "Integers wrap.",
     "The GPU may flush denormals.",
     "Of the items; their bits are copied.",
-    "Reasons to doubt the numbers.",
     "Reasons to doubt the number.",
     "Reasons to doubt the GPU times.",
     "The datatype of the items.",
@@ -370,6 +358,7 @@ SAID = (
     "The device of the buffers.",
     "Waits for all submitted work.",
     "Return all fields as JSON data.",
+    "The arguments are those of `execute`, except ``encoder``.",
     "Return the times of the last timed call; see `Run.get_timing_result`.",
     "Return the times of the last timed run; see `Run.get_timing_result`.",
     "Return the times of the last timed replay; see `SequenceRun.get_timing_result`.",

@@ -131,7 +131,7 @@ class Histogram(_Histogram):
     weights : Datatype, str, numpy dtype or Expression, optional
         Of ``weights``, if `execute` takes them: of up to 32 bits. Results have 32 bits.
     closed : bool, default True
-        Whether the last bin of a range has its upper end.
+        Whether the last bin has its upper end.
     channels : int, default 1
         Up to 16, each with its own bins: item i is of channel ``i % channels``.
     strategy : {"auto", "tables", "sort"}, default "auto"

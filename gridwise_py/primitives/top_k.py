@@ -655,7 +655,7 @@ class SegmentedTopKCall(SegmentedTopKArrays, Timed, total=False): ...
 class SegmentedTopK(TopK):
     """Find the k largest or smallest items of each segment, and their indices.
 
-    Segments are those of `SegmentedReduce`. For rows of one length take `TopK`.
+    Segments are those of `SegmentedReduce`.
 
     Parameters
     ----------

@@ -54,9 +54,7 @@ _turn = threading.Lock()
 
 
 class Profile:
-    """A recording of the work on a device while it is open; returned by `profile`.
-
-    A call of another thread that runs when it closes is recorded to its end.
+    """A recording of the work on a device while it is open.
 
     Attributes
     ----------
@@ -173,7 +171,6 @@ class Profile:
         label : str
         workgroups : sequence of int, optional
         moved_bytes : int, optional
-            For the trace.
 
         Returns
         -------
@@ -207,7 +204,6 @@ class Profile:
             With no pass open; you submit it.
         name : str
         moved_bytes : int, optional
-            For the trace.
         """
         self._check_open()
         with self.copies(encoder, name, "commands", moved_bytes):
@@ -227,7 +223,7 @@ class Profile:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What it leaves out, such as other devices, and reasons to doubt the GPU times."""
+        """What it leaves out, such as other devices."""
         elsewhere = self._work_elsewhere() if self._is_open else self._elsewhere
         found = [doubt for doubt in tuple(self._doubts) if doubt is not None]
         text = found[-1].warning(None) if found else None

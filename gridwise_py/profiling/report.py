@@ -162,13 +162,13 @@ class KeyAverages(Sequence[KeyAverage]):
     def table(self, sort_by: str | None = "gpu_time_total", row_limit: int = 100, width: int | None = None) -> str:
         """Return the rows as text.
 
-        Where it is too narrow for all columns, the last line names those that are left out.
+        The last line names columns that are left out.
 
         Parameters
         ----------
         sort_by : str or None
             ``"gpu_time_total"``, ``"self_gpu_time_total"``, ``"cpu_time_total"``, ``"self_cpu_time_total"``,
-            ``"calls"``, ``"allocated_bytes"``, ``"name"`` or torch's names. None: in the order of first use.
+            ``"calls"``, ``"allocated_bytes"``, ``"name"``, or torch's names; None for the order of first use.
         row_limit : int, default 100
             −1 for all.
         width : int, optional

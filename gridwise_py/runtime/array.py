@@ -444,7 +444,7 @@ class Array(Operators, OnGpu):
 
     @property
     def size(self) -> int:
-        """Number of items; with a count those that there is room for."""
+        """"""
         return self._length
 
     @property
@@ -472,15 +472,15 @@ class Array(Operators, OnGpu):
     def count(self) -> Array | None:
         """The number of valid items, as an Array of one u32, if only the GPU knows it; else None.
 
-        With a count, `size`, `shape` and `nbytes` are the capacity, ``len(array)`` raises, and `to_numpy` and `trim`
-        return the valid items (docs/concepts/counts.md).
+        With a count, `size`, `shape` and `nbytes` are the capacity, and ``len(array)`` raises
+        (docs/concepts/counts.md).
         """
         return self._count
 
     def counted_by(self, count: Array) -> Array:
         """Return a view with a count: the one item of `count` is the number of valid items.
 
-        A number above `size` stands for all items. It is read when a call runs.
+        It is read when a call runs; above `size` it stands for all items.
         """
         if count.size != 1 or count.datatype.name != "u32":
             raise ArgumentError(f"a count must be an Array of one u32, not {count!r}")
@@ -577,7 +577,7 @@ class Array(Operators, OnGpu):
     def astype(self, dtype: ItemDatatypeLike, *, copy: bool = True) -> Array:
         """Return the items as another datatype, without waiting.
 
-        The results are those of numpy. Floats that are too large for an integer wrap; infinities and NaN become 0.
+        As in numpy; floats that are too large for an integer wrap, and infinities and NaN become 0.
 
         Parameters
         ----------
@@ -596,7 +596,6 @@ class Array(Operators, OnGpu):
         Parameters
         ----------
         value : int, float or bool
-            Converted as numpy's `fill` converts it.
 
         Raises
         ------
@@ -770,8 +769,7 @@ class Array(Operators, OnGpu):
         Parameters
         ----------
         data : numpy.ndarray, Array or PinnedArray
-            Of the shape and dtype of the Array. A numpy array may change afterwards. An Array of another device is
-            copied through the host, which waits.
+            Of the shape and dtype of the Array. An Array of another device is copied through the host, which waits.
         """
         if isinstance(data, PinnedArray):
             return self._copy_pinned(data)

@@ -36,8 +36,8 @@ _WHOLE_ITEMS = 1 << 14  # default chunks are multiples of this: whole tiles of e
 class ChunkedArray(OnGpu):
     """Arrays of one datatype and device that act as one long array.
 
-    It may be larger than the largest buffer of the device. What takes an `Array` takes it, except a `Kernel`, and the
-    output of a `Reduce`. Sorts and matrix products are faster with few chunks.
+    Larger than any buffer, if need be. What takes an `Array` takes it, except a `Kernel`, and the output of a `Reduce`.
+    Sorts and matrix products are faster with few chunks.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class ChunkedArray(OnGpu):
         return await in_thread(functools.partial(self.to_numpy, out))
 
     def copy_from(self, data: np.ndarray) -> ChunkedArray:
-        """Upload a numpy array of the same shape and dtype; return this array."""
+        """Upload a numpy array of the same shape and dtype."""
         if isinstance(data, OnGpu):
             raise DatatypeError(
                 f"copy_from() of a ChunkedArray takes a numpy array, not {data!r}; on the GPU, "

@@ -62,7 +62,7 @@ def _device_in_use() -> wgpu.GPUDevice:
 class Event(OfOneDevice):
     """A point in a device's queue, and when the GPU reached it, like ``torch.cuda.Event``.
 
-    Events time any wgpu work: record one before it and one after it.
+    Record one before any wgpu work, and one after it.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Event(OfOneDevice):
     enable_timing : bool, default True
         Otherwise it only shows whether the GPU has reached it.
     blocking : bool, default False
-        Accepted as of torch; without effect.
+        Without effect.
     interprocess, external : bool, default False
         Refused: WebGPU has neither.
 
@@ -161,7 +161,7 @@ class Event(OfOneDevice):
         Parameters
         ----------
         encoder : wgpu.GPUCommandEncoder, optional
-            With no open pass; you submit it. By default the event submits its own.
+            With no open pass; you submit it.
 
         Raises
         ------
@@ -233,7 +233,7 @@ class Event(OfOneDevice):
             )
 
     def synchronize(self) -> None:
-        """Wait until the GPU has reached the event, and for later submissions, too.
+        """Wait for the event, and for later submissions.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class Event(OfOneDevice):
             self._done = True
 
     def query(self) -> bool:
-        """Return whether the GPU has reached the event, without waiting.
+        """Return whether the GPU has reached the event.
 
         True when the queue is empty, or after `synchronize`.
         """
@@ -277,7 +277,7 @@ class Event(OfOneDevice):
         return self._session.spans()[0]
 
     def elapsed_ns(self, end: Event) -> float:
-        """Return the nanoseconds from this event to `end`; negative if that came first.
+        """Return the nanoseconds to `end`; negative if that came first.
 
         Raises
         ------
@@ -311,7 +311,7 @@ class Event(OfOneDevice):
         return ticks * a.tick_period_ns
 
     def elapsed_time(self, end: Event) -> float:
-        """Return the milliseconds from this event to `end`, as torch does."""
+        """Return the milliseconds, as torch does."""
         return self.elapsed_ns(end) * 1e-6
 
     def stamps(self) -> Span:

@@ -138,8 +138,7 @@ class PinnedArray(OfOneDevice):
     def mapped(self) -> Generator[np.ndarray]:
         """Give the items to the CPU, for the time of the block.
 
-        Waits for the GPU's copies. For ``"up"`` the array is for writing, in order; it holds what was written before.
-        For ``"down"`` it is read-only.
+        Waits for the GPU's copies. For ``"up"`` the array is for writing, in order; for ``"down"`` it is read-only.
 
         Uploads from it are for after the block. The array and its views are for the block only: after a
         `DeviceLostError`, or in a fork, the process ends where they are touched.

@@ -56,12 +56,11 @@ def _gaps_ns(spans: tuple[Span, ...]) -> list[float] | None:
 
 @dataclass(frozen=True)
 class PerTrial:
-    """The numbers of a `TimingResult`, divided by its trials.
+    """The times of one trial.
 
     Attributes
     ----------
     gpu_total_time_ns : list of float or None
-        A list: the GPU time of each kernel.
     gpu_span_ns : float or None
     cpu_total_time_ns : float or None
     """
@@ -73,7 +72,7 @@ class PerTrial:
 
 @dataclass(frozen=True)
 class TimingResult:
-    """The times of a run, over all trials. What was not measured is None.
+    """The times of a run, over all trials.
 
     Attributes
     ----------
@@ -86,11 +85,10 @@ class TimingResult:
     submit_time_ns : float or None
         The part in the call to submit.
     encode_time_ns : float or None
-        Recording the commands, before `cpu_total_time_ns` begins.
+        Recording the commands, before that.
     wait_method : str or None
-        How the library waited; ``"read_buffer"`` makes CPU times coarse.
+        ``"read_buffer"`` makes CPU times coarse.
     spans : tuple of Span
-        The timestamps, in ticks.
     warnings : tuple of str
     workgroups : tuple of tuple of int
         Of each kernel.
@@ -137,7 +135,7 @@ class TimingResult:
 
     @property
     def per_trial(self) -> PerTrial:
-        """The same numbers, divided by `trials`."""
+        """The times of one trial."""
 
         def divide(value: float | None) -> float | None:
             return None if value is None else value / self.trials

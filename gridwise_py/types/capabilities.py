@@ -78,7 +78,7 @@ class LookbackVerdict:
     coherent : bool
         Every sum was right.
     progress : bool
-        Hardly any workgroup recomputed a tile.
+        Hardly a tile was recomputed.
     needs_tickets : bool
         Progress needs tickets.
     recovers : bool

@@ -39,12 +39,11 @@ class Benchmark:
         As for `measure`; a function gets the inputs by name.
     inputs : mapping from str to numpy.ndarray, Array or number
     reference : callable or mapping, optional
-        The right outputs: an array, a mapping by name, or a function that gets the inputs that it has parameters for,
-        as numpy arrays. A primitive has its own.
+        The right outputs: an array, a mapping by name, or a function of inputs by name. A primitive has its own.
     outputs : sequence of str or mapping from str to Array, optional
         What a callable or a `Sequence` writes.
     work : Work, optional
-        What must be moved and computed, for rates.
+        For rates.
     rtol, atol : float, optional
         A float may differ by ``atol + rtol * abs(reference)``. By default `rtol` is 1e-5 (f16: 1e-2, f64: 1e-12), and
         `atol` a hundredth of that of the largest item.
@@ -162,21 +161,19 @@ def benchmarked(
 ) -> Callable[[_Decorated], _Decorated]:
     """Declare a benchmark that ``gridwise bench FILE`` runs at each point of its axes.
 
-    The function gets a device and a value of each axis, and returns a `Benchmark`. A class has its attributes and
-    methods. A parameter ``rng`` gets a numpy Generator, seeded by ``--seed``.
+    The function gets a device and a value of each axis, and returns a `Benchmark`; a class has its attributes. A
+    parameter ``rng`` gets a numpy Generator.
 
     Parameters
     ----------
     name : str, optional
         By default that of the function.
     baseline : str, optional
-        What its times are relative to: the value of an axis (``"method=naive"``), or another benchmark of this file
-        with the same axes.
+        What its times are relative to: the value of an axis (``"method=naive"``), or another benchmark.
     tune : str or iterable of str, optional
-        Axes whose values do the same work: ``gridwise tune FILE`` finds the fastest combination.
+        Axes for ``gridwise tune FILE``: their values do the same work.
     **axes : iterable of int, float, str or bool
-        Values by axis, such as ``n=[2**16, 2**20]``. ``n`` is the size; it may be a function of other axes. ``mode``
-        has modes of `measure`.
+        Values, such as ``n=[2**16, 2**20]``, the size. ``mode`` has modes of `measure`.
 
     Raises
     ------

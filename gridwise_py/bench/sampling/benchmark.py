@@ -32,7 +32,7 @@ class BenchmarkResult:
     cpu_wall : Series
         Until the queue is idle again.
     gpu_span : Series or None
-        From the first to the last timestamp of what the call returned; its ``invalid`` counts the others.
+        Of what the call returned; ``invalid`` counts bad ones.
     n_warmup, n_iters : int
     wait_method : str
     warnings : tuple of str
@@ -99,8 +99,8 @@ def benchmark(
 ) -> BenchmarkResult:
     """Time a callable that submits GPU work.
 
-    Each call is timed from idle queues until they are idle again. If it returns a timed `Run`, a `TimingResult`, a
-    submitted `TimingSession`, two events around the work, or several of these, its GPU span is taken, too.
+    Each call is timed until the queue is idle again. If it returns a timed `Run`, a `TimingResult`, a submitted
+    `TimingSession`, two events around the work, or several of these, its GPU span is taken, too.
 
     Parameters
     ----------

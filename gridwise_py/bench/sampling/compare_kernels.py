@@ -41,7 +41,7 @@ class KernelComparison:
     measurements : dict from str to tuple of Measurement
         One for each round.
     verdicts : dict from str to Verdict or None
-        Against the baseline; None, and the text of this object says why, if results are wrong or times are missing.
+        Against the baseline; None if results are wrong or times are missing.
     """
 
     device: wgpu.GPUDevice
@@ -50,7 +50,7 @@ class KernelComparison:
     verdicts: Mapping[str, Verdict | None]
 
     def time_ns(self, name: str) -> float | None:
-        """Return the median time of a kernel over all rounds."""
+        """Return the median time over all rounds."""
         times = [time for each in samples_ns(self.measurements[name]) for time in each]
         return median(times) if times else None
 
@@ -88,8 +88,8 @@ def compare_kernels(
 ) -> KernelComparison:
     """Measure kernels for the same work in turns, and judge which are faster than the first one.
 
-    In each round every kernel is measured once, in a new random order. A verdict is on the rounds. For two versions of
-    a program there is ``gridwise ab``.
+    In each round every kernel is measured once, in a random order. For two versions of a program there is ``gridwise
+    ab``.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def compare_kernels(
     rounds : int, default 9
         At least 3.
     mode : str, optional
-        By default batch; latency if one is a function that submits by itself.
+        By default batch; latency if one submits by itself.
     protocol : SamplingProtocol, optional
         Of a kernel in a round; by default 0.1 s of samples.
     check : bool or callable, default True
@@ -111,7 +111,7 @@ def compare_kernels(
         Of the intervals.
     device : wgpu.GPUDevice, optional
         As for `measure`.
-    **arrays : Array or numpy.ndarray, or the values of uniforms
+    ****arrays : Array, numpy.ndarray or number
         Each kernel gets those that it has.
 
     Returns

@@ -48,15 +48,15 @@ def measure(
     device: wgpu.GPUDevice | None = None,
     **arrays: Any,
 ) -> Measurement:
-    """Measure GPU work: warm it up, sample it, validate its timestamps, and check the first and the last result.
+    """Measure GPU work: warm it up, sample it, and check its timestamps and results.
 
     Parameters
     ----------
-    subject : Primitive, Sequence, callable, sequence or mapping of primitives, or Benchmark
+    subject : Primitive, Sequence, callable, primitives, or Benchmark
         Several kernels run in order. A function that takes an ``encoder``, and the arguments by name, records on it;
         one without submits by itself, and is timed as `benchmark` does.
     mode : {"hot", "cold", "batch", "latency"}
-        See docs/concepts/measuring.md. By default hot; latency for a function that submits by itself.
+        See docs/concepts/measuring.md. By default hot; latency for what submits by itself.
     protocol : SamplingProtocol, optional
     restore : iterable of str, optional
         Arguments that are put back, untimed, before each trial; by default inputs that share memory with an output.

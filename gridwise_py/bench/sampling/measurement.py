@@ -35,8 +35,7 @@ class Measurement:
     kernels : tuple of Series
         In order.
     whole : mapping from str to Series
-        ``gpu_span`` (first begin to last end), ``gpu_sum`` (of the kernels), ``gaps``, ``cpu_wall``, ``submit``,
-        ``encode``.
+        ``gpu_span``, ``gpu_sum`` (of the kernels), ``gaps``, ``cpu_wall``, ``submit``, ``encode``.
     work : mapping
         Of the plan's `Work`.
     shaders_sha256 : tuple of str
@@ -44,7 +43,7 @@ class Measurement:
         The first call, with compilation, on the CPU's clock.
     stop_reason : StopReason or None
     clock_moved : bool
-        Whether the clock moved during every block. Otherwise such blocks are left out.
+        During every block; otherwise such blocks are left out.
     canary_ns : tuple of float
         Before and after each block.
     checked : bool

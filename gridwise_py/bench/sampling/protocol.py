@@ -37,12 +37,12 @@ class SamplingProtocol:
     min_samples, max_samples, plateau_samples : int
         `plateau_samples`: the fewest that show that it becomes no narrower.
     timeout_s : float
-        Of sampling, without the warm-up.
+        Without the warm-up.
     warmup_s, max_warmup_s, max_clock_warmup_s : float
-        The work runs before for at least `warmup_s`, and until its times are stationary, at most for `max_warmup_s`;
-        while the clock is low, for `max_clock_warmup_s`.
+        The work runs before until its times are stationary: at least for the first, at most for the second, or the
+        third while the clock is low.
     block_trials : int
-        Trials between two checks of the canary and the interval.
+        Trials between two checks of the clock and the interval.
     submission_trials : int
         Most trials of a submission (cold and hot).
     max_submission_gpu_s : float
@@ -50,8 +50,7 @@ class SamplingProtocol:
     batch_trials : int, optional
         Dispatches per pass in mode batch. By default those of 1 ms and 100 steps of the clock.
     flush_bytes : int, optional
-        Of the buffer that empties the caches in mode cold. By default four times what ``gridwise calibrate`` found,
-        else 256 MiB.
+        Of the buffer that empties the caches in mode cold.
     canary_passes : int
     check_unit : bool
     energy_windows : int
