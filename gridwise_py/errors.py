@@ -62,7 +62,7 @@ __all__ = [
 
 
 class GridwiseError(Exception):
-    """Base of every exception that this library raises on purpose."""
+    """Base of all exceptions of this library."""
 
 
 class ArgumentError(GridwiseError, ValueError):
@@ -70,11 +70,11 @@ class ArgumentError(GridwiseError, ValueError):
 
 
 class DatatypeError(ArgumentError, TypeError):
-    """A dtype or a Python type that the call does not accept."""
+    """A datatype that the call does not accept."""
 
 
 class CallError(ArgumentError, TypeError):
-    """A call with arguments that the function does not have, or with more by position than it takes."""
+    """Arguments that the function does not have, or too many by position."""
 
 
 class BoundsError(ArgumentError, IndexError):
@@ -82,7 +82,7 @@ class BoundsError(ArgumentError, IndexError):
 
 
 class AxisError(BoundsError, np.exceptions.AxisError):
-    """An axis that the array does not have, or one that is named twice."""
+    """An axis that is not there, or named twice."""
 
     def __init__(self, message: str):
         super().__init__(message)
@@ -93,41 +93,36 @@ class LengthError(ArgumentError):
 
 
 class OverlapError(ArgumentError):
-    """Views of one buffer overlap, and the kernel does not support that."""
+    """Views of one buffer overlap."""
 
 
 class BufferUsageError(ArgumentError):
-    """A buffer is destroyed, mapped, of another device, or lacks a usage flag."""
+    """A buffer is destroyed, mapped, of another device, or lacks a usage."""
 
 
 class LimitError(ArgumentError):
-    """A request is over a limit of the device; the message has the limit's name and value."""
+    """A request is over a limit of the device."""
 
 
 class EmptyReductionError(ArgumentError):
-    """A reduction of no items by an operator without an identity, like ``numpy.min([])``."""
+    """The minimum or maximum of no items."""
 
 
 class BadResultsFile(ArgumentError):
-    """A results file is cut off, of another tool or a newer schema, or has an invalid value; nothing is read.
-
-    The message has the file's name and the place in it: line and column, or the path of the value.
-    """
+    """A results file is cut off, of another tool or a newer schema, or invalid."""
 
 
 class AdapterError(GridwiseError, LookupError):
-    """There is no such adapter, or none at all."""
+    """There is no such adapter."""
 
 
 class ShaderError(GridwiseError):
     """A shader could not be composed or compiled.
 
-    The message has the compiler's message and the lines that it names, numbered as in your text.
-
     Attributes
     ----------
     text : str or None
-        The whole compiled text, including the library's text around an operator.
+        The whole compiled text.
     """
 
     def __init__(self, message: str = "", text: str | None = None):
@@ -140,7 +135,7 @@ class TimingError(GridwiseError, RuntimeError):
 
 
 class TimingNotReady(TimingError):
-    """The commands that take the timestamps have not been submitted yet."""
+    """The commands have not been submitted yet."""
 
 
 class TimingUnavailable(TimingError):
@@ -148,11 +143,11 @@ class TimingUnavailable(TimingError):
 
 
 class ClusterError(GridwiseError, RuntimeError):
-    """A Dask cluster cannot do the work: no worker with a GPU, versions that differ, an address without TLS."""
+    """A Dask cluster cannot do the work."""
 
 
 class ImplicitConversionError(GridwiseError, TypeError):
-    """An Array was used where numpy would have copied it from the GPU implicitly."""
+    """An Array would have been copied from the GPU implicitly."""
 
 
 class DeviceError(GridwiseError, RuntimeError):
@@ -160,27 +155,20 @@ class DeviceError(GridwiseError, RuntimeError):
 
 
 class DeviceLostError(DeviceError):
-    """The device was lost or destroyed. Its contents are gone; a new device works."""
+    """The device is gone, with its contents; a new one works."""
 
 
 class DeviceMemoryError(DeviceError, MemoryError):
-    """The device has too little memory for the request; nothing was changed, and the device still works."""
+    """The device has too little memory; nothing was changed, and it still works."""
 
 
 class DeviceTimeoutError(DeviceError, TimeoutError):
-    """The GPU did not finish within the time of ``GRIDWISE_TIMEOUT_S`` or ``request_device(timeout_s=)``.
-
-    The message has the last submissions. Nothing was changed: the call can be repeated.
-    """
+    """The GPU did not finish in ``GRIDWISE_TIMEOUT_S`` or ``timeout_s=``. The call can be repeated."""
 
 
 class ForkError(DeviceError):
-    """The process was forked after its parent had used the GPU. Drivers do not work in a fork; spawn instead.
-
-    End such a process with `os._exit`, as multiprocessing does. At a regular exit, a driver may wait for threads that
-    the fork does not have: Mesa's OpenGL driver, which wgpu loads when it looks for adapters, crashes there.
-    """
+    """The process was forked after its parent had used the GPU. Spawn instead, and leave a fork by ``os._exit``."""
 
 
 class GridwiseWarning(UserWarning):
-    """A request could not be met as it was made; the message says what happens instead."""
+    """A request is met in another way, which the message says."""

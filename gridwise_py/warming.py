@@ -63,7 +63,7 @@ def warm_up(
     n: int | None = None,
     counted: bool = False,
 ) -> int:
-    """Compile ahead, side by side, what the first calls of functions and primitives would wait for.
+    """Compile ahead what the first calls would wait for.
 
     Each runs once on zeros. Later calls of this process compile nothing, whatever their length. Without names only the
     device is measured.

@@ -13,6 +13,7 @@ import functools
 import inspect
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -140,27 +141,35 @@ INTERNAL = {
     "Array": "as_expression lease on place viewed_as",
     "PinnedArray": "direction download upload",
     "Datatype": "computed computed_as element_bytes elements highest is_several key lowest rounds",
+    "ChunkedArray": "ravel",
     "Struct": "values_of",
     "Expression": "as_expression",
     "BinOp": "accumulator builtin empty_result find identity_for is_trusted number rounded text_for",
     "UnaryOp": "builtin find is_trusted number text_for twin",
+    "Primitive": "at_size capabilities has_reference run_once signature",
+    "Run": "measurement",
+    "SequenceRun": "measurement",
     "BoundCall": "bound_plan check encode in_place key_if_given parsed plan repeats run shapes",
-    "Sequence": "barriers",
+    "Sequence": "barriers name",
+    "Capabilities": "facts subgroup_mode tuning",
     "TimingHelper": "collect device pairs_in_use stamps_encoders stamps_passes",
     "TimingSession": "abandon device edges is_read is_submitted shared_pass span_count",
     "TimingOverheads": "of",
     "StampCost": "of",
     "Event": "device session stamps",
-    "Profile": "allocated kernels past_step record_primitive span times_kernels",
+    "Profile": "allocated copies kernels past_step record_primitive span times_kernels",
+    "EnergyResult": "from_json to_json",
+    "EnergyWindow": "from_json to_json",
     "SamplingProtocol": "stopping",
     "Layout": "separate shares with_values",
-    "Operand": "by_words first_byte overlaps parts streams window",
-    "Argument": "resolved",
+    "Operand": "begin_bytes by_words chunks first_byte overlaps parts size_bytes streams window",
+    "Argument": "aligned ascending cast components fed in_order is_apart resolved",
+    "UpTo": "item per plus room",
     "Product": "items",
-    "SameAs": "of",
+    "SameAs": "of per times",
     "Signature": "check_lengths check_shapes datatype is_counted length_like may_overlap of output_length rule words",
-    "Work": "moved_bytes with_counts",
-    "Plan": "copied_from copied_to features scratch_bytes",
+    "Work": "counted moved_bytes totals with_counts",
+    "Plan": "copied_from copied_to features scratch_bytes siblings",
 }
 #: What a class of primitives has beyond `Primitive`, and users call.
 OF_PRIMITIVES = {"error_bound", "output_shape"}
@@ -284,12 +293,27 @@ def parts(subject: str, names: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def summary(name: str) -> str:
-    """Return the first sentence of a docstring, as reStructuredText."""
+def _said(name: str) -> str:
+    """Return the first sentence of a docstring."""
     text = OBJECTS[name] if name in OBJECTS else inspect.getdoc(getattr(gw, name)) or ""
-    text = " ".join(text.partition("\n\n")[0].split())
-    short = re.match(r"(?:``.*?``|:\w+:`|[^:;])*", text)[0]  # type: ignore[index]  # an overview has no details
-    text = short_docstrings.without_return(short if short == text else f"{short}.")
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def _short(text: str, details: str = ":;,") -> str:
+    """Return a sentence up to its details."""
+    short = re.match(rf"(?:``.*?``|:\w+:`|[^{details}]|,(?! \w+ \w))*", text)[0]  # type: ignore[index]
+    return short if short == text else f"{short}."
+
+
+@functools.cache
+def _shorts() -> Counter[str]:
+    return Counter(_short(_said(name)) for name in gw.__all__)
+
+
+def summary(name: str) -> str:
+    """Return what an overview says of a name, as reStructuredText: what tells it from others, without details."""
+    text = _short(_said(name))
+    text = short_docstrings.without_return(text if _shorts()[text] == 1 else _short(_said(name), ":;"))
     return re.sub(r"(``.*?``)|\|", lambda found: found[1] or r"\|", text)
 
 

@@ -7,12 +7,13 @@ the source of the algorithm, in this order.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 #: What is said once, on the page reference/python/shared.rst: the text there, and what it stands for in a docstring.
 SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
     "device": (
-        "A `wgpu.GPUDevice`. A function takes that of an `Array` among its arguments by default, else "
-        "`default_device()`. The device of a primitive comes first; None only plans, for `capabilities`.",
+        "A `wgpu.GPUDevice`. By default that of an `Array` among the arguments, else `default_device()`. A primitive "
+        "without a device only plans, for `capabilities`.",
         (
             "",
             "By default that of an Array among the arguments, else `default_device()`.",
@@ -25,8 +26,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "out": (
-        "Where to put the result: a numpy array or an `Array`, whichever the result is, of its shape and dtype. Sums "
-        "and products are cast to its dtype, as numpy casts them.",
+        "Where to put the result, of its kind, shape and dtype. Sums and products are cast to it.",
         (
             "Where to put the result, of its shape and dtype.",
             "Where to put the result, of its shape.",
@@ -87,8 +87,8 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "where": (
-        "Which items count: bools of a shape that is broadcast to that of ``x``. Minima and maxima then need "
-        "``initial``. Not with ``axis`` for an `Array` of 8-byte items.",
+        "Which items count: bools that are broadcast to ``x``. Minima and maxima then need ``initial``. Not with "
+        "``axis`` for an `Array` of 8-byte items.",
         (
             "Which items count, of a shape that is broadcast to that of `x`. Of an Array with items of 8 bytes not "
             "with `axis`.",
@@ -102,9 +102,8 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ("What is combined in front of all items; the result where there are none.",),
     ),
     "dtype": (
-        "Of a primitive the datatype of its items or keys: bool, or integers and floats of 8 to 64 bits. Of a "
-        "function that of the result, to which items are converted as they are read; by default that of ``out``, or "
-        "numpy's choice: sums of integers are of 64 bits.",
+        "Of a primitive that of its items or keys: bool or numbers of 8 to 64 bits. Of a function that of the result; "
+        "items are converted as they are read. By default that of ``out``, or numpy's choice.",
         (
             "",
             "Datatype of the keys: bool, or integers and floats of 8 to 64 bits.",
@@ -120,7 +119,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "value_dtype": (
-        "The datatype of values that move with the keys, of 4 or 8 bytes; None for no values.",
+        "Of values of 4 or 8 bytes that move with the keys; None for no values.",
         (
             "Datatype of values, of 4 or 8 bytes, that move with the keys. By default there are none.",
             "Datatype of values, of 4 or 8 bytes, that move with the items. By default there are none.",
@@ -142,8 +141,8 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "less": (
-        "Another order: a function of two items, as expressions, that says whether the first goes before the second, "
-        "such as ``lambda a, b: a.depth < b.depth``.",
+        "Another order: a function that says whether the first of two items goes before the second, such as ``lambda "
+        "a, b: a.depth < b.depth``.",
         (
             "Another order: a function of two items that says whether the first goes before the second, as in "
             "`MergeSort`.",
@@ -160,8 +159,10 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ("Whether the best item comes first. Otherwise they are in the order of their indices.",),
     ),
     "op": (
-        "The operator: one of gridwise_py's (:doc:`operators`), its name, or your own `BinOp`. Items are combined in "
-        "their order.",
+        "The operator: one of gridwise_py's (:doc:`operators`), its name, or your own `BinOp`, which must be "
+        "associative. Items, of bool or numbers of 8 to 64 bits, are combined in their order. Results have their "
+        "datatype; integers wrap. NaN propagates, and −0 is less than +0. The GPU may flush denormals. No items give "
+        "the identity; a minimum or maximum raises `EmptyReductionError`.",
         (
             "",
             "A non-commutative operator keeps the order of the items.",
@@ -177,13 +178,13 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "deterministic": (
-        "For floats: the same bits on every run and on every adapter that rounds as IEEE 754 says. Integers, minima "
-        "and maxima always are. It costs time: items are read twice, or sorted.",
+        "For floats: the same bits on every run and every adapter that rounds as IEEE 754 says. Integers, minima and "
+        "maxima always are. It costs time.",
         (),
     ),
     "compensated": (
-        "For float sums: adds up the rounding errors, too, so that the error hardly grows with the number of items. "
-        "Implies ``deterministic``.",
+        "For float sums: adds up the rounding errors, too: the error hardly grows with the number of items. Implies "
+        "``deterministic``.",
         (),
     ),
     "output": (
@@ -195,17 +196,15 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "strategy": (
-        '``"lookback"`` (of sorts ``"onesweep"``) reads each item once: a workgroup takes its predecessors\' '
-        'totals from memory. ``"reduce_then_scan"`` reads it twice, and no workgroup waits for another. By default '
-        "the first, unless the self-test of the device finds it unsafe, or the call is in place. "
+        '``"lookback"`` (of sorts ``"onesweep"``) reads each item once; ``"reduce_then_scan"`` twice, but no workgroup '
+        "waits for another. By default the first, unless the self-test finds it unsafe, or the call is in place. "
         '``GRIDWISE_SCAN_STRATEGY`` sets the default; ``run.plan.parameters["strategy"]`` tells. Histograms have '
         '``"tables"`` in workgroup memory, and ``"sort"``, which is faster for many bins and needed for results '
         "of 64 bits.",
         (),
     ),
     "tuning": (
-        "Options that change only the speed, and the rounding of float sums: a class of :doc:`tuning`. By default "
-        "the library's, or those that ``gridwise tune`` found on this adapter.",
+        "Options of :doc:`tuning`; by default the library's, or those that ``gridwise tune`` found.",
         (),
     ),
     "workgroup_size": (
@@ -229,33 +228,146 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
             "As for `SortTuning`.",
         ),
     ),
+    "look": (
+        "Of a tuning, look-back: tiles that a lane polls at once, 1 to 32.",
+        (
+            "Look-back only: tiles that a lane polls at once, 1 to 32.",
+            "As in `ScanTuning`.",
+        ),
+    ),
+    "tickets": (
+        "Of a tuning, look-back: whether a workgroup takes its tile from a counter. None: on CPU adapters, and where "
+        "the self-test finds it needed.",
+        (
+            "Look-back only: whether a workgroup takes its tile from a counter. None: on CPU adapters, and where the "
+            "self-test finds it needed.",
+            "As in `ScanTuning`.",
+        ),
+    ),
+    "state": (
+        "Of a tuning: form of the state words. None uses 64-bit atomics if the device has them.",
+        (
+            "Form of the state words. None uses 64-bit atomics if the device has them.",
+            "As in `ScanTuning`.",
+        ),
+    ),
+    "spin_limit": (
+        "Of a tuning: polls after which a workgroup recomputes what is unpublished; 256 by default.",
+        (
+            "Polls after which a workgroup recomputes what is unpublished; 256 by default.",
+            "As in `ScanTuning`.",
+        ),
+    ),
+    "max_blocks": ("Of a tuning: most workgroups.", ("Most workgroups.",)),
     "capabilities": (
         "What to plan for without a device.",
         ("The capabilities to plan for, with None as device. By default those measured on the device.",),
     ),
     "encoder": (
         "Of a call: a `wgpu.GPUCommandEncoder` to record on. By default the call submits, and does not wait.",
-        (),
+        ("Record on this encoder, without submitting. By default the primitive submits, and does not wait.",),
     ),
     "enable_gpu_timing": (
-        'Of a call: timestamps around each kernel, each in a pass of its own; with ``"inside"`` the passes stay as '
-        "they are. Without the feature ``timestamp-query`` times are None, with a warning.",
-        (),
+        'Of a call: timestamps around each kernel, in a pass of its own; with ``"inside"`` the passes stay as '
+        "they are (feature ``timestamp-query-inside-passes``). Without the feature ``timestamp-query`` times are "
+        "None, with a warning.",
+        (
+            "Take timestamps around each kernel. Without ``timestamp-query`` GPU times are None, with a warning. True "
+            'gives each kernel a pass of its own; ``"inside"`` leaves the passes as they are without timing, and takes '
+            "timestamps inside of them (feature ``timestamp-query-inside-passes``).",
+        ),
     ),
     "enable_cpu_timing": (
         "Of a call: the time from the submission to an idle queue; the queue is idle before.",
-        (),
+        ("Measure the time from the submission to an idle queue; the queue is idle before.",),
     ),
     "trials": (
         "Of a call: dispatch each kernel so many times; the result is that of one.",
-        (),
+        (
+            "Dispatch each kernel this many times in a row. The result is that of one trial.",
+            "How often each dispatch is recorded.",
+        ),
+    ),
+    "**arrays": (
+        "The arguments by name. One that is left out is that of the call before; an output that was never given is "
+        "made. With ``n``, an int or an `Array` of one u32, the first ``n`` items count (:doc:`/concepts/counts`).",
+        (
+            "The arguments, by name. One that is left out is that of the previous call. An output that was never "
+            "given, or is None, is allocated. With ``n``, an int or an Array of one u32 on the GPU, only the first "
+            "`n` items of the inputs of this call count (docs/concepts/counts.md). Arrays with a `count` bring it "
+            "along. Nothing is read.",
+            "The arguments.",
+        ),
+    ),
+    "size": (
+        "How many items the output has room for; by default for all. What does not fit is not written, but counted.",
+        (
+            "Room of the output, by default for all items. What does not fit is not written, but counted.",
+            "As in `Select`.",
+            "The items that the output has room for. What does not fit is not written, but counted.",
+            "The runs that the outputs have room for; by default as many as items. Runs that do not fit are not "
+            "written, but counted.",
+            "The groups that there is room for; by default as many as rows. Others are not written, but counted.",
+            "The length of the output.",
+        ),
+    ),
+    "equal_nan": (
+        "Whether NaN equals NaN, as in numpy's unique; otherwise each is a run. −0 equals +0 in any case.",
+        (
+            "Whether NaN equals NaN, as in numpy's `unique`; otherwise each is a run. −0 equals +0 in any case.",
+            "Whether NaN equals NaN; otherwise each is a run. −0 equals +0 in any case.",
+        ),
+    ),
+    "begin_bit, end_bit": (
+        "Sort only by these bits of the keys' codes, from the first to the second (exclusive); by default by all. A "
+        "code is an unsigned integer, in the order of the keys.",
+        (
+            "Sort only by these bits, from `begin_bit` to `end_bit` (exclusive); by default by all. They are bits of "
+            "the key's code, an unsigned integer: codes have the order of the keys.",
+            "Sort only by these bits of the keys' codes, as in `Sort`; by default by all.",
+        ),
+    ),
+    "overwrite_input": (
+        "Sort in place: the outputs are the inputs, which saves memory.",
+        ("Sort in place: the outputs are the inputs, which saves memory.",),
     ),
 }
 
 #: What any call may raise; the page of shared arguments says when.
 ANYWHERE = {
-    "ArgumentError", "AxisError", "BoundsError", "DatatypeError", "EmptyReductionError", "LengthError", "OverlapError",
+    "ArgumentError", "AxisError", "BoundsError", "BufferUsageError", "DatatypeError", "EmptyReductionError",
+    "LengthError", "OverlapError", "TimingNotReady", "TimingUnavailable",
 }  # fmt: skip
+#: Sentences that the page of shared arguments, or the first lines of a subject's page, say of all.
+SAID = (
+    "NaN propagates, and −0 is less than +0.",
+    "Integers wrap.",
+    "The GPU may flush denormals.",
+    "Of the items; their bits are copied.",
+    "Reasons to doubt the number.",
+    "Reasons to doubt the GPU times.",
+    "The datatype of the items.",
+    "The numpy dtype of the items.",
+    "Bytes of the items.",
+    "Number of items.",
+    "The number of dimensions.",
+    "The number of dimensions: 1.",
+    "``(size,)``.",
+    "The device it runs on.",
+    "The device of the buffer.",
+    "The device of the buffers.",
+    "Waits for all submitted work.",
+    "Return all fields as JSON data.",
+    "The arguments are those of `execute`, except ``encoder``.",
+    "Return the times of the last timed call; see `Run.get_timing_result`.",
+    "Return the times of the last timed run; see `Run.get_timing_result`.",
+    "Return the times of the last timed replay; see `SequenceRun.get_timing_result`.",
+    "Return the times of this call; waits for its work to finish.",
+    "Like `execute`, without blocking the event loop; returns when the work is done.",
+    "Like `get_timing_result`, without blocking the event loop.",
+    "Like `to_numpy`, without blocking the event loop.",
+    "As `to_numpy`, without blocking the event loop.",
+)
 #: Sentences about results; the page of shared arguments says the same of all.
 RESULTS = (
     "Of the shape and datatype of `x`; an Array if an argument is one.",
@@ -282,7 +394,8 @@ SHARED_PAGE = "/reference/python/shared"
 #: Types of which the signature, or the page of shared arguments, says enough.
 _PLAIN = """numpy.ndarray numpy array array_like Array Arrays ChunkedArray wgpu.GPUBuffer wgpu.GPUDevice expression
 expressions Expression number numbers mapping integers floats dtype Datatype str bool int float callable None sequence
-iterable tuple list dict two from to or of and a"""
+iterable tuple list dict two from to or of and a wgpu.GPUCommandEncoder TimingSession SamplingProtocol Path Work
+UnaryOp Primitive Sequence complex scalar"""
 PLAIN = set(_PLAIN.split())
 _TITLES = "Parameters|Returns|Yields|Raises|Warns|See Also|Notes|Examples|Attributes"
 
@@ -308,12 +421,10 @@ def entries(body: str) -> list[tuple[str, str, str]]:
 def is_shared(name: str, text: str, *, of_primitive: bool = True) -> bool:
     """Whether the page of shared arguments says what a docstring says of a parameter."""
     parts = name.split(", ")
-    if (of_primitive and set(parts) <= {"tuning", "capabilities", "strategy"}) or set(parts) <= {
-        "deterministic",
-        "compensated",
-    }:
-        return True
-    return name in SHARED and text in SHARED[name][1]
+    if of_primitive:
+        parts = [part for part in parts if part not in ("tuning", "capabilities", "strategy", "sort_tuning")]
+    name = ", ".join(parts)
+    return set(parts) <= {"deterministic", "compensated"} or (name in SHARED and text in SHARED[name][1])
 
 
 def _kind(kind: str, text: str) -> str:
@@ -329,7 +440,7 @@ def _words(kind: str) -> list[str]:
 def _parameters(body: str, of_primitive: bool, linked: bool) -> list[str]:
     lines, others, shared = [], [], False
     for name, kind, text in entries(body):
-        if is_shared(name, text, of_primitive=of_primitive) or (not text and not set(_words(kind)) - PLAIN):
+        if is_shared(name, text, of_primitive=of_primitive) or not (text or _kind(kind, "type")):
             shared = True
             continue
         if "," in name and re.fullmatch(r"As for `\w+`\.", text):
@@ -355,15 +466,25 @@ def _results(body: str) -> str:
     return " ".join(result.split())
 
 
+def without_said(text: str) -> str:
+    """Leave out what the page of shared arguments says of all."""
+    for sentence in SAID:
+        text = re.sub(r"(?<![^\s])" + r"\s+".join(map(re.escape, sentence.split())) + r"(?=\s|$) ?", "", text)
+    return text
+
+
 def without_return(summary: str) -> str:
     """Return what a function returns: a page does not say "Return the" before each."""
     said = re.sub(r"^Return (the (?!\w\b))?(?=[\w`])", "", summary)
     return said[:1].upper() + said[1:]
 
 
-def shortened(text: str, *, of_primitive: bool = False, linked: bool = True) -> str:
-    """Return a docstring for the site, as reStructuredText; its page may link the shared arguments once for all."""
-    found = sections(text)
+def shortened(text: str, *, of_primitive: bool = False, linked: bool = True, internal: Collection[str] = ()) -> str:
+    """Return a docstring for the site, as reStructuredText, without internal attributes.
+
+    Its page may link the shared arguments once for all.
+    """
+    found = sections(without_said(text))
     lines = [without_return(found[""]), ""]
     if "Examples" in found:
         lines += [found["Examples"], ""]
@@ -380,8 +501,9 @@ def shortened(text: str, *, of_primitive: bool = False, linked: bool = True) -> 
         if source := re.search(r"\bSources?: .*", paragraph, re.DOTALL):
             lines += [" ".join(source[0].split()), ""]
     for name, kind, said in entries(found["Attributes"]) if "Attributes" in found else ():
-        if "for the library's own use" not in said:
-            together = name.replace(", ", "\n" + " " * len(".. attribute:: "))
+        names = [one for one in name.split(", ") if one not in internal]
+        if names and "for the library's own use" not in said:
+            together = ", ".join(names).replace(", ", "\n" + " " * len(".. attribute:: "))
             lines += [f".. attribute:: {together}", *([f"   :type: {kind}"] if kind else []), "", f"   {said}", ""]
     return "\n".join(lines)
 
@@ -390,6 +512,7 @@ def call(text: str) -> str:
     """Return what the page of a primitive says of its `execute`: the arrays, which its See Also has."""
     said = [f"{kind} {body}" for name, kind, body in entries(sections(text).get("See Also", "")) if name == "execute"]
     words = " ".join(" ".join(said).split())
+    words = re.sub(r",? shape \(n,\)( each)?(?=[,;.])", "", words)
     return f"{words[:1].upper()}{words[1:]}"
 
 
@@ -420,10 +543,11 @@ def shared_page() -> str:
         "`BoundsError`: an index on the host is out of range. `EmptyReductionError`: no items have an extreme. "
         ":doc:`All errors <errors>`.",
         "",
-        "Arrays of a call of a primitive are given by name. One that is left out is that of the call before; an "
-        "output that was never given is made. With ``n``, an int or an `Array` of one u32, the first ``n`` items "
-        "count (:doc:`/concepts/counts`). `Primitive` has what all primitives share, `Run` what a call gives. "
-        "``help(gw.Scan)`` shows more than its page: exact bounds of rounding errors, memory, limits.",
+        "`Primitive` has what all primitives share, `Run` what a call gives. Arrays of a call have one dimension and "
+        "one length, where the page of a primitive does not say another. ``get_timing_result()`` gives the "
+        "`TimingResult` of the last timed run, and waits for it. What ends in ``_async`` does the same without "
+        "blocking the event loop. ``warnings`` are reasons to doubt the numbers. ``help(gw.Scan)`` shows more than "
+        "its page: exact bounds of rounding errors, memory, limits.",
         "",
     ]
     for name, (text, _) in SHARED.items():

@@ -84,7 +84,8 @@ def shorten(_app: Sphinx, what: str, name: str, thing: Any, _options: Any, lines
         lines[:] = [short_docstrings.call(inspect.getdoc(owner) or "")]
     elif what != "exception":
         linked = name.split(".")[1] not in make_api_reference.LINKED_ONCE
-        found = short_docstrings.shortened(text, of_primitive=of_primitive, linked=linked)
+        internal = make_api_reference.INTERNAL.get(name.split(".")[1], "").split()
+        found = short_docstrings.shortened(text, of_primitive=of_primitive, linked=linked, internal=internal)
         # The comment: napoleon takes what is before a colon of the first line for the type of a property.
         lines[:] = [*(["..", ""] if what in ("property", "attribute") else []), *found.split("\n")]
 

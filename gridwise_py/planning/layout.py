@@ -18,23 +18,20 @@ class Operand:
     Attributes
     ----------
     length : int
-        Number of items; of items that are several numbers, complex or of a `Struct`, the number of their words.
+        In items; of complex numbers and structs in words.
     buffer : str
-        Name of the plan's buffer that holds it; other arguments may share the buffer.
+        The buffer of the plan that holds it.
     offset : int
-        Index of the first item, from the start of its binding.
+        First item in its binding.
     vec4 : bool
-        Whether the binding may be declared as an array of vec4: the offset is a multiple of 4, and the binding
-        extends to the end of the last vec4.
+        Whether the binding may be declared as an array of vec4.
     size_bytes : int
-        Size of that binding.
     item_bytes : int
-        Size of an item, 1, 2, 4 or 8; 4 where words are counted.
+        4 where words are counted.
     begin_bytes : int
-        Start of the binding in the plan's buffer.
+        Start of the binding in the buffer.
     chunks : tuple of Operand
-        The arrays of a `ChunkedArray`, in order, each with its own binding; `buffer` and the attributes after it are
-        then unused. Empty for an `Array`.
+        Those of a `ChunkedArray`, each with its own binding; `buffer` and what follows are then unused.
     """
 
     length: int
@@ -88,7 +85,7 @@ class Operand:
 
 
 class Layout(Mapping[str, Operand]):
-    """An immutable, hashable mapping from argument names to operands."""
+    """An immutable mapping from argument names to operands."""
 
     __slots__ = ("_hash", "_operands", "values_given")
 

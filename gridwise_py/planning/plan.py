@@ -143,21 +143,19 @@ class CountedWork:
 
 @dataclass(frozen=True)
 class Work:
-    """The minimum work of the job, whatever the algorithm: the bound that times are judged against.
+    """The minimum work of the job, whatever the algorithm.
 
-    Where only the GPU knows how many items count, or how many there will be, it is the work of the most for which there
-    is room; `with_counts` gives that of the true numbers.
+    Of counted items it is that of all for which there is room.
 
     Attributes
     ----------
     items : int
-        Number of input items.
+        Of the input.
     read_bytes, write_bytes : int
-        Each input read once, each output written once.
     flops : int
-        Minimum number of operator applications.
+        How often operators are applied.
     counted : tuple of CountedWork
-        What of it depends on numbers that only the GPU knows.
+        What depends on numbers that only the GPU knows.
     """
 
     items: int
@@ -197,22 +195,21 @@ Step = Kernel | Fill | Copy
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that the host has to do for one call of a primitive.
+    """What the host does for a call of a primitive.
 
     Attributes
     ----------
     primitive : str
     buffers : tuple of BufferSpec
     steps : tuple of Kernel, Fill, Copy
-        In order; each step sees the writes of earlier ones.
+        Each sees the writes of earlier ones.
     shaders : mapping from str to Shader
-        Keys are the sha256 of the text.
+        By the sha256 of the text.
     work : Work
     parameters : mapping
-        Choices such as strategy, subgroups and shape, for reports.
+        Choices, such as the strategy.
     siblings : tuple of Kernel
-        Kernels that the primitive needs for other lengths. This plan does not dispatch them, but their pipelines are
-        made together with its own, so that a new length compiles nothing.
+        Kernels for other lengths, which are compiled together with its own.
     """
 
     primitive: str
@@ -288,7 +285,7 @@ class Plan:
         return next(spec for spec in self.buffers if spec.name == name)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Return the plan as JSON; `from_json` makes an equal plan from it."""
+        """Return the plan as JSON, for `from_json`."""
         data = {
             "primitive": self.primitive,
             "buffers": [asdict(spec) for spec in self.buffers],
@@ -302,7 +299,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """Return the plan of a text from `to_json`."""
+        """Return the plan of `to_json`."""
         data = json.loads(text)
         return cls(
             primitive=data["primitive"],

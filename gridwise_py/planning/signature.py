@@ -30,9 +30,9 @@ class SameAs:
     ----------
     argument : str
     remedy : str
-        What messages recommend if an input has another length.
+        What a message recommends.
     times, per : int
-        Its length is that of the other one times `times`, divided by `per`.
+        The length is the other one's times `times`, divided by `per`.
     """
 
     argument: str
@@ -47,7 +47,7 @@ class SameAs:
 
 @dataclass(frozen=True)
 class Product:
-    """As many items as the product of attributes of the primitive, such as the rows and columns of a matrix."""
+    """As many items as the product of attributes of the primitive."""
 
     attributes: tuple[str, ...]
     values: tuple[int, ...] = ()
@@ -65,19 +65,19 @@ class UpTo:
     Attributes
     ----------
     argument : str
-        Its length is the capacity of the output.
+        Whose length is the capacity.
     count : str
-        The name of the output, of u32, that holds the count.
+        The output (u32) that holds the count.
     item : int
-        Which item of that output it is.
+        Which item of that.
     most : int, optional
-        A smaller capacity, which the caller asked for. The count may be larger: what did not fit is counted, too.
+        A smaller capacity; the count may be larger.
     room : int, optional
-        The capacity, whatever the argument's length is.
+        The capacity, in place of that.
     plus : str, optional
-        Another argument whose length is added to the capacity.
+        An argument whose length is added.
     per : int
-        The capacity is the argument's length divided by this.
+        By which the length is divided.
     """
 
     argument: str
@@ -101,35 +101,31 @@ class Argument:
     name : str
     is_output : bool
     datatype : str, Datatype or None
-        The name of the primitive's attribute with the datatype, or a datatype, or None for any.
+        Or the name of the primitive's attribute that has it; None for any.
     length : int, SameAs, Product, UpTo, callable or None
-        Number of items. None means any number; for an output, the caller must then pass it. A callable gets the lengths
-        of the inputs by name, and is for outputs only.
+        None: any; an output must then be given. A callable, for outputs, gets the lengths of the inputs by name.
     overlap : {"never", "same view", "any"}
-        For outputs: whether it may share items with another argument.
+        Of outputs: with another argument.
     replaces : str or None
-        For outputs: the input that it overwrites, in primitives with ``overwrite_input=True``.
+        The input that it overwrites with ``overwrite_input=True``.
     aligned : bool
-        Whether the view must start at the start of the binding, because the kernel (a user's) adds no offset.
+        Whether the view must start where the binding does.
     chunked : bool
-        Whether it may be a `ChunkedArray`.
+        Whether `ChunkedArray` will do.
     any_shape : bool
-        Whether it may have any number of dimensions, otherwise one. Arguments with the length of another one
-        (`SameAs`) have its shape, too.
+        Otherwise it has one dimension, or, with `SameAs`, the other's shape.
     cast : str or None
-        What messages recommend if an array has another datatype; None for the usual advice.
+        What a message recommends for another datatype.
     fed : bool
-        For inputs of one item of 4 bytes: whether plans copy it into their parameters (``fed=`` of
-        `PlanBuilder.kernel`), so that no kernel binds it.
+        Of inputs of one item of 4 bytes: whether plans copy it into their parameters.
     is_apart : bool
-        For inputs of any length: whether its items are not those that ``n=`` counts. Offsets of segments are not, nor
-        is what is gathered from.
+        Whether ``n=`` does not count its items: offsets, what is gathered from.
     ascending : bool
-        Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
+        Whether its items must ascend. Nothing checks this.
     components : int
-        Of counted inputs: how many consecutive numbers count as one item.
+        How many numbers count as one item.
     in_order : bool
-        For inputs: whether item i of an output depends on item i alone, so that the output may be the same view.
+        Whether item i of an output depends on item i alone.
     """
 
     name: str
@@ -193,13 +189,10 @@ class Signature:
     Attributes
     ----------
     primitive : str
-        Its name, in messages.
     arguments : dict from str to Argument
-        Resolved: each datatype is a `Datatype` or None.
     values : dict from str to ValueRule
-        Arguments that are values.
     takes_count : bool
-        Whether calls may have the argument ``n``, which is not among `arguments`: `COUNT_ARGUMENT`.
+        Whether calls may have ``n``.
     """
 
     primitive: str
@@ -227,12 +220,12 @@ class Signature:
 
     @functools.cached_property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the inputs, in order."""
+        """Their names, in order."""
         return tuple(name for name, argument in self.arguments.items() if not argument.is_output)
 
     @functools.cached_property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the outputs, in order."""
+        """Their names, in order."""
         return tuple(name for name, argument in self.arguments.items() if argument.is_output)
 
     def rule(self, name: str) -> Argument:

@@ -46,17 +46,15 @@ class ScanByKeyCall(ScanByKeyArrays, Timed, total=False): ...
 
 @register("scan_by_key")
 class ScanByKey(SegmentedPrimitive):
-    """Compute the prefix sums of each run of equal keys, under an associative operator.
+    """Compute the prefix sums of each run of equal keys.
 
-    Item i of the output combines the items of its run up to item i (inclusive), or those before it (exclusive, where
-    the first item of a run is the operator's identity). The order of the items is kept, so the operator need not be
-    commutative. Results have the datatype of the items; integers wrap.
+    As `Scan`, for each run.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str, numpy dtype or Expression, default "u32"
-        Of the keys, of 4 or 8 bytes. They are compared, not computed with.
+        Of the keys, of 4 or 8 bytes.
     value_dtype : Datatype, str, numpy dtype or Expression, default "u32"
         Of the items, of 4 bytes or more; a struct has up to three fields.
     op : BinOp or str, default Add
@@ -181,16 +179,13 @@ class ReduceByKeyCall(ReduceByKeyArrays, Timed, total=False): ...
 
 @register("reduce_by_key")
 class ReduceByKey(SegmentedPrimitive):
-    """Combine the items of each run of equal keys, with an associative operator.
-
-    Gives the key and the result of each run, in order, and how many runs there are. The order of the items is kept, so
-    the operator need not be commutative. Results have the datatype of the items; integers wrap.
+    """Combine the items of each run of equal keys.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str, numpy dtype or Expression, default "u32"
-        Of the keys, of 4 or 8 bytes. They are compared, not computed with.
+        Of the keys, of 4 or 8 bytes.
     value_dtype : Datatype, str, numpy dtype or Expression, default "u32"
         Of the items, of 4 bytes or more; a struct has up to three fields.
     op : BinOp or str, default Add
@@ -208,8 +203,8 @@ class ReduceByKey(SegmentedPrimitive):
 
     See Also
     --------
-    execute : takes ``keys`` and ``items``, shape (n,) each, and ``output_keys``, ``output_values`` and ``count``. The
-        first two outputs have room for n runs; ``to_numpy()`` gives as many as there are.
+    execute : takes ``keys`` and ``items``, shape (n,) each; gives ``output_keys`` and ``output_values``, which carry
+        their count, and ``count``.
     ScanByKey : a result for each item.
 
     Notes

@@ -17,7 +17,7 @@ __all__ = ["Copy"]
 class Copy(InputOutput, Elementwise):
     """Copy items: ``output = input``.
 
-    It moves 8 bytes per 4-byte item. Its throughput is the limit for memory-bound kernels.
+    Its throughput is the limit for memory-bound kernels.
 
     Parameters
     ----------

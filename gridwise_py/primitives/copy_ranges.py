@@ -53,7 +53,7 @@ class CopyRangesCall(CopyRangesArrays, Timed, total=False): ...
 
 
 class CopyRanges(Primitive):
-    """Copy many ranges of items of one array, or of several that act as one, to other places.
+    """Copy many ranges of items of one array to other places.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class CopyRanges(Primitive):
     See Also
     --------
     execute : takes ``source``, of any length, ``source_offsets``, ``destination_offsets`` and ``lengths`` of u32, shape
-        (ranges,) each, and ``output``, of any length, which must be given: what no range covers stays as it is.
+        (ranges,) each, and ``output``, which must be given: what no range covers stays as it is.
     copy_ranges : the function.
 
     Notes

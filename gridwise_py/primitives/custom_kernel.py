@@ -57,23 +57,21 @@ class Kernel(Primitive):
     ----------
     device : wgpu.GPUDevice
     wgsl : str
-        The complete shader, with all bindings in ``@group(0)``. It is compiled immediately, with run-time checks.
+        The shader, with all bindings in ``@group(0)``. It is compiled immediately, with run-time checks.
     bindings : mapping from str to str
-        For each variable of the shader, by name: ``"read"`` or ``"read_write"`` for storage, or ``"uniform"``. The
-        shader gives the binding numbers, so the order of the mapping does not matter.
+        By variable: ``"read"`` or ``"read_write"`` for storage, or ``"uniform"``.
     workgroups : int, tuple of int, or callable
-        Workgroup counts. A callable gets the lengths of the arguments by name and returns the counts.
+        Workgroup counts; a callable gets the lengths of the arguments by name.
     label : str, default "kernel"
-        Its name in tables and debuggers.
+        In tables and debuggers.
     entry_point : str, default "main"
     constants : mapping from str to number, optional
         Values of WGSL overrides.
     dtypes : mapping from str to dtype, optional
-        Datatypes of arguments that differ from the declaration, for example f16 read as ``array<u32>``. None
-        accepts any. By default an argument has the scalar type of its array; structures accept any.
+        Datatypes of arguments that differ from the declaration, such as f16 read as ``array<u32>``; None accepts any.
     work : Work or callable, optional
-        What a call must move and compute, for rates and rooflines; a callable gets the lengths by name. By
-        default each array is read once, and each that is ``"read_write"`` written once.
+        What a call must move and compute, for rates. By default each array is read once, and each that is
+        ``"read_write"`` written once.
 
     Raises
     ------

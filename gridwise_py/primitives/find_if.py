@@ -52,7 +52,7 @@ class FindIf(Primitive):
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, or expression, default "u32"
-        The condition, such as ``gw.f32("x") > 3``; or the datatype of items, of which one is looked for that is not 0.
+        The condition, such as ``gw.f32("x") > 3``; or the datatype of the items.
     tuning : ElementwiseTuning, optional
         Shape of the kernel; affects only the speed.
     capabilities : Capabilities, optional

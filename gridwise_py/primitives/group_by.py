@@ -138,25 +138,21 @@ def _keys_in(layout: Layout) -> list[str]:
 
 
 class GroupBy(Primitive):
-    """Aggregate the rows of each key: sort the rows by key, then reduce the runs of equal keys.
-
-    Gives the keys in ascending order, an item of each aggregate for each key, and how many keys there are. Rows of a
-    key keep their order, so operators need not be commutative.
+    """Aggregate the rows of each key: gives the ascending keys, an item of each aggregate, and how many.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     keys : Datatype, str, numpy dtype, expression, or a sequence or mapping of these
-        One or more columns: a datatype stands for an argument ``keys``, an expression reads its leaves. Several
-        have outputs of their names or numbers.
+        The columns: a datatype stands for an argument ``keys``. Several have outputs of their names or numbers.
     aggregates : mapping from str to (expression, op) or `count`, optional
-        Each is an output of its name: an operator, or a name of `group_by`. A datatype in place of the
-        expression stands for an argument ``NAME_items``, which may have 8 bytes.
+        By output: an operator, or a name of `group_by`. A datatype in place of the expression stands for an argument
+        ``NAME_items``.
     key_bits : int or sequence of int, optional
-        The bits of the keys, for each column: integers from 0 to ``2**bits - 1``; other bits are ignored. Fewer
-        take less sorting. All columns together have at most 64.
+        The bits of each column of keys, integers from 0 to ``2**bits - 1``, at most 64 in all; others are ignored.
+        Fewer take less time.
     skipna : bool, default False
-        Whether aggregates of f32 leave NaNs out, as in `group_by`. Operators on structs take all items.
+        Whether aggregates of f32 leave NaNs out; those of structs do not.
     size : int, optional
         The groups that there is room for; by default as many as rows. Others are not written, but counted.
     deterministic : bool, default False

@@ -115,28 +115,25 @@ class HistogramCall(HistogramArrays, Timed, total=False): ...
 class Histogram(_Histogram):
     """Count the items in each bin, or add their weights: numpy's ``histogram``.
 
-    A bin has its lower edge, and not the upper one; the last bin has both. Items outside and NaN are in no bin.
+    Items outside and NaN are in no bin.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str, numpy dtype or Expression, default "u32"
-        Of the items: bool, integers or floats of 8 to 64 bits. Those of 64 bits take `edges` or a range.
+        Of the items: bool or numbers; those of 64 bits take `edges` or a range.
     bins : int, default 256
-        How many; with channels for each of them.
+        How many, for each channel.
     range : tuple of two numbers, optional
-        Where the first bin begins and the last one ends; all bins have the same width, and numpy's edges. By
-        default all values of an integer datatype, and 0 to 1 for floats.
+        Begin of the first bin and end of the last. By default all values of integers, and 0 to 1 for floats.
     edges : bool, default False
-        Whether `execute` takes ``edges``, the ``bins + 1`` edges, which ascend, in place of `range`.
+        Whether `execute` takes ``edges``: ``bins + 1``, which ascend.
     weights : Datatype, str, numpy dtype or Expression, optional
-        Of the weights, if `execute` takes ``weights``: of up to 32 bits; results are of it (u32, i32 or f32 for
-        smaller ones).
+        Of ``weights``, if `execute` takes them: of up to 32 bits. Results have 32 bits.
     closed : bool, default True
-        Whether the last bin of a range has its upper end. CUB's has not.
+        Whether the last bin has its upper end.
     channels : int, default 1
-        Item i is of channel ``i % channels``, and each channel has its own bins, up to 16: for 3, the items of
-        RGB images.
+        Up to 16, each with its own bins: item i is of channel ``i % channels``.
     strategy : {"auto", "tables", "sort"}, default "auto"
         ``"tables"`` combines items in workgroup memory, ``"sort"`` sorts them by bins, which is faster for many bins,
         and the only way for results of 64 bits and for a fixed order.
@@ -149,8 +146,8 @@ class Histogram(_Histogram):
 
     See Also
     --------
-    execute : takes ``input``, of any shape, ``edges`` and ``weights`` as above, and ``output``, shape
-        (channels · bins,), u32 or the datatype of the weights.
+    execute : takes ``input``, of any shape, ``edges``, ``weights``, and ``output``, shape (channels · bins,), u32 or as
+        the weights.
     ReduceByIndex : the items are the bins.
     histogram : the function.
 
@@ -258,20 +255,20 @@ class Histogram2D(_Histogram):
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str, numpy dtype or Expression, or a tuple of two, default "f32"
-        Of ``x`` and ``y``, which are of one datatype; see `Histogram`.
+        Of ``x`` and ``y``, which are of one datatype.
     bins : int or tuple of two, default 16
         Of ``x`` and of ``y``.
     range : tuple of two tuples of two numbers, optional
-        That of ``x`` and that of ``y``; see `Histogram`.
+        Of ``x`` and of ``y``.
     edges : bool, default False
-        Whether `execute` takes ``x_edges`` and ``y_edges`` in place of `range`.
+        Whether `execute` takes ``x_edges`` and ``y_edges``.
     weights, closed, tuning, capabilities
         As for `Histogram`.
 
     See Also
     --------
-    execute : takes ``x`` and ``y``, shape (n,) each, ``x_edges``, ``y_edges`` and ``weights`` as above, and ``output``
-        of as many items as there are pairs of bins, row by row: ``output.reshape(bins)``.
+    execute : takes ``x`` and ``y``, shape (n,) each, ``x_edges``, ``y_edges`` and ``weights``; gives ``output``, row by
+        row: ``output.reshape(bins)``.
     """
 
     call_arrays = Histogram2DArrays

@@ -33,15 +33,13 @@ _MOST_ITERATIONS_CPU = 65_000
 class MatMul(TwoInputs):
     """Multiply two matrices: ``output = a @ b``.
 
-    Arrays are one-dimensional: they hold the matrices row by row (C order); the constructor gets the sizes. A `MatMul`
-    of another size needs no compilation.
+    Arrays hold the matrices row by row. Another size needs no compilation.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, default "f32"
-        Datatype of all arguments: f32 or f16. f16 is multiplied and summed in f32, in tensor cores where the engine has
-        them (`Capabilities.subgroup_matrices`); no device feature is needed.
+        f32 or f16, which is multiplied and summed in f32, in tensor cores where the engine has them.
     m, n, k : int
         `a` is m × k, `b` is k × n, and the output is m × n.
     tuning : MatMulTuning, optional
@@ -180,7 +178,7 @@ class MatMul(TwoInputs):
             return product.astype(self.datatype.dtype).reshape(-1)
 
     def error_bound(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the largest error allowed for each item: (k + 1)·eps·(|a| @ |b|), plus the rounding of the output.
+        """Return the largest error allowed for each item: (k + 1)·eps·(|a| @ |b|), and the rounding of the output.
 
         Source: Higham, "Accuracy and stability of numerical algorithms" (2002), section 3.5; this is twice its bound.
         """

@@ -79,17 +79,16 @@ class Merge(Primitive):
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, default "u32"
-        Datatype of the keys: bool, or integers and floats of 8 to 64 bits; with `less` u32, i32, f32 or a `Struct`.
+        Of the keys; with `less` u32, i32, f32 or a `Struct`.
     value_dtype : Datatype, str or numpy dtype, optional
         Datatype of values, of 4 or 8 bytes, that move with the keys. By default there are none.
     descending : bool, default False
-        Whether the inputs descend, as `Sort` sorts them with it.
+        Whether the inputs descend.
     less : callable, optional
         The order: a function of two items that says whether the first goes before the second, such as
         ``lambda a, b: a.depth < b.depth``. It is called once, with expressions. By default numpy's order.
     counted : bool, default False
-        Whether only the GPU knows the lengths: `execute` then also takes ``a_count`` and ``b_count``, Arrays of
-        one u32, and ``output`` carries its count.
+        Whether only the GPU knows the lengths: `execute` then also takes ``a_count`` and ``b_count``, of one u32.
     tuning : ElementwiseTuning, optional
         Shape of the kernel, with 4 × ``vecs`` − 1 keys of 4 bytes per invocation; affects only the speed. By default
         the library's, or the one from ``gridwise tune``.

@@ -74,8 +74,8 @@ class MergeSort(Primitive):
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str, numpy dtype or expression, default "u32"
-        Datatype of the items: with `less` u32, i32, f32 or a `Struct` of these; without it any that `Sort` takes. Or an
-        expression, or a struct of expressions, whose leaves are then arguments of `execute` in place of ``input``.
+        With `less` u32, i32, f32 or a `Struct` of these. Or an expression, or a struct of expressions, whose leaves are
+        then arguments.
     value_dtype : Datatype, str or numpy dtype, optional
         Datatype of values, of 4 or 8 bytes, that move with the items. By default there are none.
     descending : bool, default False

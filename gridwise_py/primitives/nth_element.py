@@ -76,7 +76,7 @@ class NthElement(Primitive):
     See Also
     --------
     execute : takes ``input``, shape (n,), and ``places`` of u32, shape (count,), from 0 on; gives ``values``, shape
-        (count,). A place behind the last item counts as the last one. Of no items the values are 0.
+        (count,). A place behind the last item counts as the last one.
     nth_element, median, quantile : functions.
 
     Notes

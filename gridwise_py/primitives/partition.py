@@ -52,22 +52,21 @@ class Partition(StreamPrimitive):
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, or expression, default "u32"
-        Of the items, as in `Select`.
+        As in `Select`.
     where : expression, or sequence of two of them, optional
-        The predicates; the first that holds for an item decides. Without them ``execute`` takes ``flags``, and for
-        three parts ``second_flags``.
+        The predicates; the first that holds decides. Without them `execute` takes ``flags``, for three parts also
+        ``second_flags``.
     parts : {2, 3}, optional
         By default 2, or as many as `where` says.
     flag_dtype : Datatype, str or numpy dtype, default "bool"
-        Of the flags.
+        As in `Select`.
     size, strategy, tuning, capabilities : optional
-        As in `Select`; `size` is the room of each part.
+        As in `Select`.
 
     See Also
     --------
-    execute : takes ``input`` and ``flags`` (and ``second_flags``), shape (n,) each, or the leaves of the expressions;
-        gives ``first``, (``second``,) ``rest`` and ``counts``, with an item for each part. The parts carry their
-        counts.
+    execute : takes ``input`` and flags, shape (n,) each, or the leaves of the expressions; gives ``first``, ``second``
+        of three, ``rest``, and ``counts``.
 
     Examples
     --------

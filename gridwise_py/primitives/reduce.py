@@ -47,14 +47,10 @@ class ReduceCall(ReduceArrays, Timed, total=False): ...
 
 @register("reduce")
 class Reduce(OperatorPrimitive):
-    """Combine all items with an associative operator.
+    """Combine all items by an operator.
 
-    The result has the datatype of the input, unless `result_dtype` gives another: integers wrap, while `numpy.sum`
-    widens. Numbers of 8 bits to 64 bits and bool are taken; f64 needs the device's feature ``shader-f64``. An empty
-    input gives the operator's identity; an empty minimum or maximum raises, unless only the GPU knows that it is
-    empty: then it gives the identity, too (the largest number or infinity for a minimum). NaN propagates, and −0 is
-    less than +0. The GPU may flush denormals. Float results are reproducible on one device; `deterministic` and
-    `compensated` give stronger guarantees.
+    Integers wrap. NaN propagates, and −0 is less than +0. The GPU may flush denormals. An empty minimum raises, unless
+    only the GPU knows that it is empty: then it gives the identity. Float results are reproducible on one device.
 
     Parameters
     ----------
@@ -94,13 +90,11 @@ class Reduce(OperatorPrimitive):
     --------
     execute : takes ``input``, shape (n,), and ``output``, shape (1,).
 
-    Notes
-    -----
-    One dispatch: each workgroup combines a block of tiles, and the last one to finish combines the blocks' totals. No
-    workgroup waits for another. It reads each item once. An input that is larger than a binding of the device, or a
-    `ChunkedArray`, takes one dispatch per window (``windows`` in ``plan.parameters``) and one that combines all totals.
-    Sources: the step of the last workgroup is that of the sample threadFenceReduction in NVIDIA's CUDA toolkit; the
-    reduction by blocks is G. Blelloch, "Prefix sums and their applications" (1990).
+    Notes ----- One dispatch: each workgroup combines a block of tiles, and the last one to finish combines the blocks'
+    totals. No workgroup waits for another. It reads each item once. An input that is larger than a binding of the
+    device, or a `ChunkedArray`, takes one dispatch per window (``windows`` in ``plan.parameters``) and one that
+    combines all totals. Sources: the last workgroup is that of NVIDIA's sample threadFenceReduction; the blocks are G.
+    Blelloch, "Prefix sums and their applications" (1990).
 
     **Float sums** round. The result is within γ(h)·Σ|x| of the exact one, where γ(h) = h·u/(1 − h·u), u = 2⁻²⁴, and h
     is the largest number of additions that involve an item (N. Higham, "Accuracy and stability of numerical

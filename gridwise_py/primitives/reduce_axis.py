@@ -47,11 +47,9 @@ class _Matrices:
 
 @register("reduce_axis")
 class ReduceAxis(InputOutput, OperatorPrimitive):
-    """Combine the items of an array along an axis, with an associative operator.
+    """Combine the items of an array along an axis.
 
-    The constructor gets the shape; at the call only the number of items counts, in C order. The result has the
-    datatype of the input, as in `Reduce`: integers wrap. An axis of no items gives the operator's identity; an empty
-    minimum or maximum raises. NaN propagates, and −0 is less than +0.
+    At the call only the number of items counts, in C order.
 
     Parameters
     ----------
@@ -63,8 +61,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):
     shape : int or tuple of int
         The array's.
     axis : int, tuple of int or None
-        The axis along which items are combined, from the end if it is negative; several must be neighbours. None means
-        all of them.
+        From the end if negative; several must be neighbours. None means all.
     result_dtype : Datatype, str or numpy dtype, optional
         Of the results, and what is computed with; by default that of the items.
     deterministic : bool, default False
@@ -76,8 +73,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):
 
     See Also
     --------
-    execute : takes ``input``, with the items of the shape, and ``output``, with one for each index of the other axes;
-        it is made in one dimension.
+    execute : takes ``input``, and ``output``, which is made in one dimension.
     Reduce : combines all items.
     sum : the function, with ``axis=``.
 
@@ -167,7 +163,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):
 
     @property
     def output_shape(self) -> tuple[int, ...]:
-        """The shape of the result, without the axes along which items are combined."""
+        """The shape of the result, without these axes."""
         return tuple(size for k, size in enumerate(self.shape) if k not in self.axes)
 
     def plan(self, layout: Layout) -> Plan:

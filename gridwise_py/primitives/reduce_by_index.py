@@ -44,19 +44,18 @@ class ReduceByIndexCall(ReduceByIndexArrays, Timed, total=False): ...
 
 @register("reduce_by_index")
 class ReduceByIndex(BinnedPrimitive):
-    """Combine the items of each index, with an associative and commutative operator.
+    """Combine the items of each index, by a commutative operator.
 
-    Entry k of the output combines all items whose index is k; an index that no item has gets the operator's identity.
-    Indices that are negative, or not below `size`, are left out; a GPU raises no IndexError.
+    An index that no item has gets the identity. Indices that are negative, or not below `size`, are left out.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str, numpy dtype or Expression, default "u32"
-        Of the indices: bool or integers of 8 to 64 bits.
+        Of the indices: bool or integers.
     value_dtype : Datatype, str, numpy dtype, Expression or None, default "u32"
-        Of the items: bool, integers or floats of 8 to 64 bits. Results are of their datatype (u32, i32 or f32 for
-        smaller ones); integers wrap. None for no items: results are u32, how often each index occurs.
+        Of the items; results of smaller ones have 32 bits. None for no items: results are u32, how often each index
+        occurs.
     op : BinOp or str, default Add
     size : int
         The length of the output.

@@ -56,19 +56,17 @@ class RepeatCall(RepeatArrays, Timed, total=False): ...
 class Repeat(Primitive):
     """Repeat each value as often as a count says, as ``np.repeat`` does.
 
-    Values with a count of 0 are left out. How long the result is, only the GPU knows; it carries its count.
+    The result carries its count.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str, numpy dtype, Expression or None, default "u32"
-        Of the values, of 4 or 8 bytes; None for no values: each is its own number, so the output has the number of its
-        segment at each place.
+        Of the values, of 4 or 8 bytes; None for their numbers.
     size : int
         The items that the output has room for. What does not fit is not written, but counted.
     by : {"counts", "offsets"}
-        Whether the call gives counts, or the offsets at which the values begin in the output, as for
-        `SegmentedReduce`; these must begin with 0 and not fall.
+        What the call gives. Offsets begin with 0 and do not fall.
     tuning : ElementwiseTuning, optional
         Options that affect only the speed. By default the library's.
     capabilities : Capabilities, optional

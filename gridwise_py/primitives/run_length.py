@@ -55,7 +55,7 @@ class RunLength(StreamPrimitive):
     dtype : Datatype, str or numpy dtype, or expression, default "u32"
         Of the keys: bool or numbers of 8 to 64 bits.
     outputs : sequence of str, default ("values", "starts", "lengths")
-        Those that are wanted; others cost nothing.
+        Those that are wanted.
     equal_nan : bool, default True
         Whether NaN equals NaN; otherwise each is a run. −0 equals +0 in any case.
     size, strategy, tuning, capabilities : optional

@@ -59,13 +59,11 @@ class ScanCall(ScanArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
 
 @register("scan")
 class Scan(LookBackPrimitive):
-    """Compute all prefix sums of the input under an associative operator.
+    """Compute all prefix sums, under any operator.
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
-    operator's identity). The order of the items is kept, so the operator need not be commutative. Results have
-    the datatype of the input, unless `result_dtype` gives another; integers wrap. Numbers of 8 bits to 64 bits and bool
-    are taken; f64 needs the device's feature ``shader-f64``. NaN propagates from its position on, and −0 is less than
-    +0 in min and max. The GPU may flush denormals.
+    operator's identity). Integers wrap. NaN propagates, and −0 is less than +0. The GPU may flush denormals. In place
+    is possible.
 
     Parameters
     ----------
@@ -96,8 +94,7 @@ class Scan(LookBackPrimitive):
         length; see Notes. Implies `deterministic`. Integer sums are exact modulo 2³², and unaffected. Other operators
         raise.
     initial : bool, default False
-        Whether calls take ``initial``, an Array of one item in the datatype of the results, which is combined
-        in front of all items. An exclusive scan begins with it.
+        Whether calls take ``initial``, an Array of one item, which comes in front of all items.
     tuning : ScanTuning, optional
         Options that affect only the speed; see `ScanTuning`. By default the library's, or those from ``gridwise tune``.
     capabilities : Capabilities, optional
@@ -117,7 +114,7 @@ class Scan(LookBackPrimitive):
 
     See Also
     --------
-    execute : takes ``input`` and ``output``, shape (n,) each; with ``initial=True``, ``initial``. In place is possible.
+    execute : takes ``input`` and ``output``, shape (n,) each; with ``initial=True``, ``initial``.
 
     Notes
     -----
@@ -140,9 +137,8 @@ class Scan(LookBackPrimitive):
     h = 5·⌈⌈n/4096⌉/blocks⌉ + 70. Infinities, NaN and overflow, and the sources, are as for `Reduce`.
 
     Sources: ``"lookback"`` is D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled look-back"
-    (2016), with the fallback of T. Smith, R. Levien and J. Owens, "Decoupled Fallback" (2025), which needs no promise
-    that a waiting workgroup's predecessors run. ``"reduce_then_scan"`` is G. Blelloch, "Prefix sums and their
-    applications" (1990); the name is from D. Merrill and A. Grimshaw (2009).
+    (2016), with the fallback of T. Smith, R. Levien and J. Owens, "Decoupled Fallback" (2025). ``"reduce_then_scan"``
+    is G. Blelloch, "Prefix sums and their applications" (1990).
 
     Examples
     --------

@@ -64,10 +64,9 @@ class _Shape:
 
 
 class ScanAxis(InputOutput, OperatorPrimitive):
-    """Compute prefix sums along an axis of an array, under an associative operator.
+    """Compute prefix sums along an axis of an array.
 
-    The constructor gets the shape; at the call only the number of items counts, in C order. Results have the datatype
-    of the input, as in `Scan`: integers wrap. NaN propagates from its position on, and −0 is less than +0.
+    At the call only the number of items counts, in C order.
 
     Parameters
     ----------
@@ -79,10 +78,9 @@ class ScanAxis(InputOutput, OperatorPrimitive):
     shape : int or tuple of int
         The array's.
     axis : int
-        The axis along which items are combined, from the end if it is negative.
+        From the end if negative.
     include_initial : bool, default False
-        Whether each row of results begins with the operator's identity, and so has one item more than the input:
-        inclusive only.
+        Whether each row of results begins with the identity, one item more: inclusive only.
     result_dtype : Datatype, str or numpy dtype, optional
         Of the results, and what is computed with; by default that of the items.
     deterministic : bool, default False
@@ -95,8 +93,8 @@ class ScanAxis(InputOutput, OperatorPrimitive):
 
     See Also
     --------
-    execute : takes ``input``, with the items of the shape, and ``output``, which is made in one dimension. In place is
-        possible without `include_initial`.
+    execute : takes ``input``, and ``output``, which is made in one dimension. In place is possible without
+        `include_initial`.
     Scan : the prefix sums of all items.
     cumsum : the function, with ``axis=``.
 

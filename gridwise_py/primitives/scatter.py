@@ -60,8 +60,8 @@ class Scatter(Primitive):
 
     See Also
     --------
-    execute : takes ``items`` and ``indices``, shape (n,), and ``output``, of any length, which must be given: what no
-        index names stays as it is.
+    execute : takes ``items`` and ``indices``, shape (n,), and ``output``, which must be given: what no index names
+        stays as it is.
     put : the function.
 
     Notes

@@ -67,14 +67,13 @@ class Search(Primitive):
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, default "u32"
-        Datatype of keys and queries: u32, i32, f32, u64, i64, f64 or f16.
+        Of keys and queries: u32, i32, f32, u64, i64, f64 or f16.
     side : {"left", "right"}, default "left"
-        Of keys that equal a query: ``"left"`` gives the index of the first, ``"right"`` the index behind the last.
+        Before or behind keys that are equal.
     queries : Expression, optional
-        Queries that are not stored: their leaves are arguments of `execute`. With ``gw.index`` the length of
-        ``output`` says how many there are.
+        Queries that are not stored: their leaves are arguments.
     sorter : bool, default False
-        Whether `execute` takes ``sorter``, the indices (u32) that sort the keys; these are then in any order.
+        Whether `execute` takes ``sorter``, the indices (u32) that sort the keys.
     tuning : ElementwiseTuning, optional
         Shape of the kernel; affects only the speed. By default the library's, or the one from ``gridwise tune``.
     capabilities : Capabilities, optional

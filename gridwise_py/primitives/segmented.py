@@ -133,12 +133,9 @@ def _heads_of_offsets(offsets: np.ndarray, n: int) -> np.ndarray:
 
 @register("segmented_scan")
 class SegmentedScan(_ByOffsets):
-    """Compute the prefix sums of each segment, under an associative operator.
+    """Compute the prefix sums of each segment.
 
-    Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix. Item i of the output
-    combines the items of its segment up to item i (inclusive), or those before it (exclusive, where the first item of a
-    segment is the operator's identity). The order of the items is kept, so the operator need not be commutative.
-    Results have the datatype of the items; integers wrap.
+    As `Scan`, for each segment; segments as in `SegmentedReduce`.
 
     Parameters
     ----------
@@ -228,11 +225,10 @@ class SegmentedScan(_ByOffsets):
 
 @register("segmented_reduce")
 class SegmentedReduce(_ByOffsets):
-    """Combine the items of each segment, with an associative operator.
+    """Combine the items of each segment.
 
     Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix, or all segments have one
-    length. The order of the items is kept, so the operator need not be commutative. Results have the datatype of the
-    items; integers wrap.
+    length.
 
     Parameters
     ----------
@@ -241,7 +237,7 @@ class SegmentedReduce(_ByOffsets):
         Of the items, of 4 bytes or more; a struct has up to three fields.
     op : BinOp or str, default Add
     length : int, optional
-        Items of each segment. There are then no offsets, and the kernels are those of `ReduceAxis`.
+        Items of each segment. There are then no offsets.
     strategy : {"auto", "reduce_then_scan", "lookback"}, optional
         Accepted as by the other primitives of segments, but the kernels are the same: none looks back.
     deterministic : bool, default False

@@ -85,8 +85,7 @@ class SegmentedSortCall(SegmentedSortArrays, Timed, total=False): ...
 class SegmentedSort(Primitive):
     """Sort the items of each segment; stable.
 
-    Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix, or all segments have one
-    length.
+    Segments are those of `SegmentedReduce`.
 
     Parameters
     ----------
@@ -98,8 +97,8 @@ class SegmentedSort(Primitive):
     length : int, optional
         Items of each segment; the last one has the rest. There are then no offsets.
     longest : int, optional
-        With offsets: a promise that no segment has more items; without longer ones, kernels are left out. What
-        the output has for a longer segment is unspecified.
+        With offsets: a promise that no segment has more items, which saves kernels. What the output has for a longer
+        one is unspecified.
     descending : bool, default False
         Largest first. Equal keys keep their order in both directions.
     tuning : SegmentedSortTuning, optional

@@ -48,12 +48,11 @@ class Select(StreamPrimitive):
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, or expression, default "u32"
-        Of the items: bool, numbers of 8 to 64 bits, complex64 or a `Struct`. Or an expression; of ``gw.struct``
-        each field becomes an output of its name.
+        Any; or an expression, where each field of `struct` is an output.
     where : expression, optional
-        The predicate; an item is selected where it is true, or not 0. Without it, ``execute`` takes ``flags``.
+        The predicate. Without it `execute` takes ``flags``.
     flag_dtype : Datatype, str or numpy dtype, default "bool"
-        Of the flags; what is not 0 selects. Flags of 1 byte are read four at a time.
+        What is not 0 selects.
     size : int, optional
         Room of the output, by default for all items. What does not fit is not written, but counted.
     strategy : {"auto", "reduce_then_scan", "lookback"}, optional
@@ -79,7 +78,7 @@ class Select(StreamPrimitive):
     See Also
     --------
     execute : takes ``input`` and ``flags``, shape (n,) each, or the leaves of the expressions by their names; gives
-        ``output`` and ``count``. The output carries its count: ``to_numpy()`` returns what was selected.
+        ``output``, which carries its count, and ``count``.
 
     Notes
     -----
@@ -87,7 +86,7 @@ class Select(StreamPrimitive):
     it shares its word with others; that is slow. The outputs must not overlap the inputs.
 
     Sources: the stream compaction of D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled
-    look-back" (2016), with the fallback of T. Smith, R. Levien and J. Owens, "Decoupled Fallback" (2025).
+    look-back" (2016), with T. Smith, R. Levien and J. Owens, "Decoupled Fallback" (2025).
 
     Examples
     --------

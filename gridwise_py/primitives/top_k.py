@@ -120,12 +120,11 @@ class TopK(Primitive):
     dtype : Datatype, str or numpy dtype, or expression, default "u32"
         Datatype of the items: bool, or integers and floats of 8 to 64 bits.
     k : int, default 1
-        How many, from 0 to the number of items.
     mode : {"largest", "smallest"}, default "largest"
     sorted : bool, default True
         Whether the best item comes first. Otherwise they are in the order of their indices.
     row_length : int, optional
-        The input has rows of so many items, and k items of each row are found. By default all items are one row.
+        Items of a row, of each of which k are found. By default all items are one row.
     tuning : ElementwiseTuning, optional
         Shape of the kernel that reads the input; affects only the speed. By default the library's, or the one from
         ``gridwise tune``.
@@ -656,8 +655,7 @@ class SegmentedTopKCall(SegmentedTopKArrays, Timed, total=False): ...
 class SegmentedTopK(TopK):
     """Find the k largest or smallest items of each segment, and their indices.
 
-    Segment s is items ``offsets[s]`` to ``offsets[s + 1] - 1``, as the rows of a CSR matrix. For rows of one length
-    take `TopK` with `row_length`.
+    Segments are those of `SegmentedReduce`.
 
     Parameters
     ----------
@@ -665,12 +663,12 @@ class SegmentedTopK(TopK):
     dtype : Datatype, str or numpy dtype, or expression, default "u32"
         Datatype of the items: bool, or integers and floats of 8 to 64 bits.
     k : int or None, default 1
-        How many of each segment, from 0 to 1,024. None: the call gives ``ks``, a number for each segment.
+        Up to 1,024 of each segment. None: the call gives ``ks``.
     mode : {"largest", "smallest"}, default "largest"
     sorted : bool, default True
         Whether the best item comes first. Otherwise they are in the order of their indices.
     size : int, optional
-        Of ``k=None``: how many results there is room for, in all. What does not fit is not written.
+        Of ``k=None``: how many results there is room for, in all.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -678,8 +676,8 @@ class SegmentedTopK(TopK):
     --------
     execute : takes ``input``, shape (n,), and ``offsets`` of u32, shape (segments + 1,); gives ``values`` and
         ``indices`` (u32), shape (segments · k,), segment by segment. Indices count from the beginning of the segment.
-        With ``k=None`` also takes ``ks`` of u32, shape (segments,), and gives ``starts`` (u32), shape (segments + 1,):
-        results of segment s are ``starts[s]`` to ``starts[s + 1] - 1`` of ``values`` and ``indices``, shape (size,).
+        With ``k=None`` takes ``ks`` of u32, shape (segments,), too, and gives ``starts`` (u32), shape (segments + 1,):
+        where the results of each begin.
 
     Notes
     -----

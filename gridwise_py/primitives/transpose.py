@@ -48,7 +48,7 @@ class Transpose(InputOutput):
     rows, columns : int
         Of the input.
     batch : int, default 1
-        The number of matrices, which lie one after the other.
+        How many matrices.
     tuning : ElementwiseTuning, optional
         The shape of the kernel: 64, 128 or 256 invocations, each of which has `vecs` · 4 items of a tile of 32 columns,
         whose rows are a multiple of 32. By default the library's, or the one from ``gridwise tune``.

@@ -43,7 +43,7 @@ class UniqueCall(UniqueArrays, Timed, total=False): ...
 
 @register("unique")
 class Unique(StreamPrimitive):
-    """Keep the first key of each run of equal keys, and of values the one that goes with it.
+    """Keep the first key of each run of equal keys, and its value.
 
     Of sorted keys these are the unique ones.
 
@@ -61,8 +61,8 @@ class Unique(StreamPrimitive):
 
     See Also
     --------
-    execute : takes ``keys``, shape (n,), and gives ``output`` and ``count``. With values it takes ``keys`` and
-        ``values``, and gives ``output_keys``, ``output_values`` and ``count``.
+    execute : takes ``keys``, shape (n,); gives ``output`` and ``count``. With values takes ``keys`` and ``values``;
+        gives ``output_keys``, ``output_values`` and ``count``.
 
     Notes
     -----

@@ -29,7 +29,7 @@ class VectorAdd(TwoInputs, Elementwise):
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, default "u32"
-        Any that an Array holds; f64 needs the device's features ``shader-f64`` and ``shader-int64``.
+        Any; f64 needs ``shader-f64`` and ``shader-int64``.
     tuning : ElementwiseTuning, optional
         Shape of the kernel; affects only the speed. By default the library's, or the one from ``gridwise tune``.
     capabilities : Capabilities, optional

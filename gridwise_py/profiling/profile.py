@@ -54,10 +54,7 @@ _turn = threading.Lock()
 
 
 class Profile:
-    """A recording of the work on a device while it is open; returned by `profile`.
-
-    If a call in another thread is running when the profile closes, it is recorded to its end. Calls that begin later
-    are not recorded, and work as without a profile. Closing a profile a second time changes nothing.
+    """A recording of the work on a device while it is open.
 
     Attributes
     ----------
@@ -147,7 +144,7 @@ class Profile:
 
     @contextlib.contextmanager
     def region(self, name: str) -> Generator[None]:
-        """Name a part of the code. Regions nest, and contain the calls inside.
+        """Name a part of the code. Regions nest.
 
         Parameters
         ----------
@@ -165,22 +162,20 @@ class Profile:
         workgroups: Sequence[int] | None = None,
         moved_bytes: int | None = None,
     ) -> dict[str, object] | None:
-        """Add your own pass to the profile: pass the result to ``begin_compute_pass`` or ``begin_render_pass``.
+        """Add your own pass: give the result to ``begin_compute_pass``.
 
         Parameters
         ----------
         encoder : wgpu.GPUCommandEncoder
-            The encoder of the pass; you submit it.
+            Of the pass; you submit it.
         label : str
         workgroups : sequence of int, optional
         moved_bytes : int, optional
-            Bytes that it reads and writes, for the trace.
 
         Returns
         -------
         dict or None
-            For the argument ``timestamp_writes``; None if the device has no timestamps, or inside `commands` on the
-            same encoder, which already includes the pass.
+            For ``timestamp_writes=``; None without timestamps, or inside `commands` on this encoder.
         """
         self._check_open()
         if self._is_taken(encoder):
@@ -199,10 +194,9 @@ class Profile:
     def commands(
         self, encoder: wgpu.GPUCommandEncoder, name: str, *, moved_bytes: int | None = None
     ) -> Generator[None]:
-        """Record all commands on your encoder inside the block as one entry: copies, passes of other libraries.
+        """Record all commands on your encoder inside the block as one entry.
 
-        Commands on this encoder inside the block are not counted again. Work that is submitted separately, such as an
-        upload or a primitive without ``encoder=``, is not part of the entry, and has its own rows.
+        What is submitted separately has its own rows.
 
         Parameters
         ----------
@@ -210,19 +204,18 @@ class Profile:
             With no pass open; you submit it.
         name : str
         moved_bytes : int, optional
-            For the trace.
         """
         self._check_open()
         with self.copies(encoder, name, "commands", moved_bytes):
             yield
 
     def key_averages(self, group_by_input_shape: bool = False) -> KeyAverages:
-        """Return calls and times by name; waits for the work to finish.
+        """Return calls and times by name; waits for the work.
 
         Parameters
         ----------
         group_by_input_shape : bool, default False
-            Whether calls with different shapes are different rows.
+            Whether each shape has its row.
         """
         self._collect()
         records = [record for root in self._all_roots() for record in root.records()]
@@ -230,10 +223,7 @@ class Profile:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What it leaves out, and reasons to doubt the GPU times.
-
-        It leaves out work on other devices. Times are doubted of calls for which the GPU may have run at a low clock.
-        """
+        """What it leaves out, such as other devices."""
         elsewhere = self._work_elsewhere() if self._is_open else self._elsewhere
         found = [doubt for doubt in tuple(self._doubts) if doubt is not None]
         text = found[-1].warning(None) if found else None
@@ -249,11 +239,10 @@ class Profile:
         return (f"work on other devices is not in this profile ({'; '.join(counts)})",) if counts else ()
 
     def export_chrome_trace(self, path: str | Path) -> None:
-        """Write a Chrome trace, for ui.perfetto.dev: a lane per host thread, and one for the GPU's queue.
+        """Write a Chrome trace, for ui.perfetto.dev.
 
-        Where the GPU's lane lies against the host's is approximate: both clocks are read together when the profile
-        opens and when it closes, and between them by interpolation. ``otherData`` has the uncertainty, and the drift of
-        the clocks in parts per million with its own; null where there are no timestamps.
+        Where the GPU's lane lies against the host's is approximate; ``otherData`` has the uncertainty, and the drift of
+        the clocks.
         """
         self._collect()
         assert self._begin_ns is not None
@@ -453,9 +442,6 @@ class Profile:
 
 def profile(device: wgpu.GPUDevice | None = None) -> Profile:
     """Return a profile of a device, for a ``with`` block: it times the work inside, by region and kernel.
-
-    It includes primitives, their kernels, uploads and downloads automatically. Name parts of your code with
-    ``prof.region(name)``; add your own passes with ``prof.timestamp_writes`` or ``prof.commands``.
 
     Parameters
     ----------

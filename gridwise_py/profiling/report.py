@@ -65,18 +65,16 @@ class KeyAverage:
     ----------
     name : str
     kind : str
-        ``"region"``, ``"primitive"``, ``"transfer"``, ``"host"`` (a step such as submit), or, on the GPU, ``"kernel"``,
-        ``"pass"``, ``"copy"`` or ``"commands"``.
+        ``"region"``, ``"primitive"``, ``"transfer"``, ``"host"``, or, on the GPU, ``"kernel"``, ``"pass"``, ``"copy"``
+        or ``"commands"``.
     calls : int
     self_cpu_time_ns, cpu_time_total_ns : float or None
-        Excluding and including nested entries; None for GPU work.
+        Without and with nested entries; None for GPU work.
     self_gpu_time_ns, gpu_time_total_ns : float or None
-        The same on the GPU. Only GPU work has self time; the total of a region is that of its contents. None if a
-        part was not measured.
+        The same on the GPU. Only GPU work has self time. None if a part was not measured.
     shapes : tuple of str
-        The first shapes that it was called with.
     allocated_bytes : int
-        GPU memory that was allocated inside.
+        Of the GPU.
     """
 
     name: str
@@ -145,7 +143,7 @@ class KeyAverages(Sequence[KeyAverage]):
         return iter(self._rows)
 
     def sorted_by(self, sort_by: str | None) -> list[KeyAverage]:
-        """Return the rows, the largest first; those without a value last.
+        """Return the rows, the largest first.
 
         Raises
         ------
@@ -164,19 +162,17 @@ class KeyAverages(Sequence[KeyAverage]):
     def table(self, sort_by: str | None = "gpu_time_total", row_limit: int = 100, width: int | None = None) -> str:
         """Return the rows as text.
 
-        Nothing is truncated: in a narrow table, names and shapes are wrapped. If the width is too small for all
-        columns, the least important ones are left out, and the last line names them.
+        The last line names columns that are left out.
 
         Parameters
         ----------
         sort_by : str or None
             ``"gpu_time_total"``, ``"self_gpu_time_total"``, ``"cpu_time_total"``, ``"self_cpu_time_total"``,
-            ``"calls"``, ``"allocated_bytes"`` or ``"name"``; torch's names are accepted, too. None keeps the order
-            of first use.
+            ``"calls"``, ``"allocated_bytes"``, ``"name"``, or torch's names; None for the order of first use.
         row_limit : int, default 100
-            Maximum number of rows; −1 for all.
+            −1 for all.
         width : int, optional
-            Width in characters. By default that of the terminal, or 115 without one, as in a notebook.
+            In characters; by default that of the terminal, or 115.
         """
         if row_limit < -1 or isinstance(row_limit, bool):
             raise ArgumentError(f"row_limit must be at least 0, or -1 for all rows, not {row_limit!r}")

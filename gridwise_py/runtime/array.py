@@ -122,13 +122,12 @@ class OnGpu(ABC):
         """Copy the items from the GPU."""
 
     def item(self, *index: int) -> int | float | bool:
-        """Copy one item from the GPU, as a Python number; waits for all submitted work.
+        """Copy one item from the GPU, as a Python number.
 
         Parameters
         ----------
         *index : int
-            One for each dimension, or one alone that counts all items, in C order. Negative ones count from the end.
-            Optional if there is only one item.
+            One for each dimension, or one alone that counts all items; from the end if negative.
 
         Raises
         ------
@@ -162,7 +161,7 @@ class OnGpu(ABC):
         return self.ravel()[first : first + 1].to_numpy().item()
 
     def tolist(self) -> Any:
-        """Copy the items from the GPU into a list of Python numbers, with a list in it for each further dimension."""
+        """Copy the items from the GPU into nested lists of Python numbers."""
         return self.to_numpy().tolist()
 
     def _name(self) -> str:
@@ -289,24 +288,20 @@ def check_numpy_out(
 
 
 class Array(Operators, OnGpu):
-    """A typed view of a GPU buffer, of any number of dimensions.
+    """A typed view of a GPU buffer, of any dimensions.
 
-    Create one with `asarray`, `empty` or `empty_like`, or from your own buffer. The items lie in C order, without
-    gaps. Slices and rows (``x[2:5]``, ``x[2]``) along the first dimension are views, as are `reshape` and `ravel`: they
-    share the buffer, and may start at any item. Integers in an Array or numpy array choose items or rows, which are
-    copied (``x[indices]``, see `take`).
+    Items lie in C order, without gaps. Slices and rows (``x[2:5]``, ``x[2]``) along the first dimension are views of
+    the same buffer. ``x[indices]`` copies items or rows, as `take`.
 
     Parameters
     ----------
     buffer : wgpu.GPUBuffer
-        Needs the usage STORAGE for kernels, COPY_SRC for `to_numpy`.
+        With the usage ``STORAGE`` for kernels, ``COPY_SRC`` for `to_numpy`.
     dtype : Datatype, str or numpy dtype
     length : int, optional
-        Number of items; by default, all from `offset` to the end of the buffer.
+        By default all items to the end of the buffer.
     offset : int, default 0
-        First item.
     device : wgpu.GPUDevice, optional
-        The buffer's device; by default as reported by wgpu.
 
     Raises
     ------
@@ -421,9 +416,9 @@ class Array(Operators, OnGpu):
 
     @property
     def buffer(self) -> wgpu.GPUBuffer:
-        """The buffer that holds the items; it may be larger than these.
+        """The buffer of the items, and maybe of more.
 
-        Its memory is not reused for other Arrays from then on, and is freed when the buffer and all views of it go.
+        Its memory is then not reused for other Arrays.
         """
         return self.lease.hand_out()
 
@@ -439,22 +434,22 @@ class Array(Operators, OnGpu):
 
     @property
     def offset(self) -> int:
-        """First item in the buffer."""
+        """"""
         return self._offset
 
     @property
     def offset_bytes(self) -> int:
-        """First byte in the buffer."""
+        """"""
         return self._offset * self._datatype.itemsize_bytes
 
     @property
     def size(self) -> int:
-        """Number of items; with a `count` those that there is room for: the valid ones are known to the GPU alone."""
+        """"""
         return self._length
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Lengths of the dimensions; ``()`` for a single item without any. With a `count` as `size`."""
+        """Lengths of the dimensions."""
         shape = self._shape
         return (self._length,) if shape is None else shape
 
@@ -477,38 +472,34 @@ class Array(Operators, OnGpu):
     def count(self) -> Array | None:
         """The number of valid items, as an Array of one u32, if only the GPU knows it; else None.
 
-        With a count, `size`, `shape` and `nbytes` are the capacity, ``len(array)`` raises, and `to_numpy` and `trim`
-        return the valid items only. Primitives, one-shot functions and expressions take counted Arrays as they are, and
-        read nothing (docs/concepts/counts.md).
+        With a count, `size`, `shape` and `nbytes` are the capacity, and ``len(array)`` raises
+        (docs/concepts/counts.md).
         """
         return self._count
 
     def counted_by(self, count: Array) -> Array:
-        """Return a view of the same items with a count: the one item of `count` is the number of valid ones.
+        """Return a view with a count: the one item of `count` is the number of valid items.
 
-        A number above `size` stands for all items. It counts when a call runs: if the Array changes, so does the count.
+        It is read when a call runs; above `size` it stands for all items.
         """
         if count.size != 1 or count.datatype.name != "u32":
             raise ArgumentError(f"a count must be an Array of one u32, not {count!r}")
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, count)
 
     def trim(self) -> Array:
-        """Return a view of the valid items; reads the count (4 bytes), and so waits for the GPU.
-
-        Without a count, return the array itself.
-        """
+        """Return a view of the valid items; reads the count, and so waits."""
         if self._count is None:
             return self
         items = min(self._count.item(), self._length)
         return Array.on(self.lease, self._datatype, int(items), self._device, self._offset)
 
     def reshape(self, *shape: int | Sequence[int]) -> Array:
-        """Return a view of the same items, in C order, with another shape.
+        """Return a view of another shape.
 
         Parameters
         ----------
         *shape : int, or one sequence of int
-            Lengths of the dimensions. One of them may be -1: what the others leave.
+            One of them may be -1: what the others leave.
 
         Raises
         ------
@@ -536,7 +527,7 @@ class Array(Operators, OnGpu):
         return stored(self)
 
     def ravel(self) -> Array:
-        """Return a view of all items, in C order, in one dimension; itself if it has one."""
+        """Return a view of one dimension."""
         return self if self._shape is None else self.viewed_as((self._length,))
 
     def viewed_as(self, shape: tuple[int, ...]) -> Array:
@@ -545,14 +536,12 @@ class Array(Operators, OnGpu):
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, None, kept)
 
     def view(self, dtype: ItemDatatypeLike) -> Array:
-        """Return a view of the same bytes as items of another datatype, as numpy's `view`; nothing is converted.
-
-        Pairs of uint32 are so one uint64, of which the first is the low half.
+        """Return a view of the same bytes as items of another datatype.
 
         Parameters
         ----------
         dtype : Datatype, str or numpy dtype
-            Any that an Array holds. The last dimension is longer or shorter as items are smaller or larger.
+            The last dimension changes with the size of the items.
 
         Raises
         ------
@@ -581,35 +570,32 @@ class Array(Operators, OnGpu):
         return Array.on(self.lease, wanted, length, self._device, offset, None, None if len(viewed) == 1 else viewed)
 
     def copy(self) -> Array:
-        """Return a copy in new memory, made on the GPU, without waiting."""
+        """Return a copy, without waiting."""
         self._check_uncounted()
         return OPERATIONS["copy"](self)
 
     def astype(self, dtype: ItemDatatypeLike, *, copy: bool = True) -> Array:
-        """Return the items as another datatype, converted on the GPU, without waiting.
+        """Return the items as another datatype, without waiting.
 
-        The results are those of numpy: integers wrap; floats are rounded to the nearest, ties to even; as integers they
-        are truncated; as bools all but 0 are True. numpy leaves open what integers floats become that are too large for
-        them: here they wrap, and infinities and NaN become 0.
+        As in numpy; floats that are too large for an integer wrap, and infinities and NaN become 0.
 
         Parameters
         ----------
         dtype : Datatype, str or numpy dtype
-            Any that an Array holds. float64 needs no feature of the device.
+            Any; float64 needs no feature.
         copy : bool, default True
-            Whether to copy the items even if they are of this datatype.
+            Also if the items are of this datatype.
         """
         self._check_uncounted()
         wanted = as_datatype(dtype, ITEM_DATATYPES)
         return self if wanted == self._datatype and not copy else OPERATIONS["convert"](self, wanted)
 
     def fill(self, value: float) -> Array:
-        """Set all items to a number, on the GPU, without waiting; return the array.
+        """Set all items to a number, without waiting; return the array.
 
         Parameters
         ----------
         value : int, float or bool
-            Converted as numpy's `fill` converts it; a Python integer must be one of the datatype.
 
         Raises
         ------
@@ -706,19 +692,17 @@ class Array(Operators, OnGpu):
     @overload
     def to_numpy(self, out: PinnedArray) -> PinnedArray: ...
     def to_numpy(self, out: np.ndarray | PinnedArray | None = None) -> Any:
-        """Copy the items from the GPU; waits for all submitted work.
+        """Copy the items from the GPU; waits for all work.
 
         Parameters
         ----------
         out : numpy.ndarray or PinnedArray, optional
-            Where to put them: C-contiguous and writeable, with the shape and dtype of the Array. Memory
-            that was used before is faster than fresh memory. With a `PinnedArray` the call does not wait:
+            Where to put them: C-contiguous, of the shape and dtype. With a `PinnedArray` the call does not wait:
             ``out.mapped()`` does.
 
         Returns
         -------
         numpy.ndarray or PinnedArray
-            `out`, or a new array: shape and dtype of the Array; with a count, only the valid items.
 
         Raises
         ------
@@ -780,14 +764,12 @@ class Array(Operators, OnGpu):
         return await in_thread(functools.partial(self.to_numpy, out))
 
     def copy_from(self, data: np.ndarray | Array | PinnedArray) -> Array:
-        """Copy `data` into this view and return the view.
+        """Copy data into this view; return it.
 
         Parameters
         ----------
         data : numpy.ndarray, Array or PinnedArray
-            Of the shape and dtype of the Array. A numpy array is uploaded, and may change afterwards. An
-            Array on the same device is copied on the GPU, without waiting; one on another device through
-            the host, which waits.
+            Of the shape and dtype of the Array. An Array of another device is copied through the host, which waits.
         """
         if isinstance(data, PinnedArray):
             return self._copy_pinned(data)
@@ -861,7 +843,7 @@ class Array(Operators, OnGpu):
         return self
 
     def destroy(self) -> None:
-        """Free the buffer's memory now; every view of it becomes unusable."""
+        """Free the memory now, for all views of it."""
         self.lease.buffer.destroy()
 
     def __repr__(self) -> str:
@@ -959,14 +941,12 @@ def empty(
     Parameters
     ----------
     shape : int or sequence of int
-        The length, or those of all dimensions.
     dtype : Datatype, str or numpy dtype, optional
         By default float64 where the device computes with it, else float32.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     label : str, optional
-        For debuggers. A buffer with a label is made for this Array and goes with it; memory without one comes
-        from the device's cache.
+        For debuggers. Memory with a label does not come from the cache.
 
     Raises
     ------
@@ -998,21 +978,21 @@ def default_float(context: DeviceContext) -> Datatype:
 def pinned_empty(
     n: int, dtype: ItemDatatypeLike, direction: Direction, device: wgpu.GPUDevice | None = None
 ) -> PinnedArray:
-    """Return memory for `n` items that the GPU reads or writes by itself, at the speed of the bus.
+    """Return memory of the host that the GPU reads or writes by itself, at the speed of the bus.
 
     Parameters
     ----------
     n : int
     dtype : Datatype, str or numpy dtype
     direction : {"up", "down"}
-        ``"up"`` to upload from, ``"down"`` to download into. WebGPU has no memory for both.
+        To upload from, or to download into.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
 
     Returns
     -------
     PinnedArray
-        With unspecified contents. Its method `mapped` gives the items to the CPU.
+        With unspecified contents.
 
     Raises
     ------
@@ -1156,18 +1136,16 @@ def asarray(
 
     Parameters
     ----------
-    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, Expression, number or sequence
-        A numpy array, or anything with ``__array__`` or DLPack on the CPU, is uploaded, whatever its strides
-        and byte order; so are numbers and sequences, in numpy's dtype. An Array is returned unchanged, or
-        copied through the host to another device. Of a GPUBuffer, with `dtype`, the result is a view. An
-        expression is computed by one kernel.
+    data : array_like, Array, PinnedArray, wgpu.GPUBuffer or Expression
+        Numpy arrays, what has ``__array__`` or DLPack on the CPU, numbers and sequences are uploaded. An Array is
+        returned unchanged, or copied to another device. Of a buffer the result is a view. An expression is computed by
+        one kernel.
     device : wgpu.GPUDevice, optional
-        By default `default_device()`. A dtype in this place is taken as `dtype`, as numpy has it there.
+        By default `default_device()`. A dtype will do here, as in numpy.
     dtype : optional
-        Names count bits: ``"i8"`` is int8. Arrays are not converted: a different dtype is an error. Python
-        floats may be rounded to it.
+        Arrays are not converted: a different dtype is an error. Python floats may be rounded to it.
     size : int, optional
-        The number of items of an expression that has no leaf, such as ``gw.f32(gw.index)``.
+        Of an expression without a leaf.
 
     Raises
     ------

@@ -257,18 +257,15 @@ def recording(context: DeviceContext, recorder: Any) -> Generator[None]:
 
 @contextlib.contextmanager
 def batch(device: wgpu.GPUDevice | None = None) -> Generator[None]:
-    """Submit the calls inside of a ``with`` block together, which costs the CPU a fraction of separate submissions.
+    """Submit the calls inside of a ``with`` block together, for a fraction of the CPU's time.
 
-    Calls inside are checked, and their outputs made, as always; they are encoded and submitted later, in their order.
-    That happens at the end of the block, after some calls, and before anything that could tell the difference: a read,
-    an upload, an event, a timing, a wait, a submission of your own, a destroyed buffer, a call by another thread. So
-    only times differ.
+    Calls are checked as always, but submitted later, in their order: at the latest at the end of the block, or before
+    anything that could tell the difference.
 
     Parameters
     ----------
     device : wgpu.GPUDevice, optional
-        By default `default_device()`. The calls of this thread on it are held back; a batch inside of another one is
-        a part of it.
+        The calls of this thread on it are held back. A batch inside of another one is a part of it.
 
     Raises
     ------

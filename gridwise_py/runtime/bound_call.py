@@ -87,10 +87,9 @@ def check_encoder_option(
 
 
 class BoundCall(OfOneDevice, Generic[ItemsT]):
-    """A primitive with checked and bound arguments, ready to run; returned by `Primitive.bind`.
+    """A primitive with checked arguments, ready to run; made by `Primitive.bind`.
 
-    It keeps its arrays; later calls of the primitive do not change it. Any number of bound calls can be used in
-    turn.
+    It keeps its arrays; later calls of the primitive do not change it.
 
     Attributes
     ----------
@@ -254,7 +253,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
-        """Run it; the options are those of `Primitive.execute`.
+        """Run it, with the options of `Primitive.execute`.
 
         Returns
         -------
@@ -288,7 +287,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
     def record(
         self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None
     ) -> dict[str, Any]:
-        """Record it on an encoder, without submitting; the options are those of `Primitive.record`.
+        """Record it on an encoder, as `Primitive.record`.
 
         Returns
         -------
@@ -405,7 +404,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
         return await in_thread(self.get_timing_result)
 
     def release(self) -> None:
-        """Drop the arguments, so that their memory can be freed. The call cannot run afterwards."""
+        """Drop the arguments. The call cannot run afterwards."""
         self._parsed = None
         self._run = Run(self.plan, {}, None, None)
         self._mappable = ()

@@ -34,16 +34,15 @@ _WHOLE_ITEMS = 1 << 14  # default chunks are multiples of this: whole tiles of e
 
 
 class ChunkedArray(OnGpu):
-    """Consecutive arrays of one datatype on one device that act as one long array.
+    """Arrays of one datatype and device that act as one long array.
 
-    It may be larger than the largest buffer of the device. Primitives and one-shot functions accept it like an `Array`,
-    except as the output of a `Reduce` and in a `Kernel`. Random-access primitives (sorts, matrix products) select a
-    chunk on every access; keep the number of chunks small.
+    Larger than any buffer, if need be. What takes an `Array` takes it, except a `Kernel`, and the output of a `Reduce`.
+    Sorts and matrix products are faster with few chunks.
 
     Parameters
     ----------
     chunks : sequence of Array
-        At least one, of any lengths. Views and empty arrays are allowed. They are not copied.
+        At least one, of any lengths. They are not copied.
 
     Raises
     ------
@@ -102,8 +101,7 @@ class ChunkedArray(OnGpu):
         data : numpy.ndarray
             Shape (n,).
         chunk_items : int, optional
-            Items per chunk, except the last; by default almost as many as a binding of the device holds, so that one
-            dispatch reaches a whole chunk.
+            Items per chunk; by default what one dispatch reaches.
         device : wgpu.GPUDevice, optional
         """
         items = host_array(data)
@@ -124,7 +122,7 @@ class ChunkedArray(OnGpu):
         *,
         chunk_items: int | None = None,
     ) -> ChunkedArray:
-        """Return `n` items with unspecified contents, in chunks like those of `from_numpy`."""
+        """Return unspecified items, in chunks like those of `from_numpy`."""
         n = integer("n", n, 0)
         datatype = as_datatype(dtype, ITEM_DATATYPES)
         device = device if device is not None else default_device()
@@ -133,7 +131,7 @@ class ChunkedArray(OnGpu):
 
     @classmethod
     def empty_like(cls, other: ChunkedArray) -> ChunkedArray:
-        """Return uninitialised chunks of the same lengths, on the same device."""
+        """Return such chunks of the same lengths."""
         return cls([empty(chunk.size, chunk.datatype, chunk.device) for chunk in other.chunks])
 
     @property
@@ -158,7 +156,7 @@ class ChunkedArray(OnGpu):
 
     @property
     def size(self) -> int:
-        """Number of items in all chunks."""
+        """"""
         return sum(chunk.size for chunk in self._chunks)
 
     @property
@@ -197,7 +195,7 @@ class ChunkedArray(OnGpu):
         return ChunkedArray(self._chunks)
 
     def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Copy the items from the GPU into one numpy array, shape (size,), like `Array.to_numpy`."""
+        """Copy the items from the GPU into one numpy array."""
         if out is not None:
             check_out(out, self)
         check_usable(self, "COPY_SRC", "to_numpy()")
@@ -214,7 +212,7 @@ class ChunkedArray(OnGpu):
         return await in_thread(functools.partial(self.to_numpy, out))
 
     def copy_from(self, data: np.ndarray) -> ChunkedArray:
-        """Upload `data`, shape (size,) and of the same dtype, into the chunks; return this array."""
+        """Upload a numpy array of the same shape and dtype."""
         if isinstance(data, OnGpu):
             raise DatatypeError(
                 f"copy_from() of a ChunkedArray takes a numpy array, not {data!r}; on the GPU, "

@@ -287,7 +287,7 @@ def capabilities(device: wgpu.GPUDevice) -> Capabilities:
 
 
 def timing_helper(device: wgpu.GPUDevice) -> TimingHelper:
-    """Return the device's `TimingHelper`, which everything that times on it shares.
+    """Return the device's `TimingHelper`.
 
     Raises
     ------
@@ -298,7 +298,7 @@ def timing_helper(device: wgpu.GPUDevice) -> TimingHelper:
 
 
 def memory_stats(device: wgpu.GPUDevice | None = None) -> MemoryStats:
-    """Return how much memory of a device Arrays and primitives use, and how much is kept for the next ones.
+    """Return how much memory Arrays and primitives use, and how much is kept for the next ones.
 
     Parameters
     ----------
@@ -324,10 +324,9 @@ def memory_stats(device: wgpu.GPUDevice | None = None) -> MemoryStats:
 
 
 def empty_cache(device: wgpu.GPUDevice | None = None) -> int:
-    """Give the memory that is kept for later Arrays back to the device; waits for the GPU. Live Arrays keep theirs.
+    """Give the memory that is kept for later Arrays back; waits for the GPU.
 
-    The library does this by itself where the device has too little memory for an Array. Call it where other libraries
-    or processes need the memory.
+    Call it where others need the memory.
 
     Parameters
     ----------
@@ -337,6 +336,6 @@ def empty_cache(device: wgpu.GPUDevice | None = None) -> int:
     Returns
     -------
     int
-        How many bytes were given back; 0 for a device that was destroyed, which keeps nothing.
+        How many bytes were given back.
     """
     return context_of(device if device is not None else default_device()).memory.empty()

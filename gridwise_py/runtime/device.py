@@ -70,7 +70,7 @@ _TYPE_ORDER = ("DiscreteGPU", "IntegratedGPU", "Unknown", "CPU")
 
 @dataclass(frozen=True)
 class AdapterDescription:
-    """An adapter of this machine, as `list_adapters` returns them.
+    """An adapter of this machine.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ def list_adapters(*, include_opengl: bool = False, engine: str | None = None) ->
     Parameters
     ----------
     include_opengl : bool, default False
-        Also list adapters of the OpenGL backend, which mostly repeat the others.
+        Also those of OpenGL, which mostly repeat the others.
     engine : {"wgpu", "dawn"}, optional
         As in `request_device`.
     """
@@ -208,27 +208,23 @@ def request_device(
     engine: Literal["wgpu", "dawn"] | None = None,
     toggles: Mapping[str, bool] | None = None,
 ) -> wgpu.GPUDevice:
-    """Make a device with every optional feature that this library can use, and the adapter's limits.
+    """Make a device with all features that this library can use, and the adapter's limits.
 
     Parameters
     ----------
     adapter : int, str or wgpu.GPUAdapter, optional
-        An index of `list_adapters`, a part of its line (case does not matter), or an adapter. By default what the
-        environment variable ``GRIDWISE_ADAPTER`` says, else the first of `list_adapters`; if that is a CPU, a
-        `GridwiseWarning` says so, once per process.
+        An index of `list_adapters`, a part of its line, or an adapter. By default ``GRIDWISE_ADAPTER``, else the first;
+        if that is a CPU, a `GridwiseWarning` says so, once.
     include_opengl : bool, default False
-        Whether adapters of the OpenGL backend can be chosen; indices count them, too, then.
+        Whether adapters of OpenGL can be chosen, and count.
     label : str
-        The device's label.
     timeout_s : float, optional
-        How long to wait for the GPU before `DeviceTimeoutError` is raised. By default what the environment variable
-        ``GRIDWISE_TIMEOUT_S`` says when the device is first waited for, else without end.
+        How long to wait for the GPU before `DeviceTimeoutError`. By default ``GRIDWISE_TIMEOUT_S``, else without end.
     engine : {"wgpu", "dawn"}, optional
-        The implementation of WebGPU; ``"dawn"`` needs the extra of that name. By default what the environment variable
-        ``GRIDWISE_ENGINE`` says, else ``"wgpu"``. An adapter that is given is of its own engine.
+        The implementation of WebGPU; ``"dawn"`` needs the extra of that name. By default ``GRIDWISE_ENGINE``, else
+        ``"wgpu"``.
     toggles : mapping from str to bool, optional
-        Switches of Dawn, on or off, such as ``{"disable_robustness": True}``. Results files have them. By default what
-        the environment variable ``GRIDWISE_TOGGLES`` says for devices of Dawn.
+        Switches of Dawn, such as ``{"disable_robustness": True}``. By default ``GRIDWISE_TOGGLES``.
 
     Returns
     -------
@@ -340,7 +336,7 @@ _default: list[wgpu.GPUDevice] = []
 def default_device() -> wgpu.GPUDevice:
     """Return the device that functions on numpy arrays use.
 
-    It is made at the first call, and again at the first call after it was lost.
+    It is made at the first call, and again after it was lost.
     """
     check_process()  # before the lock, which may be held for ever by a thread that the fork left behind
     with _default_lock:

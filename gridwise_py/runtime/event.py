@@ -25,12 +25,12 @@ __all__ = ["Event", "synchronize"]
 
 
 def synchronize(device: wgpu.GPUDevice | None = None) -> None:
-    """Wait until all submitted work of a device is done, like ``torch.cuda.synchronize``.
+    """Wait for all work of a device, like ``torch.cuda.synchronize``.
 
     Parameters
     ----------
     device : wgpu.GPUDevice, optional
-        By default all devices of this process that the library knows, one after another.
+        By default all that the library knows.
     """
     for each in (device,) if device is not None else queue_uses():
         _synchronize(each)
@@ -60,21 +60,20 @@ def _device_in_use() -> wgpu.GPUDevice:
 
 
 class Event(OfOneDevice):
-    """A point in a device's queue, and the GPU timestamp at which it was reached, like ``torch.cuda.Event``.
+    """A point in a device's queue, and when the GPU reached it, like ``torch.cuda.Event``.
 
-    Events time any wgpu work, not only that of this library: record one event before it and one after it, then ask for
-    the time between them.
+    Record one before any wgpu work, and one after it.
 
     Parameters
     ----------
     device : wgpu.GPUDevice, optional
-        By default that of the encoder on which it is first recorded, or the one device of this process.
+        By default that of the encoder, or the one device of this process.
     enable_timing : bool, default True
-        Whether to take a timestamp. With False, the event uses no query and only shows whether the GPU has reached it.
+        Otherwise it only shows whether the GPU has reached it.
     blocking : bool, default False
-        Accepted for code written for torch; `synchronize` waits in the driver either way.
+        Without effect.
     interprocess, external : bool, default False
-        Refused: WebGPU cannot share events with other processes, and has no graph capture.
+        Refused: WebGPU has neither.
 
     Raises
     ------
@@ -162,8 +161,7 @@ class Event(OfOneDevice):
         Parameters
         ----------
         encoder : wgpu.GPUCommandEncoder, optional
-            One with no open pass, which you submit. By default the event submits its own, and does not
-            wait.
+            With no open pass; you submit it.
 
         Raises
         ------
@@ -235,7 +233,7 @@ class Event(OfOneDevice):
             )
 
     def synchronize(self) -> None:
-        """Wait until the GPU has reached the event. A device has one queue, so this also waits for later submissions.
+        """Wait for the event, and for later submissions.
 
         Raises
         ------
@@ -248,10 +246,9 @@ class Event(OfOneDevice):
             self._done = True
 
     def query(self) -> bool:
-        """Return whether the GPU has reached the event, without waiting; False if it was never recorded.
+        """Return whether the GPU has reached the event.
 
-        wgpu can only tell whether the whole queue is empty. So this is True when the queue is empty, or after
-        `synchronize` of this event or of a later one.
+        True when the queue is empty, or after `synchronize`.
         """
         if self._done or not self._recorded:
             return self._done
@@ -280,7 +277,7 @@ class Event(OfOneDevice):
         return self._session.spans()[0]
 
     def elapsed_ns(self, end: Event) -> float:
-        """Return the nanoseconds from this event to `end`; negative if `end` came first, 0 for the same event.
+        """Return the nanoseconds to `end`; negative if that came first.
 
         Raises
         ------
@@ -314,7 +311,7 @@ class Event(OfOneDevice):
         return ticks * a.tick_period_ns
 
     def elapsed_time(self, end: Event) -> float:
-        """Return the milliseconds from this event to `end`, as torch does; see `elapsed_ns`."""
+        """Return the milliseconds, as torch does."""
         return self.elapsed_ns(end) * 1e-6
 
     def stamps(self) -> Span:
@@ -334,14 +331,14 @@ class Event(OfOneDevice):
         return self._span("stamps()")
 
     def wait(self, queue: Any = None) -> None:
-        """Make work that is submitted from now on wait for this event on the GPU; does not block the caller.
+        """Make later submissions wait for this event.
 
-        A device has one queue, which keeps the order of submissions. So this only checks that the event was submitted.
+        This only checks that it was submitted: a queue is in order.
 
         Parameters
         ----------
         queue : wgpu.GPUQueue or wgpu.GPUDevice, optional
-            The event's device or its queue. WebGPU has no second queue and no streams.
+            The event's own.
 
         Raises
         ------

@@ -120,14 +120,12 @@ def clock_held(device: wgpu.GPUDevice) -> Generator[ClockState]:
 
 @contextmanager
 def hold_clock(device: wgpu.GPUDevice | None = None) -> Generator[bool]:
-    """Keep an NVIDIA GPU's clock up, also while it has nothing to do: calls after a pause are as fast as others.
+    """Keep an NVIDIA GPU's clock up while it has nothing to do.
 
-    Without this, the driver lowers the clock within milliseconds of idleness, and calls with pauses between them take
-    two to three times as long. An idle CUDA context of this process holds the clock. It takes about 0.3 s to make, 520
-    MiB of the GPU's memory, and 40 W. It goes at the end of the block, or with the process.
+    Otherwise calls after a pause take two to three times as long. It costs 0.3 s, 520 MiB of the GPU's memory, and 40
+    W.
 
-    The environment variable ``GRIDWISE_HOLD_CLOCK=1`` does the same for each device that `request_device` makes, until
-    the device is destroyed or collected, except that it does not tell equal GPUs of a host apart.
+    ``GRIDWISE_HOLD_CLOCK=1`` does it for each device.
 
     Parameters
     ----------
@@ -137,7 +135,7 @@ def hold_clock(device: wgpu.GPUDevice | None = None) -> Generator[bool]:
     Yields
     ------
     bool
-        Whether the clock is held. It is not on GPUs of other vendors, on a CPU, and without NVIDIA's CUDA library.
+        Whether the clock is held: not without NVIDIA's CUDA library.
 
     Warns
     -----

@@ -59,10 +59,10 @@ class _Block:
 
 
 class PinnedArray(OfOneDevice):
-    """Items in memory that the GPU reads or writes by itself, at the speed of the bus; made by `pinned_empty`.
+    """Items in memory of the host that the GPU reads or writes by itself; made by `pinned_empty`.
 
     ``array.copy_from(pinned)`` and ``gw.asarray(pinned)`` upload from it, ``array.to_numpy(out=pinned)`` downloads into
-    it. None of them waits for the GPU. `mapped` gives the items to the CPU.
+    it, without waiting.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class PinnedArray(OfOneDevice):
 
     @property
     def device(self) -> wgpu.GPUDevice:
-        """The device whose transfers it serves."""
+        """"""
         return self._device
 
     @property
@@ -138,12 +138,10 @@ class PinnedArray(OfOneDevice):
     def mapped(self) -> Generator[np.ndarray]:
         """Give the items to the CPU, for the time of the block.
 
-        Waits for the GPU's copies from or to it. For ``"up"`` the array is for writing: it holds what was written
-        before, but on many GPUs reading is slow, and so is writing out of order. For ``"down"`` it is read-only.
+        Waits for the GPU's copies. For ``"up"`` the array is for writing, in order; for ``"down"`` it is read-only.
 
-        The GPU does not use the memory within the block: uploads from it are for after the block. The array, and all
-        views of it, are for the block only. Later their content is undefined, and after a DeviceLostError the process
-        ends where they are touched. The same holds in a forked process.
+        Uploads from it are for after the block. The array and its views are for the block only: after a
+        `DeviceLostError`, or in a fork, the process ends where they are touched.
 
         Yields
         ------
@@ -249,7 +247,7 @@ class PinnedArray(OfOneDevice):
             submit(self._device, [encoder.finish()], "copy of pinned memory", is_transfer=True)
 
     def destroy(self) -> None:
-        """Free the memory now, or when the last array on it goes, and the GPU is done."""
+        """Free the memory, once nothing uses it."""
         with self._lock:
             self._usable("destroy it after the block")
             self._buffer, self._has_items = None, False

@@ -351,9 +351,8 @@ class Run(Timed, Generic[ItemsT]):
     ----------
     outputs : dict from str to Array or ChunkedArray
     encoder : wgpu.GPUCommandEncoder or None
-        The caller's encoder; None if the primitive submitted its own.
+        The caller's.
     plan : Plan
-        The plan that was executed.
     """
 
     __slots__ = ("encoder", "outputs", "plan")

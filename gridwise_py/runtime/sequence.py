@@ -251,7 +251,7 @@ class _CaptureRecorder:
 
 
 class SequenceRun(Timed):
-    """One replay of a `Sequence`; `Sequence.execute` returns it.
+    """One replay of a `Sequence`.
 
     Attributes
     ----------
@@ -269,11 +269,10 @@ class SequenceRun(Timed):
 
 
 class Sequence(OfOneDevice):
-    """Calls that were captured once and can be replayed any number of times; `capture` makes it.
+    """Calls that were captured once, for replays; `capture` makes it.
 
-    A replay runs all calls in their order, with the arguments and options that they were captured with. It reads what
-    the arrays hold by then, and overwrites the outputs. The sequence keeps all arrays of its calls, outputs too, until
-    `release`.
+    A replay runs all calls with the arguments and options that they were captured with. It reads what the arrays hold
+    by then, and overwrites the outputs.
     """
 
     _instead = "capture the calls there, with gw.capture()"
@@ -310,7 +309,7 @@ class Sequence(OfOneDevice):
 
     @property
     def calls(self) -> tuple[tuple[BoundCall[Any], int], ...]:
-        """Its calls in order, each with its trials; raises ArgumentError if it cannot run."""
+        """Its calls in order."""
         return self._ready().calls
 
     @property
@@ -328,23 +327,19 @@ class Sequence(OfOneDevice):
 
     @explained()
     def execute(self, *, enable_gpu_timing: GpuTiming = False, enable_cpu_timing: bool = False) -> SequenceRun:
-        """Run all calls, without waiting: in one submission, or in two where the first calls move 64 MiB and more.
-
-        The GPU then begins with those while the rest is encoded. With timing it is one submission.
+        """Run all calls, without waiting.
 
         Parameters
         ----------
         enable_gpu_timing : bool or "inside", default False
-            As for `Primitive.execute`. With ``"inside"`` kernels keep their order and passes, so that the
-            span is that of a replay without timing.
+            As for `Primitive.execute`.
         enable_cpu_timing : bool, default False
             Measure the time from the submission to an idle queue; the queue is idle before.
 
         Returns
         -------
         SequenceRun
-            Its `get_timing_result` has the times of all kernels, in order. A kernel's time covers all trials with which
-            its call was captured.
+            Its times cover all trials with which calls were captured.
 
         Raises
         ------
@@ -446,7 +441,7 @@ class Sequence(OfOneDevice):
         return await in_thread(self.get_timing_result)
 
     def release(self) -> None:
-        """Drop the calls and their arrays, so that their memory can be freed. The sequence cannot run afterwards."""
+        """Drop the calls and their arrays. The sequence cannot run afterwards."""
         self._captured, self._pieces, self._why_empty = None, (), "it was released"
 
     def __repr__(self) -> str:
@@ -461,13 +456,12 @@ def capture(device: wgpu.GPUDevice | None = None) -> Generator[Sequence]:
     Parameters
     ----------
     device : wgpu.GPUDevice, optional
-        By default `default_device()`. The calls of this thread on it are captured: primitives, bound calls, one-shot
-        functions with Arrays, and other sequences.
+        The calls of this thread on it are captured: primitives, bound calls, functions of Arrays, and sequences.
 
     Yields
     ------
     Sequence
-        Ready when the block has ended. If it ends with an exception, nothing was captured.
+        Ready when the block has ended, without an exception.
 
     Raises
     ------

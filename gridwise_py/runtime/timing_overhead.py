@@ -30,7 +30,7 @@ _BUSY_S = 0.3  # an idle GPU's clock needs some tenths of a second
 def timing_overhead(device: wgpu.GPUDevice | None = None, *, refresh: bool = False) -> TimingOverheads:
     """Measure what taking timestamps adds to a call; once per device, in about half a second.
 
-    From then on `TimingResult.overhead` has it for each timed call on the device.
+    `TimingResult.overhead` has it from then on.
 
     Parameters
     ----------

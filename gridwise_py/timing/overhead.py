@@ -13,18 +13,16 @@ OVERHEAD = "timing overheads"
 
 @dataclass(frozen=True)
 class TimingOverhead:
-    """What taking its timestamps added to one call: what it would not have cost without timing.
+    """What its timestamps added to one call.
 
-    Estimated from a measurement of the device with kernels that do nothing. Noise may make a small number negative.
+    An estimate. Noise may make a small number negative.
 
     Attributes
     ----------
     gpu_ns : float or None
-        To the GPU's time from the begin of its first pass to the end of its last: further passes, further timestamps,
-        and the waits that they cause. Without the first and the last timestamp, which no timestamp sees.
+        From the begin of its first pass to the end of its last.
     cpu_ns : float or None
-        To the CPU's time from the call to the idle queue: queries, commands by slower functions, more passes, and
-        `gpu_ns`. Without the read of the timestamps.
+        From the call to the idle queue, `gpu_ns` included.
     """
 
     gpu_ns: float | None
@@ -33,16 +31,16 @@ class TimingOverhead:
 
 @dataclass(frozen=True)
 class StampCost:
-    """What one kind of timestamps costs on a device; medians.
+    """What one kind of timestamps costs; medians.
 
     Attributes
     ----------
     gpu_unit_ns : float or None
-        GPU time that one unit adds: ``"passes"``: a pass more; ``"inside"``: a kernel's two timestamps.
+        Of a pass more, or of a kernel's two timestamps.
     cpu_call_ns : float or None
-        CPU time that a call with one kernel adds.
+        Of a call with one kernel.
     cpu_kernel_ns : float or None
-        CPU time that each further kernel adds.
+        Of each further kernel.
     """
 
     gpu_unit_ns: float | None
@@ -61,15 +59,13 @@ class StampCost:
 
 @dataclass(frozen=True)
 class TimingOverheads:
-    """What timestamps cost on a device; `timing_overhead` measures it.
+    """What timestamps cost on a device.
 
     Attributes
     ----------
     costs : mapping from str to StampCost
-        ``"passes"``, of ``enable_gpu_timing=True``; ``"inside"``, of ``enable_gpu_timing="inside"``, where the device
-        has it.
+        ``"passes"``, of ``enable_gpu_timing=True``, and ``"inside"``.
     samples : int
-        Timed calls behind each median.
     """
 
     costs: Mapping[str, StampCost]

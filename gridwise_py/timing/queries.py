@@ -79,17 +79,16 @@ class _Lease:
 class TimingHelper:
     """Takes timestamps around compute passes on one device.
 
-    ``gridwise_py.timing_helper(device)`` returns the device's only one; all timing on the device shares it.
+    All timing on the device shares the one of `timing_helper`.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
-        Must have the feature ``timestamp-query``.
+        With the feature ``timestamp-query``.
 
     Attributes
     ----------
     tick_period_ns : float
-        Nanoseconds per tick. Settable, for tests.
     """
 
     def __init__(self, device: wgpu.GPUDevice):
@@ -116,13 +115,13 @@ class TimingHelper:
         return device
 
     def session(self, *, inside: bool = False) -> TimingSession:
-        """Open a session: get a span per pass from it, submit the passes, then read it.
+        """Open a session: get a span for each pass, submit, then read it.
 
         Parameters
         ----------
         inside : bool, default False
-            Primitives that are recorded with it keep the passes that they have without timing, and take the timestamps
-            of their kernels inside of these.
+            Whether primitives that are recorded with it take timestamps inside of passes that kernels share, as without
+            timing.
 
         Raises
         ------
@@ -291,14 +290,11 @@ class Edges:
 class TimingSession:
     """The times of some passes that are submitted together.
 
-    ``span(label)`` returns the argument for ``begin_compute_pass(timestamp_writes=…)``. Call ``submitted()`` after you
-    submit the passes. If other code submits them, call ``mark(encoder)`` after the last pass instead: it records a mark
-    that later shows whether they were submitted.
+    Call `submitted` after you submit the passes, or `mark` after the last pass if others do.
 
     Attributes
     ----------
     inside : bool
-        Whether primitives that are recorded with it take the timestamps of their kernels inside of shared passes.
     """
 
     def __init__(self, helper: TimingHelper, *, inside: bool = False):
@@ -333,12 +329,12 @@ class TimingSession:
         return pair
 
     def span(self, label: str) -> dict[str, object]:
-        """Reserve a pair of timestamps for the next pass.
+        """Reserve timestamps for the next pass.
 
         Returns
         -------
         dict
-            For the argument ``timestamp_writes`` of ``begin_compute_pass`` or ``begin_render_pass``.
+            For ``begin_compute_pass(timestamp_writes=…)``.
         """
         return self._writes(self._reserve(label))
 
@@ -356,7 +352,7 @@ class TimingSession:
     def stamp(self, encoder: wgpu.GPUCommandEncoder, label: str) -> None:
         """Take a pair of timestamps at this point of an encoder, between passes.
 
-        Needs the native feature ``timestamp-query-inside-encoders`` (`TimingHelper.stamps_encoders`).
+        Needs the feature ``timestamp-query-inside-encoders``.
         """
         pair = self._reserve(label)
         # Both, though one would do: what resolving a query gives that was never written is not defined.
@@ -365,10 +361,9 @@ class TimingSession:
 
     @contextlib.contextmanager
     def around(self, compute: wgpu.GPUComputePassEncoder, label: str) -> Generator[None]:
-        """Take a timestamp before and one after what is dispatched in the block, inside of an open pass.
+        """Take timestamps around what is dispatched in the block, inside of an open pass.
 
-        Needs the native feature ``timestamp-query-inside-passes`` (`TimingHelper.stamps_passes`). Each is taken when
-        all that was dispatched before it has ended.
+        Needs the feature ``timestamp-query-inside-passes``.
         """
         if not self._helper.stamps_passes:
             raise TimingUnavailable(without_inside(self.device))
@@ -390,7 +385,7 @@ class TimingSession:
         self._submitted = True
 
     def mark(self, encoder: wgpu.GPUCommandEncoder) -> None:
-        """Record a mark on `encoder`, which contains the passes and which other code will submit."""
+        """Record on the encoder of the passes what tells later whether they were submitted."""
         # With it the queries outlive this session: the encoder may be submitted later, and would then write them.
         self._lease.mark = mark_of(self._helper.device, encoder)
 
@@ -419,7 +414,7 @@ class TimingSession:
         self._lease, self._labels, self._shared, self._submitted = _Lease(self), [], [], False
 
     def ticks(self) -> np.ndarray:
-        """Return begin and end of each span, in ticks; of shared passes `passes` has them.
+        """Return begin and end of each span, in ticks.
 
         Returns
         -------
@@ -458,14 +453,11 @@ class TimingSession:
             return self._ticks
 
     def spans(self) -> list[Span]:
-        """Return the times of the passes, in the order in which they were reserved. Waits for their end.
-
-        Without those of `passes`.
-        """
+        """Return the times of the passes, in their order; waits for them."""
         return self._spans(self.ticks(), shared=False)
 
     def passes(self) -> list[Span]:
-        """Return the times of passes whose kernels have timestamps of their own. Waits for their end."""
+        """Return the times of passes whose kernels have timestamps of their own."""
         return self._spans(self._all_ticks()[np.array(self._shared, dtype=bool)], shared=True)
 
     def _spans(self, ticks: np.ndarray, *, shared: bool) -> list[Span]:

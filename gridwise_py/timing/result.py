@@ -20,11 +20,7 @@ __all__ = ["PerTrial", "Span", "TimingResult", "add_timing_result"]
 
 @dataclass(frozen=True)
 class Span:
-    """The begin and the end of a pass.
-
-    Ticks are unsigned 64-bit counts; they are subtracted as integers and only then scaled, since a float64
-    does not hold a large count exactly.
-    """
+    """The begin and the end of a pass."""
 
     label: str
     begin_ticks: int
@@ -33,12 +29,12 @@ class Span:
 
     @property
     def valid(self) -> bool:
-        """Whether neither timestamp is missing, and the end is not before the begin."""
+        """Whether both timestamps are there, in order."""
         return self.begin_ticks != 0 and self.end_ticks != 0 and self.end_ticks >= self.begin_ticks
 
     @property
     def ns(self) -> float | None:
-        """Its length in nanoseconds; None if it is not valid."""
+        """Its length in nanoseconds; None if invalid."""
         return (self.end_ticks - self.begin_ticks) * self.tick_period_ns if self.valid else None
 
 
@@ -60,17 +56,13 @@ def _gaps_ns(spans: tuple[Span, ...]) -> list[float] | None:
 
 @dataclass(frozen=True)
 class PerTrial:
-    """The numbers of a `TimingResult`, each divided by its number of trials.
+    """The times of one trial.
 
     Attributes
     ----------
     gpu_total_time_ns : list of float or None
-        A list: the GPU time of each kernel, in dispatch order. (`gpu_span_ns` is the time of the whole primitive. The
-        name comes from Gridwise JS, ``gpuTotalTimeNS``.)
     gpu_span_ns : float or None
-        From the begin of the first kernel to the end of the last.
     cpu_total_time_ns : float or None
-        The whole primitive on the CPU's clock.
     """
 
     gpu_total_time_ns: list[float | None] | None
@@ -80,35 +72,32 @@ class PerTrial:
 
 @dataclass(frozen=True)
 class TimingResult:
-    """The times of a run. Totals cover all trials; a time that was not measured is None.
+    """The times of a run, over all trials.
 
     Attributes
     ----------
     labels : tuple of str
-        A name per kernel, in dispatch order.
+        Of the kernels, in order.
     trials : int
-        Number of consecutive dispatches of each kernel, within its pass.
+        Dispatches of each kernel.
     cpu_total_time_ns : float or None
-        The whole primitive on the CPU's clock, from just before the submission to an idle queue; the queue was idle
-        before. Excludes encoding.
+        On the CPU's clock, from the submission to an idle queue; it was idle before.
     submit_time_ns : float or None
-        The part of `cpu_total_time_ns` spent in the call to submit.
+        The part in the call to submit.
     encode_time_ns : float or None
-        Recording and finishing the commands on the CPU, before `cpu_total_time_ns` begins.
+        Recording the commands, before that.
     wait_method : str or None
-        How the library waited for the idle queue; ``"read_buffer"`` makes CPU times coarse.
+        ``"read_buffer"`` makes CPU times coarse.
     spans : tuple of Span
-        The timestamps, in ticks.
     warnings : tuple of str
-        Reasons to doubt the numbers: timestamps that went backwards, or a GPU that may have run at a low clock.
     workgroups : tuple of tuple of int
-        Workgroup counts of each kernel's dispatch; empty if unknown.
+        Of each kernel.
     work : Work or None
-        The minimum work of the primitive, for one trial.
+        Of one trial.
     passes : tuple of Span
-        With timestamps inside of passes: begin and end of the shared passes.
+        Passes that kernels shared.
     overhead : TimingOverhead or None
-        What taking the timestamps added to the call; None before ``gw.timing_overhead(device)``.
+        What the timestamps added; None before `timing_overhead`.
     """
 
     labels: tuple[str, ...]
@@ -126,20 +115,17 @@ class TimingResult:
 
     @property
     def gpu_total_time_ns(self) -> list[float | None] | None:
-        """A list: the GPU time of each kernel in dispatch order, over all trials; None for an invalid timestamp.
-
-        The time of the whole primitive is `gpu_span_ns`.
-        """
+        """A list: the GPU time of each kernel; None for an invalid timestamp."""
         return [span.ns for span in self.spans] if self.spans else None
 
     @property
     def gpu_span_ns(self) -> float | None:
-        """From the begin of the first kernel to the end of the last, gaps included, over all trials."""
+        """From the begin of the first kernel to the end of the last."""
         return _whole_ns(self.spans)
 
     @property
     def gaps_ns(self) -> list[float] | None:
-        """From the end of each kernel to the begin of the next, by their timestamps."""
+        """From the end of each kernel to the begin of the next."""
         return _gaps_ns(self.spans)
 
     @property
@@ -149,7 +135,7 @@ class TimingResult:
 
     @property
     def per_trial(self) -> PerTrial:
-        """The same numbers, divided by `trials`."""
+        """The times of one trial."""
 
         def divide(value: float | None) -> float | None:
             return None if value is None else value / self.trials
@@ -162,10 +148,9 @@ class TimingResult:
         )
 
     def export_chrome_trace(self, path: str | Path) -> None:
-        """Write a Chrome trace, for ui.perfetto.dev: the host's encode, submit and wait, and the kernels.
+        """Write a Chrome trace, for ui.perfetto.dev.
 
-        The position of the GPU's lane relative to the host's is approximate: the end of the last kernel is aligned with
-        the end of the wait.
+        The place of the GPU's lane beside the host's is approximate.
 
         Raises
         ------

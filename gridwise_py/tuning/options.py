@@ -202,12 +202,11 @@ class ReduceTuning(Tuning):
     vecs : int, optional
         vec4 per invocation and tile, 1 to 16.
     max_blocks : int, optional
-        Largest number of workgroups, each of which combines a block of tiles.
+        Most workgroups.
     state : {None, "u64", "u32x2"}, optional
-        Form of the words that hold the blocks' totals. None uses 64-bit atomics if the device has them.
+        As in `ScanTuning`.
     spin_limit : int, optional
-        Number of unsuccessful polls for a block's total after which the last workgroup recomputes that block; 256 by
-        default.
+        As in `ScanTuning`.
     subgroups : None, bool or str, optional
         None uses subgroups if the device has them; False uses workgroup memory and barriers only. ``"emulated-8"``
         emulates that size, for tests.
@@ -230,13 +229,12 @@ class AxisTuning(Tuning):
     workgroup_size : int, optional
         Invocations per workgroup, a power of two.
     vecs : int, optional
-        Loads of an invocation at once, 1 to 16.
     team : int, optional
-        Rows only: invocations that combine one row, a power of two.
+        Invocations that combine one row, a power of two.
     strip : int, optional
-        Columns only: invocations side by side in a workgroup, a power of two; the others are on top of them.
+        Columns per workgroup, a power of two.
     max_blocks : int, optional
-        Number of workgroups up to which rows and columns are cut into parts.
+        Workgroups up to which rows and columns are cut.
     subgroups : None, bool or str, optional
         As in `ReduceTuning`.
     """
@@ -260,20 +258,16 @@ class ScanTuning(Tuning):
     vecs : int, optional
         vec4 per invocation and tile, 1 to 16.
     max_blocks : int, optional
-        Reduce-then-scan, and `SegmentedReduce`: largest number of workgroups, each of which does a block of tiles.
+        Reduce-then-scan, and `SegmentedReduce`: most workgroups.
     look : int, optional
-        Look-back only: tiles that a lane polls per round, 1 to 32. By default, a subgroup polls 32 in total.
+        Look-back only: tiles that a lane polls at once, 1 to 32.
     tickets : bool, optional
-        Look-back only: whether a workgroup takes its tile from a counter, in the order in which workgroups start,
-        instead of by its index. This costs one more memory round trip (8 % on an H200 at 2^28), but avoids tiles that
-        are recomputed because of the order in which workgroups start. None uses tickets on CPU adapters (lavapipe
-        starts in the middle of the grid) and if the self-test of the device finds that they are needed.
+        Look-back only: whether a workgroup takes its tile from a counter. None: on CPU adapters, and where the
+        self-test finds it needed.
     state : {None, "u64", "u32x2"}, optional
-        Look-back, and `SegmentedReduce` in one dispatch: form of the state words. None uses 64-bit atomics if the
-        device has them.
+        Form of the state words. None uses 64-bit atomics if the device has them.
     spin_limit : int, optional
-        Look-back, and `SegmentedReduce` in one dispatch: total unsuccessful polls after which a workgroup recomputes
-        itself what is unpublished; 256 by default.
+        Polls after which a workgroup recomputes what is unpublished; 256 by default.
     subgroups : None, bool or str, optional
         None uses subgroups if the device has them; False uses workgroup memory and barriers only. ``"emulated-8"``
         emulates that size, for tests.
@@ -300,23 +294,19 @@ class StreamTuning(Tuning):
     vecs : int, optional
         vec4 per invocation and tile, 1 to 16.
     stage : int, optional
-        Words of workgroup memory through which items are written in order, a power of two from 64 to 4096; 0 writes
-        them from registers, each to its place.
+        Words of workgroup memory for items, a power of two from 64 to 4096, or 0.
     items : {None, "held", "late"}, optional
-        Whether items stay in registers from the load of their tile until they are written, or are read when they are
-        written.
+        Whether items stay in registers, or are read when they are written.
     order : {None, "tile", "subgroup"}, optional
-        Whether items go through workgroup memory in the order of the whole tile, or each subgroup orders its own.
+        What orders items in workgroup memory.
     look : int, optional
-        Look-back only: tiles that a lane polls per round, 1 to 32.
+        Look-back only: tiles that a lane polls at once, 1 to 32.
     ahead : int, optional
-        Look-back only: how many tiles behind the one that it writes a workgroup counts one before, so that few need to
-        wait for counts; 0: it counts the one that it writes.
+        Look-back only: how many tiles ahead of its own a workgroup counts.
     tickets : bool, optional
-        Look-back only: whether a workgroup takes its tile from a counter; see `ScanTuning`.
+        As in `ScanTuning`.
     spin_limit : int, optional
-        Look-back only: total unsuccessful polls after which a workgroup recounts unpublished tiles itself; 256 by
-        default.
+        As in `ScanTuning`.
     subgroups : None, bool or str, optional
         As in `ScanTuning`.
     """
@@ -344,14 +334,13 @@ class HistogramTuning(Tuning):
     vecs : int, optional
         vec4 per invocation and tile, 1 to 16.
     max_blocks : int, optional
-        Largest number of workgroups, each of which counts several tiles and writes a table of counts.
+        Most workgroups.
     memory_words : int, optional
-        Words of workgroup memory for counters. Bins that do not fit are counted by other workgroups, which read the
-        same items.
+        Words of workgroup memory for counters; other workgroups count the bins that do not fit.
     copies : int, optional
-        Largest number of copies of the counters in workgroup memory, from 1 to 32; lanes take turns.
+        Most copies of the counters, from 1 to 32.
     merge : {None, "none", "quad", "tile"}, optional
-        Which items of an invocation are counted at once if they are of one bin: four neighbours, or all of a tile, too.
+        Which items of one bin are counted at once.
     """
 
     workgroup_size: int | None = field(default=None, metadata=_by(_INVOCATIONS))
@@ -369,19 +358,17 @@ class SortTuning(Tuning):
     Parameters
     ----------
     workgroup_size : int, optional
-        Invocations of the kernels that rank and move keys, a multiple of 128 of at least 256.
+        Of the kernels that move keys, a multiple of 128 of at least 256.
     items : int, optional
         Keys per invocation and tile.
     parts : int, optional
-        Number of parts in which a tile goes through workgroup memory; must divide `items`.
+        Of a tile in workgroup memory; must divide `items`.
     look : int, optional
-        ``"onesweep"`` only: tiles polled per round of a look-back, 1 to 32.
+        As in `ScanTuning`.
     tickets : bool, optional
-        ``"onesweep"`` only: whether a workgroup takes its tile from a counter, in the order in which workgroups start.
-        None uses tickets on CPU adapters and if the self-test of the device finds that they are needed.
+        As in `ScanTuning`.
     spin_limit : int, optional
-        Total unsuccessful polls after which a workgroup recounts unpublished tiles itself. By default 256; 4096 on a
-        CPU adapter, where the other workgroup may be waiting for a core.
+        As in `ScanTuning`; by default 4096 on a CPU adapter.
     subgroups : None, bool or str, optional
         None uses subgroups if the device has them and is a GPU; False uses workgroup memory and barriers only.
         ``"emulated-8"`` emulates that size, for tests.
@@ -403,12 +390,11 @@ class SegmentedSortTuning(Tuning):
     Parameters
     ----------
     workgroup_size : int, optional
-        Invocations of the kernels that rank keys, a multiple of 128 of at least 256.
+        As in `SortTuning`.
     items : int, optional
-        Keys per invocation, at most: a workgroup sorts up to ``workgroup_size * items`` at once.
+        Most keys per invocation: a workgroup sorts up to ``workgroup_size * items`` at once.
     window : int, optional
-        With offsets: a workgroup sorts the segments that begin in so many items, if they are short enough to fit.
-        Longer ones are sorted by several workgroups.
+        With offsets: items whose segments a workgroup sorts, if they fit.
     subgroups : None, bool or str, optional
         As for `SortTuning`.
     """
@@ -426,15 +412,15 @@ class MatMulTuning(Tuning):
     Parameters
     ----------
     tile_m, tile_n : int, optional
-        Rows and columns of the output that a workgroup computes, powers of two from 16 to 256.
+        Rows and columns of a workgroup, powers of two from 16 to 256.
     tile_k : int, optional
-        Steps along k that a tile in workgroup memory covers, a power of two from 4 to 64.
+        Steps along k of a tile, a power of two from 4 to 64.
     thread_m, thread_n : int, optional
-        Rows and columns of the output that an invocation computes, powers of two from 4 to 16.
+        Of an invocation, powers of two from 4 to 16.
     stages : int, optional
-        1 or 2. With 2, the next tile is written to workgroup memory while the current one is read.
+        With 2, the next tile is written while this one is read.
     unroll : int, optional
-        Steps along k that are unrolled, a power of two of at most `tile_k`.
+        Steps along k, a power of two of at most `tile_k`.
     """
 
     tile_m: int | None = field(default=None, metadata=_by(_power_of_two(16, 256)))

@@ -71,22 +71,22 @@ class SubgroupMatrices:
 
 @dataclass(frozen=True)
 class LookbackVerdict:
-    """The result of the look-back self-test; see `lookback_verdict`.
+    """The result of the look-back self-test.
 
     Attributes
     ----------
     coherent : bool
-        Every sum was right, and every workgroup finished.
+        Every sum was right.
     progress : bool
-        Hardly any workgroup had to recompute a tile: earlier workgroups make progress while later ones poll.
+        Hardly a tile was recomputed.
     needs_tickets : bool
-        Forward progress held only with ticket ordering.
+        Progress needs tickets.
     recovers : bool
-        Sums were also right when some tiles never published.
+        Also where some tiles never published.
     duration_ns : float or None
-        Duration of the self-test, on the CPU's clock.
+        Of the self-test.
     error : str or None
-        Why the self-test could not be run, and then the other fields are False; or that it did not finish in time.
+        Why the self-test did not run or end.
     """
 
     coherent: bool
@@ -98,7 +98,7 @@ class LookbackVerdict:
 
     @property
     def safe(self) -> bool:
-        """Whether look-back is correct and fast on the device."""
+        """Whether look-back is correct and fast."""
         return self.coherent and self.progress and self.recovers and self.error is None
 
     def __str__(self) -> str:
@@ -119,38 +119,35 @@ FEATURES_OF_FLOAT64 = ("shader-f64", "shader-int64")
 
 @dataclass(frozen=True)
 class Capabilities:
-    """The properties of a device that plans and reports use.
+    """What a device can do.
 
     Attributes
     ----------
     adapter : str
         The adapter's name.
     adapter_type : str
-        ``"DiscreteGPU"``, ``"IntegratedGPU"``, ``"CPU"`` or ``"Unknown"``.
     backend : str
-        ``"Vulkan"``, ``"Metal"``, ``"D3D12"`` or ``"OpenGL"``.
     vendor, driver : str
-        As reported by the adapter.
     features : frozenset of str
-        wgpu features enabled on the device.
+        Those enabled.
     limits : mapping from str to int
-        The device's limits, by wgpu's names.
+        By wgpu's names.
     subgroup_size : int or None
-        Measured by a kernel; None if the device has no subgroups.
+        Measured; None without subgroups.
     subgroup_min_size : int
-        The smallest subgroup size that a kernel can get, according to the vendor; 4 if unknown.
+        The smallest that a kernel can get; 4 if unknown.
     tick_period_ns : float or None
-        Nanoseconds per tick of a timestamp; None without timestamps.
+        None without timestamps.
     tick_step_ns : float or None
-        Smallest observed step between timestamps, in nanoseconds; None without timestamps.
+        The smallest step that was observed.
     lookback : LookbackVerdict or None
-        Whether look-back is safe; None: not tested yet, a primitive that needs to know tests it.
+        Whether look-back is safe; None before it was tested.
     subgroup_matrices : tuple of SubgroupMatrices
-        What subgroups multiply at once, in tensor cores; empty without such a feature, as with wgpu.
+        What tensor cores multiply at once; empty with wgpu.
     tuning : mapping or None
-        Kernel shapes that `gridwise tune` found for this adapter and driver, by kernel and ranges of lengths.
+        What ``gridwise tune`` found.
     facts : mapping or None
-        What `gridwise calibrate` measured of it for the shapes of kernels, by the names of `tuning.facts.DeviceFacts`.
+        What ``gridwise calibrate`` found.
     """
 
     adapter: str = "invented"
@@ -178,7 +175,7 @@ class Capabilities:
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the "GPU" is software on the CPU, whose timings say nothing about GPUs."""
+        """Whether the GPU is software on the CPU."""
         return self.adapter_type == "CPU"
 
     def subgroup_mode(self, requested: str | bool | None) -> SubgroupMode:

@@ -25,20 +25,17 @@ MOST_STRUCT_WORDS = 4
 
 @dataclass(frozen=True)
 class Datatype:
-    """A type of items: its names in numpy and in WGSL, its size and its range.
+    """A type of items: names, size and range.
 
     Attributes
     ----------
     name : str
-        ``"u32"``, ``"i32"``, ``"f32"``, ``"u64"``, ``"i64"``, ``"f64"``, ``"f16"``, ``"u16"``, ``"i16"``, ``"u8"``,
-        ``"i8"``, ``"bool"``.
+        As in `STORAGE_DATATYPES`.
     numpy_name : str
-        Name of the numpy dtype, ``"uint32"`` and so on.
     wgsl : str
-        The WGSL type that kernels compute with; for 8 bytes that of two words, the low one first. Items of less than
-        4 bytes are computed with in the type of 4 bytes of their kind.
+        The WGSL type that kernels compute with, of 4 bytes; for 8 bytes that of two words, the low one first.
     feature : str or None
-        The wgpu feature that a device must have, if any.
+        What a device must have, if anything.
     """
 
     name: str
@@ -53,7 +50,7 @@ class Datatype:
 
     @property
     def itemsize_bytes(self) -> int:
-        """Size of one item in bytes."""
+        """"""
         return self.dtype.itemsize
 
     @property
@@ -106,7 +103,7 @@ class Datatype:
         return self.name if self.itemsize_bytes >= 4 else {"f": "f32", "i": "i32"}.get(self.dtype.kind, "u32")
 
     def words(self, value: Any) -> tuple[int, ...]:
-        """Return the 32-bit words of `value` as kernels compute with it: one or two, the low one first.
+        """Return the 32-bit words of `value`, the low one first.
 
         Raises
         ------
@@ -125,18 +122,16 @@ class Datatype:
 
 
 class Struct(Datatype):
-    """A type of items that are several numbers: a value and its index, a count and a sum.
+    """A type of items that are several numbers.
 
-    Arrays hold such items one after the other, as a numpy structured dtype without gaps. Reductions and scans combine
-    them by an operator whose WGSL text sees each item as a struct ``T`` with these fields. Two structs with the same
-    fields are the same datatype, whatever they are called; wherever a datatype is expected, the numpy dtype will do.
+    As a numpy structured dtype without gaps, which will do wherever a datatype is expected. WGSL of an operator sees
+    each item as a struct ``T`` with these fields.
 
     Parameters
     ----------
     name : str
-        Its name in messages and tables.
     **fields : str, numpy dtype or Datatype
-        One to four fields, each of u32, i32 or f32, in the order in which they lie in memory.
+        One to four, each of u32, i32 or f32, in the order of memory.
 
     Attributes
     ----------
@@ -227,12 +222,12 @@ class Struct(Datatype):
         return any(datatype.rounds for _, datatype in self.fields)
 
     def array(self, **columns: ArrayLike) -> np.ndarray:
-        """Return a numpy array of such items, from the values of each field.
+        """Return a numpy array of such items.
 
         Parameters
         ----------
         **columns : array_like
-            One for each field, converted to its dtype; numbers are repeated.
+            By field; numbers are repeated.
 
         Raises
         ------

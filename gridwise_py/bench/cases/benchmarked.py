@@ -31,29 +31,24 @@ _NAME = re.compile(r"[A-Za-z_][\w-]*")
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What a function that is decorated with `benchmarked` returns: what to run at one point of its axes.
-
-    A class that is decorated has attributes or methods of these names instead.
+    """What to run at one point of the axes.
 
     Attributes
     ----------
     run : Primitive, Sequence, callable, or sequence or mapping of primitives
-        A `gw.Kernel`, another primitive, what `gw.capture` captured, or several kernels, which run one after
-        the other; or a function, as `measure` takes it, which gets the inputs by name.
+        As for `measure`; a function gets the inputs by name.
     inputs : mapping from str to numpy.ndarray, Array or number
-        The arguments by name. Of a kernel these include what it writes, where that has a content that matters.
     reference : callable or mapping, optional
-        The right outputs: an array, of several outputs a mapping by name, or a function that gets those of the
-        inputs, as numpy arrays, that it has parameters for. A primitive has its own.
+        The right outputs: an array, a mapping by name, or a function of inputs by name. A primitive has its own.
     outputs : sequence of str or mapping from str to Array, optional
-        What a callable or a `Sequence` writes: names of inputs, or the Arrays.
+        What a callable or a `Sequence` writes.
     work : Work, optional
-        What must be moved and computed, for rates and rooflines; by default what a primitive says of itself.
+        For rates.
     rtol, atol : float, optional
-        A float may differ from the reference by ``atol + rtol * abs(reference)``. By default `rtol` is 1e-5
-        (f16: 1e-2, f64: 1e-12), and `atol` a hundredth of that of the largest item. Other items must be equal.
+        A float may differ by ``atol + rtol * abs(reference)``. By default `rtol` is 1e-5 (f16: 1e-2, f64: 1e-12), and
+        `atol` a hundredth of that of the largest item.
     restore : sequence of str
-        Arguments that are put back, untimed, before each trial; not in mode batch.
+        As for `measure`.
     """
 
     run: Run
@@ -164,25 +159,21 @@ def benchmarked(
     tune: str | Iterable[str] = (),
     **axes: Iterable[AxisValue] | AxisValue,
 ) -> Callable[[_Decorated], _Decorated]:
-    """Declare a function or class as a benchmark that ``gridwise bench FILE`` runs at each point of its axes.
+    """Declare a benchmark that ``gridwise bench FILE`` runs at each point of its axes.
 
-    The function gets a device and a value of each axis, and returns a `Benchmark`; so does the constructor of a class,
-    whose attributes and methods are those of a `Benchmark`. With a parameter ``rng`` it gets a numpy Generator that is
-    seeded by ``--seed``. Parameters that are no axes need a default.
+    The function gets a device and a value of each axis, and returns a `Benchmark`; a class has its attributes. A
+    parameter ``rng`` gets a numpy Generator.
 
     Parameters
     ----------
     name : str, optional
         By default that of the function.
     baseline : str, optional
-        What its times are shown relative to: the value of an axis (``"method=naive"``), or the name of another
-        benchmark of this file with the same axes.
+        What its times are relative to: the value of an axis (``"method=naive"``), or another benchmark.
     tune : str or iterable of str, optional
-        The axes whose values do the same work in other ways, such as sizes of workgroups: ``gridwise tune
-        FILE`` finds the fastest combination.
+        Axes for ``gridwise tune FILE``: their values do the same work.
     **axes : iterable of int, float, str or bool
-        Values by axis, such as ``n=[2**16, 2**20]``. The axis ``n`` is the size; it may be a function of other
-        axes, and is 1 if it is left out. An axis ``mode`` has modes of `measure`, by default hot.
+        Values, such as ``n=[2**16, 2**20]``, the size. ``mode`` has modes of `measure`.
 
     Raises
     ------

@@ -18,15 +18,14 @@ def to_dataframe(document: Results, kind: str = "pandas") -> Any:
     Parameters
     ----------
     document : Results
-        As `results_document` or `read_results` returns it.
+        As `read_results` returns it.
     kind : {"pandas", "polars"}
 
     Returns
     -------
     pandas.DataFrame or polars.DataFrame
-        Columns: primitive, n, mode, process, round, the axes of the cases, adapter, part (``"whole"`` or
-        ``"kernel"``), series, the statistics in ns, invalid (a count), gbytes_per_s, gitems_per_s, share_of_peak and
-        joules (of a trial) of the case, checked, correct, error. A case without times has one row.
+        Columns: the case, ``part`` (``"whole"`` or ``"kernel"``), ``series``, statistics in ns, rates, and checks. A
+        case without times has one row.
 
     Raises
     ------

@@ -38,8 +38,7 @@ _NUMBER_LINE = re.compile(rb"\s*[+-]?[\d.]+([eE][+-]?\d+)?\s*(\n|$)")
 def read_results(path: str | Path) -> Results:
     """Return a results file, checked against the schema.
 
-    The file that a page of `gridwise browser` saved is one, too: its timestamps are judged now. So are the JSON files
-    of nvbench, google-benchmark, pytest-benchmark and hyperfine.
+    Also one of ``gridwise browser``, and JSON files of nvbench, google-benchmark, pytest-benchmark and hyperfine.
 
     Raises
     ------

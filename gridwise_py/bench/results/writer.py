@@ -77,18 +77,16 @@ def write_results(
     device: wgpu.GPUDevice | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write measurements as a results file, completely or not at all; every command of ``gridwise`` reads it.
+    """Write measurements as a results file, completely or not at all.
 
     Parameters
     ----------
     path : str or Path
     results : Results, KernelComparison or sequence of Measurement
-        What `read_results`, `compare_kernels` or `measure` returned. Measurements of one name, n and mode are its
-        rounds, in their order.
+        Measurements of one name, n and mode are rounds.
     device : wgpu.GPUDevice, optional
-        On which measurements were taken; needed for a sequence of them.
+        Of a sequence of measurements.
     overwrite : bool, default False
-        Whether a file that exists is replaced.
 
     Raises
     ------

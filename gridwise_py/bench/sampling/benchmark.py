@@ -30,16 +30,12 @@ class BenchmarkResult:
     Attributes
     ----------
     cpu_wall : Series
-        From just before the call until the queue is idle again, on the CPU's clock.
+        Until the queue is idle again.
     gpu_span : Series or None
-        From the first to the last timestamp of the timed results that the call returned, or between the `Event` objects
-        that it returned; None if it returned none.
-        Calls with invalid timestamps are counted in its ``invalid``.
+        Of what the call returned; ``invalid`` counts bad ones.
     n_warmup, n_iters : int
     wait_method : str
-        How the library waited; see docs/concepts/timing.md.
     warnings : tuple of str
-        Reasons to doubt the GPU spans: a GPU that may have run at a low clock.
     """
 
     cpu_wall: Series
@@ -58,17 +54,17 @@ class BenchmarkResult:
 
     @property
     def mean_ns(self) -> float:
-        """Mean of the GPU spans, or of the CPU walls where nothing was timed on the GPU."""
+        """Mean of the GPU spans, or of the CPU walls where there are none."""
         return self._headline.mean_ns
 
     @property
     def std_ns(self) -> float | None:
-        """Standard deviation of the same; None of one sample."""
+        """Standard deviation of these; None of one sample."""
         return self._headline.std_ns
 
     @property
     def median_ns(self) -> float:
-        """Median of the same."""
+        """Median of these."""
         return self._headline.median_ns
 
     def __repr__(self) -> str:
@@ -103,20 +99,18 @@ def benchmark(
 ) -> BenchmarkResult:
     """Time a callable that submits GPU work.
 
-    Each call is timed from idle queues until they are idle again. They are those of all devices that are submitted to
-    during the calls, by whichever thread. If the call returns a `Run` that was timed on the GPU, a `TimingResult`, a
-    submitted `TimingSession`, two events (`Event`) around the work, or several of these, its GPU span is taken, too.
+    Each call is timed until the queue is idle again. If it returns a timed `Run`, a `TimingResult`, a submitted
+    `TimingSession`, two events around the work, or several of these, its GPU span is taken, too.
 
     Parameters
     ----------
     fn : callable
-        Without arguments. Its uploads and downloads count in the CPU wall.
+        Without arguments.
     n_warmup : int, default 5
-        Calls before the first sample. Use `measure` for decisions: it warms up until the clock is steady.
+        Calls before the first sample. `measure` warms up until the clock is steady.
     n_iters : int, default 50
-        Samples.
     device : wgpu.GPUDevice, optional
-        A further device whose queue is waited for, where `fn` submits to one that this library has not used.
+        Where `fn` submits to one that this library has not used.
 
     Returns
     -------

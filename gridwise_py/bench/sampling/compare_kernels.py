@@ -38,12 +38,10 @@ class KernelComparison:
     ----------
     device : wgpu.GPUDevice
     baseline : str
-        The name of the kernel that the others are judged against.
     measurements : dict from str to tuple of Measurement
-        Of each kernel, one for each round.
+        One for each round.
     verdicts : dict from str to Verdict or None
-        Of each other kernel against the baseline; None if results of one are wrong, a round has no valid time, or one
-        has GPU times and the other CPU times. The text of this object says which.
+        Against the baseline; None if results are wrong or times are missing.
     """
 
     device: wgpu.GPUDevice
@@ -52,7 +50,7 @@ class KernelComparison:
     verdicts: Mapping[str, Verdict | None]
 
     def time_ns(self, name: str) -> float | None:
-        """Return the median time of a kernel over all rounds; None if it has no valid time."""
+        """Return the median time over all rounds."""
         times = [time for each in samples_ns(self.measurements[name]) for time in each]
         return median(times) if times else None
 
@@ -90,32 +88,31 @@ def compare_kernels(
 ) -> KernelComparison:
     """Measure kernels for the same work in turns, and judge which are faster than the first one.
 
-    In each round every kernel is measured once, in a new random order, so that a change of the clock or of other work
-    on the machine meets all of them. The unit of a verdict is the round. All rounds are in this process; between two
-    versions of a program there is ``gridwise ab``, whose unit is the process.
+    In each round every kernel is measured once, in a random order. For two versions of a program there is ``gridwise
+    ab``.
 
     Parameters
     ----------
-    kernels : mapping from str to Primitive, Sequence, callable, sequence or mapping of primitives, or Benchmark
-        By name what `measure` takes. All on one device.
+    kernels : mapping
+        By name what `measure` takes.
     baseline : str, optional
-        What the others are judged against; by default the first one.
+        By default the first.
     rounds : int, default 9
-        At least 3. More rounds make intervals narrower.
-    mode : {"hot", "cold", "batch", "latency"}
-        As for `measure`, by default batch; latency if one is a function that submits by itself.
+        At least 3.
+    mode : str, optional
+        By default batch; latency if one submits by itself.
     protocol : SamplingProtocol, optional
-        Of one kernel in one round; by default 0.1 s of samples.
+        Of a kernel in a round; by default 0.1 s of samples.
     check : bool or callable, default True
-        As for `measure`, in the first round. A kernel with a wrong result is not measured again.
+        In the first round. A kernel with a wrong result is not measured again.
     threshold : float, default 0.02
-        Differences below this share are ``same``.
+        Smaller differences are same.
     confidence : float, default 0.95
         Of the intervals.
     device : wgpu.GPUDevice, optional
         As for `measure`.
-    **arrays : Array or numpy.ndarray, or the values of uniforms
-        The arguments by name; each kernel gets those that it has. Outputs that are left out are made once.
+    ****arrays : Array, numpy.ndarray or number
+        Each kernel gets those that it has.
 
     Returns
     -------

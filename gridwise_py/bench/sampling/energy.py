@@ -50,18 +50,16 @@ Work: TypeAlias = BoundCall[Any] | Captured | Primitive | Callable[[], Any]
 
 @dataclass(frozen=True)
 class EnergyComparison:
-    """Energies that were measured in turns; `compare_energy` returns it.
+    """Energies that were measured in turns.
 
     Attributes
     ----------
     baseline : str
-        The name that the others are judged against.
     results : dict from str to EnergyResult
     ratios : dict from str to (float, float, float), or None
-        Of each other: its energy by the baseline's, and the ends of the 95 % interval.
+        To the baseline, with the 95 % interval.
     verdicts : dict from str to str, or None
-        ``"less"`` or ``"more"`` if the interval lies beyond the threshold, ``"same"`` if within, else ``"ambiguous"``;
-        None where one of the two was not measured.
+        ``"less"`` or ``"more"`` if the interval lies beyond the threshold, ``"same"`` if within, else ``"ambiguous"``.
     """
 
     baseline: str
@@ -93,28 +91,25 @@ def measure_energy(
 ) -> EnergyResult:
     """Measure the joules of a call, by the energy counter or the power sensor of the GPU's driver.
 
-    The call is repeated for a second to warm up, and then in windows of seconds. The energy is that of the whole GPU
-    board: its idle power and the work of others are in it. So nothing else should use the GPU.
+    The energy is that of the whole board, its idle power included: nothing else should use the GPU.
 
     Parameters
     ----------
     call : BoundCall, Sequence, Primitive or callable
-        A primitive or `Kernel` gets its arguments by name. A callable submits GPU work; it need not wait.
+        A primitive gets its arguments by name. A callable submits work.
     window_s : float, default 2.0
-        Length of a window. Sensors step about every 100 ms.
+        Sensors step about every 100 ms.
     windows : int, default 5
         At least 3 give an interval.
     calls : int, optional
-        Run the call just so often in each window, without warm-up: for work that cannot be repeated.
+        Just so many in each window, without warm-up.
     device : wgpu.GPUDevice, optional
-        Of a callable. Needed if it submits by itself to a device that this library has not used.
+        As for `benchmark`.
     **arrays
-        Arguments of a primitive; numpy arrays are uploaded.
 
     Returns
     -------
     EnergyResult
-        With ``joules`` None and a ``reason`` where there is no sensor, or a window is too short for it.
 
     Raises
     ------
@@ -153,24 +148,23 @@ def compare_energy(
 ) -> EnergyComparison:
     """Measure the joules of several calls in turns, and judge which take less than the first.
 
-    In each round every call has one window, in an order that is reversed from round to round, so that a rise of the
-    temperature meets all of them. A verdict is on the ratios within the rounds.
+    In each round every call has one window. A verdict is on the ratios within the rounds.
 
     Parameters
     ----------
-    calls : mapping from str to BoundCall, Sequence, Primitive or callable
-        At least two, on one device.
+    calls : mapping
+        At least two, by name: what `measure_energy` takes.
     baseline : str, optional
         By default the first.
     window_s : float, default 2.0
     rounds : int, default 6
         At least 3.
     threshold : float, default 0.02
-        Differences below this share are ``same``.
+        Smaller differences are same.
     device : wgpu.GPUDevice, optional
         As for `measure_energy`.
     **arrays
-        Arguments of primitives; each gets those that it has.
+        Each primitive gets those that it has.
 
     Returns
     -------

@@ -48,30 +48,27 @@ def measure(
     device: wgpu.GPUDevice | None = None,
     **arrays: Any,
 ) -> Measurement:
-    """Measure GPU work: warm it up, sample it, validate its timestamps, and check the first and the last result.
+    """Measure GPU work: warm it up, sample it, and check its timestamps and results.
 
     Parameters
     ----------
-    subject : Primitive, Sequence, callable, sequence or mapping of primitives, or Benchmark
-        A `Kernel` or another primitive; what `capture` captured; several kernels, which run in order and get an
-        interval each; a `Benchmark`; or a function. One that takes an encoder, and the arguments by name,
-        records on it, and is timed as a whole. One without submits by itself, and is timed as `benchmark` does.
+    subject : Primitive, Sequence, callable, primitives, or Benchmark
+        Several kernels run in order. A function that takes an ``encoder``, and the arguments by name, records on it;
+        one without submits by itself, and is timed as `benchmark` does.
     mode : {"hot", "cold", "batch", "latency"}
-        How trials are laid out, and in which state of the caches (docs/concepts/measuring.md). By default hot;
-        latency for a function that submits by itself.
+        See docs/concepts/measuring.md. By default hot; latency for what submits by itself.
     protocol : SamplingProtocol, optional
     restore : iterable of str, optional
-        Arguments that it changes, restored, untimed, before each trial; by default inputs that share memory
-        with an output.
+        Arguments that are put back, untimed, before each trial; by default inputs that share memory with an output.
     check : bool or callable, default True
-        Whether the first and the last result are compared with the reference, if there is one. Or a function
-        that takes the outputs by name and returns a `Mismatch` or None.
+        Whether results are compared with the reference; or a function that takes the outputs by name and returns a
+        Mismatch or None.
     case : mapping, optional
-        The rest of the measurement's identity besides primitive, n and mode.
+        What else identifies it.
     device : wgpu.GPUDevice, optional
-        Of a function: where it records or submits. By default that of its Arrays, or those whose queues it uses.
+        Where a function records or submits.
     **arrays : Array, numpy.ndarray or wgpu.GPUBuffer
-        The arguments; numpy arrays are uploaded. Omitted arguments of a primitive are those of the previous call.
+        Numpy arrays are uploaded.
 
     Returns
     -------

@@ -20,49 +20,46 @@ __all__ = ["Measurement"]
 
 @dataclass(frozen=True)
 class Measurement:
-    """One primitive, on one device, in one mode.
+    """What was measured of a primitive, on a device, in a mode.
 
     Attributes
     ----------
     primitive : str
     mode : Mode
     n : int
-        Input items.
     case : mapping
-        The rest of its identity besides primitive, n and mode: datatype, op, and other axes of a sweep.
+        Datatype, operator, and other axes of a sweep.
     parameters : mapping
-        The choices that the plan made.
+        Choices of the plan.
     protocol : mapping
-        All sampling settings in force.
     kernels : tuple of Series
-        One per kernel, in dispatch order.
+        In order.
     whole : mapping from str to Series
-        ``gpu_span`` (first begin to last end), ``gpu_sum`` (of the kernels), ``gaps``, ``cpu_wall``, ``submit``,
-        ``encode``; only what was measured.
+        ``gpu_span``, ``gpu_sum`` (of the kernels), ``gaps``, ``cpu_wall``, ``submit``, ``encode``.
     work : mapping
-        ``items``, ``read_bytes``, ``write_bytes``, ``flops`` of the plan's `Work`.
+        Of the plan's `Work`.
     shaders_sha256 : tuple of str
     cold_start_ns : float or None
-        The first call, compilation included, on the CPU's clock.
+        The first call, with compilation, on the CPU's clock.
     stop_reason : StopReason or None
     clock_moved : bool
-        Whether the clock moved during every block of samples. Of others, blocks in which it moved are left out.
+        During every block; otherwise such blocks are left out.
     canary_ns : tuple of float
-        The canary's times: before and after each block, also of those that are left out.
+        Before and after each block.
     checked : bool
-        Whether results were compared with a reference or by the caller's ``check``. A `Kernel` has no reference.
+        Whether results were compared.
     mismatches : tuple of Mismatch
-        Wrong results of the first or the last trial.
+        Of the first or the last trial.
     warnings : tuple of str
     observations : mapping
-        Of optional observers: clocks, power, temperature, throttle reasons.
+        Clocks, power, temperature, reasons to throttle.
     ticks : tuple
-        Raw timestamps: per sample, per kernel, begin and end.
+        By sample and kernel, begin and end.
     tick_period_ns : float or None
     energy : EnergyResult or None
-        Of a trial; None if it was not asked for.
+        Of a trial.
     begun_ns : int or None
-        When its first sample was taken, on the clock of its process (``time.perf_counter_ns()``).
+        By ``time.perf_counter_ns()``.
     error : str or None
         Why there is no measurement.
     """
@@ -93,12 +90,12 @@ class Measurement:
 
     @property
     def correct(self) -> bool:
-        """Whether it ran, and all checked results were right."""
+        """Whether it ran, and no result was wrong."""
         return self.error is None and not self.mismatches
 
     @property
     def time_ns(self) -> float | None:
-        """The time that rates use: the median GPU span, or the CPU wall if no timestamps are valid."""
+        """The median GPU span, or the CPU wall if no timestamps are valid."""
         series = self._timed_by
         return None if series is None else series.median_ns
 
@@ -112,7 +109,7 @@ class Measurement:
 
     @property
     def gbytes_per_s(self) -> float | None:
-        """Necessary reads and writes, in 10^9 bytes per second."""
+        """10^9 bytes per second that must be moved."""
         moved = self.work.get("read_bytes", 0) + self.work.get("write_bytes", 0)
         return moved / self.time_ns if moved and self.time_ns else None
 

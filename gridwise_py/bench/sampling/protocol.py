@@ -30,41 +30,33 @@ class SamplingProtocol:
     Parameters
     ----------
     samples : int, optional
-        Take exactly this many, unless the time is up. By default sampling stops when the 95 % interval of the
-        median is narrow, or becomes no narrower.
+        Exactly so many, unless the time is up. By default sampling stops when the 95 % interval of the median is
+        narrow, or becomes no narrower.
     relative_interval : float
-        An interval is narrow if its width is at most this share of the median.
+        Narrow: at most this share of the median.
     min_samples, max_samples, plateau_samples : int
-        Minimum and maximum of samples, and the minimum to decide that an interval becomes no narrower.
+        `plateau_samples`: the fewest that show that it becomes no narrower.
     timeout_s : float
-        Sampling ends after this time at the latest, warm-up not included.
+        Without the warm-up.
     warmup_s, max_warmup_s, max_clock_warmup_s : float
-        The same work runs before for at least `warmup_s`, and until its times are stationary, at most for
-        `max_warmup_s`; at most for `max_clock_warmup_s` while the canary is slower than the fastest time known
-        for the device.
+        The work runs before until its times are stationary: at least for the first, at most for the second, or the
+        third while the clock is low.
     block_trials : int
-        Trials between two checks of the canary and of the stopping rule.
+        Trials between two checks of the clock and the interval.
     submission_trials : int
-        Maximum of trials in one submission (cold and hot).
+        Most trials of a submission (cold and hot).
     max_submission_gpu_s : float
-        Maximum GPU time of one submission, because watchdogs end longer ones. A single trial may be longer.
+        Longest submission of several trials.
     batch_trials : int, optional
-        Dispatches per pass in mode batch. By default so many that a pass takes at least 100 steps of the clock and 1
-        ms.
+        Dispatches per pass in mode batch. By default those of 1 ms and 100 steps of the clock.
     flush_bytes : int, optional
-        Size of the buffer that empties the caches in mode cold. By default four times the cache that `gridwise
-        calibrate` found, else 256 MiB.
+        Of the buffer that empties the caches in mode cold.
     canary_passes : int
-        Runs of the canary before and after each block.
     check_unit : bool
-        Whether the unit of the tick is checked, once per device and process.
     energy_windows : int
-        Windows of the GPU's energy sensor, after the samples; see `measure_energy`. By default 0: none, since each
-        takes seconds.
+        Windows of `measure_energy`, after the samples.
     energy_window_s : float
-        Length of such a window.
     seed : int
-        For random data that the measurement makes.
     """
 
     samples: int | None = None

@@ -34,11 +34,10 @@ class EnergyWindow(Record):
     Attributes
     ----------
     energy_j : float
-        That the whole GPU took, its idle power and other processes included.
     duration_s : float
     calls : int
     steps : int
-        How often the sensor stepped.
+        Of the sensor.
     temperature_c : float or None
         At its end.
     """
@@ -57,22 +56,20 @@ class EnergyWindow(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyResult(Record):
-    """The energy of a call; `measure_energy` returns it.
+    """The energy of a call.
 
     Attributes
     ----------
     name : str
-        Empty in a results file, which has it elsewhere.
     joules : float or None
-        Of one call: the mean of the windows. None if it could not be measured: `reason` says why.
+        Of one call: the mean of the windows. None if `reason` says why.
     low_j, high_j : float or None
-        The 95 % interval of that mean; None with fewer than three windows.
+        The 95 % interval; None with fewer than three windows.
     power_w : float or None
-        Mean power while it ran.
+        While it ran.
     windows : tuple of EnergyWindow
     sensor : str or None
     reason : str or None
-        Why there is no number; else None.
     warnings : tuple of str
         Reasons to doubt the number.
     """
@@ -91,7 +88,7 @@ class EnergyResult(Record):
         return f"EnergyResult({self.name}: {self._said()}{''.join(f'; doubtful: {text}' for text in self.warnings)})"
 
     def uncertainty(self) -> float | None:
-        """Return half of the 95 % interval, as a share of the energy; None without one."""
+        """Return half of the interval, as a share of the energy."""
         if self.joules is None or self.low_j is None or self.high_j is None:
             return None
         return (self.high_j - self.low_j) / (2 * self.joules)
