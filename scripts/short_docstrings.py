@@ -537,11 +537,9 @@ def shared_page() -> str:
         "expression where an argument is on the GPU: `asarray` stores it. Where only the GPU knows the length of a "
         "result, it carries its count (:doc:`/concepts/counts`), and nothing is read back.",
         "",
-        "Errors come before anything is submitted, and change nothing. `ArgumentError`: an option is unknown, or two "
-        "do not go together. `DatatypeError`: the items or the operator do not fit. `LengthError`: lengths differ, "
-        "or an output has no room. `OverlapError`: an output overlaps an input. `AxisError`: no such dimension. "
-        "`BoundsError`: an index on the host is out of range. `EmptyReductionError`: no items have an extreme. "
-        ":doc:`All errors <errors>`.",
+        "Errors come before anything is submitted, and change nothing: `ArgumentError` for options, `DatatypeError` "
+        "for items and operators, `LengthError`, `OverlapError`, `AxisError`, `BoundsError`, and "
+        "`EmptyReductionError` for the extreme of no items. :doc:`All errors <errors>`.",
         "",
         "`Primitive` has what all primitives share, `Run` what a call gives. Arrays of a call have one dimension and "
         "one length, where the page of a primitive does not say another. ``get_timing_result()`` gives the "

@@ -103,7 +103,7 @@ class Argument:
     datatype : str, Datatype or None
         Or the name of the primitive's attribute that has it; None for any.
     length : int, SameAs, Product, UpTo, callable or None
-        None: any; an output must then be given. A callable, for outputs, gets the lengths of the inputs by name.
+        None: any; an output must then be given. A callable gets the lengths of the inputs.
     overlap : {"never", "same view", "any"}
         Of outputs: with another argument.
     replaces : str or None

@@ -57,7 +57,7 @@ class Kernel(Primitive):
     ----------
     device : wgpu.GPUDevice
     wgsl : str
-        The shader, with all bindings in ``@group(0)``. It is compiled immediately, with run-time checks.
+        The shader, with all bindings in ``@group(0)``, which is compiled immediately.
     bindings : mapping from str to str
         By variable: ``"read"`` or ``"read_write"`` for storage, or ``"uniform"``.
     workgroups : int, tuple of int, or callable
@@ -68,10 +68,9 @@ class Kernel(Primitive):
     constants : mapping from str to number, optional
         Values of WGSL overrides.
     dtypes : mapping from str to dtype, optional
-        Datatypes of arguments that differ from the declaration, such as f16 read as ``array<u32>``; None accepts any.
+        Datatypes that differ from the declaration, such as f16 read as ``array<u32>``; None accepts any.
     work : Work or callable, optional
-        What a call must move and compute, for rates. By default each array is read once, and each that is
-        ``"read_write"`` written once.
+        What a call must move and compute, for rates.
 
     Raises
     ------

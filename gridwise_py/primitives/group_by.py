@@ -143,11 +143,11 @@ class GroupBy(Primitive):
     Parameters
     ----------
     device : wgpu.GPUDevice
-    keys : Datatype, str, numpy dtype, expression, or a sequence or mapping of these
+    keys : dtype, expression, or a sequence or mapping of these
         The columns: a datatype stands for an argument ``keys``. Several have outputs of their names or numbers.
-    aggregates : mapping from str to (expression, op) or `count`, optional
-        By output: an operator, or a name of `group_by`. A datatype in place of the expression stands for an argument
-        ``NAME_items``.
+    aggregates : mapping, optional
+        By output: (expression, op) or `count`; operators, or names of `group_by`. A datatype in place of the expression
+        stands for an argument ``NAME_items``.
     key_bits : int or sequence of int, optional
         The bits of each column of keys, integers from 0 to ``2**bits - 1``, at most 64 in all; others are ignored.
         Fewer take less time.

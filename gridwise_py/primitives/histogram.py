@@ -254,7 +254,7 @@ class Histogram2D(_Histogram):
     Parameters
     ----------
     device : wgpu.GPUDevice
-    dtype : Datatype, str, numpy dtype or Expression, or a tuple of two, default "f32"
+    dtype : dtype, Expression, or a tuple of two, default "f32"
         Of ``x`` and ``y``, which are of one datatype.
     bins : int or tuple of two, default 16
         Of ``x`` and of ``y``.

@@ -39,7 +39,7 @@ class MatMul(TwoInputs):
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, default "f32"
-        f32 or f16, which is multiplied and summed in f32, in tensor cores where the engine has them.
+        f32, or f16, which is summed in f32, in tensor cores where the engine has them.
     m, n, k : int
         `a` is m × k, `b` is k × n, and the output is m × n.
     tuning : MatMulTuning, optional

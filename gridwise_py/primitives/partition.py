@@ -53,7 +53,7 @@ class Partition(StreamPrimitive):
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, or expression, default "u32"
         As in `Select`.
-    where : expression, or sequence of two of them, optional
+    where : expression, or two of them, optional
         The predicates; the first that holds decides. Without them `execute` takes ``flags``, for three parts also
         ``second_flags``.
     parts : {2, 3}, optional

@@ -214,7 +214,7 @@ def request_device(
     ----------
     adapter : int, str or wgpu.GPUAdapter, optional
         An index of `list_adapters`, a part of its line, or an adapter. By default ``GRIDWISE_ADAPTER``, else the first;
-        if that is a CPU, a `GridwiseWarning` says so, once.
+        a CPU gives a `GridwiseWarning`.
     include_opengl : bool, default False
         Whether adapters of OpenGL can be chosen, and count.
     label : str

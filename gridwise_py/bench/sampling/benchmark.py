@@ -99,8 +99,8 @@ def benchmark(
 ) -> BenchmarkResult:
     """Time a callable that submits GPU work.
 
-    Each call is timed until the queue is idle again. If it returns a timed `Run`, a `TimingResult`, a submitted
-    `TimingSession`, two events around the work, or several of these, its GPU span is taken, too.
+    Each call is timed until the queue is idle again. Its GPU span is taken, too, if it returns timed `Run`,
+    `TimingResult`, submitted `TimingSession`, or two events.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ def compare_kernels(
         Of the intervals.
     device : wgpu.GPUDevice, optional
         As for `measure`.
-    ****arrays : Array, numpy.ndarray or number
+    **arrays : Array, numpy.ndarray or number
         Each kernel gets those that it has.
 
     Returns
