@@ -458,7 +458,8 @@ def test_names_in_groups_of_the_reference_exist(reference, monkeypatch):
 
 DOCSTRING = """Do it.
 
-More of it.
+More of it. The GPU may flush
+denormals.
 
 Parameters
 ----------
@@ -493,8 +494,8 @@ lease : object
 
 See Also
 --------
-execute : takes ``input``,
-    and more.
+execute : takes ``input``, shape (n,),
+    and more, shape (n + 1,).
 
 Notes
 -----
@@ -508,6 +509,17 @@ Examples
 >>> 1 + 1
 2
 """
+
+
+def test_an_overview_tells_names_apart_without_details(reference, monkeypatch):
+    said = {"a": "Sort ``x, y``: stable.", "b": "Items, sorted, and counts.", "c": "Items, sorted: all.", "d": "Sort."}
+    monkeypatch.setattr(reference, "OBJECTS", said)
+    monkeypatch.setattr(gw, "__all__", list(said))
+    reference._shorts.cache_clear()
+    assert [reference.summary(name) for name in said] == [
+        "Sort ``x, y``.", "Items, sorted, and counts.", "Items, sorted.", "Sort.",
+    ]  # fmt: skip
+    reference._shorts.cache_clear()
 
 
 def test_a_page_leaves_out_what_the_page_of_shared_arguments_says(reference):
@@ -525,7 +537,9 @@ def test_a_page_leaves_out_what_the_page_of_shared_arguments_says(reference):
         "The k of x.\n\nOthers as for `f`.\n"
     )
     assert short.without_return("Return the items of `x`.") == "Items of `x`."
-    assert short.call(DOCSTRING) == "Takes ``input``, and more."
+    assert ".. attribute:: last\n   :type: int" in short.shortened(DOCSTRING, internal=["first"])
+    assert "attribute" not in short.shortened(DOCSTRING, internal=["first", "last"])
+    assert short.call(DOCSTRING) == "Takes ``input``, and more, shape (n + 1,)."
     page = short.shared_page()
     for name, (text, replaced) in short.SHARED.items():
         assert f"``{name}``\n   {text}\n" in page
