@@ -34,10 +34,11 @@ class EnergyWindow(Record):
     Attributes
     ----------
     energy_j : float
+        Of the whole GPU, its idle power and other processes included.
     duration_s : float
     calls : int
     steps : int
-        Of the sensor.
+        How often the sensor stepped.
     temperature_c : float or None
         At its end.
     """
@@ -61,15 +62,17 @@ class EnergyResult(Record):
     Attributes
     ----------
     name : str
+        Empty in a results file, which has it elsewhere.
     joules : float or None
         Of one call: the mean of the windows. None if `reason` says why.
     low_j, high_j : float or None
         The 95 % interval; None with fewer than three windows.
     power_w : float or None
-        While it ran.
+        Mean power while it ran.
     windows : tuple of EnergyWindow
     sensor : str or None
     reason : str or None
+        Why there is no number.
     warnings : tuple of str
         Reasons to doubt the number.
     """
