@@ -1,5 +1,5 @@
-// Writes sorted keys by their counts alone: keys of one code are one key, so nothing needs to move. Other kernels have found where
-// the keys of each code begin. An invocation writes 16 bytes at a time.
+// Writes sorted keys of 8 bits by their counts alone: keys of one code are one key, so nothing needs to move. The histogram has
+// found where the keys of each code begin. An invocation writes 16 keys at a time.
 // Source: counting sort, by Seward (1954); see Knuth, "The art of computer programming", volume 3, 5.2.
 // Forward progress: no workgroup waits for another. Bindings: params, begins, keys.
 struct Params {
@@ -13,33 +13,23 @@ struct Params {
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/key_code.wgsl"
 override WORKGROUP_SIZE: u32 = 256u;
-const CODES: u32 = {{ 2 ** (8 * key_bytes) }}u;
+const CODES: u32 = 256u;
 const ROWS: u32 = {{ rows }}u;
-const ROW: u32 = {{ 16 // key_bytes }}u;  // keys
-const IN_WORD: u32 = {{ 4 // key_bytes }}u;
-const BITS: u32 = {{ 8 * key_bytes }}u;
+const ROW: u32 = 16u;  // keys
 // The codes of the first and of the last key of the workgroup.
 var<workgroup> ends: array<u32, 2>;
 
-// Where the keys of a code begin{{ ": the table has the codes in the other direction" if mirrored }}.
-fn begin_of(code: u32) -> u32 {
-//$ if mirrored
-  return {{ used.n }} - select(load_begins(min(CODES - code, CODES - 1u)), {{ used.n }}, code == 0u);
-//$ else
-  return load_begins(code);
-//$ endif
-}
 // The code of the key at a place, from `least` to `most`: of those that begin up to it, the last one.
 fn code_at(place: u32, least: u32, most: u32) -> u32 {
   var low = least;
   var high = most;
   while (low < high) {
     let middle = (low + high + 1u) / 2u;
-    if (begin_of(middle) <= place) { low = middle; } else { high = middle - 1u; }
+    if (load_begins(middle) <= place) { low = middle; } else { high = middle - 1u; }
   }
   return low;
 }
-fn key_of(code: u32) -> u32 { return key_decode(code << (32u - BITS)); }
+fn key_of(code: u32) -> u32 { return key_decode(code << 24u); }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -59,16 +49,15 @@ fn main(
     if (i >= {{ used.n }}) { return; }
     let last = min(i + ROW, {{ used.n }}) - 1u;
     var code = code_at(i, least, most);
-    var row = vec4<u32>(key_of(code) * {{ {1: "0x01010101u", 2: "0x00010001u"}[key_bytes] }});
+    var row = vec4<u32>(key_of(code) * 0x01010101u);
     // Most rows have one code.
-    if (code < most && begin_of(code + 1u) <= last) {
+    if (code < most && load_begins(code + 1u) <= last) {
       for (var w = 0u; w < 4u; w++) {
         var word = 0u;
-        for (var j = 0u; j < IN_WORD; j++) {
-          let place = min(i + IN_WORD * w + j, last);
-          // Of codes that no key has there may be thousands between two.
-          if (code < most && begin_of(code + 1u) <= place) { code = code_at(place, code + 1u, most); }
-          word |= key_of(code) << (BITS * j);
+        for (var j = 0u; j < 4u; j++) {
+          let place = min(i + 4u * w + j, last);
+          if (code < most && load_begins(code + 1u) <= place) { code = code_at(place, code + 1u, most); }
+          word |= key_of(code) << (8u * j);
         }
         row[w] = word;
       }
@@ -77,7 +66,7 @@ fn main(
       store_row_keys_output(i, row);
     } else {
       for (var j = 0u; j <= last - i; j++) {
-        store_keys_output(i + j, (row[j / IN_WORD] >> (BITS * (j % IN_WORD))) & {{ 2 ** (8 * key_bytes) - 1 }}u);
+        store_keys_output(i + j, (row[j / 4u] >> (8u * (j % 4u))) & 255u);
       }
     }
   }

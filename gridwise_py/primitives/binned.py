@@ -418,31 +418,17 @@ class BinnedPrimitive(Primitive):
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: a dispatch over the items for each window, and one that combines the workgroups' tables."""
         builder = PlanBuilder(self._label, layout, self.capabilities)
-        read = self._reads(layout)
-        n = read[self._operands[0]].length
-        if self._sorting:
-            self._check_lengths(read, n)
-            return self._plan_sorted(builder, read, n)
-        parameters = self.add_to(builder, layout)
-        read_bytes = sum(read[name].nbytes for name in self._operands)
-        counted = builder.counted_work(n, read_bytes // max(n, 1), 0)
-        return builder.build(Work(n, read_bytes, 4 * self.bins, n, counted), parameters)
-
-    def _check_lengths(self, layout: Layout, n: int) -> None:
-        names = self._operands
+        layout = self._reads(layout)
+        names, output = self._operands, layout["output"]
+        n = layout[names[0]].length
         for name in names[1:]:
             if layout[name].length != n:
                 raise LengthError(
                     f"{self.name}: {names[0]} has {n} items, but {name} has {layout[name].length}; slice them to one "
                     f"length"
                 )
-
-    def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        """Add the steps to a plan, of tables; see `PlanBuilder.include`."""
-        layout = self._reads(layout)
-        names, output = self._operands, layout["output"]
-        n = layout[names[0]].length
-        self._check_lengths(layout, n)
+        if self._sorting:
+            return self._plan_sorted(builder, layout, n)
         shape = self._shapes.at(n)
         windows = windows_of(layout, names, self.capabilities, lcm(shape.tile_items, self.channels)) if n else []
         blocks = [self._blocks(window.length, shape, len(windows)) for window in windows]
@@ -457,17 +443,22 @@ class BinnedPrimitive(Primitive):
             self._add_totals(builder, tables, output, first)
         else:
             self._fill(builder, output)
-        return {
-            "bins": self.bins,
-            "strategy": "tables",
-            "workgroup_size": shape.workgroup_size,
-            "vecs": shape.vecs,
-            "shape": self._shapes.source_of(shape),
-            "blocks": sum(blocks),
-            "copies": self._counters.copies,
-            "ranges": self._counters.ranges,
-            "windows": len(windows),
-        }
+        read_bytes = sum(layout[name].nbytes for name in names)
+        counted = builder.counted_work(n, read_bytes // max(n, 1), 0)
+        return builder.build(
+            Work(n, read_bytes, 4 * self.bins, n, counted),
+            {
+                "bins": self.bins,
+                "strategy": "tables",
+                "workgroup_size": shape.workgroup_size,
+                "vecs": shape.vecs,
+                "shape": self._shapes.source_of(shape),
+                "blocks": sum(blocks),
+                "copies": self._counters.copies,
+                "ranges": self._counters.ranges,
+                "windows": len(windows),
+            },
+        )
 
     def _fill(self, builder: PlanBuilder, output: Operand) -> None:
         """Write the results of no items."""

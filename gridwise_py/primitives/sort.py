@@ -44,15 +44,7 @@ from .base import Primitive
 from .call_signatures import Timed
 from .calls import InputOutput
 from .engines.key_codes import key_codes
-from .engines.radix_sort import (
-    ONESWEEP,
-    REDUCE_THEN_SCAN,
-    SortConfig,
-    SortStrategy,
-    add_sort,
-    digits_of,
-    ranking_mode,
-)
+from .engines.radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of, ranking_mode
 from .engines.waiting import Waiting
 from .registry import register
 
@@ -257,9 +249,8 @@ class Sort(InputOutput, SortPrimitive):
     -----
     The order is that of numpy's stable sort: −0 equals +0 and keeps its sign, and every NaN comes last, also in
     descending order. The algorithm is a least significant digit radix sort with digits of 8 bits. A digit that is the
-    same in all keys moves nothing: its dispatches end at once. Bools and integers of 8 bits, and on a GPU 2²² or more
-    integers of 16 bits, are counted instead (unless a strategy or bits are given), and written by their counts: of
-    equal keys none can be told from another.
+    same in all keys moves nothing: its dispatches end at once. Bools and integers of 8 bits are counted instead
+    (unless a strategy or bits are given), and written by their counts: of equal keys none can be told from another.
 
     Temporary memory is one copy of the items, 2 KiB per digit, and 1 KiB per tile (``tiles`` in ``plan.parameters``)
     for ``"onesweep"`` or 2 KiB per block for ``"reduce_then_scan"``. Up to one tile of items needs no temporary

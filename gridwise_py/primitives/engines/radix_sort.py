@@ -23,7 +23,6 @@ from ...types.operators import Add, operator_context
 from .key_codes import key_context, key_words
 
 __all__ = [
-    "COUNTING",
     "ONESWEEP",
     "REDUCE_THEN_SCAN",
     "SortConfig",
@@ -36,7 +35,7 @@ __all__ = [
 
 ONESWEEP, REDUCE_THEN_SCAN, COUNTING = "onesweep", "reduce_then_scan", "counting"
 SortStrategy: TypeAlias = Literal["onesweep", "reduce_then_scan"]
-# Of the kernel that writes keys by their counts: 16 bytes of an invocation at a time, and how often.
+# Of the kernel that writes keys by their counts: 16 keys of an invocation at a time, and how often.
 _FILL_WORKGROUP_SIZE, _FILL_ROWS = 256, 4
 _PLACES = ("input", "output", "temporary")
 _MAX_ITEMS = 1 << 30  # a state word has 30 bits for a number of keys
@@ -308,13 +307,9 @@ class _Sort:
             ) | {"control": "sums"},
         )  # fmt: skip
 
-    def fill(self, begins: Operand, *, mirrored: bool = False) -> dict[str, Any]:
-        """Write the keys by where those of each code begin; return the parameters that a plan reports.
-
-        Where it is `mirrored`, that is said of the codes of keys that ascend.
-        """
-        row = 16 // self.config.key.itemsize_bytes
-        workgroups = -(-self.n // (_FILL_WORKGROUP_SIZE * _FILL_ROWS * row))
+    def fill(self, begins: Operand) -> dict[str, Any]:
+        """Write the keys by where those of each code begin; return the parameters that a plan reports."""
+        workgroups = -(-self.n // (_FILL_WORKGROUP_SIZE * _FILL_ROWS * 16))
         self.add(
             "fill", "sort_fill.wgsl",
             reads={"begins": begins},
@@ -322,7 +317,7 @@ class _Sort:
             params={},
             workgroups=workgroups,
             workgroup_size=_FILL_WORKGROUP_SIZE,
-            context=self.config.context(rows=_FILL_ROWS, mirrored=mirrored),
+            context=self.config.context(rows=_FILL_ROWS),
             units={"begins": 4, "keys_output": 16},
             features=(),
         )  # fmt: skip
