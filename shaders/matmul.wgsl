@@ -8,19 +8,7 @@
 // there are no bank conflicts.
 // Forward progress: no workgroup waits for another. Bindings: params, a, b, output.
 
-struct Params {
-  m: u32,  // rows of a
-  n: u32,  // columns of b
-  k: u32,  // columns of a, rows of b
-  tiles_m: u32,  // tiles that cover the rows of the output
-  tiles_n: u32,  // tiles that cover its columns
-  a_offset: u32,
-  b_offset: u32,
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
-//$ include "lib/matmul_items.wgsl"
+//$ include "lib/matmul_tiles.wgsl"
 
 //$ set quads_m = thread_m // 4
 //$ set quads_n = thread_n // 4
@@ -32,11 +20,6 @@ struct Params {
 //$ set quads_k = tile_k // 4
 //$ set side = [8, tile_m // 4] | min
 //$ set rounds = (a_jobs + b_jobs + invocations - 1) // invocations
-const TILE_M: u32 = {{ tile_m }}u;
-const TILE_N: u32 = {{ tile_n }}u;
-const TILE_K: u32 = {{ tile_k }}u;
-// Rows of tiles that are processed together, column by column, so that concurrent workgroups share cached data.
-const GROUP: u32 = 16u;
 
 // [k][m / 4] and [k][n / 4]{{ ", twice: one is read while the other is written" if stages == 2 }}.
 var<workgroup> a_tile: array<vec4<f32>, {{ stages * tile_k * tile_m // 4 }}>;
@@ -139,13 +122,7 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   @builtin(local_invocation_index) local: u32,
 ) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.tiles_m * params.tiles_n) { return; }
-  let group = block / (GROUP * params.tiles_n);
-  let within = block - group * GROUP * params.tiles_n;
-  let height = min(GROUP, params.tiles_m - group * GROUP);
-  let row = (group * GROUP + within % height) * TILE_M;
-  let column = within / height * TILE_N;
+//$ include "lib/matmul_tile.wgsl"
   // Neighbouring invocations form blocks of {{ lanes_m }} × {{ lanes_n }}, so that they read few different vec4.
   let lane = local % {{ lanes_m * lanes_n }}u;
   let part = local / {{ lanes_m * lanes_n }}u;

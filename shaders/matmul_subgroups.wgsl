@@ -8,19 +8,7 @@
 // workgroup memory is written as words and read as f16.
 // Forward progress: no workgroup waits for another. Bindings: params, a, b, output.
 
-struct Params {
-  m: u32,  // rows of a
-  n: u32,  // columns of b
-  k: u32,  // columns of a, rows of b
-  tiles_m: u32,  // tiles that cover the rows of the output
-  tiles_n: u32,  // tiles that cover its columns
-  a_offset: u32,
-  b_offset: u32,
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
-//$ include "lib/matmul_items.wgsl"
+//$ include "lib/matmul_tiles.wgsl"
 
 //$ set subgroups_n = tile_n // part_n
 //$ set invocations = 32 * (tile_m // part_m) * subgroups_n
@@ -36,15 +24,10 @@ struct Params {
 alias Left = subgroup_matrix_left<f16, 16, 16>;
 alias Right = subgroup_matrix_right<f16, {{ items_n }}, 16>;
 alias Sums = subgroup_matrix_result<f32, {{ items_n }}, 16>;
-const TILE_M: u32 = {{ tile_m }}u;
-const TILE_N: u32 = {{ tile_n }}u;
-const TILE_K: u32 = {{ tile_k }}u;
-// Rows of tiles that are processed together, column by column, so that concurrent workgroups share cached data.
-const GROUP: u32 = 16u;
 
-// {{ "Twice: one is read while the other is written." if stages == 2 else "One step." }}
-var<workgroup> a_memory: buffer<{{ 2 * stages * a_items }}>;
-var<workgroup> b_memory: buffer<{{ 2 * stages * b_items }}>;
+// One step.
+var<workgroup> a_memory: buffer<{{ 2 * a_items }}>;
+var<workgroup> b_memory: buffer<{{ 2 * b_items }}>;
 
 // Items i to i + 3 of a row of `length` items, as words; zeros past its end. `whole`: rows consist of whole vec4.
 //$ for operand in ("a", "b")
@@ -92,31 +75,6 @@ fn load_step(first: u32, row: u32, column: u32, local: u32) {
 //$ endfor
 }
 
-//$ macro put_step(stage)
-//$ for r in range(a_jobs)
-    { let job = local + {{ r * invocations }}u; (*a_words)[{{ stage * a_items // 4 }}u + job / {{ tile_k // 4 }}u * {{ a_row // 4 }}u + job % {{ tile_k // 4 }}u] = next_a_{{ r }}; }
-//$ endfor
-//$ for r in range(b_jobs)
-    { let job = local + {{ r * invocations }}u; (*b_words)[{{ stage * b_items // 4 }}u + job / {{ tile_n // 4 }}u * {{ b_row // 4 }}u + job % {{ tile_n // 4 }}u] = next_b_{{ r }}; }
-//$ endfor
-//$ endmacro
-//$ macro multiply_step(stage)
-//$ for k in range(0, tile_k, 16)
-    {
-//$ for i in range(rows_m)
-      let left_{{ i }} = subgroupMatrixLoad<Left>(a_halves, {{ stage * a_items }}u + (y + {{ 16 * i }}u) * {{ a_row }}u + {{ k }}u, false, {{ a_row }}u);
-//$ endfor
-//$ for j in range(rows_n)
-      let right_{{ j }} = subgroupMatrixLoad<Right>(b_halves, {{ stage * b_items + k * b_row }}u + x + {{ items_n * j }}u, false, {{ b_row }}u);
-//$ endfor
-//$ for i in range(rows_m)
-//$ for j in range(rows_n)
-      sum_{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left_{{ i }}, right_{{ j }}, sum_{{ i }}_{{ j }});
-//$ endfor
-//$ endfor
-    }
-//$ endfor
-//$ endmacro
 @compute @workgroup_size({{ invocations }})
 fn main(
   @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -125,13 +83,7 @@ fn main(
   @builtin(subgroup_id) subgroup: u32,
   @builtin(subgroup_invocation_id) lane: u32,
 ) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.tiles_m * params.tiles_n) { return; }
-  let group = block / (GROUP * params.tiles_n);
-  let within = block - group * GROUP * params.tiles_n;
-  let height = min(GROUP, params.tiles_m - group * GROUP);
-  let row = (group * GROUP + within % height) * TILE_M;
-  let column = within / height * TILE_N;
+//$ include "lib/matmul_tile.wgsl"
   // Bounded, as Tint sees: it checks no index then.
   let y = subgroup / {{ subgroups_n }}u % {{ tile_m // part_m }}u * {{ part_m }}u;
   let x = subgroup % {{ subgroups_n }}u * {{ part_n }}u;
@@ -148,35 +100,35 @@ fn main(
 
   let steps = (params.k + TILE_K - 1u) / TILE_K;
   load_step(0u, row, column, local);
-//$ if stages == 2
-  // Each iteration does two steps, and reads the next ones while it multiplies.
-{{ put_step(0) -}}
-  workgroupBarrier();
-  for (var step = 0u; step < steps; step += 2u) {
-    if (step + 1u < steps) { load_step((step + 1u) * TILE_K, row, column, local); }
-{{ multiply_step(0) -}}
-    if (step + 1u >= steps) { break; }
-{{ put_step(1) -}}
-    workgroupBarrier();
-    if (step + 2u < steps) { load_step((step + 2u) * TILE_K, row, column, local); }
-{{ multiply_step(1) -}}
-    if (step + 2u < steps) {
-{{ put_step(0) -}}
-    }
-    workgroupBarrier();
-  }
-//$ else
   // Each iteration stages a step, and reads the next one while it multiplies.
   for (var step = 0u; step < steps; step++) {
     workgroupBarrier();
-{{ put_step(0) -}}
+//$ for r in range(a_jobs)
+    { let job = local + {{ r * invocations }}u; (*a_words)[job / {{ tile_k // 4 }}u * {{ a_row // 4 }}u + job % {{ tile_k // 4 }}u] = next_a_{{ r }}; }
+//$ endfor
+//$ for r in range(b_jobs)
+    { let job = local + {{ r * invocations }}u; (*b_words)[job / {{ tile_n // 4 }}u * {{ b_row // 4 }}u + job % {{ tile_n // 4 }}u] = next_b_{{ r }}; }
+//$ endfor
     workgroupBarrier();
     if (step + 1u < steps) { load_step((step + 1u) * TILE_K, row, column, local); }
-{{ multiply_step(0) -}}
+//$ for k in range(0, tile_k, 16)
+    {
+//$ for i in range(rows_m)
+      let left_{{ i }} = subgroupMatrixLoad<Left>(a_halves, (y + {{ 16 * i }}u) * {{ a_row }}u + {{ k }}u, false, {{ a_row }}u);
+//$ endfor
+//$ for j in range(rows_n)
+      let right_{{ j }} = subgroupMatrixLoad<Right>(b_halves, {{ k * b_row }}u + x + {{ items_n * j }}u, false, {{ b_row }}u);
+//$ endfor
+//$ for i in range(rows_m)
+//$ for j in range(rows_n)
+      sum_{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left_{{ i }}, right_{{ j }}, sum_{{ i }}_{{ j }});
+//$ endfor
+//$ endfor
+    }
+//$ endfor
   }
-//$ endif
   // Through the memory of a, {{ 16 * items_n }} sums of each subgroup at a time: a lane stores {{ items_n // 2 }} of a row.
-  let sums = bufferView<array<f32, {{ stages * a_items // 2 }}>>(&a_memory, 0);
+  let sums = bufferView<array<f32, {{ a_items // 2 }}>>(&a_memory, 0);
   let mine = {{ 16 * items_n }}u * (subgroup % {{ invocations // 32 }}u);
   let at = mine + {{ items_n // 2 }}u * lane;
 //$ for i in range(rows_m)

@@ -69,8 +69,6 @@ class SubgroupShape:
         Rows and columns of the output that a subgroup computes.
     items_n : int
         Columns of the matrices that it multiplies, 8 or 16.
-    stages : int
-        As of `MatMulShape`.
     """
 
     FEATURES: ClassVar[tuple[str, ...]] = ("subgroup", "shader-f16", "chromium-experimental-subgroup-matrix")
@@ -82,7 +80,6 @@ class SubgroupShape:
     part_m: int = 32
     part_n: int = 32
     items_n: int = 8
-    stages: int = 1
 
     @property
     def workgroup_size(self) -> int:
@@ -92,7 +89,7 @@ class SubgroupShape:
     @property
     def storage_bytes(self) -> int:
         """Workgroup memory, with the gaps between rows."""
-        return 2 * self.stages * (self.tile_m * (self.tile_k + 8) + self.tile_k * (self.tile_n + 8))
+        return 2 * (self.tile_m * (self.tile_k + 8) + self.tile_k * (self.tile_n + 8))
 
     def tiles(self, m: int, n: int) -> tuple[int, int]:
         """Return rows and columns of tiles."""
