@@ -20,11 +20,9 @@ X = np.random.default_rng(43).integers(0, 2**32, N, dtype=np.uint32)
 
 
 @pytest.fixture(scope="module")
-def dawn():
+def dawn(require):
     """A device of Dawn."""
-    pytest.importorskip("wgpudawn")
-    if not gw.list_adapters(engine="dawn"):
-        pytest.skip("Dawn takes no adapter of this machine")
+    require("an adapter of Dawn")
     return gw.request_device(0, engine="dawn")
 
 

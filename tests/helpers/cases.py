@@ -482,7 +482,10 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
             yield f"scatter-{name}-{index}", scatter.plan(placed)
             ranges = {each: ("u32", n // 8) for each in ("source_offsets", "destination_offsets", "lengths")}
             placed = layout(offset, source=(name, n), **ranges, output=(name, n))
-            yield f"ranges-{name}", gw.CopyRanges(None, name, capabilities=FULL).plan(placed)
+            # Of a scan, whose look-back has words of 64 bits, or two of 32.
+            narrow = replace(FULL, features=FULL.features - {"shader-int64", "shader-int64-atomic-all-ops"})
+            for state, capabilities in (("u64", FULL), ("u32x2", narrow)):
+                yield f"ranges-{state}-{name}", gw.CopyRanges(None, name, capabilities=capabilities).plan(placed)
             both = layout(offset, input=(name, n), output=(name, n))
             for shift, inner in ((None, 1), (3, 1), (None, 4), (3, 4)):
                 reorder = Reorder(None, name, outer=1, length=n // inner, inner=inner, shift=shift, capabilities=FULL)

@@ -52,6 +52,8 @@ OF_MACHINE: dict[str, Check] = {
     "chromium": lambda: find_chromium() is not None,
     "the repository": lambda: (ROOT / "scripts").exists() and (ROOT / "CHANGELOG.md").exists(),
     "lavapipe": lambda: any("llvmpipe" in adapter.name for adapter in gw.list_adapters()),
+    # Dawn refuses Mesa 22.3's lavapipe.
+    "an adapter of Dawn": lambda: bool(importlib.util.find_spec("wgpudawn") and gw.list_adapters(engine="dawn")),
 }
 #: Of the device that tests share.
 OF_DEVICE: dict[str, Callable[[wgpu.GPUDevice], bool]] = {
