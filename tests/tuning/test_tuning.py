@@ -157,6 +157,15 @@ def test_the_longest_segment_of_a_workgroup_is_that_of_every_length():
         assert gw.SegmentedSort.plan_for(capabilities=capabilities, lengths=lengths).parameters["long_tiles"] > 0
 
 
+def test_samples_of_a_search_are_taken_in_the_shape_that_was_tuned():
+    shape, lengths = {"workgroup_size": 128, "vecs": 2}, dict.fromkeys(("sorted", "queries", "output"), 100_000)
+    tuned = dataclasses.replace(ROOMY, tuning={"search": [[0, 100_000, shape]]})
+    found = gw.Search.plan_for(capabilities=tuned, lengths=lengths)
+    assert "samples" in [kernel.label for kernel in found.kernels]
+    wished = gw.Search.plan_for(capabilities=ROOMY, lengths=lengths, tuning=gw.ElementwiseTuning(**shape))
+    assert found.kernels == wished.kernels
+
+
 def test_a_file_that_makes_no_sense_is_ignored(folder):
     """Without workgroups, for one, every reduction would divide by zero."""
     good = shape_data(64, 2, 8)
