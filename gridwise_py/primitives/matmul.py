@@ -33,7 +33,8 @@ _MOST_ITERATIONS_CPU = 65_000
 class MatMul(TwoInputs):
     """Multiply two matrices: ``output = a @ b``.
 
-    Arrays hold the matrices row by row. Another size needs no compilation.
+    Arrays hold the matrices row by row. Another size needs no compilation, but in tensor cores one whose rows are whole
+    vec4 where the others were not.
 
     Parameters
     ----------
@@ -147,6 +148,8 @@ class MatMul(TwoInputs):
         if isinstance(shape, MatMulShape):
             context["lanes_m"] = min(4, shape.tile_m // shape.thread_m)
             context["lanes_n"] = min(8, shape.tile_n // shape.thread_n)
+        else:
+            context["whole"] = self.k % 4 == 0 and self.n % 4 == 0
         builder.kernel(
             "matmul",
             "matmul.wgsl" if isinstance(shape, MatMulShape) else "matmul_subgroups.wgsl",

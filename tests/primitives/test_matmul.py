@@ -253,8 +253,8 @@ def test_subgroups_multiply_f16_where_they_can_unless_a_shape_is_given():
     assert plan.parameters["shape"] == "subgroups"
     assert plan.kernels[0].workgroups == (3, 1, 1)
     (shader,) = plan.shaders.values()
-    storage = re.findall(r"^var<workgroup> \w+: buffer<(\d+)>;", shader.text, re.MULTILINE)
-    assert sum(map(int, storage)) == SubgroupShape().storage_bytes
+    storage = re.findall(r"^var<workgroup> \w+: array<f(\d+), (\d+)>;", shader.text, re.MULTILINE)
+    assert sum(int(bits) // 8 * int(items) for bits, items in storage) == SubgroupShape().storage_bytes
     usual = [planned(each) for each in unable]
     usual += [planned(able, "f32"), planned(able, k=0), planned(able, tuning=gw.MatMulTuning(tile_m=32))]
     assert all(each.features == frozenset() for each in usual)
