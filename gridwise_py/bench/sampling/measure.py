@@ -61,9 +61,8 @@ def measure(
     restore : iterable of str, optional
         Arguments that are put back, untimed, before each trial; by default inputs that share memory with an output.
     check : bool or callable, default True
-        Whether results are compared with the reference; or a function that gets the outputs, a dict of Arrays by name
-        (of a function that submits by itself, what it returned); it raises if they are wrong, or returns a Mismatch,
-        else None.
+        Whether results are compared with the reference; or a function that takes the outputs by name and returns a
+        Mismatch or None.
     case : mapping, optional
         What else identifies it.
     device : wgpu.GPUDevice, optional
@@ -83,6 +82,11 @@ def measure(
         If it is nothing that can be measured.
     TimingUnavailable
         If the mode needs timestamps and the device has none.
+
+    Notes
+    -----
+    A function as `check` gets a dict of Arrays, or of what submits by itself what it returned. What it raises ends the
+    measurement.
 
     Examples
     --------
