@@ -1,4 +1,4 @@
-"""What the package and its arrays answer to names of numpy, CuPy and PyTorch that they do not have."""
+"""What the package and its arrays answer to names of numpy, CuPy, PyTorch and pandas that they do not have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OPERATOR = (
     "use Python's operator on Arrays, which gives an expression; gw.asarray(…) stores it (docs/concepts/expressions.md)"
 )
 _WGSL = "gw.function('fn f(x: f32) -> f32 …') calls functions of WGSL, in expressions (docs/concepts/expressions.md)"
-#: What takes the place of a name of numpy that is missing here; ``{name}`` is that name.
+#: What takes the place of a name of numpy or pandas that is missing here; ``{name}`` is that name.
 INSTEAD: dict[str, str] = {
     "array": "gw.asarray(data) uploads data, gw.empty(n) makes an Array of n items",
     **dict.fromkeys(("linspace",), _UPLOAD),
@@ -53,6 +53,11 @@ INSTEAD: dict[str, str] = {
     **dict.fromkeys(("take_along_axis", "put_along_axis"), "gw.take and gw.put of all items: row * length + index"),
     "sort_complex": "x[gw.lexsort((x.imag, x.real))] of a numpy array",
     "concatenate": "gw.ChunkedArray([a, b]) takes Arrays as one",
+    "groupby": "gw.group_by(keys, total=(x, 'sum'))",
+    "nlargest": "gw.top_k(x, k)",
+    "nsmallest": "gw.top_k(x, k, mode='smallest')",
+    "sort_values": "gw.take(column, gw.argsort(by)) of each column, gw.lexsort for several keys",
+    **dict.fromkeys(("value_counts", "drop_duplicates"), "gw.unique(x, return_counts=True)"),
     "ndarray": "gw.Array",
     "asnumpy": "x.to_numpy()",
 }

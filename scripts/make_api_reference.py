@@ -16,7 +16,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import short_docstrings
 
 import gridwise_py as gw
@@ -361,17 +360,13 @@ def pages() -> dict[str, str]:
     return made
 
 
-def numpy_names() -> dict[str, str]:
-    """Return the functions that numpy has, too, and what takes the place of those that are missing, as Markdown."""
-    same = [name for name in gw.__all__ if inspect.isfunction(getattr(gw, name)) and hasattr(np, name)]
+def missing_names() -> str:
+    """Return what takes the place of names of numpy and pandas that are missing here, as a table in Markdown."""
     places: dict[str, list[str]] = {}
     for name, place in INSTEAD.items():
         places.setdefault(place, []).append(f"`{name}`")
     rows = [f"| {', '.join(names)} | {place.replace('|', chr(92) + '|')} |" for place, names in places.items()]
-    return {
-        "numpy-names.txt": ", ".join(f"`{name}`" for name in same) + ".\n",
-        "numpy-missing.txt": "\n".join(["| name | in its place |", "| --- | --- |", *rows, ""]),
-    }
+    return "\n".join(["| name | in its place |", "| --- | --- |", *rows, ""])
 
 
 def write(folder: Path) -> None:

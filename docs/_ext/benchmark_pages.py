@@ -450,26 +450,6 @@ def others() -> list[str]:
     for row in _load(name)["results"]:
         if row["part"] == "transfers" and row["way"] in ("up: copy_from", "down: to_numpy(out=)"):
             add(f"1 GiB {row['way'].replace(': ', ', `')}`", f"{row['gbytes_per_s']:.1f} GB/s", name)
-    for name, words in {
-        "h200/soak_scan.json": "scans, compared item by item on the GPU",
-        "h200/soak_scan_stall.json": "scans in which every seventh tile never publishes",
-        "h200/soak_sort.json": "sorts, compared in the same way",
-        "h200/soak_sort_stall.json": "sorts in which every seventh tile never publishes",
-    }.items():
-        found = _load(name)["results"]
-        add(
-            f"{sum(row['runs'] for row in found):,} {words}",
-            f"{sum(row['wrong_items'] for row in found)} wrong items",
-            name,
-        )
-    for name in ("h100/random_plans.json", "h200/random_plans.json"):
-        found = _load(name)["results"]
-        wrong = sum(len(row["wrong"]) for row in found)
-        add(f"{sum(row['plans'] for row in found):,} random plans against numpy", f"{wrong} wrong", name)
-    for name in ("h100/suite.json", "h200x2/suite.json"):
-        outcomes = _load(name)["outcomes"]
-        said = ", ".join(f"{outcomes[word]:,} {word}" for word in ("passed", "failed", "skipped") if outcomes.get(word))
-        add("the test suite", said, name)
     lines = ["| what | result | on and with | when |", "| --- | --- | --- | --- |"]
     return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
 

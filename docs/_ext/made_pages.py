@@ -4,7 +4,7 @@
 | --- | --- |
 | reference/python/*.rst | the docstrings of the public names (scripts/make_api_reference.py) |
 | reference/command-line.md | the options of the command `gridwise` (command_page.py) |
-| reference/made/ | the names that numpy has, too, and those that are missing (gridwise_py/namespace.py) |
+| reference/made/ | names of numpy and pandas that are missing (gridwise_py/namespace.py) |
 | contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ (repository_pages.py) |
 | start/made/ | the beginning of README.md (repository_pages.py) |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
@@ -60,7 +60,7 @@ def make(_app: Sphinx) -> None:
     make_api_reference.write(DOCS / "reference" / "python")
     files = repository_pages.write()
     files[DOCS / "reference" / "command-line.md"] = command_page.command_line()
-    files |= {DOCS / "reference" / "made" / name: text for name, text in make_api_reference.numpy_names().items()}
+    files[DOCS / "reference" / "made" / "numpy-missing.txt"] = make_api_reference.missing_names()
     files |= benchmark_pages.write(DOCS / "benchmarks", DOCS / "assets" / "made")
     tables = {
         "timers-h200": (timers_markdown, "h200/timers.json"),

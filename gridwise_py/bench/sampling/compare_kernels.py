@@ -104,7 +104,7 @@ def compare_kernels(
     protocol : SamplingProtocol, optional
         Of a kernel in a round; by default 0.1 s of samples.
     check : bool or callable, default True
-        In the first round. A kernel with a wrong result is not measured again.
+        As for `measure`, in the first round. A kernel with a wrong result is not measured again.
     threshold : float, default 0.02
         Smaller differences are same.
     confidence : float, default 0.95

@@ -83,6 +83,11 @@ def measure(
     TimingUnavailable
         If the mode needs timestamps and the device has none.
 
+    Notes
+    -----
+    A function as `check` gets a dict of Arrays, or of what submits by itself what it returned. What it raises ends the
+    measurement.
+
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw

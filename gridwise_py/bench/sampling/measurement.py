@@ -35,7 +35,8 @@ class Measurement:
     kernels : tuple of Series
         In order.
     whole : mapping from str to Series
-        ``gpu_span``, ``gpu_sum`` (of the kernels), ``gaps``, ``cpu_wall``, ``submit``, ``encode``.
+        ``gpu_span``, ``gpu_sum`` (of the kernels), ``gaps`` (of several), ``cpu_wall``; in mode latency ``submit`` and
+        ``encode``.
     work : mapping
         Of the plan's `Work`.
     shaders_sha256 : tuple of str
