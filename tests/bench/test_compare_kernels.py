@@ -7,6 +7,7 @@ from click.testing import CliRunner
 import gridwise_py as gw
 from gridwise_py.bench.checks.check import Mismatch
 from gridwise_py.bench.sampling import compare_kernels as module
+from gridwise_py.bench.sampling.machine_load import LoadWatch
 from gridwise_py.bench.sampling.samples import make_series
 from gridwise_py.bench.stats.verdict import VerdictKind
 from gridwise_py.cli import main
@@ -57,6 +58,22 @@ def test_kernels_are_measured_in_turns_and_every_command_reads_the_file(squares,
     for command in (["compare", path, path], ["report", path, "-o", tmp_path / "r.html"]):
         shown = CliRunner().invoke(main, [str(word) for word in command])
         assert shown.exit_code == 0, (command, shown.output)
+
+
+def test_other_work_on_the_machine_is_shown_and_written(device, squares, x, tmp_path, monkeypatch):
+    """`gridwise compare` judges nothing faster or slower on a CPU that others used."""
+    arrays = {"x": x, "y": gw.empty_like(x)}
+    for load, is_shown in ((0.4, True), (0.05, False), (None, False)):
+        monkeypatch.setattr(LoadWatch, "share", lambda watch, load=load: load)
+        found = gw.compare_kernels(squares, rounds=3, protocol=SHORT, **arrays)
+        single = gw.measure(squares["old"], protocol=SHORT, **arrays)
+        assert found.other_load == single.other_load == load
+        for one in (found, single):
+            assert ("other work used 40 % of this machine's processors" in repr(one)) == is_shown
+        assert ("other work" in single._repr_html_()) == is_shown
+        for results in (found, [single]):
+            gw.write_results(tmp_path / "a.json", results, device=device, overwrite=True)
+            assert {result.other_load for result in gw.read_results(tmp_path / "a.json").results} == {load}
 
 
 def test_functions_and_sequences_are_compared(device, squares, x, require):

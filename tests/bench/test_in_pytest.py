@@ -95,7 +95,6 @@ def invented(monkeypatch):
         return [replace(m, whole={"cpu_wall": m.whole["cpu_wall"]}, kernels=(), ticks=()) for m in found]
 
     monkeypatch.setattr(fixture, "measure_rounds", measure_rounds)
-    monkeypatch.setattr(fixture.LoadWatch, "share", lambda watch: None)
     return given
 
 

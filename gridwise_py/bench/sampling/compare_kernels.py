@@ -18,6 +18,7 @@ from ..cases.mode import Mode, ModeLike
 from ..stats.verdict import Verdict, judge_all
 from .checker import Check
 from .interleave import in_own_words, interleaved, pair_in_turns, samples_ns
+from .machine_load import load_note
 from .measurement import Measurement
 from .protocol import SamplingProtocol
 from .subjects import benchmark_of, checked_mode, device_of, names_of, subject_of, uploaded
@@ -54,6 +55,11 @@ class KernelComparison:
         times = [time for each in samples_ns(self.measurements[name]) for time in each]
         return median(times) if times else None
 
+    @property
+    def other_load(self) -> float | None:
+        """The share of all processors that other processes used meanwhile, from 0 to 1."""
+        return next(iter(self.measurements.values()))[0].other_load
+
     def __repr__(self) -> str:
         width = max(map(len, self.measurements))
         lines: list[str] = []
@@ -66,7 +72,7 @@ class KernelComparison:
             elif not rounds[0].checked:
                 said += " (results not checked)"
             lines.append(f"{name:{width}}  {format_time(time_ns, 'no time'):>9}  {said}")
-        return "\n".join(lines)
+        return "\n".join(filter(None, (*lines, load_note(self.other_load))))
 
     def _not_judged(self, name: str) -> str:
         return f"not judged: {_obstacle(self.measurements[self.baseline], self.measurements[name])}"

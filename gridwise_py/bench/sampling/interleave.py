@@ -16,6 +16,7 @@ from ..cases.benchmarked import Measurable
 from ..cases.mode import ModeLike
 from ..stats.verdict import Pair, Verdict
 from .checker import Check
+from .machine_load import LoadWatch
 from .measure import measure
 from .measurement import Measurement
 from .protocol import SamplingProtocol
@@ -60,6 +61,7 @@ def interleaved(
         raise ArgumentError(f"rounds is {rounds!r}, but must be at least 1")
     rng = np.random.default_rng(protocol.seed)
     found: dict[str, list[Measurement]] = {name: [] for name in primitives}
+    watch = LoadWatch()  # of all rounds: one is short for the counters, and its share uncertain
     for round_number in range(rounds):
         for name in rng.permutation(list(primitives)):
             taken = found[str(name)]
@@ -68,7 +70,8 @@ def interleaved(
             wanted = check if round_number == 0 else False
             given: Mapping[str, Any] = arrays
             taken.append(measure(primitives[name], mode=mode, protocol=protocol, check=wanted, device=device, **given))
-    return found
+    load = watch.share()
+    return {name: [replace(m, other_load=load) for m in taken] for name, taken in found.items()}
 
 
 def samples_ns(measurements: Sequence[Measurement]) -> list[tuple[float, ...]]:

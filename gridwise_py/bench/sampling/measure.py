@@ -22,6 +22,7 @@ from ..stats.series import StopReason
 from .checker import Check, Checker, checker_of
 from .conditions import Conditions
 from .energy import subject_energy
+from .machine_load import LoadWatch
 from .measurement import Measurement
 from .pristine import Pristine, to_restore
 from .protocol import SamplingProtocol
@@ -107,8 +108,10 @@ def measure(
 
 
 def _measured(ready: Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
-    unsampled = ready.unsampled(case, protocol)
-    return _sampled(unsampled, ready, protocol) if ready.subject.runnable.labels else unsampled
+    watch, found = LoadWatch(), ready.unsampled(case, protocol)
+    if ready.subject.runnable.labels:
+        found = _sampled(found, ready, protocol)
+    return replace(found, other_load=watch.share())
 
 
 def measure_rounds(ready: Ready, protocols: Sequence[SamplingProtocol]) -> list[Measurement]:
@@ -123,12 +126,14 @@ def measure_rounds(ready: Ready, protocols: Sequence[SamplingProtocol]) -> list[
     if first.mismatches or not ready.subject.runnable.labels:
         return [first]
     found: list[Measurement] = []
+    watch = LoadWatch()
     for protocol in protocols:
         settings = {**first.protocol, **protocol.to_dict()}
         found.append(_sampled(replace(first, protocol=settings), ready, protocol))
         if found[-1].mismatches:
             break
-    return found
+    load = watch.share()
+    return [replace(m, other_load=load) for m in found]
 
 
 def measure_case(

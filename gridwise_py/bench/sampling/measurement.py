@@ -14,6 +14,7 @@ from ..cases.names import case_name
 from ..checks.check import Mismatch
 from ..stats.energy import EnergyResult
 from ..stats.series import Series, StopReason
+from .machine_load import load_note
 
 __all__ = ["Measurement"]
 
@@ -58,6 +59,8 @@ class Measurement:
     tick_period_ns : float or None
     energy : EnergyResult or None
         Of a trial.
+    other_load : float or None
+        The share of all processors of the machine that other processes used meanwhile, from 0 to 1.
     begun_ns : int or None
         By ``time.perf_counter_ns()``.
     error : str or None
@@ -85,6 +88,7 @@ class Measurement:
     ticks: tuple[tuple[tuple[int, int], ...], ...] = ()
     tick_period_ns: float | None = None
     energy: EnergyResult | None = None
+    other_load: float | None = None
     begun_ns: int | None = None
     error: str | None = None
 
@@ -123,14 +127,15 @@ class Measurement:
         series = self._timed_by
         summary = None if series is None else series.summary
         time = "no time" if series is None or summary is None else f"{_QUANTITIES[series.name]} {summary.text()}"
-        return f"Measurement({self._title()}: {time}{self._no_gpu_time()}, {self._verdict()})"
+        notes = (self._verdict(), load_note(self.other_load))
+        return f"Measurement({self._title()}: {time}{self._no_gpu_time()}, {'; '.join(filter(None, notes))})"
 
     def _repr_html_(self) -> str:
         named = [(series.name, series) for series in self.kernels]
         named += [(_QUANTITIES.get(name, name), series) for name, series in self.whole.items()]
         headings = ("per trial", "median", "95 % interval", "least", "samples", "left out")
         rows = [(name, *series.texts()) for name, series in named]
-        notes = [*map(str, self.mismatches), *self.warnings]
+        notes = [*map(str, self.mismatches), *self.warnings, *filter(None, (load_note(self.other_load),))]
         series = self._timed_by
         if series is not None:
             rates = ((self.gbytes_per_s, "GB/s"), (self.gitems_per_s, "G items/s"))
