@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+import wgpu
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench.checks.check import Mismatch
 from gridwise_py.bench.sampling import compare_kernels as module
 from gridwise_py.bench.sampling.machine_load import LoadWatch
 from gridwise_py.bench.sampling.samples import make_series
@@ -96,11 +96,57 @@ def test_functions_and_sequences_are_compared(device, squares, x, require):
     assert "others only CPU times; a function has GPU times if it returns its timed Run" in repr(found)
 
 
+def test_raw_buffers_are_arguments_as_arrays_are(device, squares, x):
+    def raw(items):
+        usage = wgpu.BufferUsage
+        return device.create_buffer_with_data(data=items, usage=usage.STORAGE | usage.COPY_SRC | usage.COPY_DST)
+
+    def record(encoder, x, y):
+        squares["old"].record(encoder, x=x, y=y)
+
+    items = x.to_numpy()
+    arrays = {"x": raw(items), "y": raw(items * 0)}
+    for _ in range(2):  # after the first run, y holds the right items already
+        found = gw.measure(squares["old"], protocol=SHORT, reference=items * items, **arrays)
+        assert (found.checked, found.correct) == (True, True)
+        assert not gw.measure(squares["old"], protocol=SHORT, **arrays).checked
+    assert gw.measure(record, protocol=SHORT, restore=["x"], **arrays).protocol["restored"] == ["x"]
+    typed = gw.Array(arrays["y"], "f32")
+    named = gw.Benchmark(record, arrays, {"y": items * items}, outputs={"y": typed})
+    assert gw.measure(named, protocol=SHORT).correct
+    with pytest.raises(gw.ArgumentError, match=r"the output y is a raw wgpu\.GPUBuffer.*gw\.Array\(buffer, 'f32'\)"):
+        gw.measure(record, protocol=SHORT, reference={"y": items}, **arrays)
+    with pytest.raises(gw.ArgumentError, match=r"x, which the reference takes, is a raw"):
+        gw.measure(gw.Benchmark(record, arrays, lambda x: {"y": x}, outputs={"y": typed}), protocol=SHORT)
+    with pytest.raises(gw.ArgumentError, match="what the function returned is a raw"):
+        gw.measure(lambda: arrays["y"], device=device, protocol=SHORT, reference=items)
+
+
+def test_results_are_compared_with_a_reference(squares, x):
+    items = x.to_numpy()
+    arrays = {"protocol": SHORT, "x": items, "y": np.zeros_like(items)}
+    for reference, options, is_right in (
+        (lambda x: x * x, {}, True),
+        (items * items, {}, True),
+        (items * items * 1.01, {}, False),
+        (items * items * 1.01, {"rtol": 0.02}, True),
+        (items * items + 1.0, {"atol": 2.0}, True),
+    ):
+        found = gw.measure(squares["old"], reference=reference, **options, **arrays)
+        both = gw.compare_kernels(squares, rounds=3, reference=reference, **options, **arrays)
+        firsts = [found, both.measurements["old"][0], both.measurements["new"][0]]
+        assert [(m.checked, m.correct) for m in firsts] == [(True, is_right)] * 3
+    with pytest.raises(gw.ArgumentError, match="exclude each other"):
+        gw.measure(squares["old"], reference=items, check=lambda outputs: None, **arrays)
+    with pytest.raises(gw.ArgumentError, match=r"check= returned True; return None where the outputs are right"):
+        gw.measure(squares["old"], check=lambda outputs: True, **arrays)
+
+
 def test_a_wrong_kernel_gets_no_verdict(device, squares, x):
     def check(outputs):
         got = outputs["y"].to_numpy()
         wrong = np.flatnonzero(got != np.arange(1000.0) ** 2)
-        return Mismatch(int(wrong[0]), got[wrong[0]], wrong[0] ** 2, wrong.size) if wrong.size else None
+        return gw.Mismatch(int(wrong[0]), got[wrong[0]], wrong[0] ** 2, wrong.size) if wrong.size else None
 
     kernels = {**squares, "wrong": _kernel(device, "x[id.x] + 1.0")}
     found = gw.compare_kernels(kernels, rounds=3, protocol=SHORT, check=check, x=x, y=gw.empty_like(x))

@@ -180,10 +180,8 @@ class GpuBenchmark:
         gate = 0.05 if options["gate"] is None else float(options["gate"])
         _check_shares(threshold, gate)
         full_name = self._full_name(name)
-        if reference is not None and callable(check):
-            raise ArgumentError("gpu_benchmark: reference= and a function as check= exclude each other; give one")
         benchmark = benchmark_of(
-            "gpu_benchmark", subject, arrays, reference=reference, rtol=rtol, atol=atol, restore=restore
+            "gpu_benchmark", subject, arrays, check, reference=reference, rtol=rtol, atol=atol, restore=restore
         )
         usual = Mode.BATCH if isinstance(benchmark.run, Primitive) else Mode.HOT
         ready = prepared(benchmark, mode, usual=options["mode"] or usual, check=check, device=device)

@@ -86,6 +86,9 @@ def compare_kernels(
     rounds: int = 9,
     mode: ModeLike | None = None,
     protocol: SamplingProtocol | None = None,
+    reference: Any = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     check: Check = True,
     threshold: float = 0.02,
     confidence: float = 0.95,
@@ -109,8 +112,10 @@ def compare_kernels(
         By default batch; latency if one submits by itself.
     protocol : SamplingProtocol, optional
         Of a kernel in a round; by default 0.1 s of samples.
+    reference, rtol, atol : optional
+        As for `measure`.
     check : bool or callable, default True
-        In the first round. A kernel with a wrong result is not measured again.
+        As for `measure`, in the first round. A kernel with a wrong result is not measured again.
     threshold : float, default 0.02
         Smaller differences are same.
     confidence : float, default 0.95
@@ -139,7 +144,7 @@ def compare_kernels(
     >>> found.baseline, len(found.measurements["largest"]), found.verdicts["largest"].old_rounds
     ('sum', 3, 3)
     """
-    given = _checked(kernels, arrays, baseline, rounds)
+    given = _checked(kernels, arrays, baseline, rounds, check, reference=reference, rtol=rtol, atol=atol)
     first = next(iter(kernels)) if baseline is None else baseline
     devices = {id(one): one for name in given if (one := device_of(given[name], device)) is not None}
     if len(devices) > 1:
@@ -175,7 +180,12 @@ def _obstacle(old: Sequence[Measurement], new: Sequence[Measurement]) -> str:
 
 
 def _checked(
-    kernels: Mapping[str, Measurable], arrays: Mapping[str, Any], baseline: str | None, rounds: int
+    kernels: Mapping[str, Measurable],
+    arrays: Mapping[str, Any],
+    baseline: str | None,
+    rounds: int,
+    check: Check,
+    **options: Any,
 ) -> dict[str, Benchmark]:
     """Return what can be compared, each with the arguments that it has of those given."""
     if not isinstance(kernels, Mapping) or len(kernels) < 2:
@@ -194,6 +204,7 @@ def _checked(
         name: benchmark_of(
             f"gw.compare_kernels(): {name}", kernel,
             {key: value for key, value in arrays.items() if key in (arrays if own is None else own)},
+            check, **options,
         )
         for (name, own), kernel in zip(names.items(), kernels.values(), strict=True)
     }  # fmt: skip

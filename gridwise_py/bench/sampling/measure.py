@@ -44,6 +44,9 @@ def measure(
     mode: ModeLike | None = None,
     protocol: SamplingProtocol | None = None,
     restore: Iterable[str] | None = None,
+    reference: Any = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     check: Check = True,
     case: Mapping[str, Any] | None = None,
     device: wgpu.GPUDevice | None = None,
@@ -61,9 +64,12 @@ def measure(
     protocol : SamplingProtocol, optional
     restore : iterable of str, optional
         Arguments that are put back, untimed, before each trial; by default inputs that share memory with an output.
+    reference, rtol, atol : optional
+        The right outputs and how much floats may differ, as of a `Benchmark`. By default a primitive is compared with
+        its reference in numpy; a `Kernel` has none.
     check : bool or callable, default True
         Whether results are compared with the reference; or a function that takes the outputs by name and returns a
-        Mismatch or None.
+        `Mismatch` or None.
     case : mapping, optional
         What else identifies it.
     device : wgpu.GPUDevice, optional
@@ -103,7 +109,9 @@ def measure(
     'latency'
     """
     protocol = protocol or SamplingProtocol()
-    benchmark = benchmark_of("gw.measure", subject, arrays, restore=restore)
+    benchmark = benchmark_of(
+        "gw.measure", subject, arrays, check, restore=restore, reference=reference, rtol=rtol, atol=atol
+    )
     return _measured(prepared(benchmark, mode, check=check, device=device), case or {}, protocol)
 
 

@@ -133,14 +133,18 @@ class Subject:
                 array.copy_from(pattern.reshape(array.shape))
 
 
-def benchmark_of(caller: str, subject: object, inputs: Mapping[str, Any], **options: Any) -> Benchmark:
+def benchmark_of(
+    caller: str, subject: object, inputs: Mapping[str, Any], check: object = True, **options: Any
+) -> Benchmark:
     """Return a benchmark that runs a subject; of a `Benchmark` itself, which has its inputs.
 
     Raises
     ------
     ArgumentError, DatatypeError
-        If it is nothing that can be measured, or a `Benchmark` is given inputs.
+        If it is nothing that can be measured, a `Benchmark` is given inputs, or there are two ways to check.
     """
+    if options.get("reference") is not None and callable(check):
+        raise ArgumentError(f"{caller}: reference= and a function as check= exclude each other; give one")
     if isinstance(subject, Benchmark):
         told = [*inputs, *(name for name, value in options.items() if value is not None)]
         if told:
@@ -173,9 +177,9 @@ def device_of(benchmark: Benchmark, given: wgpu.GPUDevice | None = None) -> wgpu
         run = next(iter(run.values() if isinstance(run, Mapping) else run), None)
     if isinstance(run, _OF_LIBRARY):
         return run.device
-    arrays = [value for value in benchmark.inputs.values() if isinstance(value, OnGpu)]
-    if arrays:
-        return arrays[0].device
+    for value in benchmark.inputs.values():
+        if isinstance(value, (OnGpu, wgpu.GPUBuffer)):
+            return (Array(value, "u32") if isinstance(value, wgpu.GPUBuffer) else value).device
     if not callable(run) or _submits(run, benchmark.inputs):
         return None
     raise ArgumentError(f"{_name(benchmark)} records on an encoder, but of which device? Give device=")
