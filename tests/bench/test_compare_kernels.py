@@ -1,5 +1,7 @@
 """Kernels of users, measured in turns, judged, and written to a file that every command reads."""
 
+import re
+
 import numpy as np
 import pytest
 import wgpu
@@ -142,6 +144,30 @@ def test_results_are_compared_with_a_reference(squares, x):
         gw.measure(squares["old"], check=lambda outputs: True, **arrays)
 
 
+def test_kernels_that_change_what_they_read_begin_with_the_same_items(device, x):
+    items = x.to_numpy()
+    adding = {"old": _kernel(device, "y[id.x] + x[id.x]"), "new": _kernel(device, "x[id.x] + y[id.x]")}
+    y = gw.asarray(items + 1.0, device)
+    options = {"rounds": 3, "protocol": SHORT, "reference": lambda x, y: x + y}
+    found = gw.compare_kernels(adding, restore=["y"], x=x, y=y, **options)
+    assert all(m.correct and m.mode.value == "hot" for rounds in found.measurements.values() for m in rounds)
+    np.testing.assert_array_equal(y.to_numpy(), items + 1.0)
+    wrong = gw.measure(adding["old"], protocol=SHORT, x=x, y=items, reference=options["reference"])
+    for one in (wrong, gw.compare_kernels(adding, x=items, y=items, **options)):
+        assert re.search(r"item 1 is .*, expected 2\.0 \(.*name it in restore=", repr(one))
+
+
+def test_benchmarks_keep_their_own_inputs(device):
+    starts = {"ones": 1.0, "twos": 2.0}
+    kernel, x = _kernel(device, "y[id.x] + x[id.x]"), np.arange(1000, dtype=np.float32)
+    benchmarks = {
+        name: gw.Benchmark(kernel, {"x": x, "y": np.full_like(x, start)}, x + start, restore=["y"])
+        for name, start in starts.items()
+    }
+    found = gw.compare_kernels(benchmarks, rounds=3, protocol=SHORT)
+    assert [m.correct for rounds in found.measurements.values() for m in rounds] == [True] * 6
+
+
 def test_a_wrong_kernel_gets_no_verdict(device, squares, x):
     def check(outputs):
         got = outputs["y"].to_numpy()
@@ -169,7 +195,7 @@ def test_the_unit_of_a_verdict_is_the_round(device, squares, x, monkeypatch, rat
     """The machine changes its speed by far more than the kernels differ."""
     rng = np.random.default_rng(1)
 
-    def synthetic(kernels, arrays, *, rounds, **options):
+    def synthetic(kernels, *, rounds, **options):
         states = [1.0, 1.6, 0.8, 1.1, 0.7]
         found = {name: [] for name in kernels}
         for number in range(rounds):

@@ -15,6 +15,7 @@ from ...internals import OnGpu
 from ..cases.benchmarked import Benchmark
 from ..checks.check import Mismatch, difference, mismatch
 from ..checks.oracle import Oracle
+from .measurement import CHANGES_ITSELF
 from .subjects import Subject, Submitted
 
 __all__ = ["Check", "Checker", "checker_of", "expected_results"]
@@ -105,10 +106,7 @@ class Checker:
     def notes(self) -> list[str]:
         """Return what may explain the last result."""
         if len(self.results) > 1 and not self.results[0] and self.results[-1]:
-            return [
-                "the first result was right and the last one wrong: if a trial changes what the next one reads, name "
-                "it in restore="
-            ]
+            return [CHANGES_ITSELF]
         return []
 
     def _wrong(self) -> tuple[Mismatch, ...]:

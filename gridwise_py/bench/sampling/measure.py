@@ -30,7 +30,7 @@ from .sampler import Sampler
 from .samples import Samples
 from .subjects import Subject, Submitted, benchmark_of, checked_mode, device_of, subject_of
 
-__all__ = ["Ready", "measure", "measure_case", "measure_rounds", "prepared"]
+__all__ = ["Ready", "measure", "measure_case", "measure_rounds", "measured", "prepared"]
 
 _FLUSH_BYTES = 256 << 20
 _MAX_FLUSH_BYTES = 1 << 30
@@ -112,10 +112,11 @@ def measure(
     benchmark = benchmark_of(
         "gw.measure", subject, arrays, check, restore=restore, reference=reference, rtol=rtol, atol=atol
     )
-    return _measured(prepared(benchmark, mode, check=check, device=device), case or {}, protocol)
+    return measured(prepared(benchmark, mode, check=check, device=device), case or {}, protocol)
 
 
-def _measured(ready: Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
+def measured(ready: Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
+    """Measure something that is ready."""
     watch, found = LoadWatch(), ready.unsampled(case, protocol)
     if ready.subject.runnable.labels:
         found = _sampled(found, ready, protocol)
@@ -158,15 +159,15 @@ def measure_case(
     try:
         benchmark = case.benchmark(device, mode, protocol.seed)
         if own is None:
-            measured = _measured(prepared(benchmark, mode, check=check), case.axes, protocol)
+            found = measured(prepared(benchmark, mode, check=check), case.axes, protocol)
         else:
 
             def run() -> Measurement:
                 ready = prepared(benchmark, mode, own.full_name, check=check, device=device, guarded=own.guarded)
-                return _measured(ready, case.axes, protocol)
+                return measured(ready, case.axes, protocol)
 
-            measured = own.guarded(run)
-        return replace(measured, primitive=case.primitive, n=case.n)
+            found = own.guarded(run)
+        return replace(found, primitive=case.primitive, n=case.n)
     except (GridwiseError, wgpu.GPUError, MemoryError) as error:
         said = str(error) if isinstance(error, OwnCodeError) else f"{type(error).__name__}: {error}"
         return Measurement(

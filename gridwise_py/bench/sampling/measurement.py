@@ -16,7 +16,12 @@ from ..stats.energy import EnergyResult
 from ..stats.series import Series, StopReason
 from .machine_load import load_note
 
-__all__ = ["Measurement"]
+__all__ = ["CHANGES_ITSELF", "Measurement"]
+
+#: A warning, which a wrong result is shown with.
+CHANGES_ITSELF = (
+    "the first result was right and the last one wrong: if a trial changes what the next one reads, name it in restore="
+)
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,11 @@ class Measurement:
         return self.error is None and not self.mismatches
 
     @property
+    def faults(self) -> tuple[str, ...]:
+        """The first wrong item, and what may explain it; empty if there is none."""
+        return tuple(map(str, self.mismatches[:1])) + tuple(w for w in self.warnings if w == CHANGES_ITSELF)
+
+    @property
     def time_ns(self) -> float | None:
         """The median GPU span, or the CPU wall if no timestamps are valid."""
         series = self._timed_by
@@ -127,7 +137,7 @@ class Measurement:
         series = self._timed_by
         summary = None if series is None else series.summary
         time = "no time" if series is None or summary is None else f"{_QUANTITIES[series.name]} {summary.text()}"
-        notes = (self._verdict(), load_note(self.other_load))
+        notes = (self._verdict(), *self.faults, load_note(self.other_load))
         return f"Measurement({self._title()}: {time}{self._no_gpu_time()}, {'; '.join(filter(None, notes))})"
 
     def _repr_html_(self) -> str:

@@ -45,6 +45,7 @@ class Pristine:
     """Copies of arguments on the GPU, to restore them from."""
 
     def __init__(self, device: wgpu.GPUDevice, arrays: Sequence[Array | wgpu.GPUBuffer]):
+        self._device = device
         usage = wgpu.BufferUsage
         #: Copies, the buffers that they are of, and where in these they begin, in bytes.
         self._copies: list[tuple[wgpu.GPUBuffer, wgpu.GPUBuffer, int]] = []
@@ -68,3 +69,9 @@ class Pristine:
         """Record the commands that restore all of them."""
         for copy, buffer, begin in self._copies:
             encoder.copy_buffer_to_buffer(copy, 0, buffer, begin, copy.size)
+
+    def put_back(self) -> None:
+        """Restore all of them now."""
+        encoder = self._device.create_command_encoder()
+        self.restore(encoder)
+        self._device.queue.submit([encoder.finish()])

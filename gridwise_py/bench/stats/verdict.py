@@ -142,8 +142,8 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     ),
     Cause.NOISE: (
         "the times are too noisy for this threshold",
-        "measure both in more processes and rounds than now (gridwise bench --processes and --rounds; in turns: gridwise "
-        "ab), or choose a larger --threshold",
+        "measure both in more processes and rounds than now (gridwise bench --processes and --rounds; in turns: "
+        "gridwise ab), or choose a larger --threshold",
     ),
     Cause.NEAR_THRESHOLD: (
         "the difference is about the threshold",
