@@ -137,7 +137,8 @@ class GpuBenchmark:
         check : bool or callable, default True
             As for `measure`.
         mode : {"batch", "hot", "cold", "latency"}, optional
-            As for `measure`; by default batch of a primitive, latency of a function that submits, hot of others.
+            As for `measure`; by default batch of a primitive that restores nothing, latency of a function that submits,
+            hot of others.
         rounds : int, default 5
         protocol : SamplingProtocol, optional
             Of each round; by default 0.1 s of samples.
@@ -183,7 +184,7 @@ class GpuBenchmark:
         benchmark = benchmark_of(
             "gpu_benchmark", subject, arrays, check, reference=reference, rtol=rtol, atol=atol, restore=restore
         )
-        usual = Mode.BATCH if isinstance(benchmark.run, Primitive) else Mode.HOT
+        usual = Mode.BATCH if isinstance(benchmark.run, Primitive) and not benchmark.restore else Mode.HOT
         ready = prepared(benchmark, mode, usual=options["mode"] or usual, check=check, device=device)
         device = ready.subject.device
         self._use(device)
@@ -211,8 +212,8 @@ class GpuBenchmark:
         session, files = self._session, self._session.files
         results = [replace(result_of(m, round_number=i), checked=m.checked) for i, m in enumerate(measurements)]
         name = measurements[0].primitive
-        wrong = next((m.mismatches[0] for m in measurements if m.mismatches), None)
-        if wrong is not None:
+        wrong = next(("; ".join(m.faults) for m in measurements if m.faults), "")
+        if wrong:
             session.keep(device, results, None)
             timed = "" if any(m.whole for m in measurements) else "; it was not timed"
             _fail(f"{name} is wrong: {wrong}{timed}: correct it, or the reference")

@@ -507,6 +507,9 @@ class Result(Record):
     ticks: TicksReference | None
     samples: tuple[Sample, ...]
 
+    def __repr__(self) -> str:
+        return f"Result({self.name_with_n}: {'no time' if self.timed is None else self.timed.text()})"
+
     # ---- the case
 
     @property
@@ -700,6 +703,10 @@ class Results(Record):
     planned: Count | None = left_out()
     levels: tuple[CaseLevels, ...] = left_out(())
     results: tuple[Result, ...] = ()
+
+    def __repr__(self) -> str:
+        count, cases = len(self.results), len({result.key for result in self.results})
+        return f"Results({count} result{'s' * (count != 1)} of {cases} case{'s' * (cases != 1)}, {self.device.adapter})"
 
     def in_order(self) -> list[Result]:
         """Return the results in the order in which they were asked for, visits to a case one after the other."""

@@ -413,8 +413,8 @@ def _named_outputs(benchmark: Benchmark, arrays: Mapping[str, Any]) -> dict[str,
     for name in names:
         if name not in arrays:
             raise ArgumentError(
-                f"outputs names {name!r}, which is none of {', '.join(arrays) or 'no inputs'}; give outputs= as a "
-                f"mapping of names to the Arrays that are written"
+                f"outputs names {name!r}, which is none of {', '.join(arrays) or 'its inputs'}; in a gw.Benchmark give "
+                f"outputs= as a mapping of names to the Arrays that are written"
             )
     return {name: arrays[name] for name in names}
 
