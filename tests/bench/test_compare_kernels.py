@@ -140,6 +140,8 @@ def test_results_are_compared_with_a_reference(squares, x):
         assert [(m.checked, m.correct) for m in firsts] == [(True, is_right)] * 3
     with pytest.raises(gw.ArgumentError, match="exclude each other"):
         gw.measure(squares["old"], reference=items, check=lambda outputs: None, **arrays)
+    with pytest.raises(gw.ArgumentError, match=r"check= is ndarray, but must be True.*as reference="):
+        gw.measure(squares["old"], check=items, **arrays)
     with pytest.raises(gw.ArgumentError, match=r"check= returned True; return None where the outputs are right"):
         gw.measure(squares["old"], check=lambda outputs: True, **arrays)
 
@@ -235,7 +237,8 @@ def test_a_uniform_may_be_a_numpy_array(device, x):
     assert np.array_equal(y.to_numpy(), 3 * np.arange(1000, dtype=np.float32))
 
 
-def test_what_cannot_be_compared_is_refused_before_anything_runs(device, fresh_device, squares, x):
+def test_what_cannot_be_compared_is_refused_before_anything_runs(device, fresh_device, squares, x, monkeypatch):
+    monkeypatch.setattr(module, "interleaved", lambda *_, **__: pytest.fail("it ran"))
     old = squares["old"]
     elsewhere = {"old": old, "new": _kernel(fresh_device, "x[id.x]")}
     for kernels, options, problem in (
@@ -246,6 +249,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_runs(device, fresh_d
         (squares, {"baseline": "odl"}, "'odl' is none of old, new"),
         (squares, {"rounds": 2}, "at least 3"),
         (squares, {"rounds": 3.5}, "an integer"),
+        (squares, {"threshold": 2}, "a share between 0 and 1"),
         (squares, {"z": x}, "no kernel has an argument 'z'; they have x, y"),
     ):
         with pytest.raises(gw.GridwiseError, match=problem):

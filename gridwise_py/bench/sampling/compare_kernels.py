@@ -145,6 +145,7 @@ def compare_kernels(
     >>> found.baseline, len(found.measurements["largest"]), found.verdicts["largest"].old_rounds
     ('sum', 3, 3)
     """
+    judge_all([], threshold=threshold, confidence=confidence)  # refuses shares that do not fit, before measuring
     given = _checked(
         kernels, arrays, baseline, rounds, check, restore=restore, reference=reference, rtol=rtol, atol=atol
     )

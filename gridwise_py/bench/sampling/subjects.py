@@ -141,8 +141,13 @@ def benchmark_of(
     Raises
     ------
     ArgumentError, DatatypeError
-        If it is nothing that can be measured, a `Benchmark` is given inputs, or there are two ways to check.
+        If it is nothing that can be measured, a `Benchmark` is given inputs, or `check` does not fit.
     """
+    if not isinstance(check, bool) and not callable(check):
+        raise ArgumentError(
+            f"{caller}: check= is {type(check).__name__}, but must be True, False or a function of the outputs; give "
+            f"the right outputs as reference="
+        )
     if options.get("reference") is not None and callable(check):
         raise ArgumentError(f"{caller}: reference= and a function as check= exclude each other; give one")
     if isinstance(subject, Benchmark):
