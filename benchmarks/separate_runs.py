@@ -52,7 +52,6 @@ from gridwise_py.bench.results.precision import TARGET, half_interval
 from gridwise_py.bench.results.rounds import by_case
 from gridwise_py.bench.stats.levels import components
 from gridwise_py.bench.stats.verdict import VerdictKind
-from gridwise_py.bench.sweep.machine_load import LoadWatch
 from gridwise_py.planning.shaders import compose
 from gridwise_py.storage.json_files import write_json
 from gridwise_py.types.capabilities import Capabilities
@@ -96,7 +95,6 @@ def measure_one(
     device: Any, subject: dict[str, Any], protocol: gw.SamplingProtocol, process: int, number: int
 ) -> Result:
     """Measure a subject in this process, with arrays of its own; its results are not checked."""
-    watch = LoadWatch()
     axes: dict[str, Any] = {"datatype": "f32", "work": subject.get("work")}
     name, n = subject.get("kernel", ""), subject.get("n", 0)
     if "case" in subject:
@@ -108,7 +106,7 @@ def measure_one(
     found = gw.measure(primitive, mode=subject["mode"], protocol=protocol, check=False, case=axes, **arrays)
     found = replace(found, primitive=name, n=n)
     result = result_of(found, position=subject["position"], process=process, round_number=number)
-    return replace(result, samples=(), checked=False, other_load=watch.share())
+    return replace(result, samples=(), checked=False)
 
 
 @cache

@@ -78,6 +78,7 @@ from .errors import (
 
 if _typing.TYPE_CHECKING:
     from .bench.cases.benchmarked import Benchmark, benchmarked
+    from .bench.checks.check import Mismatch
     from .bench.results.dataframe import to_dataframe
     from .bench.results.reader import read_results
     from .bench.results.writer import write_results
@@ -255,6 +256,7 @@ if _typing.TYPE_CHECKING:
 # Loaded when they are first used: a process needs few of them. Those of `bench` need its extra.
 _PLACES = {
     "bench.cases.benchmarked": "Benchmark benchmarked",
+    "bench.checks.check": "Mismatch",
     "bench.results.dataframe": "to_dataframe",
     "bench.results.reader": "read_results",
     "bench.results.writer": "write_results",
@@ -394,6 +396,7 @@ __all__ = [
     "Min",
     "MinAndMax",
     "MinMax",
+    "Mismatch",
     "Moments",
     "Multiply",
     "Operand",

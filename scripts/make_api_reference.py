@@ -59,8 +59,8 @@ AREAS = {
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession timing_overhead "
     "TimingOverheads TimingOverhead StampCost Event synchronize profile Profile "
     "KeyAverages KeyAverage",
-    "Measuring": "benchmarked Benchmark measure SamplingProtocol Measurement benchmark BenchmarkResult compare_kernels "
-    "KernelComparison measure_energy EnergyResult EnergyWindow compare_energy EnergyComparison "
+    "Measuring": "benchmarked Benchmark measure SamplingProtocol Measurement Mismatch benchmark BenchmarkResult "
+    "compare_kernels KernelComparison measure_energy EnergyResult EnergyWindow compare_energy EnergyComparison "
     "read_results write_results to_dataframe",
     "Plans": "Plan Work Layout Operand Argument SameAs Product UpTo Signature",
     "Errors": "GridwiseError ArgumentError DatatypeError CallError BoundsError AxisError LengthError OverlapError "

@@ -262,7 +262,7 @@ class Signature:
                 words[name] = before[name]
         missing = [f"{name}= ({rule.name})" for name, rule in self.values.items() if name not in words]
         if missing:
-            raise ArgumentError(f"{self.primitive}.execute() needs {', '.join(missing)}")
+            raise ArgumentError(f"{self.primitive} needs {', '.join(missing)}")
         return words
 
     def check_lengths(self, lengths: Mapping[str, int]) -> None:

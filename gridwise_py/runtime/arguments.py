@@ -149,7 +149,7 @@ def _given(
     for name in arrays:
         if name not in known and name not in signature.values and name not in count:
             names = [*known, *signature.values, *([COUNT] if signature.takes_count else [])]
-            raise no_argument(f"{signature.primitive}.execute()", name, names)
+            raise no_argument(signature.primitive, name, names)
     given: dict[str, Items] = {}
     for name, argument in (*known.items(), *count.items()):
         value = arrays.get(name)
@@ -158,9 +158,7 @@ def _given(
         elif name in before and not (argument.is_output and name in arrays):
             given[name] = before[name]
         elif not argument.is_output:
-            raise ArgumentError(
-                f"{signature.primitive}.execute() needs {name}=; it was given {', '.join(given) or 'nothing'}"
-            )
+            raise ArgumentError(f"{signature.primitive} needs {name}=; it was given {', '.join(given) or 'nothing'}")
     return given
 
 
@@ -251,7 +249,7 @@ def _output(
     if needed is None or datatype is None:
         like = next((other for other, value in given.items() if isinstance(value, Array)), "x")
         raise ArgumentError(
-            f"{signature.primitive}.execute() needs {name}=, since its size cannot be told; make it with "
+            f"{signature.primitive} needs {name}=, since its size cannot be told; make it with "
             f"gw.empty_like({like}), or gw.empty(n, datatype, device)"
         )
     return _new_output(signature, name, needed, datatype, given, device)

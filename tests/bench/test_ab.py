@@ -12,6 +12,7 @@ import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from gridwise_py.bench.ab.table import JudgedTable
 from gridwise_py.bench.ab.turns import SIDES, MeasuredCase, Progress, Settings, TakenRow, measure_in_turns
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.cases.own_files import OwnCodeError
 from gridwise_py.bench.stats.verdict import VerdictKind
 from gridwise_py.bench.sweep.suite import Job
 from gridwise_py.cli import main
@@ -966,13 +968,24 @@ def test_a_wrong_result_is_not_timed(fake, monkeypatch):
     assert [word[1] for word in fake.log].count("start") == 2, "no further process for nothing"
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(OwnCodeError("line 3: KeyError: 'x'"), "line 3: KeyError: 'x'"), (OSError("no room"), "OSError: no room")],
+)
+def test_an_error_of_a_users_file_has_no_other_name(error, told):
+    def release():
+        raise error
+
+    assert worker._answer(SimpleNamespace(release=release), {"do": "release"}) == {"error": told}
+
+
 @pytest.mark.gpu
 @pytest.mark.slow
 def test_a_wrong_result_has_its_exit_code(tmp_path, monkeypatch):
     """A copy of the library, whose reduce adds one."""
     for name in ("gridwise_py", "shaders"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    with (tmp_path / "gridwise_py" / "__init__.py").open("a") as file:
+    with (tmp_path / "gridwise_py" / "runtime" / "array.py").open("a") as file:
         file.write("\nArray.to_numpy = lambda self, _real=Array.to_numpy: _real(self) + 1\n")
     result = _run("ab", ROOT, tmp_path, "reduce", "--n", 100, "--pairs", 2, "--rounds", 1, "--turn-s", "0.001")
     assert result.exit_code == 4, result.output

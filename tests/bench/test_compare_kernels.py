@@ -1,12 +1,15 @@
 """Kernels of users, measured in turns, judged, and written to a file that every command reads."""
 
+import re
+
 import numpy as np
 import pytest
+import wgpu
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench.checks.check import Mismatch
 from gridwise_py.bench.sampling import compare_kernels as module
+from gridwise_py.bench.sampling.machine_load import LoadWatch
 from gridwise_py.bench.sampling.samples import make_series
 from gridwise_py.bench.stats.verdict import VerdictKind
 from gridwise_py.cli import main
@@ -59,6 +62,22 @@ def test_kernels_are_measured_in_turns_and_every_command_reads_the_file(squares,
         assert shown.exit_code == 0, (command, shown.output)
 
 
+def test_other_work_on_the_machine_is_shown_and_written(device, squares, x, tmp_path, monkeypatch):
+    """`gridwise compare` judges nothing faster or slower on a CPU that others used."""
+    arrays = {"x": x, "y": gw.empty_like(x)}
+    for load, is_shown in ((0.4, True), (0.05, False), (None, False)):
+        monkeypatch.setattr(LoadWatch, "share", lambda watch, load=load: load)
+        found = gw.compare_kernels(squares, rounds=3, protocol=SHORT, **arrays)
+        single = gw.measure(squares["old"], protocol=SHORT, **arrays)
+        assert found.other_load == single.other_load == load
+        for one in (found, single):
+            assert ("other work used 40 % of this machine's processors" in repr(one)) == is_shown
+        assert ("other work" in single._repr_html_()) == is_shown
+        for results in (found, [single]):
+            gw.write_results(tmp_path / "a.json", results, device=device, overwrite=True)
+            assert {result.other_load for result in gw.read_results(tmp_path / "a.json").results} == {load}
+
+
 def test_functions_and_sequences_are_compared(device, squares, x, require):
     require("timestamp-query")
     y = gw.empty_like(x)
@@ -79,11 +98,83 @@ def test_functions_and_sequences_are_compared(device, squares, x, require):
     assert "others only CPU times; a function has GPU times if it returns its timed Run" in repr(found)
 
 
+def test_raw_buffers_are_arguments_as_arrays_are(device, squares, x):
+    def raw(items):
+        usage = wgpu.BufferUsage
+        return device.create_buffer_with_data(data=items, usage=usage.STORAGE | usage.COPY_SRC | usage.COPY_DST)
+
+    def record(encoder, x, y):
+        squares["old"].record(encoder, x=x, y=y)
+
+    items = x.to_numpy()
+    arrays = {"x": raw(items), "y": raw(items * 0)}
+    for _ in range(2):  # after the first run, y holds the right items already
+        found = gw.measure(squares["old"], protocol=SHORT, reference=items * items, **arrays)
+        assert (found.checked, found.correct) == (True, True)
+        assert not gw.measure(squares["old"], protocol=SHORT, **arrays).checked
+    assert gw.measure(record, protocol=SHORT, restore=["x"], **arrays).protocol["restored"] == ["x"]
+    typed = gw.Array(arrays["y"], "f32")
+    named = gw.Benchmark(record, arrays, {"y": items * items}, outputs={"y": typed})
+    assert gw.measure(named, protocol=SHORT).correct
+    with pytest.raises(gw.ArgumentError, match=r"the output y is a raw wgpu\.GPUBuffer.*gw\.Array\(buffer, 'f32'\)"):
+        gw.measure(record, protocol=SHORT, reference={"y": items}, **arrays)
+    with pytest.raises(gw.ArgumentError, match=r"x, which the reference takes, is a raw"):
+        gw.measure(gw.Benchmark(record, arrays, lambda x: {"y": x}, outputs={"y": typed}), protocol=SHORT)
+    with pytest.raises(gw.ArgumentError, match="what the function returned is a raw"):
+        gw.measure(lambda: arrays["y"], device=device, protocol=SHORT, reference=items)
+
+
+def test_results_are_compared_with_a_reference(squares, x):
+    items = x.to_numpy()
+    arrays = {"protocol": SHORT, "x": items, "y": np.zeros_like(items)}
+    for reference, options, is_right in (
+        (lambda x: x * x, {}, True),
+        (items * items, {}, True),
+        (items * items * 1.01, {}, False),
+        (items * items * 1.01, {"rtol": 0.02}, True),
+        (items * items + 1.0, {"atol": 2.0}, True),
+    ):
+        found = gw.measure(squares["old"], reference=reference, **options, **arrays)
+        both = gw.compare_kernels(squares, rounds=3, reference=reference, **options, **arrays)
+        firsts = [found, both.measurements["old"][0], both.measurements["new"][0]]
+        assert [(m.checked, m.correct) for m in firsts] == [(True, is_right)] * 3
+    with pytest.raises(gw.ArgumentError, match="exclude each other"):
+        gw.measure(squares["old"], reference=items, check=lambda outputs: None, **arrays)
+    with pytest.raises(gw.ArgumentError, match=r"check= is ndarray, but must be True.*as reference="):
+        gw.measure(squares["old"], check=items, **arrays)
+    with pytest.raises(gw.ArgumentError, match=r"check= returned True; return None where the outputs are right"):
+        gw.measure(squares["old"], check=lambda outputs: True, **arrays)
+
+
+def test_kernels_that_change_what_they_read_begin_with_the_same_items(device, x):
+    items = x.to_numpy()
+    adding = {"old": _kernel(device, "y[id.x] + x[id.x]"), "new": _kernel(device, "x[id.x] + y[id.x]")}
+    y = gw.asarray(items + 1.0, device)
+    options = {"rounds": 3, "protocol": SHORT, "reference": lambda x, y: x + y}
+    found = gw.compare_kernels(adding, restore=["y"], x=x, y=y, **options)
+    assert all(m.correct and m.mode.value == "hot" for rounds in found.measurements.values() for m in rounds)
+    np.testing.assert_array_equal(y.to_numpy(), items + 1.0)
+    wrong = gw.measure(adding["old"], protocol=SHORT, x=x, y=items, reference=options["reference"])
+    for one in (wrong, gw.compare_kernels(adding, x=items, y=items, **options)):
+        assert re.search(r"item 1 is .*, expected 2\.0 \(.*name it in restore=", repr(one))
+
+
+def test_benchmarks_keep_their_own_inputs(device):
+    starts = {"ones": 1.0, "twos": 2.0}
+    kernel, x = _kernel(device, "y[id.x] + x[id.x]"), np.arange(1000, dtype=np.float32)
+    benchmarks = {
+        name: gw.Benchmark(kernel, {"x": x, "y": np.full_like(x, start)}, x + start, restore=["y"])
+        for name, start in starts.items()
+    }
+    found = gw.compare_kernels(benchmarks, rounds=3, protocol=SHORT)
+    assert [m.correct for rounds in found.measurements.values() for m in rounds] == [True] * 6
+
+
 def test_a_wrong_kernel_gets_no_verdict(device, squares, x):
     def check(outputs):
         got = outputs["y"].to_numpy()
         wrong = np.flatnonzero(got != np.arange(1000.0) ** 2)
-        return Mismatch(int(wrong[0]), got[wrong[0]], wrong[0] ** 2, wrong.size) if wrong.size else None
+        return gw.Mismatch(int(wrong[0]), got[wrong[0]], wrong[0] ** 2, wrong.size) if wrong.size else None
 
     kernels = {**squares, "wrong": _kernel(device, "x[id.x] + 1.0")}
     found = gw.compare_kernels(kernels, rounds=3, protocol=SHORT, check=check, x=x, y=gw.empty_like(x))
@@ -106,7 +197,7 @@ def test_the_unit_of_a_verdict_is_the_round(device, squares, x, monkeypatch, rat
     """The machine changes its speed by far more than the kernels differ."""
     rng = np.random.default_rng(1)
 
-    def synthetic(kernels, arrays, *, rounds, **options):
+    def synthetic(kernels, *, rounds, **options):
         states = [1.0, 1.6, 0.8, 1.1, 0.7]
         found = {name: [] for name in kernels}
         for number in range(rounds):
@@ -146,7 +237,8 @@ def test_a_uniform_may_be_a_numpy_array(device, x):
     assert np.array_equal(y.to_numpy(), 3 * np.arange(1000, dtype=np.float32))
 
 
-def test_what_cannot_be_compared_is_refused_before_anything_runs(device, fresh_device, squares, x):
+def test_what_cannot_be_compared_is_refused_before_anything_runs(device, fresh_device, squares, x, monkeypatch):
+    monkeypatch.setattr(module, "interleaved", lambda *_, **__: pytest.fail("it ran"))
     old = squares["old"]
     elsewhere = {"old": old, "new": _kernel(fresh_device, "x[id.x]")}
     for kernels, options, problem in (
@@ -157,6 +249,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_runs(device, fresh_d
         (squares, {"baseline": "odl"}, "'odl' is none of old, new"),
         (squares, {"rounds": 2}, "at least 3"),
         (squares, {"rounds": 3.5}, "an integer"),
+        (squares, {"threshold": 2}, "a share between 0 and 1"),
         (squares, {"z": x}, "no kernel has an argument 'z'; they have x, y"),
     ):
         with pytest.raises(gw.GridwiseError, match=problem):

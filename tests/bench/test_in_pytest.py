@@ -95,7 +95,6 @@ def invented(monkeypatch):
         return [replace(m, whole={"cpu_wall": m.whole["cpu_wall"]}, kernels=(), ticks=()) for m in found]
 
     monkeypatch.setattr(fixture, "measure_rounds", measure_rounds)
-    monkeypatch.setattr(fixture.LoadWatch, "share", lambda watch: None)
     return given
 
 
@@ -215,9 +214,12 @@ ADD = "@group(0) @binding(0) var<storage, read_write> x: array<f32>;" \\
 def test_it(gpu_benchmark):
     add = gw.Kernel(device, ADD, {{"x": "read_write"}}, 2)
     x = gw.asarray(X, device)
-    gpu_benchmark(add, mode="hot", restore=["x"], reference=X + 1, rounds=3, protocol=SHORT, x=x)
+    gpu_benchmark(add, restore=["x"], reference=X + 1, rounds=3, protocol=SHORT, x=x)
+    gpu_benchmark(add, name="unnamed", reference=X + 1, rounds=3, protocol=SHORT, x=X)
 """
-    run(text, "--gridwise").assert_outcomes(passed=1)
+    result = run(text, "--gridwise")
+    result.assert_outcomes(failed=1)
+    assert re.search(r"test_it unnamed is wrong: .*name it in restore=", _said(result))
 
 
 @pytest.mark.needs("the repository")

@@ -14,6 +14,7 @@ import gridwise_py as gw
 from gridwise_py.bench.calibrate import repeatability
 from gridwise_py.bench.calibrate.repeatability import LearntSpread, spread_for, time_class_ns
 from gridwise_py.bench.results.precision import TARGET, half_interval, levels_of, precision_line
+from gridwise_py.bench.sampling import machine_load
 from gridwise_py.bench.stats.levels import (
     Components,
     Repeatability,
@@ -25,7 +26,6 @@ from gridwise_py.bench.stats.levels import (
     step_share,
 )
 from gridwise_py.bench.stats.verdict import Cause, Pair, VerdictKind, judge_all
-from gridwise_py.bench.sweep import machine_load
 from gridwise_py.bench.sweep.budget import LEAST_PROCESSES
 from gridwise_py.bench.sweep.repeatability import spreads_of
 from gridwise_py.storage import cache

@@ -84,6 +84,10 @@ def test_a_measured_run_is_as_the_schema_says(device, tmp_path):
     path = tmp_path / "run.json"
     write_results(path, made)
     assert read_results(path) == made
+    assert repr(made).startswith("Results(2 results of 2 cases, ")
+    assert re.fullmatch(r"Result\(scan add u32 n=5,000: .*s .*\)", repr(made.results[0]))
+    write_results(path, measured[0], device=device, overwrite=True)
+    assert [result.mode for result in read_results(path).results] == [Mode.BATCH]
     entry = made.results[0]
     # What the first release promised.
     assert made.schema_version == model.SCHEMA_VERSION

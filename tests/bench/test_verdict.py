@@ -434,7 +434,7 @@ def test_noise_is_called_noise_and_only_a_small_margin_is_called_close():
     noisy = decide(_evidence(ratio=1.0, low=0.74, high=1.352, same_low=0.8, same_high=1.3, threshold=0.02), Limits())
     assert noisy.cause is Cause.NOISE
     assert "too noisy for this threshold" in noisy.reason
-    assert "--processes 10 --rounds 3" in noisy.settle
+    assert "gridwise ab" in noisy.settle
     assert "another" not in noisy.settle
     assert not noisy.too_noisy
     for ratio in (1.05, 1 / 1.05):

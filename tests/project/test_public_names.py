@@ -53,6 +53,7 @@ SINCE = {
         EnergyComparison EnergyResult EnergyWindow compare_energy measure_energy
         ArgMinAndMax ArgMinMax CopyRanges SegmentedTopItems argminmax copy_ranges find_if
         nth_element
+        Mismatch
     """,
 }
 #: Public once, and why no more.

@@ -404,7 +404,7 @@ def test_cpu_timing_with_a_callers_encoder(device, calm, scan, x, out):
 def test_unknown_and_missing_arguments(device, calm, x, out):
     scan = gw.Scan(device)
     calm(scan, gw.ArgumentError, "no argument 'x'; it takes input, output, n", out, x=x, output=out)
-    calm(scan, gw.ArgumentError, "needs input=; it was given nothing", out, output=None)
+    calm(scan, gw.ArgumentError, "Scan needs input=; it was given nothing", out, output=None)
     calm(gw.VectorAdd(device), gw.ArgumentError, "needs b=; it was given a", out, a=x, output=None)
 
 

@@ -194,7 +194,8 @@ def _answer(worker: _Worker, command: dict[str, Any]) -> dict[str, Any]:
     try:
         return method(**command)
     except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}"[:2000]}
+        kind = type(error).__name__
+        return {"error": (str(error) if kind == "OwnCodeError" else f"{kind}: {error}")[:2000]}
 
 
 def _serve(commands: TextIO, answers: TextIO) -> None:

@@ -89,7 +89,7 @@ def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
         found.append(Remark("clock", text, tuple(moved)))
     unchecked = [result.name_with_n for result in results if result.correct and not result.checked]
     if unchecked and device.limits:  # nothing that another tool measured is checked
-        text = f"Not checked: {listed(unchecked)}. A wrong result passes; give a reference=, or gw.measure a check=."
+        text = f"Not checked: {listed(unchecked)}. A wrong result passes; give a reference=."
         found.append(Remark("unchecked", text, tuple(unchecked)))
     if left_out:
         how = "taken while the machine was slower or faster" if on_cpu else LEFT_OUT

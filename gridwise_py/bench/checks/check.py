@@ -22,13 +22,26 @@ _RTOL_COMPLEX = 1e-5
 
 @dataclass(frozen=True)
 class Mismatch:
-    """The first wrong item."""
+    """The first wrong item of a result.
+
+    A function that is given as ``check=`` returns one, or None where all is right.
+
+    Attributes
+    ----------
+    index : int
+        In the flat output.
+    got, expected : number
+    wrong_items : int
+        How many are wrong.
+    argument : str
+        The output, of several.
+    """
 
     index: int
     got: complex | float | int
     expected: complex | float | int
     wrong_items: int
-    argument: str = ""  # of a primitive with several outputs
+    argument: str = ""
 
     def __str__(self) -> str:
         where = f"{self.argument}: " if self.argument else ""

@@ -25,7 +25,6 @@ from ..sampling.measure import measure_rounds, prepared
 from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
 from ..sampling.subjects import benchmark_of
-from ..sweep.machine_load import LoadWatch
 from .judgement import judge
 from .session import Session
 
@@ -138,7 +137,8 @@ class GpuBenchmark:
         check : bool or callable, default True
             As for `measure`.
         mode : {"batch", "hot", "cold", "latency"}, optional
-            As for `measure`; by default batch of a primitive, latency of a function that submits, hot of others.
+            As for `measure`; by default batch of a primitive that restores nothing, latency of a function that submits,
+            hot of others.
         rounds : int, default 5
         protocol : SamplingProtocol, optional
             Of each round; by default 0.1 s of samples.
@@ -181,19 +181,16 @@ class GpuBenchmark:
         gate = 0.05 if options["gate"] is None else float(options["gate"])
         _check_shares(threshold, gate)
         full_name = self._full_name(name)
-        if reference is not None and callable(check):
-            raise ArgumentError("gpu_benchmark: reference= and a function as check= exclude each other; give one")
-        watch = LoadWatch()
         benchmark = benchmark_of(
-            "gpu_benchmark", subject, arrays, reference=reference, rtol=rtol, atol=atol, restore=restore
+            "gpu_benchmark", subject, arrays, check, reference=reference, rtol=rtol, atol=atol, restore=restore
         )
-        usual = Mode.BATCH if isinstance(benchmark.run, Primitive) else Mode.HOT
+        usual = Mode.BATCH if isinstance(benchmark.run, Primitive) and not benchmark.restore else Mode.HOT
         ready = prepared(benchmark, mode, usual=options["mode"] or usual, check=check, device=device)
         device = ready.subject.device
         self._use(device)
         protocols = _round_protocols(options["protocol"], rounds, on_cpu=context_of(device).capabilities.is_cpu)
         measurements = [replace(m, primitive=full_name, n=n or m.n) for m in measure_rounds(ready, protocols)]
-        comparison = self._judged(device, measurements, watch.share(), threshold, gate)
+        comparison = self._judged(device, measurements, threshold, gate)
         return Benchmarked(full_name, tuple(measurements), comparison)
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -208,19 +205,15 @@ class GpuBenchmark:
         self,
         device: wgpu.GPUDevice,
         measurements: Sequence[Measurement],
-        load: float | None,
         threshold: float,
         gate: float,
     ) -> Comparison | None:
         """Keep measurements for the results file, and judge them; fail the test if one is wrong or slower."""
         session, files = self._session, self._session.files
-        results = [
-            replace(result_of(m, round_number=i), checked=m.checked, other_load=load)
-            for i, m in enumerate(measurements)
-        ]
+        results = [replace(result_of(m, round_number=i), checked=m.checked) for i, m in enumerate(measurements)]
         name = measurements[0].primitive
-        wrong = next((m.mismatches[0] for m in measurements if m.mismatches), None)
-        if wrong is not None:
+        wrong = next(("; ".join(m.faults) for m in measurements if m.faults), "")
+        if wrong:
             session.keep(device, results, None)
             timed = "" if any(m.whole for m in measurements) else "; it was not timed"
             _fail(f"{name} is wrong: {wrong}{timed}: correct it, or the reference")

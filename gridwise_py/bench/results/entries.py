@@ -95,6 +95,7 @@ def result_of(m: Measurement, *, position: int = 0, round_number: int = 0, proce
         "warnings": m.warnings,
         "observations": m.observations,
         **({} if m.energy is None else {"energy": m.energy.to_json()}),
+        **({} if m.other_load is None else {"other_load": m.other_load}),
         "tick_period_ns": m.tick_period_ns,
         "ticks": None,
         "samples": _totals(m, trials),

@@ -17,6 +17,7 @@ from ...storage.schemas import Limits
 from ..calibrate.canary import CanaryTime, settled
 from ..cases.mode import Mode
 from ..cases.names import case_name
+from ..sampling.machine_load import is_busy
 from ..stats.energy import EnergyResult
 from ..stats.series import Count, Difference, Positive, Series, StopReason, Summary, Time
 
@@ -50,9 +51,6 @@ __all__ = [
 
 SCHEMA: Final = "gridwise.bench"
 SCHEMA_VERSION: Final = 3
-
-# Other processes that use less of the machine hardly change the times of a CPU adapter.
-_LOADED = 0.1
 
 Sha256 = Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
 #: ns of a tick.
@@ -509,6 +507,9 @@ class Result(Record):
     ticks: TicksReference | None
     samples: tuple[Sample, ...]
 
+    def __repr__(self) -> str:
+        return f"Result({self.name_with_n}: {'no time' if self.timed is None else self.timed.text()})"
+
     # ---- the case
 
     @property
@@ -604,7 +605,7 @@ class Result(Record):
     @property
     def is_loaded(self) -> bool:
         """Whether other processes used so much of the machine that the times of a CPU are theirs, too."""
-        return (self.other_load or 0.0) > _LOADED
+        return is_busy(self.other_load)
 
     @property
     def moved_bytes(self) -> int | None:
@@ -702,6 +703,10 @@ class Results(Record):
     planned: Count | None = left_out()
     levels: tuple[CaseLevels, ...] = left_out(())
     results: tuple[Result, ...] = ()
+
+    def __repr__(self) -> str:
+        count, cases = len(self.results), len({result.key for result in self.results})
+        return f"Results({count} result{'s' * (count != 1)} of {cases} case{'s' * (cases != 1)}, {self.device.adapter})"
 
     def in_order(self) -> list[Result]:
         """Return the results in the order in which they were asked for, visits to a case one after the other."""

@@ -72,7 +72,7 @@ def check_results_path(path: Path) -> None:
 
 def write_results(
     path: str | Path,
-    results: Results | KernelComparison | Sequence[Measurement],
+    results: Results | KernelComparison | Measurement | Sequence[Measurement],
     *,
     device: wgpu.GPUDevice | None = None,
     overwrite: bool = False,
@@ -82,10 +82,10 @@ def write_results(
     Parameters
     ----------
     path : str or Path
-    results : Results, KernelComparison or sequence of Measurement
+    results : Results, KernelComparison, Measurement or sequence of Measurement
         Measurements of one name, n and mode are rounds.
     device : wgpu.GPUDevice, optional
-        Of a sequence of measurements.
+        Of measurements.
     overwrite : bool, default False
 
     Raises
@@ -113,7 +113,7 @@ def write_results(
     if not isinstance(results, Results):
         if device is None:
             raise ArgumentError("gw.write_results() of measurements needs the device that they were taken on: device=")
-        results = results_document(device, results)
+        results = results_document(device, [results] if isinstance(results, Measurement) else results)
     write_json(path, results.to_json())
 
 

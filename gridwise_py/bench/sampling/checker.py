@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast
 
 import numpy as np
+import wgpu
 
 from ... import Array, ChunkedArray, Primitive, Run
 from ...errors import ArgumentError
@@ -14,6 +15,7 @@ from ...internals import OnGpu
 from ..cases.benchmarked import Benchmark
 from ..checks.check import Mismatch, difference, mismatch
 from ..checks.oracle import Oracle
+from .measurement import CHANGES_ITSELF
 from .subjects import Subject, Submitted
 
 __all__ = ["Check", "Checker", "checker_of", "expected_results"]
@@ -104,15 +106,17 @@ class Checker:
     def notes(self) -> list[str]:
         """Return what may explain the last result."""
         if len(self.results) > 1 and not self.results[0] and self.results[-1]:
-            return [
-                "the first result was right and the last one wrong: if a trial changes what the next one reads, name "
-                "it in restore="
-            ]
+            return [CHANGES_ITSELF]
         return []
 
     def _wrong(self) -> tuple[Mismatch, ...]:
         if callable(self._check):
-            found = self._check(self._subject.results())
+            found = cast(Any, self._check(self._subject.results()))
+            if found is not None and not isinstance(found, Mismatch):
+                raise ArgumentError(
+                    f"{self._subject.name}: check= returned {found!r:.60}; return None where the outputs are right, "
+                    f"else gw.Mismatch(index, got, expected, wrong_items)"
+                )
             return () if found is None else (found,)
         if self._inputs is None or self._primitive is None:
             return ()
@@ -146,16 +150,21 @@ class OwnCheck:
         if not subject.outputs and not isinstance(subject.runnable, Submitted):
             if benchmark.reference is not None:
                 raise ArgumentError(
-                    f"{subject.name}: there is a reference, but no output to compare; name what is written: outputs=…"
+                    f"{subject.name}: there is a reference, but no output to compare; let it name what is written, "
+                    f"{{'y': …}}"
                 )
             if subject.arrays and not callable(benchmark.run):
                 raise ArgumentError(
                     f"{subject.name} writes nothing: none of {', '.join(subject.arrays)} is 'read_write', so its work "
                     f"has no effect"
                 )
+        if benchmark.reference is not None:
+            for key, output in subject.outputs.items():
+                _refuse_raw(f"{subject.name}: the output {key}", output)
         subject.forget_outputs()
-        # Another run may have left the right results in an Array of the caller's.
-        is_new = is_new or not any(isinstance(benchmark.inputs.get(key), OnGpu) for key in subject.outputs)
+        # Another run may have left the right results in memory of the caller's.
+        on_gpu = (OnGpu, wgpu.GPUBuffer)
+        is_new = is_new or not any(isinstance(benchmark.inputs.get(key), on_gpu) for key in subject.outputs)
         ran = isinstance(subject.runnable, Submitted)
         self._before = _downloaded(subject.outputs) if is_new and not ran else {}
         self._inputs: dict[str, Any] = {}
@@ -192,7 +201,7 @@ class OwnCheck:
             raise ArgumentError(
                 f"{self._subject.name} writes nothing: after a run {', '.join(got)} {'is' if len(got) == 1 else 'are'} "
                 f"as before; look at its workgroups and conditions"
-                + ("" if self.compares else ", or give a reference if these are the right items")
+                + ("" if self.compares else ", or give reference= if these are the right items")
             )
         return found
 
@@ -223,6 +232,8 @@ class OwnCheck:
                     f"{', '.join(self._inputs)}"
                 )
             chosen = {key: value for key, value in self._inputs.items() if takes_all or key in parameters}
+            for key, value in chosen.items():
+                _refuse_raw(f"{name}: {key}, which the reference takes,", value)
             given = self._guarded(lambda: cast(Callable[..., Any], self._benchmark.reference)(**chosen))
         if isinstance(given, Array):
             given = given.to_numpy()
@@ -233,8 +244,8 @@ class OwnCheck:
             )
             if len(listed) != len(got):
                 raise ArgumentError(
-                    f"{name}: of {', '.join(got)} the reference gives one, and not its name; let it return a mapping "
-                    f"by name, or say outputs=['{list(got)[-1]}']"
+                    f"{name}: of {', '.join(got)} the reference gives one, and not its name; let it be a mapping by "
+                    f"name, {{'{list(got)[-1]}': …}}"
                 )
             given = dict(zip(got, listed, strict=True))
         found: dict[str, np.ndarray] = {}
@@ -259,7 +270,16 @@ def _named(results: Any) -> dict[str, np.ndarray]:
         return {str(key): _numpy(value) for key, value in cast(Mapping[Any, Any], results).items()}
     if results is None:
         raise ArgumentError("there is a reference, but the function returned None; let it return the result")
+    _refuse_raw("what the function returned", results)
     return {"": _numpy(results)}
+
+
+def _refuse_raw(what: str, value: Any) -> None:
+    if isinstance(value, wgpu.GPUBuffer):
+        raise ArgumentError(
+            f"{what} is a raw wgpu.GPUBuffer, and nobody knows of which items; give it as gw.Array(buffer, 'f32'), "
+            f"with its datatype"
+        )
 
 
 def _numpy(value: Any) -> np.ndarray:

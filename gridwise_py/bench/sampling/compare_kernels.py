@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -18,6 +18,7 @@ from ..cases.mode import Mode, ModeLike
 from ..stats.verdict import Verdict, judge_all
 from .checker import Check
 from .interleave import in_own_words, interleaved, pair_in_turns, samples_ns
+from .machine_load import load_note
 from .measurement import Measurement
 from .protocol import SamplingProtocol
 from .subjects import benchmark_of, checked_mode, device_of, names_of, subject_of, uploaded
@@ -54,19 +55,24 @@ class KernelComparison:
         times = [time for each in samples_ns(self.measurements[name]) for time in each]
         return median(times) if times else None
 
+    @property
+    def other_load(self) -> float | None:
+        """The share of all processors that other processes used meanwhile, from 0 to 1."""
+        return next(iter(self.measurements.values()))[0].other_load
+
     def __repr__(self) -> str:
         width = max(map(len, self.measurements))
         lines: list[str] = []
         for name, rounds in self.measurements.items():
             time_ns = self.time_ns(name)
             said = "the baseline" if name == self.baseline else str(self.verdicts[name] or self._not_judged(name))
-            wrong = [each for m in rounds for each in m.mismatches]
+            wrong = next((m.faults for m in rounds if m.faults), ())
             if wrong:
-                said = f"wrong: {wrong[0]}"
+                said = f"wrong: {'; '.join(wrong)}"
             elif not rounds[0].checked:
                 said += " (results not checked)"
             lines.append(f"{name:{width}}  {format_time(time_ns, 'no time'):>9}  {said}")
-        return "\n".join(lines)
+        return "\n".join(filter(None, (*lines, load_note(self.other_load))))
 
     def _not_judged(self, name: str) -> str:
         return f"not judged: {_obstacle(self.measurements[self.baseline], self.measurements[name])}"
@@ -80,6 +86,10 @@ def compare_kernels(
     rounds: int = 9,
     mode: ModeLike | None = None,
     protocol: SamplingProtocol | None = None,
+    restore: Iterable[str] | None = None,
+    reference: Any = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     check: Check = True,
     threshold: float = 0.02,
     confidence: float = 0.95,
@@ -100,9 +110,11 @@ def compare_kernels(
     rounds : int, default 9
         At least 3.
     mode : str, optional
-        By default batch; latency if one submits by itself.
+        By default batch; hot if one restores arguments, latency if one submits by itself.
     protocol : SamplingProtocol, optional
         Of a kernel in a round; by default 0.1 s of samples.
+    restore, reference, rtol, atol : optional
+        As for `measure`.
     check : bool or callable, default True
         As for `measure`, in the first round. A kernel with a wrong result is not measured again.
     threshold : float, default 0.02
@@ -133,16 +145,20 @@ def compare_kernels(
     >>> found.baseline, len(found.measurements["largest"]), found.verdicts["largest"].old_rounds
     ('sum', 3, 3)
     """
-    given = _checked(kernels, arrays, baseline, rounds)
+    judge_all([], threshold=threshold, confidence=confidence)  # refuses shares that do not fit, before measuring
+    given = _checked(
+        kernels, arrays, baseline, rounds, check, restore=restore, reference=reference, rtol=rtol, atol=atol
+    )
     first = next(iter(kernels)) if baseline is None else baseline
     devices = {id(one): one for name in given if (one := device_of(given[name], device)) is not None}
     if len(devices) > 1:
         raise ArgumentError("gw.compare_kernels(): the kernels lie on different devices; make all of them on one")
-    modes = [checked_mode(benchmark, mode, Mode.BATCH) for benchmark in given.values()]
+    usual = Mode.HOT if any(benchmark.restore for benchmark in given.values()) else Mode.BATCH
+    modes = [checked_mode(benchmark, mode, usual) for benchmark in given.values()]
     asked = Mode.LATENCY if Mode.LATENCY in modes else modes[0]
     on = next(iter(devices.values()), None) or subject_of(None, first, given[first]).device
     found = interleaved(
-        _with_outputs(given, arrays, on), {},
+        _with_outputs(given, arrays, on),
         rounds=rounds, protocol=protocol or _PROTOCOL, mode=asked.value, check=check, device=on,
     )  # fmt: skip
     named = {name: tuple(replace(m, primitive=name) for m in taken) for name, taken in found.items()}
@@ -169,7 +185,12 @@ def _obstacle(old: Sequence[Measurement], new: Sequence[Measurement]) -> str:
 
 
 def _checked(
-    kernels: Mapping[str, Measurable], arrays: Mapping[str, Any], baseline: str | None, rounds: int
+    kernels: Mapping[str, Measurable],
+    arrays: Mapping[str, Any],
+    baseline: str | None,
+    rounds: int,
+    check: Check,
+    **options: Any,
 ) -> dict[str, Benchmark]:
     """Return what can be compared, each with the arguments that it has of those given."""
     if not isinstance(kernels, Mapping) or len(kernels) < 2:
@@ -188,6 +209,7 @@ def _checked(
         name: benchmark_of(
             f"gw.compare_kernels(): {name}", kernel,
             {key: value for key, value in arrays.items() if key in (arrays if own is None else own)},
+            check, **options,
         )
         for (name, own), kernel in zip(names.items(), kernels.values(), strict=True)
     }  # fmt: skip
@@ -205,11 +227,12 @@ def _with_outputs(
         uploads = run.signature.arguments if isinstance(run, Primitive) else given
         shared |= uploaded({key: value for key, value in given.items() if key not in shared}, uploads, device)
         inputs = {**benchmark.inputs, **{key: shared[key] for key in given if key in uploads}}
-        outputs = run.bind(**inputs).outputs if isinstance(run, Primitive) else {}
-        for key, output in outputs.items():
-            kept = shared.get(key)
-            alike = isinstance(kept, Array) and (kept.shape, kept.datatype) == (output.shape, output.datatype)
-            inputs[key] = kept if alike else output
-            shared.setdefault(key, output)
+        if isinstance(run, Primitive):
+            inputs = uploaded(inputs, run.signature.arguments, device)  # a Benchmark has its own
+            lacked = {key: output for key, output in run.bind(**inputs).outputs.items() if key not in inputs}
+            for key, output in lacked.items():
+                kept = shared.setdefault(key, output)
+                alike = isinstance(kept, Array) and (kept.shape, kept.datatype) == (output.shape, output.datatype)
+                inputs[key] = kept if alike else output
         found[name] = replace(benchmark, inputs=inputs)
     return found

@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import wgpu
 
-from ... import Array
-from ...errors import ArgumentError
-from ..cases.benchmarked import Measurable
+from ..cases.benchmarked import Benchmark
 from ..cases.mode import ModeLike
 from ..stats.verdict import Pair, Verdict
 from .checker import Check
-from .measure import measure
+from .machine_load import LoadWatch
+from .measure import measured, prepared
 from .measurement import Measurement
 from .protocol import SamplingProtocol
 
@@ -24,51 +22,45 @@ __all__ = ["in_own_words", "interleaved", "pair_in_turns", "samples_ns"]
 
 
 def interleaved(
-    primitives: Mapping[str, Measurable],
-    arrays: Mapping[str, Array],
+    benchmarks: Mapping[str, Benchmark],
     *,
     rounds: int,
     protocol: SamplingProtocol,
-    mode: ModeLike = "batch",
-    check: Check = False,
-    device: wgpu.GPUDevice | None = None,
+    mode: ModeLike,
+    check: Check,
+    device: wgpu.GPUDevice,
 ) -> dict[str, list[Measurement]]:
-    """Measure each primitive once per round, in a new random order each round.
+    """Measure each benchmark once per round, in a new random order each round.
 
     Parameters
     ----------
-    primitives : mapping from str to Primitive or what else `gw.measure` takes
-        By name; all take `arrays`.
-    arrays : mapping from str to Array
-        Inputs and outputs.
+    benchmarks : mapping from str to Benchmark
     rounds : int
-        At least 1.
     protocol : SamplingProtocol
         Of one measurement.
-    mode : str
+    mode, device
         See `gw.measure`.
     check : bool or callable
-        See `gw.measure`; in the first round. A primitive with a wrong result is not measured again.
-    device : wgpu.GPUDevice, optional
-        See `gw.measure`.
+        See `gw.measure`; in the first round. One with a wrong result is not measured again.
 
     Returns
     -------
     dict from str to list of Measurement
     """
-    if rounds < 1:
-        raise ArgumentError(f"rounds is {rounds!r}, but must be at least 1")
     rng = np.random.default_rng(protocol.seed)
-    found: dict[str, list[Measurement]] = {name: [] for name in primitives}
+    found: dict[str, list[Measurement]] = {name: [] for name in benchmarks}
+    watch = LoadWatch()  # of all rounds: one is short for the counters, and its share uncertain
     for round_number in range(rounds):
-        for name in rng.permutation(list(primitives)):
+        for name in rng.permutation(list(benchmarks)):
             taken = found[str(name)]
             if taken and not taken[0].correct:
                 continue
-            wanted = check if round_number == 0 else False
-            given: Mapping[str, Any] = arrays
-            taken.append(measure(primitives[name], mode=mode, protocol=protocol, check=wanted, device=device, **given))
-    return found
+            ready = prepared(benchmarks[name], mode, check=check if round_number == 0 else False, device=device)
+            taken.append(measured(ready, {}, protocol))
+            if ready.restored:  # the next one may have the same arguments
+                ready.pristine.put_back()
+    load = watch.share()
+    return {name: [replace(m, other_load=load) for m in taken] for name, taken in found.items()}
 
 
 def samples_ns(measurements: Sequence[Measurement]) -> list[tuple[float, ...]]:

@@ -22,6 +22,7 @@ from ..stats.series import StopReason
 from .checker import Check, Checker, checker_of
 from .conditions import Conditions
 from .energy import subject_energy
+from .machine_load import LoadWatch
 from .measurement import Measurement
 from .pristine import Pristine, to_restore
 from .protocol import SamplingProtocol
@@ -29,7 +30,7 @@ from .sampler import Sampler
 from .samples import Samples
 from .subjects import Subject, Submitted, benchmark_of, checked_mode, device_of, subject_of
 
-__all__ = ["Ready", "measure", "measure_case", "measure_rounds", "prepared"]
+__all__ = ["Ready", "measure", "measure_case", "measure_rounds", "measured", "prepared"]
 
 _FLUSH_BYTES = 256 << 20
 _MAX_FLUSH_BYTES = 1 << 30
@@ -43,6 +44,9 @@ def measure(
     mode: ModeLike | None = None,
     protocol: SamplingProtocol | None = None,
     restore: Iterable[str] | None = None,
+    reference: Any = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     check: Check = True,
     case: Mapping[str, Any] | None = None,
     device: wgpu.GPUDevice | None = None,
@@ -60,9 +64,12 @@ def measure(
     protocol : SamplingProtocol, optional
     restore : iterable of str, optional
         Arguments that are put back, untimed, before each trial; by default inputs that share memory with an output.
+    reference, rtol, atol : optional
+        The right outputs and how much floats may differ, as of a `Benchmark`. By default a primitive is compared with
+        its reference in numpy; a `Kernel` has none.
     check : bool or callable, default True
         Whether results are compared with the reference; or a function that takes the outputs by name and returns a
-        Mismatch or None.
+        `Mismatch` or None.
     case : mapping, optional
         What else identifies it.
     device : wgpu.GPUDevice, optional
@@ -107,13 +114,18 @@ def measure(
     'latency'
     """
     protocol = protocol or SamplingProtocol()
-    benchmark = benchmark_of("gw.measure", subject, arrays, restore=restore)
-    return _measured(prepared(benchmark, mode, check=check, device=device), case or {}, protocol)
+    benchmark = benchmark_of(
+        "gw.measure", subject, arrays, check, restore=restore, reference=reference, rtol=rtol, atol=atol
+    )
+    return measured(prepared(benchmark, mode, check=check, device=device), case or {}, protocol)
 
 
-def _measured(ready: Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
-    unsampled = ready.unsampled(case, protocol)
-    return _sampled(unsampled, ready, protocol) if ready.subject.runnable.labels else unsampled
+def measured(ready: Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
+    """Measure something that is ready."""
+    watch, found = LoadWatch(), ready.unsampled(case, protocol)
+    if ready.subject.runnable.labels:
+        found = _sampled(found, ready, protocol)
+    return replace(found, other_load=watch.share())
 
 
 def measure_rounds(ready: Ready, protocols: Sequence[SamplingProtocol]) -> list[Measurement]:
@@ -128,12 +140,14 @@ def measure_rounds(ready: Ready, protocols: Sequence[SamplingProtocol]) -> list[
     if first.mismatches or not ready.subject.runnable.labels:
         return [first]
     found: list[Measurement] = []
+    watch = LoadWatch()
     for protocol in protocols:
         settings = {**first.protocol, **protocol.to_dict()}
         found.append(_sampled(replace(first, protocol=settings), ready, protocol))
         if found[-1].mismatches:
             break
-    return found
+    load = watch.share()
+    return [replace(m, other_load=load) for m in found]
 
 
 def measure_case(
@@ -150,15 +164,15 @@ def measure_case(
     try:
         benchmark = case.benchmark(device, mode, protocol.seed)
         if own is None:
-            measured = _measured(prepared(benchmark, mode, check=check), case.axes, protocol)
+            found = measured(prepared(benchmark, mode, check=check), case.axes, protocol)
         else:
 
             def run() -> Measurement:
                 ready = prepared(benchmark, mode, own.full_name, check=check, device=device, guarded=own.guarded)
-                return _measured(ready, case.axes, protocol)
+                return measured(ready, case.axes, protocol)
 
-            measured = own.guarded(run)
-        return replace(measured, primitive=case.primitive, n=case.n)
+            found = own.guarded(run)
+        return replace(found, primitive=case.primitive, n=case.n)
     except (GridwiseError, wgpu.GPUError, MemoryError) as error:
         said = str(error) if isinstance(error, OwnCodeError) else f"{type(error).__name__}: {error}"
         return Measurement(

@@ -14,8 +14,14 @@ from ..cases.names import case_name
 from ..checks.check import Mismatch
 from ..stats.energy import EnergyResult
 from ..stats.series import Series, StopReason
+from .machine_load import load_note
 
-__all__ = ["Measurement"]
+__all__ = ["CHANGES_ITSELF", "Measurement"]
+
+#: A warning, which a wrong result is shown with.
+CHANGES_ITSELF = (
+    "the first result was right and the last one wrong: if a trial changes what the next one reads, name it in restore="
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,8 @@ class Measurement:
     tick_period_ns : float or None
     energy : EnergyResult or None
         Of a trial.
+    other_load : float or None
+        The share of all processors of the machine that other processes used meanwhile, from 0 to 1.
     begun_ns : int or None
         By ``time.perf_counter_ns()``.
     error : str or None
@@ -86,6 +94,7 @@ class Measurement:
     ticks: tuple[tuple[tuple[int, int], ...], ...] = ()
     tick_period_ns: float | None = None
     energy: EnergyResult | None = None
+    other_load: float | None = None
     begun_ns: int | None = None
     error: str | None = None
 
@@ -93,6 +102,11 @@ class Measurement:
     def correct(self) -> bool:
         """Whether it ran, and no result was wrong."""
         return self.error is None and not self.mismatches
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The first wrong item, and what may explain it; empty if there is none."""
+        return tuple(map(str, self.mismatches[:1])) + tuple(w for w in self.warnings if w == CHANGES_ITSELF)
 
     @property
     def time_ns(self) -> float | None:
@@ -124,14 +138,15 @@ class Measurement:
         series = self._timed_by
         summary = None if series is None else series.summary
         time = "no time" if series is None or summary is None else f"{_QUANTITIES[series.name]} {summary.text()}"
-        return f"Measurement({self._title()}: {time}{self._no_gpu_time()}, {self._verdict()})"
+        notes = (self._verdict(), *self.faults, load_note(self.other_load))
+        return f"Measurement({self._title()}: {time}{self._no_gpu_time()}, {'; '.join(filter(None, notes))})"
 
     def _repr_html_(self) -> str:
         named = [(series.name, series) for series in self.kernels]
         named += [(_QUANTITIES.get(name, name), series) for name, series in self.whole.items()]
         headings = ("per trial", "median", "95 % interval", "least", "samples", "left out")
         rows = [(name, *series.texts()) for name, series in named]
-        notes = [*map(str, self.mismatches), *self.warnings]
+        notes = [*map(str, self.mismatches), *self.warnings, *filter(None, (load_note(self.other_load),))]
         series = self._timed_by
         if series is not None:
             rates = ((self.gbytes_per_s, "GB/s"), (self.gitems_per_s, "G items/s"))

@@ -75,9 +75,7 @@ class OwnRun:
         """Submit it, with the options of `Primitive.execute`."""
         device, subject, pristine = self._device, self._subject, self._pristine
         if pristine is not None:
-            encoder = device.create_command_encoder()
-            pristine.restore(encoder)
-            device.queue.submit([encoder.finish()])
+            pristine.put_back()
         call = subject.runnable if isinstance(subject.runnable, Submitted) else None
         session = context_of(device).session() if enable_gpu_timing and call is None else None
         # Restored in between only to keep the GPU busy: nobody times several trials then.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import wgpu
 
@@ -44,12 +44,14 @@ def to_restore(subject: Subject, mode: Mode, restore: Iterable[str] | None) -> t
 class Pristine:
     """Copies of arguments on the GPU, to restore them from."""
 
-    def __init__(self, device: wgpu.GPUDevice, arrays: list[Array]):
+    def __init__(self, device: wgpu.GPUDevice, arrays: Sequence[Array | wgpu.GPUBuffer]):
+        self._device = device
         usage = wgpu.BufferUsage
         #: Copies, the buffers that they are of, and where in these they begin, in bytes.
         self._copies: list[tuple[wgpu.GPUBuffer, wgpu.GPUBuffer, int]] = []
         encoder = device.create_command_encoder()
-        for array in arrays:
+        for given in arrays:
+            array = Array(given, "u32") if isinstance(given, wgpu.GPUBuffer) else given
             if not array.nbytes:
                 continue
             # Whole words: copies go by them, and items of 16 bits may begin or end within one. Nobody else writes the
@@ -67,3 +69,9 @@ class Pristine:
         """Record the commands that restore all of them."""
         for copy, buffer, begin in self._copies:
             encoder.copy_buffer_to_buffer(copy, 0, buffer, begin, copy.size)
+
+    def put_back(self) -> None:
+        """Restore all of them now."""
+        encoder = self._device.create_command_encoder()
+        self.restore(encoder)
+        self._device.queue.submit([encoder.finish()])

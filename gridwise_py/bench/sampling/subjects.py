@@ -133,14 +133,23 @@ class Subject:
                 array.copy_from(pattern.reshape(array.shape))
 
 
-def benchmark_of(caller: str, subject: object, inputs: Mapping[str, Any], **options: Any) -> Benchmark:
+def benchmark_of(
+    caller: str, subject: object, inputs: Mapping[str, Any], check: object = True, **options: Any
+) -> Benchmark:
     """Return a benchmark that runs a subject; of a `Benchmark` itself, which has its inputs.
 
     Raises
     ------
     ArgumentError, DatatypeError
-        If it is nothing that can be measured, or a `Benchmark` is given inputs.
+        If it is nothing that can be measured, a `Benchmark` is given inputs, or `check` does not fit.
     """
+    if not isinstance(check, bool) and not callable(check):
+        raise ArgumentError(
+            f"{caller}: check= is {type(check).__name__}, but must be True, False or a function of the outputs; give "
+            f"the right outputs as reference="
+        )
+    if options.get("reference") is not None and callable(check):
+        raise ArgumentError(f"{caller}: reference= and a function as check= exclude each other; give one")
     if isinstance(subject, Benchmark):
         told = [*inputs, *(name for name, value in options.items() if value is not None)]
         if told:
@@ -173,9 +182,9 @@ def device_of(benchmark: Benchmark, given: wgpu.GPUDevice | None = None) -> wgpu
         run = next(iter(run.values() if isinstance(run, Mapping) else run), None)
     if isinstance(run, _OF_LIBRARY):
         return run.device
-    arrays = [value for value in benchmark.inputs.values() if isinstance(value, OnGpu)]
-    if arrays:
-        return arrays[0].device
+    for value in benchmark.inputs.values():
+        if isinstance(value, (OnGpu, wgpu.GPUBuffer)):
+            return (Array(value, "u32") if isinstance(value, wgpu.GPUBuffer) else value).device
     if not callable(run) or _submits(run, benchmark.inputs):
         return None
     raise ArgumentError(f"{_name(benchmark)} records on an encoder, but of which device? Give device=")
@@ -409,8 +418,8 @@ def _named_outputs(benchmark: Benchmark, arrays: Mapping[str, Any]) -> dict[str,
     for name in names:
         if name not in arrays:
             raise ArgumentError(
-                f"outputs names {name!r}, which is none of {', '.join(arrays) or 'no inputs'}; give outputs= as a "
-                f"mapping of names to the Arrays that are written"
+                f"outputs names {name!r}, which is none of {', '.join(arrays) or 'its inputs'}; in a gw.Benchmark give "
+                f"outputs= as a mapping of names to the Arrays that are written"
             )
     return {name: arrays[name] for name in names}
 

@@ -82,7 +82,6 @@ class Cause(StrEnum):
 
 _IN_PROCESSES = "measure both in several processes (gridwise bench --processes 5)"
 _IN_ROUNDS = "measure both in rounds (gridwise bench --rounds 5)"
-_IN_MORE = "measure both in more processes and rounds (gridwise bench --processes 10 --rounds 3)"
 _CAUSES: dict[Cause, tuple[str, str]] = {
     Cause.FEW_SAMPLES: (
         f"a side has fewer than {LEAST_UNITS} independent samples",
@@ -127,11 +126,11 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     ),
     Cause.PROCESSES_DIFFER: (
         "processes that measure the same case differ by too much for this threshold",
-        "measure more processes of both (gridwise bench --processes 10)",
+        "measure more processes of both than now (gridwise bench --processes; in turns: gridwise ab)",
     ),
     Cause.ROUNDS_DIFFER: (
         "rounds of the same case differ by more than the samples within a round",
-        "take more rounds of both (gridwise bench --rounds 10)",
+        "take more rounds of both than now (gridwise bench --rounds)",
     ),
     Cause.TIMES_WANDER: (
         "the times drift during a run, and the interval is widened by the drift",
@@ -143,7 +142,8 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     ),
     Cause.NOISE: (
         "the times are too noisy for this threshold",
-        f"{_IN_MORE}, or choose a larger --threshold",
+        "measure both in more processes and rounds than now (gridwise bench --processes and --rounds; in turns: "
+        "gridwise ab), or choose a larger --threshold",
     ),
     Cause.NEAR_THRESHOLD: (
         "the difference is about the threshold",

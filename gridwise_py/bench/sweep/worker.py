@@ -28,7 +28,6 @@ from ..results.model import BaselineCase, Result
 from ..sampling.measure import measure_case
 from ..sampling.protocol import SamplingProtocol
 from .line_process import LineProcess, ProcessEnded
-from .machine_load import LoadWatch
 from .suite import Job
 
 __all__ = ["CASE_TIMEOUT_S", "Worker", "WorkerError", "files_of_cases", "measure_isolated", "measure_job"]
@@ -39,7 +38,6 @@ CASE_TIMEOUT_S = 600.0
 
 def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) -> Result:
     """Measure a job in this process and return its result."""
-    watch = LoadWatch()
     measured = measure_case(device, job.case, protocol, job.mode, check=job.checks)
     found = result_of(measured, position=job.position, round_number=job.round, process=job.process)
     baseline = job.case.baseline
@@ -47,7 +45,6 @@ def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) ->
         found,
         # A user's benchmark may have no reference, although this process compares.
         checked=job.checks and (measured.checked or not measured.correct),
-        other_load=watch.share(),
         baseline=None if baseline is None else BaselineCase(primitive=baseline.primitive, case=baseline.axes),
     )
 

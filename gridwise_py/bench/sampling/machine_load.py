@@ -6,11 +6,23 @@ import os
 import time
 from pathlib import Path
 
-__all__ = ["LoadWatch"]
+__all__ = ["LoadWatch", "is_busy", "load_note"]
 
 _STAT = Path("/proc/stat")
 # The counters advance in steps of 10 ms.
 _LEAST_S = 0.1
+# Other processes that use less of the machine hardly change the times of a CPU adapter.
+_BUSY = 0.1
+
+
+def is_busy(share: float | None) -> bool:
+    """Whether other processes used so much of the machine that the times of a CPU are theirs, too."""
+    return (share or 0.0) > _BUSY
+
+
+def load_note(share: float | None) -> str:
+    """Return a note about other work on the machine; empty if there was little, or it is not known."""
+    return f"other work used {100 * (share or 0.0):.0f} % of this machine's processors" if is_busy(share) else ""
 
 
 class LoadWatch:
