@@ -29,8 +29,9 @@ alias Sums = subgroup_matrix_result<f32, {{ items_n }}, 16>;
 // One step.
 var<workgroup> a_tile: array<f16, {{ tile_m * a_row }}>;
 var<workgroup> b_tile: array<f16, {{ tile_k * b_row }}>;
-// 16 rows of each subgroup's sums.
-//$ set sums_row = part_n + 4
+// 16 rows of some of each subgroup's sums. Few, as an SM of NVIDIA runs one workgroup alone if it takes over 32 KiB.
+//$ set sums_n = 16 // items_n * items_n
+//$ set sums_row = sums_n + 4
 var<workgroup> sums: array<f32, {{ 16 * sums_row * (invocations // 32) }}>;
 
 // Items i to i + 3 of a row of `length` items, as words; zeros past its end.
@@ -38,9 +39,8 @@ var<workgroup> sums: array<f32, {{ 16 * sums_row * (invocations // 32) }}>;
 fn words_{{ operand }}(row: u32, i: u32, length: u32) -> Quad {
   let first = row * length + i;
 //$ if whole
-  // Without a branch: a load for nothing costs less, as others can pass it.
-  let inside = i < length;
-  return select(Quad(0u), load4_{{ operand }}(select(0u, first, inside)), inside);
+  if (i < length) { return load4_{{ operand }}(first); }
+  return Quad(0u);
 //$ else
   var found = vec4<u32>(0u);
   if (i < length) { found.x = load_{{ operand }}(first); }
@@ -51,32 +51,6 @@ fn words_{{ operand }}(row: u32, i: u32, length: u32) -> Quad {
 //$ endif
 }
 //$ endfor
-
-// In flight from memory to workgroup memory.
-//$ for r in range(a_jobs)
-var<private> next_a_{{ r }}: Quad;
-//$ endfor
-//$ for r in range(b_jobs)
-var<private> next_b_{{ r }}: Quad;
-//$ endfor
-
-// Reads the step that begins at `first`. Rows past the end of a give sums that are never stored, so any row is read for
-// them. Rows past the end of b meet zeros of a, but may hold NaN, so zeros stand for them.
-fn load_step(first: u32, row: u32, column: u32, local: u32) {
-//$ for r in range(a_jobs)
-  {
-    let i = min(row + local / {{ a_quads }}u + {{ r * invocations // a_quads }}u, params.m - 1u);
-    next_a_{{ r }} = words_a(i, first + 4u * (local % {{ a_quads }}u), params.k);
-  }
-//$ endfor
-//$ for r in range(b_jobs)
-  {
-    let k = first + local / {{ b_quads }}u + {{ r * invocations // b_quads }}u;
-    let i = column + 4u * (local % {{ b_quads }}u);
-    next_b_{{ r }} = words_b(k, select(params.n, i, k < params.k), params.n);
-  }
-//$ endfor
-}
 
 @compute @workgroup_size({{ invocations }})
 fn main(
@@ -98,52 +72,119 @@ fn main(
 
   let a_at = local / {{ a_quads }}u * {{ a_row }}u + local % {{ a_quads }}u * 4u;
   let b_at = local / {{ b_quads }}u * {{ b_row }}u + local % {{ b_quads }}u * 4u;
-  let steps = (params.k + TILE_K - 1u) / TILE_K;
-  load_step(0u, row, column, local);
-  // Each iteration stages a step, and reads the next one while it multiplies.
-  for (var step = 0u; step < steps; step++) {
-    workgroupBarrier();
+  // In flight from memory to workgroup memory.
+//$ for operand, jobs in (("a", a_jobs), ("b", b_jobs))
+//$ for r in range(jobs)
+  var {{ operand }}_{{ r }}: Quad;
+//$ endfor
+//$ endfor
+//$ macro stage()
+  workgroupBarrier();
 //$ for operand, jobs, items in (("a", a_jobs, invocations // a_quads * a_row), ("b", b_jobs, invocations // b_quads * b_row))
 //$ for r in range(jobs)
-    {
-      let items = bitcast<vec4<f16>>(next_{{ operand }}_{{ r }});
+  {
+    let items = bitcast<vec4<f16>>({{ operand }}_{{ r }});
 //$ for j in range(4)
-      {{ operand }}_tile[{{ operand }}_at + {{ r * items + j }}u] = items[{{ j }}];
-//$ endfor
-    }
-//$ endfor
-//$ endfor
-    workgroupBarrier();
-    if (step + 1u < steps) { load_step((step + 1u) * TILE_K, row, column, local); }
-//$ for k in range(0, tile_k, 16)
-    {
-//$ for i in range(rows_m)
-      let left_{{ i }} = subgroupMatrixLoad<Left>(&a_tile, (y + {{ 16 * i }}u) * {{ a_row }}u + {{ k }}u, false, {{ a_row }}u);
-//$ endfor
-//$ for j in range(rows_n)
-      let right_{{ j }} = subgroupMatrixLoad<Right>(&b_tile, {{ k * b_row }}u + x + {{ items_n * j }}u, false, {{ b_row }}u);
-//$ endfor
-//$ for i in range(rows_m)
-//$ for j in range(rows_n)
-      sum_{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left_{{ i }}, right_{{ j }}, sum_{{ i }}_{{ j }});
-//$ endfor
-//$ endfor
-    }
+    {{ operand }}_tile[{{ operand }}_at + {{ r * items + j }}u] = items[{{ j }}];
 //$ endfor
   }
+//$ endfor
+//$ endfor
+  workgroupBarrier();
+//$ endmacro
+//$ macro multiply()
+//$ for k in range(0, tile_k, 16)
+  {
+//$ for i in range(rows_m)
+    let left_{{ i }} = subgroupMatrixLoad<Left>(&a_tile, (y + {{ 16 * i }}u) * {{ a_row }}u + {{ k }}u, false, {{ a_row }}u);
+//$ endfor
+//$ for j in range(rows_n)
+    let right_{{ j }} = subgroupMatrixLoad<Right>(&b_tile, {{ k * b_row }}u + x + {{ items_n * j }}u, false, {{ b_row }}u);
+//$ endfor
+//$ for i in range(rows_m)
+//$ for j in range(rows_n)
+    sum_{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left_{{ i }}, right_{{ j }}, sum_{{ i }}_{{ j }});
+//$ endfor
+//$ endfor
+  }
+//$ endfor
+//$ endmacro
+//$ macro load_checked()
+  // Rows of a past its end give sums that are never stored, so any row is read for them.
+//$ for r in range(a_jobs)
+  a_{{ r }} = words_a(
+    min(row + local / {{ a_quads }}u + {{ r * invocations // a_quads }}u, params.m - 1u), first + local % {{ a_quads }}u * 4u, params.k,
+  );
+//$ endfor
+  // Rows of b past its end meet zeros of a, but what is read for them may be infinite: zeros here, too.
+//$ for r in range(b_jobs)
+  {
+    let k = first + local / {{ b_quads }}u + {{ r * invocations // b_quads }}u;
+    b_{{ r }} = words_b(k, select(params.n, column + local % {{ b_quads }}u * 4u, k < params.k), params.n);
+  }
+//$ endfor
+//$ endmacro
+//$ if whole
+  // Whole steps: what lies past the end of a row is read, and gives sums that are never stored. No check, no branch: either
+  // costs registers that the sums need.
+  let a_first = (row + local / {{ a_quads }}u) * params.k + local % {{ a_quads }}u * 4u;
+  let b_first = local / {{ b_quads }}u * params.n + column + local % {{ b_quads }}u * 4u;
+  let a_last = params.m * params.k - 4u;
+  let b_last = params.k * params.n - 4u;
+//$ macro load_step()
+//$ for r in range(a_jobs)
+    a_{{ r }} = load4_a(min(a_first + ({{ r * invocations // a_quads }}u * params.k + first), a_last));
+//$ endfor
+//$ for r in range(b_jobs)
+    b_{{ r }} = load4_b(min(b_first + (first + {{ r * invocations // b_quads }}u) * params.n, b_last));
+//$ endfor
+//$ endmacro
+  let steps = params.k / TILE_K;
+  if (steps > 0u) {
+    {
+      let first = 0u;
+{{ load_step() }}
+    }
+    for (var step = 0u; step < steps; step++) {
+{{ stage() }}
+      // The next step, while this one is multiplied; behind the last one the same again.
+      let first = min(step + 1u, steps - 1u) * TILE_K;
+{{ load_step() }}
+{{ multiply() }}
+    }
+  }
+//$ if tail
+  {
+    let first = steps * TILE_K;
+{{ load_checked() }}
+{{ stage() }}
+{{ multiply() }}
+  }
+//$ endif
+//$ else
+  for (var first = 0u; first < params.k; first += TILE_K) {
+{{ load_checked() }}
+{{ stage() }}
+{{ multiply() }}
+  }
+//$ endif
   // Lanes store four items of a row at a time.
   let mine = {{ 16 * sums_row }}u * (subgroup % {{ invocations // 32 }}u);
+//$ set quads = sums_n // 4
 //$ for i in range(rows_m)
+//$ for first in range(0, part_n, sums_n)
   workgroupBarrier();
-//$ for j in range(rows_n)
-  subgroupMatrixStore(&sums, mine + {{ items_n * j }}u, sum_{{ i }}_{{ j }}, false, {{ sums_row }}u);
+//$ for j in range(0, sums_n, items_n)
+  subgroupMatrixStore(&sums, mine + {{ j }}u, sum_{{ i }}_{{ (first + j) // items_n }}, false, {{ sums_row }}u);
 //$ endfor
   workgroupBarrier();
-  for (var job = lane; job < {{ 4 * part_n }}u; job += 32u) {
-    let down = job / {{ part_n // 4 }}u;
-    let across = job % {{ part_n // 4 }}u * 4u;
-    let at = mine + down * {{ sums_row }}u + across;
-    put(row + y + {{ 16 * i }}u + down, column + x + across, vec4<f32>(sums[at], sums[at + 1u], sums[at + 2u], sums[at + 3u]));
+  for (var job = lane; job < {{ 16 * quads }}u; job += 32u) {
+    let at = mine + job / {{ quads }}u * {{ sums_row }}u + job % {{ quads }}u * 4u;
+    put(
+      row + y + {{ 16 * i }}u + job / {{ quads }}u, column + x + {{ first }}u + job % {{ quads }}u * 4u,
+      vec4<f32>(sums[at], sums[at + 1u], sums[at + 2u], sums[at + 3u]),
+    );
   }
+//$ endfor
 //$ endfor
 }

@@ -33,8 +33,7 @@ _MOST_ITERATIONS_CPU = 65_000
 class MatMul(TwoInputs):
     """Multiply two matrices: ``output = a @ b``.
 
-    Arrays hold the matrices row by row. Another size needs no compilation, but in tensor cores one whose rows are whole
-    vec4 where the others were not.
+    Arrays hold the matrices row by row. Another size needs no compilation; in tensor cores it may.
 
     Parameters
     ----------
@@ -99,7 +98,9 @@ class MatMul(TwoInputs):
         self.tuning: MatMulTuning = MatMulTuning.of(tuning)
         self._shapes = matmul_shapes_for(self.capabilities, self.tuning)
         self._subgroup_shape: SubgroupShape | None = (
-            subgroup_shape_for(self.capabilities, self.tuning) if self.datatype.itemsize_bytes == 2 else None
+            subgroup_shape_for(self.capabilities, self.tuning, self.m * self.n)
+            if self.datatype.itemsize_bytes == 2
+            else None
         )
 
     @classmethod
@@ -150,6 +151,7 @@ class MatMul(TwoInputs):
             context["lanes_n"] = min(8, shape.tile_n // shape.thread_n)
         else:
             context["whole"] = self.k % 4 == 0 and self.n % 4 == 0
+            context["tail"] = self.k % shape.tile_k != 0
         builder.kernel(
             "matmul",
             "matmul.wgsl" if isinstance(shape, MatMulShape) else "matmul_subgroups.wgsl",

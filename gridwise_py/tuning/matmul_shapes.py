@@ -74,10 +74,8 @@ class SubgroupShape:
     FEATURES: ClassVar[tuple[str, ...]] = ("subgroup", "shader-f16", "chromium-experimental-subgroup-matrix")
 
     tile_m: int = 128
-    tile_n: int = 128
+    tile_n: int = 256
     tile_k: int = 32
-    # 4,096³ on an H100 by Dawn, before the edges: 206 to 225 TFLOPS; parts of 32 × 64 120, tile_k 16 or 64 150 and 175,
-    # tiles of 128 × 256 180, two steps in memory at most 230.
     part_m: int = 64
     part_n: int = 64
     items_n: int = 16
@@ -90,7 +88,7 @@ class SubgroupShape:
     @property
     def storage_bytes(self) -> int:
         """Workgroup memory, with the gaps between rows."""
-        sums_bytes = 4 * 16 * (self.part_n + 4) * (self.workgroup_size // 32)
+        sums_bytes = 4 * 16 * 20 * (self.workgroup_size // 32)
         return 2 * (self.tile_m * (self.tile_k + 8) + self.tile_k * (self.tile_n + 8)) + sums_bytes
 
     def tiles(self, m: int, n: int) -> tuple[int, int]:
@@ -98,9 +96,28 @@ class SubgroupShape:
         return -(-m // self.tile_m), -(-n // self.tile_n)
 
 
-def subgroup_shape_for(capabilities: Capabilities, tuning: MatMulTuning | None = None) -> SubgroupShape | None:
-    """Return the shape for a device whose subgroups multiply matrices of f16; None for others, and with a tuning."""
-    shape, limits = SubgroupShape(), capabilities.limits
+# By the most items of the output. With less than a workgroup per multiprocessor, smaller tiles are faster.
+_SUBGROUP_SHAPES = (
+    (1 << 20, SubgroupShape(tile_m=64, tile_n=64, part_m=32, part_n=32)),
+    (1 << 22, SubgroupShape(tile_m=64, tile_n=128, part_m=32)),
+    (None, SubgroupShape()),
+)
+
+
+def subgroup_shape_for(
+    capabilities: Capabilities, tuning: MatMulTuning | None = None, items: int = 1 << 24
+) -> SubgroupShape | None:
+    """Return the shape for a device whose subgroups multiply matrices of f16; None for others, and with a tuning.
+
+    Parameters
+    ----------
+    capabilities : Capabilities
+    tuning : MatMulTuning, optional
+    items : int
+        Of the output.
+    """
+    shape = next(shape for most, shape in _SUBGROUP_SHAPES if most is None or items <= most)
+    limits = capabilities.limits
     fits = (
         SubgroupMatrices("f16", "f32", 16, shape.items_n, 16) in capabilities.subgroup_matrices
         and capabilities.features.issuperset(shape.FEATURES)

@@ -19,7 +19,7 @@ from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.sweep.suite import Sweep, plan_jobs
 from gridwise_py.cli import main
 from gridwise_py.runtime.context import context_of
-from gridwise_py.tuning.matmul_shapes import MatMulShape, SubgroupShape, matmul_shapes_for
+from gridwise_py.tuning.matmul_shapes import MatMulShape, SubgroupShape, matmul_shapes_for, subgroup_shape_for
 from gridwise_py.types.capabilities import SubgroupMatrices
 from helpers.cases import BARE, CPU, FULL
 from helpers.matmul import SHAPES
@@ -239,22 +239,27 @@ def test_subgroups_multiply_f16_where_they_can_unless_a_shape_is_given():
         dataclasses.replace(able, subgroup_matrices=(SubgroupMatrices("f16", "f16", 16, 16, 16),)),
         dataclasses.replace(able, subgroup_size=64),
         dataclasses.replace(able, features=able.features - {"shader-f16"}),
-        dataclasses.replace(able, limits={**limits, "max-compute-workgroup-storage-size": 16_384}),
+        dataclasses.replace(able, limits={**limits, "max-compute-workgroup-storage-size": 8_192}),
     ]
 
-    def planned(capabilities, datatype="f16", k=50, tuning=None):
-        lengths = {"a": 300 * k, "b": k * 70, "output": 300 * 70}
+    def planned(capabilities, datatype="f16", m=300, k=50, tuning=None):
+        lengths = {"a": m * k, "b": k * 70, "output": m * 70}
         return gw.MatMul.plan_for(
-            capabilities=capabilities, lengths=lengths, dtype=datatype, m=300, n=70, k=k, tuning=tuning
+            capabilities=capabilities, lengths=lengths, dtype=datatype, m=m, n=70, k=k, tuning=tuning
         )
 
     plan = planned(able)
     assert plan.features == set(SubgroupShape.FEATURES)
     assert plan.parameters["shape"] == "subgroups"
-    assert plan.kernels[0].workgroups == (3, 1, 1)
-    (shader,) = plan.shaders.values()
-    storage = re.findall(r"^var<workgroup> \w+: array<f(\d+), (\d+)>;", shader.text, re.MULTILINE)
-    assert sum(int(bits) // 8 * int(items) for bits, items in storage) == SubgroupShape().storage_bytes
+    assert plan.kernels[0].workgroups == (10, 1, 1)
+    found = set()
+    for m in (300, 20_000, 300_000):
+        shape = subgroup_shape_for(able, None, m * 70)
+        found.add(shape)
+        (shader,) = planned(able, m=m).shaders.values()
+        storage = re.findall(r"^var<workgroup> \w+: array<f(\d+), (\d+)>;", shader.text, re.MULTILINE)
+        assert sum(int(bits) // 8 * int(items) for bits, items in storage) == shape.storage_bytes
+    assert len(found) == 3, "larger tiles for larger products"
     usual = [planned(each) for each in unable]
     usual += [planned(able, "f32"), planned(able, k=0), planned(able, tuning=gw.MatMulTuning(tile_m=32))]
     assert all(each.features == frozenset() for each in usual)
@@ -264,7 +269,7 @@ def test_subgroups_multiply_f16_where_they_can_unless_a_shape_is_given():
 @pytest.mark.parametrize("k", [1, 15, 64, 100])
 def test_subgroups_multiply_like_numpy(device, k):
     """With edges in every direction, and rows that are no whole vec4."""
-    for m, n in ((1, 1), (128, 128), (129, 131), (60, 260), (300, 36)):
+    for m, n in ((1, 1), (128, 128), (129, 131), (60, 260), (300, 36), (1500, 1004), (3000, 2000)):
         a, b = _integers("f16", m, k), _integers("f16", k, n, seed=1)
         primitive = gw.MatMul(device, "f16", m=m, n=n, k=k)
         run = primitive.execute(a=gw.asarray(a.ravel(), device), b=gw.asarray(b.ravel(), device))
