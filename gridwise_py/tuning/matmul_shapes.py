@@ -96,16 +96,13 @@ class SubgroupShape:
         return -(-m // self.tile_m), -(-n // self.tile_n)
 
 
-# By the most items of the output. With less than a workgroup per multiprocessor, smaller tiles are faster.
-_SUBGROUP_SHAPES = (
-    (1 << 20, SubgroupShape(tile_m=64, tile_n=64, part_m=32, part_n=32)),
-    (1 << 22, SubgroupShape(tile_m=64, tile_n=128, part_m=32)),
-    (None, SubgroupShape()),
-)
+_LARGE = SubgroupShape()
+# For outputs of fewer items: there are too few large tiles for all multiprocessors.
+_SMALL, _LARGE_ITEMS = SubgroupShape(tile_m=64, tile_n=64, part_m=32, part_n=32), 1 << 22
 
 
 def subgroup_shape_for(
-    capabilities: Capabilities, tuning: MatMulTuning | None = None, items: int = 1 << 24
+    capabilities: Capabilities, tuning: MatMulTuning | None = None, items: int = _LARGE_ITEMS
 ) -> SubgroupShape | None:
     """Return the shape for a device whose subgroups multiply matrices of f16; None for others, and with a tuning.
 
@@ -116,7 +113,7 @@ def subgroup_shape_for(
     items : int
         Of the output.
     """
-    shape = next(shape for most, shape in _SUBGROUP_SHAPES if most is None or items <= most)
+    shape = _LARGE if items >= _LARGE_ITEMS else _SMALL
     limits = capabilities.limits
     fits = (
         SubgroupMatrices("f16", "f32", 16, shape.items_n, 16) in capabilities.subgroup_matrices

@@ -253,13 +253,13 @@ def test_subgroups_multiply_f16_where_they_can_unless_a_shape_is_given():
     assert plan.parameters["shape"] == "subgroups"
     assert plan.kernels[0].workgroups == (10, 1, 1)
     found = set()
-    for m in (300, 20_000, 300_000):
+    for m in (300, 300_000):
         shape = subgroup_shape_for(able, None, m * 70)
         found.add(shape)
         (shader,) = planned(able, m=m).shaders.values()
         storage = re.findall(r"^var<workgroup> \w+: array<f(\d+), (\d+)>;", shader.text, re.MULTILINE)
         assert sum(int(bits) // 8 * int(items) for bits, items in storage) == shape.storage_bytes
-    assert len(found) == 3, "larger tiles for larger products"
+    assert len(found) == 2, "larger tiles for larger products"
     usual = [planned(each) for each in unable]
     usual += [planned(able, "f32"), planned(able, k=0), planned(able, tuning=gw.MatMulTuning(tile_m=32))]
     assert all(each.features == frozenset() for each in usual)
@@ -269,7 +269,7 @@ def test_subgroups_multiply_f16_where_they_can_unless_a_shape_is_given():
 @pytest.mark.parametrize("k", [1, 15, 64, 100])
 def test_subgroups_multiply_like_numpy(device, k):
     """With edges in every direction, and rows that are no whole vec4."""
-    for m, n in ((1, 1), (128, 128), (129, 131), (60, 260), (300, 36), (1500, 1004), (3000, 2000)):
+    for m, n in ((1, 1), (128, 128), (129, 131), (60, 260), (300, 36), (2100, 2004)):
         a, b = _integers("f16", m, k), _integers("f16", k, n, seed=1)
         primitive = gw.MatMul(device, "f16", m=m, n=n, k=k)
         run = primitive.execute(a=gw.asarray(a.ravel(), device), b=gw.asarray(b.ravel(), device))
