@@ -5,8 +5,9 @@ Usage: python benchmarks/peers/compare_peer.py [--n 2^20,2^24,2^26,2^28] [--case
 
 harness.py says what is measured, and how. Groups: arrays (copy, vector_add, reduce, scan, scan_exclusive), sorts (sort,
 sort_pairs), host (a sort from numpy to numpy), forms (our own scans and sorts of other kinds, datatypes and data, all
-relative to the first of them). The site's tables are made from the files (docs/_ext/benchmark_pages.py), and so are
-pictures (peers_picture.py, first_picture.py).
+relative to the first of them), products (of matrices of n × n, at most 2^14; GRIDWISE_ENGINE=dawn has tensor cores for
+f16, PyTorch's f32 are not rounded to TF32). The site's tables are made from the files (docs/_ext/benchmark_pages.py),
+and so are pictures (peers_picture.py, first_picture.py).
 
 CUB's vector add is cub::DeviceFor::Bulk, its copy cudaMemcpyAsync. Sums of floats, whose bits depend on the order of
 additions, are compared by a further call on whole numbers, of which every order gives the same sums.
@@ -34,6 +35,7 @@ SORTS = ("sort", "sort_pairs")
 _EXACT = 1 << 24
 #: Up to here a sort from numpy to numpy is timed, too.
 _MOST_ON_HOST = 1 << 24
+_MOST_ROWS = 1 << 14
 
 # Of scans datatype, operator and kind; of sorts datatype, options and data.
 FORMS: dict[str, dict[str, tuple[Any, ...]]] = {
@@ -277,6 +279,41 @@ def forms(bench: harness.Bench, which: str, n: int) -> harness.Case:
     return harness.Case(f"forms of {which}", n, sides, "forms", facts={"of": which})
 
 
+def product_of(bench: harness.Bench, n: int, datatype: str) -> harness.Case:
+    """Return a product of two matrices of n × n."""
+
+    @functools.cache
+    def matrices() -> list[np.ndarray]:
+        rng = np.random.default_rng(n)
+        return [rng.uniform(-1, 1, n * n).astype(datatype.replace("f", "float")) for _ in range(2)]
+
+    def is_right(got: np.ndarray) -> bool:
+        # Some rows, which show every tile's columns.
+        a, b = (items.reshape(n, n).astype(np.float64) for items in matrices())
+        rows = slice(None, None, max(1, n // 61))
+        bound = (n + 1) * 2.0**-23 * (np.abs(a[rows]) @ np.abs(b)) + (2.0**-10 if datatype == "f16" else 0) * n**0.5
+        return bool((np.abs(got.reshape(n, n)[rows].astype(np.float64) - a[rows] @ b) <= bound).all())
+
+    def ours() -> harness.Ours:
+        arrays = {name: gw.asarray(items, bench.device) for name, items in zip("ab", matrices(), strict=True)}
+        primitive = gw.MatMul(bench.device, datatype, m=n, n=n, k=n)
+        return harness.Ours(primitive, arrays, lambda outputs: is_right(outputs["output"]))
+
+    def called(name: str) -> harness.Called:
+        library = bench.library(name)
+        x, y = (library.array(items.reshape(n, n)) for items in matrices())
+        out = library.module.empty_like(x)
+        return harness.Called(
+            library, lambda: library.module.matmul(x, y, out=out), lambda result: is_right(library.numpy(result))
+        )
+
+    return harness.Case(
+        f"product of n × n, {datatype}", n,
+        {harness.OURS: ours, "torch": lambda: called("torch"), "cupy": lambda: called("cupy")},
+        "products", facts={"primitive": "matmul", "datatype": datatype, "operations": 2 * n**3},
+    )  # fmt: skip
+
+
 @harness.command(
     __doc__, n="2^20,2^24,2^26,2^28", peers="cub,torch,cupy", rounds=3, samples=10, cases="arrays",
     more=[
@@ -295,6 +332,8 @@ def main(bench: harness.Bench, datatypes: list[str], distributions: list[str]) -
             yield on_host(bench, n, datatype)
         for which in FORMS:
             yield forms(bench, which, n)
+        for datatype in ("f16", "f32") if n <= _MOST_ROWS else ():
+            yield product_of(bench, n, datatype)
         bench.forget()
 
 

@@ -361,6 +361,14 @@ def test_all_cases_of_peers_are_right_and_none_is_skipped(device, require, tmp_p
         assert single is None or single > 0, name
 
 
+def test_products_are_right_and_a_wrong_one_is_seen(device, tmp_path, monkeypatch):
+    words = ("--n", "70", "--peers", "none", "--cases", "products")
+    _, rows = _cases(tmp_path, "compare_peer", *words)
+    assert [(row["datatype"], row["correct"]) for row in rows.values()] == [("f16", True), ("f32", True)]
+    monkeypatch.setattr(gw.Array, "to_numpy", lambda self: np.zeros(self.size, self.dtype.name))
+    _cases(tmp_path, "compare_peer", *words, code=4)
+
+
 def test_rows_say_what_the_pictures_need(device, require, tmp_path):
     require("timestamp-query")
     words = ("--datatypes", "f32", "--distributions", "uniform,few", "--cases", "sorts;host;scan, f32;forms of sort")
