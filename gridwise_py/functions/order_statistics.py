@@ -101,7 +101,7 @@ def _places(method: str, n: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.n
         np.where(is_behind, end, np.where(is_before, 0, each)).astype(np.int64) for each in (below, below + 1)
     )
     # At either end both items are one. Then the share decides only on the sign of 0, which is numpy's with its shares.
-    share = place - np.where(is_behind, -1, np.where(is_before, 0, below))
+    share = np.minimum(place - np.where(is_behind, -1, np.where(is_before, 0, below)), 2)  # which every dtype holds
     if method == "midpoint":
         share = np.where(place % 1 == 0, 0.0, 0.5)
     elif method == "averaged_inverted_cdf":

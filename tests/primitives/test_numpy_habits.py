@@ -198,6 +198,12 @@ def test_ranks_of_an_array_are_those_of_numpy(device):
             np.testing.assert_array_equal(found, np.percentile(x, q, method=method))
 
 
+def test_ranks_that_float16_does_not_hold_are_right(device):
+    x = np.arange(70_001, dtype=np.float32)
+    found = gw.quantile(x, np.float16([0, 0.25, 1]), device=device)
+    np.testing.assert_array_equal(found, [0, 17_500, 70_000])
+
+
 def test_the_median_of_an_odd_number_of_items_is_one_of_them(device):
     x = np.float32([3e38, 1, 3.2e38])
     assert gw.median(x, device=device) == x[0] == gw.median(gw.asarray(x, device)).item()
