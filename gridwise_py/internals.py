@@ -15,8 +15,10 @@ from .planning.plan import BufferSpec
 from .planning.plan import Kernel as PlannedKernel
 from .planning.shaders import prologue, where_in_shader
 from .primitives import REGISTRY
+from .primitives.base import ReferenceParts, reference_parts
 from .primitives.engines.elementwise import Elementwise, elementwise_arguments
 from .primitives.engines.operator import OperatorPrimitive, wider
+from .primitives.group_by import SortedItems, sorted_items
 from .primitives.reduce import fold
 from .primitives.select import FlatNonzero
 from .primitives.sort import SortPrimitive
@@ -52,6 +54,7 @@ from .tuning.store import TUNING_KIND, keep_facts, keep_tuning, kept_tuning, loa
 from .types.datatype import ITEM_DATATYPES, MATMUL_DATATYPES, VALUE_DATATYPES, as_datatype
 from .types.operators import BinOpLike, as_binop
 from .types.options import integer
+from .types.struct_operators import field_operators
 from .types.unary_operators import ulps_of
 
 __all__ = [  # noqa: RUF022 - by what they are for
@@ -72,7 +75,12 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "SortPrimitive",
     "elementwise_arguments",
     # references: in which type and order numpy adds for a check, and how far a right result may be off
+    "ReferenceParts",
+    "SortedItems",
+    "field_operators",
     "fold",
+    "reference_parts",
+    "sorted_items",
     "ulps_of",
     "wider",
     # whichever arrays on the GPU, and their memory

@@ -207,10 +207,10 @@ def _with_data(case: Case, primitive: Primitive, seed: int, largest: int | None)
     wanted = [np.atleast_1d(np.asarray(right)) for right in oracle.expected(inputs)]
     expected = dict(zip(primitive.signature.outputs, wanted, strict=True))
     bounds: dict[str, np.ndarray] = {}
-    for name, right in expected.items():
+    for place, (name, right) in enumerate(expected.items()):
         if right.dtype.kind != "f" or _is_whole(right):
             continue
-        errors = np.broadcast_to(np.asarray(error_bound(primitive, inputs, right).error), right.shape)
+        errors = np.broadcast_to(np.asarray(error_bound(primitive, inputs, right, place).error), right.shape)
         if errors.any():
             bounds[name] = errors
     return _Checked(case, recipes, inputs, expected, bounds)

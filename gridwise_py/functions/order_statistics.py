@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import wgpu
@@ -50,45 +50,63 @@ QuantileMethod: TypeAlias = Literal[
 _LEAST_SELECTED = 1 << 13
 
 #: Alpha and beta of the methods that interpolate. Source: R. Hyndman and Y. Fan, "Sample quantiles in statistical
-#: packages" (1996).
-_CONTINUOUS = {
-    "interpolated_inverted_cdf": (0.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0), "linear": (1.0, 1.0),
+#: packages" (1996). Integers stay such, as in numpy: by their datatype it decides on that of the result.
+_CONTINUOUS: dict[str, tuple[float, float]] = {
+    "interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0), "linear": (1, 1),
     "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
 }  # fmt: skip
+_METHODS: tuple[str, ...] = get_args(QuantileMethod)
 
 
-def _by_steps(place: np.ndarray, is_lower: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the items that a method without interpolation chooses, and no share of the next one."""
+def _by_steps(place: np.ndarray, is_lower: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return the places of the items that a method without interpolation chooses."""
     below = np.floor(place)
-    chosen = np.where((place == below) & is_lower(below), below, below + 1)
-    return chosen, np.zeros_like(chosen)
+    return np.where((place == below) & is_lower(below), below, below + 1)
 
 
-#: Of the methods that do not: from n and q the place of an item, and the share of the next one.
-_STEPPED: dict[str, Callable[[Any, Any], tuple[np.ndarray, np.ndarray]]] = {
-    "inverted_cdf": lambda n, q: _by_steps(n * q - 1, lambda below: below == below),
-    "closest_observation": lambda n, q: _by_steps(n * q - 1.5, lambda below: below % 2 == 1),
-    "averaged_inverted_cdf": lambda n, q: (np.floor(n * q - 1), np.where((n * q - 1) % 1 == 0, 0.5, 1.0)),
-    "lower": lambda n, q: (np.floor((n - 1) * q), np.zeros(np.broadcast_shapes(n.shape, q.shape))),
-    "higher": lambda n, q: (np.ceil((n - 1) * q), np.zeros(np.broadcast_shapes(n.shape, q.shape))),
-    "nearest": lambda n, q: (np.rint((n - 1) * q), np.zeros(np.broadcast_shapes(n.shape, q.shape))),
-    "midpoint": lambda n, q: (np.floor((n - 1) * q), np.where((n - 1) * q % 1 == 0, 0.0, 0.5)),
+#: Of the methods that choose an item, its place; from n, n - 1 and q.
+_CHOSEN: dict[str, Callable[[Any, Any, Any], np.ndarray]] = {
+    "inverted_cdf": lambda n, last, q: _by_steps(n * q - 1, lambda below: below == below),
+    "closest_observation": lambda n, last, q: _by_steps(n * q - 1 - 0.5, lambda below: below % 2 == 1),
+    "lower": lambda n, last, q: np.floor(last * q),
+    "higher": lambda n, last, q: np.ceil(last * q),
+    "nearest": lambda n, last, q: np.rint(last * q),
 }
 
 
 def _places(method: str, n: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return between which of n sorted items quantiles lie, and how far behind the first."""
-    if method in _CONTINUOUS:
-        alpha, beta = _CONTINUOUS[method]
-        place = (n - 1) * q if method == "linear" else n * q + (alpha + q * (1 - alpha - beta)) - 1
-        below = np.floor(place)
-        share = place - below
+    """Return between which of n sorted items quantiles lie, and the share of the second one.
+
+    Ranks are computed in the datatype of `q`, and shares are of it, as in numpy.
+    """
+    given = q.dtype
+    if given.kind != "f":
+        q = q.astype(np.int64)
+    elif n.max(initial=0) > np.finfo(given).max:
+        q = q.astype(np.float64)  # numpy's rank is infinite or NaN
+    end = np.maximum(n - 1, 0)
+    size, last = n.astype(q.dtype), (n - 1).astype(q.dtype)
+    if method in _CHOSEN:
+        chosen = np.clip(_CHOSEN[method](size, last, q), 0, end).astype(np.int64)
+        return chosen, chosen, np.zeros(chosen.shape)
+    if method == "midpoint":
+        place = 0.5 * (np.floor(last * q) + np.ceil(last * q))
+    elif method == "averaged_inverted_cdf":
+        place = size * q - 1
     else:
-        below, share = _STEPPED[method](n, q)
-    last = np.maximum(n - 1, 0)
-    share = np.where((below >= 0) & (below < last), share, 0).astype(q.dtype)
-    first, second = (np.clip(each, 0, last).astype(np.int64) for each in (below, below + 1))
-    return first, np.where(share > 0, second, first), share
+        alpha, beta = _CONTINUOUS[method]
+        place = last * q if method == "linear" else size * q + (alpha + q * (1 - alpha - beta)) - 1
+    below, is_behind, is_before = np.floor(place), place >= last, place < 0
+    first, second = (
+        np.where(is_behind, end, np.where(is_before, 0, each)).astype(np.int64) for each in (below, below + 1)
+    )
+    # At either end both items are one. Then the share decides only on the sign of 0, which is numpy's with its shares.
+    share = np.minimum(place - np.where(is_behind, -1, np.where(is_before, 0, below)), 2)  # which every dtype holds
+    if method == "midpoint":
+        share = np.where(place % 1 == 0, 0.0, 0.5)
+    elif method == "averaged_inverted_cdf":
+        share = np.where(share == 0, 0.5, 1.0)
+    return first, second, share.astype(given if given.kind == "f" else place.dtype)
 
 
 class _Rows:
@@ -154,30 +172,40 @@ class _Rows:
         return self.length - np.isnan(self._items.reshape(self.rows, self.length)).sum(axis=1)
 
 
-def _interpolated(call: str, rows: _Rows, method: str, q: np.ndarray, counts: np.ndarray | None, middle: bool) -> Any:
-    """Return quantiles of rows, shape (q.size, rows): of numpy arrays as numpy, else as an Array."""
+def _interpolated(
+    rows: _Rows, method: str, q: np.ndarray, counts: np.ndarray | None,
+    *, is_weak: bool = False, is_median: bool = False,
+) -> Any:  # fmt: skip
+    """Return quantiles of rows, shape (q.size, rows): of numpy arrays as numpy, else as an Array.
+
+    A weak `q` is a Python number, by which the datatype of items does not change.
+    """
     if rows.on_gpu:
-        return _interpolated_on_gpu(rows, method, q, middle)
+        return _interpolated_on_gpu(rows, method, q, is_median)
     n = np.full(rows.rows, rows.length) if counts is None else counts
-    first, second, share = _places(method, n[None, :].astype(q.dtype), q[:, None])
-    chooses = method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
+    first, second, share = _places(method, n[None, :], q[:, None])
     if not first.size:
-        return np.empty(first.shape, rows.dtype if chooses or rows.dtype.kind == "f" else np.float64)
-    if rows.rows == 1:
-        found = rows.at(np.concatenate([first[:, 0], second[:, 0], [rows.length - 1]])).reshape(-1, 1)
+        found = np.zeros((2 * len(q) + 1, rows.rows))
+    elif rows.rows == 1:
+        found = rows.at(np.concatenate([first[:, 0], second[:, 0], [rows.length - 1]])).to_numpy()
     else:
         start = np.arange(rows.rows) * rows.length
         ends = [*(start + each for each in (first, second)), (start + rows.length - 1)[None, :]]
-        found = cast(Array, take(rows.sorted(), np.concatenate(ends)))
-    a, b, last = np.split(found.to_numpy().astype(rows.dtype, copy=False), [len(q), 2 * len(q)])
+        found = cast(Array, take(rows.sorted(), np.concatenate(ends))).to_numpy()
+    found = found.reshape(2 * len(q) + 1, rows.rows).astype(rows.dtype, copy=False)
+    a, b, last = np.split(found, [len(q), 2 * len(q)])
     with np.errstate(all="ignore"):
-        if middle:
-            value = np.mean([a, b], axis=0)
-        elif chooses:
+        if is_median:
+            value = np.where(share > 0, np.mean([a, b], axis=0), a)
+        elif method in _CHOSEN:
             value = a
         else:
+            rest = 1 - share
+            if is_weak:
+                kind = rows.dtype if rows.dtype.kind == "f" else np.dtype(np.float64)
+                share, rest = share.astype(kind), rest.astype(kind)
             step = np.subtract(b, a)
-            value = np.where(share >= 0.5, b - step * (1 - share), a + step * share)
+            value = np.where(share >= 0.5, b - step * rest, a + step * share)
     if rows.dtype.kind == "f" and counts is None:
         return np.where(np.isnan(last), last, value).astype(value.dtype)
     return (
@@ -185,18 +213,18 @@ def _interpolated(call: str, rows: _Rows, method: str, q: np.ndarray, counts: np
     )
 
 
-def _interpolated_on_gpu(rows: _Rows, method: str, q: np.ndarray, middle: bool) -> Array:
+def _interpolated_on_gpu(rows: _Rows, method: str, q: np.ndarray, is_median: bool) -> Array:
     output = empty((len(q), rows.rows), "f32", rows.device)
     if not output.size:
         return output
-    firsts, seconds, shares = _places(method, np.full(1, rows.length, q.dtype), q)
+    firsts, seconds, shares = _places(method, np.array([rows.length]), q)
     table = rows.at(np.concatenate([firsts, seconds, [rows.length - 1]]))
     last = f32(take(table, np.array([2 * len(q)]), 1))
-    for k, share in enumerate(shares.tolist()):
+    for k, share in enumerate(shares.astype(np.float64).tolist()):
         a, b = (f32(take(table, np.array([each]), 1)) for each in (k, k + len(q)))
-        if share == 0:
+        if share == 0 or firsts[k] == seconds[k]:
             value = a
-        elif middle:
+        elif is_median:
             value = (a + b) / 2.0
         else:  # from the nearer one, as numpy
             value = b - (b - a) * (1 - share) if share >= 0.5 else a + (b - a) * share
@@ -208,7 +236,7 @@ def _quantiles(
     call: str, x: Any, q: Any, axis: AxisLike, out: Any, method: str, keepdims: bool, weights: Any, device: Any,
     *, most: int, skips_nan: bool = False,
 ) -> Any:  # fmt: skip
-    one_of(f"{call}: method", method, (*_CONTINUOUS, *_STEPPED))
+    one_of(f"{call}: method", method, _METHODS)
     if weights is not None:
         raise ArgumentError(f"{call}: weights= is not here; give numpy's function x.to_numpy() and the weights")
     rows = _Rows(call, x, axis, keepdims, device)
@@ -219,13 +247,14 @@ def _quantiles(
     asked = argument_array(call, "q", q)
     if asked.dtype.kind not in "biuf":
         raise DatatypeError(f"{call}: q is of {asked.dtype}, but must be numbers from 0 to {most}")
-    in_floats = rows.dtype if rows.dtype.kind == "f" and isinstance(q, (int, float)) else np.dtype(np.float64)
-    part = np.true_divide(asked.astype(np.float64), most).astype(in_floats).reshape(-1)
+    asked = asked.astype(asked.dtype.newbyteorder("="), copy=False)
+    part = (asked if most == 1 else np.true_divide(asked, most)).reshape(-1)
     if not ((part >= 0) & (part <= 1)).all():
         raise ArgumentError(f"{call}: q={q!r:.60} must lie within 0 to {most}")
-    if method == "linear" and most == 1 and asked.dtype.kind in "iu":
+    if method == "linear" and part.dtype.kind != "f":
         method = "lower"  # the least or the greatest item, of its own dtype, as numpy has it
-    found = _interpolated(call, rows, method, part, rows.counts() if skips_nan else None, False)
+    counts = rows.counts() if skips_nan else None
+    found = _interpolated(rows, method, part, counts, is_weak=type(q) in (int, float))
     result = found.reshape((*asked.shape, *rows.shape))
     return delivered(call, result if rows.on_gpu else numpy_result(result), out)
 
@@ -237,7 +266,7 @@ def _median(call: str, x: Any, axis: AxisLike, out: Any, keepdims: bool, device:
             f"{call}: x is an Array, and how many of its items are not NaN is known to the GPU alone; give x.to_numpy()"
         )
     half = np.array([0.5])
-    found = _interpolated(call, rows, "midpoint", half, rows.counts() if skips_nan else None, True)
+    found = _interpolated(rows, "midpoint", half, rows.counts() if skips_nan else None, is_median=True)
     result = found.reshape(rows.shape)
     return delivered(call, result if rows.on_gpu else numpy_result(result), out, "unsafe")
 
@@ -326,7 +355,7 @@ def quantile(
         An Array of up to 4 bytes. Unlike in numpy, differences of an Array's integers do not wrap, and an item beside
         an infinity is no NaN.
     q : float or array_like of floats
-        On the host.
+        On the host. Ranks are computed in its dtype, as in numpy: in float32 they are rounded from 2²⁴ items on.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     out : numpy.ndarray or Array, optional

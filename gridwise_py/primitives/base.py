@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self, cast
 
+import numpy as np
 import wgpu
 
 from .. import settings
@@ -47,13 +50,14 @@ from ..timing.result import TimingResult
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype
 from ..types.evaluation import value_of
+from ..types.operators import BinOp
 from ..types.program import Flat
 from .call_signatures import with_arrays
 from .fusion import FUSED, Fusion, flat_of
 from .mapped_output import MappedOutput
 from .repeated_calls import WATCHED
 
-__all__ = ["Primitive"]
+__all__ = ["Primitive", "ReferenceParts", "reference_parts"]
 
 _MAX_LAYOUTS = 64
 _MAX_KNOWN_CALLS = 64
@@ -170,11 +174,17 @@ class Primitive(OfOneDevice, ABC):
 
     def reference(self, *args: Any, **arrays: Any) -> Any:
         """Return what numpy computes of the same inputs; an expression's leaves are given by their names."""
+        results = self._reference(*args, **self._evaluated(arrays))
+        return results if self._mapped is None else self._mapped.value(results)
+
+    def _evaluated(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
+        """Return inputs with the items of each expression in place of its leaves."""
+        found = dict(arrays)
         for fusion in self._asked_fusions:
             names = [*fusion.flat.names, *(name for name, _ in fusion.flat.scalars)]
-            leaves = {name: arrays.pop(name) for name in names if name in arrays}
-            arrays[fusion.argument] = value_of(fusion.flat, leaves)
-        return self._reference(*args, **arrays)
+            leaves = {name: found.pop(name) for name in names if name in found}
+            found[fusion.argument] = value_of(fusion.flat, leaves)
+        return found
 
     @property
     def has_reference(self) -> bool:
@@ -184,7 +194,10 @@ class Primitive(OfOneDevice, ABC):
         return given or cls._reference is not Primitive._reference
 
     def _reference(self, *args: Any, **arrays: Any) -> Any:
-        """Return what numpy computes, for `reference`: with the items of each expression in place of its leaves."""
+        """Return what numpy computes, for `reference`: with the items of each expression in place of its leaves.
+
+        It is what is combined, before an expression of it is stored.
+        """
         raise NotImplementedError(f"{self.name} has no twin in numpy")
 
     def _take(self, items: Any, argument: str = "input") -> Any:
@@ -542,3 +555,50 @@ class Primitive(OfOneDevice, ABC):
 
     def __repr__(self) -> str:
         return f"{self.name}({self.capabilities.adapter})"
+
+
+@dataclass(frozen=True)
+class ReferenceParts:
+    """The steps of a reference, for error bounds.
+
+    Attributes
+    ----------
+    evaluated : callable
+        Takes inputs by name; returns them with the items of each expression in place of its leaves.
+    combined : callable
+        Takes these; returns what the primitive combines them to.
+    stored : callable or None
+        Takes that; returns what is stored, where that is an expression of it.
+    rounds : bool
+        Whether items of an expression may differ from numpy's: not where it computes no floats, or adds or multiplies
+        once.
+    """
+
+    evaluated: Callable[[Mapping[str, Any]], dict[str, Any]]
+    combined: Callable[..., Any]
+    stored: Callable[[np.ndarray], np.ndarray] | None
+    rounds: bool
+
+
+# Steps of expressions that change no bits of a float, or round as numpy does.
+_MOVES = {
+    "leaf", "single", "component", "index", "number", "scalar", "gather", "previous", "next", "flip", "select", "cast",
+    "bitcast",
+}  # fmt: skip
+
+
+def reference_parts(primitive: Primitive, op: BinOp | None = None) -> ReferenceParts:
+    """Return the steps of a primitive's reference; with `op`, of that operator in place of its own."""
+    own = cast(Any, primitive if op is None else copy.copy(primitive))
+    if op is not None:
+        own.op = op
+    stored = None if own._mapped is None else own._mapped.value
+    fusions: tuple[Fusion, ...] = own._fusions
+    kinds = [
+        step.kind
+        for fusion in fusions
+        for step in fusion.flat.program.steps
+        if step.type == "f32" and step.kind not in _MOVES
+    ]
+    rounds = kinds not in ([], ["+"], ["-"], ["*"])
+    return ReferenceParts(own._evaluated, own._reference, stored, rounds)

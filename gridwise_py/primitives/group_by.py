@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import wgpu
@@ -22,7 +22,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, Struct
 from ..types.evaluation import value_of
 from ..types.expression import leaf
-from ..types.operators import Max
+from ..types.operators import BinOp, Max
 from ..types.options import integer
 from ..types.program import Flat, LeafForm, Program, Step, flatten, gathered, part_of
 from .base import Primitive
@@ -36,7 +36,7 @@ from .mapped_output import MappedOutput
 from .select import Select
 from .sort import Roles, SortPrimitive
 
-__all__ = ["GroupBy"]
+__all__ = ["GroupBy", "SortedItems", "sorted_items"]
 
 #: What the expressions of a call are, until their leaves take its place; no leaf has such a name.
 _ROWS = "output_rows"
@@ -47,6 +47,15 @@ _SORT_BINDINGS = 6
 # A sort of fewer rows takes as few kernels.
 _LEAST_TABLE_ROWS = 1 << 16
 _CODE = Struct("code", low="u32", high="u32")
+
+
+class SortedItems(NamedTuple):
+    """What a group-by combines: items in the order of the keys, and what is stored of the results, by output."""
+
+    op: BinOp
+    datatype: Datatype
+    items: np.ndarray
+    stored: Mapping[str, Callable[[np.ndarray], np.ndarray] | None]
 
 
 class _RowSort(SortPrimitive):
@@ -583,7 +592,21 @@ class GroupBy(Primitive):
 
     def reference(self, **arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return numpy's results for the same inputs, in the order of the outputs. It knows of no `size`."""
-        spec, columns = self.spec, {name: arrays.pop(name) for name, _ in self.spec.columns}
+        keys, starts, reductions = self._sorted_rows(arrays)
+        heads = np.zeros(keys.size, bool)
+        heads[starts] = True
+        ends = np.append(starts[1:], keys.size)[: starts.size] - 1
+        found: dict[str, np.ndarray] = self._keys_of(keys[starts])
+        for each in reductions:
+            results = segmented_prefixes(each.op, each.items, heads)[ends]
+            found |= {name: results if stored is None else stored(results) for name, stored in each.stored.items()}
+        found["count"] = np.array([starts.size], dtype=np.uint32)
+        return tuple(found[name] for name in self.signature.outputs)
+
+    def _sorted_rows(self, arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[SortedItems]]:
+        """Return the sorted keys, where each group begins, and what is combined."""
+        spec, arrays = self.spec, dict(arrays)
+        columns = {name: arrays.pop(name) for name, _ in spec.columns}
         sizes = {items.size for items in columns.values()}
         flat = spec.flat
 
@@ -602,10 +625,7 @@ class GroupBy(Primitive):
             keys = keys & np.uint32(spec.key_mask)
         order = np.argsort(key_codes(keys), kind="stable")
         keys = keys[order]
-        heads = heads_of_keys(keys)
-        starts = np.flatnonzero(heads)
-        ends = np.append(starts[1:], keys.size)[: starts.size] - 1
-        found: dict[str, np.ndarray] = {}
+        found: list[SortedItems] = []
         for own in (each for each in spec.passes if each.stores):
             if own.column:
                 items = columns[own.column]
@@ -615,13 +635,12 @@ class GroupBy(Primitive):
                     items[field] = value(flat.program.results[place])
             else:
                 items = np.broadcast_to(value(flat.program.results[own.places[0]]), keys.shape)
-            results = segmented_prefixes(own.op, items[order], heads)[ends]
-            for store in own.stores:
-                mapped = None if store.form == "result" else MappedOutput(store.expression(), own.datatype)
-                found[store.name] = results if mapped is None else mapped.value(results)
-        found |= self._keys_of(keys[starts])
-        found["count"] = np.array([starts.size], dtype=np.uint32)
-        return tuple(found[name] for name in self.signature.outputs)
+            stored = {
+                store.name: None if store.form == "result" else MappedOutput(store.expression(), own.datatype).value
+                for store in own.stores
+            }
+            found.append(SortedItems(own.op, own.datatype, items[order], stored))
+        return keys, np.flatnonzero(heads_of_keys(keys)), found
 
     def _keys_of(self, keys: np.ndarray) -> dict[str, np.ndarray]:
         """Return the columns of sorted keys."""
@@ -636,3 +655,9 @@ class GroupBy(Primitive):
             results = np.ascontiguousarray(keys).view(_CODE.dtype)
         of = _CODE if words == 2 else DATATYPES["u32"]
         return {key.name: MappedOutput(key_expression(key, words), of).value(results) for key in spec.keys}
+
+
+def sorted_items(primitive: GroupBy, arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray, list[SortedItems]]:
+    """Return where each group begins, and what is combined, for error bounds; inputs are given by name."""
+    _, starts, found = cast(Any, primitive)._sorted_rows(arrays)
+    return starts, found

@@ -275,11 +275,9 @@ class Reduce(OperatorPrimitive):
         """Return numpy's result for the same input, shape (1,), in the dtype of the result."""
         dtype = self.result_datatype.dtype
         if input.size == 0:
-            result = np.array([self.op.empty_result(self.result_datatype)], dtype=dtype)
-        else:
-            with np.errstate(over="ignore"):
-                result = np.array([fold(self.op, input.astype(dtype))]).astype(dtype)
-        return result if self._mapped is None else self._mapped.value(result)
+            return np.array([self.op.empty_result(self.result_datatype)], dtype=dtype)
+        with np.errstate(over="ignore"):
+            return np.array([fold(self.op, input.astype(dtype))]).astype(dtype)
 
     if TYPE_CHECKING:
 

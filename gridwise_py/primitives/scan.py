@@ -378,15 +378,13 @@ class Scan(LookBackPrimitive):
         if initial is not None:  # one item more, in front, whose own prefix is left out, or is the first result
             with np.errstate(over="ignore"):
                 all_of = prefixes(self.op, np.concatenate([initial.reshape(1), input.astype(dtype)]).astype(dtype))
-            results = all_of[1:] if self.kind == "inclusive" else all_of[:-1]
-            return results if self._mapped is None else self._mapped.value(results)
+            return all_of[1:] if self.kind == "inclusive" else all_of[:-1]
         with np.errstate(over="ignore"):
             inclusive = prefixes(self.op, input.astype(dtype))
-        results = inclusive
-        if self.kind == "exclusive" and input.size:
-            first = np.array([self.op.identity_for(self.result_datatype)], dtype=inclusive.dtype)
-            results = np.concatenate([first, inclusive[:-1]])
-        return results if self._mapped is None else self._mapped.value(results)
+        if self.kind == "inclusive" or not input.size:
+            return inclusive
+        first = np.array([self.op.identity_for(self.result_datatype)], dtype=inclusive.dtype)
+        return np.concatenate([first, inclusive[:-1]])
 
     if TYPE_CHECKING:
 

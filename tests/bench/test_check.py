@@ -3,10 +3,12 @@
 import itertools
 
 import numpy as np
+import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.checks.check import difference, mismatch
 from helpers.cases import FULL
+from helpers.strategies import quick_first
 
 RNG = np.random.default_rng(11)
 N = 5000
@@ -156,6 +158,79 @@ def test_complex_results_with_one_wrong_part_are_wrong():
         assert (found.index, found.wrong_items) == (where, 1)
 
 
+P = gw.f32("p")
+MOMENTS = gw.struct(count=gw.u32(1), mean=P, m2=gw.f32(0))
+SEVERAL = {
+    "total": (P * P, "sum"), "mean": (P, "mean"), "product": (P / 30.0, "prod"), "most": (gw.sqrt(P), "max"),
+    "first": (P, "first"), "rows": gw.count, "spread": (P, "std"), "own": (P, PLUS), "whole": (gw.i32(P), "mean"),
+}  # fmt: skip
+SMALL_SCAN = {"tuning": gw.ScanTuning(workgroup_size=64, vecs=1)}
+#: What reads expressions, combines structs, stores expressions of results, or groups items by an order of its own.
+COMPOSED = {
+    "sums of groups": lambda device, **more: gw.GroupBy(device, gw.u32("c"), total=(P, "sum"), **more),
+    "group-by": lambda device, **more: gw.GroupBy(device, gw.u32("c"), SEVERAL, **more),
+    "moments": lambda device, **more: gw.Reduce(device, MOMENTS, gw.Moments, **more),
+    "variance": lambda device, **more: gw.Reduce(
+        device, MOMENTS, gw.Moments, output=gw.result.m2 / gw.f32(gw.result.count), **more
+    ),
+    "prefixes": lambda device, **more: gw.Scan(device, P * 1.7, output=gw.result * 1000.0, **more),
+    "products by key": lambda device, **more: gw.ReduceByKey(device, "u32", P / 30.0, gw.Multiply, **more),
+    "moments by key": lambda device, **more: gw.ReduceByKey(device, "u32", MOMENTS, gw.Moments, **more),
+    "map": lambda device, **more: gw.Map(device, gw.sin(P) / P + 1.0, **more),
+}
+
+
+def _composed(device, name, n, **more):
+    """Return a primitive, and few groups of many positive items."""
+    primitive = COMPOSED[name](device, **more)
+    rng = np.random.default_rng(3)
+    columns = {"p": rng.uniform(29.9, 30.1, n).astype(np.float32), "c": rng.integers(0, 3, n).astype(np.uint32)}
+    columns["keys"] = np.sort(columns["c"])
+    return primitive, {name: column for name, column in columns.items() if name in primitive.signature.arguments}
+
+
+@pytest.mark.parametrize("name", quick_first(["sums of groups", "variance"], COMPOSED))
+def test_right_results_of_what_is_composed_are_right(device, name):
+    tuned = SMALL_SCAN if name not in ("moments", "variance", "map") else {}
+    primitive, inputs = _composed(device, name, 40_000, **tuned)
+    run = primitive.execute(**{key: gw.asarray(items, device) for key, items in inputs.items()})
+    outputs = {key: array.to_numpy() for key, array in run.outputs.items()}
+    wanted = primitive.reference(**inputs)
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    assert any(got.tobytes() != right.tobytes() for got, right in zip(outputs.values(), wanted, strict=True))
+    assert mismatch(primitive, inputs, outputs) is None
+
+
+def test_each_output_of_what_is_composed_is_compared():
+    """By a few thousandths, field by field, and with the name of the output."""
+    for name in COMPOSED:
+        primitive, inputs = _composed(None, name, 4_000, capabilities=FULL)
+        wanted = primitive.reference(**inputs)
+        outputs = dict(
+            zip(primitive.signature.outputs, wanted if isinstance(wanted, tuple) else (wanted,), strict=True)
+        )
+        assert mismatch(primitive, inputs, outputs) is None
+        for key, right in outputs.items():
+            for field in right.dtype.names or (...,):
+                got = right.copy()
+                part, where = got[field], right.size // 2
+                part[where] += 1 if part.dtype.kind == "u" else max(abs(part[where]), np.float32(1)) * np.float32(0.003)
+                found = mismatch(primitive, inputs, {**outputs, key: got})
+                assert (found.index, found.wrong_items) == (where, 1), (name, key, field)
+                assert found.argument == (key if len(outputs) > 1 else "")
+
+
+def test_groups_minima_are_exact_also_beside_sums():
+    several = {"total": (P, "sum"), "least": (P, "min"), "most": (P, "max")}
+    groups = gw.GroupBy(None, gw.u32("c"), several, capabilities=FULL)
+    inputs = {"p": RNG.uniform(1, 2, N).astype(np.float32), "c": RNG.integers(0, 9, N).astype(np.uint32)}
+    outputs = dict(zip(groups.signature.outputs, groups.reference(**inputs), strict=True))
+    for name in several:
+        got = outputs[name].copy()
+        got[3] = np.nextafter(got[3], np.float32(np.inf))
+        assert (mismatch(groups, inputs, {**outputs, name: got}) is None) == (name == "total")
+
+
 def test_what_only_selects_must_be_exact():
     x = CASES["selected"][1].astype(np.float32)
     scan = gw.Scan(None, "f32", LAST, capabilities=FULL)
@@ -212,4 +287,10 @@ def test_a_finite_item_is_not_near_an_infinity():
             assert found is not None, (options, i, wrong)
             assert (found.index, found.wrong_items) == (i, 1)
     assert difference(np.array([1 + np.inf * 1j]), np.array([1 + 2j])).index == 0
+    struct = np.array([(1, 0.1), (2, np.nan)], [("a", "u4"), ("b", "f4")])
+    near = struct.copy()
+    near["b"] *= np.float32(1 + 1e-6)
+    assert difference(near, struct) is None
+    near["a"][1] = 3
+    assert difference(near, struct).index == 1
     assert difference(np.array([[1, 2], [3, 4]]), np.array([[1, 2], [3, 5]]), argument="y").argument == "y"

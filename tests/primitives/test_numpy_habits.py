@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
+from helpers.strategies import quick_first
 
 F = np.array([[1.5, -2.5, 4.0], [np.nan, 0.5, 9.0]], np.float32)
 N = ~np.isnan(F)
@@ -159,13 +160,53 @@ METHODS = (
 )
 
 
-def test_methods_of_quantiles_are_numpys(device):
-    q = np.array([0, 0.1, 0.25, 0.5, 0.6, 0.75, 0.9, 1])
-    items = np.array([[5, 1, 3, 9, 0], [2, 2, 8, np.nan, 7]])
+def _equal(got, want):
+    _same(got, want)
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", quick_first([np.float32, np.int32], [np.float16, np.float64, np.uint8, np.int64]))
+def test_quantiles_are_numpys_to_the_bit(device, dtype):
+    """Whatever `q` is: its datatype decides on that of the ranks, shares and results, unless it is a Python number."""
+    rng = np.random.default_rng(1)
+    parts = np.array([0, 0.1, 0.25, 0.3, 0.5, 0.6, 0.7, 0.9, 0.95, 1])
+    asked = [1, 0.1, 0.7, True, [0.1, 0.7], [0, 1], np.bool_(True), np.int64(1), parts.reshape(2, 5)]
+    asked += [of for kind in (np.float16, np.float32, np.float64) for of in (kind(0.7), parts.astype(kind))]
+    items = rng.normal(100, 40, 2048).clip(0).astype(dtype)
+    if items.dtype.kind == "f":
+        items[3:5] = np.inf, -np.inf
     for method in METHODS.split():
-        _same(gw.quantile(items[0], q, method=method, device=device), np.quantile(items[0], q, method=method))
-        found = gw.nanquantile(items, q, 1, method=method, device=device)
-        _same(found, np.nanquantile(items, q, 1, method=method))
+        for q in asked:
+            _equal(gw.quantile(items[:11], q, method=method, device=device), np.quantile(items[:11], q, method=method))
+        for q in (95, 99.9, np.float32(99.9)):
+            _equal(gw.percentile(items, q, method=method, device=device), np.percentile(items, q, method=method))
+    rows = items[20:80].reshape(3, 20)
+    if rows.dtype.kind == "f":
+        rows[0, 3:9] = rows[1, 4] = np.nan
+    for method in METHODS.split():
+        for q in (0.7, np.float32(0.7), parts):
+            found = gw.nanquantile(rows, q, 1, method=method, device=device)
+            _equal(found, np.nanquantile(rows, q, 1, method=method))
+
+
+def test_ranks_of_an_array_are_those_of_numpy(device):
+    x = np.arange(1001, dtype=np.float32)
+    on_gpu = gw.asarray(x, device)
+    for q in (7, 29, 57, 58, 99.9, np.float32(57), np.float32([7, 29, 99.9])):
+        for method in ("lower", "higher", "nearest"):
+            found = gw.percentile(on_gpu, q, method=method).to_numpy()
+            np.testing.assert_array_equal(found, np.percentile(x, q, method=method))
+
+
+def test_ranks_that_float16_does_not_hold_are_right(device):
+    x = np.arange(70_001, dtype=np.float32)
+    found = gw.quantile(x, np.float16([0, 0.25, 1]), device=device)
+    np.testing.assert_array_equal(found, [0, 17_500, 70_000])
+
+
+def test_the_median_of_an_odd_number_of_items_is_one_of_them(device):
+    x = np.float32([3e38, 1, 3.2e38])
+    assert gw.median(x, device=device) == x[0] == gw.median(gw.asarray(x, device)).item()
 
 
 ON_GPU = """
@@ -179,6 +220,8 @@ m.nanprod(X[0].reshape(3)[2:].reshape(()), dtype=np.int32)
 m.nanargmin(X[0], -1)
 m.all(X, 1, keepdims=True, where=N)
 m.median(X, 1)
+m.quantile(X[0], 0.7)
+m.quantile(X[0], [0.1, 0.6], method="hazen")
 m.ptp(X, 1)
 m.average(X, 1, [1, 2, 3])
 m.diff(X)

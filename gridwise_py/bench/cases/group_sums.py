@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import wgpu
 
 from ... import DATATYPES, Add, Capabilities, GroupBy, leaf
 
 __all__ = ["GroupSums"]
-
-# As that of sums by key, in checks.error_bounds.
-_FACTOR = 32.0
 
 
 class GroupSums(GroupBy):
@@ -41,8 +37,3 @@ class GroupSums(GroupBy):
     def at_size(cls, n: int, run: int = 8, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the bits of keys of which each has `run` rows on average, and the lengths of the inputs."""
         return {"key_bits": max(1, (max(n // run, 1) - 1).bit_length())}, {"keys": n, "items": n}
-
-    def error_bound(self, keys: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Return those of the sums."""
-        magnitudes = np.bincount(keys, np.abs(items.astype(np.float64)))[np.unique(keys)]
-        return _FACTOR * float(np.finfo(np.float32).eps) * magnitudes

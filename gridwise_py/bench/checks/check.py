@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -80,23 +81,45 @@ def differences(
     wanted: Sequence[np.ndarray],
 ) -> Mismatch | None:
     """As `mismatch`, with the expected outputs given."""
-    for (name, got), right in zip(outputs.items(), wanted, strict=True):
-        found = _first_difference(primitive, inputs, got, right)
+    for place, ((name, got), right) in enumerate(zip(outputs.items(), wanted, strict=True)):
+        found = _first_difference(primitive, inputs, got, right, place)
         if found is not None:
             return replace(found, argument=name) if len(wanted) > 1 else found
     return None
 
 
 def _first_difference(
-    primitive: Primitive, inputs: Mapping[str, np.ndarray], output: np.ndarray, expected: np.ndarray
+    primitive: Primitive, inputs: Mapping[str, np.ndarray], output: np.ndarray, expected: np.ndarray, place: int
 ) -> Mismatch | None:
     if output.shape != expected.shape:
         return Mismatch(0, output.size, expected.size, abs(output.size - expected.size))
-    if output.dtype.kind in "fc":
-        wrong = _float_differences(primitive, inputs, output, expected)
+
+    @cache
+    def bound() -> ErrorBound:
+        return error_bound(primitive, inputs, expected, place)
+
+    if output.dtype.names is not None:
+        wrong = _by_fields(
+            output,
+            expected,
+            lambda x, y, name: _float_differences(lambda: bound().fields.get(name, ErrorBound()), x, y),
+        )
+    elif output.dtype.kind in "fc":
+        wrong = _float_differences(bound, output, expected)
     else:
         wrong = output != expected
     return _first(wrong, output, expected)
+
+
+def _by_fields(
+    output: np.ndarray, expected: np.ndarray, wrong: Callable[[np.ndarray, np.ndarray, str], np.ndarray]
+) -> np.ndarray:
+    """Return which structs differ in a field, of which `wrong` compares those that are floats."""
+    found = np.zeros(output.shape, bool)
+    for name in output.dtype.names or ():
+        x, y = output[name], expected[name]
+        found |= wrong(x, y, name) if x.dtype.kind == "f" else x != y
+    return found
 
 
 def _first(wrong: np.ndarray, output: np.ndarray, expected: np.ndarray, argument: str = "") -> Mismatch | None:
@@ -123,7 +146,7 @@ def difference(
         The name of the output, for the mismatch.
     """
     if output.dtype.names is not None:
-        wrong = output != expected.astype(output.dtype)
+        wrong = _by_fields(output, expected.astype(output.dtype), lambda x, y, name: _beyond(x, y, rtol, atol))
     elif output.dtype.kind in "fc":
         wrong = _beyond(output, expected, rtol, atol)
     else:
@@ -153,14 +176,8 @@ def _beyond(output: np.ndarray, expected: np.ndarray, rtol: float | None, atol: 
     return ~((near & np.isfinite(y)) | (x == y) | (np.isnan(x) & np.isnan(y)))
 
 
-def _float_differences(
-    primitive: Primitive, inputs: Mapping[str, np.ndarray], output: np.ndarray, expected: np.ndarray
-) -> np.ndarray:
+def _float_differences(bound: Callable[[], ErrorBound], output: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """Return which items are neither the same as the expected ones nor within the bound."""
-
-    def bound() -> ErrorBound:
-        return error_bound(primitive, inputs, expected)
-
     if output.dtype.kind != "c":
         return _outside(bound, output, expected)
     # By parts: one of them may be infinite or NaN where the other is not.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ... import BinOp, Primitive, UnaryOp
-from ...internals import fold, ulps_of, wider
-from .oracle import Oracle
+from ... import Add, BinOp, Moments, Multiply, Primitive, UnaryOp
+from ...internals import ReferenceParts, SortedItems, as_binop, field_operators, fold, ulps_of, wider
+from .oracle import Oracle, tuple_of
 
 __all__ = ["ErrorBound", "error_bound", "parts_of"]
 
@@ -20,6 +21,11 @@ _FACTOR = 32
 # Number of results with noise. By chance, the largest deviation of an item is 32 times too small for at most one item
 # in 10^5, and deviations of earlier items also count.
 _SAMPLES = 6
+# Of one item of an expression of results, such as a quotient: as WGSL has it, and a little more.
+_STORED_ULPS = 4
+
+#: Combines some of many numbers, as a primitive does with its items; by a ufunc of numpy.
+_Aggregate: TypeAlias = Callable[[np.ufunc, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -32,11 +38,14 @@ class ErrorBound:
         The largest difference; of complex numbers the largest of their parts.
     may_overflow, may_underflow : numpy.ndarray or bool
         Whether combining the same items in another order may give an infinity or NaN, or 0.
+    fields : mapping from str to ErrorBound
+        In place of these, of structs: those of the fields that are floats and round.
     """
 
     error: np.ndarray | float = 0.0
     may_overflow: np.ndarray | bool = False
     may_underflow: np.ndarray | bool = False
+    fields: Mapping[str, ErrorBound] = field(default_factory=dict[str, "ErrorBound"])
 
     def for_parts(self) -> ErrorBound:
         """Return that of complex numbers for each of their parts, as these lie in memory."""
@@ -50,8 +59,10 @@ class ErrorBound:
 _EXACT = ErrorBound()
 
 
-def error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray], expected: np.ndarray) -> ErrorBound:
-    """Return how much a right result may differ from `expected`, the primitive's numpy reference.
+def error_bound(
+    primitive: Primitive, inputs: Mapping[str, np.ndarray], expected: np.ndarray, place: int = 0
+) -> ErrorBound:
+    """Return how much a right result may differ from `expected`, the primitive's numpy reference of an output.
 
     - Integers, copies, one rounded addition, and operators whose results are all among their inputs (minimum, maximum,
       "the last that is not 0"): nothing.
@@ -61,36 +72,64 @@ def error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray], expected
       numbers 3u instead of u, and magnitudes: one of theirs is wrong by at most √8 u (ibid., section 3.6).
     - An operator of one argument that states its ``max_ulps``: so many units in the last place of each item; where that
       is subnormal, 0 is right, too, as WGSL allows.
-    - Results that each combine some of the items, by key, by segments or along an axis: as above, from the reference of
-      the magnitudes; of products and other operators 32 times the deviation of results of items with noise.
     - Other operators: 32 times the largest deviation of some results that are computed with noise of one ulp on
       everything that is combined: Monte Carlo arithmetic (D. S. Parker, "Monte Carlo arithmetic", 1997). It needs only
       the numpy twin. It is an estimate, not a proof: smaller errors go unnoticed.
+    - Results that each combine some of the items, by key, by segments or along an axis: the same, from the reference of
+      other items, or with another operator. Structs: field by field.
+    - Expressions of results, such as a mean: how they change where these do, and a few units in the last place.
+    - All else that reads an expression: 32 times the deviation where its leaves change by an ulp.
 
     A primitive may have a method ``error_bound`` with the arguments of ``reference``, which is used instead.
+    `place` is that of the output among all.
     """
     oracle = Oracle.of(primitive)
     if oracle.own_bound is not None:
         return ErrorBound(oracle.own_bound(**inputs))
-    x, op, kind = inputs.get(oracle.grouped or "input"), oracle.op, oracle.kind
-    if x is not None and x.dtype.kind in "iu" and expected.dtype.kind == "f" and oracle.grouped is None:
-        x = x.astype(expected.dtype)  # integers that are combined as floats
-    if x is None or x.dtype.kind not in "fc" or op is None or not x.size:
+    parts = oracle.parts()
+    if oracle.sorted_items is not None:
+        found = _of_sorted_items(*oracle.sorted_items(inputs), list(primitive.signature.outputs)[place])
+    else:
+        items = inputs if oracle.op is None else parts.evaluated(inputs)
+        combined = expected if parts.stored is None else parts.combined(**items)
+        found = _of_combined(oracle, items, combined, place)
+        if parts.stored is not None:
+            found = _of_stored(parts.stored, combined, found)
+    return _of_leaves(oracle, inputs, expected, place) if found is _EXACT and parts.rounds else found
+
+
+def _of_combined(oracle: Oracle, inputs: Mapping[str, np.ndarray], expected: np.ndarray, place: int) -> ErrorBound:
+    """Return the bounds of what items are combined to, without expressions."""
+    op, kind = oracle.op, oracle.kind
+    name = oracle.grouped or "input"
+    x = inputs.get(name)
+    if x is None or op is None or not x.size or expected.dtype.kind not in "fcV":
         return _EXACT
+    if oracle.grouped is not None and place == 0 and len(tuple_of(oracle.parts().combined(**inputs))) > 1:
+        return _EXACT  # keys
+    if x.dtype.names is None:
+        x = x.astype(expected.dtype)  # in which they are combined
     if isinstance(op, UnaryOp):
         return _of_ulps(op.max_ulps, expected) if op.max_ulps is not None else _of_noisy_items(op, x, expected)
-    if oracle.grouped is not None and op.numpy not in (np.minimum, np.maximum):
-        return _of_groups(op, oracle, inputs, expected)
-    if op.numpy is np.add:
-        found = _of_sums(x)
-    elif op.numpy is np.multiply:
-        found = _of_products(x)
-    elif op.numpy in (np.minimum, np.maximum):
+    if not _rounds(op, x.dtype):
         return _EXACT
-    else:
-        identity = _identity(op, oracle, x)
-        return _EXACT if _selects(x, expected, identity) else _of_noise(op, x, expected, identity, kind)
-    return _for_kind(found, kind, expected)
+    if oracle.grouped is not None:
+        return _of_groups(op, oracle, {**inputs, name: x}, expected, place)
+    if x.dtype.names is None and op.numpy in (np.add, np.multiply):
+        prefixes: _Aggregate = lambda ufunc, numbers: ufunc.accumulate(numbers)  # noqa: E731
+        found = _of_sums(x, prefixes) if op.numpy is np.add else _of_products(x, prefixes)
+        return _for_kind(found, kind, expected)
+    identity = _identity(op, oracle, x)
+    return _EXACT if _selects(x, expected, identity) else _of_noise(op, x, expected, identity, kind)
+
+
+def _rounds(op: BinOp, dtype: np.dtype[Any]) -> bool:
+    """Whether combining floats may round: not where a result is one of the items, or a field of one."""
+    if op.numpy in (np.minimum, np.maximum):
+        return False
+    if dtype.names is None or not op.builtin or op == Moments:
+        return True
+    return not {"add", "multiply"}.isdisjoint(field_operators(op) or (op.name,))
 
 
 def _identity(op: BinOp, oracle: Oracle, x: np.ndarray) -> np.ndarray:
@@ -118,11 +157,6 @@ def _wide(x: np.ndarray) -> type[np.complex128] | type[np.float64]:
     return np.complex128 if x.dtype.kind == "c" else np.float64
 
 
-def _sum_factors(x: np.ndarray, additions: Any) -> Any:
-    """Return how many times eps sums may be off, of so many additions that the reference makes one after another."""
-    return _FACTOR + (additions / 2 if wider(x.dtype).itemsize == x.dtype.itemsize else 0)
-
-
 def parts_of(x: np.ndarray) -> np.ndarray:
     """Return the parts of complex numbers, as they lie in memory."""
     return np.ascontiguousarray(x).view(f"f{x.dtype.itemsize // 2}")
@@ -136,112 +170,218 @@ def _magnitudes(x: np.ndarray) -> np.ndarray:
     return np.abs(np.where(np.isfinite(parts), parts, 0.0)).sum(axis=1)
 
 
-def _of_sums(x: np.ndarray) -> ErrorBound:
-    """Return the bounds of all prefix sums."""
+def _of_sums(x: np.ndarray, aggregate: _Aggregate) -> ErrorBound:
+    """Return the bounds of sums."""
     with np.errstate(invalid="ignore"):  # of NaNs that signal
-        magnitudes = np.cumsum(_magnitudes(x))
+        magnitudes = aggregate(np.add, _magnitudes(x))
     # After an infinity, a right result is the same infinity or NaN.
     bounded = np.where(np.isfinite(magnitudes), magnitudes, 0.0)
-    return ErrorBound(
-        _sum_factors(x, np.arange(x.size)) * float(np.finfo(x.dtype).eps) * bounded,
-        bounded >= float(np.finfo(x.dtype).max),
-    )
+    factors: Any = _FACTOR
+    if wider(x.dtype).itemsize == x.dtype.itemsize:  # the reference rounds as often, one addition after another
+        factors = _FACTOR + aggregate(np.add, np.ones(x.size)) / 2
+    limits = np.finfo(x.dtype)
+    return ErrorBound(factors * float(limits.eps) * bounded, bounded >= float(limits.max))
 
 
-def _of_groups(op: BinOp, oracle: Oracle, inputs: Mapping[str, np.ndarray], expected: np.ndarray) -> ErrorBound:
-    """Return the bounds of results of groups of items, from the reference of other items.
-
-    Of sums it is that of the magnitudes; of other operators the deviation of results of items with noise.
-    """
+def _of_groups(
+    op: BinOp, oracle: Oracle, inputs: Mapping[str, np.ndarray], expected: np.ndarray, place: int
+) -> ErrorBound:
+    """Return the bounds of results of groups of items, of which the reference alone knows the members."""
     name = str(oracle.grouped)
-    x, limits = inputs[name], np.finfo(expected.dtype)
+    x = inputs[name]
 
-    def of(items: np.ndarray) -> np.ndarray:
-        outputs = oracle.expected({**inputs, name: items})
-        # Keys come first, and may have the same dtype.
-        return next(each for each in reversed(outputs) if each.dtype == expected.dtype).astype(_wide(expected))
+    def of(parts: ReferenceParts, items: np.ndarray) -> np.ndarray:
+        return tuple_of(parts.combined(**{**inputs, name: items.astype(x.dtype)}))[place]
+
+    def aggregate(ufunc: np.ufunc, numbers: np.ndarray) -> np.ndarray:
+        if ufunc is np.multiply:
+            return np.abs(of(oracle.parts(Multiply), numbers)).astype(np.float64)
+        # Where sums are too large for the datatype, they are those of smaller numbers.
+        adding, smaller = oracle.parts(Add), 2.0 ** -np.ceil(np.log2(4.0 * max(x.size, 1)))
+        sums, scaled = (np.real(of(adding, each)).astype(np.float64) for each in (numbers, numbers * smaller))
+        return np.where(np.isfinite(sums), sums, scaled / smaller)
 
     with np.errstate(all="ignore"):
-        if op.numpy is np.add:
-            items = _magnitudes(x)
-            magnitudes = np.real(of(items.astype(x.dtype)))
-            # Where magnitudes are too large for the dtype, their sums are those of smaller ones.
-            smaller = 2.0 ** -np.ceil(np.log2(4.0 * max(x.size, 1)))
-            scaled = np.real(of((items * smaller).astype(x.dtype))) / smaller
-            bounded = np.where(np.isfinite(magnitudes), magnitudes, np.where(np.isfinite(scaled), scaled, 0.0))
-            return ErrorBound(_sum_factors(x, x.size) * float(limits.eps) * bounded, ~np.isfinite(magnitudes))
-        rng, wanted = np.random.default_rng(0), expected.astype(_wide(expected))
-        noise = (1 + limits.eps * rng.integers(-1, 2, x.size) for _ in range(_SAMPLES))
-        results = np.stack([of((x * each).astype(x.dtype)) for each in noise])
-        away = np.abs(results - wanted)
-        widest = np.where(np.isfinite(away), away, 0.0).max(axis=0) + limits.eps * np.abs(wanted)
-    error = np.where(np.isfinite(widest), _FACTOR * widest, 0.0) + float(limits.smallest_normal)
-    overflow = (~np.isfinite(results)).any(axis=0)
-    if expected.dtype.kind == "c":
-        overflow |= ~np.isfinite(expected)
-        return ErrorBound(np.where(overflow, np.inf, error), overflow)
-    return ErrorBound(error, overflow & np.isfinite(expected))
+        if x.dtype.names is None and op.numpy is np.add:
+            return _of_sums(x, aggregate)
+        if x.dtype.names is None and op.numpy is np.multiply:
+            return _of_products(x, aggregate)
+        return _of_samples([of(oracle.parts(_noisy(op, x.dtype, seed)), x) for seed in range(_SAMPLES)], expected)
 
 
-def _of_products(x: np.ndarray) -> ErrorBound:
-    """Return the bounds of all prefix products; relative errors are turned into absolute ones here, too."""
+def _of_products(x: np.ndarray, aggregate: _Aggregate) -> ErrorBound:
+    """Return the bounds of products; relative errors are turned into absolute ones here, too."""
     limits = np.finfo(x.dtype)
     with np.errstate(all="ignore"):
         magnitudes = np.abs(x.astype(_wide(x)))
-        product = np.cumprod(magnitudes)
+        product = aggregate(np.multiply, magnitudes)
         logs = np.log2(magnitudes)
         logs[~np.isfinite(logs)] = 0.0
         roundings = 3 if x.dtype.kind == "c" else 1
-        relative = np.expm1((np.arange(x.size) + 2.0) * np.log1p(roundings * float(limits.eps) / 2))
+        factors = aggregate(np.add, np.ones(x.size))
+        relative = np.expm1((factors + 1.0) * np.log1p(roundings * float(limits.eps) / 2))
         error = np.where(np.isfinite(product), relative * product, 0.0) + float(limits.smallest_normal)
     # For any grouping: the factors above 1 multiplied separately from those below.
-    may_overflow = np.cumsum(np.maximum(logs, 0.0)) >= limits.maxexp - 1
-    may_underflow = np.cumsum(np.maximum(-logs, 0.0)) >= -limits.minexp
+    may_overflow = aggregate(np.add, np.maximum(logs, 0.0)) >= limits.maxexp - 1
+    may_underflow = aggregate(np.add, np.maximum(-logs, 0.0)) >= -limits.minexp
     if x.dtype.kind == "c":
         # A part that overflowed or vanished is added to the other one by the next product.
         error = np.where(may_overflow | may_underflow, np.inf, error)
     return ErrorBound(error, may_overflow, may_underflow)
 
 
+def _of_sorted_items(starts: np.ndarray, reductions: Sequence[SortedItems], output: str) -> ErrorBound:
+    """Return the bounds of an output of a group-by, from the items of each group in a row."""
+    each = next((each for each in reductions if output in each.stored), None)
+    if each is None or not starts.size or not _rounds(each.op, each.items.dtype):
+        return _EXACT
+    found = _of_totals(each.op, each.items, starts)
+    stored = each.stored[output]
+    return found if stored is None else _of_stored(stored, _totals(each.op, each.items, starts), found)
+
+
+def _of_totals(op: BinOp, x: np.ndarray, starts: np.ndarray) -> ErrorBound:
+    """Return the bounds of what groups of neighbouring items are combined to."""
+    if x.dtype.names is not None and field_operators(op):
+        own = zip(x.dtype.names, map(as_binop, field_operators(op)), strict=True)
+        return ErrorBound(
+            fields={name: _of_totals(of, x[name], starts) for name, of in own if x[name].dtype.kind == "f"}
+        )
+    if x.dtype.kind not in "fcV" or not _rounds(op, x.dtype):
+        return _EXACT
+    aggregate: _Aggregate = lambda ufunc, numbers: ufunc.reduceat(numbers, starts)  # noqa: E731
+    if op.numpy is np.add:
+        return _of_sums(x, aggregate)
+    if op.numpy is np.multiply:
+        return _of_products(x, aggregate)
+    samples = [_totals(_noisy(op, x.dtype, seed), x, starts) for seed in range(_SAMPLES)]
+    return _of_samples(samples, _totals(op, x, starts))
+
+
+def _totals(op: BinOp, items: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Combine groups of neighbouring items, in pairs, by the operator's numpy twin."""
+    sizes = np.diff(np.append(starts, items.size))
+    while (sizes > 1).any():
+        size, first = np.repeat(sizes, sizes), np.repeat(np.cumsum(sizes) - sizes, sizes)
+        place = np.arange(items.size) - first
+        left = np.flatnonzero(place % 2 == 0)
+        pairs = left[place[left] + 1 < size[left]]
+        combined = items.copy()
+        with np.errstate(all="ignore"):
+            combined[pairs] = op.numpy(items[pairs], items[pairs + 1]).astype(items.dtype)
+        items, sizes = combined[left], (sizes + 1) // 2
+    return items
+
+
+def _of_stored(stored: Callable[[np.ndarray], np.ndarray], results: np.ndarray, found: ErrorBound) -> ErrorBound:
+    """Return the bounds of an expression of results, from those of the results."""
+    names = results.dtype.names or ()
+    whole = stored(results)
+    same = [name for name in names if results[name].dtype == whole.dtype and results[name].tobytes() == whole.tobytes()]
+    if same:
+        return found.fields.get(same[0], _EXACT)  # a field as it is
+    with np.errstate(all="ignore"):
+        wanted = whole.astype(np.float64)
+        error, overflow = np.zeros(wanted.shape), np.zeros(wanted.shape, bool)
+        for name in names or ("",):
+            own = found.fields.get(name, _EXACT) if name else found
+            of = results[name] if name else results
+            if of.dtype.kind != "f":
+                continue
+            width = np.asarray(own.error) + _STORED_ULPS * float(np.finfo(of.dtype).eps) * np.abs(of.astype(np.float64))
+            overflow |= own.may_overflow
+            for moved in (of - width, of + width):
+                changed = results.copy()
+                changed[name or ...] = moved.astype(of.dtype)
+                away = np.abs(stored(changed).astype(np.float64) - wanted)
+                error = np.maximum(error, np.where(np.isfinite(away), away, 0.0))
+                overflow |= ~np.isfinite(away) & np.isfinite(wanted)
+        return ErrorBound(error + _STORED_ULPS * float(np.finfo(np.float32).eps) * np.abs(wanted), overflow)
+
+
+def _of_leaves(oracle: Oracle, inputs: Mapping[str, np.ndarray], expected: np.ndarray, place: int) -> ErrorBound:
+    """Return the bounds of results of an expression, from those of leaves that differ by an ulp."""
+    rng, samples = np.random.default_rng(0), list[np.ndarray]()
+    for _ in range(_SAMPLES):
+        noisy = {name: _nudged(items, rng) if items.dtype.kind == "f" else items for name, items in inputs.items()}
+        with np.errstate(all="ignore"):
+            found = oracle.expected(noisy)[place]
+        if found.shape == expected.shape:
+            samples.append(found)
+    return _of_samples(samples, expected) if samples else _EXACT
+
+
 def _selects(x: np.ndarray, expected: np.ndarray, identity: np.ndarray) -> bool:
     """Whether an operator always returns one of its arguments, as it seems: then nothing rounds."""
+    if x.dtype.names is not None:
+        return all(
+            _selects(*(np.ascontiguousarray(of[name]) for of in (x, expected, identity))) for name in x.dtype.names
+        )
     word = np.dtype(f"u{x.dtype.itemsize}")
     return bool(np.isin(expected.view(word), np.concatenate([x, identity]).view(word)).all())
 
 
-def _of_noise(op: BinOp, x: np.ndarray, expected: np.ndarray, identity: np.ndarray, kind: str | None) -> ErrorBound:
-    """Return the bounds of an operator of which only the numpy twin is known."""
-    rng = np.random.default_rng(0)
-    eps = float(np.finfo(x.dtype).eps)
-    identities = np.repeat(identity, x.size)
+def _nudged(items: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return floats with noise of an ulp; of structs, in each of their fields."""
+    if items.dtype.names is not None:
+        found = items.copy()
+        for name in items.dtype.names:
+            found[name] = _nudged(items[name], rng)
+        return found
+    if items.dtype.kind not in "fc":
+        return items
+    eps = float(np.finfo(items.dtype).eps)
+    return items * (1 + eps * rng.integers(-1, 2, items.shape, dtype=np.int8)).astype(items.dtype)
 
-    def nudged(a: np.ndarray) -> np.ndarray:
-        return a * (1 + eps * rng.integers(-1, 2, a.size, dtype=np.int8)).astype(a.dtype)
+
+def _noisy(op: BinOp, dtype: np.dtype[Any], seed: int) -> BinOp:
+    """Return an operator with noise on all that it combines."""
+    rng = np.random.default_rng(seed)
 
     def combine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return op.numpy(nudged(a), nudged(b)).astype(x.dtype)
+        return op.numpy(_nudged(a, rng), _nudged(b, rng)).astype(dtype)
 
-    noisy = replace(op, numpy=combine)
-    deviation = np.zeros(expected.size)
-    overflow = np.zeros(expected.size, dtype=bool)
+    return replace(op, numpy=combine)
+
+
+def _of_noise(op: BinOp, x: np.ndarray, expected: np.ndarray, identity: np.ndarray, kind: str | None) -> ErrorBound:
+    """Return the bounds of an operator of which only the numpy twin is known."""
+    identities, samples = np.repeat(identity, x.size), list[np.ndarray]()
+    with np.errstate(all="ignore"):
+        for seed in range(_SAMPLES):
+            noisy = _noisy(op, x.dtype, seed)
+            # Kernels combine with the identity, too.
+            items = noisy.numpy(noisy.numpy(identities, x), identities)
+            got = np.array([fold(noisy, items)]) if kind is None else _prefixes(noisy.numpy, items)
+            samples.append(np.concatenate([identity, got[:-1]]) if kind == "exclusive" else got)
+    return _of_samples(samples, expected, are_prefixes=True)
+
+
+def _of_samples(samples: Sequence[np.ndarray], expected: np.ndarray, *, are_prefixes: bool = False) -> ErrorBound:
+    """Return the bounds that results with noise tell of; of structs, of each field that is a float."""
+    if expected.dtype.names is not None:
+        names = [name for name in expected.dtype.names if expected[name].dtype.kind == "f"]
+        own = partial(_of_samples, are_prefixes=are_prefixes)
+        return ErrorBound(fields={name: own([each[name] for each in samples], expected[name]) for name in names})
+    if expected.dtype.kind not in "fc":
+        return _EXACT
+    limits = np.finfo(expected.dtype)
     with np.errstate(all="ignore"):
         wanted = expected.astype(_wide(expected))
-        for _ in range(_SAMPLES):
-            # Kernels combine with the identity, too.
-            items = combine(combine(identities, x), identities)
-            got = np.array([fold(noisy, items)]) if kind is None else _prefixes(combine, items)
-            if kind == "exclusive":
-                got = np.concatenate([identity, got[:-1]])
-            away = np.abs(got.astype(wanted.dtype) - wanted)
-            overflow |= ~np.isfinite(got) & np.isfinite(expected)
-            deviation = np.maximum(deviation, np.where(np.isfinite(away), away, 0.0))
-        # An item's deviation can be small by chance, so those of earlier items also bound it: absolutely where errors
-        # add up, relatively where they multiply.
-        absolute = np.maximum.accumulate(deviation)
-        relative = np.maximum.accumulate(deviation / np.abs(wanted)) * np.abs(wanted)
-        widest = np.fmin(absolute, relative) + eps * np.abs(wanted)
-    error = np.where(np.isfinite(widest), _FACTOR * widest, 0.0) + float(np.finfo(x.dtype).smallest_normal)
-    return ErrorBound(error, overflow)
+        away = np.abs(np.stack(samples).astype(wanted.dtype) - wanted)
+        deviation = np.where(np.isfinite(away), away, 0.0).max(axis=0)
+        if are_prefixes:
+            # An item's deviation can be small by chance, so those of earlier items also bound it: absolutely where
+            # errors add up, relatively where they multiply.
+            relative = np.maximum.accumulate(deviation / np.abs(wanted)) * np.abs(wanted)
+            deviation = np.fmin(np.maximum.accumulate(deviation), relative)
+        widest = deviation + float(limits.eps) * np.abs(wanted)
+    error = np.where(np.isfinite(widest), _FACTOR * widest, 0.0) + float(limits.smallest_normal)
+    overflow = (~np.isfinite(np.stack(samples))).any(axis=0)
+    if expected.dtype.kind == "c":
+        overflow |= ~np.isfinite(expected)
+        return ErrorBound(np.where(overflow, np.inf, error), overflow)
+    return ErrorBound(error, overflow & np.isfinite(expected))
 
 
 def _of_ulps(ulps: float, expected: np.ndarray) -> ErrorBound:

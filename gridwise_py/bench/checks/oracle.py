@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from ... import BinOp, Datatype, Primitive, UnaryOp
+from ... import BinOp, Datatype, GroupBy, Primitive, UnaryOp
+from ...internals import ReferenceParts, SortedItems, reference_parts, sorted_items
 
-__all__ = ["Oracle"]
+__all__ = ["Oracle", "tuple_of"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,10 @@ class Oracle:
         Takes its inputs as numpy arrays by name. Returns an array, or a tuple with one for each output.
     own_bound : callable or None
         Takes the same. Returns how much each item may differ from the reference.
+    parts : callable
+        Returns the steps of the reference, with another operator in place of its own if one is given.
+    sorted_items : callable or None
+        Of a group-by. Takes inputs by name; returns where each group begins, and what is combined.
     op : BinOp, UnaryOp or None
         The operator that combines its items, or is applied to each.
     datatype : Datatype or None
@@ -35,6 +41,8 @@ class Oracle:
 
     reference: Callable[..., np.ndarray | tuple[np.ndarray, ...]] | None
     own_bound: Callable[..., np.ndarray] | None
+    parts: Callable[..., ReferenceParts]
+    sorted_items: Callable[[Mapping[str, np.ndarray]], tuple[np.ndarray, list[SortedItems]]] | None
     op: BinOp | UnaryOp | None
     datatype: Datatype | None
     kind: Literal["inclusive", "exclusive"] | None
@@ -43,12 +51,19 @@ class Oracle:
     @classmethod
     def of(cls, primitive: Primitive) -> Oracle:
         """Return that of a primitive."""
-        names = ("error_bound", "op", "datatype", "kind", "grouped")
         reference = primitive.reference if primitive.has_reference else None
-        return cls(reference, *(getattr(primitive, name, None) for name in names))
+        own_bound, *others = (
+            getattr(primitive, name, None) for name in ("error_bound", "op", "datatype", "kind", "grouped")
+        )
+        groups = partial(sorted_items, primitive) if isinstance(primitive, GroupBy) else None
+        return cls(reference, own_bound, partial(reference_parts, primitive), groups, *others)
 
     def expected(self, inputs: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
         """Return the expected outputs, one array each; there must be a reference."""
         assert self.reference is not None
-        arrays = self.reference(**inputs)
-        return arrays if isinstance(arrays, tuple) else (arrays,)
+        return tuple_of(self.reference(**inputs))
+
+
+def tuple_of(arrays: np.ndarray | tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    """Return what a reference returned as a tuple."""
+    return arrays if isinstance(arrays, tuple) else (arrays,)

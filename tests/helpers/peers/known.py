@@ -161,12 +161,6 @@ def _nan(call: Call) -> bool:
     )
 
 
-def _asks_for_no_number(call: Call) -> bool:
-    """Say whether the second argument is True, or nothing."""
-    q = call.args[1] if len(call.args) > 1 else call.kwargs.get("q")
-    return q is True or (isinstance(q, (tuple, list)) and not q) or (isinstance(q, Given) and not q.items.size)
-
-
 def _small(call: Call) -> bool:
     return any(given.items.dtype.itemsize < 4 and given.items.dtype.kind != "b" for given in walk(call))
 
@@ -373,10 +367,10 @@ ALLOWED: tuple[Known, ...] = (
     Known(_DOC + "correction=None is ddof", "(nan)?(var|std)", "'int' and 'None", "accepts"),
     Known(_DOC + "as many weights as items", "histogram", "weights should have the same shape", "accepts"),
     Known(
-        "quantiles at True, and at no q, are of float64 in numpy",
+        "a quantile that is NaN may be of the items' dtype in numpy, whatever q is",
         "(nan)?(quantile|percentile)",
         kinds="dtype",
-        when=_asks_for_no_number,
+        when=_nan,
     ),
     Known("numbers that C does not hold are numbers", message="too large to convert to C", kinds="accepts"),
     Known(
@@ -431,10 +425,18 @@ ALLOWED: tuple[Known, ...] = (
         ),
     ),
     Known(
-        _DOC + "a quantile that is an item is that item, also beside an infinity",
+        _DOC + "a quantile of an Array that is an item is that item, also beside an infinity",
         "(nan)?(quantile|percentile|median)",
         kinds="value",
-        when=lambda call: any(g.items.dtype.kind == "f" and np.isinf(g.items).any() for g in walk(call)),
+        when=lambda call: (
+            is_on_gpu(call) and any(g.items.dtype.kind == "f" and np.isinf(g.items).any() for g in walk(call))
+        ),
+    ),
+    Known(
+        _DOC + "quantiles of a float16 Array are computed in float32",
+        "quantile|percentile",
+        kinds="value",
+        when=lambda call: is_on_gpu(call) and "float16" in repr(call),
     ),
     Known(
         _DOC + "of no items numpy's quantiles without NaN are means",

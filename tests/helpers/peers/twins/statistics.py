@@ -11,7 +11,7 @@ from .. import references as ref
 from ..calls import Call, Given
 from ..draws import Draw
 from .reductions import MEANS, SPREAD, prod_exact, sum_exact
-from .table import add, drawn_along, drawn_array, eps_of, mean_dtypes, rounded
+from .table import add, any_float, drawn_along, drawn_array, eps_of, mean_dtypes, rounded
 
 
 def _draw_quantile(name: str) -> Callable[[Draw], Call]:
@@ -20,7 +20,9 @@ def _draw_quantile(name: str) -> Callable[[Draw], Call]:
         most = 100 if "percentile" in name else 1
         q: Any = d.pick((0, most, most / 2, most / 4, most / 3, -0.5, most * 1.5, float("nan")))
         if d.chance(0.3):
-            q = Given(np.array([0.1, 0.5, 0.9]) * most, d.pick(("numpy", "list")))
+            q = Given((np.array([0.1, 0.5, 0.9]) * most).astype(d.pick(("f8", "f4"))), d.pick(("numpy", "list")))
+        elif d.chance(0.2):
+            q = d.pick((np.float32, np.float64))(abs(q))
         axis, named = d.maybe(0.5, d.axis(x.items.ndim)), {"keepdims": True} if d.chance(0.15) else {}
         if d.chance(0.2):
             named["method"] = d.pick(("linear", "lower", "higher", "nearest", "midpoint", "hazen", "worst"))
@@ -45,10 +47,6 @@ def _nan_moments(name: str) -> Callable[..., Any]:
     return find
 
 
-def _quantile_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
-    return {*mean_dtypes(call, want, on_gpu, at), np.dtype(np.float64)}
-
-
 def _of_largest(ulps: float = 16) -> Callable[..., Any]:
     def find(want: Any, got: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         largest = float(np.max(ref._finite(np.asarray(x)), initial=0))
@@ -60,7 +58,7 @@ def _of_largest(ulps: float = 16) -> Callable[..., Any]:
 for _name in ("median", "nanmedian", "quantile", "nanquantile", "percentile", "nanpercentile"):
     _of = getattr(np, _name)
     _draw = drawn_along(_name, _of, ("axis",), ("keepdims",)) if "median" in _name else _draw_quantile(_name)
-    add(_name, _of, _draw, exact=_of_largest(), dtypes=_quantile_dtypes)
+    add(_name, _of, _draw, exact=_of_largest(), dtypes=any_float)
 
 
 def _without_nan(exact: Callable[..., Any], fill: int) -> Callable[..., Any]:
