@@ -10,7 +10,7 @@ from collections.abc import Generator
 
 import wgpu
 
-from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, GridwiseError
+from ..errors import BufferUsageError, DeviceError, DeviceLostError, DeviceMemoryError, GridwiseError
 from .device_state import state_of
 from .engine import Engine
 
@@ -41,7 +41,7 @@ def lacks_memory(error: Exception) -> bool:
     return isinstance(error, wgpu.GPUOutOfMemoryError) or any(words in str(error).casefold() for words in _NO_MEMORY)
 
 
-def device_error(error: Exception, doing: str) -> DeviceError:
+def device_error(error: Exception, doing: str) -> GridwiseError:
     """Return the exception for an error of wgpu.
 
     Parameters
@@ -58,6 +58,8 @@ def device_error(error: Exception, doing: str) -> DeviceError:
             f"{doing}: the device has no memory for it ({text}). Nothing was changed; drop Arrays that are not needed "
             f"(or call destroy() on them), work on parts (gw.stream), or take an adapter with more memory"
         )
+    if "while destroyed" in text:  # Dawn notices at the submission
+        return BufferUsageError(f"{doing}: a buffer was destroyed before ({text}); make the Array anew")
     return DeviceError(f"{doing}: {text}")
 
 

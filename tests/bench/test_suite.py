@@ -278,8 +278,9 @@ def test_a_file_has_the_settings_that_change_times(invented, tmp_path, monkeypat
         monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", "on" if checks else "0")
         monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "on" if blocking else "0")
         run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), None, json_path=path)
-        settings = {"shader_checks": checks, "launch_blocking": blocking}
-        assert read_results(path).context.settings == settings
+        settings = read_results(path).context.settings
+        # An engine may have more of its own.
+        assert settings.items() >= {"shader_checks": checks, "launch_blocking": blocking}.items()
         assert json.loads(path.read_text())["context"]["settings"] == settings
 
 
